@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * host.h - services that the host gives to plugins.
+ *
+ * A plugin receives `const struct lmd_host *` with every call that may need it and
+ * keeps the pointer as long as its instance lives.  A test can hand in a table of its
+ * own.  All functions may be called from any thread unless they say otherwise. */
+#ifndef LLAMAD_HOST_H
+#define LLAMAD_HOST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "llamad/attr.h"
+#include "llamad/status.h"
+#include "llamad/types.h"
+
+LMD_BEGIN_DECLS
+
+enum lmd_log_level {
+	LMD_LOG_ERROR = 0, /* somebody must act */
+	LMD_LOG_WARN = 1,  /* it went on, worse */
+	LMD_LOG_INFO = 2,  /* a life-cycle line; none per token */
+	LMD_LOG_DEBUG = 3,
+	LMD_LOG_TRACE = 4
+};
+
+/* Bits of struct lmd_cpu.flags. */
+#define LMD_CPU_AVX2        (1ull << 0)  /* with FMA, F16C, BMI2 */
+#define LMD_CPU_AVX512      (1ull << 1)  /* F, BW, DQ, VL */
+#define LMD_CPU_AVX512_VNNI (1ull << 2)
+#define LMD_CPU_AVX512_BF16 (1ull << 3)
+#define LMD_CPU_AVX512_VBMI (1ull << 4)
+#define LMD_CPU_AVX_VNNI    (1ull << 5)
+#define LMD_CPU_AMX_INT8    (1ull << 6)
+#define LMD_CPU_AMX_BF16    (1ull << 7)
+#define LMD_CPU_NEON        (1ull << 8)
+#define LMD_CPU_DOTPROD     (1ull << 9)
+#define LMD_CPU_I8MM        (1ull << 10)
+#define LMD_CPU_SVE         (1ull << 11)
+#define LMD_CPU_AVX512_FP16 (1ull << 12)
+
+struct lmd_cpu {
+	uint64_t flags;       /* LMD_CPU_*, already lowered by a test or a configuration */
+	uint32_t n_core;      /* processors this process may run on, at least 1 */
+	uint32_t line_bytes;  /* cache line */
+	uint64_t l2_bytes;    /* per core; 0 = unknown */
+	uint64_t l3_bytes;    /* shared; 0 = unknown */
+};
+
+/* Work of a team: called once in each of n_part threads with part = 0..n_part-1. */
+typedef void (*lmd_part_fn)(void *arg, uint32_t part, uint32_t n_part);
+
+struct lmd_arena; /* memory that is freed as a whole; the host owns and destroys it */
+struct lmd_team;  /* threads that run parts of one job at a time */
+
+struct lmd_host {
+	uint32_t struct_size;
+	void *ctx;            /* the host's own; first argument of every function below */
+
+	/* One event, one line, key=value pairs after the sentence.  `topic` is a static
+	 * short word.  Never prompts or outputs. */
+	void (*log)(void *ctx, const char *topic, int level, const char *fmt, ...) LMD_PRINTF(4, 5);
+
+	/* Heap.  alloc returns zeroed memory aligned to 64 bytes or NULL; bytes 0 gives NULL.
+	 * Goes through the host's accounting and, in tests, its failing allocator. */
+	void *(*alloc)(void *ctx, size_t bytes);
+	void (*free)(void *ctx, void *p);          /* NULL allowed */
+
+	/* Zeroed memory that lives as long as the arena; NULL when there is none left. */
+	void *(*arena_alloc)(void *ctx, struct lmd_arena *arena, size_t bytes, size_t align);
+
+	/* The machine.  The struct lives as long as the host. */
+	const struct lmd_cpu *(*cpu)(void *ctx);
+
+	/* Monotonic time in nanoseconds. */
+	uint64_t (*now_ns)(void *ctx);
+
+	/* Decodes n values of one row of a tensor type to float.  n is a multiple of the
+	 * type's block length.  src needs no alignment.  LMD_UNSUPPORTED for a type that
+	 * the host cannot decode, which a loader has refused before. */
+	enum lmd_status (*dequant_rows)(void *ctx, enum lmd_dtype type, const void *src, float *dst,
+					size_t n);
+	/* The inverse for types with an encoder, round to nearest; weights from a file never
+	 * pass here.  Used for KV caches in a block type. */
+	enum lmd_status (*quant_rows)(void *ctx, enum lmd_dtype type, const float *src, void *dst,
+				      size_t n);
+	/* Block length in elements and bytes of a block; false for an unknown id. */
+	bool (*dtype_info)(void *ctx, enum lmd_dtype type, uint32_t *block_elems, uint32_t *block_bytes);
+
+	/* Runs fn in all threads of a team and returns when all parts are done.  The calling
+	 * thread is part 0.  team NULL means one part, in the caller.  No allocation. */
+	void (*team_run)(void *ctx, struct lmd_team *team, lmd_part_fn fn, void *arg);
+	uint32_t (*team_size)(void *ctx, const struct lmd_team *team);
+};
+
+LMD_END_DECLS
+
+#endif /* LLAMAD_HOST_H */

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * status.h - how every call says how it went.
+ *
+ * One enum travels by return value; results go to out-parameters and are written
+ * only on success.  The same numbers travel over the wire and map to HTTP codes in
+ * one table, so they never change meaning.  `struct lmd_error` is the sentence for a
+ * human: the lowest layer that knows the cause fills it, a higher one may prefix its
+ * own context ("loading qwen3-4b: ...").  Every sentence names the thing, the value
+ * and the bound. */
+#ifndef LLAMAD_STATUS_H
+#define LLAMAD_STATUS_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "llamad/attr.h"
+
+LMD_BEGIN_DECLS
+
+enum lmd_status {
+	LMD_OK = 0,
+	LMD_NOMEM = 1,       /* memory, pages or a table ran out; try again with less */
+	LMD_INVALID = 2,     /* an argument, key or request is outside its documented range */
+	LMD_NOTFOUND = 3,    /* a name or id is not known here */
+	LMD_UNSUPPORTED = 4, /* understood, but this build, plugin or device cannot do it */
+	LMD_CORRUPT = 5,     /* a file or message contradicts itself */
+	LMD_BUSY = 6,        /* try again later; nothing was changed */
+	LMD_CANCELLED = 7,   /* ended because somebody asked */
+	LMD_TIMEOUT = 8,     /* a deadline passed */
+	LMD_IO = 9,          /* the operating system refused: see errno in the sentence */
+	LMD_DEVICE = 10,     /* a device failed or is lost; reopen it */
+	LMD_INTERNAL = 11    /* our bug */
+};
+#define LMD_N_STATUS 12
+
+/* Size of the sentence, with its terminating zero. */
+#define LMD_ERROR_TEXT 480
+
+/* Caller-owned, may live on the stack, needs no destructor.  NULL is accepted
+ * wherever a pointer to it is taken. */
+struct lmd_error {
+	enum lmd_status status;
+	char text[LMD_ERROR_TEXT];
+};
+
+/* Fills `err` (NULL allowed) and returns `status`, so that a refusal is one line:
+ *     return lmd_fail(err, LMD_CORRUPT, "%s: type %u is unknown", name, type);
+ * A text that does not fit is cut. */
+static inline enum lmd_status lmd_fail(struct lmd_error *err, enum lmd_status status,
+				       const char *fmt, ...) LMD_PRINTF(3, 4);
+
+static inline enum lmd_status lmd_fail(struct lmd_error *err, enum lmd_status status,
+				       const char *fmt, ...)
+{
+	if (err) {
+		va_list ap;
+
+		va_start(ap, fmt);
+		(void)vsnprintf(err->text, sizeof(err->text), fmt, ap);
+		va_end(ap);
+		err->status = status;
+	}
+	return status;
+}
+
+/* Puts `prefix` and ": " before the sentence that is already there. */
+static inline void lmd_error_prefix(struct lmd_error *err, const char *prefix)
+{
+	if (err) {
+		char old[LMD_ERROR_TEXT];
+
+		memcpy(old, err->text, sizeof(old));
+		(void)snprintf(err->text, sizeof(err->text), "%.120s: %.350s", prefix, old);
+	}
+}
+
+/* One lower-case word for a code ("ok", "nomem", ...); "unknown" for any other number.
+ * The word is what --json output and the wire carry. */
+static inline const char *lmd_status_text(int status)
+{
+	static const char *const text[LMD_N_STATUS] = {
+		"ok", "nomem", "invalid", "notfound", "unsupported", "corrupt",
+		"busy", "cancelled", "timeout", "io", "device", "internal",
+	};
+
+	return status >= 0 && status < LMD_N_STATUS ? text[status] : "unknown";
+}
+
+LMD_END_DECLS
+
+#endif /* LLAMAD_STATUS_H */

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * types.h - the words that all other headers share: tokens, tensor types, byte spans. */
+#ifndef LLAMAD_TYPES_H
+#define LLAMAD_TYPES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "llamad/attr.h"
+
+LMD_BEGIN_DECLS
+
+/* A token id: >= 0 in a vocabulary.  Negative values have the meanings of
+ * step.token (step.h). */
+typedef int32_t lmd_token;
+
+/* Type of the elements of a tensor.  The numbers are the ids of the GGUF file format
+ * and are given in docs/formats.md with block length, bytes and layout.
+ * Ids 4, 5, 31-33 and 36-38 were removed from the format and are refused by name. */
+enum lmd_dtype {
+	LMD_DTYPE_F32 = 0,
+	LMD_DTYPE_F16 = 1,
+	LMD_DTYPE_Q4_0 = 2,
+	LMD_DTYPE_Q4_1 = 3,
+	LMD_DTYPE_Q5_0 = 6,
+	LMD_DTYPE_Q5_1 = 7,
+	LMD_DTYPE_Q8_0 = 8,
+	LMD_DTYPE_Q8_1 = 9,  /* activations only */
+	LMD_DTYPE_Q2_K = 10,
+	LMD_DTYPE_Q3_K = 11,
+	LMD_DTYPE_Q4_K = 12,
+	LMD_DTYPE_Q5_K = 13,
+	LMD_DTYPE_Q6_K = 14,
+	LMD_DTYPE_Q8_K = 15, /* activations only */
+	LMD_DTYPE_IQ2_XXS = 16,
+	LMD_DTYPE_IQ2_XS = 17,
+	LMD_DTYPE_IQ3_XXS = 18,
+	LMD_DTYPE_IQ1_S = 19,
+	LMD_DTYPE_IQ4_NL = 20,
+	LMD_DTYPE_IQ3_S = 21,
+	LMD_DTYPE_IQ2_S = 22,
+	LMD_DTYPE_IQ4_XS = 23,
+	LMD_DTYPE_I8 = 24,
+	LMD_DTYPE_I16 = 25,
+	LMD_DTYPE_I32 = 26,
+	LMD_DTYPE_I64 = 27,
+	LMD_DTYPE_F64 = 28,
+	LMD_DTYPE_IQ1_M = 29,
+	LMD_DTYPE_BF16 = 30,
+	LMD_DTYPE_TQ1_0 = 34,
+	LMD_DTYPE_TQ2_0 = 35,
+	LMD_DTYPE_MXFP4 = 39,
+	LMD_DTYPE_NVFP4 = 40,
+	LMD_DTYPE_Q1_0 = 41,
+	LMD_DTYPE_Q2_0 = 42
+};
+
+/* One past the greatest id a file may carry; tables indexed by type have this length. */
+#define LMD_DTYPE_END 64
+
+/* Bytes with a length, not terminated; text from a file or a client is bytes and may
+ * hold NUL.  Whoever hands a span out owns the memory. */
+struct lmd_str {
+	const char *ptr;
+	size_t len;
+};
+
+/* The greatest number of dimensions of a tensor; dims[0] is the contiguous one. */
+#define LMD_MAX_DIMS 4
+
+LMD_END_DECLS
+
+#endif /* LLAMAD_TYPES_H */

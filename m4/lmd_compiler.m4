@@ -1,0 +1,55 @@
+dnl SPDX-License-Identifier: MIT
+
+dnl LMD_WARNINGS: LMD_WARN_CFLAGS with what this compiler knows; --enable-werror.
+AC_DEFUN([LMD_WARNINGS], [
+  AC_ARG_ENABLE([werror],
+    [AS_HELP_STRING([--enable-werror], [treat compiler warnings as errors (for CI)])],
+    [lmd_werror=$enableval], [lmd_werror=no])
+  LMD_WARN_CFLAGS=
+  m4_foreach_w([lmd_flag], [-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+      -Wconversion -Wno-sign-conversion -Wpointer-arith -Wvla -Wundef],
+    [LMD_TRY_CFLAG(lmd_flag, [LMD_WARN_CFLAGS])])
+  AS_IF([test "x$lmd_werror" = xyes], [LMD_WARN_CFLAGS="$LMD_WARN_CFLAGS -Werror"])
+  AC_SUBST([LMD_WARN_CFLAGS])
+])
+
+AC_DEFUN([LMD_TRY_CFLAG], [
+  AC_MSG_CHECKING([whether $CC accepts $1])
+  lmd_save_cflags=$CFLAGS
+  CFLAGS="$CFLAGS -Werror $1"
+  AC_COMPILE_IFELSE([AC_LANG_PROGRAM([], [])],
+    [AC_MSG_RESULT([yes]); $2="$$2 $1"], [AC_MSG_RESULT([no])])
+  CFLAGS=$lmd_save_cflags
+])
+
+dnl LMD_SANITIZE: --enable-sanitize=address,undefined|thread
+AC_DEFUN([LMD_SANITIZE], [
+  AC_ARG_ENABLE([sanitize],
+    [AS_HELP_STRING([--enable-sanitize=LIST], [build with -fsanitize=LIST (address,undefined or thread)])],
+    [lmd_sanitize=$enableval], [lmd_sanitize=no])
+  LMD_SAN_CFLAGS=
+  AS_CASE([$lmd_sanitize],
+    [no], [],
+    [yes], [lmd_sanitize=address,undefined],
+    [])
+  AS_IF([test "x$lmd_sanitize" != xno],
+    [LMD_SAN_CFLAGS="-fsanitize=$lmd_sanitize -fno-omit-frame-pointer -fno-sanitize-recover=all"])
+  AC_SUBST([LMD_SAN_CFLAGS])
+  AM_CONDITIONAL([SANITIZE], [test "x$lmd_sanitize" != xno])
+])
+
+dnl LMD_FUZZERS: --enable-fuzz builds the libFuzzer targets (needs clang).
+AC_DEFUN([LMD_FUZZERS], [
+  AC_ARG_ENABLE([fuzz],
+    [AS_HELP_STRING([--enable-fuzz], [build libFuzzer targets (compiler must be clang)])],
+    [lmd_fuzz=$enableval], [lmd_fuzz=no])
+  AS_IF([test "x$lmd_fuzz" = xyes],
+    [AC_MSG_CHECKING([whether $CC has libFuzzer])
+     lmd_save_cflags=$CFLAGS
+     CFLAGS="$CFLAGS -fsanitize=fuzzer-no-link"
+     AC_COMPILE_IFELSE([AC_LANG_PROGRAM([], [])], [AC_MSG_RESULT([yes])],
+       [AC_MSG_RESULT([no]); AC_MSG_ERROR([--enable-fuzz needs CC=clang with its fuzzer run time])])
+     CFLAGS=$lmd_save_cflags
+     LMD_SAN_CFLAGS="$LMD_SAN_CFLAGS -fsanitize=fuzzer-no-link"])
+  AM_CONDITIONAL([FUZZ], [test "x$lmd_fuzz" = xyes])
+])
