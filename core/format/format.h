@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * format.h - from a path to a model descriptor.
+ *
+ * Opening validates in layers (container, tensor table, hyper-parameters, vocabulary)
+ * before it allocates, points or casts, and refuses with a sentence that names the file,
+ * the key or tensor, the value and the bound.  No file can make it crash, hang, or take
+ * more than 256 MiB beyond the mapping. */
+#ifndef LLAMAD_CORE_FORMAT_FORMAT_H
+#define LLAMAD_CORE_FORMAT_FORMAT_H
+
+#include "llamad/model.h"
+#include "llamad/status.h"
+
+struct lmi_model;
+
+#define LMI_OPEN_HEADER_ONLY 1u /* no tensor data: lmd_tensor.data is NULL */
+#define LMI_OPEN_NO_MMAP     2u /* read into memory instead of mapping */
+#define LMI_OPEN_MLOCK       4u /* keep resident; failure is a warning */
+
+/* Opens a model file (GGUF by now; a split set by its first part).  On success *out owns
+ * files, mappings and tables until lmi_model_close.  Symlinks are followed; devices, FIFOs
+ * and directories are refused.  Any thread. */
+enum lmd_status lmi_model_open(struct lmi_model **out, const char *path, uint32_t flags,
+			       struct lmd_error *err);
+
+/* The view that architectures and tokenizers read; lives until close. */
+const struct lmd_model *lmi_model_view(const struct lmi_model *m);
+
+/* Facts beside the view. */
+struct lmi_model_file {
+	const char *path;
+	uint64_t bytes;
+};
+uint32_t lmi_model_n_files(const struct lmi_model *m);
+void lmi_model_file(const struct lmi_model *m, uint32_t i, struct lmi_model_file *out);
+
+/* NULL allowed. */
+void lmi_model_close(struct lmi_model *m);
+
+#endif /* LLAMAD_CORE_FORMAT_FORMAT_H */
