@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * codec.h - decoder and encoder of each tensor type; the table in types.c is their only
+ * caller outside of tests.
+ *
+ * Each file TYPE.c holds the layout of a block as a struct of bytes (so a block may lie at
+ * any address, on a host of any byte order), its size as a static assertion, and the two
+ * functions.  Decoders compute in the order that the formula of docs/formats.md is written
+ * in, in float, without fused multiply-add: the result is defined to the last bit.
+ * Encoders minimise the sum of importance * (x - decoded)^2 over a block. */
+#ifndef LLAMAD_CORE_QUANT_CODEC_H
+#define LLAMAD_CORE_QUANT_CODEC_H
+
+#include <stddef.h>
+
+#define LMI_DECODER(type) void lmi_##type##_dequant(const void *src, float *dst, size_t n)
+#define LMI_ENCODER(type)                                                                          \
+	void lmi_##type##_quant(const float *src, void *dst, size_t n, const float *importance)
+
+LMI_DECODER(f32);
+LMI_DECODER(f16);
+LMI_DECODER(bf16);
+LMI_DECODER(f64);
+LMI_DECODER(i8);
+LMI_DECODER(i16);
+LMI_DECODER(i32);
+LMI_DECODER(i64);
+LMI_DECODER(q4_0);
+LMI_DECODER(q4_1);
+LMI_DECODER(q5_0);
+LMI_DECODER(q5_1);
+LMI_DECODER(q8_0);
+LMI_DECODER(q8_1);
+LMI_DECODER(q8_k);
+LMI_DECODER(q4_k);
+LMI_DECODER(q5_k);
+LMI_DECODER(q6_k);
+
+LMI_ENCODER(f32);
+LMI_ENCODER(f16);
+LMI_ENCODER(bf16);
+LMI_ENCODER(f64);
+LMI_ENCODER(q4_0);
+LMI_ENCODER(q4_1);
+LMI_ENCODER(q5_0);
+LMI_ENCODER(q5_1);
+LMI_ENCODER(q8_0);
+LMI_ENCODER(q8_1);
+LMI_ENCODER(q8_k);
+
+#endif /* LLAMAD_CORE_QUANT_CODEC_H */

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fit.h - least-squares searches that the encoders share.
+ *
+ * All minimise E = sum over i of w[i] * (x[i] - decoded[i])^2 in double, where `decoded` is
+ * computed from the scales as they are stored (rounded to f16).  They try a fan of scales
+ * around the one that maps the range of x onto the codes, round, solve for the best scale
+ * with these codes, and round again. */
+#ifndef LLAMAD_CORE_QUANT_FIT_H
+#define LLAMAD_CORE_QUANT_FIT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define LMI_FIT_MAX 256 /* values in one call */
+
+/* Copies n values with NaN as 0 and magnitudes cut at 2^100, so that every encoder gives a
+ * valid block for any input. */
+void lmi_fit_clean(const float *src, float *x, size_t n);
+
+/* weights: importance, or 1 for each when it is NULL; negative and NaN count as 0, and when
+ * all n are 0 each counts as 1. */
+void lmi_fit_weights(const float *importance, float *w, size_t n);
+
+/* f as the nearest f16, cut to the finite range. */
+float lmi_fit_f16(float f);
+
+/* v rounded to the nearest integer (ties to even), cut to lo..hi; NaN gives lo. */
+int lmi_fit_round(float v, int lo, int hi);
+
+/* x ~ d * q with integer lo <= q <= hi (lo < 0 < hi); d is an f16 value of either sign.
+ * Returns d; q [n]. */
+float lmi_fit_scale(const float *x, const float *w, size_t n, int lo, int hi, int8_t *q);
+
+/* x ~ d * q + m with integer 0 <= q <= hi; d >= 0 and m are f16 values.  q [n]. */
+void lmi_fit_affine(const float *x, const float *w, size_t n, int hi, float *d, float *m,
+		    uint8_t *q);
+
+#endif /* LLAMAD_CORE_QUANT_FIT_H */

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Q4_1: 32 values, scale and minimum, x = q * d + m. */
+#include <stdint.h>
+
+#include "core/quant/codec.h"
+#include "core/quant/fit.h"
+#include "core/quant/half.h"
+
+#define N 32
+
+struct block {
+	uint8_t d[2], m[2]; /* f16 */
+	uint8_t qs[N / 2];  /* value j in the low, j + 16 in the high nibble of byte j */
+};
+_Static_assert(sizeof(struct block) == 20, "q4_1 block");
+
+LMI_DECODER(q4_1)
+{
+	const struct block *b = src;
+
+	for (size_t i = 0; i < n; i += N, b++, dst += N) {
+		float d = lmi_get_f16(b->d), m = lmi_get_f16(b->m);
+
+		for (int j = 0; j < N / 2; j++) {
+			dst[j] = (float)(b->qs[j] & 15) * d + m;
+			dst[j + N / 2] = (float)(b->qs[j] >> 4) * d + m;
+		}
+	}
+}
+
+LMI_ENCODER(q4_1)
+{
+	struct block *b = dst;
+	float x[N], w[N], d, m;
+	uint8_t q[N];
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		lmi_fit_clean(src + i, x, N);
+		lmi_fit_weights(importance ? importance + i : NULL, w, N);
+		lmi_fit_affine(x, w, N, 15, &d, &m, q);
+		lmi_put_f16(b->d, d);
+		lmi_put_f16(b->m, m);
+		for (int j = 0; j < N / 2; j++)
+			b->qs[j] = (uint8_t)(q[j] | q[j + N / 2] << 4);
+	}
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Q5_0: 32 values, one scale, x = (q - 16) * d. */
+#include <stdint.h>
+
+#include "core/quant/codec.h"
+#include "core/quant/fit.h"
+#include "core/quant/half.h"
+
+#define N 32
+
+struct block {
+	uint8_t d[2];      /* f16 */
+	uint8_t qh[4];     /* bit j: the fifth bit of value j */
+	uint8_t qs[N / 2]; /* value j in the low, j + 16 in the high nibble of byte j */
+};
+_Static_assert(sizeof(struct block) == 22, "q5_0 block");
+
+LMI_DECODER(q5_0)
+{
+	const struct block *b = src;
+
+	for (size_t i = 0; i < n; i += N, b++, dst += N) {
+		float d = lmi_get_f16(b->d);
+		uint32_t qh = lmi_get_le32(b->qh);
+
+		for (int j = 0; j < N / 2; j++) {
+			int lo = (int)((b->qs[j] & 15u) | (qh >> j & 1) << 4);
+			int hi = (int)(b->qs[j] >> 4 | (qh >> (j + N / 2) & 1) << 4);
+
+			dst[j] = (float)(lo - 16) * d;
+			dst[j + N / 2] = (float)(hi - 16) * d;
+		}
+	}
+}
+
+LMI_ENCODER(q5_0)
+{
+	struct block *b = dst;
+	float x[N], w[N];
+	int8_t q[N];
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		uint32_t qh = 0;
+
+		lmi_fit_clean(src + i, x, N);
+		lmi_fit_weights(importance ? importance + i : NULL, w, N);
+		lmi_put_f16(b->d, lmi_fit_scale(x, w, N, -16, 15, q));
+		for (int j = 0; j < N; j++)
+			qh |= (uint32_t)(q[j] + 16) >> 4 << j;
+		lmi_put_le32(b->qh, qh);
+		for (int j = 0; j < N / 2; j++)
+			b->qs[j] = (uint8_t)(((q[j] + 16) & 15) | ((q[j + N / 2] + 16) & 15) << 4);
+	}
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Q5_K: 256 values in 8 groups of 32, x = (d * scale) * q - (dmin * min). */
+#include <stdint.h>
+
+#include "core/quant/codec.h"
+#include "core/quant/half.h"
+#include "core/quant/kscale.h"
+
+#define N 256
+
+struct block {
+	uint8_t d[2], dmin[2]; /* f16 */
+	uint8_t scales[12];    /* kscale.h */
+	uint8_t qh[32];        /* bit g of byte l: the fifth bit of value l of group g */
+	uint8_t qs[N / 2];     /* as Q4_K */
+};
+_Static_assert(sizeof(struct block) == 176, "q5_k block");
+
+LMI_DECODER(q5_k)
+{
+	const struct block *b = src;
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		float d = lmi_get_f16(b->d), dmin = lmi_get_f16(b->dmin);
+
+		for (int g = 0; g < 8; g++) {
+			const uint8_t *qs = b->qs + 32 * (g / 2);
+			uint8_t sc, m;
+			float dg, mg;
+
+			lmi_kscale_get(b->scales, g, &sc, &m);
+			dg = d * (float)sc;
+			mg = dmin * (float)m;
+			for (int l = 0; l < 32; l++) {
+				int q = (qs[l] >> 4 * (g % 2) & 15) | (b->qh[l] >> g & 1) << 4;
+
+				*dst++ = dg * (float)q - mg;
+			}
+		}
+	}
+}

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Tensor types: the table, 16-bit floats, and for every type decoding to the last bit and
+ * the error of the encoder, over the blocks of the parity pack; small vectors that were
+ * worked out by hand stand in where there is no pack. */
+#include "tests/lmd_check.h"
+
+#include <jansson.h>
+#include <math.h>
+
+#include "core/quant/half.h"
+#include "core/quant/quant.h"
+
+/* A file of the pack; NULL if it does not exist.  The caller frees it. */
+static uint8_t *slurp(const char *name, size_t *n)
+{
+	char path[4096];
+	uint8_t *buf = NULL;
+	long size;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/quants/%s", lmd_parity_dir(), name);
+	f = fopen(path, "rb");
+	if (!f)
+		return NULL;
+	ck_assert_int_eq(fseek(f, 0, SEEK_END), 0);
+	size = ftell(f);
+	rewind(f);
+	buf = malloc((size_t)size + 1);
+	ck_assert_ptr_nonnull(buf);
+	ck_assert_uint_eq(fread(buf, 1, (size_t)size, f), (size_t)size);
+	fclose(f);
+	*n = (size_t)size;
+	return buf;
+}
+
+static json_t *pack_index(const char *test)
+{
+	char path[4096];
+	json_t *j;
+
+	if (!lmd_parity_dir()) {
+		LMD_SKIP(test, "no parity pack");
+		return NULL;
+	}
+	snprintf(path, sizeof(path), "%s/quants/index.json", lmd_parity_dir());
+	j = json_load_file(path, 0, NULL);
+	ck_assert_msg(j != NULL, "cannot read %s", path);
+	return j;
+}
+
+static const char *text(const json_t *o, const char *key)
+{
+	return json_string_value(json_object_get(o, key));
+}
+
+static size_t number(const json_t *o, const char *key)
+{
+	return (size_t)json_integer_value(json_object_get(o, key));
+}
+
+static bool same_float(uint32_t got, uint32_t want)
+{
+	bool want_nan = (want & 0x7FFFFFFFu) > 0x7F800000u;
+
+	return got == want || (want_nan && (got & 0x7FFFFFFFu) > 0x7F800000u);
+}
+
+/* Number of the first value that differs, or n. */
+static size_t first_difference(const float *got, const uint8_t *want, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!same_float(lmi_f32_bits(got[i]), lmi_get_le32(want + 4 * i)))
+			return i;
+	return n;
+}
+
+START_TEST(table)
+{
+	uint32_t n_quant = 0, n_all = 0;
+	uint64_t bytes = 7;
+	char buf[128];
+
+	for (uint32_t id = 0; id < LMD_DTYPE_END; id++) {
+		const struct lmi_dtype *t = lmi_dtype(id);
+
+		if (!t)
+			continue;
+		n_all++;
+		n_quant += t->is_quant;
+		ck_assert_uint_eq(t->id, id);
+		ck_assert_ptr_eq(lmi_dtype_by_name(t->name), t);
+		ck_assert_ptr_nonnull(t->dequant);
+		ck_assert_uint_gt(t->block_elems, 0);
+		ck_assert(lmi_row_bytes(t, t->block_elems * 3ull, &bytes));
+		ck_assert_uint_eq(bytes, t->block_bytes * 3ull);
+		if (t->block_elems > 1)
+			ck_assert(!lmi_row_bytes(t, t->block_elems + 1ull, &bytes));
+	}
+	printf("%u types, %u of them quantised weights\n", n_all, n_quant);
+	ck_assert_ptr_nonnull(lmi_dtype_by_name("Q4_K"));
+	ck_assert_ptr_null(lmi_dtype_by_name("q4_"));
+	ck_assert_ptr_null(lmi_dtype_by_name(""));
+	ck_assert_ptr_null(lmi_dtype(4));
+	ck_assert_ptr_null(lmi_dtype(LMD_DTYPE_END));
+	ck_assert_ptr_null(lmi_dtype(UINT32_MAX));
+	ck_assert_ptr_nonnull(strstr(lmi_dtype_refusal(4, buf, sizeof(buf)), "q4_2"));
+	ck_assert_ptr_nonnull(strstr(lmi_dtype_refusal(38, buf, sizeof(buf)), "removed"));
+	ck_assert_ptr_nonnull(strstr(lmi_dtype_refusal(77, buf, sizeof(buf)), "77 is unknown"));
+	ck_assert(!lmi_row_bytes(lmi_dtype(LMD_DTYPE_F64), UINT64_MAX / 4, &bytes));
+	ck_assert(lmi_row_bytes(lmi_dtype(LMD_DTYPE_F32), 0, &bytes));
+	ck_assert_uint_eq(bytes, 0);
+}
+END_TEST
+
+START_TEST(half_by_hand)
+{
+	static const struct {
+		float f;
+		uint16_t f16, bf16;
+	} t[] = {
+		{0.0f, 0x0000, 0x0000},        {-0.0f, 0x8000, 0x8000},
+		{1.0f, 0x3C00, 0x3F80},        {-2.0f, 0xC000, 0xC000},
+		{65504.0f, 0x7BFF, 0x4780},    {65519.996f, 0x7BFF, 0x4780},
+		{65520.0f, 0x7C00, 0x4780},    {0x1p-24f, 0x0001, 0x3380},
+		{0x1p-25f, 0x0000, 0x3300},    {0x1.8p-24f, 0x0002, 0x33C0},
+		{0x1.000002p-25f, 0x0001, 0x3300}, {0x1.002p0f, 0x3C00, 0x3F80},
+		{0x1.006p0f, 0x3C02, 0x3F80},  {0x1.ffcp-15f, 0x0400, 0x3880},
+		{0x1p-149f, 0x0000, 0x0000},   {0x1.01p0f, 0x3C04, 0x3F80},
+		{0x1.03p0f, 0x3C0C, 0x3F82},
+	};
+
+	for (size_t i = 0; i < LMD_LEN(t); i++) {
+		ck_assert_msg(lmi_f32_to_f16(t[i].f) == t[i].f16, "f16 of %a: %04x, not %04x",
+			      t[i].f, lmi_f32_to_f16(t[i].f), t[i].f16);
+		ck_assert_msg(lmi_f32_to_bf16(t[i].f) == t[i].bf16, "bf16 of %a: %04x, not %04x",
+			      t[i].f, lmi_f32_to_bf16(t[i].f), t[i].bf16);
+	}
+	for (uint32_t h = 0; h < 65536; h++) {
+		float f = lmi_f16_to_f32((uint16_t)h), b = lmi_bf16_to_f32((uint16_t)h);
+
+		if (f == f)
+			ck_assert_uint_eq(lmi_f32_to_f16(f), h);
+		else
+			ck_assert_uint_gt(lmi_f32_to_f16(f) & 0x7FFF, 0x7C00);
+		if (b == b)
+			ck_assert_uint_eq(lmi_f32_to_bf16(b), h);
+		else
+			ck_assert_uint_gt(lmi_f32_to_bf16(b) & 0x7FFF, 0x7F80);
+	}
+}
+END_TEST
+
+START_TEST(half_parity)
+{
+	static const char *const wide[2] = {"f16", "bf16"};
+	json_t *index = pack_index("half_parity");
+	uint8_t *in, *want;
+	size_t n_in, n;
+
+	if (!index)
+		return;
+	for (int k = 0; k < 2; k++) {
+		const struct lmi_dtype *t = lmi_dtype_by_name(wide[k]);
+		char name[32];
+		float got;
+		uint8_t code[2];
+
+		snprintf(name, sizeof(name), "%s.f32", wide[k]);
+		want = slurp(name, &n);
+		ck_assert_ptr_nonnull(want);
+		ck_assert_uint_eq(n, 65536 * 4);
+		for (uint32_t h = 0; h < 65536; h++) {
+			lmi_put_le16(code, (uint16_t)h);
+			t->dequant(code, &got, 1);
+			ck_assert_msg(same_float(lmi_f32_bits(got), lmi_get_le32(want + 4 * h)),
+				      "%s %04x", wide[k], h);
+		}
+		free(want);
+		in = slurp("narrow.f32", &n_in);
+		snprintf(name, sizeof(name), "narrow.%s", wide[k]);
+		want = slurp(name, &n);
+		ck_assert(in && want && n_in == 2 * n);
+		for (size_t i = 0; i < n / 2; i++) {
+			uint16_t top = k ? 0x7F80 : 0x7C00, w = lmi_get_le16(want + 2 * i), g;
+			float x = lmi_bits_f32(lmi_get_le32(in + 4 * i));
+
+			t->quant(&x, code, 1, NULL);
+			g = lmi_get_le16(code);
+			ck_assert_msg(g == w || ((w & 0x7FFF) > top && (g & 0x7FFF) > top),
+				      "%s of %a: %04x, not %04x", wide[k], x, g, w);
+		}
+		LMD_CASES(name, n / 2, 0, 0);
+		free(in);
+		free(want);
+	}
+	json_decref(index);
+}
+END_TEST
+
+/* Decodes all blocks of one type; false and a line on stdout when a value differs. */
+static bool decode_type(const struct lmi_dtype *t, const json_t *e)
+{
+	size_t n_blocks = number(e, "n_blocks"), n = n_blocks * t->block_elems, n_blk, n_want, i;
+	uint8_t *blk = slurp(text(e, "blocks"), &n_blk), *want = slurp(text(e, "expect"), &n_want);
+	uint8_t *odd = malloc(n_blk + 1);
+	float *got = malloc(n * sizeof(*got));
+
+	ck_assert(blk && want && odd && got);
+	ck_assert_uint_eq(n_blk, n_blocks * t->block_bytes);
+	ck_assert_uint_eq(n_want, n * 4);
+	memcpy(odd + 1, blk, n_blk);
+	t->dequant(odd + 1, got, n);
+	i = first_difference(got, want, n);
+	if (i < n)
+		printf("%s: block %zu value %zu: %a, not %a\n", t->name, i / t->block_elems,
+		       i % t->block_elems, got[i], lmi_bits_f32(lmi_get_le32(want + 4 * i)));
+	free(blk);
+	free(want);
+	free(odd);
+	free(got);
+	return i == n;
+}
+
+START_TEST(decode_parity)
+{
+	json_t *index = pack_index("decode_parity"), *e;
+	unsigned passed = 0, failed = 0, skipped = 0;
+	size_t k;
+
+	if (!index)
+		return;
+	json_array_foreach(json_object_get(index, "types"), k, e) {
+		const struct lmi_dtype *t = lmi_dtype((uint32_t)number(e, "id"));
+
+		if (!t) {
+			LMD_SKIP(text(e, "name"), "no such type");
+			skipped++;
+			continue;
+		}
+		ck_assert_str_eq(t->name, text(e, "name"));
+		ck_assert_uint_eq(t->block_elems, number(e, "block_elems"));
+		ck_assert_uint_eq(t->block_bytes, number(e, "block_bytes"));
+		if (!number(e, "n_blocks"))
+			continue;
+		if (decode_type(t, e))
+			passed++;
+		else
+			failed++;
+	}
+	LMD_CASES("tensor types decoded", passed, failed, skipped);
+	json_decref(index);
+	ck_assert_uint_eq(failed, 0);
+}
+END_TEST
+
+struct rows {
+	float *x, *w;
+	size_t n_rows, width;
+	const json_t *names;
+};
+
+static double row_error(const struct rows *r, size_t row, const float *got, bool weighted)
+{
+	double sum = 0, sw = 0;
+
+	for (size_t i = 0; i < r->width; i++) {
+		double e = (double)got[i] - r->x[row * r->width + i], w = weighted ? r->w[i] : 1;
+
+		sum += w * e * e;
+		sw += w;
+	}
+	return sqrt(sum / sw);
+}
+
+/* Encodes all rows in one way; counts rows whose error is above the bar. */
+static unsigned encode_type(const struct lmi_dtype *t, const struct rows *r, const json_t *e,
+			    const char *how, bool imatrix)
+{
+	json_t *bar = json_object_get(e, imatrix ? "weighted_rmse" : "rmse");
+	size_t row_bytes = r->width / t->block_elems * t->block_bytes, n_ref;
+	uint8_t *blk = malloc(row_bytes), *ref = slurp(text(e, "file"), &n_ref);
+	float *got = malloc(r->width * sizeof(*got));
+	double worst = 0;
+	unsigned bad = 0;
+
+	ck_assert(blk && got && ref);
+	ck_assert_uint_eq(n_ref, row_bytes * r->n_rows);
+	for (size_t i = 0; i < r->n_rows; i++) {
+		double want = json_real_value(json_array_get(bar, i)), mine;
+
+		t->dequant(ref + i * row_bytes, got, r->width); /* the measure is the pack's */
+		ck_assert_double_eq_tol(row_error(r, i, got, imatrix), want, 1e-9 + want * 1e-6);
+		t->quant(r->x + i * r->width, blk, r->width, imatrix ? r->w : NULL);
+		t->dequant(blk, got, r->width);
+		mine = row_error(r, i, got, imatrix);
+		if (want > 0 && mine / want > worst)
+			worst = mine / want;
+		if (mine <= 1.02 * want)
+			continue;
+		printf("%s %s: row %s: error %g, bar 1.02 * %g\n", t->name, how,
+		       json_string_value(json_array_get(r->names, i)), mine, want);
+		bad++;
+	}
+	printf("%s %s: worst row %.3f of the reference\n", t->name, how, worst);
+	free(blk);
+	free(ref);
+	free(got);
+	return bad;
+}
+
+START_TEST(encode_parity)
+{
+	json_t *index = pack_index("encode_parity"), *e;
+	unsigned passed = 0, failed = 0, skipped = 0;
+	struct rows r = {0};
+	size_t k, n;
+
+	if (!index)
+		return;
+	r.x = (float *)(void *)slurp("rows.f32", &n);
+	r.width = number(json_object_get(index, "rows"), "row_elems");
+	r.n_rows = number(json_object_get(index, "rows"), "n_rows");
+	r.names = json_object_get(json_object_get(index, "rows"), "names");
+	ck_assert_uint_eq(n, r.width * r.n_rows * 4);
+	r.w = (float *)(void *)slurp("imatrix.f32", &n);
+	ck_assert_uint_eq(n, r.width * 4);
+	json_array_foreach(json_object_get(index, "types"), k, e) {
+		const struct lmi_dtype *t = lmi_dtype((uint32_t)number(e, "id"));
+
+		for (int imatrix = 0; imatrix < 2; imatrix++) {
+			const char *how = imatrix ? "imatrix" : "plain";
+			json_t *enc = json_object_get(json_object_get(e, "encode"), how);
+
+			if (!enc || !json_object_get(enc, "rmse"))
+				continue;
+			if (!t || !t->quant) {
+				LMD_SKIP(text(e, "name"), "no encoder (%s)", how);
+				skipped++;
+			} else if (encode_type(t, &r, enc, how, imatrix)) {
+				failed++;
+			} else {
+				passed++;
+			}
+		}
+	}
+	LMD_CASES("encoders", passed, failed, skipped);
+	free(r.x);
+	free(r.w);
+	json_decref(index);
+	ck_assert_uint_eq(failed, 0);
+}
+END_TEST
+
+/* Whatever goes in, a block comes out that decodes to finite values no greater than the
+ * input, and the bytes depend on nothing but the input. */
+START_TEST(encode_hostile)
+{
+	enum { N = 512 };
+	static const float odd[] = {NAN, INFINITY, -INFINITY, 3e38f, -3e38f, 1e-45f, -0.0f, 1e-8f, 70000};
+	uint64_t seed = lmd_seed("encode_hostile", 42);
+	float x[N], w[N], y[N];
+
+	for (uint32_t id = 0; id < LMD_DTYPE_END; id++) {
+		const struct lmi_dtype *t = lmi_dtype(id);
+		uint8_t blk[2][N * 8];
+		size_t bytes;
+
+		if (!t || !t->quant || !(t->is_quant || t->is_activation))
+			continue;
+		bytes = N / t->block_elems * t->block_bytes;
+		for (int round = 0; round < 40; round++) {
+			for (int i = 0; i < N; i++) {
+				uint64_t r = lmd_rand(&seed);
+
+				x[i] = r % 3 && round % 4 ? (float)(int8_t)(r >> 8) * 0.01f
+							  : odd[(r >> 8) % LMD_LEN(odd)];
+				w[i] = round % 3 ? (float)(r >> 40 & 255) : odd[r >> 40 & 7];
+			}
+			for (int k = 0; k < 2; k++) {
+				memset(blk[k], k ? 0xAA : 0x55, sizeof(blk[k]));
+				t->quant(x, blk[k], N, round % 2 ? w : NULL);
+				ck_assert_uint_eq(blk[k][bytes], k ? 0xAA : 0x55);
+			}
+			ck_assert_msg(!memcmp(blk[0], blk[1], bytes), "%s: not all bytes written",
+				      t->name);
+			t->dequant(blk[0], y, N);
+			for (int i = 0; i < N; i++)
+				ck_assert_msg(y[i] == y[i] && (t->is_activation || isfinite(y[i])),
+					      "%s: value %d is %a", t->name, i, y[i]);
+		}
+	}
+}
+END_TEST
+
+static void decode_hex(const char *type, const char *hex, float *y, size_t n)
+{
+	const struct lmi_dtype *t = lmi_dtype_by_name(type);
+	uint8_t blk[512] = {0};
+	size_t bytes = strlen(hex) / 2;
+
+	ck_assert_ptr_nonnull(t);
+	ck_assert_uint_eq(bytes, t->block_bytes * (n / t->block_elems));
+	for (size_t i = 0; i < bytes; i++) {
+		unsigned v;
+
+		ck_assert_int_eq(sscanf(hex + 2 * i, "%2x", &v), 1);
+		blk[i] = (uint8_t)v;
+	}
+	t->dequant(blk, y, n);
+}
+
+START_TEST(decode_by_hand)
+{
+	float y[32];
+
+	/* d = 2; nibbles of byte j are j and 15 - j */
+	decode_hex("q4_0", "0040f0e1d2c3b4a5968778695a4b3c2d1e0f", y, 32);
+	for (int j = 0; j < 16; j++) {
+		ck_assert_float_eq(y[j], (float)(j - 8) * 2);
+		ck_assert_float_eq(y[j + 16], (float)(15 - j - 8) * 2);
+	}
+	/* d = 0.5, m = -1 */
+	decode_hex("q4_1", "003800bcf0e1d2c3b4a5968778695a4b3c2d1e0f", y, 32);
+	ck_assert_float_eq(y[3], 0.5f);
+	ck_assert_float_eq(y[16], 6.5f);
+	/* d = 1, fifth bit of values 0 and 31 */
+	decode_hex("q5_0", "003c01000080f0e1d2c3b4a5968778695a4b3c2d1e0f", y, 32);
+	ck_assert_float_eq(y[0], 0);
+	ck_assert_float_eq(y[1], -15);
+	ck_assert_float_eq(y[16], -1);
+	ck_assert_float_eq(y[31], 0);
+	/* d = 1/4, codes 1, -1, 127, -128 */
+	decode_hex("q8_0", "003401ff7f8000000000000000000000000000000000000000000000000000000000", y,
+		   32);
+	ck_assert_float_eq(y[0], 0.25f);
+	ck_assert_float_eq(y[1], -0.25f);
+	ck_assert_float_eq(y[2], 31.75f);
+	ck_assert_float_eq(y[3], -32);
+	ck_assert_float_eq(y[4], 0);
+	decode_hex("i16", "feff", y, 1);
+	ck_assert_float_eq(y[0], -2);
+	decode_hex("f64", "000000000000f8bf", y, 1);
+	ck_assert_float_eq(y[0], -1.5f);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("quant");
+	TCase *tc = tcase_create("types");
+
+	tcase_set_timeout(tc, 300);
+	tcase_add_test(tc, table);
+	tcase_add_test(tc, half_by_hand);
+	tcase_add_test(tc, half_parity);
+	tcase_add_test(tc, decode_by_hand);
+	tcase_add_test(tc, decode_parity);
+	tcase_add_test(tc, encode_parity);
+	tcase_add_test(tc, encode_hostile);
+	suite_add_tcase(s, tc);
+	return lmd_check_run(srunner_create(s));
+}
