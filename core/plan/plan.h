@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * plan.h - from an architecture to a plan that a backend can compile.
+ *
+ * build: calls the architecture with a builder and checks every op (shapes, types, single
+ * assignment, order).  lower: replaces ops that a device does not run by simpler ones from
+ * one table.  layout: lets values whose lives do not overlap share memory.  dump: text. */
+#ifndef LLAMAD_CORE_PLAN_PLAN_H
+#define LLAMAD_CORE_PLAN_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "llamad/arch.h"
+#include "llamad/plan.h"
+#include "llamad/status.h"
+
+/* Owns a struct lmd_plan and everything it points to. */
+struct lmi_plan;
+
+struct lmi_plan_params {
+	const struct lmd_host *host;
+	const struct lmd_model *model;
+	const struct lmd_arch_ops *arch;
+	const struct lmd_arch_desc *desc;
+	struct lmd_plan_key key;
+	uint32_t act_dtype;             /* enum lmd_dtype */
+	uint32_t kv_dtype;              /* for caches whose policy is USER */
+	uint32_t max_rows[LMD_N_SPACE]; /* limits of a step */
+};
+
+/* Builds and checks.  The sentence of a failure names the op, its layer, the operand and both
+ * numbers. */
+enum lmd_status lmi_plan_build(struct lmi_plan **out, const struct lmi_plan_params *p,
+			       struct lmd_error *err);
+
+/* Asks about one op; false with a reason (may be "") when it cannot be run. */
+typedef bool (*lmi_support_fn)(void *arg, const struct lmd_plan *plan, const struct lmd_op *op,
+			       char *reason, size_t n);
+
+/* Replaces ops that `support` refuses by their decomposition, repeatedly; an op that has none and
+ * is refused is LMD_UNSUPPORTED with its name and the reason.  In place. */
+enum lmd_status lmi_plan_lower(struct lmi_plan *p, lmi_support_fn support, void *arg,
+			       struct lmd_error *err);
+
+/* Decomposes every op that has a decomposition (tests: fused = decomposed). */
+enum lmd_status lmi_plan_lower_all(struct lmi_plan *p, struct lmd_error *err);
+
+/* Assigns offsets and scratch_bytes; call last.  Values with LMD_VALUE_KEEP, taps, outputs, and all
+ * with key.flags LMD_PLAN_KEEP share with nobody. */
+enum lmd_status lmi_plan_layout(struct lmi_plan *p, struct lmd_error *err);
+
+/* Segments by device: device_of[i] for op i, 0..n_device-1; see cut.c.  The plan of a segment has
+ * the values that cross its border as inputs and TAP outputs. */
+struct lmi_cut;
+enum lmd_status lmi_plan_cut(struct lmi_cut **out, const struct lmi_plan *p,
+			     const uint8_t *device_of, struct lmd_error *err);
+uint32_t lmi_cut_n(const struct lmi_cut *c);
+const struct lmi_plan *lmi_cut_segment(const struct lmi_cut *c, uint32_t i, uint32_t *device);
+void lmi_cut_destroy(struct lmi_cut *c);
+
+const struct lmd_plan *lmi_plan_view(const struct lmi_plan *p);
+void lmi_plan_destroy(struct lmi_plan *p);
+
+/* Text form, stable: the golden files of the architectures. */
+enum lmd_status lmi_plan_dump(const struct lmi_plan *p, FILE *f);
+
+/* The step block of a plan: one allocation whose arrays lie at fixed offsets for the plan's limits.
+ * The host writes through the pointers (they are not const here), then passes `view`. */
+struct lmi_step {
+	struct lmd_step view;
+	int32_t *token, *pos[4], *seq_of, *q_start, *q_len, *seq_slot, *out_row, *lora_slot;
+	uint64_t *tree;
+	void *row_in[LMD_MAX_ROW_IN];
+	struct {
+		int32_t *kv_lo, *kv_hi, *slot, *state_in, *state_out;
+		struct lmd_page_set *change;
+		uint32_t max_change;
+	} group[LMD_MAX_GROUP];
+	int32_t *x_off[LMD_MAX_X], *x_h[LMD_MAX_X], *x_w[LMD_MAX_X];
+	void *block;
+};
+enum lmd_status lmi_step_create(struct lmi_step **out, const struct lmd_plan *plan,
+				uint32_t max_change, struct lmd_error *err);
+void lmi_step_destroy(struct lmi_step *s);
+
+/* Describes the operands of ops, so that checks, liveness, lowering and dumps need no switch over
+ * kinds: see fields.c. */
+enum lmi_field_kind {
+	LMI_FIELD_IN = 1,   /* struct lmd_opnd that is read */
+	LMI_FIELD_OUT = 2,  /* struct lmd_opnd that is written */
+	LMI_FIELD_WREF = 3, /* uint32_t wref id or LMD_NONE */
+	LMI_FIELD_ROPE = 4, /* uint32_t rope id or LMD_NONE */
+	LMI_FIELD_CACHE = 5,
+	LMI_FIELD_GROUP = 6,
+	LMI_FIELD_SITE = 7, /* adapter site or LMD_NONE */
+	LMI_FIELD_ENUM = 8, /* uint32_t with names */
+	LMI_FIELD_U32 = 9,
+	LMI_FIELD_I32 = 10,
+	LMI_FIELD_F32 = 11
+};
+struct lmi_field {
+	const char *name;
+	uint16_t offset;      /* in struct lmd_op */
+	uint16_t kind;        /* enum lmi_field_kind */
+	uint16_t count;       /* array length */
+	uint16_t stride;
+	const char *const *names; /* ENUM */
+	uint32_t n_names;
+};
+struct lmi_op_info {
+	const char *name;     /* "embed", "rope_kv", ... */
+	const struct lmi_field *fields;
+	uint32_t n_fields;
+	bool mandatory;
+};
+/* NULL for codes that do not exist. */
+const struct lmi_op_info *lmi_op_info(uint32_t code);
+
+#endif /* LLAMAD_CORE_PLAN_PLAN_H */

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * backend.h - kind BACKEND: what runs plans on a device.
+ *
+ * The host owns all policy: page ids, placement, buckets, order.  A backend holds weights,
+ * pools and compiled plans, and runs a plan when told.  The smallest one is
+ * plugins/backend/null; `llamactl plugins test FILE.so` runs the op cases of any backend
+ * against `ref`.
+ *
+ * Objects.  The device's state is allocated by the host (factory state_bytes); weights,
+ * pools, plans, buffers, queues, events and groups are device-owned: made and destroyed by
+ * the functions below, memory from host->alloc.  Destroy functions accept NULL.
+ * Threads.  Calls on one device come from its lane, one at a time, except that
+ * weight_load, buffer_* and pool_create may run beside a running plan.
+ * Errors.  A status plus a sentence.  LMD_DEVICE means the device is lost: the host closes
+ * everything and may open it again.  Nothing is allocated in plan_run. */
+#ifndef LLAMAD_BACKEND_H
+#define LLAMAD_BACKEND_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "llamad/attr.h"
+#include "llamad/host.h"
+#include "llamad/plan.h"
+#include "llamad/status.h"
+#include "llamad/step.h"
+#include "llamad/types.h"
+
+LMD_BEGIN_DECLS
+
+struct lmd_weight; /* device-owned, opaque */
+struct lmd_pool;
+struct lmd_cplan;
+struct lmd_buffer;
+struct lmd_queue;
+struct lmd_event;
+struct lmd_devgroup;
+
+/* ---- devices ---- */
+
+#define LMD_DEV_HOST_MEMORY 1u  /* computes in host memory: buffers are plain pointers */
+#define LMD_DEV_IMPORT_HOST 2u  /* can use host memory that it did not allocate */
+#define LMD_DEV_SAMPLE      4u  /* runs TAIL plans */
+#define LMD_DEV_GRAPH       8u
+#define LMD_DEV_PEER        16u
+
+struct lmd_device_info {
+	uint32_t struct_size;
+	uint32_t caps;            /* LMD_DEV_* */
+	char name[64];            /* "ref", "NVIDIA H200" */
+	char id[40];              /* stable: uuid or bus address; "" = none */
+	uint64_t memory_bytes;    /* 0 = host memory */
+	uint64_t free_bytes;
+	double bandwidth;         /* bytes/s, hint, 0 = unknown */
+	uint32_t act_dtype;       /* what LMD_VTYPE_ACT becomes: enum lmd_dtype */
+	uint32_t page_tokens;     /* rows of a KV page: power of two, 16..256 */
+	uint32_t kv_dtype;        /* KV type it likes by default */
+	uint32_t n_bucket;        /* 0: T is read from the step */
+	uint32_t bucket[16];      /* row counts it compiles plans for, ascending */
+};
+
+/* activations: how LINEAR, FFN, MOE_FFN and HEAD treat activations in front of block types */
+enum lmd_activations {
+	LMD_ACTIVATIONS_DEFAULT = 0,
+	LMD_ACTIVATIONS_F32 = 1,  /* float throughout: finds wrong formulas */
+	LMD_ACTIVATIONS_INT8 = 2  /* rounded to 8 bits in blocks of 32, integer dot products */
+};
+
+struct lmd_open_params {
+	uint32_t struct_size;
+	uint32_t index;           /* device */
+	uint32_t n_thread;        /* CPUs: team size wanted, 0 = the backend's choice */
+	uint32_t activations;     /* enum lmd_activations */
+	struct lmd_team *team;    /* CPUs: threads to run on; NULL = the calling one */
+};
+
+/* ---- weights ---- */
+
+/* One piece of a weight as it lies in memory. */
+struct lmd_wpiece {
+	const void *data;         /* first row; readable as long as the weight lives */
+	uint64_t row_bytes;       /* distance of rows */
+	uint64_t head_bytes;      /* distance of heads (wref n_head > 0) or slices */
+	uint32_t n_row;           /* rows taken (of each head or slice) */
+	uint32_t n_slice;         /* heads or slices in this piece */
+};
+
+/* A wref with its tensors looked up: the host has checked all sizes. */
+struct lmd_wdesc {
+	uint32_t struct_size;
+	uint32_t dtype;           /* enum lmd_dtype of the pieces */
+	const struct lmd_wref *ref; /* n, k, n_stack, xform, split, name */
+	uint32_t n_piece;
+	const struct lmd_wpiece *pieces;
+	const float *scale;       /* converted to f32: n_scale values, or NULL */
+	uint32_t n_scale;         /* 1, N or n_stack */
+	const float *bias;        /* N or n_stack*N values, or NULL */
+	uint32_t n_bias;
+};
+
+enum lmd_placement { LMD_PLACE_IN_PLACE = 0, LMD_PLACE_COPY = 1, LMD_PLACE_REPACK = 2 };
+/* Exactness of what is stored: 0 same bits; 1 integer-exact (same real value); 2 re-expressed
+ * within 2^-15; 3 re-rounded (only when asked for). */
+struct lmd_wplan {
+	uint32_t struct_size;
+	uint32_t placement;       /* enum lmd_placement */
+	uint32_t layout;          /* REPACK: the backend's number, part of a cache file's key */
+	uint32_t exactness;
+	uint64_t bytes;           /* device memory beyond the mapped file */
+};
+
+/* ---- pools ---- */
+
+/* The memory of one group for all sequences.  PAGED and CROSS: n_page pages of page_tokens
+ * rows for each of its caches, and a page table [n_seq][n_index]; page 0 is an ordinary page.
+ * STATE: n_slot slots for each of its caches. */
+struct lmd_pool_desc {
+	uint32_t struct_size;
+	uint32_t group;           /* index in the plan */
+	const struct lmd_group *desc;
+	uint32_t n_cache;         /* caches of this group only */
+	uint32_t reserved;
+	const struct lmd_cache *caches;
+	const uint32_t *cache_ids; /* [n_cache] their ids in the plan */
+	uint32_t n_page, page_tokens;
+	uint32_t n_seq, n_index;
+	uint32_t n_slot;
+	uint32_t reserved2;
+};
+
+enum lmd_pool_op_kind {
+	LMD_POOL_COPY_PAGE = 1, /* page src to page dst, all caches of the group */
+	LMD_POOL_COPY_SLOT = 2, /* state slot src to dst */
+	LMD_POOL_ZERO_SLOT = 3, /* state slot dst */
+	LMD_POOL_EXPORT = 4,    /* rows [row0, row0+n_row) of page/slot src to host, canonical: cache
+				 * by cache, token-major K then V, in the cache's dtype */
+	LMD_POOL_IMPORT = 5     /* the same, into page/slot dst */
+};
+struct lmd_pool_op {
+	uint32_t kind;
+	uint32_t src, dst;
+	uint32_t row0, n_row;
+	uint32_t reserved;
+	void *host;
+	uint64_t host_bytes;
+};
+
+/* ---- plans ---- */
+
+struct lmd_support {
+	uint32_t struct_size;
+	uint32_t native;          /* 0: the host decomposes the op or runs it elsewhere */
+	uint64_t est_ns;          /* for one row; 0 = unknown */
+	char reason[96];          /* when native is 0 */
+};
+
+struct lmd_compile {
+	uint32_t struct_size;
+	uint32_t reserved;
+	const struct lmd_plan *plan;
+	struct lmd_weight *const *weights; /* [n_wref] */
+	struct lmd_pool *const *pools;     /* [n_group]; NULL for BATCH */
+};
+
+/* Where an input comes from or an output goes to.  Host memory devices: `ptr`; others: a
+ * buffer with an offset.  Rows of an output are those of its value. */
+struct lmd_binding {
+	uint32_t id;              /* external input number, or enum lmd_out */
+	uint32_t n_row;           /* rows at hand (inputs with own rows), or room for rows */
+	uint64_t row_bytes;       /* distance of rows */
+	void *ptr;
+	struct lmd_buffer *buffer;
+	uint64_t offset;
+};
+
+/* plan_observe: called after each op, in order, with a pointer to every output window's value. */
+struct lmd_observed {
+	uint32_t op;              /* index in the plan */
+	uint32_t value;
+	uint32_t n_row, width;
+	const void *data;         /* f32 or i32 rows, converted from the device's type; packed */
+};
+typedef bool (*lmd_observe_fn)(void *arg, const struct lmd_observed *o); /* false: stop */
+
+struct lmd_opstat {
+	uint32_t op;
+	uint32_t reserved;
+	uint64_t n_run, ns;
+};
+
+/* ---- adapters ---- */
+
+struct lmd_adapter_bind {
+	uint32_t struct_size;
+	uint32_t slot;            /* >= 1; 0 means no adapter */
+	uint32_t site;
+	uint32_t rank;            /* 0: B is one vector [N] that is added at the site */
+	const float *a;           /* [rank, K]; NULL unbinds */
+	const float *b;           /* [N, rank] */
+	uint32_t n, k;
+	float scale;
+	uint32_t reserved;
+};
+
+struct lmd_backend_ops {
+	uint32_t struct_size;
+	uint32_t reserved;
+
+	/* Mandatory.  Number of devices; fills up to cap.  0 with a sentence in why[0..n): none here. */
+	uint32_t (*enumerate)(const struct lmd_host *host, struct lmd_device_info *out, uint32_t cap,
+			      char *why, size_t n);
+	/* Mandatory.  state: factory state_bytes, zeroed. */
+	enum lmd_status (*open)(void *state, const struct lmd_host *host,
+				const struct lmd_open_params *p, struct lmd_error *err);
+	/* Mandatory.  All objects were destroyed before. */
+	void (*close)(void *state);
+
+	/* Optional; NULL for devices that compute in host memory. */
+	enum lmd_status (*buffer_create)(void *state, uint64_t bytes, uint32_t flags,
+					 struct lmd_buffer **out, struct lmd_error *err);
+	void (*buffer_destroy)(void *state, struct lmd_buffer *b);
+	/* dst/src NULL: host memory at dst_ptr/src_ptr.  Ordered on the queue. */
+	enum lmd_status (*buffer_copy)(void *state, struct lmd_queue *q, struct lmd_buffer *dst,
+				       void *dst_ptr, uint64_t dst_off, struct lmd_buffer *src,
+				       const void *src_ptr, uint64_t src_off, uint64_t bytes);
+
+	/* Mandatory.  What loading this weight would cost; LMD_UNSUPPORTED names type or transform. */
+	enum lmd_status (*weight_query)(void *state, const struct lmd_wdesc *d,
+					struct lmd_wplan *out, struct lmd_error *err);
+	/* Mandatory.  d and its arrays are valid in the call; the data behind `pieces`, and scale and
+	 * bias, live as long as the weight. */
+	enum lmd_status (*weight_load)(void *state, const struct lmd_wdesc *d,
+				       struct lmd_weight **out, struct lmd_error *err);
+	/* Optional: repacked bytes for the cache file; *n as in encode (tokenizer.h). */
+	enum lmd_status (*weight_export)(void *state, const struct lmd_weight *w, void *out,
+					 size_t cap, size_t *n);
+	void (*weight_destroy)(void *state, struct lmd_weight *w);             /* mandatory */
+
+	/* Mandatory.  Contents are undefined until written. */
+	enum lmd_status (*pool_create)(void *state, const struct lmd_pool_desc *d,
+				       struct lmd_pool **out, struct lmd_error *err);
+	/* Mandatory. */
+	enum lmd_status (*pool_op)(void *state, struct lmd_queue *q, struct lmd_pool *pool,
+				   const struct lmd_pool_op *ops, uint32_t n, struct lmd_error *err);
+	void (*pool_destroy)(void *state, struct lmd_pool *pool);              /* mandatory */
+
+	/* Optional: NULL = no adapters. */
+	enum lmd_status (*adapter_bind)(void *state, const struct lmd_adapter_bind *b,
+					struct lmd_error *err);
+
+	/* Mandatory.  Can the device run this op of this plan (types, shapes, kinds)? */
+	void (*op_support)(void *state, const struct lmd_plan *plan, const struct lmd_op *op,
+			   struct lmd_support *out);
+
+	/* Mandatory.  Allocates everything that plan_run needs. */
+	enum lmd_status (*plan_compile)(void *state, const struct lmd_compile *c,
+					struct lmd_cplan **out, struct lmd_error *err);
+	/* Mandatory.  Starts the plan; `done` NULL: returns when it is done.  Otherwise the event
+	 * fires then, and step and bindings stay valid until it does.  LMD_CANCELLED (from here or
+	 * the event) when step.cancel stopped it. */
+	enum lmd_status (*plan_run)(void *state, struct lmd_queue *q, struct lmd_cplan *plan,
+				    const struct lmd_step *step, const struct lmd_binding *in,
+				    uint32_t n_in, const struct lmd_binding *out, uint32_t n_out,
+				    struct lmd_event *done);
+	/* Optional: like plan_run, op by op, showing every value. */
+	enum lmd_status (*plan_observe)(void *state, struct lmd_cplan *plan,
+					const struct lmd_step *step, const struct lmd_binding *in,
+					uint32_t n_in, lmd_observe_fn fn, void *arg);
+	/* Optional: time of each op since compile; returns their number. */
+	uint32_t (*plan_stats)(void *state, const struct lmd_cplan *plan, struct lmd_opstat *out,
+			       uint32_t cap);
+	void (*plan_destroy)(void *state, struct lmd_cplan *plan);             /* mandatory */
+
+	/* Optional; NULL: the device has one queue, NULL is passed, and plan_run is synchronous. */
+	enum lmd_status (*queue_create)(void *state, int priority, struct lmd_queue **out,
+					struct lmd_error *err);
+	void (*queue_destroy)(void *state, struct lmd_queue *q);
+	enum lmd_status (*event_create)(void *state, struct lmd_event **out, struct lmd_error *err);
+	void (*event_destroy)(void *state, struct lmd_event *e);
+	/* LMD_TIMEOUT after timeout_ns; otherwise the status of what it waited for. */
+	enum lmd_status (*event_wait)(void *state, struct lmd_event *e, uint64_t timeout_ns);
+	int (*event_fd)(void *state, struct lmd_event *e);  /* pollable; -1 = none */
+	enum lmd_status (*queue_wait_event)(void *state, struct lmd_queue *q, struct lmd_event *e);
+
+	/* Optional: collectives. */
+	enum lmd_status (*group_create)(void *const *states, uint32_t n, struct lmd_devgroup **out,
+					struct lmd_error *err);
+	void (*group_destroy)(struct lmd_devgroup *g);
+
+	/* The sentence of the last failure of plan_run or an event on this device; never NULL. */
+	const char *(*last_error)(void *state);                                /* mandatory */
+};
+
+LMD_END_DECLS
+
+#endif /* LLAMAD_BACKEND_H */

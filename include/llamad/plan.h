@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * plan.h - a plan: what architectures emit and backends run.
+ *
+ * A plan is data: values, weights, rotation tables and a list of ops (op.h) in an order in
+ * which every operand is written before it is read.  An architecture's build function
+ * makes one through struct lmd_builder; the host checks it, plans its memory, cuts it by
+ * device, and gives the result to a backend, which compiles it once and runs it with one
+ * step block (step.h) a time.  `llamactl debug plan FILE` prints it. */
+#ifndef LLAMAD_PLAN_H
+#define LLAMAD_PLAN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "llamad/attr.h"
+#include "llamad/host.h"
+#include "llamad/model.h"
+#include "llamad/op.h"
+#include "llamad/status.h"
+#include "llamad/step.h"
+
+LMD_BEGIN_DECLS
+
+/* ---- values ---- */
+
+#define LMD_VALUE_KEEP 1u /* memory is not shared: taps, observation */
+
+struct lmd_value {
+	uint32_t space;       /* enum lmd_space */
+	uint32_t vtype;       /* enum lmd_vtype */
+	uint32_t width;       /* columns, 1..2^24 */
+	uint32_t flags;
+	uint32_t row_bytes;   /* host: distance of rows, multiple of 64 */
+	uint32_t reserved;
+	uint64_t offset;      /* host: of row 0 in the plan's scratch memory, multiple of 64 */
+	const char *name;     /* for dumps; never NULL */
+};
+
+/* ---- weights ---- */
+
+enum lmd_wpart_kind {
+	LMD_WPART_TENSOR = 0,
+	LMD_WPART_LITERAL = 1,  /* f32 numbers of the architecture, at most 1 MiB */
+	LMD_WPART_OF_TARGET = 2 /* tensor of the group's target model (drafts) */
+};
+
+/* Rows row0 .. row0+n_row of a tensor seen as [rows, K] (all dims but the first taken
+ * together), or of a literal.  With n_head > 0 in the wref the rows are taken in every head:
+ * head h owns the rows h*head_rows .. of the tensor. */
+struct lmd_wpart {
+	uint32_t kind;        /* enum lmd_wpart_kind */
+	uint32_t tensor;      /* index into lmd_model.tensors */
+	uint32_t row0;
+	uint32_t n_row;       /* 0: all */
+	const float *literal; /* LITERAL: n_row * K numbers; copied by the builder */
+};
+
+enum lmd_xform {
+	LMD_XFORM_NONE = 0,
+	LMD_XFORM_HEAD_TRANSPOSE = 1, /* of every head: [n_row, K] becomes [K, n_row] */
+	LMD_XFORM_STACK_EXPERTS = 2   /* part e is slice e: one tensor for each expert */
+};
+
+/* How a weight divides over devices (tensor and expert parallelism). */
+enum lmd_split {
+	LMD_SPLIT_REPLICATE = 0,
+	LMD_SPLIT_ROWS = 1,   /* outputs (N): column-parallel q, k, v, gate, up */
+	LMD_SPLIT_COLS = 2,   /* inputs (K): row-parallel o, down; followed by ALLREDUCE */
+	LMD_SPLIT_HEADS = 3,  /* whole heads of N or of the stack */
+	LMD_SPLIT_EXPERTS = 4 /* slices of the stack */
+};
+
+/* One weight operand: [N, K], or stacked [n_stack, N, K].  Its parts follow each other in N
+ * (or in the stack).  Its dtype is that of its parts, which agree. */
+struct lmd_wref {
+	uint32_t struct_size;
+	uint32_t n_part;
+	const struct lmd_wpart *parts;
+	uint32_t xform;       /* enum lmd_xform */
+	uint32_t split;       /* enum lmd_split */
+	uint32_t n_head;      /* > 0: the parts are taken head by head; n_stack = n_head */
+	uint32_t head_rows;   /* rows of a head in the tensor; 0: n_row of the part */
+	uint32_t n_stack;     /* 1 for a plain matrix */
+	uint32_t n;           /* N of a slice */
+	uint32_t k;           /* K */
+	uint32_t scale;       /* tensor index: 1 value, N values, or n_stack values; or LMD_NONE */
+	uint32_t bias;        /* tensor index: N values, or n_stack*N; or LMD_NONE */
+	const char *name;     /* for dumps and errors */
+};
+
+/* ---- rotation ---- */
+
+enum lmd_rope_pairing {
+	LMD_ROPE_ADJACENT = 0, /* (0,1), (2,3), ... */
+	LMD_ROPE_HALVES = 1    /* (0, n/2), (1, n/2 + 1), ... */
+};
+
+/* A table as backends see it. */
+struct lmd_rope {
+	uint32_t n_rot;       /* columns, even */
+	uint32_t pairing;     /* enum lmd_rope_pairing */
+	const double *freq;   /* [n_rot/2] radians for a position */
+	const uint8_t *plane; /* [n_rot/2] which of step.pos */
+	float magnitude;      /* of the rotated columns */
+	uint32_t reserved;
+};
+
+/* How the planes of multi-part positions share the pairs. */
+enum lmd_rope_sections {
+	LMD_SECTIONS_NONE = 0,        /* plane 0 everywhere */
+	LMD_SECTIONS_BLOCKS = 1,      /* section[0] pairs of plane 0, section[1] of plane 1, ...;
+				       * repeated when their sum is less than n_rot/2 */
+	LMD_SECTIONS_INTERLEAVED = 2, /* pair i: i%3 == 1 and i < 3*section[1]: plane 1; i%3 == 2 and
+				       * i < 3*section[2]: plane 2; i%3 == 0 and i < 3*section[0]: 0; else 3 */
+	LMD_SECTIONS_2D = 3           /* first half of the pairs plane 0, second half plane 1, each with
+				       * its own frequencies from the start */
+};
+
+/* What files say about rotation: pair i < n_rot/2 turns with base^(-2i/n_rot), divided by
+ * factors[i], times freq_scale; YaRN (arXiv 2309.00071) blends the scaled and the unscaled
+ * frequency by ext_factor over the ramp between beta_fast and beta_slow.
+ * magnitude = attn_factor, with ext_factor != 0 times 1 + 0.1 ln(1/freq_scale). */
+struct lmd_rope_params {
+	uint32_t struct_size;
+	uint32_t n_rot;
+	uint32_t pairing;
+	uint32_t sections_kind; /* enum lmd_rope_sections */
+	uint32_t sections[4];
+	double base;            /* 10000 */
+	double freq_scale;      /* 1; linear scaling by f: 1/f */
+	double ext_factor;      /* 0: no YaRN */
+	double attn_factor;     /* 1 */
+	double beta_fast, beta_slow; /* 32, 1 */
+	uint32_t n_ctx_orig;    /* YaRN */
+	uint32_t n_factors;     /* n_rot/2 or 0 */
+	const float *factors;
+};
+
+/* ---- inputs and outputs ---- */
+
+struct lmd_input {
+	uint32_t space;       /* row space; the rows of input 0 of a FORWARD plan are its own (images) */
+	uint32_t vtype;       /* F32 or I32 */
+	uint32_t width;
+	uint32_t own_rows;    /* 1: any number of rows, addressed by EMBED and GATHER */
+	const char *name;
+};
+
+enum lmd_out {
+	LMD_OUT_LOGITS = 0,
+	LMD_OUT_TOPN = 1,
+	LMD_OUT_TOKEN = 2,
+	LMD_OUT_EMBED = 3,
+	LMD_OUT_TAP = 16 /* + k: any value that the builder marks, k < 48 */
+};
+struct lmd_output {
+	uint32_t id;          /* enum lmd_out */
+	uint32_t value;
+};
+
+/* ---- the plan ---- */
+
+enum lmd_plan_kind {
+	LMD_PLAN_FORWARD = 0, /* prefill and decode rows mixed */
+	LMD_PLAN_ENCODE = 1,  /* encoder, tower */
+	LMD_PLAN_DRAFT = 2,   /* MTP and EAGLE heads */
+	LMD_PLAN_TAIL = 3     /* sampling, verification */
+};
+
+enum lmd_pooling {
+	LMD_POOL_UNSET = -1, LMD_POOL_NONE = 0, LMD_POOL_MEAN = 1, LMD_POOL_CLS = 2,
+	LMD_POOL_LAST = 3, LMD_POOL_RANK = 4
+};
+
+/* What tells one plan of a model from another. */
+#define LMD_PLAN_LOGITS 1u /* ends in HEAD, output LOGITS */
+#define LMD_PLAN_EMBED  2u /* output EMBED: [SEQS] pooled, or [OUTPUTS] with pooling NONE */
+#define LMD_PLAN_LORA   4u /* rows may carry adapters */
+#define LMD_PLAN_KEEP   8u /* no value shares memory with another */
+struct lmd_plan_key {
+	uint32_t struct_size;
+	uint32_t kind;        /* enum lmd_plan_kind */
+	uint32_t flags;       /* LMD_PLAN_* */
+	int32_t pooling;      /* enum lmd_pooling, with LMD_PLAN_EMBED */
+	uint32_t bucket;      /* T this plan is for; 0: read from the step */
+	uint32_t variant;     /* the architecture's own meaning (image rows, MTP block) */
+};
+
+/* Memory of sequences (see arch.h for the declarations that they come from). */
+enum lmd_group_kind {
+	LMD_GROUP_PAGED = 0, LMD_GROUP_STATE = 1, LMD_GROUP_CROSS = 2, LMD_GROUP_BATCH = 3
+};
+enum lmd_cache_kind {
+	LMD_CACHE_KV = 0,     /* n_head heads of dk and of dv */
+	LMD_CACHE_K_ONLY = 1, /* n_head heads of dk */
+	LMD_CACHE_V_IN_K = 2, /* as K_ONLY; V is the first dv columns of K */
+	LMD_CACHE_CONV = 3,   /* STATE group: the last dk rows of n_head*dv columns, oldest first */
+	LMD_CACHE_STATE = 4,  /* STATE group: n_head matrices [dk, dv] as SCAN defines S */
+	LMD_CACHE_INDEX = 5   /* n_head (usually 1) keys of dk */
+};
+enum lmd_dtype_policy {
+	LMD_KV_DTYPE_USER = 0, /* the KV type that was asked for */
+	LMD_KV_DTYPE_F32 = 1   /* always f32 (states, index keys) */
+};
+
+struct lmd_group {
+	const char *name;
+	uint32_t kind;        /* enum lmd_group_kind */
+	uint32_t causal;      /* 1: keys up to the row itself; 0: all of the sequence */
+	uint32_t window;      /* > 0: the last `window` keys (causal), or |pos_q - pos_k| <= window/2 */
+	uint32_t chunk;       /* > 0: keys of the row's own chunk of that many positions */
+	uint32_t ratio;       /* >= 1: one row for `ratio` tokens, written at block ends;
+			       * kv_hi = floor((pos + 1) / ratio) */
+	uint32_t q_space, k_space; /* BATCH, CROSS: enum lmd_space */
+	uint32_t of_target;   /* 1: the target model's group, read only (drafts) */
+	uint32_t share;       /* 1: pages may be shared as a prefix */
+};
+
+struct lmd_cache {
+	uint32_t group;
+	uint32_t kind;        /* enum lmd_cache_kind */
+	uint32_t n_head, dk, dv;
+	uint32_t dtype_policy;  /* enum lmd_dtype_policy */
+	uint32_t k_dtype, v_dtype; /* host: enum lmd_dtype, filled before backends see it */
+};
+
+struct lmd_row_in {
+	uint32_t vtype;       /* F32 or I32 */
+	uint32_t width;       /* 1..32 */
+	const char *name;
+};
+
+/* Everything a backend needs to compile.  Read-only; outlives the compiled plan. */
+struct lmd_plan {
+	uint32_t struct_size;
+	struct lmd_plan_key key;
+	uint32_t act_dtype;   /* enum lmd_dtype of LMD_VTYPE_ACT: F32, F16 or BF16 */
+	uint32_t n_value, n_op, n_wref, n_rope, n_input, n_output, n_group, n_cache, n_row_in, n_x;
+	const struct lmd_value *values;
+	const struct lmd_op *ops;
+	const struct lmd_wref *wrefs;
+	const struct lmd_rope *ropes;
+	const struct lmd_input *inputs;
+	const struct lmd_output *outputs;
+	const struct lmd_group *groups;
+	const struct lmd_cache *caches;
+	const struct lmd_row_in *row_ins;
+	/* limits of a step that this plan can run */
+	uint32_t max_rows[LMD_N_SPACE];
+	uint64_t scratch_bytes; /* values at their offsets, for max_rows rows */
+};
+
+/* ---- the builder ---- */
+
+/* Implemented by the host; the first argument is always `ctx`.  Errors stick: after the first
+ * one all calls are ignored and return 0, and build fails with the first sentence, so a
+ * build function need not test.  Structs are copied. */
+struct lmd_builder {
+	uint32_t struct_size;
+	void *ctx;
+	const struct lmd_host *host;
+	const struct lmd_model *model;
+
+	/* Following ops belong to this layer; -1 = none. */
+	void (*layer)(void *ctx, int32_t layer);
+	/* A new value; `name` is copied and gets the layer as prefix in dumps. */
+	uint32_t (*value)(void *ctx, enum lmd_space space, enum lmd_vtype vtype, uint32_t width,
+			  const char *name);
+	/* A weight; the same parts and transform twice give the same id. */
+	uint32_t (*wref)(void *ctx, const struct lmd_wref *w);
+	/* A weight [n, k] of numbers that the architecture computed. */
+	uint32_t (*literal)(void *ctx, const float *v, uint32_t n, uint32_t k, const char *name);
+	/* A rotation table; the only place that knows frequencies, YaRN and sections. */
+	uint32_t (*rope)(void *ctx, const struct lmd_rope_params *p);
+	/* Appends an op; its code decides the member of the union.  struct_size, layer and space
+	 * are filled in.  Optional operands and wrefs that are absent: src NONE, LMD_NONE (a
+	 * zeroed uint32_t id is weight 0, so start from the initialisers of the arch library or set
+	 * each). */
+	void (*op)(void *ctx, const struct lmd_op *op);
+	void (*output)(void *ctx, uint32_t id, uint32_t value);
+	/* The architecture's own refusal. */
+	void (*fail)(void *ctx, enum lmd_status status, const char *fmt, ...) LMD_PRINTF(3, 4);
+	/* LMD_OK so far? */
+	enum lmd_status (*status)(void *ctx);
+	/* Facts of a value or a weight, for helpers that compute shapes.  false: no such id. */
+	bool (*value_info)(void *ctx, uint32_t value, struct lmd_value *out);
+	bool (*wref_info)(void *ctx, uint32_t wref, struct lmd_wref *out);
+};
+
+LMD_END_DECLS
+
+#endif /* LLAMAD_PLAN_H */
