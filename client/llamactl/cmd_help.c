@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * llamactl help: the same texts as --help. */
+#include <string.h>
+
+#include "client/llamactl/ctl.h"
+#include "client/llamactl/texts.h"
+
+static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	const char *word = lmi_arg_pos(&ctl->args, 0), *second = lmi_arg_pos(&ctl->args, 1);
+	const struct lmi_cmd *cmd;
+	char name[64];
+
+	if (!word) {
+		lmi_help_program(stdout, NULL);
+		return LMD_OK;
+	}
+	snprintf(name, sizeof(name), "%s%s%s", word, second ? " " : "", second ? second : "");
+	cmd = lmi_cmd_find(name);
+	if (cmd) {
+		lmi_help_command(stdout, cmd);
+		return LMD_OK;
+	}
+	for (uint32_t i = 0; !second && i < lmi_n_cmds; i++) {
+		if (!strncmp(lmi_cmds[i]->name, name, strlen(name)) &&
+		    lmi_cmds[i]->name[strlen(name)] == ' ') {
+			lmi_help_program(stdout, name);
+			return LMD_OK;
+		}
+	}
+	return lmi_usage(ctl, err, "there is no command '%s'; see llamactl --help", name);
+}
+
+const struct lmi_cmd lmi_cmd_help = {
+	.name = "help",
+	.args = "[COMMAND] [WORD]",
+	.brief = "Describe a command, or list all",
+	.run = run,
+};

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The program around a command: parse, run, say what failed, choose the exit status.
+ * Standard output is checked at the end, so that a full disk or a closed pipe is a failure
+ * and not a short answer. */
+#include "client/llamactl/ctl.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "client/llamactl/texts.h"
+#include "llamad/version.h"
+
+enum lmd_status lmi_usage(struct lmi_ctl *ctl, struct lmd_error *err, const char *fmt, ...)
+{
+	char text[LMD_ERROR_TEXT];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	ctl->usage = true;
+	return lmd_fail(err, LMD_INVALID, "%s", text);
+}
+
+/* "llamactl debug --help": an overview of a group is no command of the table. */
+static bool group_help(int argc, char **argv)
+{
+	size_t n;
+
+	if (argc != 3 || (strcmp(argv[2], "--help") && strcmp(argv[2], "-h")))
+		return false;
+	n = strlen(argv[1]);
+	if (!n || lmi_cmd_find(argv[1]))
+		return false;
+	for (uint32_t i = 0; i < lmi_n_cmds; i++) {
+		if (!strncmp(lmi_cmds[i]->name, argv[1], n) && lmi_cmds[i]->name[n] == ' ') {
+			lmi_help_program(stdout, argv[1]);
+			return true;
+		}
+	}
+	return false;
+}
+
+static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	const struct lmi_args *a = &ctl->args;
+
+	if (lmi_arg_flag(a, "emit-man"))
+		lmi_write_man(stdout);
+	else if (lmi_arg_flag(a, "emit-completion"))
+		lmi_write_completion(stdout);
+	else if (lmi_arg_flag(a, "help") && a->cmd)
+		lmi_help_command(stdout, a->cmd);
+	else if (lmi_arg_flag(a, "help"))
+		lmi_help_program(stdout, NULL);
+	else if (lmi_arg_flag(a, "version"))
+		printf("llamactl %s\n", LMD_VERSION);
+	else if (a->cmd)
+		return a->cmd->run(ctl, err);
+	else
+		return lmi_usage(ctl, err, "a command is missing; see llamactl --help");
+	return LMD_OK;
+}
+
+/* What was written but could not be: the caller's sentence, unless there is one already. */
+static enum lmd_status close_stdout(enum lmd_status st, struct lmd_error *err)
+{
+	bool bad = ferror(stdout) != 0;
+
+	errno = 0;
+	bad = fflush(stdout) != 0 || bad;
+	if (!bad || st != LMD_OK)
+		return st;
+	return lmd_fail(err, LMD_IO, "standard output: %s",
+			errno ? strerror(errno) : "write error");
+}
+
+int lmi_ctl_main(int argc, char **argv)
+{
+	struct lmi_ctl ctl = {0};
+	struct lmd_error err = {0};
+	enum lmd_status st = LMD_OK;
+	int rc;
+
+	(void)signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error */
+	if (!group_help(argc, argv)) {
+		st = lmi_args_parse(&ctl.args, argc, argv, &err);
+		ctl.usage = st == LMD_INVALID;
+		if (st == LMD_OK)
+			st = run(&ctl, &err);
+	}
+	st = close_stdout(st, &err);
+	rc = st == LMD_OK ? LMI_EXIT_DONE : ctl.usage ? LMI_EXIT_USAGE : LMI_EXIT_FAILED;
+	if (st != LMD_OK)
+		fprintf(stderr, "llamactl%s%s: %s\n", ctl.args.cmd ? " " : "",
+			ctl.args.cmd ? ctl.args.cmd->name : "",
+			*err.text ? err.text : lmd_status_text(st));
+	lmi_args_fini(&ctl.args);
+	return rc;
+}

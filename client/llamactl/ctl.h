@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ctl.h - what a running command of llamactl gets: its arguments, and on demand a host and
+ * a plugin registry that follow the common options. */
+#ifndef LLAMAD_LLAMACTL_CTL_H
+#define LLAMAD_LLAMACTL_CTL_H
+
+#include "client/llamactl/opts.h"
+#include "llamad/attr.h"
+
+/* Exit statuses. */
+enum {
+	LMI_EXIT_DONE = 0,
+	LMI_EXIT_FAILED = 1, /* refused or failed, with a sentence */
+	LMI_EXIT_USAGE = 2
+};
+
+struct lmi_ctl {
+	struct lmi_args args;
+	bool usage;          /* the failure is the command line's: exit status 2 */
+};
+
+/* For what the table cannot say ("--all and --one-by-one exclude each other"): fills err
+ * and makes the exit status LMI_EXIT_USAGE. */
+enum lmd_status lmi_usage(struct lmi_ctl *ctl, struct lmd_error *err, const char *fmt, ...)
+	LMD_PRINTF(3, 4);
+
+/* The whole program: parses, runs one command, prints at most one sentence on stderr. */
+int lmi_ctl_main(int argc, char **argv);
+
+#endif /* LLAMAD_LLAMACTL_CTL_H */

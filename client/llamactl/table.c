@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * All commands: one line each, in the order of the manual.  Commands of one group ("debug
+ * ...") stand together. */
+#include "client/llamactl/opts.h"
+#include "llamad/attr.h"
+
+#define COMMANDS(X)                                                                                \
+	X(help)                                                                                    \
+	X(version)
+
+#define DECLARE(name) extern const struct lmi_cmd lmi_cmd_##name;
+#define ROW(name)     &lmi_cmd_##name,
+
+COMMANDS(DECLARE)
+
+const struct lmi_cmd *const lmi_cmds[] = {COMMANDS(ROW)};
+const uint32_t lmi_n_cmds = LMD_LEN(lmi_cmds);
+
+const struct lmi_opt lmi_common_opts[] = {
+	{.name = "plugin-dir",
+	 .type = LMI_OPT_LIST,
+	 .value = "DIR",
+	 .doc = "Look for plugins in DIR before the default folders; may be repeated."},
+	{.name = "plugin-trust",
+	 .type = LMI_OPT_CHOICE,
+	 .value = "owner|system",
+	 .def = "owner",
+	 .doc = "Whose plugins are loaded: of the running user or root, or of root alone and "
+		"not writable by the running user."},
+	{.name = "log",
+	 .type = LMI_OPT_CHOICE,
+	 .value = "error|warn|info|debug|trace",
+	 .def = "warn",
+	 .doc = "Least important kind of message to print on standard error."},
+	{.name = "help", .letter = 'h', .type = LMI_OPT_FLAG, .doc = "Print this help and exit."},
+	{.name = "version", .type = LMI_OPT_FLAG, .doc = "Print the version and exit."},
+	{.name = "emit-man", .type = LMI_OPT_FLAG},
+	{.name = "emit-completion", .type = LMI_OPT_FLAG},
+};
+const uint32_t lmi_n_common_opts = LMD_LEN(lmi_common_opts);
