@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * dist: one candidate at random, each with the probability that softmax gives it. */
+#include "common.h"
+
+struct state {
+	uint64_t seed;
+};
+
+static size_t bytes(const struct lmd_sampler_init *in)
+{
+	(void)in;
+	return sizeof(struct state);
+}
+
+static enum lmd_status init(void *state, const struct lmd_sampler_init *in, struct lmd_error *err)
+{
+	struct state *s = state;
+
+	(void)err;
+	s->seed = in->seed;
+	return LMD_OK;
+}
+
+static void apply(void *state, struct lmd_cands *c)
+{
+	const struct state *s = state;
+
+	c->selected = (int64_t)lmi_cands_draw(c, lmd_sample_rand(s->seed, c->step, LMI_DRAW_DIST));
+}
+
+const struct lmd_sampler_ops lmi_sampler_dist = {
+	.struct_size = sizeof(struct lmd_sampler_ops),
+	.extra_bytes = bytes,
+	.init = init,
+	.apply = apply,
+};

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The table is at least one entry longer than the ring and half empty when the ring is
+ * full, so probing always ends. */
+#include "history.h"
+
+#include <string.h>
+
+static uint32_t table_size(uint32_t n)
+{
+	uint32_t t = 2;
+
+	while (t < 2 * n)
+		t *= 2;
+	return t;
+}
+
+static struct lmi_history_count *table(struct lmi_history *h)
+{
+	return (struct lmi_history_count *)(h + 1);
+}
+
+static lmd_token *ring(struct lmi_history *h)
+{
+	return (lmd_token *)(table(h) + h->n_table);
+}
+
+size_t lmi_history_bytes(uint32_t n)
+{
+	return sizeof(struct lmi_history) + table_size(n) * sizeof(struct lmi_history_count) +
+	       n * sizeof(lmd_token);
+}
+
+void lmi_history_init(struct lmi_history *h, uint32_t n)
+{
+	h->n_ring = n;
+	h->n_table = table_size(n);
+}
+
+static uint32_t slot(const struct lmi_history *h, lmd_token id)
+{
+	return ((uint32_t)id * 0x9E3779B1u >> 7) & (h->n_table - 1);
+}
+
+/* The entry of id, or the free one where it belongs. */
+static uint32_t find(const struct lmi_history *h, lmd_token id)
+{
+	const struct lmi_history_count *t = lmi_history_table(h);
+	uint32_t i = slot(h, id);
+
+	while (t[i].n && t[i].id != id)
+		i = (i + 1) & (h->n_table - 1);
+	return i;
+}
+
+static void forget(struct lmi_history *h, lmd_token id)
+{
+	struct lmi_history_count *t = table(h);
+	uint32_t mask = h->n_table - 1, hole = find(h, id);
+
+	if (--t[hole].n)
+		return;
+	/* A follower whose way from its slot leads over the hole moves into it. */
+	for (uint32_t i = (hole + 1) & mask; t[i].n; i = (i + 1) & mask) {
+		if (((i - slot(h, t[i].id)) & mask) >= ((i - hole) & mask)) {
+			t[hole] = t[i];
+			t[i].n = 0;
+			hole = i;
+		}
+	}
+}
+
+void lmi_history_add(struct lmi_history *h, lmd_token id)
+{
+	lmd_token *r = ring(h);
+	struct lmi_history_count *c;
+
+	if (h->used == h->n_ring)
+		forget(h, r[h->next]);
+	else
+		h->used++;
+	r[h->next] = id;
+	h->next = h->next + 1 == h->n_ring ? 0 : h->next + 1;
+	c = &table(h)[find(h, id)];
+	c->id = id;
+	c->n++;
+}
+
+void lmi_history_clear(struct lmi_history *h)
+{
+	memset(table(h), 0, h->n_table * sizeof(struct lmi_history_count));
+	h->used = 0;
+	h->next = 0;
+}
+
+uint32_t lmi_history_count(const struct lmi_history *h, lmd_token id)
+{
+	return lmi_history_table(h)[find(h, id)].n;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * logit_bias: adds a number to the logits of given tokens; minus infinity forbids one.
+ * Several entries for one token add up. */
+#include "common.h"
+
+#include <stdlib.h>
+
+struct state {
+	uint32_t n, reserved;
+	struct lmd_bias bias[]; /* by id, each id once */
+};
+
+static const struct lmd_param params[] = {
+	{ .name = "bias", .type = LMD_PARAM_BIAS, .min = -INFINITY, .max = INFINITY,
+	  .doc = "Pairs of a token and what is added to its logit." },
+};
+
+static size_t bytes(const struct lmd_sampler_init *in)
+{
+	return sizeof(struct state) + in->params[0].n * sizeof(struct lmd_bias);
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct lmd_bias *x = a, *y = b;
+
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+static enum lmd_status init(void *state, const struct lmd_sampler_init *in, struct lmd_error *err)
+{
+	const struct lmd_value_param *p = &in->params[0];
+	struct state *s = state;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < p->n; i++) {
+		if (p->bias[i].id < 0 || (uint32_t)p->bias[i].id >= in->n_vocab)
+			return lmd_fail(err, LMD_INVALID,
+					"logit_bias: token %d is outside the vocabulary of %u",
+					p->bias[i].id, in->n_vocab);
+		if (p->bias[i].bias != p->bias[i].bias)
+			return lmd_fail(err, LMD_INVALID,
+					"logit_bias: the bias of token %d is not a number",
+					p->bias[i].id);
+		s->bias[i] = p->bias[i];
+	}
+	qsort(s->bias, p->n, sizeof(s->bias[0]), by_id);
+	for (uint32_t i = 0; i < p->n; i++) {
+		if (n && s->bias[n - 1].id == s->bias[i].id)
+			s->bias[n - 1].bias += s->bias[i].bias;
+		else
+			s->bias[n++] = s->bias[i];
+	}
+	s->n = n;
+	return LMD_OK;
+}
+
+static const struct lmd_bias *find(const struct state *s, lmd_token id)
+{
+	uint32_t lo = 0, hi = s->n;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (s->bias[mid].id < id)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < s->n && s->bias[lo].id == id ? &s->bias[lo] : NULL;
+}
+
+static void apply(void *state, struct lmd_cands *c)
+{
+	const struct state *s = state;
+	uint32_t missed = 0;
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		if (lmi_cand_is_home(c, s->bias[i].id))
+			c->v[s->bias[i].id].logit += s->bias[i].bias;
+		else
+			missed++;
+	}
+	for (size_t i = 0; missed && i < c->n; i++) {
+		const struct lmd_bias *b;
+
+		if (lmi_cand_is_home(c, c->v[i].id))
+			continue;
+		b = find(s, c->v[i].id);
+		if (b)
+			c->v[i].logit += b->bias;
+	}
+	lmi_cands_recheck(c);
+}
+
+const struct lmd_sampler_ops lmi_sampler_logit_bias = {
+	.struct_size = sizeof(struct lmd_sampler_ops),
+	.n_params = LMD_LEN(params),
+	.params = params,
+	.extra_bytes = bytes,
+	.init = init,
+	.apply = apply,
+};

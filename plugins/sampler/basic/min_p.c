@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * min_p: candidates at least p times as likely as the best one stay.  Since
+ * p_i / p_max = exp(l_i - l_max), a bound on the logit decides. */
+#include "common.h"
+
+enum { P_P, P_MIN_KEEP };
+
+struct state {
+	float p;
+	size_t min_keep;
+};
+
+static const struct lmd_param params[] = {
+	[P_P] = { .name = "p", .type = LMD_PARAM_FLOAT, .def = 0.05, .min = 0, .max = 1,
+		  .doc = "Least probability, as a share of the best one's; 0 keeps all." },
+	[P_MIN_KEEP] = LMI_PARAM_MIN_KEEP,
+};
+
+static size_t bytes(const struct lmd_sampler_init *in)
+{
+	(void)in;
+	return sizeof(struct state);
+}
+
+static enum lmd_status init(void *state, const struct lmd_sampler_init *in, struct lmd_error *err)
+{
+	struct state *s = state;
+
+	(void)err;
+	s->p = (float)in->params[P_P].f;
+	s->min_keep = (size_t)in->params[P_MIN_KEEP].i;
+	return LMD_OK;
+}
+
+static void apply(void *state, struct lmd_cands *c)
+{
+	const struct state *s = state;
+	size_t n = 0;
+	float bound;
+
+	if (s->p <= 0.0f)
+		return;
+	bound = lmi_cands_max(c) + logf(s->p);
+	for (size_t i = 0; i < c->n; i++)
+		n += lmi_logit(&c->v[i]) >= bound;
+	if (n < s->min_keep || !n) {
+		n = s->min_keep ? s->min_keep : 1;
+		if (n >= c->n)
+			return;
+		if (!c->sorted)
+			lmi_cands_top(c->v, c->n, n);
+		c->n = n;
+		c->sorted = true;
+		return;
+	}
+	if (!c->sorted) {
+		size_t to = 0;
+
+		for (size_t i = 0; i < c->n; i++) {
+			if (lmi_logit(&c->v[i]) >= bound)
+				c->v[to++] = c->v[i];
+		}
+	}
+	c->n = n;
+}
+
+const struct lmd_sampler_ops lmi_sampler_min_p = {
+	.struct_size = sizeof(struct lmd_sampler_ops),
+	.n_params = LMD_LEN(params),
+	.params = params,
+	.extra_bytes = bytes,
+	.init = init,
+	.apply = apply,
+};

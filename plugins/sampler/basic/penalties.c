@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * penalties: tokens of the recent text become less likely.
+ *
+ * For a token that occurs c > 0 times among the last last_n ones:
+ *     l = l > 0 ? l / repeat : l * repeat   (Keskar et al., "CTRL")
+ *     l = l - c * freq - present */
+#include "common.h"
+#include "history.h"
+
+enum { P_LAST_N, P_REPEAT, P_FREQ, P_PRESENT };
+
+struct state {
+	float repeat, freq, present;
+	uint32_t on;
+	struct lmi_history history; /* with its tail; only if on */
+};
+
+static const struct lmd_param params[] = {
+	[P_LAST_N] = { .name = "last_n", .type = LMD_PARAM_INT, .def = 64, .min = -1,
+		       .max = LMI_HISTORY_MAX,
+		       .doc = "How many tokens back to look; 0 or less: no penalties." },
+	[P_REPEAT] = { .name = "repeat", .type = LMD_PARAM_FLOAT, .def = 1, .min = 0,
+		       .max = LMI_PARAM_BIG, .doc = "Factor on the logit of a seen token; 1: off." },
+	[P_FREQ] = { .name = "freq", .type = LMD_PARAM_FLOAT, .def = 0, .min = -LMI_PARAM_BIG,
+		     .max = LMI_PARAM_BIG, .doc = "Subtracted for each occurrence." },
+	[P_PRESENT] = { .name = "present", .type = LMD_PARAM_FLOAT, .def = 0,
+			.min = -LMI_PARAM_BIG, .max = LMI_PARAM_BIG,
+			.doc = "Subtracted once from each seen token." },
+};
+
+static bool is_on(const struct lmd_value_param *p)
+{
+	return p[P_LAST_N].i > 0 && ((float)p[P_REPEAT].f != 1.0f || (float)p[P_FREQ].f != 0.0f ||
+				     (float)p[P_PRESENT].f != 0.0f);
+}
+
+static size_t bytes(const struct lmd_sampler_init *in)
+{
+	return offsetof(struct state, history) +
+	       (is_on(in->params) ? lmi_history_bytes((uint32_t)in->params[P_LAST_N].i) : 0);
+}
+
+static enum lmd_status init(void *state, const struct lmd_sampler_init *in, struct lmd_error *err)
+{
+	struct state *s = state;
+
+	(void)err;
+	s->repeat = (float)in->params[P_REPEAT].f;
+	s->freq = (float)in->params[P_FREQ].f;
+	s->present = (float)in->params[P_PRESENT].f;
+	s->on = is_on(in->params);
+	if (s->on)
+		lmi_history_init(&s->history, (uint32_t)in->params[P_LAST_N].i);
+	return LMD_OK;
+}
+
+static void penalise(const struct state *s, struct lmd_cand *c, uint32_t count)
+{
+	float l = c->logit <= 0.0f ? c->logit * s->repeat : c->logit / s->repeat;
+
+	c->logit = l - ((float)count * s->freq + s->present);
+}
+
+static void apply(void *state, struct lmd_cands *c)
+{
+	const struct state *s = state;
+	const struct lmi_history_count *t;
+	uint32_t missed = 0;
+
+	if (!s->on || !s->history.used)
+		return;
+	/* In a whole row of logits a token stands at its own index. */
+	t = lmi_history_table(&s->history);
+	for (uint32_t i = 0; i < s->history.n_table; i++) {
+		if (!t[i].n)
+			continue;
+		if (lmi_cand_is_home(c, t[i].id))
+			penalise(s, &c->v[t[i].id], t[i].n);
+		else
+			missed++;
+	}
+	for (size_t i = 0; missed && i < c->n; i++) {
+		uint32_t n;
+
+		if (lmi_cand_is_home(c, c->v[i].id))
+			continue;
+		n = lmi_history_count(&s->history, c->v[i].id);
+		if (n)
+			penalise(s, &c->v[i], n);
+	}
+	lmi_cands_recheck(c);
+}
+
+static void accept(void *state, lmd_token token, bool prompt)
+{
+	struct state *s = state;
+
+	(void)prompt;
+	if (s->on)
+		lmi_history_add(&s->history, token);
+}
+
+static void reset(void *state)
+{
+	struct state *s = state;
+
+	if (s->on)
+		lmi_history_clear(&s->history);
+}
+
+const struct lmd_sampler_ops lmi_sampler_penalties = {
+	.struct_size = sizeof(struct lmd_sampler_ops),
+	.n_params = LMD_LEN(params),
+	.params = params,
+	.extra_bytes = bytes,
+	.init = init,
+	.apply = apply,
+	.accept = accept,
+	.reset = reset,
+};

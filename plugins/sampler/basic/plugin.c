@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The samplers of every day: one file each, listed here.  Each file alone knows its
+ * state, so the size comes from extra_bytes and state_bytes is 0. */
+#include "llamad/plugin.h"
+
+#include "common.h"
+
+#define SAMPLER(name_, aliases_, ops_)                                                             \
+	{                                                                                          \
+		.struct_size = sizeof(struct lmd_factory), .kind = LMD_KIND_SAMPLER,               \
+		.name = name_, .aliases = aliases_, .ops = &ops_                                   \
+	}
+
+static const struct lmd_factory factories[] = {
+	SAMPLER("greedy", NULL, lmi_sampler_greedy),
+	SAMPLER("dist", "sample\0", lmi_sampler_dist),
+	SAMPLER("temp", "temperature\0", lmi_sampler_temp),
+	SAMPLER("temp_ext", "dynatemp\0", lmi_sampler_temp_ext),
+	SAMPLER("top_k", NULL, lmi_sampler_top_k),
+	SAMPLER("top_p", "nucleus\0", lmi_sampler_top_p),
+	SAMPLER("min_p", NULL, lmi_sampler_min_p),
+	SAMPLER("typical", "typ_p\0typical_p\0", lmi_sampler_typical),
+	SAMPLER("penalties", NULL, lmi_sampler_penalties),
+	SAMPLER("logit_bias", NULL, lmi_sampler_logit_bias),
+	SAMPLER("top_n_sigma", NULL, lmi_sampler_top_n_sigma),
+	SAMPLER("xtc", NULL, lmi_sampler_xtc),
+};
+
+#undef SAMPLER
+
+LMD_PLUGIN_DEFINE("sampler-basic", "1.0", "MIT", LMD_KIND_BIT(LMD_KIND_SAMPLER), factories)

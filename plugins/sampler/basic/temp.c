@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * temp: logits divided by a temperature.  Zero and below keep the greatest alone. */
+#include "temp.h"
+
+struct state {
+	float t;
+};
+
+static const struct lmd_param params[] = {
+	{ .name = "t", .type = LMD_PARAM_FLOAT, .def = 0.8, .min = -LMI_PARAM_BIG,
+	  .max = LMI_PARAM_BIG,
+	  .doc = "Temperature: below 1 sharpens, above 1 flattens, 0 or less takes the best." },
+};
+
+void lmi_cands_temp(struct lmd_cands *c, float t)
+{
+	size_t best = 0;
+
+	if (t > 0.0f) {
+		for (size_t i = 0; i < c->n; i++)
+			c->v[i].logit /= t;
+		lmi_cands_recheck(c);
+		return;
+	}
+	for (size_t i = 1; i < c->n; i++) {
+		size_t worse = i;
+
+		if (lmi_logit(&c->v[i]) > lmi_logit(&c->v[best])) {
+			worse = best;
+			best = i;
+		}
+		c->v[worse].logit = -INFINITY;
+	}
+	lmi_cands_recheck(c);
+}
+
+static size_t bytes(const struct lmd_sampler_init *in)
+{
+	(void)in;
+	return sizeof(struct state);
+}
+
+static enum lmd_status init(void *state, const struct lmd_sampler_init *in, struct lmd_error *err)
+{
+	struct state *s = state;
+
+	(void)err;
+	s->t = (float)in->params[0].f;
+	return LMD_OK;
+}
+
+static void apply(void *state, struct lmd_cands *c)
+{
+	const struct state *s = state;
+
+	lmi_cands_temp(c, s->t);
+}
+
+const struct lmd_sampler_ops lmi_sampler_temp = {
+	.struct_size = sizeof(struct lmd_sampler_ops),
+	.n_params = LMD_LEN(params),
+	.params = params,
+	.extra_bytes = bytes,
+	.init = init,
+	.apply = apply,
+};

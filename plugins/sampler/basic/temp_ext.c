@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * temp_ext: a temperature that follows the entropy of the candidates.
+ *
+ * With H the entropy and H_max = ln n that of n equal candidates, the temperature is
+ *     lo + (hi - lo) * (H / H_max)^exponent,   lo = max(0, t - delta), hi = t + delta.
+ * delta 0 is a plain temperature. */
+#include "temp.h"
+
+enum { P_T, P_DELTA, P_EXPONENT };
+
+struct state {
+	float t, delta, exponent;
+};
+
+static const struct lmd_param params[] = {
+	[P_T] = { .name = "t", .type = LMD_PARAM_FLOAT, .def = 0.8, .min = -LMI_PARAM_BIG,
+		  .max = LMI_PARAM_BIG, .doc = "Middle of the temperature range." },
+	[P_DELTA] = { .name = "delta", .type = LMD_PARAM_FLOAT, .def = 0, .min = -LMI_PARAM_BIG,
+		      .max = LMI_PARAM_BIG,
+		      .doc = "Half the width of the range; 0 or less: a fixed temperature." },
+	[P_EXPONENT] = { .name = "exponent", .type = LMD_PARAM_FLOAT, .def = 1, .min = 0,
+			 .max = LMI_PARAM_BIG,
+			 .doc = "How the share of the greatest entropy maps to the range." },
+};
+
+static size_t bytes(const struct lmd_sampler_init *in)
+{
+	(void)in;
+	return sizeof(struct state);
+}
+
+static enum lmd_status init(void *state, const struct lmd_sampler_init *in, struct lmd_error *err)
+{
+	struct state *s = state;
+
+	(void)err;
+	s->t = (float)in->params[P_T].f;
+	s->delta = (float)in->params[P_DELTA].f;
+	s->exponent = (float)in->params[P_EXPONENT].f;
+	return LMD_OK;
+}
+
+static void apply(void *state, struct lmd_cands *c)
+{
+	const struct state *s = state;
+	float lo = fmaxf(0.0f, s->t - s->delta), hi = s->t + s->delta;
+	float share;
+
+	if (!(s->delta > 0.0f)) {
+		lmi_cands_temp(c, s->t);
+		return;
+	}
+	if (c->n < 2)
+		return;
+	lmi_cands_sort(c);
+	(void)lmi_cands_softmax(c); /* the p are wanted */
+	share = lmi_cands_entropy(c) / -logf(1.0f / (float)c->n);
+	lmi_cands_temp(c, lo + (hi - lo) * powf(share, s->exponent));
+}
+
+const struct lmd_sampler_ops lmi_sampler_temp_ext = {
+	.struct_size = sizeof(struct lmd_sampler_ops),
+	.n_params = LMD_LEN(params),
+	.params = params,
+	.extra_bytes = bytes,
+	.init = init,
+	.apply = apply,
+};

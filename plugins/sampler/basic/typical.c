@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * typical: the candidates whose surprise is closest to the entropy, until their
+ * probabilities exceed p (Meister et al., "Locally Typical Sampling").
+ *
+ * The field p of a candidate carries first its probability, then its distance from the
+ * entropy as the key of the sort; the probability is computed again from the logit,
+ * with the same operations and so to the same bit. */
+#include "common.h"
+
+enum { P_P, P_MIN_KEEP };
+
+struct state {
+	float p;
+	size_t min_keep;
+};
+
+static const struct lmd_param params[] = {
+	[P_P] = { .name = "p", .type = LMD_PARAM_FLOAT, .def = 1, .min = 0, .max = 1,
+		  .doc = "Sum of probabilities to keep; 1 keeps all." },
+	[P_MIN_KEEP] = LMI_PARAM_MIN_KEEP,
+};
+
+static size_t bytes(const struct lmd_sampler_init *in)
+{
+	(void)in;
+	return sizeof(struct state);
+}
+
+static enum lmd_status init(void *state, const struct lmd_sampler_init *in, struct lmd_error *err)
+{
+	struct state *s = state;
+
+	(void)err;
+	s->p = (float)in->params[P_P].f;
+	s->min_keep = (size_t)in->params[P_MIN_KEEP].i;
+	return LMD_OK;
+}
+
+static void apply(void *state, struct lmd_cands *c)
+{
+	const struct state *s = state;
+	float entropy, sum = 0.0f;
+	struct lmi_softmax sm;
+
+	if (s->p >= 1.0f)
+		return;
+	lmi_cands_sort(c);
+	sm = lmi_cands_softmax(c);
+	entropy = lmi_cands_entropy(c);
+	for (size_t i = 0; i < c->n; i++)
+		c->v[i].p = fabsf(-logf(c->v[i].p) - entropy);
+	lmi_cands_sort_by_p(c->v, c->n);
+	c->sorted = false;
+	for (size_t i = 0; i < c->n; i++) {
+		c->v[i].p = lmi_probability(&c->v[i], sm);
+		sum += c->v[i].p;
+		if (sum > s->p && i + 1 >= s->min_keep)
+			c->n = i + 1;
+	}
+}
+
+const struct lmd_sampler_ops lmi_sampler_typical = {
+	.struct_size = sizeof(struct lmd_sampler_ops),
+	.n_params = LMD_LEN(params),
+	.params = params,
+	.extra_bytes = bytes,
+	.init = init,
+	.apply = apply,
+};

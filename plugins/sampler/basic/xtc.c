@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * xtc: now and then the obvious choices are taken away.  With probability p, all
+ * candidates at or above the threshold but the least likely of them are removed, so a
+ * sensible one always stays. */
+#include "common.h"
+
+enum { P_P, P_THRESHOLD, P_MIN_KEEP };
+
+/* Above it at most one candidate can reach the threshold. */
+#define THRESHOLD_OFF 0.5f
+
+struct state {
+	float p, threshold;
+	size_t min_keep;
+	uint64_t seed;
+};
+
+static const struct lmd_param params[] = {
+	[P_P] = { .name = "p", .type = LMD_PARAM_FLOAT, .def = 0, .min = 0, .max = 1,
+		  .doc = "Probability that it acts at all; 0: off." },
+	[P_THRESHOLD] = { .name = "threshold", .type = LMD_PARAM_FLOAT, .def = 0.1, .min = 0,
+			  .max = LMI_PARAM_BIG,
+			  .doc = "Probability from which a candidate is an obvious choice; above "
+				 "0.5: off." },
+	[P_MIN_KEEP] = LMI_PARAM_MIN_KEEP,
+};
+
+static size_t bytes(const struct lmd_sampler_init *in)
+{
+	(void)in;
+	return sizeof(struct state);
+}
+
+static enum lmd_status init(void *state, const struct lmd_sampler_init *in, struct lmd_error *err)
+{
+	struct state *s = state;
+
+	(void)err;
+	s->p = (float)in->params[P_P].f;
+	s->threshold = (float)in->params[P_THRESHOLD].f;
+	s->min_keep = (size_t)in->params[P_MIN_KEEP].i;
+	s->seed = in->seed;
+	return LMD_OK;
+}
+
+static void apply(void *state, struct lmd_cands *c)
+{
+	const struct state *s = state;
+	size_t last = 0;
+
+	if (s->p <= 0.0f || s->threshold > THRESHOLD_OFF || c->n < 2 ||
+	    lmd_sample_rand(s->seed, c->step, LMI_DRAW_XTC) >= s->p)
+		return;
+	lmi_cands_sort(c);
+	(void)lmi_cands_softmax(c); /* the p are wanted */
+	while (last + 1 < c->n && c->v[last + 1].p >= s->threshold)
+		last++;
+	if (c->n - last < s->min_keep)
+		return;
+	for (size_t i = last; i < c->n; i++)
+		c->v[i - last] = c->v[i];
+	c->n -= last;
+}
+
+const struct lmd_sampler_ops lmi_sampler_xtc = {
+	.struct_size = sizeof(struct lmd_sampler_ops),
+	.n_params = LMD_LEN(params),
+	.params = params,
+	.extra_bytes = bytes,
+	.init = init,
+	.apply = apply,
+};
