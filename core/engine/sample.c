@@ -1,0 +1,577 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A chain has two parts: the plan, which never changes after create and is shared by all
+ * clones (factories, offsets of states), and the states, one block per clone.  The plan
+ * holds the references on the plugins and gives them back with its last chain. */
+#include "core/engine/sample.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/checked.h"
+
+#define STATE_ALIGN 64
+/* More parameters than any sampler has; a plugin beyond it is refused. */
+#define PARAMS_MAX 32
+
+struct member {
+	const struct lmi_factory *factory;
+	size_t at;            /* of its state in the block */
+	size_t bytes;
+};
+
+struct plan {
+	_Atomic uint32_t n_refs;
+	uint32_t n;
+	struct lmi_registry *registry;
+	size_t state_bytes;
+	bool greedy;          /* the single member is `greedy`: no candidates are needed */
+	bool partial;
+	struct member m[LMI_CHAIN_MAX];
+};
+
+struct lmi_chain {
+	struct plan *plan;
+	char *state;          /* [plan->state_bytes] */
+	struct lmd_cands c;   /* v has n_vocab entries, or is NULL for a greedy chain */
+	bool own_cands;
+	uint32_t n_vocab;
+	uint64_t seed;
+	uint64_t step;
+};
+
+static void plan_unref(struct plan *p)
+{
+	if (atomic_fetch_sub(&p->n_refs, 1) != 1)
+		return;
+	for (uint32_t i = 0; i < p->n; i++)
+		lmi_factory_give(p->registry, p->m[i].factory);
+	lmi_free(p);
+}
+
+/* Arguments */
+
+static const char *type_text(uint32_t type)
+{
+	switch ((enum lmd_param_type)type) {
+	case LMD_PARAM_INT:
+		return "a whole number";
+	case LMD_PARAM_FLOAT:
+		return "a number";
+	case LMD_PARAM_BOOL:
+		return "true or false";
+	case LMD_PARAM_STR:
+		return "a text";
+	case LMD_PARAM_STRS:
+		return "a list of texts";
+	case LMD_PARAM_BIAS:
+		return "a list of pairs of token and number";
+	}
+	return "of a type that this version does not know";
+}
+
+static bool str_is(const struct lmd_str *s, const char *word)
+{
+	return s->len == strlen(word) && !memcmp(s->ptr, word, s->len);
+}
+
+static bool to_float(const struct lmi_sampler_arg *a, double *out)
+{
+	if (a->type == LMD_PARAM_FLOAT)
+		*out = a->v.f;
+	else if (a->type == LMD_PARAM_INT)
+		*out = (double)a->v.i;
+	else if (a->type == LMD_PARAM_STR && str_is(a->v.s, "-inf"))
+		*out = -INFINITY;
+	else if (a->type == LMD_PARAM_STR && str_is(a->v.s, "inf"))
+		*out = INFINITY;
+	else
+		return false;
+	return true;
+}
+
+static bool to_int(const struct lmi_sampler_arg *a, int64_t *out)
+{
+	if (a->type == LMD_PARAM_INT) {
+		*out = a->v.i;
+		return true;
+	}
+	if (a->type != LMD_PARAM_FLOAT || a->v.f != floor(a->v.f) || fabs(a->v.f) > 0x1p53)
+		return false;
+	*out = (int64_t)a->v.f;
+	return true;
+}
+
+static bool is_list(uint32_t type)
+{
+	return type == LMD_PARAM_STRS || type == LMD_PARAM_BIAS;
+}
+
+/* Value of an argument for a row of the parameter table, in *v. */
+static enum lmd_status take_arg(const struct lmd_param *p, const struct lmi_sampler_arg *a,
+				struct lmd_value_param *v, struct lmd_error *err)
+{
+	bool ok = a->type == (enum lmd_param_type)p->type;
+
+	if (p->type == LMD_PARAM_INT)
+		ok = to_int(a, &v->i);
+	else if (p->type == LMD_PARAM_FLOAT)
+		ok = to_float(a, &v->f);
+	else if (p->type == LMD_PARAM_STRS && a->type == LMD_PARAM_STR)
+		*v = a->v, ok = true;
+	else if (is_list(p->type) && is_list(a->type) && !a->v.n)
+		ok = true;
+	else if (ok)
+		*v = a->v;
+	if (!ok)
+		return lmd_fail(err, LMD_INVALID, "parameter %s must be %s", p->name,
+				type_text(p->type));
+	if (p->type == LMD_PARAM_INT && ((double)v->i < p->min || (double)v->i > p->max))
+		return lmd_fail(err, LMD_INVALID,
+				"parameter %s is %" PRId64 ", it must be between %.15g and %.15g",
+				p->name, v->i, p->min, p->max);
+	if (p->type == LMD_PARAM_FLOAT &&
+	    (isnan(v->f) || v->f < p->min || v->f > p->max ||
+	     (isinf(v->f) && !isinf(p->min))))
+		return lmd_fail(err, LMD_INVALID,
+				"parameter %s is %.9g, it must be between %.9g and %.9g", p->name,
+				v->f, p->min, p->max);
+	return LMD_OK;
+}
+
+static enum lmd_status unknown_arg(const struct lmd_sampler_ops *ops, const char *name,
+				   struct lmd_error *err)
+{
+	char known[256] = "";
+	size_t at = 0;
+
+	for (uint32_t i = 0; i < ops->n_params && at < sizeof(known); i++)
+		at += (size_t)snprintf(known + at, sizeof(known) - at, "%s, ",
+				       ops->params[i].name);
+	return lmd_fail(err, LMD_INVALID, "parameter \"%.60s\" is unknown; there are %sseed, n_vocab",
+			name, known);
+}
+
+/* Seed and row length of one member, where the spec gives them. */
+static enum lmd_status take_common(const struct lmi_sampler_arg *a, struct lmd_sampler_init *in,
+				   struct lmd_error *err)
+{
+	static const struct lmd_param seed = {.name = "seed", .type = LMD_PARAM_INT,
+					      .min = -0x1p63, .max = 0x1p63};
+	static const struct lmd_param n_vocab = {.name = "n_vocab", .type = LMD_PARAM_INT,
+						 .min = 1, .max = INT32_MAX};
+	bool is_seed = !strcmp(a->name, "seed");
+	struct lmd_value_param v = {0};
+	enum lmd_status st = take_arg(is_seed ? &seed : &n_vocab, a, &v, err);
+
+	if (st != LMD_OK)
+		return st;
+	if (is_seed)
+		in->seed = (uint64_t)v.i;
+	else
+		in->n_vocab = (uint32_t)v.i;
+	return LMD_OK;
+}
+
+/* Fills values[] and what is common in *in from the arguments of a spec. */
+static enum lmd_status take_args(const struct lmd_sampler_ops *ops,
+				 const struct lmi_sampler_spec *spec,
+				 struct lmd_value_param *values, struct lmd_sampler_init *in,
+				 struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+
+	if (ops->n_params > PARAMS_MAX)
+		return lmd_fail(err, LMD_UNSUPPORTED, "it has %u parameters, at most %u are possible",
+				ops->n_params, PARAMS_MAX);
+	for (uint32_t i = 0; i < ops->n_params; i++) {
+		values[i] = (struct lmd_value_param){.i = (int64_t)ops->params[i].def,
+						     .f = ops->params[i].def};
+	}
+	for (uint32_t k = 0; k < spec->n_args && st == LMD_OK; k++) {
+		const struct lmi_sampler_arg *a = &spec->args[k];
+		uint32_t i = 0;
+
+		while (i < ops->n_params && strcmp(ops->params[i].name, a->name))
+			i++;
+		if (i < ops->n_params)
+			st = take_arg(&ops->params[i], a, &values[i], err);
+		else if (!strcmp(a->name, "seed") || !strcmp(a->name, "n_vocab"))
+			st = take_common(a, in, err);
+		else
+			st = unknown_arg(ops, a->name, err);
+	}
+	return st;
+}
+
+/* Building */
+
+/* Init structs of all members, valid while the chain is built. */
+struct build {
+	struct lmd_sampler_init in[LMI_CHAIN_MAX];
+	struct lmd_value_param values[LMI_CHAIN_MAX][PARAMS_MAX];
+};
+
+static enum lmd_status fail_at(struct lmd_error *err, uint32_t i, const char *name,
+			       enum lmd_status st)
+{
+	char where[64];
+
+	(void)snprintf(where, sizeof(where), "sampler %u (%.40s)", i + 1, name);
+	lmd_error_prefix(err, where);
+	return st;
+}
+
+/* Takes the factory of one spec and decides where its state lies. */
+static enum lmd_status add_member(struct plan *p, const struct lmi_sampler_spec *spec,
+				  struct build *b, struct lmd_error *err)
+{
+	struct lmd_sampler_init *in = &b->in[p->n];
+	struct member *m = &p->m[p->n];
+	const struct lmd_sampler_ops *ops;
+	uint64_t bytes;
+	enum lmd_status st;
+
+	st = lmi_factory_take(p->registry, LMD_KIND_SAMPLER, spec->name, &m->factory, err);
+	if (st != LMD_OK)
+		return st;
+	p->n++;
+	ops = m->factory->ops.sampler;
+	in->params = b->values[p->n - 1];
+	st = take_args(ops, spec, b->values[p->n - 1], in, err);
+	if (st != LMD_OK)
+		return st;
+	bytes = m->factory->f->state_bytes;
+	if ((ops->extra_bytes && !lmi_add_ok(bytes, ops->extra_bytes(in), &bytes)) ||
+	    !lmi_align_ok(bytes, STATE_ALIGN, &bytes) ||
+	    bytes > LMI_CHAIN_STATE_MAX - p->state_bytes)
+		return lmd_fail(err, LMD_NOMEM,
+				"its state would take the chain over the limit of %u bytes",
+				LMI_CHAIN_STATE_MAX);
+	m->at = p->state_bytes;
+	m->bytes = (size_t)bytes;
+	p->state_bytes += (size_t)bytes;
+	return LMD_OK;
+}
+
+static enum lmd_status make_plan(struct plan *p, const struct lmi_chain_opts *o, struct build *b,
+				 struct lmd_error *err)
+{
+	for (uint32_t i = 0; i < o->n_specs; i++) {
+		enum lmd_status st;
+
+		b->in[i] = (struct lmd_sampler_init){
+			.struct_size = sizeof(b->in[i]), .host = o->host, .vocab = o->vocab,
+			.n_vocab = o->n_vocab, .seed = o->seed};
+		st = add_member(p, &o->specs[i], b, err);
+		if (st != LMD_OK)
+			return fail_at(err, i, o->specs[i].name, st);
+	}
+	/* A factory of that name is argmax by definition, whoever made it. */
+	p->greedy = p->n == 1 && !strcmp(p->m[0].factory->f->name, "greedy");
+	return LMD_OK;
+}
+
+/* Runs members in order; *chose is the first that selected, or n.  A plugin that breaks
+ * the contract is caught here, since the index goes into memory. */
+static enum lmd_status run(const struct plan *p, char *state, struct lmd_cands *c, uint32_t *chose)
+{
+	size_t cap = c->n;
+
+	c->selected = -1;
+	*chose = p->n;
+	for (uint32_t i = 0; i < p->n; i++) {
+		p->m[i].factory->ops.sampler->apply(state + p->m[i].at, c);
+		if (!c->n || c->n > cap || c->selected >= (int64_t)c->n || c->selected < -1)
+			return LMD_INTERNAL;
+		cap = c->n;
+		if (c->selected >= 0 && *chose == p->n)
+			*chose = i;
+	}
+	return LMD_OK;
+}
+
+/* Runs a copy of the fresh chain over two candidates to see who chooses. */
+static enum lmd_status check_choice(const struct lmi_chain *ch, struct lmd_error *err)
+{
+	struct lmd_cand v[2] = {{.id = 0, .logit = 1.0f}, {.id = ch->n_vocab > 1, .logit = 0.0f}};
+	struct lmd_cands c = {.v = v, .n = ch->n_vocab > 1 ? 2 : 1, .seed = ch->seed};
+	const struct plan *p = ch->plan;
+	char *copy = lmi_alloc(p->state_bytes ? p->state_bytes : 1, 1);
+	enum lmd_status st;
+	uint32_t chose;
+
+	if (!copy)
+		return lmd_fail(err, LMD_NOMEM, "sampler chain: no memory for %zu bytes",
+				p->state_bytes);
+	memcpy(copy, ch->state, p->state_bytes);
+	st = run(p, copy, &c, &chose);
+	lmi_free(copy);
+	if (st != LMD_OK)
+		return lmd_fail(err, st, "sampler chain: a sampler left no candidate or an index "
+					 "outside of them");
+	if (chose == p->n)
+		return lmd_fail(err, LMD_INVALID,
+				"sampler chain: none of its %u samplers chooses a token; end it "
+				"with one that does, such as dist or greedy", p->n);
+	if (chose + 1 < p->n)
+		return lmd_fail(err, LMD_INVALID,
+				"sampler %u (%s) chooses the token, so it must be the last of %u",
+				chose + 1, p->m[chose].factory->f->name, p->n);
+	return LMD_OK;
+}
+
+/* A chain of the plan with a state of zeros; takes over one reference on the plan. */
+static struct lmi_chain *make_chain(struct plan *own_plan, uint32_t n_vocab,
+				    struct lmd_cand *scratch)
+{
+	struct lmi_chain *ch = lmi_alloc(1, sizeof(*ch));
+
+	if (!ch) {
+		plan_unref(own_plan);
+		return NULL;
+	}
+	ch->plan = own_plan;
+	ch->n_vocab = n_vocab;
+	ch->c.selected = -1;
+	ch->state = lmi_alloc(own_plan->state_bytes ? own_plan->state_bytes : 1, 1);
+	ch->own_cands = !scratch && !own_plan->greedy && !own_plan->partial;
+	ch->c.v = ch->own_cands ? lmi_alloc(n_vocab, sizeof(struct lmd_cand)) : scratch;
+	if (!ch->state || (ch->own_cands && !ch->c.v)) {
+		lmi_chain_destroy(ch);
+		return NULL;
+	}
+	return ch;
+}
+
+static enum lmd_status init_states(struct lmi_chain *ch, const struct build *b,
+				   struct lmd_error *err)
+{
+	for (uint32_t i = 0; i < ch->plan->n; i++) {
+		const struct member *m = &ch->plan->m[i];
+		enum lmd_status st =
+			m->factory->ops.sampler->init(ch->state + m->at, &b->in[i], err);
+
+		if (st != LMD_OK)
+			return fail_at(err, i, m->factory->f->name, st);
+	}
+	return LMD_OK;
+}
+
+static enum lmd_status create(struct lmi_chain **out, const struct lmi_chain_opts *o,
+			      struct build *b, struct lmd_error *err)
+{
+	struct plan *p = lmi_alloc(1, sizeof(*p));
+	struct lmi_chain *ch;
+	enum lmd_status st;
+
+	if (!p)
+		return lmd_fail(err, LMD_NOMEM, "sampler chain: out of memory");
+	p->n_refs = 1;
+	p->registry = o->registry;
+	p->partial = o->partial;
+	st = make_plan(p, o, b, err);
+	if (st != LMD_OK) {
+		plan_unref(p);
+		return st;
+	}
+	ch = make_chain(p, o->n_vocab, o->scratch);
+	if (!ch)
+		return lmd_fail(err, LMD_NOMEM, "sampler chain: no memory for %u candidates",
+				o->n_vocab);
+	ch->seed = o->seed;
+	st = init_states(ch, b, err);
+	if (st == LMD_OK && !o->partial)
+		st = check_choice(ch, err);
+	if (st != LMD_OK) {
+		lmi_chain_destroy(ch);
+		return st;
+	}
+	*out = ch;
+	return LMD_OK;
+}
+
+enum lmd_status lmi_chain_create(struct lmi_chain **out, const struct lmi_chain_opts *o,
+				 struct lmd_error *err)
+{
+	struct build *b;
+	enum lmd_status st;
+
+	if (!o->n_specs || o->n_specs > LMI_CHAIN_MAX)
+		return lmd_fail(err, LMD_INVALID,
+				"sampler chain: it has %u samplers, it must have 1 to %u",
+				o->n_specs, LMI_CHAIN_MAX);
+	if (!o->n_vocab || o->n_vocab > INT32_MAX)
+		return lmd_fail(err, LMD_INVALID, "sampler chain: a vocabulary of %u tokens",
+				o->n_vocab);
+	b = lmi_alloc(1, sizeof(*b));
+	if (!b)
+		return lmd_fail(err, LMD_NOMEM, "sampler chain: out of memory");
+	st = create(out, o, b, err);
+	lmi_free(b);
+	return st;
+}
+
+enum lmd_status lmi_chain_clone(struct lmi_chain **out, const struct lmi_chain *from,
+				struct lmd_error *err)
+{
+	struct lmi_chain *ch;
+
+	atomic_fetch_add(&from->plan->n_refs, 1);
+	ch = make_chain(from->plan, from->n_vocab, from->own_cands ? NULL : from->c.v);
+	if (!ch)
+		return lmd_fail(err, LMD_NOMEM, "sampler chain: no memory for a copy of %zu bytes",
+				from->plan->state_bytes);
+	memcpy(ch->state, from->state, from->plan->state_bytes);
+	ch->seed = from->seed;
+	ch->step = from->step;
+	*out = ch;
+	return LMD_OK;
+}
+
+void lmi_chain_destroy(struct lmi_chain *ch)
+{
+	if (!ch)
+		return;
+	plan_unref(ch->plan);
+	lmi_free(ch->state);
+	if (ch->own_cands)
+		lmi_free(ch->c.v);
+	lmi_free(ch);
+}
+
+/* The token path */
+
+static bool allowed(const uint64_t *mask, size_t i)
+{
+	return !mask || (mask[i / 64] >> (i % 64) & 1);
+}
+
+/* The first of the greatest logits; n if the mask allows none.  Rows without a number
+ * above -inf give their first allowed token. */
+static size_t argmax(const float *logits, size_t n, const uint64_t *mask)
+{
+	size_t best = n, first = n;
+	float max = -INFINITY;
+
+	for (size_t i = 0; i < n; i++) {
+		if (mask && !mask[i / 64]) {
+			i |= 63;
+			continue;
+		}
+		if (!allowed(mask, i))
+			continue;
+		if (first == n)
+			first = i;
+		if (logits[i] > max) {
+			max = logits[i];
+			best = i;
+		}
+	}
+	return best < n ? best : first;
+}
+
+static size_t fill(struct lmd_cand *v, const float *logits, size_t n, const uint64_t *mask)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (mask && !mask[i / 64]) {
+			i |= 63;
+			continue;
+		}
+		if (!allowed(mask, i))
+			continue;
+		v[k].id = (lmd_token)i;
+		v[k].logit = logits[i] == logits[i] ? logits[i] : -INFINITY;
+		v[k++].p = 0.0f;
+	}
+	return k;
+}
+
+enum lmd_status lmi_chain_apply(struct lmi_chain *ch, struct lmd_cands *c)
+{
+	uint32_t chose;
+	enum lmd_status st;
+
+	if (!c->n)
+		return LMD_NOTFOUND;
+	c->seed = ch->seed;
+	c->step = ch->step;
+	st = run(ch->plan, ch->state, c, &chose);
+	if (st == LMD_OK && c->selected < 0 && !ch->plan->partial)
+		return LMD_INTERNAL;
+	return st;
+}
+
+enum lmd_status lmi_chain_sample(struct lmi_chain *ch, const float *logits, size_t n,
+				 const uint64_t *mask, lmd_token *out)
+{
+	enum lmd_status st;
+
+	if (!n || n > ch->n_vocab || ch->plan->partial)
+		return LMD_INVALID;
+	if (ch->plan->greedy) {
+		size_t best = argmax(logits, n, mask);
+
+		if (best == n)
+			return LMD_NOTFOUND;
+		*out = (lmd_token)best;
+		return LMD_OK;
+	}
+	ch->c.n = fill(ch->c.v, logits, n, mask);
+	ch->c.sorted = false;
+	st = lmi_chain_apply(ch, &ch->c);
+	if (st == LMD_OK)
+		*out = ch->c.v[ch->c.selected].id;
+	return st;
+}
+
+const struct lmd_cands *lmi_chain_cands(const struct lmi_chain *ch)
+{
+	return &ch->c;
+}
+
+void lmi_chain_accept(struct lmi_chain *ch, lmd_token token, bool prompt)
+{
+	for (uint32_t i = 0; i < ch->plan->n; i++) {
+		const struct member *m = &ch->plan->m[i];
+
+		if (m->factory->ops.sampler->accept)
+			m->factory->ops.sampler->accept(ch->state + m->at, token, prompt);
+	}
+	if (!prompt)
+		ch->step++;
+}
+
+void lmi_chain_reset(struct lmi_chain *ch)
+{
+	for (uint32_t i = 0; i < ch->plan->n; i++) {
+		const struct member *m = &ch->plan->m[i];
+
+		if (m->factory->ops.sampler->reset)
+			m->factory->ops.sampler->reset(ch->state + m->at);
+	}
+	ch->step = 0;
+	ch->c.n = 0;
+	ch->c.selected = -1;
+}
+
+uint64_t lmi_chain_step(const struct lmi_chain *ch)
+{
+	return ch->step;
+}
+
+uint32_t lmi_chain_length(const struct lmi_chain *ch)
+{
+	return ch->plan->n;
+}
+
+const char *lmi_chain_name(const struct lmi_chain *ch, uint32_t i)
+{
+	return ch->plan->m[i].factory->f->name;
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One row of the table per sampler that plain parameters know: how to write its
+ * arguments, and when it is worth a place in the usual order. */
+#include "core/engine/sample_params.h"
+
+#include <string.h>
+
+/* Added at both ends of an order, besides the names themselves. */
+#define ENDS 2
+
+void lmi_sample_params_default(struct lmi_sample_params *p)
+{
+	*p = (struct lmi_sample_params){
+		.temp = 0.8, .dynatemp_exponent = 1, .top_k = 40, .top_p = 0.95, .min_p = 0.05,
+		.typical = 1, .top_n_sigma = -1, .xtc_threshold = 0.1, .last_n = 64,
+		.repeat_penalty = 1, .dry_base = 1.75, .dry_allowed_length = 2, .dry_last_n = 64,
+		.mirostat_tau = 5, .mirostat_eta = 0.1, .adaptive_target = -1,
+		.adaptive_decay = 0.9,
+	};
+}
+
+static struct lmi_sampler_arg *add_arg(struct lmi_spec_list *l, const char *name,
+				       enum lmd_param_type type)
+{
+	struct lmi_sampler_arg *a = &l->arg[l->n_args++];
+
+	*a = (struct lmi_sampler_arg){.name = name, .type = type};
+	l->spec[l->n].n_args++;
+	return a;
+}
+
+static void add_f(struct lmi_spec_list *l, const char *name, double v)
+{
+	add_arg(l, name, LMD_PARAM_FLOAT)->v.f = v;
+}
+
+static void add_i(struct lmi_spec_list *l, const char *name, int64_t v)
+{
+	add_arg(l, name, LMD_PARAM_INT)->v.i = v;
+}
+
+static int64_t window(const struct lmi_sample_params *p, int64_t n)
+{
+	return n == -1 ? p->n_ctx : n;
+}
+
+static void bias_args(struct lmi_spec_list *l, const struct lmi_sample_params *p)
+{
+	struct lmi_sampler_arg *a = add_arg(l, "bias", LMD_PARAM_BIAS);
+
+	a->v.n = p->n_bias;
+	a->v.bias = p->bias;
+}
+
+static bool bias_on(const struct lmi_sample_params *p)
+{
+	return p->n_bias > 0;
+}
+
+static void penalties_args(struct lmi_spec_list *l, const struct lmi_sample_params *p)
+{
+	add_i(l, "last_n", window(p, p->last_n));
+	add_f(l, "repeat", p->repeat_penalty);
+	add_f(l, "freq", p->frequency_penalty);
+	add_f(l, "present", p->presence_penalty);
+}
+
+static bool penalties_on(const struct lmi_sample_params *p)
+{
+	return window(p, p->last_n) != 0 && (p->repeat_penalty != 1 || p->frequency_penalty != 0 ||
+					     p->presence_penalty != 0);
+}
+
+static void dry_args(struct lmi_spec_list *l, const struct lmi_sample_params *p)
+{
+	add_f(l, "multiplier", p->dry_multiplier);
+	add_f(l, "base", p->dry_base);
+	add_i(l, "allowed_length", p->dry_allowed_length);
+	add_i(l, "last_n", window(p, p->dry_last_n));
+	if (p->dry_breakers) {
+		struct lmi_sampler_arg *a = add_arg(l, "breakers", LMD_PARAM_STRS);
+
+		a->v.n = p->n_dry_breakers;
+		a->v.s = p->dry_breakers;
+	}
+}
+
+static bool dry_on(const struct lmi_sample_params *p)
+{
+	return p->dry_multiplier != 0 && window(p, p->dry_last_n) != 0;
+}
+
+static void top_n_sigma_args(struct lmi_spec_list *l, const struct lmi_sample_params *p)
+{
+	add_f(l, "n", p->top_n_sigma);
+}
+
+static bool top_n_sigma_on(const struct lmi_sample_params *p)
+{
+	return !(p->top_n_sigma <= 0);
+}
+
+static void top_k_args(struct lmi_spec_list *l, const struct lmi_sample_params *p)
+{
+	add_i(l, "k", p->top_k > 0 ? p->top_k : 0);
+}
+
+static bool top_k_on(const struct lmi_sample_params *p)
+{
+	return p->top_k > 0;
+}
+
+static void typical_args(struct lmi_spec_list *l, const struct lmi_sample_params *p)
+{
+	add_f(l, "p", p->typical);
+	add_i(l, "min_keep", p->min_keep);
+}
+
+static bool typical_on(const struct lmi_sample_params *p)
+{
+	return p->typical != 1;
+}
+
+static void top_p_args(struct lmi_spec_list *l, const struct lmi_sample_params *p)
+{
+	add_f(l, "p", p->top_p);
+	add_i(l, "min_keep", p->min_keep);
+}
+
+static bool top_p_on(const struct lmi_sample_params *p)
+{
+	return p->top_p != 1;
+}
+
+static void min_p_args(struct lmi_spec_list *l, const struct lmi_sample_params *p)
+{
+	add_f(l, "p", p->min_p);
+	add_i(l, "min_keep", p->min_keep);
+}
+
+static bool min_p_on(const struct lmi_sample_params *p)
+{
+	return p->min_p != 0;
+}
+
+static void xtc_args(struct lmi_spec_list *l, const struct lmi_sample_params *p)
+{
+	add_f(l, "p", p->xtc_probability);
+	add_f(l, "threshold", p->xtc_threshold);
+	add_i(l, "min_keep", p->min_keep);
+}
+
+static bool xtc_on(const struct lmi_sample_params *p)
+{
+	return p->xtc_probability != 0;
+}
+
+static void temp_args(struct lmi_spec_list *l, const struct lmi_sample_params *p)
+{
+	add_f(l, "t", p->temp);
+}
+
+static bool temp_on(const struct lmi_sample_params *p)
+{
+	return p->temp != 1 && p->dynatemp_range == 0;
+}
+
+static void temp_ext_args(struct lmi_spec_list *l, const struct lmi_sample_params *p)
+{
+	add_f(l, "t", p->temp);
+	add_f(l, "delta", p->dynatemp_range);
+	add_f(l, "exponent", p->dynatemp_exponent);
+}
+
+static bool temp_ext_on(const struct lmi_sample_params *p)
+{
+	return p->dynatemp_range != 0;
+}
+
+static void mirostat_args(struct lmi_spec_list *l, const struct lmi_sample_params *p)
+{
+	add_f(l, "tau", p->mirostat_tau);
+	add_f(l, "eta", p->mirostat_eta);
+}
+
+static void adaptive_args(struct lmi_spec_list *l, const struct lmi_sample_params *p)
+{
+	add_f(l, "target", p->adaptive_target);
+	add_f(l, "decay", p->adaptive_decay);
+}
+
+static void no_args(struct lmi_spec_list *l, const struct lmi_sample_params *p)
+{
+	(void)l;
+	(void)p;
+}
+
+enum group {
+	ALWAYS,       /* also before greedy */
+	TRUNCATE,     /* not before mirostat, which truncates by itself */
+	TEMPER,
+	CHOOSE
+};
+
+static const struct row {
+	const char *name, *alias;
+	char letter;
+	enum group group;
+	void (*args)(struct lmi_spec_list *, const struct lmi_sample_params *);
+	bool (*on)(const struct lmi_sample_params *);
+} rows[] = { /* the usual order */
+	{ "logit_bias", NULL, 0, ALWAYS, bias_args, bias_on },
+	{ "penalties", NULL, 'e', ALWAYS, penalties_args, penalties_on },
+	{ "dry", NULL, 'd', ALWAYS, dry_args, dry_on },
+	{ "top_n_sigma", NULL, 's', TRUNCATE, top_n_sigma_args, top_n_sigma_on },
+	{ "top_k", NULL, 'k', TRUNCATE, top_k_args, top_k_on },
+	{ "typical", "typ_p", 'y', TRUNCATE, typical_args, typical_on },
+	{ "top_p", "nucleus", 'p', TRUNCATE, top_p_args, top_p_on },
+	{ "min_p", NULL, 'm', TRUNCATE, min_p_args, min_p_on },
+	{ "xtc", NULL, 'x', TRUNCATE, xtc_args, xtc_on },
+	{ "temp", NULL, 0, TEMPER, temp_args, temp_on },
+	{ "temp_ext", "temperature", 't', TEMPER, temp_ext_args, temp_ext_on },
+	{ "infill", NULL, 'i', TRUNCATE, no_args, NULL },
+	{ "mirostat", NULL, 0, CHOOSE, mirostat_args, NULL },
+	{ "mirostat_v2", NULL, 0, CHOOSE, mirostat_args, NULL },
+	{ "adaptive_p", NULL, 'a', CHOOSE, adaptive_args, NULL },
+	{ "dist", NULL, 0, CHOOSE, no_args, NULL },
+	{ "greedy", NULL, 0, CHOOSE, no_args, NULL },
+};
+
+static const struct row *row_find(const char *name)
+{
+	for (size_t i = 0; i < LMD_LEN(rows); i++) {
+		if (!strcmp(rows[i].name, name) || (rows[i].alias && !strcmp(rows[i].alias, name)))
+			return &rows[i];
+	}
+	return NULL;
+}
+
+const char *lmi_sample_letter(char letter)
+{
+	for (size_t i = 0; i < LMD_LEN(rows); i++) {
+		if (letter && rows[i].letter == letter)
+			return rows[i].name;
+	}
+	return NULL;
+}
+
+static void add(struct lmi_spec_list *l, const char *name, const struct row *row,
+		const struct lmi_sample_params *p)
+{
+	struct lmi_sampler_spec *s = &l->spec[l->n];
+
+	*s = (struct lmi_sampler_spec){.name = row ? row->name : name, .args = &l->arg[l->n_args]};
+	if (row)
+		row->args(l, p);
+	l->n++;
+}
+
+static void add_choice(struct lmi_spec_list *l, const struct lmi_sample_params *p)
+{
+	const char *name = "dist";
+
+	if (!(p->temp > 0))
+		name = "greedy";
+	else if (p->mirostat)
+		name = p->mirostat == 1 ? "mirostat" : "mirostat_v2";
+	else if (p->adaptive_target >= 0)
+		name = "adaptive_p";
+	add(l, name, row_find(name), p);
+}
+
+void lmi_sample_specs(struct lmi_spec_list *out, const struct lmi_sample_params *p)
+{
+	out->n = 0;
+	out->n_args = 0;
+	for (size_t i = 0; i < LMD_LEN(rows); i++) {
+		const struct row *r = &rows[i];
+
+		if (!r->on || !r->on(p) || (!(p->temp > 0) && r->group != ALWAYS) ||
+		    (p->mirostat && r->group == TRUNCATE))
+			continue;
+		add(out, r->name, r, p);
+	}
+	add_choice(out, p);
+}
+
+static bool chooses(const char *name)
+{
+	const struct row *r = row_find(name);
+
+	return r && r->group == CHOOSE;
+}
+
+enum lmd_status lmi_sample_specs_ordered(struct lmi_spec_list *out,
+					 const struct lmi_sample_params *p,
+					 const char *const *names, uint32_t n_names,
+					 struct lmd_error *err)
+{
+	if (n_names > LMI_CHAIN_MAX - ENDS)
+		return lmd_fail(err, LMD_INVALID,
+				"sampler order: %u names, at most %d are possible", n_names,
+				LMI_CHAIN_MAX - ENDS);
+	out->n = 0;
+	out->n_args = 0;
+	if (bias_on(p))
+		add(out, "logit_bias", row_find("logit_bias"), p);
+	for (uint32_t i = 0; i < n_names; i++)
+		add(out, names[i], row_find(names[i]), p);
+	if (!n_names || !chooses(names[n_names - 1]))
+		add_choice(out, p);
+	return LMD_OK;
+}

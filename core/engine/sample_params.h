@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sample_params.h - the plain sampling parameters of a request, and the chain they mean.
+ *
+ * Most requests carry a temperature and a few limits instead of a chain.  This file turns
+ * them into specs in the usual order
+ *     logit_bias, penalties, dry, top_n_sigma, top_k, typical, top_p, min_p, xtc,
+ *     temperature, dist
+ * or in an order that the request names.  Values are taken as they are: the chain checks
+ * them against the tables of its samplers. */
+#ifndef LLAMAD_CORE_ENGINE_SAMPLE_PARAMS_H
+#define LLAMAD_CORE_ENGINE_SAMPLE_PARAMS_H
+
+#include "core/engine/sample.h"
+
+struct lmi_sample_params {
+	double temp;                /* 0.8; <= 0: greedy */
+	double dynatemp_range;      /* 0 = off */
+	double dynatemp_exponent;   /* 1 */
+	int64_t top_k;              /* 40; <= 0 = off */
+	double top_p;               /* 0.95; 1 = off */
+	double min_p;               /* 0.05; 0 = off */
+	double typical;             /* 1 = off */
+	double top_n_sigma;         /* -1; <= 0 = off */
+	double xtc_probability;     /* 0 = off */
+	double xtc_threshold;       /* 0.1 */
+	int64_t last_n;             /* 64; window of the penalties; -1 = n_ctx */
+	double repeat_penalty;      /* 1 = off */
+	double frequency_penalty;   /* 0 = off */
+	double presence_penalty;    /* 0 = off */
+	double dry_multiplier;      /* 0 = off */
+	double dry_base;            /* 1.75 */
+	int64_t dry_allowed_length; /* 2 */
+	int64_t dry_last_n;         /* 64; -1 = n_ctx */
+	const struct lmd_str *dry_breakers; /* [n_dry_breakers]; NULL = newline : " * */
+	uint32_t n_dry_breakers;
+	int64_t mirostat;           /* 0 = off; 1, else 2: chooses instead of dist */
+	double mirostat_tau;        /* 5 */
+	double mirostat_eta;        /* 0.1 */
+	double adaptive_target;     /* -1; >= 0: adaptive_p chooses instead of dist */
+	double adaptive_decay;      /* 0.9 */
+	int64_t min_keep;           /* 0; of top_p, min_p, typical and xtc */
+	const struct lmd_bias *bias; /* [n_bias] */
+	uint32_t n_bias;
+	int64_t n_ctx;              /* what -1 stands for above; 0 = unknown: off */
+};
+
+/* The values in the comments above. */
+void lmi_sample_params_default(struct lmi_sample_params *p);
+
+/* Specs with room for their arguments; the arguments point into the list and into the
+ * parameters it was made from, so it stays where it is while it is used. */
+struct lmi_spec_list {
+	uint32_t n, n_args;
+	struct lmi_sampler_spec spec[LMI_CHAIN_MAX];
+	struct lmi_sampler_arg arg[5 * LMI_CHAIN_MAX];
+};
+
+/* The usual order; what the values switch off is left out.  temp <= 0 leaves biases,
+ * penalties, dry and greedy. */
+void lmi_sample_specs(struct lmi_spec_list *out, const struct lmi_sample_params *p);
+
+/* The samplers named, in that order, each with its values of p; a name that no value of p
+ * belongs to gets no arguments.  logit_bias comes first if there are biases, and a sampler
+ * that chooses is added at the end unless the last name is one.
+ * LMD_INVALID: too many names. */
+enum lmd_status lmi_sample_specs_ordered(struct lmi_spec_list *out,
+					 const struct lmi_sample_params *p,
+					 const char *const *names, uint32_t n_names,
+					 struct lmd_error *err);
+
+/* The sampler that a letter stands for in the short form of an order, as in "edskypmxt";
+ * NULL if none. */
+const char *lmi_sample_letter(char letter);
+
+#endif /* LLAMAD_CORE_ENGINE_SAMPLE_PARAMS_H */
