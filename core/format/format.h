@@ -16,7 +16,7 @@ struct lmi_model;
 
 #define LMI_OPEN_HEADER_ONLY 1u /* no tensor data: lmd_tensor.data is NULL */
 #define LMI_OPEN_NO_MMAP     2u /* read into memory instead of mapping */
-#define LMI_OPEN_MLOCK       4u /* keep resident; failure is a warning */
+#define LMI_OPEN_MLOCK       4u /* keep resident; a refusal is no error, see lmi_model_file */
 
 /* Opens a model file (GGUF by now; a split set by its first part).  On success *out owns
  * files, mappings and tables until lmi_model_close.  Symlinks are followed; devices, FIFOs
@@ -31,6 +31,7 @@ const struct lmd_model *lmi_model_view(const struct lmi_model *m);
 struct lmi_model_file {
 	const char *path;
 	uint64_t bytes;
+	bool locked; /* LMI_OPEN_MLOCK was asked for and granted */
 };
 uint32_t lmi_model_n_files(const struct lmi_model *m);
 void lmi_model_file(const struct lmi_model *m, uint32_t i, struct lmi_model_file *out);

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Files.  A path is resolved once; what follows happens on the descriptor, so that the
+ * file that was checked is the file that is read.  O_NONBLOCK keeps the opening of a FIFO
+ * or device from waiting; it has no effect on regular files. */
+#include "core/base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "core/base/show.h"
+
+#define SHOW 128
+#define IO_MAX (1u << 30) /* one read or write */
+
+static enum lmd_status fail_errno(struct lmd_error *err, const char *path, const char *what)
+{
+	int e = errno;
+	char show[SHOW];
+
+	return lmd_fail(err, e == ENOENT ? LMD_NOTFOUND : e == ENOMEM ? LMD_NOMEM : LMD_IO,
+			"%s: %s: %s", lmi_show_path(show, sizeof(show), path), what, strerror(e));
+}
+
+static const char *kind_of(mode_t mode)
+{
+	if (S_ISDIR(mode))
+		return "a directory";
+	if (S_ISFIFO(mode))
+		return "a FIFO";
+	if (S_ISCHR(mode) || S_ISBLK(mode))
+		return "a device";
+	if (S_ISSOCK(mode))
+		return "a socket";
+	return "not a file";
+}
+
+enum lmd_status lmi_file_open(struct lmi_file *f, const char *path, struct lmd_error *err)
+{
+	char show[SHOW];
+	struct stat st;
+	int fd;
+
+	f->fd = -1;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return errno == ENXIO ? lmd_fail(err, LMD_INVALID, "%s: not a regular file",
+						 lmi_show_path(show, sizeof(show), path))
+				      : fail_errno(err, path, "cannot open");
+	if (fstat(fd, &st) < 0) {
+		(void)fail_errno(err, path, "fstat");
+		close(fd);
+		return LMD_IO;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		close(fd);
+		return lmd_fail(err, LMD_INVALID, "%s: is %s, not a regular file",
+				lmi_show_path(show, sizeof(show), path), kind_of(st.st_mode));
+	}
+	f->fd = fd;
+	f->bytes = (uint64_t)st.st_size;
+	return LMD_OK;
+}
+
+enum lmd_status lmi_file_read(const struct lmi_file *f, uint64_t at, void *buf, size_t n,
+			      struct lmd_error *err)
+{
+	uint8_t *p = buf;
+
+	while (n) {
+		ssize_t k = pread(f->fd, p, n < IO_MAX ? n : IO_MAX, (off_t)at);
+
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k < 0)
+			return lmd_fail(err, LMD_IO, "read at byte %llu: %s",
+					(unsigned long long)at, strerror(errno));
+		if (k == 0)
+			return lmd_fail(err, LMD_IO, "the file ends at byte %llu, %zu more are needed",
+					(unsigned long long)at, n);
+		p += k;
+		at += (uint64_t)k;
+		n -= (size_t)k;
+	}
+	return LMD_OK;
+}
+
+void lmi_file_close(struct lmi_file *f)
+{
+	if (f->fd >= 0)
+		close(f->fd);
+	f->fd = -1;
+}
+
+enum lmd_status lmi_map_open(struct lmi_map *m, const struct lmi_file *f, uint64_t bytes,
+			     struct lmd_error *err)
+{
+	void *p;
+
+	if (bytes > f->bytes || bytes > SIZE_MAX / 2)
+		return lmd_fail(err, LMD_INVALID, "cannot map %llu bytes of a file of %llu",
+				(unsigned long long)bytes, (unsigned long long)f->bytes);
+	p = mmap(NULL, (size_t)bytes, PROT_READ, MAP_SHARED, f->fd, 0);
+	if (p == MAP_FAILED)
+		return lmd_fail(err, errno == ENOMEM ? LMD_NOMEM : LMD_IO, "mmap of %llu bytes: %s",
+				(unsigned long long)bytes, strerror(errno));
+	*m = (struct lmi_map){.ptr = p, .bytes = bytes};
+	return LMD_OK;
+}
+
+enum lmd_status lmi_map_read(struct lmi_map *m, const struct lmi_file *f, uint64_t at,
+			     uint64_t bytes, struct lmd_error *err)
+{
+	uint8_t *p = lmi_alloc(bytes <= SIZE_MAX ? (size_t)bytes : 0, 1);
+	enum lmd_status st;
+
+	if (!p)
+		return lmd_fail(err, LMD_NOMEM, "no memory for %llu bytes of the file",
+				(unsigned long long)bytes);
+	st = lmi_file_read(f, at, p, (size_t)bytes, err);
+	if (st != LMD_OK) {
+		lmi_free(p);
+		return st;
+	}
+	*m = (struct lmi_map){.ptr = p, .bytes = bytes, .on_heap = true};
+	return LMD_OK;
+}
+
+bool lmi_map_lock(const struct lmi_map *m)
+{
+	return mlock(m->ptr, (size_t)m->bytes) == 0;
+}
+
+void lmi_map_close(struct lmi_map *m)
+{
+	if (m->on_heap)
+		lmi_free((void *)(uintptr_t)m->ptr);
+	else if (m->ptr)
+		(void)munmap((void *)(uintptr_t)m->ptr, (size_t)m->bytes);
+	*m = (struct lmi_map){0};
+}
+
+enum lmd_status lmi_new_file_open(struct lmi_new_file *f, const char *path, unsigned mode,
+				  struct lmd_error *err)
+{
+	size_t n = strlen(path);
+
+	*f = (struct lmi_new_file){.fd = -1};
+	if (n > PATH_MAX)
+		return lmd_fail(err, LMD_INVALID, "path of %zu bytes, at most %d", n, PATH_MAX);
+	f->path = lmi_strndup(path, n);
+	f->temp = lmi_alloc(n + 32, 1);
+	if (!f->path || !f->temp) {
+		lmi_new_file_abort(f);
+		return lmd_fail(err, LMD_NOMEM, "no memory for a path");
+	}
+	for (unsigned i = 0; i < 100 && f->fd < 0; i++) {
+		(void)snprintf(f->temp, n + 32, "%s.%ld-%u.part", path, (long)getpid(), i);
+		f->fd = open(f->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+		if (f->fd < 0 && errno != EEXIST)
+			break;
+	}
+	if (f->fd >= 0)
+		return LMD_OK;
+	(void)fail_errno(err, f->temp, "cannot create");
+	lmi_free(f->temp);
+	f->temp = NULL; /* not ours: nothing to remove */
+	lmi_new_file_abort(f);
+	return LMD_IO;
+}
+
+enum lmd_status lmi_new_file_write(struct lmi_new_file *f, const void *data, size_t n,
+				   struct lmd_error *err)
+{
+	const uint8_t *p = data;
+
+	while (n) {
+		ssize_t k = write(f->fd, p, n < IO_MAX ? n : IO_MAX);
+
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k < 0)
+			return fail_errno(err, f->temp, "write");
+		p += k;
+		f->bytes += (uint64_t)k;
+		n -= (size_t)k;
+	}
+	return LMD_OK;
+}
+
+/* Makes the rename itself durable.  A file system that cannot sync a folder is no error. */
+static void sync_folder(char *path)
+{
+	char *slash = strrchr(path, '/');
+	int fd;
+
+	if (slash)
+		slash[slash == path] = 0;
+	fd = open(slash ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	(void)fsync(fd);
+	close(fd);
+}
+
+enum lmd_status lmi_new_file_commit(struct lmi_new_file *f, struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+	int fd = f->fd;
+
+	if (fsync(fd) < 0)
+		st = fail_errno(err, f->temp, "fsync");
+	f->fd = -1;
+	if (close(fd) < 0 && st == LMD_OK)
+		st = fail_errno(err, f->temp, "close");
+	if (st == LMD_OK && rename(f->temp, f->path) < 0)
+		st = fail_errno(err, f->path, "rename");
+	if (st == LMD_OK) {
+		lmi_free(f->temp);
+		f->temp = NULL;
+		sync_folder(f->path);
+	}
+	lmi_new_file_abort(f);
+	return st;
+}
+
+void lmi_new_file_abort(struct lmi_new_file *f)
+{
+	if (f->fd >= 0)
+		close(f->fd);
+	f->fd = -1;
+	if (f->temp)
+		(void)unlink(f->temp);
+	lmi_free(f->temp);
+	lmi_free(f->path);
+	f->temp = f->path = NULL;
+}

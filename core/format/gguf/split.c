@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One file or a set NAME-00001-of-0000N.gguf: the order in which the layers run.  The keys
+ * come from the first part; the later ones bring their tensors and prove by their split.*
+ * keys that they belong to the set.  Data is mapped last, when everything was accepted. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/arena.h"
+#include "core/base/show.h"
+#include "core/format/format.h"
+#include "core/format/gguf/gguf.h"
+
+#define PART_HEAP_BYTES (16ull << 20) /* keys of a later part */
+
+/* What is kept of a part between its keys and its tensor table. */
+struct part {
+	struct lmi_gguf_header h;
+	struct lmi_gguf_facts facts;
+	uint64_t table_at, data_at;
+	bool big_endian;
+};
+
+/* Puts the part's path before the sentence. */
+static enum lmd_status in_file(const struct lmi_model *m, uint32_t i, enum lmd_status st,
+			       struct lmd_error *err)
+{
+	char show[112];
+
+	if (st != LMD_OK)
+		lmd_error_prefix(err, lmi_show_path(show, sizeof(show), m->parts[i].path));
+	return st;
+}
+
+/* Header and keys of one file into `keys`. */
+static enum lmd_status read_front(struct lmi_model *keys, const struct lmi_file *f, struct part *p,
+				  struct lmd_error *err)
+{
+	struct lmi_reader r;
+	enum lmd_status st = lmi_reader_open(&r, f, err);
+
+	if (st == LMD_OK)
+		st = lmi_gguf_read_header(&r, &p->h, err);
+	if (st == LMD_OK)
+		st = lmi_model_reserve_meta(keys, p->h.n_keys, err);
+	if (st == LMD_OK)
+		st = lmi_gguf_read_meta(&r, p->h.n_keys, keys, err);
+	if (st == LMD_OK)
+		st = lmi_gguf_read_facts(keys, &p->facts, err);
+	p->table_at = r.pos;
+	p->big_endian = r.big_endian;
+	lmi_reader_close(&r);
+	return st;
+}
+
+static enum lmd_status read_table(struct lmi_model *m, uint32_t i, struct part *p,
+				  struct lmd_error *err)
+{
+	struct lmi_reader r;
+	enum lmd_status st = lmi_reader_open(&r, &m->parts[i].file, err);
+
+	if (st == LMD_OK) {
+		r.big_endian = p->big_endian;
+		r.narrow = p->h.version == 1;
+		lmi_reader_seek(&r, p->table_at);
+		st = lmi_gguf_read_tensors(&r, p->h.n_tensors, p->facts.alignment, i, m,
+					   &p->data_at, err);
+	}
+	lmi_reader_close(&r);
+	return st;
+}
+
+/* The end of a part's file name. */
+static void suffix_of(char buf[32], uint32_t i, uint32_t n)
+{
+	(void)snprintf(buf, 32, "-%05u-of-%05u.gguf", i + 1, n);
+}
+
+/* The path of part i, made from that of the first part. */
+static enum lmd_status part_path(struct lmi_model *m, uint32_t i, struct lmd_error *err)
+{
+	char suffix[32];
+	size_t stem = strlen(m->parts[0].path);
+
+	suffix_of(suffix, i, m->n_parts);
+	stem -= strlen(suffix); /* part 0 was found to end in a suffix as long as this */
+	m->parts[i].path = lmi_arena_printf(m->arena, "%.*s%s", (int)stem, m->parts[0].path, suffix);
+	return m->parts[i].path ? LMD_OK : lmi_model_no_memory(m, stem + sizeof(suffix), err);
+}
+
+static enum lmd_status check_first(const struct lmi_model *m, const struct part *p,
+				   struct lmd_error *err)
+{
+	size_t len = strlen(m->parts[0].path), n;
+	char suffix[32];
+
+	suffix_of(suffix, 0, p->facts.split_count);
+	n = strlen(suffix);
+	if (p->facts.split_no != 0)
+		return lmd_fail(err, LMD_INVALID,
+				"is part %u of %u: open the first part, whose name ends in %s",
+				p->facts.split_no + 1, p->facts.split_count, suffix);
+	if (len <= n || strcmp(m->parts[0].path + len - n, suffix) != 0)
+		return lmd_fail(err, LMD_INVALID,
+				"key split.count: %u, but the file name does not end in %s",
+				p->facts.split_count, suffix);
+	return LMD_OK;
+}
+
+/* Opens part i > 0 and reads its keys. */
+static enum lmd_status open_later(struct lmi_model *m, uint32_t i, struct part *p,
+				  struct lmd_error *err)
+{
+	struct lmi_model *keys;
+	enum lmd_status st = part_path(m, i, err);
+
+	if (st == LMD_OK)
+		st = lmi_file_open(&m->parts[i].file, m->parts[i].path, err);
+	if (st != LMD_OK)
+		return st;
+	keys = lmi_model_create(PART_HEAP_BYTES);
+	if (!keys)
+		return lmd_fail(err, LMD_NOMEM, "no memory for the keys of part %u", i + 1);
+	st = read_front(keys, &m->parts[i].file, p, err);
+	lmi_model_close(keys);
+	if (st == LMD_OK && (p->facts.split_no != i || p->facts.split_count != m->n_parts))
+		st = lmd_fail(err, LMD_CORRUPT,
+			      "keys split.no %u and split.count %u, expected %u and %u",
+			      p->facts.split_no, p->facts.split_count, i, m->n_parts);
+	return in_file(m, i, st, err);
+}
+
+/* All tensor tables; the parts' keys were read. */
+static enum lmd_status read_tables(struct lmi_model *m, struct part *p, struct lmd_error *err)
+{
+	int64_t want = p[0].facts.split_tensors;
+	enum lmd_status st = LMD_OK;
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < m->n_parts; i++)
+		n += p[i].h.n_tensors;
+	if (n > LMI_MAX_TENSORS)
+		st = lmd_fail(err, LMD_INVALID, "%llu tensors, at most %u", (unsigned long long)n,
+			      LMI_MAX_TENSORS);
+	else if (m->n_parts > 1 && want >= 0 && (uint64_t)want != n)
+		st = lmd_fail(err, LMD_CORRUPT, "key split.tensors.count: %lld, the parts have %llu",
+			      (long long)want, (unsigned long long)n);
+	else
+		st = lmi_model_reserve_tensors(m, (uint32_t)n, err);
+	in_file(m, 0, st, err);
+	for (uint32_t i = 0; st == LMD_OK && i < m->n_parts; i++)
+		st = in_file(m, i, read_table(m, i, &p[i], err), err);
+	return st;
+}
+
+static enum lmd_status map_part(struct lmi_model *m, uint32_t i, const struct part *p,
+				uint32_t flags, struct lmd_error *err)
+{
+	struct lmi_model_part *part = &m->parts[i];
+	uint64_t bytes = part->file.bytes;
+	enum lmd_status st;
+
+	if (!p->h.n_tensors)
+		return LMD_OK;
+	if (p->big_endian)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"the data of its %u tensors is big-endian, this build reads "
+				"little-endian data only",
+				p->h.n_tensors);
+	if (flags & LMI_OPEN_NO_MMAP) {
+		part->map_at = p->data_at;
+		st = lmi_map_read(&part->map, &part->file, p->data_at, bytes - p->data_at, err);
+	} else {
+		st = lmi_map_open(&part->map, &part->file, bytes, err);
+	}
+	if (st == LMD_OK && (flags & LMI_OPEN_MLOCK))
+		part->locked = lmi_map_lock(&part->map);
+	return st;
+}
+
+static enum lmd_status map_all(struct lmi_model *m, const struct part *p, uint32_t flags,
+			       struct lmd_error *err)
+{
+	for (uint32_t i = 0; i < m->n_parts; i++) {
+		enum lmd_status st = in_file(m, i, map_part(m, i, &p[i], flags, err), err);
+
+		if (st != LMD_OK)
+			return st;
+	}
+	for (uint32_t i = 0; i < m->view.n_tensors; i++) {
+		struct lmd_tensor *t = &m->tensors[i];
+		const struct lmi_model_part *part = &m->parts[t->file];
+
+		t->data = part->map.ptr + (t->offset - part->map_at);
+	}
+	return LMD_OK;
+}
+
+/* Everything but the first part's header and keys, which are read. */
+static enum lmd_status open_rest(struct lmi_model *m, struct part *p, uint32_t flags,
+				 struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+
+	for (uint32_t i = 1; st == LMD_OK && i < m->n_parts; i++)
+		st = open_later(m, i, &p[i], err);
+	if (st == LMD_OK)
+		st = read_tables(m, p, err);
+	if (st == LMD_OK)
+		st = in_file(m, 0, lmi_model_check_general(m, m->parts[0].path, err), err);
+	if (st == LMD_OK)
+		st = in_file(m, 0, lmi_model_read_tokspec(m, err), err);
+	if (st == LMD_OK && !(flags & LMI_OPEN_HEADER_ONLY))
+		st = map_all(m, p, flags, err);
+	return st;
+}
+
+enum lmd_status lmi_gguf_open(struct lmi_model *m, const char *path, struct lmi_file *own_file,
+			      uint32_t flags, struct lmd_error *err)
+{
+	struct part first, *p;
+	enum lmd_status st = lmi_model_reserve_parts(m, 1, err);
+
+	if (st != LMD_OK) {
+		lmi_file_close(own_file);
+		return st;
+	}
+	m->parts[0].file = *own_file;
+	m->parts[0].path = lmi_arena_strndup(m->arena, path, strlen(path));
+	if (!m->parts[0].path)
+		return lmi_model_no_memory(m, strlen(path) + 1, err);
+	st = read_front(m, &m->parts[0].file, &first, err);
+	if (st == LMD_OK && first.facts.has_split) {
+		st = check_first(m, &first, err);
+		if (st == LMD_OK)
+			st = lmi_model_reserve_parts(m, first.facts.split_count, err);
+	}
+	if (st != LMD_OK)
+		return in_file(m, 0, st, err);
+	m->view.format = lmi_arena_printf(m->arena, "gguf v%u%s", first.h.version,
+					  first.big_endian ? " big-endian" : "");
+	p = lmi_alloc(m->n_parts, sizeof(*p));
+	if (p && m->view.format) {
+		p[0] = first;
+		st = open_rest(m, p, flags, err);
+	} else {
+		st = lmd_fail(err, LMD_NOMEM, "no memory for a set of %u files", m->n_parts);
+	}
+	lmi_free(p);
+	return st;
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The tensor table.  After it, every tensor has a known type, a shape whose product and
+ * size in bytes fit, and a span of its own inside of the file. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/arena.h"
+#include "core/base/checked.h"
+#include "core/base/show.h"
+#include "core/format/gguf/gguf.h"
+#include "core/quant/quant.h"
+
+static enum lmd_status read_name(struct lmi_reader *r, struct lmi_model *m, uint32_t i,
+				 const char **out, struct lmd_error *err)
+{
+	char buf[LMI_GGUF_NAME_BYTES], show[80], *name;
+	uint64_t len = 0;
+	enum lmd_status st;
+
+	(void)snprintf(r->what, sizeof(r->what), "tensor %u", i);
+	st = lmi_reader_count(r, &len, err);
+	if (st != LMD_OK)
+		return st;
+	if (len < 1 || len > LMI_GGUF_NAME_BYTES)
+		return lmd_fail(err, LMD_INVALID, "tensor %u: name of %llu bytes, must be 1..%u", i,
+				(unsigned long long)len, LMI_GGUF_NAME_BYTES);
+	st = lmi_reader_bytes(r, buf, len, err);
+	if (st != LMD_OK)
+		return st;
+	if (memchr(buf, 0, (size_t)len))
+		return lmd_fail(err, LMD_CORRUPT, "tensor %u: name \"%s\" holds a zero byte", i,
+				lmi_show(show, sizeof(show), buf, (size_t)len));
+	name = lmi_arena_strndup(m->arena, buf, (size_t)len);
+	if (!name)
+		return lmi_model_no_memory(m, len + 1, err);
+	(void)snprintf(r->what, sizeof(r->what), "tensor %s",
+		       lmi_show(show, sizeof(show), buf, (size_t)len));
+	*out = name;
+	return LMD_OK;
+}
+
+/* Each dimension within 1..2^40.  No dimension at all is a single value. */
+static enum lmd_status read_dims(struct lmi_reader *r, struct lmd_tensor *t, struct lmd_error *err)
+{
+	enum lmd_status st = lmi_reader_u32(r, &t->n_dim, err);
+
+	if (st != LMD_OK)
+		return st;
+	if (t->n_dim > LMD_MAX_DIMS)
+		return lmd_fail(err, LMD_INVALID, "%s: %u dimensions, at most %d", r->what, t->n_dim,
+				LMD_MAX_DIMS);
+	for (uint32_t i = 0; i < LMD_MAX_DIMS; i++) {
+		uint64_t d = 1;
+
+		if (i < t->n_dim)
+			st = lmi_reader_count(r, &d, err);
+		if (st != LMD_OK)
+			return st;
+		if (d < 1 || d > LMI_MAX_DIM)
+			return lmd_fail(err, LMD_INVALID, "%s: dimension %u is %lld, must be 1..%llu",
+					r->what, i, (long long)d, LMI_MAX_DIM);
+		t->dims[i] = (int64_t)d;
+	}
+	if (!t->n_dim)
+		t->n_dim = 1;
+	return LMD_OK;
+}
+
+static enum lmd_status size_of(const struct lmi_reader *r, struct lmd_tensor *t,
+			       struct lmd_error *err)
+{
+	const struct lmi_dtype *type = lmi_dtype(t->dtype);
+	uint64_t rows = 1;
+	bool ok = true;
+	char why[80];
+
+	if (!type || type->is_activation)
+		return lmd_fail(err, LMD_UNSUPPORTED, "%s: %s", r->what,
+				type ? "a type of activations, not of weights"
+				     : lmi_dtype_refusal(t->dtype, why, sizeof(why)));
+	if (t->dims[0] % type->block_elems)
+		return lmd_fail(err, LMD_CORRUPT, "%s: rows of %lld, type %s has blocks of %u",
+				r->what, (long long)t->dims[0], type->name, type->block_elems);
+	for (uint32_t i = 1; i < LMD_MAX_DIMS; i++)
+		ok = ok && lmi_mul_ok(rows, (uint64_t)t->dims[i], &rows);
+	ok = ok && lmi_row_bytes(type, (uint64_t)t->dims[0], &t->bytes) &&
+	     lmi_mul_ok(t->bytes, rows, &t->bytes);
+	if (!ok || t->bytes > INT64_MAX)
+		return lmd_fail(err, LMD_CORRUPT,
+				"%s: %lld x %lld x %lld x %lld of %s exceeds 2^63 bytes", r->what,
+				(long long)t->dims[0], (long long)t->dims[1], (long long)t->dims[2],
+				(long long)t->dims[3], type->name);
+	return LMD_OK;
+}
+
+static enum lmd_status read_tensor(struct lmi_reader *r, struct lmi_model *m, uint32_t i,
+				   uint32_t alignment, struct lmd_tensor *t, struct lmd_error *err)
+{
+	enum lmd_status st = read_name(r, m, i, &t->name, err);
+
+	if (st == LMD_OK)
+		st = read_dims(r, t, err);
+	if (st == LMD_OK)
+		st = lmi_reader_u32(r, &t->dtype, err);
+	if (st == LMD_OK)
+		st = lmi_reader_u64(r, &t->offset, err);
+	if (st == LMD_OK)
+		st = size_of(r, t, err);
+	if (st == LMD_OK && t->offset % alignment)
+		st = lmd_fail(err, LMD_CORRUPT, "%s: offset %llu is no multiple of the alignment %u",
+			      r->what, (unsigned long long)t->offset, alignment);
+	return st;
+}
+
+/* From offsets in the data section to offsets in the file. */
+static enum lmd_status place(struct lmd_tensor *t, uint64_t data_at, uint64_t file_bytes,
+			     struct lmd_error *err)
+{
+	uint64_t at, end;
+	char show[80];
+
+	if (!lmi_add_ok(data_at, t->offset, &at) || !lmi_add_ok(at, t->bytes, &end) ||
+	    end > file_bytes)
+		return lmd_fail(err, LMD_CORRUPT,
+				"tensor %s: %llu bytes at offset %llu of the data, which begins at "
+				"byte %llu; the file ends at %llu",
+				lmi_show(show, sizeof(show), t->name, strlen(t->name)),
+				(unsigned long long)t->bytes, (unsigned long long)t->offset,
+				(unsigned long long)data_at, (unsigned long long)file_bytes);
+	t->offset = at;
+	return LMD_OK;
+}
+
+static int by_offset(const void *a, const void *b)
+{
+	const struct lmd_tensor *const *x = a, *const *y = b;
+
+	return ((*x)->offset > (*y)->offset) - ((*x)->offset < (*y)->offset);
+}
+
+static enum lmd_status check_overlap(const struct lmd_tensor *t, uint32_t n, struct lmd_error *err)
+{
+	const struct lmd_tensor **order = n ? lmi_alloc(n, sizeof(*order)) : NULL;
+	enum lmd_status st = LMD_OK;
+	char show[2][80];
+
+	if (n && !order)
+		return lmd_fail(err, LMD_NOMEM, "no memory to order %u tensors", n);
+	for (uint32_t i = 0; i < n; i++)
+		order[i] = &t[i];
+	if (n)
+		qsort(order, n, sizeof(*order), by_offset);
+	for (uint32_t i = 1; i < n && st == LMD_OK; i++) {
+		const struct lmd_tensor *a = order[i - 1], *b = order[i];
+
+		if (b->offset < a->offset + a->bytes)
+			st = lmd_fail(err, LMD_CORRUPT,
+				      "tensor %s at byte %llu overlaps tensor %s, which ends at %llu",
+				      lmi_show(show[0], sizeof(show[0]), b->name, strlen(b->name)),
+				      (unsigned long long)b->offset,
+				      lmi_show(show[1], sizeof(show[1]), a->name, strlen(a->name)),
+				      (unsigned long long)(a->offset + a->bytes));
+	}
+	lmi_free(order);
+	return st;
+}
+
+enum lmd_status lmi_gguf_read_tensors(struct lmi_reader *r, uint32_t n, uint32_t alignment,
+				      uint32_t file, struct lmi_model *m, uint64_t *data_at,
+				      struct lmd_error *err)
+{
+	uint32_t first = m->view.n_tensors;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct lmd_tensor t = {.file = file};
+		enum lmd_status st = read_tensor(r, m, i, alignment, &t, err);
+
+		if (st == LMD_OK)
+			st = lmi_model_add_tensor(m, &t, err);
+		if (st != LMD_OK)
+			return st;
+	}
+	if (!lmi_align_ok(r->pos, alignment, data_at) || *data_at > r->file->bytes)
+		*data_at = r->file->bytes;
+	for (uint32_t i = 0; i < n; i++) {
+		enum lmd_status st = place(&m->tensors[first + i], *data_at, r->file->bytes, err);
+
+		if (st != LMD_OK)
+			return st;
+	}
+	return n ? check_overlap(&m->tensors[first], n, err) : LMD_OK;
+}

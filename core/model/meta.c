@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Typed look-ups of metadata and the general checks. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/arena.h"
+#include "core/base/show.h"
+#include "core/model/model.h"
+
+const char *lmi_meta_type_text(uint32_t type)
+{
+	switch ((enum lmd_meta_type)type) {
+	case LMD_META_BOOL:
+		return "a boolean";
+	case LMD_META_I64:
+	case LMD_META_U64:
+		return "an integer";
+	case LMD_META_F64:
+		return "a float";
+	case LMD_META_STR:
+		return "a string";
+	case LMD_META_ARR_BOOL:
+		return "an array of booleans";
+	case LMD_META_ARR_I64:
+		return "an array of integers";
+	case LMD_META_ARR_F64:
+		return "an array of floats";
+	case LMD_META_ARR_STR:
+		return "an array of strings";
+	}
+	return "of no known type";
+}
+
+static enum lmd_status wrong_type(const struct lmd_meta *v, const char *want, struct lmd_error *err)
+{
+	return lmd_fail(err, LMD_INVALID, "key %s is %s, not %s", v->key,
+			lmi_meta_type_text(v->type), want);
+}
+
+enum lmd_status lmi_model_get_int(const struct lmi_model *m, const char *key, int64_t min,
+				  int64_t max, int64_t *out, bool *found, struct lmd_error *err)
+{
+	const struct lmd_meta *v = m->view.find_meta(&m->view, key);
+
+	*found = v != NULL;
+	if (!v)
+		return LMD_OK;
+	if (v->type == LMD_META_U64)
+		return lmd_fail(err, LMD_INVALID, "key %s: %llu, at most %lld", key,
+				(unsigned long long)v->v.u, (long long)max);
+	if (v->type != LMD_META_I64 && v->type != LMD_META_BOOL)
+		return wrong_type(v, "an integer", err);
+	if (v->v.i < min || v->v.i > max)
+		return lmd_fail(err, LMD_INVALID, "key %s: %lld, must be %lld..%lld", key,
+				(long long)v->v.i, (long long)min, (long long)max);
+	*out = v->v.i;
+	return LMD_OK;
+}
+
+enum lmd_status lmi_model_get_bool(const struct lmi_model *m, const char *key, int8_t *out,
+				   bool *found, struct lmd_error *err)
+{
+	int64_t v = 0;
+	enum lmd_status st = lmi_model_get_int(m, key, 0, 1, &v, found, err);
+
+	if (st == LMD_OK && *found)
+		*out = (int8_t)v;
+	return st;
+}
+
+enum lmd_status lmi_model_get_str(const struct lmi_model *m, const char *key, struct lmd_str *out,
+				  bool *found, struct lmd_error *err)
+{
+	const struct lmd_meta *v = m->view.find_meta(&m->view, key);
+
+	*found = v != NULL;
+	if (!v)
+		return LMD_OK;
+	if (v->type != LMD_META_STR)
+		return wrong_type(v, "a string", err);
+	*out = v->v.s;
+	return LMD_OK;
+}
+
+/* [a-z0-9][a-z0-9_.-]{0,47}: the name may then be looked up among plugins. */
+static bool is_arch_name(const struct lmd_str *s)
+{
+	if (s->len < 1 || s->len > 48)
+		return false;
+	for (size_t i = 0; i < s->len; i++) {
+		char c = s->ptr[i];
+
+		if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))
+			continue;
+		if (i == 0 || (c != '_' && c != '.' && c != '-'))
+			return false;
+	}
+	return true;
+}
+
+/* A file that is no model (an importance matrix) may have no architecture; its kind then
+ * stands in for it. */
+static enum lmd_status read_arch(struct lmi_model *m, struct lmd_error *err)
+{
+	struct lmd_str arch = {0}, kind = {0};
+	bool found, has_kind;
+	char show[80];
+	enum lmd_status st = lmi_model_get_str(m, "general.architecture", &arch, &found, err);
+
+	if (st == LMD_OK)
+		st = lmi_model_get_str(m, "general.type", &kind, &has_kind, err);
+	if (st != LMD_OK)
+		return st;
+	if (!found && has_kind && !(kind.len == 5 && !memcmp(kind.ptr, "model", 5)))
+		arch = kind;
+	else if (!found)
+		return lmd_fail(err, LMD_CORRUPT, "key general.architecture is missing");
+	if (!is_arch_name(&arch))
+		return lmd_fail(err, LMD_INVALID,
+				"key general.architecture: \"%s\" is not a name of 1..48 of "
+				"a-z 0-9 _ . -",
+				lmi_show(show, sizeof(show), arch.ptr, arch.len));
+	m->view.arch = arch.ptr;
+	return LMD_OK;
+}
+
+/* A name for display: the file's own, or what the path ends in; control bytes become '?'. */
+static enum lmd_status read_name(struct lmi_model *m, const char *path, struct lmd_error *err)
+{
+	const char *base = strrchr(path, '/');
+	struct lmd_str name = {0};
+	char *copy;
+	bool found;
+	enum lmd_status st = lmi_model_get_str(m, "general.name", &name, &found, err);
+
+	if (st != LMD_OK)
+		return st;
+	base = base ? base + 1 : path;
+	if (!found || !name.len)
+		name = (struct lmd_str){.ptr = base, .len = strlen(base)};
+	copy = lmi_arena_strndup(m->arena, name.ptr, name.len < 255 ? name.len : 255);
+	if (!copy)
+		return lmi_model_no_memory(m, 256, err);
+	for (size_t i = 0; i < name.len && i < 255; i++)
+		if ((unsigned char)copy[i] < 0x20 || copy[i] == 0x7F)
+			copy[i] = '?';
+	m->view.name = copy;
+	return LMD_OK;
+}
+
+/* An integer or an array of integers, each 0..max; absent is fine. */
+static enum lmd_status check_count(const struct lmi_model *m, const char *suffix, int64_t max,
+				   struct lmd_error *err)
+{
+	const struct lmd_meta *v;
+	const int64_t *a;
+	int64_t n = 0;
+	bool found;
+	char key[128];
+
+	(void)snprintf(key, sizeof(key), "%s.%s", m->view.arch, suffix);
+	v = m->view.find_meta(&m->view, key);
+	if (!v || v->type != LMD_META_ARR_I64)
+		return lmi_model_get_int(m, key, 0, max, &n, &found, err);
+	if (v->n > LMI_MAX_LAYERS)
+		return lmd_fail(err, LMD_INVALID, "key %s: %llu elements, at most %u", key,
+				(unsigned long long)v->n, LMI_MAX_LAYERS);
+	a = v->v.a;
+	for (uint64_t i = 0; i < v->n; i++)
+		if (a[i] < 0 || a[i] > max)
+			return lmd_fail(err, LMD_INVALID, "key %s: element %llu is %lld, must be 0..%lld",
+					key, (unsigned long long)i, (long long)a[i],
+					(long long)max);
+	return LMD_OK;
+}
+
+enum lmd_status lmi_model_check_general(struct lmi_model *m, const char *path,
+					struct lmd_error *err)
+{
+	static const struct {
+		const char *suffix;
+		int64_t max;
+	} counts[] = {
+		{"block_count", LMI_MAX_LAYERS},
+		{"decoder_block_count", LMI_MAX_LAYERS},
+		{"leading_dense_block_count", LMI_MAX_LAYERS},
+		{"nextn_predict_layers", LMI_MAX_LAYERS},
+		{"attention.head_count", LMI_MAX_LAYERS},
+		{"attention.head_count_kv", LMI_MAX_LAYERS},
+		{"expert_count", LMI_MAX_LAYERS},
+		{"expert_used_count", LMI_MAX_LAYERS},
+		{"expert_shared_count", LMI_MAX_LAYERS},
+		{"expert_group_count", LMI_MAX_LAYERS},
+		{"vocab_size", LMI_MAX_VOCAB},
+		{"embedding_length", 1 << 20},
+		{"feed_forward_length", 1 << 24},
+		{"context_length", INT32_MAX},
+	};
+	enum lmd_status st = read_arch(m, err);
+
+	if (st == LMD_OK)
+		st = read_name(m, path, err);
+	for (size_t i = 0; st == LMD_OK && i < LMD_LEN(counts); i++)
+		st = check_count(m, counts[i].suffix, counts[i].max, err);
+	return st;
+}
