@@ -17,7 +17,7 @@
 #include "core/base/alloc.h"
 #include "core/base/show.h"
 
-#define SHOW 128
+#define SHOW   128
 #define IO_MAX (1u << 30) /* one read or write */
 
 static enum lmd_status fail_errno(struct lmd_error *err, const char *path, const char *what)
@@ -25,7 +25,10 @@ static enum lmd_status fail_errno(struct lmd_error *err, const char *path, const
 	int e = errno;
 	char show[SHOW];
 
-	return lmd_fail(err, e == ENOENT ? LMD_NOTFOUND : e == ENOMEM ? LMD_NOMEM : LMD_IO,
+	return lmd_fail(err,
+			e == ENOENT   ? LMD_NOTFOUND
+			: e == ENOMEM ? LMD_NOMEM
+				      : LMD_IO,
 			"%s: %s: %s", lmi_show_path(show, sizeof(show), path), what, strerror(e));
 }
 
@@ -83,7 +86,8 @@ enum lmd_status lmi_file_read(const struct lmi_file *f, uint64_t at, void *buf, 
 			return lmd_fail(err, LMD_IO, "read at byte %llu: %s",
 					(unsigned long long)at, strerror(errno));
 		if (k == 0)
-			return lmd_fail(err, LMD_IO, "the file ends at byte %llu, %zu more are needed",
+			return lmd_fail(err, LMD_IO,
+					"the file ends at byte %llu, %zu more are needed",
 					(unsigned long long)at, n);
 		p += k;
 		at += (uint64_t)k;

@@ -88,8 +88,7 @@ static struct lmi_strmap_slot *slot_of(const struct lmi_strmap *m, const char *n
 	uint32_t i = (uint32_t)(h >> 32) & m->mask;
 
 	*tag = (uint32_t)h;
-	while (m->slots[i].name &&
-	       (m->slots[i].tag != *tag || strcmp(m->slots[i].name, name) != 0))
+	while (m->slots[i].name && (m->slots[i].tag != *tag || strcmp(m->slots[i].name, name) != 0))
 		i = (i + 1) & m->mask;
 	return &m->slots[i];
 }

@@ -169,9 +169,9 @@ static enum lmd_status check_count(const struct lmi_model *m, const char *suffix
 	a = v->v.a;
 	for (uint64_t i = 0; i < v->n; i++)
 		if (a[i] < 0 || a[i] > max)
-			return lmd_fail(err, LMD_INVALID, "key %s: element %llu is %lld, must be 0..%lld",
-					key, (unsigned long long)i, (long long)a[i],
-					(long long)max);
+			return lmd_fail(err, LMD_INVALID,
+					"key %s: element %llu is %lld, must be 0..%lld", key,
+					(unsigned long long)i, (long long)a[i], (long long)max);
 	return LMD_OK;
 }
 

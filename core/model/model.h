@@ -29,8 +29,8 @@ struct lmd_arena;
 struct lmi_model_part {
 	char *path;
 	struct lmi_file file;
-	struct lmi_map map;   /* ptr NULL when only the header is open */
-	uint64_t map_at;      /* offset in the file of map.ptr */
+	struct lmi_map map; /* ptr NULL when only the header is open */
+	uint64_t map_at;    /* offset in the file of map.ptr */
 	bool locked;
 };
 
@@ -39,11 +39,11 @@ struct lmi_model {
 	struct lmd_tokspec tok;
 	struct lmd_arena *arena;
 	struct lmi_strmap keys, names;
-	struct lmd_meta *meta;         /* [cap_meta] */
-	struct lmd_tensor *tensors;    /* [cap_tensors] */
-	struct lmi_model_part *parts;  /* [n_parts] in the arena */
+	struct lmd_meta *meta;        /* [cap_meta] */
+	struct lmd_tensor *tensors;   /* [cap_tensors] */
+	struct lmi_model_part *parts; /* [n_parts] in the arena */
 	uint32_t cap_meta, cap_tensors, n_parts;
-	uint64_t heap_bytes;           /* bound of the arena */
+	uint64_t heap_bytes; /* bound of the arena */
 };
 
 /* heap_bytes bounds what the tables may take: LMI_MODEL_HEAP_BYTES, or less.  NULL without

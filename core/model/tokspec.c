@@ -18,7 +18,10 @@ static const struct {
 	const char *key, *old;
 	size_t at;
 } ids[] = {
-#define ID(field, ...) {__VA_ARGS__, offsetof(struct lmd_tokspec, field)}
+#define ID(field, ...)                                                                             \
+	{                                                                                          \
+		__VA_ARGS__, offsetof(struct lmd_tokspec, field)                                   \
+	}
 	ID(bos, PREFIX "bos_token_id", NULL),
 	ID(eos, PREFIX "eos_token_id", NULL),
 	ID(eot, PREFIX "eot_token_id", NULL),
@@ -41,7 +44,10 @@ static const struct {
 	const char *key;
 	size_t at;
 } flags[] = {
-#define FLAG(field, key) {PREFIX key, offsetof(struct lmd_tokspec, field)}
+#define FLAG(field, key)                                                                           \
+	{                                                                                          \
+		PREFIX key, offsetof(struct lmd_tokspec, field)                                    \
+	}
 	FLAG(add_bos, "add_bos_token"),
 	FLAG(add_eos, "add_eos_token"),
 	FLAG(add_sep, "add_sep_token"),
@@ -140,9 +146,9 @@ static enum lmd_status read_types(struct lmi_model *m, struct lmd_error *err)
 	a = v->v.a;
 	for (uint64_t i = 0; i < v->n; i++) {
 		if (a[i] < 0 || a[i] > LMD_TOKEN_BYTE)
-			return lmd_fail(err, LMD_INVALID, "key %s: element %llu is %lld, must be 0..%d",
-					v->key, (unsigned long long)i, (long long)a[i],
-					LMD_TOKEN_BYTE);
+			return lmd_fail(err, LMD_INVALID,
+					"key %s: element %llu is %lld, must be 0..%d", v->key,
+					(unsigned long long)i, (long long)a[i], LMD_TOKEN_BYTE);
 		type[i] = (uint8_t)(a[i] ? a[i] : LMD_TOKEN_NORMAL); /* 0: undefined */
 	}
 	m->tok.type = type;
@@ -182,8 +188,9 @@ static enum lmd_status read_charsmap(struct lmi_model *m, struct lmd_error *err)
 	a = v->v.a;
 	for (uint64_t i = 0; i < v->n; i++) {
 		if (a[i] < -128 || a[i] > 255)
-			return lmd_fail(err, LMD_INVALID, "key %s: element %llu is %lld, not a byte",
-					v->key, (unsigned long long)i, (long long)a[i]);
+			return lmd_fail(err, LMD_INVALID,
+					"key %s: element %llu is %lld, not a byte", v->key,
+					(unsigned long long)i, (long long)a[i]);
 		bytes[i] = (char)a[i];
 	}
 	m->tok.charsmap = (struct lmd_str){.ptr = bytes, .len = v->n};

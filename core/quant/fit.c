@@ -4,10 +4,11 @@
 #include "core/quant/fit.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "core/quant/half.h"
 
-#define N_FAN    13 /* scales tried at each end of the range */
+#define N_FAN    14 /* scales tried at each end of the range */
 #define N_ROUNDS 3  /* of "round, solve" for each */
 
 void lmi_fit_clean(const float *src, float *x, size_t n)
@@ -47,10 +48,11 @@ int lmi_fit_round(float v, int lo, int hi)
 	return v >= (float)hi ? hi : (int)rintf(v);
 }
 
-/* -1 .. 1 */
+/* Where in units of one code step the end of the range is put, relative to the last code:
+ * a little inside, up to well outside (which cuts the greatest values off). */
 static float fan(int i)
 {
-	return (float)(2 * i - (N_FAN - 1)) / (float)(N_FAN - 1);
+	return -1 + 0.2f * (float)i;
 }
 
 static float peak_of(const float *x, size_t n)
@@ -65,12 +67,23 @@ static float peak_of(const float *x, size_t n)
 
 struct scale_fit {
 	const float *x, *w;
+	const int8_t *book; /* NULL: the codes themselves are the values */
 	size_t n;
 	int lo, hi;
 	double best;
 	float d;
 	int8_t *q;
 };
+
+/* The number of the book's value nearest to v. */
+static int nearest(const int8_t book[16], float v)
+{
+	int i = 0;
+
+	while (i < 15 && v > 0.5f * (float)(book[i] + book[i + 1]))
+		i++;
+	return i;
+}
 
 /* Rounds with scale d, keeps it if that is the best so far; returns the scale that suits
  * these codes best. */
@@ -81,21 +94,41 @@ static float scale_round(struct scale_fit *f, float d)
 	int8_t q[LMI_FIT_MAX];
 
 	for (size_t i = 0; i < f->n; i++) {
-		double w = f->w[i], x = f->x[i], e;
+		double w = f->w[i], x = f->x[i], v, e;
 
-		q[i] = d != 0 ? (int8_t)lmi_fit_round(f->x[i] * inv, f->lo, f->hi) : 0;
-		e = x - (double)d * q[i];
+		q[i] = (int8_t)(f->book ? nearest(f->book, f->x[i] * inv)
+					: lmi_fit_round(f->x[i] * inv, f->lo, f->hi));
+		v = f->book ? f->book[q[i]] : q[i];
+		e = x - (double)d * v;
 		err += w * e * e;
-		xq += w * x * q[i];
-		qq += w * q[i] * q[i];
+		xq += w * x * v;
+		qq += w * v * v;
 	}
 	if (err < f->best) {
 		f->best = err;
 		f->d = d;
-		for (size_t i = 0; i < f->n; i++)
-			f->q[i] = q[i];
+		memcpy(f->q, q, f->n);
 	}
 	return qq > 0 ? lmi_fit_f16((float)(xq / qq)) : d;
+}
+
+/* Scales that put the peak near code `end`; step: the distance of codes there. */
+static void scale_fan(struct scale_fit *f, float peak, float end, float step)
+{
+	for (int i = 0; i < N_FAN; i++) {
+		float out = end + (end < 0 ? -step : step) * fan(i), d;
+
+		if (fabsf(out) < 0.5f * step)
+			continue;
+		d = lmi_fit_f16(peak / out);
+		for (int round = 0; round < N_ROUNDS; round++) {
+			float next = scale_round(f, d);
+
+			if (next == d)
+				break;
+			d = next;
+		}
+	}
 }
 
 float lmi_fit_scale(const float *x, const float *w, size_t n, int lo, int hi, int8_t *q)
@@ -104,18 +137,22 @@ float lmi_fit_scale(const float *x, const float *w, size_t n, int lo, int hi, in
 	float peak = peak_of(x, n);
 
 	scale_round(&f, 0);
-	for (int end = 0; end < 2 && peak != 0; end++) {
-		for (int i = 0; i < N_FAN; i++) {
-			float d = lmi_fit_f16(peak / ((float)(end ? hi : lo) + fan(i)));
+	if (peak != 0) {
+		scale_fan(&f, peak, (float)lo, 1);
+		scale_fan(&f, peak, (float)hi, 1);
+	}
+	return f.d;
+}
 
-			for (int round = 0; round < N_ROUNDS; round++) {
-				float next = scale_round(&f, d);
+float lmi_fit_book(const float *x, const float *w, size_t n, const int8_t book[16], int8_t *q)
+{
+	struct scale_fit f = {.x = x, .w = w, .book = book, .n = n, .best = INFINITY, .q = q};
+	float peak = peak_of(x, n);
 
-				if (next == d)
-					break;
-				d = next;
-			}
-		}
+	scale_round(&f, 0);
+	if (peak != 0) {
+		scale_fan(&f, peak, book[0], (float)(book[1] - book[0]));
+		scale_fan(&f, peak, book[15], (float)(book[15] - book[14]));
 	}
 	return f.d;
 }
@@ -152,8 +189,7 @@ static void affine_round(struct affine_fit *f, float *d, float *m)
 		f->best = err;
 		f->d = *d;
 		f->m = *m;
-		for (size_t i = 0; i < f->n; i++)
-			f->q[i] = q[i];
+		memcpy(f->q, q, f->n);
 	}
 	det = sw * sqq - sq * sq;
 	if (det > 0)
@@ -165,7 +201,7 @@ static void affine_round(struct affine_fit *f, float *d, float *m)
 static void affine_range(struct affine_fit *f, float min, float max)
 {
 	for (int i = 0; i < N_FAN; i++) {
-		float d = lmi_fit_f16((max - min) / ((float)f->hi + fan(i)));
+		float d = lmi_fit_f16((max - min) / fmaxf((float)f->hi + fan(i), 1));
 		float m = lmi_fit_f16(min);
 
 		for (int round = 0; round < N_ROUNDS; round++) {
@@ -178,7 +214,8 @@ static void affine_range(struct affine_fit *f, float min, float max)
 	}
 }
 
-void lmi_fit_affine(const float *x, const float *w, size_t n, int hi, float *d, float *m, uint8_t *q)
+void lmi_fit_affine(const float *x, const float *w, size_t n, int hi, float *d, float *m,
+		    uint8_t *q)
 {
 	struct affine_fit f = {.x = x, .w = w, .n = n, .hi = hi, .best = INFINITY, .q = q};
 	float min = x[0], max = x[0];

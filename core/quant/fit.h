@@ -32,6 +32,9 @@ int lmi_fit_round(float v, int lo, int hi);
  * Returns d; q [n]. */
 float lmi_fit_scale(const float *x, const float *w, size_t n, int lo, int hi, int8_t *q);
 
+/* x ~ d * book[q] with an ascending book of 16 values.  Returns d (an f16 value); q [n]. */
+float lmi_fit_book(const float *x, const float *w, size_t n, const int8_t book[16], int8_t *q);
+
 /* x ~ d * q + m with integer 0 <= q <= hi; d >= 0 and m are f16 values.  q [n]. */
 void lmi_fit_affine(const float *x, const float *w, size_t n, int hi, float *d, float *m,
 		    uint8_t *q);

@@ -119,14 +119,22 @@ START_TEST(half_by_hand)
 		float f;
 		uint16_t f16, bf16;
 	} t[] = {
-		{0.0f, 0x0000, 0x0000},        {-0.0f, 0x8000, 0x8000},
-		{1.0f, 0x3C00, 0x3F80},        {-2.0f, 0xC000, 0xC000},
-		{65504.0f, 0x7BFF, 0x4780},    {65519.996f, 0x7BFF, 0x4780},
-		{65520.0f, 0x7C00, 0x4780},    {0x1p-24f, 0x0001, 0x3380},
-		{0x1p-25f, 0x0000, 0x3300},    {0x1.8p-24f, 0x0002, 0x33C0},
-		{0x1.000002p-25f, 0x0001, 0x3300}, {0x1.002p0f, 0x3C00, 0x3F80},
-		{0x1.006p0f, 0x3C02, 0x3F80},  {0x1.ffcp-15f, 0x0400, 0x3880},
-		{0x1p-149f, 0x0000, 0x0000},   {0x1.01p0f, 0x3C04, 0x3F80},
+		{0.0f, 0x0000, 0x0000},
+		{-0.0f, 0x8000, 0x8000},
+		{1.0f, 0x3C00, 0x3F80},
+		{-2.0f, 0xC000, 0xC000},
+		{65504.0f, 0x7BFF, 0x4780},
+		{65519.996f, 0x7BFF, 0x4780},
+		{65520.0f, 0x7C00, 0x4780},
+		{0x1p-24f, 0x0001, 0x3380},
+		{0x1p-25f, 0x0000, 0x3300},
+		{0x1.8p-24f, 0x0002, 0x33C0},
+		{0x1.000002p-25f, 0x0001, 0x3300},
+		{0x1.002p0f, 0x3C00, 0x3F80},
+		{0x1.006p0f, 0x3C02, 0x3F80},
+		{0x1.ffcp-15f, 0x0400, 0x3880},
+		{0x1p-149f, 0x0000, 0x0000},
+		{0x1.01p0f, 0x3C04, 0x3F80},
 		{0x1.03p0f, 0x3C0C, 0x3F82},
 	};
 
@@ -230,7 +238,8 @@ START_TEST(decode_parity)
 
 	if (!index)
 		return;
-	json_array_foreach(json_object_get(index, "types"), k, e) {
+	json_array_foreach(json_object_get(index, "types"), k, e)
+	{
 		const struct lmi_dtype *t = lmi_dtype((uint32_t)number(e, "id"));
 
 		if (!t) {
@@ -325,7 +334,8 @@ START_TEST(encode_parity)
 	ck_assert_uint_eq(n, r.width * r.n_rows * 4);
 	r.w = (float *)(void *)slurp("imatrix.f32", &n);
 	ck_assert_uint_eq(n, r.width * 4);
-	json_array_foreach(json_object_get(index, "types"), k, e) {
+	json_array_foreach(json_object_get(index, "types"), k, e)
+	{
 		const struct lmi_dtype *t = lmi_dtype((uint32_t)number(e, "id"));
 
 		for (int imatrix = 0; imatrix < 2; imatrix++) {
@@ -357,7 +367,8 @@ END_TEST
 START_TEST(encode_hostile)
 {
 	enum { N = 512 };
-	static const float odd[] = {NAN, INFINITY, -INFINITY, 3e38f, -3e38f, 1e-45f, -0.0f, 1e-8f, 70000};
+	static const float odd[] = {NAN,    INFINITY, -INFINITY, 3e38f, -3e38f,
+				    1e-45f, -0.0f,    1e-8f,     70000};
 	uint64_t seed = lmd_seed("encode_hostile", 42);
 	float x[N], w[N], y[N];
 
@@ -431,8 +442,8 @@ START_TEST(decode_by_hand)
 	ck_assert_float_eq(y[16], -1);
 	ck_assert_float_eq(y[31], 0);
 	/* d = 1/4, codes 1, -1, 127, -128 */
-	decode_hex("q8_0", "003401ff7f8000000000000000000000000000000000000000000000000000000000", y,
-		   32);
+	decode_hex("q8_0", "003401ff7f8000000000000000000000000000000000000000000000000000000000",
+		   y, 32);
 	ck_assert_float_eq(y[0], 0.25f);
 	ck_assert_float_eq(y[1], -0.25f);
 	ck_assert_float_eq(y[2], 31.75f);

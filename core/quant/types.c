@@ -13,11 +13,14 @@
 #define ROW(ID, text, elems, bytes, ...)                                                           \
 	[LMD_DTYPE_##ID] = {.id = LMD_DTYPE_##ID, .name = text, .block_elems = elems,              \
 			    .block_bytes = bytes, __VA_ARGS__}
-#define PLAIN(ID, type, bytes)         ROW(ID, #type, 1, bytes, .dequant = lmi_##type##_dequant, .quant = lmi_##type##_quant)
-#define INTEGER(ID, type, bytes)       ROW(ID, #type, 1, bytes, .dequant = lmi_##type##_dequant)
-#define WEIGHT(ID, type, elems, bytes) ROW(ID, #type, elems, bytes, .is_quant = true, .dequant = lmi_##type##_dequant, .quant = lmi_##type##_quant)
-#define DECODE(ID, type, elems, bytes) ROW(ID, #type, elems, bytes, .is_quant = true, .dequant = lmi_##type##_dequant)
-#define ACTIV(ID, type, elems, bytes)  ROW(ID, #type, elems, bytes, .is_activation = true, .dequant = lmi_##type##_dequant, .quant = lmi_##type##_quant)
+#define IN(type)                       .dequant = lmi_##type##_dequant
+#define IN_OUT(type)                   IN(type), .quant = lmi_##type##_quant
+#define PLAIN(ID, type, bytes)         ROW(ID, #type, 1, bytes, IN_OUT(type))
+#define INTEGER(ID, type, bytes)       ROW(ID, #type, 1, bytes, IN(type))
+#define WEIGHT(ID, type, elems, bytes) ROW(ID, #type, elems, bytes, IN_OUT(type), .is_quant = true)
+#define DECODE(ID, type, elems, bytes) ROW(ID, #type, elems, bytes, IN(type), .is_quant = true)
+#define ACTIV(ID, type, elems, bytes)                                                              \
+	ROW(ID, #type, elems, bytes, IN_OUT(type), .is_activation = true)
 
 static const struct lmi_dtype table[LMD_DTYPE_END] = {
 	PLAIN(F32, f32, 4),
@@ -33,9 +36,26 @@ static const struct lmi_dtype table[LMD_DTYPE_END] = {
 	WEIGHT(Q5_0, q5_0, 32, 22),
 	WEIGHT(Q5_1, q5_1, 32, 24),
 	WEIGHT(Q8_0, q8_0, 32, 34),
+	DECODE(Q2_K, q2_k, 256, 84),
+	DECODE(Q3_K, q3_k, 256, 110),
 	DECODE(Q4_K, q4_k, 256, 144),
 	DECODE(Q5_K, q5_k, 256, 176),
 	DECODE(Q6_K, q6_k, 256, 210),
+	DECODE(IQ2_XXS, iq2_xxs, 256, 66),
+	DECODE(IQ2_XS, iq2_xs, 256, 74),
+	DECODE(IQ2_S, iq2_s, 256, 82),
+	DECODE(IQ3_XXS, iq3_xxs, 256, 98),
+	DECODE(IQ3_S, iq3_s, 256, 110),
+	DECODE(IQ1_S, iq1_s, 256, 50),
+	DECODE(IQ1_M, iq1_m, 256, 56),
+	WEIGHT(IQ4_NL, iq4_nl, 32, 18),
+	DECODE(IQ4_XS, iq4_xs, 256, 136),
+	WEIGHT(TQ1_0, tq1_0, 256, 54),
+	WEIGHT(TQ2_0, tq2_0, 256, 66),
+	WEIGHT(MXFP4, mxfp4, 32, 17),
+	WEIGHT(NVFP4, nvfp4, 64, 36),
+	WEIGHT(Q1_0, q1_0, 128, 18),
+	WEIGHT(Q2_0, q2_0, 64, 18),
 	ACTIV(Q8_1, q8_1, 32, 36),
 	ACTIV(Q8_K, q8_k, 256, 292),
 };
@@ -60,7 +80,7 @@ const char *lmi_dtype_refusal(uint32_t id, char *buf, size_t n)
 		uint32_t id;
 		const char *name;
 	} removed[] = {
-		{4, "q4_2"},	  {5, "q4_3"},	      {31, "q4_0_4_4"},	  {32, "q4_0_4_8"},
+		{4, "q4_2"},      {5, "q4_3"},        {31, "q4_0_4_4"},   {32, "q4_0_4_8"},
 		{33, "q4_0_8_8"}, {36, "iq4_nl_4_4"}, {37, "iq4_nl_4_8"}, {38, "iq4_nl_8_8"},
 	};
 

@@ -55,9 +55,9 @@ enum lmd_status lmi_gguf_read_header(struct lmi_reader *r, struct lmi_gguf_heade
 /* Facts of one file that steer the reading of the rest. */
 struct lmi_gguf_facts {
 	uint32_t alignment;
-	bool has_split;           /* split.count is there and > 1 */
+	bool has_split; /* split.count is there and > 1 */
 	uint32_t split_no, split_count;
-	int64_t split_tensors;    /* split.tensors.count, -1 if absent */
+	int64_t split_tensors; /* split.tensors.count, -1 if absent */
 };
 
 /* Reads n keys into the model (reserved before). */

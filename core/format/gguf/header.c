@@ -42,7 +42,8 @@ static enum lmd_status read_version(struct lmi_reader *r, uint32_t *version, str
 		*version = 3;
 	}
 	if (*version < 1 || *version > 3)
-		return lmd_fail(err, LMD_UNSUPPORTED, "header: version %u, must be 1, 2 or 3", *version);
+		return lmd_fail(err, LMD_UNSUPPORTED, "header: version %u, must be 1, 2 or 3",
+				*version);
 	r->narrow = *version == 1;
 	return LMD_OK;
 }

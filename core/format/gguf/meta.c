@@ -71,8 +71,9 @@ static enum lmd_status read_string(struct lmi_reader *r, struct lmi_model *m, ui
 		return lmd_fail(err, LMD_INVALID, "%s: string of %llu bytes, at most %llu", r->what,
 				(unsigned long long)len, (unsigned long long)cap);
 	if (len > lmi_reader_left(r))
-		return lmd_fail(err, LMD_CORRUPT, "%s: string of %llu bytes, %llu are left", r->what,
-				(unsigned long long)len, (unsigned long long)lmi_reader_left(r));
+		return lmd_fail(err, LMD_CORRUPT, "%s: string of %llu bytes, %llu are left",
+				r->what, (unsigned long long)len,
+				(unsigned long long)lmi_reader_left(r));
 	p = lmi_arena_alloc(m->arena, (size_t)len + 1, 1);
 	if (!p)
 		return lmi_model_no_memory(m, len + 1, err);
@@ -256,10 +257,12 @@ enum lmd_status lmi_gguf_read_facts(const struct lmi_model *m, struct lmi_gguf_f
 	st = lmi_model_get_int(m, "general.alignment", LMI_GGUF_MIN_ALIGN, LMI_GGUF_MAX_ALIGN,
 			       &align, &found, err);
 	if (st == LMD_OK && (align & (align - 1)))
-		st = lmd_fail(err, LMD_INVALID, "key general.alignment: %lld, must be a power of two",
+		st = lmd_fail(err, LMD_INVALID,
+			      "key general.alignment: %lld, must be a power of two",
 			      (long long)align);
 	if (st == LMD_OK)
-		st = lmi_model_get_int(m, "split.count", 0, LMI_GGUF_MAX_PARTS, &count, &found, err);
+		st = lmi_model_get_int(m, "split.count", 0, LMI_GGUF_MAX_PARTS, &count, &found,
+				       err);
 	if (st == LMD_OK)
 		st = lmi_model_get_int(m, "split.no", 0, LMI_GGUF_MAX_PARTS - 1, &no, &found, err);
 	if (st == LMD_OK)

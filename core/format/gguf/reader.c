@@ -44,8 +44,9 @@ enum lmd_status lmi_reader_bytes(struct lmi_reader *r, void *dst, uint64_t n, st
 	uint8_t *p = dst;
 
 	if (n > lmi_reader_left(r))
-		return lmd_fail(err, LMD_CORRUPT, "%s: %llu bytes at byte %llu, the file ends at %llu",
-				r->what, (unsigned long long)n, (unsigned long long)r->pos,
+		return lmd_fail(err, LMD_CORRUPT,
+				"%s: %llu bytes at byte %llu, the file ends at %llu", r->what,
+				(unsigned long long)n, (unsigned long long)r->pos,
 				(unsigned long long)r->file->bytes);
 	while (n) {
 		enum lmd_status st = r->at == r->have ? fill(r, err) : LMD_OK;

@@ -18,12 +18,12 @@
 
 struct lmi_reader {
 	const struct lmi_file *file;
-	uint8_t *buf;        /* LMI_READER_BUF bytes */
-	size_t at, have;     /* in buf */
-	uint64_t pos;        /* offset in the file of the next byte */
+	uint8_t *buf;    /* LMI_READER_BUF bytes */
+	size_t at, have; /* in buf */
+	uint64_t pos;    /* offset in the file of the next byte */
 	bool big_endian;
-	bool narrow;         /* counts and lengths are 32 bits wide (version 1) */
-	char what[96];       /* the thing being read, for sentences: "key 3" */
+	bool narrow;   /* counts and lengths are 32 bits wide (version 1) */
+	char what[96]; /* the thing being read, for sentences: "key 3" */
 };
 
 enum lmd_status lmi_reader_open(struct lmi_reader *r, const struct lmi_file *f,
@@ -40,7 +40,8 @@ static inline uint64_t lmi_reader_left(const struct lmi_reader *r)
 
 /* All fail with LMD_CORRUPT "WHAT: N bytes at byte P, the file ends at S" at the end of the
  * file, and then have read nothing. */
-enum lmd_status lmi_reader_bytes(struct lmi_reader *r, void *dst, uint64_t n, struct lmd_error *err);
+enum lmd_status lmi_reader_bytes(struct lmi_reader *r, void *dst, uint64_t n,
+				 struct lmd_error *err);
 enum lmd_status lmi_reader_u32(struct lmi_reader *r, uint32_t *v, struct lmd_error *err);
 enum lmd_status lmi_reader_u64(struct lmi_reader *r, uint64_t *v, struct lmd_error *err);
 /* A count or length: 32 bits wide in version 1, else 64. */

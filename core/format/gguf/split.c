@@ -85,7 +85,8 @@ static enum lmd_status part_path(struct lmi_model *m, uint32_t i, struct lmd_err
 
 	suffix_of(suffix, i, m->n_parts);
 	stem -= strlen(suffix); /* part 0 was found to end in a suffix as long as this */
-	m->parts[i].path = lmi_arena_printf(m->arena, "%.*s%s", (int)stem, m->parts[0].path, suffix);
+	m->parts[i].path =
+		lmi_arena_printf(m->arena, "%.*s%s", (int)stem, m->parts[0].path, suffix);
 	return m->parts[i].path ? LMD_OK : lmi_model_no_memory(m, stem + sizeof(suffix), err);
 }
 
@@ -144,8 +145,9 @@ static enum lmd_status read_tables(struct lmi_model *m, struct part *p, struct l
 		st = lmd_fail(err, LMD_INVALID, "%llu tensors, at most %u", (unsigned long long)n,
 			      LMI_MAX_TENSORS);
 	else if (m->n_parts > 1 && want >= 0 && (uint64_t)want != n)
-		st = lmd_fail(err, LMD_CORRUPT, "key split.tensors.count: %lld, the parts have %llu",
-			      (long long)want, (unsigned long long)n);
+		st = lmd_fail(err, LMD_CORRUPT,
+			      "key split.tensors.count: %lld, the parts have %llu", (long long)want,
+			      (unsigned long long)n);
 	else
 		st = lmi_model_reserve_tensors(m, (uint32_t)n, err);
 	in_file(m, 0, st, err);

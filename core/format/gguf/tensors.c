@@ -50,8 +50,8 @@ static enum lmd_status read_dims(struct lmi_reader *r, struct lmd_tensor *t, str
 	if (st != LMD_OK)
 		return st;
 	if (t->n_dim > LMD_MAX_DIMS)
-		return lmd_fail(err, LMD_INVALID, "%s: %u dimensions, at most %d", r->what, t->n_dim,
-				LMD_MAX_DIMS);
+		return lmd_fail(err, LMD_INVALID, "%s: %u dimensions, at most %d", r->what,
+				t->n_dim, LMD_MAX_DIMS);
 	for (uint32_t i = 0; i < LMD_MAX_DIMS; i++) {
 		uint64_t d = 1;
 
@@ -60,8 +60,9 @@ static enum lmd_status read_dims(struct lmi_reader *r, struct lmd_tensor *t, str
 		if (st != LMD_OK)
 			return st;
 		if (d < 1 || d > LMI_MAX_DIM)
-			return lmd_fail(err, LMD_INVALID, "%s: dimension %u is %lld, must be 1..%llu",
-					r->what, i, (long long)d, LMI_MAX_DIM);
+			return lmd_fail(err, LMD_INVALID,
+					"%s: dimension %u is %lld, must be 1..%llu", r->what, i,
+					(long long)d, LMI_MAX_DIM);
 		t->dims[i] = (int64_t)d;
 	}
 	if (!t->n_dim)
@@ -110,8 +111,9 @@ static enum lmd_status read_tensor(struct lmi_reader *r, struct lmi_model *m, ui
 	if (st == LMD_OK)
 		st = size_of(r, t, err);
 	if (st == LMD_OK && t->offset % alignment)
-		st = lmd_fail(err, LMD_CORRUPT, "%s: offset %llu is no multiple of the alignment %u",
-			      r->what, (unsigned long long)t->offset, alignment);
+		st = lmd_fail(err, LMD_CORRUPT,
+			      "%s: offset %llu is no multiple of the alignment %u", r->what,
+			      (unsigned long long)t->offset, alignment);
 	return st;
 }
 
@@ -157,12 +159,13 @@ static enum lmd_status check_overlap(const struct lmd_tensor *t, uint32_t n, str
 		const struct lmd_tensor *a = order[i - 1], *b = order[i];
 
 		if (b->offset < a->offset + a->bytes)
-			st = lmd_fail(err, LMD_CORRUPT,
-				      "tensor %s at byte %llu overlaps tensor %s, which ends at %llu",
-				      lmi_show(show[0], sizeof(show[0]), b->name, strlen(b->name)),
-				      (unsigned long long)b->offset,
-				      lmi_show(show[1], sizeof(show[1]), a->name, strlen(a->name)),
-				      (unsigned long long)(a->offset + a->bytes));
+			st = lmd_fail(
+				err, LMD_CORRUPT,
+				"tensor %s at byte %llu overlaps tensor %s, which ends at %llu",
+				lmi_show(show[0], sizeof(show[0]), b->name, strlen(b->name)),
+				(unsigned long long)b->offset,
+				lmi_show(show[1], sizeof(show[1]), a->name, strlen(a->name)),
+				(unsigned long long)(a->offset + a->bytes));
 	}
 	lmi_free(order);
 	return st;

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Code books. */
+#include "core/quant/book.h"
+
+#include <math.h>
+
+const int8_t lmi_book_iq4[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+				 1,    13,   25,  38,  53,  69,  89,  113};
+
+const int8_t lmi_book_fp4[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+
+uint8_t lmi_fp4_code(float v)
+{
+	static const float half_way[7] = {0.5f, 1.5f, 2.5f, 3.5f, 5, 7, 10};
+	float mag = fabsf(v);
+	uint8_t code = 0;
+
+	while (code < 7 && mag > half_way[code])
+		code++;
+	return code && v < 0 ? code | 8 : code;
+}

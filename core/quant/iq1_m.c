@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * IQ1_M: 256 values in 16 groups of 16; x = d * (2 * scale + 1) * (grid point +- 1/8). */
+#include <stdint.h>
+
+#include "core/quant/codec.h"
+#include "core/quant/half.h"
+#include "core/quant/iq_grids.h"
+
+#define N 256
+
+/* The f16 scale of the block lies in the top nibbles of the four scale words, the lowest
+ * nibble in the first word. */
+struct block {
+	uint8_t qs[N / 8];         /* low 8 bits of the point of values 8p .. 8p + 7 */
+	uint8_t qh[N / 16];        /* nibble p % 2 of byte p / 2: 3 high bits, sign of the shift */
+	uint8_t scales[N / 64][2]; /* u16: four scales of 3 bits */
+};
+_Static_assert(sizeof(struct block) == 56, "iq1_m block");
+
+LMI_DECODER(iq1_m)
+{
+	const struct block *b = src;
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		uint16_t bits = 0;
+		float d;
+
+		for (int k = 0; k < 4; k++)
+			bits |= (uint16_t)(lmi_get_le16(b->scales[k]) >> 12 << 4 * k);
+		d = lmi_f16_to_f32(bits);
+		for (int p = 0; p < N / 8; p++) {
+			int nibble = b->qh[p / 2] >> 4 * (p % 2) & 15, g = p / 2;
+			uint16_t code =
+				lmi_iq_codes[LMI_GRID_IQ1_S + (b->qs[p] | (nibble & 7) << 8)];
+			int s = lmi_get_le16(b->scales[g / 4]) >> 3 * (g % 4) & 7;
+			float dg = d * (float)(2 * s + 1), shift = nibble & 8 ? -0.125f : 0.125f;
+
+			for (int j = 0; j < 8; j++)
+				*dst++ = dg * ((float)lmi_iq1_value(code, j) + shift);
+		}
+	}
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * IQ2_S: 256 values in 16 groups of 16; x = d * (scale + 1/2) / 4 * grid point, signed. */
+#include <stdint.h>
+
+#include "core/quant/codec.h"
+#include "core/quant/half.h"
+#include "core/quant/iq_grids.h"
+
+#define N 256
+
+struct block {
+	uint8_t d[2];           /* f16 */
+	uint8_t qs[N / 8];      /* low 8 bits of the point of values 8p .. 8p + 7 */
+	uint8_t signs[N / 8];   /* one bit a value */
+	uint8_t qh[N / 32];     /* bits 2l, 2l + 1: the high bits of point 4b + l */
+	uint8_t scales[N / 32]; /* group 2i in the low, 2i + 1 in the high nibble */
+};
+_Static_assert(sizeof(struct block) == 82, "iq2_s block");
+
+LMI_DECODER(iq2_s)
+{
+	const struct block *b = src;
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		float d = lmi_get_f16(b->d);
+
+		for (int p = 0; p < N / 8; p++) {
+			int point = b->qs[p] | (b->qh[p / 4] >> 2 * (p % 4) & 3) << 8;
+			uint16_t code = lmi_iq_codes[LMI_GRID_IQ2_S + point];
+			int s = b->scales[p / 4] >> 4 * (p / 2 % 2) & 15;
+			float dg = d * (0.5f + (float)s) * 0.25f;
+
+			for (int j = 0; j < 8; j++) {
+				float x = dg * (float)lmi_iq2_value(code, j);
+
+				*dst++ = b->signs[p] >> j & 1 ? -x : x;
+			}
+		}
+	}
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * IQ2_XS: 256 values in 16 groups of 16; x = d * (scale + 1/2) / 4 * grid point, signed. */
+#include <stdint.h>
+
+#include "core/quant/codec.h"
+#include "core/quant/half.h"
+#include "core/quant/iq_grids.h"
+
+#define N 256
+
+struct block {
+	uint8_t d[2];           /* f16 */
+	uint8_t qs[N / 8][2];   /* u16: point in the low 9 bits, sign index in the high 7 */
+	uint8_t scales[N / 32]; /* group 2i in the low, 2i + 1 in the high nibble */
+};
+_Static_assert(sizeof(struct block) == 74, "iq2_xs block");
+
+LMI_DECODER(iq2_xs)
+{
+	const struct block *b = src;
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		float d = lmi_get_f16(b->d);
+
+		for (int p = 0; p < N / 8; p++) {
+			uint16_t q = lmi_get_le16(b->qs[p]);
+			uint16_t code = lmi_iq_codes[LMI_GRID_IQ2_XS + (q & 511)];
+			uint8_t signs = lmi_iq_signs(q >> 9);
+			int s = b->scales[p / 4] >> 4 * (p / 2 % 2) & 15;
+			float dg = d * (0.5f + (float)s) * 0.25f;
+
+			for (int j = 0; j < 8; j++) {
+				float x = dg * (float)lmi_iq2_value(code, j);
+
+				*dst++ = signs >> j & 1 ? -x : x;
+			}
+		}
+	}
+}

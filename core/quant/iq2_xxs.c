@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * IQ2_XXS: 256 values in 8 groups of 32; x = d * (scale + 1/2) / 4 * grid point, signed. */
+#include <stdint.h>
+
+#include "core/quant/codec.h"
+#include "core/quant/half.h"
+#include "core/quant/iq_grids.h"
+
+#define N 256
+
+struct block {
+	uint8_t d[2]; /* f16 */
+	struct {
+		uint8_t point[4]; /* of values 8l .. 8l + 7 */
+		uint8_t sas[4];   /* u32: four sign indices of 7 bits, scale in the top 4 bits */
+	} group[N / 32];
+};
+_Static_assert(sizeof(struct block) == 66, "iq2_xxs block");
+
+LMI_DECODER(iq2_xxs)
+{
+	const struct block *b = src;
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		float d = lmi_get_f16(b->d);
+
+		for (int g = 0; g < N / 32; g++) {
+			uint32_t v = lmi_get_le32(b->group[g].sas);
+			float dg = d * (0.5f + (float)(v >> 28)) * 0.25f;
+
+			for (int l = 0; l < 4; l++) {
+				uint16_t code =
+					lmi_iq_codes[LMI_GRID_IQ2_XXS + b->group[g].point[l]];
+				uint8_t signs = lmi_iq_signs(v >> 7 * l & 127);
+
+				for (int j = 0; j < 8; j++) {
+					float x = dg * (float)lmi_iq2_value(code, j);
+
+					*dst++ = signs >> j & 1 ? -x : x;
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * IQ3_S: 256 values in 8 groups of 32; x = d * (2 * scale + 1) * grid point, signed. */
+#include <stdint.h>
+
+#include "core/quant/codec.h"
+#include "core/quant/half.h"
+#include "core/quant/iq_grids.h"
+
+#define N 256
+
+struct block {
+	uint8_t d[2];           /* f16 */
+	uint8_t qs[N / 4];      /* low 8 bits of the point of values 4p .. 4p + 3 */
+	uint8_t qh[N / 32];     /* bit p % 8 of qh[p / 8]: the ninth bit of point p */
+	uint8_t signs[N / 8];   /* one bit a value */
+	uint8_t scales[N / 64]; /* group 2i in the low, 2i + 1 in the high nibble */
+};
+_Static_assert(sizeof(struct block) == 110, "iq3_s block");
+
+LMI_DECODER(iq3_s)
+{
+	const struct block *b = src;
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		float d = lmi_get_f16(b->d);
+
+		for (int p = 0; p < N / 4; p++) {
+			int point = b->qs[p] | (b->qh[p / 8] >> p % 8 & 1) << 8;
+			uint16_t code = lmi_iq_codes[LMI_GRID_IQ3_S + point];
+			int s = b->scales[p / 16] >> 4 * (p / 8 % 2) & 15;
+			float dg = d * (float)(2 * s + 1);
+
+			for (int j = 0; j < 4; j++) {
+				float x = dg * (float)lmi_iq3_s_value(code, j);
+
+				*dst++ = b->signs[p / 2] >> (4 * (p % 2) + j) & 1 ? -x : x;
+			}
+		}
+	}
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * IQ3_XXS: 256 values in 8 groups of 32; x = d * (scale + 1/2) / 2 * grid point, signed. */
+#include <stdint.h>
+
+#include "core/quant/codec.h"
+#include "core/quant/half.h"
+#include "core/quant/iq_grids.h"
+
+#define N 256
+
+struct block {
+	uint8_t d[2];           /* f16 */
+	uint8_t qs[N / 4];      /* point of values 4p .. 4p + 3 */
+	uint8_t sas[N / 32][4]; /* u32: four sign indices of 7 bits, scale in the top 4 bits */
+};
+_Static_assert(sizeof(struct block) == 98, "iq3_xxs block");
+
+LMI_DECODER(iq3_xxs)
+{
+	const struct block *b = src;
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		float d = lmi_get_f16(b->d);
+
+		for (int p = 0; p < N / 4; p++) {
+			uint32_t v = lmi_get_le32(b->sas[p / 8]);
+			uint16_t code = lmi_iq_codes[LMI_GRID_IQ3_XXS + b->qs[p]];
+			uint8_t signs = lmi_iq_signs(v >> 7 * (p / 2 % 4) & 127);
+			float dg = d * (0.5f + (float)(v >> 28)) * 0.5f;
+
+			for (int j = 0; j < 4; j++) {
+				float x = dg * (float)lmi_iq3_xxs_value(code, j);
+
+				*dst++ = signs >> (4 * (p % 2) + j) & 1 ? -x : x;
+			}
+		}
+	}
+}

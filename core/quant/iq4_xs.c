@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * IQ4_XS: 256 values in 8 groups of 32, x = (d * (scale - 32)) * book[q]. */
+#include <stdint.h>
+
+#include "core/quant/book.h"
+#include "core/quant/codec.h"
+#include "core/quant/half.h"
+
+#define N 256
+
+struct block {
+	uint8_t d[2];             /* f16 */
+	uint8_t scales_h[2];      /* u16: bits 2g, 2g + 1: high bits of scale g */
+	uint8_t scales_l[N / 64]; /* nibble g % 2 of byte g / 2: its low bits */
+	uint8_t qs[N / 32][16];   /* value j in the low, j + 16 in the high nibble of byte j */
+};
+_Static_assert(sizeof(struct block) == 136, "iq4_xs block");
+
+LMI_DECODER(iq4_xs)
+{
+	const struct block *b = src;
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		float d = lmi_get_f16(b->d);
+
+		for (int g = 0; g < N / 32; g++, dst += 32) {
+			int low = b->scales_l[g / 2] >> 4 * (g % 2) & 15;
+			int high = lmi_get_le16(b->scales_h) >> 2 * g & 3;
+			float dg = d * (float)((low | high << 4) - 32);
+
+			for (int j = 0; j < 16; j++) {
+				dst[j] = dg * (float)lmi_book_iq4[b->qs[g][j] & 15];
+				dst[j + 16] = dg * (float)lmi_book_iq4[b->qs[g][j] >> 4];
+			}
+		}
+	}
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * MXFP4: 32 values of E2M1 with a power of two as scale, x = book[q] * 2^(e - 128), the
+ * book holding twice the values of E2M1. */
+#include <math.h>
+#include <stdint.h>
+
+#include "core/quant/book.h"
+#include "core/quant/codec.h"
+#include "core/quant/fit.h"
+#include "core/quant/half.h"
+
+#define N 32
+
+struct block {
+	uint8_t e;
+	uint8_t qs[N / 2]; /* value j in the low, j + 16 in the high nibble of byte j */
+};
+_Static_assert(sizeof(struct block) == 17, "mxfp4 block");
+
+/* 2^(e - 128); denormal for e = 0 and 1.  255 is an exponent as any other. */
+static float scale_of(unsigned e)
+{
+	return lmi_bits_f32(e < 2 ? 0x200000u << e : (e - 1) << 23);
+}
+
+LMI_DECODER(mxfp4)
+{
+	const struct block *b = src;
+
+	for (size_t i = 0; i < n; i += N, b++, dst += N) {
+		float d = scale_of(b->e);
+
+		for (int j = 0; j < N / 2; j++) {
+			dst[j] = (float)lmi_book_fp4[b->qs[j] & 15] * d;
+			dst[j + N / 2] = (float)lmi_book_fp4[b->qs[j] >> 4] * d;
+		}
+	}
+}
+
+static double try_scale(const float *x, const float *w, unsigned e, uint8_t *q)
+{
+	double d = scale_of(e), err = 0;
+
+	for (int j = 0; j < N; j++) {
+		double r;
+
+		q[j] = lmi_fp4_code((float)(x[j] / d));
+		r = x[j] - lmi_book_fp4[q[j]] * d;
+		err += w[j] * r * r;
+	}
+	return err;
+}
+
+LMI_ENCODER(mxfp4)
+{
+	struct block *b = dst;
+	float x[N], w[N];
+	uint8_t q[N];
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		double best = INFINITY;
+		float peak = 0;
+		int top, at = 0;
+
+		lmi_fit_clean(src + i, x, N);
+		lmi_fit_weights(importance ? importance + i : NULL, w, N);
+		for (int j = 0; j < N; j++)
+			peak = fmaxf(peak, fabsf(x[j]));
+		/* The greatest code is 12: from "peak is 12" to "peak is far beyond it". */
+		top = peak > 0 ? ilogbf(peak) + 128 - 3 : 0;
+		for (int e = top - 2; e <= top + 1; e++) {
+			double err = e >= 0 && e < 255 ? try_scale(x, w, (unsigned)e, q) : INFINITY;
+
+			if (err < best) {
+				best = err;
+				at = e;
+			}
+		}
+		(void)try_scale(x, w, (unsigned)at, q);
+		b->e = (uint8_t)at;
+		for (int j = 0; j < N / 2; j++)
+			b->qs[j] = (uint8_t)(q[j] | q[j + N / 2] << 4);
+	}
+}

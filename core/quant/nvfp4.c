@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * NVFP4: 64 values of E2M1 in groups of 16 with 8-bit float scales, x = book[q] * scale / 2,
+ * the book holding twice the values of E2M1.  A file may have one more scale for the whole
+ * tensor; it is a tensor of its own and applied to products. */
+#include <math.h>
+#include <stdint.h>
+
+#include "core/quant/book.h"
+#include "core/quant/codec.h"
+#include "core/quant/fit.h"
+#include "core/quant/half.h"
+
+#define N     64
+#define GROUP 16
+
+struct block {
+	uint8_t d[N / GROUP]; /* unsigned E4M3 */
+	uint8_t qs[N / GROUP]
+		  [GROUP / 2]; /* value j in the low, j + 8 in the high nibble of byte j */
+};
+_Static_assert(sizeof(struct block) == 36, "nvfp4 block");
+
+/* Half of an E4M3 number without sign, bias 7.  0x7F, which would be no number, is 0; bit 7
+ * is ignored but makes 0xFF an ordinary 480. */
+static float scale_of(unsigned code)
+{
+	unsigned exp = code >> 3 & 15, man = code & 7;
+
+	if (code == 0x7F)
+		return 0;
+	return exp ? ldexpf((float)(8 + man), (int)exp - 11) : (float)man * 0x1p-10f;
+}
+
+LMI_DECODER(nvfp4)
+{
+	const struct block *b = src;
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		for (int g = 0; g < N / GROUP; g++, dst += GROUP) {
+			float d = scale_of(b->d[g]);
+
+			for (int j = 0; j < GROUP / 2; j++) {
+				dst[j] = (float)lmi_book_fp4[b->qs[g][j] & 15] * d;
+				dst[j + GROUP / 2] = (float)lmi_book_fp4[b->qs[g][j] >> 4] * d;
+			}
+		}
+	}
+}
+
+static double try_scale(const float *x, const float *w, unsigned code, uint8_t *q)
+{
+	double d = scale_of(code), err = 0;
+
+	for (int j = 0; j < GROUP; j++) {
+		double r;
+
+		q[j] = d > 0 ? lmi_fp4_code((float)(x[j] / d)) : 0;
+		r = x[j] - lmi_book_fp4[q[j]] * d;
+		err += w[j] * r * r;
+	}
+	return err;
+}
+
+/* The least code whose scale brings `peak` down to the greatest value, 12. */
+static int code_for(float peak)
+{
+	int code = 0;
+
+	while (code < 0x7E && scale_of((unsigned)code) * 12 < peak)
+		code++;
+	return code;
+}
+
+LMI_ENCODER(nvfp4)
+{
+	struct block *b = dst;
+	float x[GROUP], w[GROUP];
+	uint8_t q[GROUP];
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		for (int g = 0; g < N / GROUP; g++) {
+			size_t at = i + (size_t)(GROUP * g);
+			double best = INFINITY;
+			float peak = 0;
+			int top;
+
+			lmi_fit_clean(src + at, x, GROUP);
+			lmi_fit_weights(importance ? importance + at : NULL, w, GROUP);
+			for (int j = 0; j < GROUP; j++)
+				peak = fmaxf(peak, fabsf(x[j]));
+			top = code_for(peak);
+			for (int c = top - 4; c <= top + 5; c++) {
+				double err = c >= 0 && c < 0x7F ? try_scale(x, w, (unsigned)c, q)
+								: INFINITY;
+
+				if (err < best) {
+					best = err;
+					b->d[g] = (uint8_t)c;
+				}
+			}
+			(void)try_scale(x, w, b->d[g], q);
+			for (int j = 0; j < GROUP / 2; j++)
+				b->qs[g][j] = (uint8_t)(q[j] | q[j + GROUP / 2] << 4);
+		}
+	}
+}

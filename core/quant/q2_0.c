@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Q2_0: 64 values of 2 bits, x = (q - 1) * d, so -d, 0, d or 2d. */
+#include <stdint.h>
+#include <string.h>
+
+#include "core/quant/codec.h"
+#include "core/quant/fit.h"
+#include "core/quant/half.h"
+
+#define N 64
+
+struct block {
+	uint8_t d[2];      /* f16 */
+	uint8_t qs[N / 4]; /* value j in bits 2(j % 4) of byte j / 4 */
+};
+_Static_assert(sizeof(struct block) == 18, "q2_0 block");
+
+LMI_DECODER(q2_0)
+{
+	const struct block *b = src;
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		float d = lmi_get_f16(b->d);
+
+		for (int j = 0; j < N; j++)
+			*dst++ = (float)((b->qs[j / 4] >> 2 * (j % 4) & 3) - 1) * d;
+	}
+}
+
+LMI_ENCODER(q2_0)
+{
+	struct block *b = dst;
+	float x[N], w[N];
+	int8_t q[N];
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		lmi_fit_clean(src + i, x, N);
+		lmi_fit_weights(importance ? importance + i : NULL, w, N);
+		lmi_put_f16(b->d, lmi_fit_scale(x, w, N, -1, 2, q));
+		memset(b->qs, 0, sizeof(b->qs));
+		for (int j = 0; j < N; j++)
+			b->qs[j / 4] |= (uint8_t)((q[j] + 1) << 2 * (j % 4));
+	}
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Q2_K: 256 values in 16 groups of 16, x = (d * scale) * q - (dmin * min). */
+#include <stdint.h>
+
+#include "core/quant/codec.h"
+#include "core/quant/half.h"
+
+#define N 256
+
+/* Value 128h + 32k + l (h < 2, k < 4, l < 32) lies in bits 2k, 2k + 1 of qs[32h + l]. */
+struct block {
+	uint8_t scales[N / 16]; /* scale in the low, minimum in the high nibble */
+	uint8_t qs[N / 4];
+	uint8_t d[2], dmin[2]; /* f16 */
+};
+_Static_assert(sizeof(struct block) == 84, "q2_k block");
+
+LMI_DECODER(q2_k)
+{
+	const struct block *b = src;
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		float d = lmi_get_f16(b->d), dmin = lmi_get_f16(b->dmin);
+
+		for (int g = 0; g < 16; g++) {
+			const uint8_t *qs = b->qs + 32 * (g / 8) + 16 * (g % 2);
+			float dg = d * (float)(b->scales[g] & 15);
+			float mg = dmin * (float)(b->scales[g] >> 4);
+
+			for (int l = 0; l < 16; l++)
+				*dst++ = dg * (float)(qs[l] >> 2 * (g / 2 % 4) & 3) - mg;
+		}
+	}
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Q3_K: 256 values in 16 groups of 16, x = (d * (scale - 32)) * (q - 4). */
+#include <stdint.h>
+
+#include "core/quant/codec.h"
+#include "core/quant/half.h"
+
+#define N 256
+
+/* Value 128h + 32k + l (h < 2, k < 4, l < 32) has its low bits in bits 2k, 2k + 1 of
+ * qs[32h + l], its high bit in bit 4h + k of hmask[l]. */
+struct block {
+	uint8_t hmask[N / 8];
+	uint8_t qs[N / 4];
+	uint8_t scales[12]; /* 16 of 6 bits: low nibbles of 0..7 and 8..15 in bytes 0..7, then
+			     * the high pairs, that of scale i in bits 2(i / 4) of byte 8 + i % 4 */
+	uint8_t d[2];       /* f16 */
+};
+_Static_assert(sizeof(struct block) == 110, "q3_k block");
+
+static int scale_of(const uint8_t s[12], int i)
+{
+	int low = i < 8 ? s[i] & 15 : s[i - 8] >> 4, high = s[8 + i % 4] >> 2 * (i / 4) & 3;
+
+	return low | high << 4;
+}
+
+LMI_DECODER(q3_k)
+{
+	const struct block *b = src;
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		float d = lmi_get_f16(b->d);
+
+		for (int g = 0; g < 16; g++) {
+			int h = g / 8, k = g / 2 % 4, l0 = 16 * (g % 2);
+			float dg = d * (float)(scale_of(b->scales, g) - 32);
+
+			for (int l = l0; l < l0 + 16; l++) {
+				int low = b->qs[32 * h + l] >> 2 * k & 3;
+				int high = b->hmask[l] >> (4 * h + k) & 1;
+
+				*dst++ = dg * (float)((low | high << 2) - 4);
+			}
+		}
+	}
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * TQ2_0: 256 ternary values of 2 bits, x = (q - 1) * d.  Code 3 decodes to 2 * d; the
+ * encoder does not use it. */
+#include <stdint.h>
+#include <string.h>
+
+#include "core/quant/codec.h"
+#include "core/quant/fit.h"
+#include "core/quant/half.h"
+
+#define N 256
+
+/* Value 128h + 32k + l (h < 2, k < 4, l < 32) lies in bits 2k, 2k + 1 of qs[32h + l]. */
+struct block {
+	uint8_t qs[N / 4];
+	uint8_t d[2]; /* f16 */
+};
+_Static_assert(sizeof(struct block) == 66, "tq2_0 block");
+
+LMI_DECODER(tq2_0)
+{
+	const struct block *b = src;
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		float d = lmi_get_f16(b->d);
+
+		for (int e = 0; e < N; e++) {
+			int q = b->qs[32 * (e / 128) + e % 32] >> 2 * (e / 32 % 4) & 3;
+
+			*dst++ = (float)(q - 1) * d;
+		}
+	}
+}
+
+LMI_ENCODER(tq2_0)
+{
+	struct block *b = dst;
+	float x[N], w[N];
+	int8_t q[N];
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		lmi_fit_clean(src + i, x, N);
+		lmi_fit_weights(importance ? importance + i : NULL, w, N);
+		lmi_put_f16(b->d, lmi_fit_scale(x, w, N, -1, 1, q));
+		memset(b->qs, 0, sizeof(b->qs));
+		for (int e = 0; e < N; e++)
+			b->qs[32 * (e / 128) + e % 32] |= (uint8_t)((q[e] + 1) << 2 * (e / 32 % 4));
+	}
+}
