@@ -152,8 +152,8 @@ static enum lmd_status unknown_arg(const struct lmd_sampler_ops *ops, const char
 	for (uint32_t i = 0; i < ops->n_params && at < sizeof(known); i++)
 		at += (size_t)snprintf(known + at, sizeof(known) - at, "%s, ",
 				       ops->params[i].name);
-	return lmd_fail(err, LMD_INVALID, "parameter \"%.60s\" is unknown; there are %sseed, n_vocab",
-			name, known);
+	return lmd_fail(err, LMD_INVALID,
+			"parameter \"%.60s\" is unknown; there are %sseed, n_vocab", name, known);
 }
 
 /* Seed and row length of one member, where the spec gives them. */
@@ -186,7 +186,8 @@ static enum lmd_status take_args(const struct lmd_sampler_ops *ops,
 	enum lmd_status st = LMD_OK;
 
 	if (ops->n_params > PARAMS_MAX)
-		return lmd_fail(err, LMD_UNSUPPORTED, "it has %u parameters, at most %u are possible",
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"it has %u parameters, at most %u are possible",
 				ops->n_params, PARAMS_MAX);
 	for (uint32_t i = 0; i < ops->n_params; i++) {
 		values[i] = (struct lmd_value_param){.i = (int64_t)ops->params[i].def,

@@ -72,18 +72,19 @@ static bool penalties_on(const struct lmi_sample_params *p)
 					     p->presence_penalty != 0);
 }
 
+static const struct lmd_str usual_breakers[] = {{"\n", 1}, {":", 1}, {"\"", 1}, {"*", 1}};
+
 static void dry_args(struct lmi_spec_list *l, const struct lmi_sample_params *p)
 {
+	struct lmi_sampler_arg *a;
+
 	add_f(l, "multiplier", p->dry_multiplier);
 	add_f(l, "base", p->dry_base);
 	add_i(l, "allowed_length", p->dry_allowed_length);
 	add_i(l, "last_n", window(p, p->dry_last_n));
-	if (p->dry_breakers) {
-		struct lmi_sampler_arg *a = add_arg(l, "breakers", LMD_PARAM_STRS);
-
-		a->v.n = p->n_dry_breakers;
-		a->v.s = p->dry_breakers;
-	}
+	a = add_arg(l, "breakers", LMD_PARAM_STRS);
+	a->v.n = p->dry_breakers ? p->n_dry_breakers : (uint32_t)LMD_LEN(usual_breakers);
+	a->v.s = p->dry_breakers ? p->dry_breakers : usual_breakers;
 }
 
 static bool dry_on(const struct lmi_sample_params *p)

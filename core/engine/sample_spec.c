@@ -14,8 +14,8 @@ static enum lmd_status no_memory(struct lmd_error *err)
 
 static enum lmd_status too_long(struct lmd_error *err, const char *name, size_t n)
 {
-	return lmd_fail(err, LMD_INVALID, "parameter \"%.60s\" has %zu entries, at most %d are possible",
-			name, n, LMI_SPEC_LIST_MAX);
+	return lmd_fail(err, LMD_INVALID,
+			"parameter \"%.60s\" has %zu entries, at most %d are possible", name, n, LMI_SPEC_LIST_MAX);
 }
 
 static bool take_str(const json_t *j, struct lmd_arena *arena, struct lmd_str *s)
@@ -63,8 +63,8 @@ static enum lmd_status take_bias_list(const json_t *j, struct lmd_arena *arena,
 		    !take_token(json_integer_value(id), &b[i].id) ||
 		    !take_bias_value(json_array_get(pair, 1), &b[i].bias))
 			return lmd_fail(err, LMD_INVALID,
-					"parameter \"%.60s\": entry %zu is not a pair of a token and "
-					"a number or false", a->name, i);
+					"parameter \"%.60s\": entry %zu is not a pair of a token "
+					"and a number or false", a->name, i);
 	}
 	a->type = LMD_PARAM_BIAS;
 	a->v.n = (uint32_t)n;
@@ -91,8 +91,8 @@ static enum lmd_status take_bias_object(json_t *j, struct lmd_arena *arena,
 		if (end == key || *end || !take_token(id, &b[i].id) ||
 		    !take_bias_value(value, &b[i].bias))
 			return lmd_fail(err, LMD_INVALID,
-					"parameter \"%.60s\": \"%.60s\" is not a token with a number "
-					"or false", a->name, key);
+					"parameter \"%.60s\": \"%.60s\" is not a token with a "
+					"number or false", a->name, key);
 		i++;
 	}
 	a->type = LMD_PARAM_BIAS;
@@ -119,8 +119,8 @@ static enum lmd_status take_list(const json_t *j, struct lmd_arena *arena,
 
 		if (!json_is_string(item))
 			return lmd_fail(err, LMD_INVALID,
-					"parameter \"%.60s\": entry %zu is neither a text nor a pair",
-					a->name, i);
+					"parameter \"%.60s\": entry %zu is neither a text nor a "
+					"pair", a->name, i);
 		if (!take_str(item, arena, &s[i]))
 			return no_memory(err);
 	}
@@ -207,7 +207,8 @@ enum lmd_status lmi_specs_from_json(const json_t *list, struct lmd_arena *arena,
 
 	if (!json_is_array(list) || !len || len > LMI_CHAIN_MAX)
 		return lmd_fail(err, LMD_INVALID,
-				"sampler chain: it must be a list of 1 to %d samplers", LMI_CHAIN_MAX);
+				"sampler chain: it must be a list of 1 to %d samplers",
+				LMI_CHAIN_MAX);
 	specs = lmi_arena_array(arena, len, sizeof(*specs));
 	if (!specs)
 		return no_memory(err);

@@ -205,6 +205,23 @@ float lmi_cands_entropy(const struct lmd_cands *c)
 	return h;
 }
 
+size_t lmi_cands_pick(const struct lmd_cands *c, float u)
+{
+	float max = lmi_cands_max(c);
+	double sum = 0.0, at = 0.0;
+	size_t last = 0;
+
+	for (size_t i = 0; i < c->n; i++)
+		sum += (double)lmi_weight(&c->v[i], max);
+	for (size_t i = 0; i < c->n && at <= (double)u * sum; i++) {
+		float w = lmi_weight(&c->v[i], max);
+
+		at += (double)w;
+		last = w > 0.0f ? i : last;
+	}
+	return last;
+}
+
 size_t lmi_cands_draw(struct lmd_cands *c, float u)
 {
 	double sum = 0.0, at = 0.0;
@@ -213,13 +230,9 @@ size_t lmi_cands_draw(struct lmd_cands *c, float u)
 	(void)lmi_cands_softmax(c); /* the p are wanted */
 	for (size_t i = 0; i < c->n; i++)
 		sum += (double)c->v[i].p;
-	for (size_t i = 0; i < c->n; i++) {
-		if (c->v[i].p <= 0.0f)
-			continue;
+	for (size_t i = 0; i < c->n && at <= (double)u * sum; i++) {
 		at += (double)c->v[i].p;
-		last = i;
-		if (at > (double)u * sum)
-			break;
+		last = c->v[i].p > 0.0f ? i : last;
 	}
 	return last;
 }

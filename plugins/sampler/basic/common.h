@@ -81,6 +81,8 @@ float lmi_cands_entropy(const struct lmd_cands *c);
 
 /* Softmax, then the index that a draw u in [0,1) selects; always one with p > 0. */
 size_t lmi_cands_draw(struct lmd_cands *c, float u);
+/* The same choice, with the p left as they are. */
+size_t lmi_cands_pick(const struct lmd_cands *c, float u);
 
 /* Common ends of parameter ranges. */
 #define LMI_PARAM_BIG 1e6
@@ -96,6 +98,7 @@ size_t lmi_cands_draw(struct lmd_cands *c, float u);
 extern const struct lmd_sampler_ops lmi_sampler_greedy, lmi_sampler_dist, lmi_sampler_temp,
 	lmi_sampler_temp_ext, lmi_sampler_top_k, lmi_sampler_top_p, lmi_sampler_min_p,
 	lmi_sampler_typical, lmi_sampler_penalties, lmi_sampler_logit_bias,
-	lmi_sampler_top_n_sigma, lmi_sampler_xtc;
+	lmi_sampler_top_n_sigma, lmi_sampler_xtc, lmi_sampler_dry, lmi_sampler_mirostat,
+	lmi_sampler_mirostat_v2, lmi_sampler_adaptive_p, lmi_sampler_infill;
 
 #endif /* LLAMAD_SAMPLER_COMMON_H */

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static uint32_t table_size(uint32_t n)
+uint32_t lmi_history_entries(uint32_t n)
 {
 	uint32_t t = 2;
 
@@ -27,26 +27,25 @@ static lmd_token *ring(struct lmi_history *h)
 
 size_t lmi_history_bytes(uint32_t n)
 {
-	return sizeof(struct lmi_history) + table_size(n) * sizeof(struct lmi_history_count) +
-	       n * sizeof(lmd_token);
+	return sizeof(struct lmi_history) + n * sizeof(lmd_token) +
+	       lmi_history_entries(n) * sizeof(struct lmi_history_count);
 }
 
 void lmi_history_init(struct lmi_history *h, uint32_t n)
 {
 	h->n_ring = n;
-	h->n_table = table_size(n);
+	h->n_table = lmi_history_entries(n);
 }
 
-static uint32_t slot(const struct lmi_history *h, lmd_token id)
+static uint32_t home(const struct lmi_history *h, lmd_token id)
 {
 	return ((uint32_t)id * 0x9E3779B1u >> 7) & (h->n_table - 1);
 }
 
-/* The entry of id, or the free one where it belongs. */
-static uint32_t find(const struct lmi_history *h, lmd_token id)
+uint32_t lmi_history_slot(const struct lmi_history *h, lmd_token id)
 {
 	const struct lmi_history_count *t = lmi_history_table(h);
-	uint32_t i = slot(h, id);
+	uint32_t i = home(h, id);
 
 	while (t[i].n && t[i].id != id)
 		i = (i + 1) & (h->n_table - 1);
@@ -56,13 +55,13 @@ static uint32_t find(const struct lmi_history *h, lmd_token id)
 static void forget(struct lmi_history *h, lmd_token id)
 {
 	struct lmi_history_count *t = table(h);
-	uint32_t mask = h->n_table - 1, hole = find(h, id);
+	uint32_t mask = h->n_table - 1, hole = lmi_history_slot(h, id);
 
 	if (--t[hole].n)
 		return;
-	/* A follower whose way from its slot leads over the hole moves into it. */
+	/* A follower whose way from its home leads over the hole moves into it. */
 	for (uint32_t i = (hole + 1) & mask; t[i].n; i = (i + 1) & mask) {
-		if (((i - slot(h, t[i].id)) & mask) >= ((i - hole) & mask)) {
+		if (((i - home(h, t[i].id)) & mask) >= ((i - hole) & mask)) {
 			t[hole] = t[i];
 			t[i].n = 0;
 			hole = i;
@@ -81,7 +80,7 @@ void lmi_history_add(struct lmi_history *h, lmd_token id)
 		h->used++;
 	r[h->next] = id;
 	h->next = h->next + 1 == h->n_ring ? 0 : h->next + 1;
-	c = &table(h)[find(h, id)];
+	c = &table(h)[lmi_history_slot(h, id)];
 	c->id = id;
 	c->n++;
 }
@@ -95,5 +94,5 @@ void lmi_history_clear(struct lmi_history *h)
 
 uint32_t lmi_history_count(const struct lmi_history *h, lmd_token id)
 {
-	return lmi_history_table(h)[find(h, id)].n;
+	return lmi_history_table(h)[lmi_history_slot(h, id)].n;
 }

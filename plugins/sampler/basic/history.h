@@ -32,6 +32,9 @@ struct lmi_history {
 /* Bytes of a history of n tokens, 1 <= n <= LMI_HISTORY_MAX. */
 size_t lmi_history_bytes(uint32_t n);
 
+/* Entries of its table. */
+uint32_t lmi_history_entries(uint32_t n);
+
 /* h: zeroed, so many bytes. */
 void lmi_history_init(struct lmi_history *h, uint32_t n);
 
@@ -42,10 +45,22 @@ void lmi_history_clear(struct lmi_history *h);
 /* How often id is among the last n. */
 uint32_t lmi_history_count(const struct lmi_history *h, lmd_token id);
 
+/* Index in the table of the entry of id, or of a free one. */
+uint32_t lmi_history_slot(const struct lmi_history *h, lmd_token id);
+
 /* The table: n_table entries, those with n > 0 are the distinct tokens. */
 static inline const struct lmi_history_count *lmi_history_table(const struct lmi_history *h)
 {
 	return (const struct lmi_history_count *)(h + 1);
+}
+
+/* The token `back` before the last one, back < used. */
+static inline lmd_token lmi_history_back(const struct lmi_history *h, uint32_t back)
+{
+	const lmd_token *ring = (const lmd_token *)(lmi_history_table(h) + h->n_table);
+	uint32_t at = h->next + (h->next > back ? 0 : h->n_ring) - 1 - back;
+
+	return ring[at];
 }
 
 #endif /* LLAMAD_SAMPLER_HISTORY_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The samplers of every day: one file each, listed here.  Each file alone knows its
+ * The samplers: one file each, listed here.  Each file alone knows its
  * state, so the size comes from extra_bytes and state_bytes is 0. */
 #include "llamad/plugin.h"
 
@@ -25,6 +25,11 @@ static const struct lmd_factory factories[] = {
 	SAMPLER("logit_bias", NULL, lmi_sampler_logit_bias),
 	SAMPLER("top_n_sigma", NULL, lmi_sampler_top_n_sigma),
 	SAMPLER("xtc", NULL, lmi_sampler_xtc),
+	SAMPLER("dry", NULL, lmi_sampler_dry),
+	SAMPLER("mirostat", NULL, lmi_sampler_mirostat),
+	SAMPLER("mirostat_v2", NULL, lmi_sampler_mirostat_v2),
+	SAMPLER("adaptive_p", NULL, lmi_sampler_adaptive_p),
+	SAMPLER("infill", NULL, lmi_sampler_infill),
 };
 
 #undef SAMPLER

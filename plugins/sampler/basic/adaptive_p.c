@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * adaptive_p: prefers candidates whose probability is near a target, and moves the target
+ * so that the chosen ones have it on average.
+ *
+ * With S and W the sum and the number of the probabilities chosen before, both fading
+ * by `decay` a step, the aim of this step is a = clamp(2 target - S / W, 0, 1), and
+ *     logit = PEAK - SHARPNESS * d^2 / (1 + d),   d = |p - a| / WIDTH:
+ * a parabola near the aim, a straight line far from it.  S and W begin at what endless
+ * hits of the target would have left, target / (1 - decay) and 1 / (1 - decay). */
+#include "seen.h"
+
+#define WIDTH     0.3f
+#define PEAK      5.0f
+#define SHARPNESS 10.0f
+
+enum { P_TARGET, P_DECAY };
+
+struct state {
+	float target, decay, sum, weight;
+	uint64_t seed;
+	struct lmi_seen seen; /* with its tail */
+};
+
+static const struct lmd_param params[] = {
+	[P_TARGET] = { .name = "target", .type = LMD_PARAM_FLOAT, .def = -1, .min = -1, .max = 1,
+		       .doc = "Wanted probability; negative: an ordinary draw." },
+	[P_DECAY] = { .name = "decay", .type = LMD_PARAM_FLOAT, .def = 0.9, .min = 0, .max = 0.99,
+		      .doc = "How slowly the past fades." },
+};
+
+static size_t bytes(const struct lmd_sampler_init *in)
+{
+	return offsetof(struct state, seen) + lmi_seen_bytes(in->n_vocab);
+}
+
+static void reset(void *state)
+{
+	struct state *s = state;
+
+	s->sum = s->target / (1.0f - s->decay);
+	s->weight = 1.0f / (1.0f - s->decay);
+	lmi_seen_clear(&s->seen);
+}
+
+static enum lmd_status init(void *state, const struct lmd_sampler_init *in, struct lmd_error *err)
+{
+	struct state *s = state;
+
+	(void)err;
+	s->target = (float)in->params[P_TARGET].f;
+	s->decay = (float)in->params[P_DECAY].f;
+	s->seed = in->seed;
+	s->seen.max = lmi_seen_max(in->n_vocab);
+	reset(s);
+	return LMD_OK;
+}
+
+static void apply(void *state, struct lmd_cands *c)
+{
+	struct state *s = state;
+	float u = lmd_sample_rand(s->seed, c->step, LMI_DRAW_DIST), aim;
+	size_t i;
+
+	if (s->target < 0.0f) {
+		c->selected = (int64_t)lmi_cands_draw(c, u);
+		return;
+	}
+	(void)lmi_cands_softmax(c); /* the p are wanted, also after the draw */
+	lmi_seen_note(&s->seen, c);
+	aim = fminf(fmaxf(2.0f * s->target - s->sum / s->weight, 0.0f), 1.0f);
+	for (i = 0; i < c->n; i++) {
+		float d = fabsf((c->v[i].p - aim) * (1.0f / WIDTH));
+
+		if (lmi_logit(&c->v[i]) > -INFINITY)
+			c->v[i].logit = PEAK - SHARPNESS * d * d / (1.0f + d);
+	}
+	c->sorted = false;
+	i = lmi_cands_pick(c, u);
+	lmi_seen_choose(&s->seen, c->v[i].id, c->v[i].p);
+	c->selected = (int64_t)i;
+}
+
+static void accept(void *state, lmd_token token, bool prompt)
+{
+	struct state *s = state;
+	float p = lmi_seen_p(&s->seen, token);
+
+	if (prompt || p < 0.0f)
+		return;
+	s->sum = p + s->decay * s->sum;
+	s->weight = 1.0f + s->decay * s->weight;
+	lmi_seen_clear(&s->seen);
+}
+
+const struct lmd_sampler_ops lmi_sampler_adaptive_p = {
+	.struct_size = sizeof(struct lmd_sampler_ops),
+	.n_params = LMD_LEN(params),
+	.params = params,
+	.extra_bytes = bytes,
+	.init = init,
+	.apply = apply,
+	.accept = accept,
+	.reset = reset,
+};

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * mirostat, mirostat_v2: text of a wanted surprise (Basu et al., "Mirostat: A Neural Text
+ * Decoding Algorithm that Directly Controls Perplexity").
+ *
+ * mu bounds the surprise -log2 p of what may be chosen.  It begins at 2 tau; after each
+ * token mu -= eta * (surprise - tau), with the p that the token had among what was left.
+ * Version 1 estimates Zipf's exponent s from the m most likely and keeps
+ *     k = ((s - 1) 2^mu / (1 - N^(1 - s)))^(1 / s)
+ * candidates; version 2 keeps those whose surprise is at most mu. */
+#include "seen.h"
+
+/* No estimate of k is taken for serious from here on. */
+#define K_MAX 0x1p31f
+
+enum { P_TAU, P_ETA, P_M };
+
+struct state {
+	float tau, eta, mu, n_vocab;
+	int64_t m;
+	uint64_t seed;
+	struct lmi_seen seen; /* with its tail */
+};
+
+static const struct lmd_param params[] = {
+	[P_TAU] = { .name = "tau", .type = LMD_PARAM_FLOAT, .def = 5, .min = 0,
+		    .max = LMI_PARAM_BIG, .doc = "Wanted surprise of a token in bits." },
+	[P_ETA] = { .name = "eta", .type = LMD_PARAM_FLOAT, .def = 0.1, .min = 0,
+		    .max = LMI_PARAM_BIG, .doc = "How fast the bound follows." },
+	[P_M] = { .name = "m", .type = LMD_PARAM_INT, .def = 100, .min = 1, .max = LMI_KEEP_MAX,
+		  .doc = "Number of candidates the exponent is estimated from." },
+};
+
+static size_t bytes(const struct lmd_sampler_init *in)
+{
+	return offsetof(struct state, seen) + lmi_seen_bytes(in->n_vocab);
+}
+
+static void reset(void *state)
+{
+	struct state *s = state;
+
+	s->mu = 2.0f * s->tau;
+	lmi_seen_clear(&s->seen);
+}
+
+static enum lmd_status init_v2(void *state, const struct lmd_sampler_init *in,
+			       struct lmd_error *err)
+{
+	struct state *s = state;
+
+	(void)err;
+	s->tau = (float)in->params[P_TAU].f;
+	s->eta = (float)in->params[P_ETA].f;
+	s->n_vocab = (float)in->n_vocab;
+	s->seed = in->seed;
+	s->seen.max = lmi_seen_max(in->n_vocab);
+	reset(s);
+	return LMD_OK;
+}
+
+static enum lmd_status init(void *state, const struct lmd_sampler_init *in, struct lmd_error *err)
+{
+	struct state *s = state;
+
+	s->m = in->params[P_M].i;
+	return init_v2(state, in, err);
+}
+
+/* Keeps the first n of sorted candidates and chooses one. */
+static void choose(struct state *s, struct lmd_cands *c, size_t n)
+{
+	size_t i;
+
+	c->n = n;
+	i = lmi_cands_draw(c, lmd_sample_rand(s->seed, c->step, LMI_DRAW_DIST));
+	lmi_seen_note(&s->seen, c);
+	lmi_seen_choose(&s->seen, c->v[i].id, c->v[i].p);
+	c->selected = (int64_t)i;
+}
+
+static void apply(void *state, struct lmd_cands *c)
+{
+	struct state *s = state;
+	float tb = 0.0f, tt = 0.0f, exponent, epsilon, k;
+
+	lmi_cands_sort(c);
+	(void)lmi_cands_softmax(c); /* the p are wanted */
+	for (size_t i = 0; i + 1 < c->n && (int64_t)i < s->m - 1; i++) {
+		float t = logf((float)(i + 2) / (float)(i + 1));
+		float b = logf(c->v[i].p / c->v[i + 1].p);
+
+		tb += t * b;
+		tt += t * t;
+	}
+	exponent = tb / tt;
+	epsilon = exponent - 1.0f;
+	k = powf(epsilon * powf(2.0f, s->mu) / (1.0f - powf(s->n_vocab, -epsilon)),
+		 1.0f / exponent);
+	/* Nearly equal candidates have no exponent: k is then no number or a senseless one,
+	 * and the best is kept alone. */
+	if (!(k >= 1.0f && k < K_MAX))
+		choose(s, c, 1);
+	else
+		choose(s, c, k < (float)c->n ? (size_t)k : c->n);
+}
+
+static void apply_v2(void *state, struct lmd_cands *c)
+{
+	struct state *s = state;
+	size_t n = 0;
+
+	lmi_cands_sort(c);
+	(void)lmi_cands_softmax(c); /* the p are wanted */
+	while (n < c->n && -log2f(c->v[n].p) <= s->mu)
+		n++;
+	choose(s, c, n ? n : 1);
+}
+
+static void accept(void *state, lmd_token token, bool prompt)
+{
+	struct state *s = state;
+	float p = lmi_seen_p(&s->seen, token);
+
+	if (prompt || p <= 0.0f)
+		return;
+	s->mu -= s->eta * (-log2f(p) - s->tau);
+	lmi_seen_clear(&s->seen);
+}
+
+const struct lmd_sampler_ops lmi_sampler_mirostat = {
+	.struct_size = sizeof(struct lmd_sampler_ops),
+	.n_params = LMD_LEN(params),
+	.params = params,
+	.extra_bytes = bytes,
+	.init = init,
+	.apply = apply,
+	.accept = accept,
+	.reset = reset,
+};
+
+const struct lmd_sampler_ops lmi_sampler_mirostat_v2 = {
+	.struct_size = sizeof(struct lmd_sampler_ops),
+	.n_params = P_M, /* all but m */
+	.params = params,
+	.extra_bytes = bytes,
+	.init = init_v2,
+	.apply = apply_v2,
+	.accept = accept,
+	.reset = reset,
+};
