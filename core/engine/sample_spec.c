@@ -15,7 +15,8 @@ static enum lmd_status no_memory(struct lmd_error *err)
 static enum lmd_status too_long(struct lmd_error *err, const char *name, size_t n)
 {
 	return lmd_fail(err, LMD_INVALID,
-			"parameter \"%.60s\" has %zu entries, at most %d are possible", name, n, LMI_SPEC_LIST_MAX);
+			"parameter \"%.60s\" has %zu entries, at most %d are possible", name,
+			n, LMI_SPEC_LIST_MAX);
 }
 
 static bool take_str(const json_t *j, struct lmd_arena *arena, struct lmd_str *s)
