@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The groups of a model together.  Each group is a page table (PAGED, CROSS) or a set of
+ * state slots (STATE); BATCH groups have no memory.  Reservation asks every group first and
+ * takes only when all agree, so that a refusal leaves nothing behind. */
+#include "core/kv/kv.h"
+
+#include <assert.h>
+
+#include "core/base/alloc.h"
+#include "core/kv/page_table.h"
+#include "core/kv/slots.h"
+
+struct seq {
+	bool open;
+	uint32_t len;      /* tokens that are written */
+	uint32_t reserved; /* tokens of the step that is being planned or runs */
+	uint32_t mark;     /* absolute; 0 = none */
+	uint32_t cross;    /* rows in CROSS groups */
+};
+
+struct group {
+	struct lmd_group desc;
+	struct lmi_page_table pages;
+	struct lmi_slots slots;
+};
+
+struct lmi_kv {
+	uint32_t n_group, n_seq, n_ctx, n_cross, page_tokens;
+	struct group group[LMD_MAX_GROUP];
+	struct seq *seq;           /* [n_seq] */
+	uint32_t n_free_seq;
+	struct lmi_kv_copy *copy;  /* [n_seq * n_group] */
+	uint32_t n_copy;
+};
+
+static uint32_t div_up(uint32_t a, uint32_t b)
+{
+	return a / b + (a % b != 0);
+}
+
+static uint32_t ratio_of(const struct lmd_group *g)
+{
+	return g->ratio > 1 ? g->ratio : 1;
+}
+
+/* Rows of the group that a sequence of n tokens has. */
+static uint32_t rows_of(const struct lmd_group *g, uint32_t n)
+{
+	return n / ratio_of(g);
+}
+
+static bool is_paged(const struct lmd_group *g)
+{
+	return g->kind == LMD_GROUP_PAGED;
+}
+
+uint32_t lmi_kv_pages_for(const struct lmd_group *g, uint32_t page_tokens, uint32_t n,
+			  uint32_t n_step)
+{
+	uint32_t rows = rows_of(g, n), all = div_up(rows, page_tokens);
+	uint32_t reach = g->window ? g->window : g->chunk / ratio_of(g);
+	uint64_t most;
+
+	if (!g->causal || !reach)
+		return all;
+	/* a step's rows, what its first row sees, and the parts of two pages that stick out */
+	most = ((uint64_t)reach + rows_of(g, n_step) + page_tokens - 1) / page_tokens + 1;
+	return most < all ? (uint32_t)most : all;
+}
+
+uint32_t lmi_kv_n_index(const struct lmd_group *g, uint32_t page_tokens, uint32_t n_ctx,
+			uint32_t n_cross)
+{
+	return div_up(g->kind == LMD_GROUP_CROSS ? n_cross : rows_of(g, n_ctx), page_tokens);
+}
+
+static enum lmd_status init_group(struct lmi_kv *kv, uint32_t i, const struct lmi_kv_opts *o)
+{
+	struct group *g = &kv->group[i];
+
+	g->desc = o->groups[i];
+	switch ((enum lmd_group_kind)g->desc.kind) {
+	case LMD_GROUP_PAGED:
+	case LMD_GROUP_CROSS:
+		return lmi_page_table_init(&g->pages, o->n_page[i], o->page_tokens, o->n_seq,
+					   lmi_kv_n_index(&g->desc, o->page_tokens, o->n_ctx,
+							  o->n_cross));
+	case LMD_GROUP_STATE:
+		return lmi_slots_init(&g->slots, o->n_slot[i], o->n_seq);
+	case LMD_GROUP_BATCH:
+		return LMD_OK;
+	}
+	return LMD_INVALID;
+}
+
+enum lmd_status lmi_kv_create(struct lmi_kv **out, const struct lmi_kv_opts *o,
+			      struct lmd_error *err)
+{
+	struct lmi_kv *kv;
+	enum lmd_status st = LMD_OK;
+	uint32_t i;
+
+	if (o->n_group > LMD_MAX_GROUP || !o->n_seq || o->n_seq > 65536 || !o->n_ctx ||
+	    o->n_ctx > INT32_MAX)
+		return lmd_fail(err, LMD_INVALID,
+				"kv: %u groups (at most %d), %u sequences (1 to 65536), context %u",
+				o->n_group, LMD_MAX_GROUP, o->n_seq, o->n_ctx);
+	kv = lmi_alloc(1, sizeof(*kv));
+	if (!kv)
+		return lmd_fail(err, LMD_NOMEM, "kv: no memory");
+	kv->n_group = o->n_group;
+	kv->n_seq = kv->n_free_seq = o->n_seq;
+	kv->n_ctx = o->n_ctx;
+	kv->n_cross = o->n_cross;
+	kv->page_tokens = o->page_tokens;
+	kv->seq = lmi_alloc(o->n_seq, sizeof(*kv->seq));
+	kv->copy = lmi_alloc((size_t)o->n_seq * (o->n_group + 1), sizeof(*kv->copy));
+	if (!kv->seq || !kv->copy)
+		st = LMD_NOMEM;
+	for (i = 0; i < o->n_group && st == LMD_OK; i++)
+		st = init_group(kv, i, o);
+	if (st != LMD_OK) {
+		lmi_kv_destroy(kv);
+		return lmd_fail(err, st, "kv: no room for the tables of %u sequences of %u tokens",
+				o->n_seq, o->n_ctx);
+	}
+	*out = kv;
+	return LMD_OK;
+}
+
+void lmi_kv_destroy(struct lmi_kv *kv)
+{
+	if (!kv)
+		return;
+	for (uint32_t i = 0; i < kv->n_group; i++) {
+		lmi_page_table_fini(&kv->group[i].pages);
+		lmi_slots_fini(&kv->group[i].slots);
+	}
+	lmi_free(kv->seq);
+	lmi_free(kv->copy);
+	lmi_free(kv);
+}
+
+static struct seq *seq_of(const struct lmi_kv *kv, uint32_t seq)
+{
+	assert(seq < kv->n_seq && kv->seq[seq].open);
+	return &kv->seq[seq];
+}
+
+uint32_t lmi_kv_open(struct lmi_kv *kv)
+{
+	for (uint32_t i = 0; kv->n_free_seq && i < kv->n_seq; i++) {
+		if (kv->seq[i].open)
+			continue;
+		kv->seq[i] = (struct seq){.open = true};
+		kv->n_free_seq--;
+		return i;
+	}
+	return LMI_NO_PAGE;
+}
+
+/* Copies into pages that nobody has any more need not be made. */
+static void forget_copies(struct lmi_kv *kv)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < kv->n_copy; i++) {
+		const struct lmi_kv_copy *c = &kv->copy[i];
+
+		if (lmi_page_refs(&kv->group[c->group].pages.pool, c->dst))
+			kv->copy[n++] = *c;
+	}
+	kv->n_copy = n;
+}
+
+void lmi_kv_close(struct lmi_kv *kv, uint32_t seq)
+{
+	seq_of(kv, seq)->open = false;
+	kv->n_free_seq++;
+	for (uint32_t i = 0; i < kv->n_group; i++) {
+		struct group *g = &kv->group[i];
+
+		if (g->pages.span)
+			lmi_page_table_clear(&g->pages, seq);
+		if (g->slots.seq)
+			lmi_slots_clear(&g->slots, seq);
+	}
+	forget_copies(kv);
+}
+
+uint32_t lmi_kv_len(const struct lmi_kv *kv, uint32_t seq)
+{
+	return seq_of(kv, seq)->len;
+}
+
+uint32_t lmi_kv_n_free_seq(const struct lmi_kv *kv)
+{
+	return kv->n_free_seq;
+}
+
+static bool fits(const struct lmi_kv *kv, uint32_t n, uint32_t n_step, bool alone)
+{
+	if (n > kv->n_ctx)
+		return false;
+	for (uint32_t i = 0; i < kv->n_group; i++) {
+		const struct group *g = &kv->group[i];
+		const struct lmi_page_pool *p =
+			g->slots.seq ? &g->slots.pool : &g->pages.pool;
+		uint32_t need = 0;
+
+		if (is_paged(&g->desc))
+			need = lmi_kv_pages_for(&g->desc, kv->page_tokens, n, n_step);
+		else if (g->desc.kind == LMD_GROUP_STATE)
+			need = 1;
+		else if (g->desc.kind == LMD_GROUP_CROSS)
+			need = alone ? div_up(kv->n_cross, kv->page_tokens) : 0;
+		if (need > (alone ? p->n_page : p->n_free))
+			return false;
+	}
+	return true;
+}
+
+bool lmi_kv_fits(const struct lmi_kv *kv, uint32_t n, uint32_t n_step)
+{
+	return fits(kv, n, n_step, false);
+}
+
+bool lmi_kv_could_fit(const struct lmi_kv *kv, uint32_t n, uint32_t n_step)
+{
+	return fits(kv, n, n_step, true);
+}
+
+static bool group_has_room(const struct group *g, uint32_t seq, uint32_t len, uint32_t n, bool mark)
+{
+	if (is_paged(&g->desc))
+		return lmi_page_table_need(&g->pages, seq, rows_of(&g->desc, len),
+					   rows_of(&g->desc, len + n)) <= g->pages.pool.n_free;
+	if (g->desc.kind == LMD_GROUP_STATE)
+		return lmi_slots_need(&g->slots, seq, mark) <= g->slots.pool.n_free;
+	return true;
+}
+
+bool lmi_kv_reserve(struct lmi_kv *kv, uint32_t seq, uint32_t n, uint32_t mark)
+{
+	struct seq *s = seq_of(kv, seq);
+
+	assert(!s->reserved && n && mark < n);
+	if (n > kv->n_ctx - s->len)
+		return false;
+	for (uint32_t i = 0; i < kv->n_group; i++)
+		if (!group_has_room(&kv->group[i], seq, s->len, n, mark != 0))
+			return false;
+	for (uint32_t i = 0; i < kv->n_group; i++) {
+		struct group *g = &kv->group[i];
+
+		if (is_paged(&g->desc)) {
+			struct lmi_kv_copy c = {.group = i};
+
+			lmi_page_table_extend(&g->pages, seq, rows_of(&g->desc, s->len),
+					      rows_of(&g->desc, s->len + n), &c.src, &c.dst);
+			if (c.dst != LMI_NO_PAGE)
+				kv->copy[kv->n_copy++] = c;
+		} else if (g->desc.kind == LMD_GROUP_STATE) {
+			lmi_slots_plan(&g->slots, seq, mark != 0);
+		}
+	}
+	s->reserved = n;
+	s->mark = mark ? s->len + mark : 0;
+	return true;
+}
+
+bool lmi_kv_reserve_cross(struct lmi_kv *kv, uint32_t seq, uint32_t n)
+{
+	struct seq *s = seq_of(kv, seq);
+	uint32_t src, dst;
+
+	assert(!s->cross);
+	if (n > kv->n_cross)
+		return false;
+	for (uint32_t i = 0; i < kv->n_group; i++) {
+		const struct group *g = &kv->group[i];
+
+		if (g->desc.kind == LMD_GROUP_CROSS &&
+		    lmi_page_table_need(&g->pages, seq, 0, n) > g->pages.pool.n_free)
+			return false;
+	}
+	for (uint32_t i = 0; i < kv->n_group; i++)
+		if (kv->group[i].desc.kind == LMD_GROUP_CROSS)
+			lmi_page_table_extend(&kv->group[i].pages, seq, 0, n, &src, &dst);
+	s->cross = n;
+	return true;
+}
+
+uint32_t lmi_kv_cross(const struct lmi_kv *kv, uint32_t seq)
+{
+	return seq_of(kv, seq)->cross;
+}
+
+void lmi_kv_commit(struct lmi_kv *kv, uint32_t seq, uint32_t n)
+{
+	struct seq *s = seq_of(kv, seq);
+
+	assert(n == s->reserved || !n);
+	s->len += n;
+	s->reserved = 0;
+	for (uint32_t i = 0; i < kv->n_group; i++) {
+		struct group *g = &kv->group[i];
+
+		if (g->desc.kind == LMD_GROUP_STATE && n)
+			lmi_slots_commit(&g->slots, seq);
+	}
+	if (!n)
+		lmi_kv_settle(kv, seq);
+}
+
+bool lmi_kv_can_fork(const struct lmi_kv *kv, uint32_t from, uint32_t at)
+{
+	const struct seq *s = seq_of(kv, from);
+
+	if (s->reserved || at > s->len || !at)
+		return false;
+	for (uint32_t i = 0; i < kv->n_group; i++) {
+		const struct group *g = &kv->group[i];
+
+		if (is_paged(&g->desc)) {
+			struct lmi_interval v = lmi_interval(&g->desc, at, (int64_t)at + 1);
+			uint32_t first = g->pages.span[from].first * kv->page_tokens;
+
+			if ((uint32_t)v.lo < first)
+				return false;
+		} else if (g->desc.kind == LMD_GROUP_STATE && at != s->len && at != s->mark) {
+			return false;
+		}
+	}
+	return true;
+}
+
+uint32_t lmi_kv_fork(struct lmi_kv *kv, uint32_t from, uint32_t at)
+{
+	const struct seq *s = seq_of(kv, from);
+	uint32_t to = lmi_kv_open(kv);
+
+	if (to == LMI_NO_PAGE)
+		return to;
+	assert(lmi_kv_can_fork(kv, from, at));
+	for (uint32_t i = 0; i < kv->n_group; i++) {
+		struct group *g = &kv->group[i];
+
+		if (is_paged(&g->desc))
+			lmi_page_table_fork(&g->pages, from, to, rows_of(&g->desc, at));
+		else if (g->desc.kind == LMD_GROUP_CROSS)
+			lmi_page_table_fork(&g->pages, from, to, s->cross);
+		else if (g->desc.kind == LMD_GROUP_STATE)
+			lmi_slots_fork(&g->slots, from, to, at != s->len);
+	}
+	kv->seq[to].len = at;
+	kv->seq[to].cross = s->cross;
+	return to;
+}
+
+void lmi_kv_settle(struct lmi_kv *kv, uint32_t seq)
+{
+	struct seq *s = seq_of(kv, seq);
+
+	assert(!s->reserved);
+	s->mark = 0;
+	for (uint32_t i = 0; i < kv->n_group; i++) {
+		struct group *g = &kv->group[i];
+
+		if (g->desc.kind == LMD_GROUP_STATE)
+			lmi_slots_settle(&g->slots, seq);
+		else if (is_paged(&g->desc) && g->desc.causal)
+			lmi_page_table_evict(
+				&g->pages, seq,
+				(uint32_t)lmi_interval(&g->desc, s->len, (int64_t)s->len + 1).lo);
+	}
+}
+
+struct lmi_interval lmi_kv_interval(const struct lmi_kv *kv, uint32_t g, uint32_t row, uint32_t n)
+{
+	return lmi_interval(&kv->group[g].desc, row, n);
+}
+
+int32_t lmi_kv_row(const struct lmi_kv *kv, uint32_t g, uint32_t seq, uint32_t pos)
+{
+	const struct group *p = &kv->group[g];
+	uint32_t r = is_paged(&p->desc) ? ratio_of(&p->desc) : 1;
+
+	if ((pos + 1) % r)
+		return -1;
+	return lmi_page_table_row(&p->pages, seq, pos / r);
+}
+
+static int32_t slot_number(uint32_t slot)
+{
+	return slot == LMI_NO_PAGE ? -1 : (int32_t)slot;
+}
+
+int32_t lmi_kv_state_in(const struct lmi_kv *kv, uint32_t g, uint32_t seq)
+{
+	return slot_number(kv->group[g].slots.seq[seq].cur);
+}
+
+int32_t lmi_kv_state_out(const struct lmi_kv *kv, uint32_t g, uint32_t seq)
+{
+	return slot_number(kv->group[g].slots.seq[seq].next);
+}
+
+int32_t lmi_kv_state_mark(const struct lmi_kv *kv, uint32_t g, uint32_t seq)
+{
+	return slot_number(kv->group[g].slots.seq[seq].mark);
+}
+
+uint32_t lmi_kv_changes(struct lmi_kv *kv, uint32_t g, uint32_t seq, struct lmd_page_set *out,
+			uint32_t cap)
+{
+	struct lmi_page_table *t = &kv->group[g].pages;
+
+	assert(t->span[seq].dirty_end - t->span[seq].dirty <= cap);
+	(void)cap;
+	return lmi_page_table_changes(t, seq, out);
+}
+
+uint32_t lmi_kv_max_changes(const struct lmi_kv *kv)
+{
+	uint32_t most = 0;
+
+	for (uint32_t i = 0; i < kv->n_group; i++)
+		if (kv->group[i].pages.n_index > most)
+			most = kv->group[i].pages.n_index;
+	return most * kv->n_seq;
+}
+
+uint32_t lmi_kv_copies(struct lmi_kv *kv, const struct lmi_kv_copy **out)
+{
+	uint32_t n = kv->n_copy;
+
+	*out = kv->copy;
+	kv->n_copy = 0;
+	return n;
+}
+
+void lmi_kv_stats(const struct lmi_kv *kv, struct lmi_kv_stats *out)
+{
+	*out = (struct lmi_kv_stats){.n_seq = kv->n_seq, .n_seq_free = kv->n_free_seq};
+	for (uint32_t i = 0; i < kv->n_group; i++) {
+		const struct group *g = &kv->group[i];
+		const struct lmi_page_pool *p = g->slots.seq ? &g->slots.pool : &g->pages.pool;
+
+		out->n_page[i] = p->n_page;
+		out->n_free[i] = p->n_free;
+	}
+}
+
+/* The rows that the next row of a sequence sees are there. */
+static bool check_seq(const struct lmi_kv *kv, uint32_t i)
+{
+	const struct seq *s = &kv->seq[i];
+
+	for (uint32_t k = 0; k < kv->n_group; k++) {
+		const struct group *g = &kv->group[k];
+
+		if (is_paged(&g->desc)) {
+			struct lmi_interval v = lmi_interval(&g->desc, s->len, (int64_t)s->len + 1);
+			const struct lmi_page_span *p = &g->pages.span[i];
+
+			if (!s->open && p->first != p->end)
+				return false;
+			if (s->open && ((uint32_t)v.lo < p->first * kv->page_tokens ||
+					rows_of(&g->desc, s->len) > p->end * kv->page_tokens))
+				return false;
+		} else if (g->desc.kind == LMD_GROUP_STATE) {
+			if ((s->open && s->len) != (g->slots.seq[i].cur != LMI_NO_PAGE))
+				return false;
+		}
+	}
+	return true;
+}
+
+bool lmi_kv_check(const struct lmi_kv *kv)
+{
+	uint32_t n_open = 0;
+
+	for (uint32_t i = 0; i < kv->n_seq; i++) {
+		n_open += kv->seq[i].open;
+		if (!check_seq(kv, i))
+			return false;
+	}
+	for (uint32_t i = 0; i < kv->n_group; i++) {
+		const struct group *g = &kv->group[i];
+
+		if ((g->pages.span && !lmi_page_table_check(&g->pages)) ||
+		    (g->slots.seq && !lmi_slots_check(&g->slots)))
+			return false;
+	}
+	return n_open + kv->n_free_seq == kv->n_seq;
+}
