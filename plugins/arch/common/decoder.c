@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * decoder.c - the shared decoder.  See decoder.h. */
+#include "arch/common/decoder.h"
+
+#include <math.h>
+
+#include "arch/common/keys.h"
+
+/* ---- description ---- */
+
+static void rotation_of_layers(struct lmi_hparams *hp, const struct lmi_decoder_traits *t)
+{
+	bool windows = false;
+
+	for (uint32_t il = 0; il < hp->n_layer; il++)
+		windows |= hp->layer[il].window > 0;
+	for (uint32_t il = 0; il < hp->n_layer; il++) {
+		struct lmi_layer *l = &hp->layer[il];
+
+		if ((t->nope_period && (il + 1) % t->nope_period == 0) ||
+		    (t->nope_full && windows && !l->window))
+			l->rope = LMD_NONE;
+	}
+}
+
+static void row_inputs(struct lmi_hparams *hp, struct lmi_keys *k, struct lmd_arch_desc *out)
+{
+	struct lmd_row_in *r;
+
+	if (hp->temp_scale == 0.0f)
+		return;
+	r = lmi_hp_alloc(hp, k, 1, sizeof(*r));
+	if (!r)
+		return;
+	*r = (struct lmd_row_in){.vtype = LMD_VTYPE_F32, .width = 1, .name = "q_temp"};
+	out->row_ins = r;
+	out->n_row_in = 1;
+}
+
+enum lmd_status lmi_decoder_describe(const struct lmi_decoder_traits *t,
+				     const struct lmd_tensor_set *sets, uint32_t n_sets,
+				     const struct lmd_host *host, struct lmd_arena *arena,
+				     const struct lmd_model *model,
+				     const struct lmd_arch_params *params,
+				     struct lmd_arch_desc *out, struct lmd_error *err)
+{
+	struct lmi_decoder *d = host->arena_alloc(host->ctx, arena, sizeof(*d), 16);
+	struct lmi_keys k;
+
+	if (!d)
+		return lmd_fail(err, LMD_NOMEM, "architecture %s: no memory", model->arch);
+	lmi_keys_init(&k, model, err);
+	d->traits = t;
+	lmi_hp_read(&d->hp, &k, host, arena, params, &t->hp);
+	lmi_hp_floats(&d->hp, &k, t->floats, t->n_floats);
+	if (k.st != LMD_OK)
+		return k.st;
+	rotation_of_layers(&d->hp, t);
+	if (t->adjust)
+		t->adjust(&d->hp, &k);
+	if (k.st == LMD_OK)
+		lmi_hp_memory(&d->hp, &k, d->hp.n_copy);
+	lmi_hp_sites(&d->hp, &k, sets, n_sets);
+	if (k.st == LMD_OK) {
+		lmi_hp_finish(&d->hp, &k, params, out);
+		row_inputs(&d->hp, &k, out);
+		if (t->describe && k.st == LMD_OK)
+			t->describe(&d->hp, out);
+	}
+	return k.st;
+}
+
+/* ---- building ---- */
+
+struct lmd_norm lmi_decoder_norm(struct lmi_emit *e, const struct lmi_decoder *d, uint32_t row,
+				 uint32_t def)
+{
+	if (d->traits->bare_norm)
+		return lmi_norm(e, d->hp.norm_kind, NULL);
+	return lmi_norm_req(e, d->hp.norm_kind, &lmi_rows[row ? row : def]);
+}
+
+struct lmi_attn lmi_decoder_attn(struct lmi_emit *e, const struct lmi_decoder *d, uint32_t pass)
+{
+	const struct lmi_decoder_traits *t = d->traits;
+	struct lmi_attn a = lmi_attn_default(e, pass);
+
+	a.qk_norm = t->qk_norm;
+	a.qk_norm_kind = t->qk_norm_kind ? t->qk_norm_kind : LMD_NORM_RMS;
+	a.qk_norm_after = t->qk_norm_after;
+	a.sinks = t->sinks ? &lmi_rows[T_ATTN_SINKS] : NULL;
+	a.gate = t->gate;
+	a.gate_row = &lmi_rows[T_ATTN_GATE];
+	a.out_bias_ignored = t->out_bias_ignored;
+	if (d->hp.temp_scale != 0.0f)
+		a.q_row_in = 0;
+	if (t->attn)
+		t->attn(e, &d->hp, &a);
+	return a;
+}
+
+struct lmi_ffn lmi_decoder_ffn(struct lmi_emit *e, const struct lmi_decoder *d)
+{
+	const struct lmi_decoder_traits *t = d->traits;
+	struct lmi_ffn f = lmi_ffn_default();
+
+	f.act = t->act ? t->act : LMD_ACT_SILU;
+	f.fused = t->ffn_fused;
+	if (t->ffn_plain)
+		f.gate = NULL;
+	if (t->ffn)
+		t->ffn(e, &d->hp, &f);
+	return f;
+}
+
+static struct lmi_moe decoder_moe(struct lmi_emit *e, const struct lmi_decoder *d)
+{
+	const struct lmi_decoder_traits *t = d->traits;
+	struct lmi_moe m = lmi_moe_default(e);
+
+	m.act = t->act ? t->act : LMD_ACT_SILU;
+	m.need_gate = t->moe_gate;
+	m.shared.act = m.act;
+	m.shared.fused = t->shared_fused;
+	if (t->moe)
+		t->moe(e, &d->hp, &m);
+	return m;
+}
+
+uint32_t lmi_decoder_ffn_block(struct lmi_emit *e, const struct lmi_decoder *d,
+			       const struct lmi_io *io)
+{
+	if (lmi_cur(e)->cls & LMI_L_MOE) {
+		struct lmi_moe m = decoder_moe(e, d);
+
+		return lmi_moe(e, io, &m);
+	} else {
+		struct lmi_ffn f = lmi_decoder_ffn(e, d);
+
+		return lmi_ffn(e, io, &f);
+	}
+}
+
+static float residual(const struct lmi_decoder *d)
+{
+	return d->hp.residual_scale != 0.0f ? d->hp.residual_scale : 1.0f;
+}
+
+/* norm(y) joins the stream with the next norm. */
+static void post_norm(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
+		      uint32_t y, uint32_t row, uint32_t def)
+{
+	struct lmd_norm n = lmi_decoder_norm(e, d, row, def);
+	uint32_t z = lmi_act(e, d->hp.n_embd, "post_norm");
+
+	lmi_put_norm(e, lmi_whole(e, y), &n, lmi_whole(e, z));
+	lmi_add_later(e, s, z, residual(d));
+}
+
+/* How a block reads the stream at its place. */
+static struct lmi_io enter(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
+			   uint32_t row, uint32_t def)
+{
+	const struct lmi_decoder_traits *t = d->traits;
+	struct lmd_norm n =
+		t->place == LMI_POST ? lmi_no_norm() : lmi_decoder_norm(e, d, row, def);
+	struct lmi_io io = lmi_read(e, s, &n);
+
+	io.a = residual(d);
+	if (t->place == LMI_POST || t->place == LMI_SANDWICH)
+		io.res = LMD_NONE;
+	return io;
+}
+
+static void leave(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s, uint32_t y,
+		  uint32_t row, uint32_t def)
+{
+	if (d->traits->place == LMI_POST || d->traits->place == LMI_SANDWICH)
+		post_norm(e, d, s, y, row, def);
+	else
+		s->x = y;
+}
+
+static void parallel_layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
+			   uint32_t pass)
+{
+	struct lmi_io io = enter(e, d, s, d->traits->t_attn_norm, T_ATTN_NORM);
+	struct lmi_attn a = lmi_decoder_attn(e, d, pass);
+
+	io.x = lmi_normed(e, &io, "attn_norm");
+	io.norm = lmi_no_norm();
+	io.res = lmi_attn(e, &io, &a);
+	s->x = lmi_decoder_ffn_block(e, d, &io);
+}
+
+void lmi_decoder_layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
+		       uint32_t pass)
+{
+	const struct lmi_decoder_traits *t = d->traits;
+	const struct lmi_layer *l = lmi_cur(e);
+	struct lmi_io io;
+	uint32_t y;
+
+	if (t->place == LMI_PARALLEL) {
+		parallel_layer(e, d, s, pass);
+		return;
+	}
+	if (l->cls & LMI_L_ATTN) {
+		struct lmi_attn a = lmi_decoder_attn(e, d, pass);
+
+		io = enter(e, d, s, t->t_attn_norm, T_ATTN_NORM);
+		y = lmi_attn(e, &io, &a);
+		leave(e, d, s, y, t->t_attn_post, T_POST_ATTN_NORM);
+	}
+	if (l->cls & (LMI_L_DENSE | LMI_L_MOE)) {
+		io = enter(e, d, s, t->t_ffn_norm, T_FFN_NORM);
+		y = lmi_decoder_ffn_block(e, d, &io);
+		leave(e, d, s, y, t->t_ffn_post, T_POST_FFN_NORM);
+	}
+}
+
+/* Extra columns of external rows that are added after the first layers (arXiv 2406.04334). */
+static void deepstack(struct lmi_emit *e, const struct lmi_hparams *hp, struct lmi_stream *s)
+{
+	struct lmd_op op = lmi_op(LMD_OP_GATHER);
+	uint32_t y = lmi_act(e, hp->n_embd, "deepstack");
+
+	op.u.gather.x = (struct lmd_opnd){
+		.src = LMD_SRC_INPUT, .id = 0, .col0 = (uint32_t)(e->il + 1) * hp->n_embd,
+		.n_head = 1, .head_stride = hp->n_embd, .width = hp->n_embd, .fold = 1};
+	op.u.gather.y = lmi_cols(y, 0, hp->n_embd);
+	op.u.gather.idx_kind = LMD_IDX_EXT;
+	lmi_put(e, &op);
+	lmi_add_later(e, s, y, 1.0f);
+}
+
+static void layers(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
+		   uint32_t pass)
+{
+	const struct lmi_decoder_traits *t = d->traits;
+
+	for (uint32_t il = 0; il < d->hp.n_layer; il++) {
+		lmi_layer(e, (int32_t)il);
+		if (t->layer)
+			t->layer(e, d, s, pass);
+		else
+			lmi_decoder_layer(e, d, s, pass);
+		if (il < d->hp.n_deepstack)
+			deepstack(e, &d->hp, s);
+		if (t->after)
+			t->after(e, d, s);
+	}
+}
+
+enum lmd_status lmi_decoder_build(const void *state, const struct lmd_builder *b,
+				  const struct lmd_plan_key *key)
+{
+	struct lmi_decoder d = *(const struct lmi_decoder *)state;
+	const struct lmi_decoder_traits *t = d.traits;
+	struct lmi_stream s = {.z = LMD_NONE, .a = 1.0f};
+	struct lmd_norm n;
+	struct lmi_emit e;
+
+	if (key->kind != LMD_PLAN_FORWARD) {
+		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture %s: plan kind %u, known is %d",
+			d.hp.model->arch, key->kind, LMD_PLAN_FORWARD);
+		return LMD_UNSUPPORTED;
+	}
+	d.key = key;
+	lmi_emit_init(&e, b, &d.hp, key);
+	s.x = t->embed ? t->embed(&e, &d) : lmi_embed(&e);
+	for (uint32_t pass = 0; pass < d.hp.n_copy; pass++) {
+		layers(&e, &d, &s, pass);
+		if (t->between && pass + 1 < d.hp.n_copy)
+			t->between(&e, &d, &s);
+	}
+	lmi_layer(&e, -1);
+	n = lmi_decoder_norm(&e, &d, 0, T_OUTPUT_NORM);
+	lmi_finish(&e, key, &s, &n, &t->pool, t->logit_bias ? t->logit_bias(&e, &d) : LMD_NONE);
+	return b->status(b->ctx);
+}
+
+/* Queries of late positions are sharpened: 1 + scale * ln(1 + floor((pos + offset) / length)). */
+enum lmd_status lmi_decoder_rows(const void *state, const struct lmd_rows_in *in,
+				 struct lmd_rows_out *out)
+{
+	const struct lmi_hparams *hp = state;
+	float *y = out->row_in[0];
+
+	for (uint32_t t = 0; y && hp->temp_scale != 0.0f && t < in->step->n_tok; t++) {
+		double p = ((double)in->step->pos[0][t] + (double)hp->temp_offset) /
+			   (double)hp->temp_len;
+
+		y[t] = (float)(1.0 + (double)hp->temp_scale * log(1.0 + floor(p)));
+	}
+	return LMD_OK;
+}

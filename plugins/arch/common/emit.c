@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * emit.c - operands, values, ops.  See emit.h. */
+#include "arch/common/emit.h"
+
+#include <string.h>
+
+void lmi_emit_init(struct lmi_emit *e, const struct lmd_builder *b, const struct lmi_hparams *hp,
+		   const struct lmd_plan_key *key)
+{
+	*e = (struct lmi_emit){
+		.b = b, .hp = hp, .il = -1, .lora = (key->flags & LMD_PLAN_LORA) != 0};
+}
+
+void lmi_layer(struct lmi_emit *e, int32_t il)
+{
+	e->il = il;
+	e->b->layer(e->b->ctx, il);
+}
+
+const struct lmi_layer *lmi_cur(const struct lmi_emit *e)
+{
+	return &e->hp->layer[e->il < 0 ? 0 : e->il];
+}
+
+/* ---- operands ---- */
+
+struct lmd_opnd lmi_none(void)
+{
+	return (struct lmd_opnd){.src = LMD_SRC_NONE};
+}
+
+static struct lmd_opnd window(uint32_t src, uint32_t id, uint32_t col0, uint32_t n_head,
+			      uint32_t width)
+{
+	return (struct lmd_opnd){
+		.src = src, .id = id, .col0 = col0, .n_head = n_head, .head_stride = width,
+		.width = width, .fold = 1};
+}
+
+struct lmd_opnd lmi_cols(uint32_t value, uint32_t col0, uint32_t width)
+{
+	return window(LMD_SRC_VALUE, value, col0, 1, width);
+}
+
+struct lmd_opnd lmi_heads(uint32_t value, uint32_t col0, uint32_t n_head, uint32_t width)
+{
+	return window(LMD_SRC_VALUE, value, col0, n_head, width);
+}
+
+uint32_t lmi_width(const struct lmi_emit *e, uint32_t value)
+{
+	struct lmd_value v;
+
+	return e->b->value_info(e->b->ctx, value, &v) ? v.width : 0;
+}
+
+struct lmd_opnd lmi_whole(const struct lmi_emit *e, uint32_t value)
+{
+	return lmi_cols(value, 0, lmi_width(e, value));
+}
+
+struct lmd_opnd lmi_wheads(uint32_t wref, uint32_t n_head, uint32_t width)
+{
+	return wref == LMD_NONE ? lmi_none() : window(LMD_SRC_WEIGHT, wref, 0, n_head, width);
+}
+
+struct lmd_opnd lmi_wcols(uint32_t wref, uint32_t width)
+{
+	return lmi_wheads(wref, 1, width);
+}
+
+struct lmd_opnd lmi_row_in(uint32_t k, uint32_t width)
+{
+	return window(LMD_SRC_ROW_IN, k, 0, 1, width);
+}
+
+uint32_t lmi_value(struct lmi_emit *e, enum lmd_space space, enum lmd_vtype vtype, uint32_t width,
+		   const char *name)
+{
+	return e->b->value(e->b->ctx, space, vtype, width, name);
+}
+
+uint32_t lmi_act(struct lmi_emit *e, uint32_t width, const char *name)
+{
+	return lmi_value(e, LMD_SPACE_TOKENS, LMD_VTYPE_ACT, width, name);
+}
+
+uint32_t lmi_f32(struct lmi_emit *e, uint32_t width, const char *name)
+{
+	return lmi_value(e, LMD_SPACE_TOKENS, LMD_VTYPE_F32, width, name);
+}
+
+uint32_t lmi_i32(struct lmi_emit *e, uint32_t width, const char *name)
+{
+	return lmi_value(e, LMD_SPACE_TOKENS, LMD_VTYPE_I32, width, name);
+}
+
+uint32_t lmi_literal(struct lmi_emit *e, const float *v, uint32_t n, const char *name)
+{
+	return e->b->literal(e->b->ctx, v, 1, n, name);
+}
+
+/* ---- ops ---- */
+
+static void init_linear(struct lmd_op_linear *l)
+{
+	l->scale = 1.0f;
+	l->a = 1.0f;
+	for (uint32_t i = 0; i < LMD_LINEAR_MAX; i++) {
+		l->w[i] = LMD_NONE;
+		l->lora_site[i] = LMD_NONE;
+	}
+}
+
+static void init_moe(struct lmd_op_moe_ffn *m)
+{
+	m->gate = m->up = m->gate_up = m->down = LMD_NONE;
+	m->a = 1.0f;
+	for (uint32_t i = 0; i < 3; i++)
+		m->lora_site[i] = LMD_NONE;
+}
+
+static void init_ffn(struct lmd_op_ffn *f)
+{
+	f->gate = f->up = f->down = LMD_NONE;
+	f->a = 1.0f;
+	for (uint32_t i = 0; i < 3; i++)
+		f->lora_site[i] = LMD_NONE;
+}
+
+static void init_attn(struct lmd_op_attn *a)
+{
+	a->scale = 1.0f;
+	a->sinks = LMD_NONE;
+	a->bias_w = LMD_NONE;
+	for (uint32_t i = 0; i < 2; i++) {
+		a->src[i].cache = LMD_NONE;
+		a->src[i].group = LMD_NONE;
+		a->src[i].list_unit = 1;
+		a->rel[i].r = LMD_NONE;
+	}
+}
+
+struct lmd_op lmi_op(enum lmd_op_code code)
+{
+	struct lmd_op op;
+
+	memset(&op, 0, sizeof(op));
+	op.struct_size = sizeof(op);
+	op.code = code;
+	op.layer = -1;
+	switch (code) {
+	case LMD_OP_EMBED:
+		op.u.embed.table = op.u.embed.pos_table = op.u.embed.type_table = LMD_NONE;
+		op.u.embed.lora_site = LMD_NONE;
+		op.u.embed.n_id = 1;
+		op.u.embed.scale = op.u.embed.scale_ext = 1.0f;
+		break;
+	case LMD_OP_NORM: op.u.norm.a = 1.0f; break;
+	case LMD_OP_LINEAR: init_linear(&op.u.linear); break;
+	case LMD_OP_ROPE_KV:
+		op.u.rope_kv.rope = op.u.rope_kv.cache = LMD_NONE;
+		op.u.rope_kv.sign = 1.0f;
+		break;
+	case LMD_OP_ATTN: init_attn(&op.u.attn); break;
+	case LMD_OP_FFN: init_ffn(&op.u.ffn); break;
+	case LMD_OP_HEAD:
+		op.u.head.w = op.u.head.bias = op.u.head.lora_site = LMD_NONE;
+		op.u.head.scale = 1.0f;
+		break;
+	case LMD_OP_ROUTE:
+		op.u.route.bias = LMD_NONE;
+		op.u.route.id_div = 1;
+		op.u.route.scale = 1.0f;
+		break;
+	case LMD_OP_MOE_FFN: init_moe(&op.u.moe_ffn); break;
+	case LMD_OP_BMM: op.u.bmm.w = LMD_NONE; break;
+	case LMD_OP_GATHER: op.u.gather.n_id = 1; break;
+	case LMD_OP_SOFTMAX: op.u.softmax.scale = 1.0f; break;
+	case LMD_OP_CONV:
+		op.u.conv.w = op.u.conv.cache = op.u.conv.group = LMD_NONE;
+		op.u.conv.dilation = 1;
+		break;
+	case LMD_OP_SCAN:
+		op.u.scan.w[0] = op.u.scan.w[1] = op.u.scan.cache = LMD_NONE;
+		op.u.scan.scale = 1.0f;
+		break;
+	case LMD_OP_INDEX:
+		op.u.index.cache = LMD_NONE;
+		op.u.index.unit = 1;
+		op.u.index.scale = 1.0f;
+		break;
+	case LMD_OP_PATCH:
+		op.u.patch.w = LMD_NONE;
+		for (uint32_t i = 0; i < 2; i++)
+			op.u.patch.kernel[i] = op.u.patch.stride[i] = op.u.patch.dilation[i] = 1;
+		break;
+	default: break; /* operands alone, or counts that have no neutral value */
+	}
+	return op;
+}
+
+void lmi_put(struct lmi_emit *e, const struct lmd_op *op)
+{
+	e->b->op(e->b->ctx, op);
+}
+
+void lmi_put_add_norm(struct lmi_emit *e, struct lmd_opnd x, struct lmd_opnd r, float a,
+		      struct lmd_opnd h, const struct lmd_norm *norm, struct lmd_opnd y)
+{
+	struct lmd_op op = lmi_op(LMD_OP_NORM);
+
+	op.u.norm.x = x;
+	op.u.norm.r = r;
+	op.u.norm.a = a;
+	op.u.norm.h = h;
+	op.u.norm.norm = *norm;
+	op.u.norm.y = y;
+	lmi_put(e, &op);
+}
+
+void lmi_put_norm(struct lmi_emit *e, struct lmd_opnd x, const struct lmd_norm *norm,
+		  struct lmd_opnd y)
+{
+	lmi_put_add_norm(e, x, lmi_none(), 1.0f, lmi_none(), norm, y);
+}
+
+void lmi_put_linear(struct lmi_emit *e, struct lmd_opnd x, const struct lmd_norm *pro,
+		    const struct lmi_w *w, struct lmd_opnd y)
+{
+	struct lmd_op op = lmi_op(LMD_OP_LINEAR);
+
+	op.u.linear.x = x;
+	op.u.linear.n_w = 1;
+	op.u.linear.w[0] = w->id;
+	op.u.linear.lora_site[0] = w->site;
+	op.u.linear.y[0] = y;
+	if (pro)
+		op.u.linear.pro = *pro;
+	lmi_put(e, &op);
+}
+
+uint32_t lmi_linear(struct lmi_emit *e, struct lmd_opnd x, const struct lmd_norm *pro,
+		    const struct lmi_w *w, enum lmd_vtype vtype, const char *name)
+{
+	struct lmd_value v;
+	enum lmd_space space = LMD_SPACE_TOKENS;
+	uint32_t y;
+
+	if (x.src == LMD_SRC_VALUE && e->b->value_info(e->b->ctx, x.id, &v))
+		space = (enum lmd_space)v.space;
+	y = lmi_value(e, space, vtype, w->n, name);
+	lmi_put_linear(e, x, pro, w, lmi_cols(y, 0, w->n));
+	return y;
+}
+
+void lmi_put_glu(struct lmi_emit *e, uint32_t act, const float p[LMD_N_ACT_PARAM],
+		 struct lmd_opnd a, struct lmd_opnd b, struct lmd_opnd y)
+{
+	struct lmd_op op = lmi_op(LMD_OP_GLU);
+
+	op.u.glu.a = a;
+	op.u.glu.b = b;
+	op.u.glu.y = y;
+	op.u.glu.act = act;
+	if (p)
+		memcpy(op.u.glu.p, p, sizeof(op.u.glu.p));
+	lmi_put(e, &op);
+}
+
+/* ---- elementwise programs ---- */
+
+struct lmi_ew lmi_ew(void)
+{
+	return (struct lmi_ew){lmi_op(LMD_OP_EW)};
+}
+
+uint8_t lmi_ew_in(struct lmi_ew *p, struct lmd_opnd x)
+{
+	struct lmd_op_ew *w = &p->op.u.ew;
+
+	w->in[w->n_in] = x;
+	return (uint8_t)w->n_in++;
+}
+
+static uint8_t instruction(struct lmi_ew *p, enum lmd_ew op, uint8_t a, uint8_t b, uint8_t c,
+			   float imm)
+{
+	struct lmd_op_ew *w = &p->op.u.ew;
+	uint8_t dst = (uint8_t)(LMD_EW_MAX_IN + w->n_ins);
+
+	w->ins[w->n_ins++] = (struct lmd_ew_ins){
+		.op = (uint8_t)op, .dst = dst, .a = a, .b = b, .c = c, .imm = imm};
+	return dst;
+}
+
+uint8_t lmi_ew_const(struct lmi_ew *p, float v)
+{
+	return instruction(p, LMD_EW_CONST, 0, 0, 0, v);
+}
+
+uint8_t lmi_ew1(struct lmi_ew *p, enum lmd_ew ins, uint8_t a)
+{
+	return instruction(p, ins, a, 0, 0, 0.0f);
+}
+
+uint8_t lmi_ew2(struct lmi_ew *p, enum lmd_ew ins, uint8_t a, uint8_t b)
+{
+	return instruction(p, ins, a, b, 0, 0.0f);
+}
+
+uint8_t lmi_ew3(struct lmi_ew *p, enum lmd_ew ins, uint8_t a, uint8_t b, uint8_t c)
+{
+	return instruction(p, ins, a, b, c, 0.0f);
+}
+
+void lmi_ew_out(struct lmi_emit *e, struct lmi_ew *p, uint8_t reg, struct lmd_opnd y)
+{
+	p->op.u.ew.n_out = 1;
+	p->op.u.ew.out[0] = y;
+	p->op.u.ew.out_reg[0] = reg;
+	lmi_put(e, &p->op);
+}
+
+void lmi_put_mul(struct lmi_emit *e, struct lmd_opnd x, struct lmd_opnd s, struct lmd_opnd y)
+{
+	struct lmi_ew p = lmi_ew();
+	uint8_t a = lmi_ew_in(&p, x), b = lmi_ew_in(&p, s);
+
+	lmi_ew_out(e, &p, lmi_ew2(&p, LMD_EW_MUL, a, b), y);
+}
+
+void lmi_put_scale_add(struct lmi_emit *e, struct lmd_opnd x, float c, struct lmd_opnd z,
+		       struct lmd_opnd y)
+{
+	struct lmi_ew p = lmi_ew();
+	uint8_t a = lmi_ew_in(&p, x), b = z.src ? lmi_ew_in(&p, z) : 0, r = a;
+
+	if (c != 1.0f)
+		r = lmi_ew2(&p, LMD_EW_MUL, a, lmi_ew_const(&p, c));
+	if (z.src)
+		r = lmi_ew2(&p, LMD_EW_ADD, r, b);
+	lmi_ew_out(e, &p, r, y);
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hparams.c - sizes, heads, experts and rotation of a model from its keys.
+ *
+ * After lmi_hp_read every number is inside its bounds and every product that a builder takes
+ * (heads * head size, experts * width) fits 32 bits, so later code multiplies freely. */
+#include "arch/common/hparams.h"
+
+#include <string.h>
+
+#define MAX_EMBD_PRODUCT (1u << 24) /* columns of a value */
+
+void *lmi_hp_alloc(struct lmi_hparams *hp, struct lmi_keys *k, size_t n, size_t size)
+{
+	void *p = NULL;
+
+	/* n comes from capped keys or from the tensor count of an open file */
+	if (n && size <= SIZE_MAX / n)
+		p = hp->host->arena_alloc(hp->host->ctx, hp->arena, n * size, 16);
+	if (!p)
+		lmi_key_fail(k, LMD_NOMEM, "architecture %s: no memory for %zu entries",
+			     hp->model->arch, n);
+	return p;
+}
+
+/* One number for each layer, in scratch of the arena; NULL after an error. */
+static uint32_t *per_layer(struct lmi_hparams *hp, struct lmi_keys *k, const char *key,
+			   enum lmi_need need, uint32_t def, uint32_t lo, uint32_t hi)
+{
+	uint32_t *v = lmi_hp_alloc(hp, k, hp->n_layer, sizeof(*v));
+
+	if (v)
+		(void)lmi_key_u32s(k, key, need, v, hp->n_layer, def, lo, hi);
+	return v;
+}
+
+static void read_sizes(struct lmi_hparams *hp, struct lmi_keys *k,
+		       const struct lmd_arch_params *params)
+{
+	uint32_t n_draft;
+
+	hp->n_layer_all = lmi_key_u32(k, "block_count", LMI_REQUIRED, 1, 1, LMI_MAX_LAYER);
+	n_draft = lmi_key_u32(k, "nextn_predict_layers", LMI_OPTIONAL, 0, 0, hp->n_layer_all - 1);
+	hp->n_layer = hp->n_layer_all - n_draft;
+	hp->n_embd = lmi_key_u32(k, "embedding_length", LMI_REQUIRED, 1, 1, LMI_MAX_WIDTH);
+	hp->n_ctx_train = lmi_key_u32(k, "context_length", LMI_REQUIRED, 1, 1, LMI_MAX_CTX);
+	hp->n_ctx = params && params->n_ctx ? params->n_ctx : hp->n_ctx_train;
+	hp->n_embd_inp = hp->n_embd;
+	if (hp->model->tok->n_tokens)
+		hp->n_vocab = hp->model->tok->n_tokens;
+	else
+		hp->n_vocab = lmi_key_u32(k, "vocab_size", LMI_REQUIRED, 1, 1, LMI_MAX_VOCAB);
+	if (hp->n_vocab > LMI_MAX_VOCAB)
+		lmi_key_fail(k, LMD_INVALID, "vocabulary: %u tokens, at most %u", hp->n_vocab,
+			     LMI_MAX_VOCAB);
+	hp->pooling = (int32_t)lmi_key_u32(k, "pooling_type", LMI_OPTIONAL, UINT32_MAX, 0, 4);
+	hp->causal = lmi_key_bool(k, "attention.causal", LMI_OPTIONAL, true);
+	hp->n_cls = (uint32_t)lmi_key_len(k, "classifier.output_labels");
+	hp->n_cls = hp->n_cls ? hp->n_cls : 1;
+}
+
+static void read_norm(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmi_hp_opts *o)
+{
+	const char *key = o->norm_kind == LMD_NORM_LAYER ? "attention.layer_norm_epsilon"
+							 : "attention.layer_norm_rms_epsilon";
+
+	hp->norm_kind = o->norm_kind;
+	hp->eps = (float)lmi_key_f64(k, key, LMI_REQUIRED, 1e-5, 0.0, 1.0);
+}
+
+static void read_heads(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmi_hp_opts *o)
+{
+	uint32_t lo = o->n_head_zero ? 0 : 1;
+	uint32_t *head = per_layer(hp, k, "attention.head_count", LMI_REQUIRED, 1, lo, LMI_MAX_HEAD);
+	uint32_t *kv = per_layer(hp, k, "attention.head_count_kv", LMI_OPTIONAL, UINT32_MAX, 0,
+				 LMI_MAX_HEAD);
+	uint32_t n_head = 0, dk, dv, n_rot;
+
+	if (!head || !kv || k->st != LMD_OK)
+		return;
+	for (uint32_t il = 0; il < hp->n_layer && !n_head; il++)
+		n_head = head[il];
+	dk = n_head ? hp->n_embd / n_head : 0;
+	dv = lmi_key_u32(k, "attention.value_length", LMI_OPTIONAL, dk, 1, LMI_MAX_DK);
+	dk = lmi_key_u32(k, "attention.key_length", LMI_OPTIONAL, dk, 1, LMI_MAX_DK);
+	n_rot = o->no_rope ? 0 : lmi_key_u32(k, "rope.dimension_count", LMI_OPTIONAL, dk, 0, dk);
+	if (n_head && (!dk || !dv))
+		lmi_key_fail(k, LMD_INVALID,
+			     "%s.attention.head_count: %u heads for an embedding of %u", k->model->arch,
+			     n_head, hp->n_embd);
+	for (uint32_t il = 0; il < hp->n_layer && k->st == LMD_OK; il++) {
+		struct lmi_layer *l = &hp->layer[il];
+
+		l->n_head = head[il];
+		l->n_head_kv = kv[il] == UINT32_MAX ? head[il] : kv[il];
+		l->dk = dk;
+		l->dv = dv;
+		l->n_rot = n_rot;
+		if (l->n_head && l->n_head_kv && l->n_head % l->n_head_kv)
+			lmi_key_fail(k, LMD_INVALID,
+				     "%s.attention.head_count_kv: %u of layer %u does not divide %u heads",
+				     k->model->arch, l->n_head_kv, il, l->n_head);
+		if ((uint64_t)l->n_head * (dk > dv ? dk : dv) > MAX_EMBD_PRODUCT / 4)
+			lmi_key_fail(k, LMD_INVALID, "%s.attention.key_length: %u heads of %u, at most %u",
+				     k->model->arch, l->n_head, dk, MAX_EMBD_PRODUCT / 4);
+	}
+}
+
+static void read_experts(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmi_hp_opts *o)
+{
+	uint32_t n_ff0 = hp->layer[0].n_ff;
+
+	hp->route_fn = o->route_fn ? o->route_fn : LMD_ROUTE_SOFTMAX;
+	hp->route_renorm = o->route_renorm;
+	hp->route_scale = 1.0f;
+	hp->n_expert = lmi_key_u32(k, "expert_count", LMI_OPTIONAL, 0, 0, LMI_MAX_EXPERT);
+	if (!hp->n_expert)
+		return;
+	hp->n_expert_used = lmi_key_u32(k, "expert_used_count", LMI_REQUIRED, 1, 1, hp->n_expert);
+	hp->n_expert_shared = lmi_key_u32(k, "expert_shared_count", LMI_OPTIONAL, 0, 0, 64);
+	hp->n_expert_group =
+		lmi_key_u32(k, "expert_group_count", LMI_OPTIONAL, 0, 0, hp->n_expert);
+	hp->n_expert_group_used = lmi_key_u32(k, "expert_group_used_count", LMI_OPTIONAL, 0, 0,
+					      hp->n_expert_group);
+	if (hp->n_expert_group > 1 && hp->n_expert % hp->n_expert_group)
+		lmi_key_fail(k, LMD_INVALID, "%s.expert_group_count: %u does not divide %u experts",
+			     k->model->arch, hp->n_expert_group, hp->n_expert);
+	hp->n_ff_exp = lmi_key_u32(k, "expert_feed_forward_length", LMI_OPTIONAL, n_ff0, 0,
+				   LMI_MAX_WIDTH);
+	hp->n_ff_shexp = lmi_key_u32(k, "expert_shared_feed_forward_length", LMI_OPTIONAL, 0, 0,
+				     LMI_MAX_WIDTH);
+	hp->n_dense_lead = lmi_key_u32(k, "leading_dense_block_count", LMI_OPTIONAL, 0, 0,
+				       hp->n_layer);
+	hp->route_scale = (float)lmi_key_f64(k, "expert_weights_scale", LMI_OPTIONAL, 1.0, 0.0, 1e6);
+	if (hp->route_scale == 0.0f)
+		hp->route_scale = 1.0f;
+	if (o->route_by_key) {
+		hp->route_fn = lmi_key_u32(k, "expert_gating_func", LMI_OPTIONAL, 0, 0, 4);
+		if (!hp->route_fn)
+			hp->route_fn = o->route_fn ? o->route_fn : LMD_ROUTE_SOFTMAX;
+		hp->route_renorm = lmi_key_bool(k, "expert_weights_norm", LMI_OPTIONAL,
+						o->route_renorm);
+	}
+}
+
+/* Which blocks a layer has when nothing special is said about it. */
+static void classify(struct lmi_hparams *hp)
+{
+	for (uint32_t il = 0; il < hp->n_layer; il++) {
+		struct lmi_layer *l = &hp->layer[il];
+
+		l->kv_layer = il;
+		l->group = LMD_NONE;
+		l->cache = LMD_NONE;
+		l->cls = l->n_head && l->n_head_kv ? LMI_L_ATTN : 0;
+		l->cls |= l->window || l->chunk ? LMI_L_WINDOW : LMI_L_FULL;
+		if (hp->n_expert && il >= hp->n_dense_lead)
+			l->cls |= LMI_L_MOE | (hp->n_ff_shexp || hp->n_expert_shared ? LMI_L_SHEXP : 0);
+		else
+			l->cls |= LMI_L_DENSE;
+	}
+}
+
+void lmi_hp_read(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmd_host *host,
+		 struct lmd_arena *arena, const struct lmd_arch_params *params,
+		 const struct lmi_hp_opts *o)
+{
+	uint32_t *ff;
+
+	hp->host = host;
+	hp->model = k->model;
+	hp->arena = arena;
+	hp->n_copy = 1;
+	hp->site_output = LMD_NONE;
+	read_sizes(hp, k, params);
+	read_norm(hp, k, o);
+	if (k->st != LMD_OK)
+		return;
+	hp->layer = lmi_hp_alloc(hp, k, hp->n_layer, sizeof(*hp->layer));
+	if (!hp->layer)
+		return;
+	if (!o->no_heads)
+		read_heads(hp, k, o);
+	ff = per_layer(hp, k, "feed_forward_length", LMI_OPTIONAL, 0, 0, LMI_MAX_WIDTH);
+	for (uint32_t il = 0; ff && il < hp->n_layer; il++)
+		hp->layer[il].n_ff = ff[il];
+	if (k->st != LMD_OK)
+		return;
+	read_experts(hp, k, o);
+	lmi_hp_rope(hp, k, o);
+	if (o->window)
+		lmi_hp_windows(hp, k, o);
+	classify(hp);
+}
+
+void lmi_hp_floats(void *state, struct lmi_keys *k, const struct lmi_key_f32 *rows, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		const struct lmi_key_f32 *r = &rows[i];
+		float v = (float)lmi_key_f64(k, r->key, r->need ? LMI_REQUIRED : LMI_OPTIONAL,
+					     (double)r->def, (double)r->lo, (double)r->hi);
+
+		memcpy((char *)state + r->offset, &v, sizeof(v));
+	}
+}
+
+/* GLOBAL rows ask with layer -1: the first layer that has the thing answers. */
+static const struct lmi_layer *layer_of(const struct lmi_hparams *hp, uint32_t symbol, int32_t il)
+{
+	if (il >= 0)
+		return (uint32_t)il < hp->n_layer ? &hp->layer[il] : NULL;
+	for (uint32_t i = 0; symbol == D_ROT_HALF && i < hp->n_layer; i++) {
+		if (hp->layer[i].n_rot && hp->layer[i].rope == LMI_ROPE_FULL)
+			return &hp->layer[i];
+	}
+	return hp->n_layer ? &hp->layer[0] : NULL;
+}
+
+static int64_t head_dim(const struct lmi_layer *l, uint32_t symbol)
+{
+	int64_t q = (int64_t)l->n_head * l->dk;
+	int64_t k = (int64_t)l->n_head_kv * l->dk, v = (int64_t)l->n_head_kv * l->dv;
+
+	switch (symbol) {
+	case D_Q: return q;
+	case D_K: return k;
+	case D_V: return v;
+	case D_QKV: return q + k + v;
+	case D_O: return (int64_t)l->n_head * l->dv;
+	case D_DK: return l->dk;
+	case D_DV: return l->dv;
+	case D_HEAD: return l->n_head;
+	case D_HEAD_KV: return l->n_head_kv;
+	case D_ROT_HALF: return l->n_rot / 2;
+	case D_FF: return l->n_ff;
+	case D_FF2: return 2 * (int64_t)l->n_ff;
+	default: return 0;
+	}
+}
+
+int64_t lmi_hp_dim(const void *state, uint32_t symbol, int32_t layer)
+{
+	const struct lmi_hparams *hp = state;
+	const struct lmi_layer *l;
+	int64_t shexp = hp->n_ff_shexp ? hp->n_ff_shexp
+				       : (int64_t)hp->n_ff_exp * hp->n_expert_shared;
+
+	switch (symbol) {
+	case D_EMBD: return hp->n_embd;
+	case D_VOCAB: return hp->n_vocab;
+	case D_CTX: return hp->n_ctx_train;
+	case D_EXPERT: return hp->n_expert;
+	case D_FF_EXP: return hp->n_ff_exp;
+	case D_FF_EXP2: return 2 * (int64_t)hp->n_ff_exp;
+	case D_FF_SHEXP: return shexp;
+	case D_FF_SHEXP2: return 2 * shexp;
+	case D_TYPES: return hp->model->tok->n_token_types;
+	case D_CLS: return hp->n_cls;
+	case D_DENSE2: return hp->n_dense2;
+	case D_DENSE3: return hp->n_dense3;
+	default:
+		l = layer_of(hp, symbol, layer);
+		return l ? head_dim(l, symbol) : 0;
+	}
+}
+
+uint32_t lmi_hp_layer_class(const void *state, int32_t il)
+{
+	const struct lmi_hparams *hp = state;
+
+	return il >= 0 && (uint32_t)il < hp->n_layer ? hp->layer[il].cls : UINT32_MAX;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * pool.c - one vector for a sequence (or for every row that leaves): pooling, the projections
+ * of sentence-transformers files (dense_2, dense_3), the classifiers of rerankers (cls, cls.norm,
+ * cls.output). */
+#include "arch/common/blocks.h"
+
+static uint32_t reduce(struct lmi_emit *e, struct lmd_opnd x, enum lmd_reduce kind)
+{
+	struct lmd_op op = lmi_op(LMD_OP_REDUCE);
+	uint32_t y = lmi_value(e, LMD_SPACE_SEQS, LMD_VTYPE_F32, x.width, "pooled");
+
+	op.u.reduce.x = x;
+	op.u.reduce.y = lmi_cols(y, 0, x.width);
+	op.u.reduce.kind = kind;
+	op.u.reduce.axis = LMD_AXIS_SEQ;
+	lmi_put(e, &op);
+	return y;
+}
+
+static uint32_t leaving_rows(struct lmi_emit *e, struct lmd_opnd x)
+{
+	struct lmd_op op = lmi_op(LMD_OP_GATHER);
+	uint32_t y = lmi_value(e, LMD_SPACE_OUTPUTS, LMD_VTYPE_F32, x.width, "rows");
+
+	op.u.gather.x = x;
+	op.u.gather.y = lmi_cols(y, 0, x.width);
+	op.u.gather.idx_kind = LMD_IDX_OUT_ROW;
+	lmi_put(e, &op);
+	return y;
+}
+
+static uint32_t in_space_of(struct lmi_emit *e, uint32_t like, uint32_t width, const char *name)
+{
+	struct lmd_value v = {.space = LMD_SPACE_SEQS};
+
+	(void)e->b->value_info(e->b->ctx, like, &v);
+	return lmi_value(e, (enum lmd_space)v.space, LMD_VTYPE_F32, width, name);
+}
+
+/* One matrix with its bias, and an activation. */
+static uint32_t dense(struct lmi_emit *e, uint32_t x, enum lmi_t row, uint32_t act, const char *name)
+{
+	struct lmd_op op = lmi_op(LMD_OP_LINEAR);
+	struct lmi_w w = lmi_w_opt(e, &lmi_rows[row]);
+	uint32_t y;
+
+	if (w.id == LMD_NONE)
+		return x;
+	y = in_space_of(e, x, w.n, name);
+	op.u.linear.x = lmi_whole(e, x);
+	op.u.linear.n_w = 1;
+	op.u.linear.w[0] = w.id;
+	op.u.linear.lora_site[0] = w.site;
+	op.u.linear.y[0] = lmi_cols(y, 0, w.n);
+	op.u.linear.act = act;
+	lmi_put(e, &op);
+	return y;
+}
+
+static uint32_t classify(struct lmi_emit *e, uint32_t x, const struct lmi_pool *p)
+{
+	uint32_t y = dense(e, x, T_CLS, p->rank_act, "cls"), z;
+
+	if (y != x && lmi_has(e, &lmi_rows[T_CLS_NORM])) {
+		struct lmd_norm n = lmi_norm(e, LMD_NORM_LAYER, &lmi_rows[T_CLS_NORM]);
+
+		z = in_space_of(e, y, lmi_width(e, y), "cls_norm");
+		lmi_put_norm(e, lmi_whole(e, y), &n, lmi_whole(e, z));
+		y = z;
+	}
+	y = dense(e, y, T_CLS_OUT, LMD_ACT_NONE, "labels");
+	if (p->rank_softmax) {
+		struct lmd_op op = lmi_op(LMD_OP_SOFTMAX);
+
+		z = in_space_of(e, y, lmi_width(e, y), "scores");
+		op.u.softmax.x = lmi_whole(e, y);
+		op.u.softmax.y = lmi_whole(e, z);
+		lmi_put(e, &op);
+		y = z;
+	}
+	return y;
+}
+
+void lmi_pool(struct lmi_emit *e, const struct lmd_plan_key *key, struct lmd_opnd x,
+	      const struct lmi_pool *p)
+{
+	uint32_t y;
+
+	switch (key->pooling) {
+	case LMD_POOL_UNSET:
+	case LMD_POOL_NONE: y = leaving_rows(e, x); break;
+	case LMD_POOL_MEAN: y = reduce(e, x, LMD_REDUCE_MEAN); break;
+	case LMD_POOL_CLS: y = reduce(e, x, LMD_REDUCE_FIRST); break;
+	case LMD_POOL_LAST: y = reduce(e, x, LMD_REDUCE_LAST); break;
+	case LMD_POOL_RANK:
+		y = reduce(e, x, p->rank_mean   ? LMD_REDUCE_MEAN
+				 : p->rank_last ? LMD_REDUCE_LAST
+						: LMD_REDUCE_FIRST);
+		y = classify(e, y, p);
+		break;
+	default:
+		e->b->fail(e->b->ctx, LMD_UNSUPPORTED, "pooling %d: known are 0..4", key->pooling);
+		return;
+	}
+	y = dense(e, y, T_DENSE_2, LMD_ACT_NONE, "dense_2");
+	y = dense(e, y, T_DENSE_3, LMD_ACT_NONE, "dense_3");
+	e->b->output(e->b->ctx, LMD_OUT_EMBED, y);
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tensors.h - the tensors that many architectures have, as one table.
+ *
+ * enum lmi_t names the rows; lmi_rows[] holds them as they are usually required, lmi_rows_opt[]
+ * the same rows with nothing required.  An architecture lists what it reads as slices of the two
+ * tables plus rows of its own:
+ *
+ *     static const struct lmd_tensor_set sets[] = {
+ *         LMI_SET_GLOBAL, LMI_SET_QKV, LMI_SET_FFN, LMI_OPT(T_ROPE_FREQS, T_ROPE_FREQS),
+ *         LMI_OWN(own_rows),
+ *     };
+ *
+ * Rows whose split is not REPLICATE are the weights of matrices: their stems are the adapter
+ * sites of the model. */
+#ifndef LLAMAD_ARCH_COMMON_TENSORS_H
+#define LLAMAD_ARCH_COMMON_TENSORS_H
+
+#include "llamad/arch.h"
+
+/* Symbols of dims; lmi_hp_dim resolves them.  An architecture's own begin at D_OWN. */
+enum lmi_d {
+	D_NONE = 0,
+	D_EMBD,      /* width of the residual stream */
+	D_VOCAB,
+	D_CTX,       /* n_ctx_train */
+	D_Q,         /* n_head * dk */
+	D_K,         /* n_head_kv * dk */
+	D_V,         /* n_head_kv * dv */
+	D_QKV,       /* D_Q + D_K + D_V */
+	D_O,         /* n_head * dv */
+	D_DK,
+	D_DV,
+	D_HEAD,
+	D_HEAD_KV,
+	D_ROT_HALF,  /* n_rot / 2 of the layer; GLOBAL rows: of the first layer with rotation */
+	D_FF,
+	D_FF2,       /* gate and up in one */
+	D_EXPERT,
+	D_FF_EXP,
+	D_FF_EXP2,
+	D_FF_SHEXP,
+	D_FF_SHEXP2,
+	D_TYPES,     /* token types */
+	D_CLS,       /* outputs of the classifier */
+	D_DENSE2,    /* outputs of the first projection after pooling */
+	D_DENSE3,
+	D_OWN = 256
+};
+
+/* Kinds of layer: bits of lmd_tensor_row.when and lmi_layer.cls. */
+#define LMI_L_ATTN      1u  /* has attention with keys and values of its own */
+#define LMI_L_DENSE     2u  /* has a dense feed-forward block */
+#define LMI_L_MOE       4u
+#define LMI_L_SHEXP     8u  /* has a shared expert */
+#define LMI_L_WINDOW    16u /* attention with a window or chunks */
+#define LMI_L_FULL      32u
+#define LMI_L_RECURRENT 64u
+#define LMI_L_OWN       (1u << 16)
+
+/* X(name, stem, dim 0, dim 1, dim 2, flags, split, when, alt) */
+#define LMI_TENSOR_LIST(X)                                                                         \
+	X(TOKEN_EMBD, "token_embd", D_EMBD, D_VOCAB, 0, REQ | GLB, ROWS, 0, NULL)                  \
+	X(OUTPUT_NORM, "output_norm", D_EMBD, 0, 0, REQ | GLB | BIA, REPLICATE, 0, NULL)           \
+	X(OUTPUT, "output", D_EMBD, D_VOCAB, 0, GLB | BIA | SCA, ROWS, 0, NULL)                    \
+	X(TOKEN_EMBD_NORM, "token_embd_norm", D_EMBD, 0, 0, REQ | GLB | BIA, REPLICATE, 0, NULL)   \
+	X(POS_EMBD, "position_embd", D_EMBD, D_CTX, 0, REQ | GLB, REPLICATE, 0, NULL)              \
+	X(TOKEN_TYPES, "token_types", D_EMBD, D_TYPES, 0, GLB, REPLICATE, 0, NULL)                 \
+	X(ROPE_FREQS, "rope_freqs", D_ROT_HALF, 0, 0, GLB, REPLICATE, 0, NULL)                     \
+	X(ROPE_LONG, "rope_factors_long", D_ROT_HALF, 0, 0, GLB, REPLICATE, 0, NULL)               \
+	X(ROPE_SHORT, "rope_factors_short", D_ROT_HALF, 0, 0, GLB, REPLICATE, 0, NULL)             \
+	X(CLS, "cls", D_EMBD, D_EMBD, 0, GLB | BIA, REPLICATE, 0, NULL)                            \
+	X(CLS_OUT, "cls.output", D_EMBD, D_CLS, 0, GLB | BIA, REPLICATE, 0, NULL)                  \
+	X(CLS_NORM, "cls.norm", D_EMBD, 0, 0, GLB | BIA, REPLICATE, 0, NULL)                       \
+	X(DENSE_2, "dense_2", D_EMBD, D_DENSE2, 0, GLB | BIA, REPLICATE, 0, NULL)                  \
+	X(DENSE_3, "dense_3", D_DENSE2, D_DENSE3, 0, GLB | BIA, REPLICATE, 0, NULL)                \
+	X(ATTN_NORM, "blk.%d.attn_norm", D_EMBD, 0, 0, REQ | BIA, REPLICATE, LMI_L_ATTN, NULL)     \
+	X(ATTN_NORM_2, "blk.%d.attn_norm_2", D_EMBD, 0, 0, BIA, REPLICATE, LMI_L_ATTN, NULL)       \
+	X(ATTN_Q, "blk.%d.attn_q", D_EMBD, D_Q, 0, BIA | SCA, HEADS, LMI_L_ATTN, NULL)             \
+	X(ATTN_K, "blk.%d.attn_k", D_EMBD, D_K, 0, BIA | SCA, HEADS, LMI_L_ATTN, NULL)             \
+	X(ATTN_V, "blk.%d.attn_v", D_EMBD, D_V, 0, BIA | SCA, HEADS, LMI_L_ATTN, NULL)             \
+	X(ATTN_QKV, "blk.%d.attn_qkv", D_EMBD, D_QKV, 0, BIA | SCA, HEADS, LMI_L_ATTN, NULL)       \
+	X(ATTN_OUT, "blk.%d.attn_output", D_O, D_EMBD, 0, REQ | BIA | SCA, COLS, LMI_L_ATTN, NULL) \
+	X(ATTN_Q_NORM, "blk.%d.attn_q_norm", D_DK, 0, 0, REQ | BIA, REPLICATE, LMI_L_ATTN, NULL)   \
+	X(ATTN_K_NORM, "blk.%d.attn_k_norm", D_DK, 0, 0, REQ | BIA, REPLICATE, LMI_L_ATTN, NULL)   \
+	X(ATTN_Q_NORM_FULL, "blk.%d.attn_q_norm", D_Q, 0, 0, REQ | BIA, HEADS, LMI_L_ATTN, NULL)   \
+	X(ATTN_K_NORM_FULL, "blk.%d.attn_k_norm", D_K, 0, 0, REQ | BIA, HEADS, LMI_L_ATTN, NULL)   \
+	X(ATTN_Q_NORM_EACH, "blk.%d.attn_q_norm", D_DK, D_HEAD, 0, REQ | BIA, REPLICATE,           \
+	  LMI_L_ATTN, NULL)                                                                        \
+	X(ATTN_K_NORM_EACH, "blk.%d.attn_k_norm", D_DK, D_HEAD_KV, 0, REQ | BIA, REPLICATE,        \
+	  LMI_L_ATTN, NULL)                                                                        \
+	X(ATTN_SINKS, "blk.%d.attn_sinks", D_HEAD, 0, 0, REQ, REPLICATE, LMI_L_ATTN, NULL)         \
+	X(ATTN_GATE, "blk.%d.attn_gate", D_EMBD, D_O, 0, REQ | SCA, HEADS, LMI_L_ATTN, NULL)       \
+	X(ATTN_GATE_HEAD, "blk.%d.attn_gate", D_EMBD, D_HEAD, 0, REQ | SCA, HEADS, LMI_L_ATTN,     \
+	  NULL)                                                                                    \
+	X(ATTN_SUB_NORM, "blk.%d.attn_sub_norm", D_O, 0, 0, REQ | BIA, REPLICATE, LMI_L_ATTN,      \
+	  NULL)                                                                                    \
+	X(POST_ATTN_NORM, "blk.%d.post_attention_norm", D_EMBD, 0, 0, REQ | BIA, REPLICATE, 0,     \
+	  NULL)                                                                                    \
+	X(FFN_NORM, "blk.%d.ffn_norm", D_EMBD, 0, 0, REQ | BIA, REPLICATE,                         \
+	  LMI_L_DENSE | LMI_L_MOE, NULL)                                                           \
+	X(FFN_GATE, "blk.%d.ffn_gate", D_EMBD, D_FF, 0, REQ | BIA | SCA, ROWS, LMI_L_DENSE, NULL)  \
+	X(FFN_UP, "blk.%d.ffn_up", D_EMBD, D_FF, 0, REQ | BIA | SCA, ROWS, LMI_L_DENSE, NULL)      \
+	X(FFN_DOWN, "blk.%d.ffn_down", D_FF, D_EMBD, 0, REQ | BIA | SCA, COLS, LMI_L_DENSE, NULL)  \
+	X(FFN_GATE_UP, "blk.%d.ffn_up", D_EMBD, D_FF2, 0, REQ | BIA | SCA, ROWS, LMI_L_DENSE,      \
+	  NULL)                                                                                    \
+	X(FFN_SUB_NORM, "blk.%d.ffn_sub_norm", D_FF, 0, 0, REQ | BIA, REPLICATE, LMI_L_DENSE,      \
+	  NULL)                                                                                    \
+	X(POST_FFN_NORM, "blk.%d.post_ffw_norm", D_EMBD, 0, 0, REQ | BIA, REPLICATE, 0, NULL)      \
+	X(FFN_GATE_INP, "blk.%d.ffn_gate_inp", D_EMBD, D_EXPERT, 0, REQ | BIA, REPLICATE,          \
+	  LMI_L_MOE, NULL)                                                                         \
+	X(FFN_GATE_EXPS, "blk.%d.ffn_gate_exps", D_EMBD, D_FF_EXP, D_EXPERT, BIA | SCA | PEX,      \
+	  EXPERTS, LMI_L_MOE, "blk.%d.ffn_gate.%d")                                                \
+	X(FFN_UP_EXPS, "blk.%d.ffn_up_exps", D_EMBD, D_FF_EXP, D_EXPERT, BIA | SCA | PEX, EXPERTS, \
+	  LMI_L_MOE, "blk.%d.ffn_up.%d")                                                           \
+	X(FFN_GATE_UP_EXPS, "blk.%d.ffn_gate_up_exps", D_EMBD, D_FF_EXP2, D_EXPERT, BIA | SCA,     \
+	  EXPERTS, LMI_L_MOE, NULL)                                                                \
+	X(FFN_DOWN_EXPS, "blk.%d.ffn_down_exps", D_FF_EXP, D_EMBD, D_EXPERT, BIA | SCA | PEX,      \
+	  EXPERTS, LMI_L_MOE, "blk.%d.ffn_down.%d")                                                \
+	X(EXP_PROBS_B, "blk.%d.exp_probs_b.bias", D_EXPERT, 0, 0, BAR, REPLICATE, LMI_L_MOE, NULL) \
+	X(FFN_GATE_INP_SHEXP, "blk.%d.ffn_gate_inp_shexp", D_EMBD, 0, 0, REQ, REPLICATE,           \
+	  LMI_L_SHEXP, NULL)                                                                       \
+	X(FFN_GATE_SHEXP, "blk.%d.ffn_gate_shexp", D_EMBD, D_FF_SHEXP, 0, REQ | SCA, ROWS,         \
+	  LMI_L_SHEXP, NULL)                                                                       \
+	X(FFN_UP_SHEXP, "blk.%d.ffn_up_shexp", D_EMBD, D_FF_SHEXP, 0, REQ | SCA, ROWS,             \
+	  LMI_L_SHEXP, NULL)                                                                       \
+	X(FFN_DOWN_SHEXP, "blk.%d.ffn_down_shexp", D_FF_SHEXP, D_EMBD, 0, REQ | SCA, COLS,         \
+	  LMI_L_SHEXP, NULL)                                                                       \
+	X(FFN_GATE_UP_SHEXP, "blk.%d.ffn_up_shexp", D_EMBD, D_FF_SHEXP2, 0, REQ | SCA, ROWS,       \
+	  LMI_L_SHEXP, NULL)                                                                       \
+	X(LAYER_OUT_SCALE, "blk.%d.layer_output_scale", 0, 0, 0, REQ, REPLICATE, 0, NULL)
+
+#define LMI_TENSOR_ENUM(name, stem, d0, d1, d2, flags, split, when, alt) T_##name,
+enum lmi_t { LMI_TENSOR_LIST(LMI_TENSOR_ENUM) T_N };
+
+extern const struct lmd_tensor_row lmi_rows[T_N];
+extern const struct lmd_tensor_row lmi_rows_opt[T_N];
+
+/* Slices of the tables, first and last row. */
+#define LMI_REQ(first, last) {lmi_rows + (first), (last) - (first) + 1, 0}
+#define LMI_OPT(first, last) {lmi_rows_opt + (first), (last) - (first) + 1, 0}
+#define LMI_OWN(rows)        {rows, (uint32_t)LMD_LEN(rows), 0}
+
+/* Blocks of rows.  QKV: split or fused, the output projection; NORM of its own. */
+#define LMI_SET_GLOBAL    LMI_REQ(T_TOKEN_EMBD, T_OUTPUT)
+#define LMI_SET_ATTN_NORM LMI_REQ(T_ATTN_NORM, T_ATTN_NORM)
+#define LMI_SET_QKV       LMI_REQ(T_ATTN_Q, T_ATTN_OUT)
+#define LMI_SET_QK_NORM   LMI_REQ(T_ATTN_Q_NORM, T_ATTN_K_NORM)
+#define LMI_SET_FFN_NORM  LMI_REQ(T_FFN_NORM, T_FFN_NORM)
+#define LMI_SET_FFN       LMI_REQ(T_FFN_GATE, T_FFN_DOWN)
+#define LMI_SET_FFN_PLAIN LMI_REQ(T_FFN_UP, T_FFN_DOWN)
+#define LMI_SET_FFN_FUSED LMI_REQ(T_FFN_DOWN, T_FFN_GATE_UP)
+#define LMI_SET_MOE       LMI_REQ(T_FFN_GATE_INP, T_EXP_PROBS_B)
+#define LMI_SET_SHEXP     LMI_REQ(T_FFN_GATE_SHEXP, T_FFN_DOWN_SHEXP)
+#define LMI_SET_ROPE_FREQS LMI_OPT(T_ROPE_FREQS, T_ROPE_FREQS)
+#define LMI_SET_ROPE_FACTORS LMI_OPT(T_ROPE_FREQS, T_ROPE_SHORT)
+#define LMI_SET_POOL      LMI_OPT(T_CLS, T_DENSE_3)
+
+#endif /* LLAMAD_ARCH_COMMON_TENSORS_H */
