@@ -72,7 +72,10 @@ enum lmd_split {
 };
 
 /* One weight operand: [N, K], or stacked [n_stack, N, K].  Its parts follow each other in N
- * (or in the stack).  Its dtype is that of its parts, which agree. */
+ * (or in the stack).  Its dtype is that of its parts, which agree.
+ * Sizes left 0 are computed: k = dims[0] of the first part (a k that is given regroups the
+ * elements of a tensor in order, so {14,14,3,N} with k = 588 is [N, 588]); n_stack = 1 or, with n
+ * given, rows / n; n = rows / n_stack.  With HEAD_TRANSPOSE n and k are those after it. */
 struct lmd_wref {
 	uint32_t struct_size;
 	uint32_t n_part;
@@ -111,7 +114,7 @@ enum lmd_rope_sections {
 	LMD_SECTIONS_NONE = 0,        /* plane 0 everywhere */
 	LMD_SECTIONS_BLOCKS = 1,      /* section[0] pairs of plane 0, section[1] of plane 1, ...;
 				       * repeated when their sum is less than n_rot/2 */
-	LMD_SECTIONS_INTERLEAVED = 2, /* pair i: i%3 == 1 and i < 3*section[1]: plane 1; i%3 == 2 and
+	LMD_SECTIONS_INTERLEAVED = 2, /* pair i (modulo their sum): i%3 == 1 and i < 3*section[1]: plane 1; i%3 == 2 and
 				       * i < 3*section[2]: plane 2; i%3 == 0 and i < 3*section[0]: 0; else 3 */
 	LMD_SECTIONS_2D = 3           /* first half of the pairs plane 0, second half plane 1, each with
 				       * its own frequencies from the start */
@@ -286,6 +289,11 @@ struct lmd_builder {
 	/* Facts of a value or a weight, for helpers that compute shapes.  false: no such id. */
 	bool (*value_info)(void *ctx, uint32_t value, struct lmd_value *out);
 	bool (*wref_info)(void *ctx, uint32_t wref, struct lmd_wref *out);
+	/* An external input.  Input 0 of a FORWARD plan is there already when describe() gave
+	 * n_input_embd: f32 rows of its own of that width. */
+	uint32_t (*input)(void *ctx, const struct lmd_input *in);
+	/* Of a draft: the target model, whose tensors LMD_WPART_OF_TARGET parts name; else NULL. */
+	const struct lmd_model *target;
 };
 
 LMD_END_DECLS
