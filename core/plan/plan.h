@@ -22,6 +22,7 @@ struct lmi_plan;
 struct lmi_plan_params {
 	const struct lmd_host *host;
 	const struct lmd_model *model;
+	const struct lmd_model *target; /* of a draft: the group's target; else NULL */
 	const struct lmd_arch_ops *arch;
 	const struct lmd_arch_desc *desc;
 	struct lmd_plan_key key;
@@ -85,8 +86,8 @@ enum lmd_status lmi_step_create(struct lmi_step **out, const struct lmd_plan *pl
 				uint32_t max_change, struct lmd_error *err);
 void lmi_step_destroy(struct lmi_step *s);
 
-/* Describes the operands of ops, so that checks, liveness, lowering and dumps need no switch over
- * kinds: see fields.c. */
+/* Describes the members of ops, so that checks, liveness, lowering and dumps need no switch over
+ * codes: see fields.c.  Every byte of an op's struct belongs to one field. */
 enum lmi_field_kind {
 	LMI_FIELD_IN = 1,   /* struct lmd_opnd that is read */
 	LMI_FIELD_OUT = 2,  /* struct lmd_opnd that is written */
@@ -98,24 +99,52 @@ enum lmi_field_kind {
 	LMI_FIELD_ENUM = 8, /* uint32_t with names */
 	LMI_FIELD_U32 = 9,
 	LMI_FIELD_I32 = 10,
-	LMI_FIELD_F32 = 11
+	LMI_FIELD_F32 = 11,
+	LMI_FIELD_COUNT = 12, /* uint32_t: how many of an array are in use */
+	LMI_FIELD_PROG = 13,  /* struct lmd_ew_ins */
+	LMI_FIELD_REG = 14,   /* uint8_t */
+	LMI_FIELD_PAD = 15    /* reserved words */
 };
+#define LMI_F_OPT    1u  /* may be absent */
+#define LMI_F_I32    2u  /* operand: i32; otherwise f32 or act */
+#define LMI_F_ANY    4u  /* operand: any element type */
+#define LMI_F_WEIGHT 8u  /* operand: a WEIGHT may stand here */
+#define LMI_F_ROWS   16u /* operand: its row space is not the op's; the op's rule checks it */
+#define LMI_F_OWN    32u /* operand: an INPUT with rows of its own may stand here */
+#define LMI_F_INF    64u /* number: may be infinite */
+#define LMI_F_INT    128u /* wref: an integer table may stand here */
 struct lmi_field {
 	const char *name;
 	uint16_t offset;      /* in struct lmd_op */
 	uint16_t kind;        /* enum lmi_field_kind */
 	uint16_t count;       /* array length */
 	uint16_t stride;
-	const char *const *names; /* ENUM */
+	uint16_t flags;       /* LMI_F_* */
+	uint16_t live;        /* offset of the COUNT that says how many are in use; 0 = all */
+	double def;           /* what dumps leave out */
+	const char *const *names; /* ENUM; NULL entries are no values */
 	uint32_t n_names;
 };
 struct lmi_op_info {
 	const char *name;     /* "embed", "rope_kv", ... */
 	const struct lmi_field *fields;
 	uint32_t n_fields;
+	uint32_t bytes;       /* of the op's struct */
 	bool mandatory;
 };
 /* NULL for codes that do not exist. */
 const struct lmi_op_info *lmi_op_info(uint32_t code);
+
+/* The i-th element of a field. */
+static inline void *lmi_field_at(const struct lmi_field *f, struct lmd_op *op, uint32_t i)
+{
+	return (char *)op + f->offset + (size_t)i * f->stride;
+}
+
+static inline const void *lmi_field_get(const struct lmi_field *f, const struct lmd_op *op,
+					uint32_t i)
+{
+	return (const char *)op + f->offset + (size_t)i * f->stride;
+}
 
 #endif /* LLAMAD_CORE_PLAN_PLAN_H */

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The builder that an architecture's build function fills a plan with.  Every call is checked when
+ * it is made; the first refusal sticks, later calls do nothing, and lmi_plan_build returns it. */
+#include <stdarg.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/arena.h"
+#include "core/plan/plan_priv.h"
+#include "core/plan/wref.h"
+#include "core/quant/quant.h"
+
+struct build {
+	struct lmi_plan *p;
+	struct lmi_check check;
+	int32_t layer;
+	enum lmd_status st;
+	struct lmd_error err;
+};
+
+static void b_layer(void *ctx, int32_t layer)
+{
+	struct build *b = ctx;
+
+	b->layer = layer < 0 ? -1 : layer;
+}
+
+static bool space_exists(const struct lmd_plan *p, uint32_t space)
+{
+	return space < LMD_SPACE_X0 || space - LMD_SPACE_X0 < p->n_x;
+}
+
+static uint32_t b_value(void *ctx, enum lmd_space space, enum lmd_vtype vtype, uint32_t width,
+			const char *name)
+{
+	struct build *b = ctx;
+	struct lmd_value v = {
+		.space = space,
+		.vtype = vtype,
+		.width = width,
+		.flags = b->p->view.key.flags & LMD_PLAN_KEEP ? LMD_VALUE_KEEP : 0,
+		.name = name,
+	};
+	uint32_t id = 0;
+
+	if (b->st != LMD_OK)
+		return 0;
+	if (!space_exists(&b->p->view, v.space) || v.vtype > LMD_VTYPE_I32 || !width ||
+	    width > LMI_MAX_WIDTH)
+		b->st = lmd_fail(&b->err, LMD_INVALID,
+				 "value %s (layer %d): space %u, type %u, width %u; widths are 1..%u",
+				 name ? name : "?", b->layer, v.space, v.vtype, width, LMI_MAX_WIDTH);
+	else
+		b->st = lmi_plan_add_value(b->p, &v, b->layer, &id, &b->err);
+	return id;
+}
+
+/* ---- weights ---- */
+
+static bool same_parts(const struct lmd_wref *a, const struct lmd_wref *b)
+{
+	for (uint32_t i = 0; i < a->n_part; i++) {
+		const struct lmd_wpart *x = &a->parts[i], *y = &b->parts[i];
+		size_t n = (size_t)x->n_row * (a->xform == LMD_XFORM_HEAD_TRANSPOSE ? a->n : a->k);
+
+		if (x->kind != y->kind || x->tensor != y->tensor || x->row0 != y->row0 ||
+		    x->n_row != y->n_row)
+			return false;
+		if (x->kind == LMD_WPART_LITERAL &&
+		    memcmp(x->literal, y->literal, n * sizeof(float)))
+			return false;
+	}
+	return true;
+}
+
+static bool same_wref(const struct lmd_wref *a, const struct lmd_wref *b)
+{
+	return a->n_part == b->n_part && a->xform == b->xform && a->split == b->split &&
+	       a->n_head == b->n_head && a->head_rows == b->head_rows &&
+	       a->n_stack == b->n_stack && a->n == b->n && a->k == b->k && a->scale == b->scale &&
+	       a->bias == b->bias && same_parts(a, b);
+}
+
+/* A name when the architecture gave none: that of the first tensor. */
+static const char *wref_name(const struct build *b, const struct lmd_wref *w)
+{
+	const struct lmd_model *m = lmi_wref_model(w, b->p->model, b->p->target);
+
+	if (w->name && *w->name)
+		return w->name;
+	if (w->n_part && w->parts && w->parts[0].kind != LMD_WPART_LITERAL && m &&
+	    w->parts[0].tensor < m->n_tensors)
+		return m->tensors[w->parts[0].tensor].name;
+	return "literal";
+}
+
+/* Literals have kind, numbers and rows alone, so that equal ones compare equal. */
+static void tidy_part(struct lmd_wpart *pt)
+{
+	if (pt->kind == LMD_WPART_LITERAL)
+		pt->tensor = pt->row0 = 0;
+	else
+		pt->literal = NULL;
+}
+
+static enum lmd_status add_wref(struct build *b, const struct lmd_wref *given, uint32_t *id)
+{
+	struct lmd_wref w = *given;
+	struct lmd_wpart *parts;
+	uint32_t dtype;
+	enum lmd_status st;
+
+	w.struct_size = sizeof(w);
+	w.name = wref_name(b, given);
+	if (!w.n_part || !w.parts || w.n_part > 4096)
+		return lmd_fail(&b->err, LMD_INVALID, "weight %s: %u parts, possible are 1..4096",
+				w.name, w.n_part);
+	parts = lmi_alloc(w.n_part, sizeof(*parts));
+	if (!parts)
+		return lmd_fail(&b->err, LMD_NOMEM, "weight %s: no memory", w.name);
+	memcpy(parts, given->parts, w.n_part * sizeof(*parts));
+	for (uint32_t i = 0; i < w.n_part; i++)
+		tidy_part(&parts[i]);
+	st = lmi_wref_resolve(&w, parts, b->p->model, b->p->target, &dtype, &b->err);
+	if (st != LMD_OK)
+		goto out;
+	for (*id = 0; *id < b->p->view.n_wref; ++*id)
+		if (same_wref(&b->p->wrefs[*id], &w))
+			goto out;
+	st = lmi_plan_add_wref(b->p, &w, dtype, id, &b->err);
+out:
+	lmi_free(parts);
+	return st;
+}
+
+static uint32_t b_wref(void *ctx, const struct lmd_wref *w)
+{
+	struct build *b = ctx;
+	uint32_t id = 0;
+
+	if (b->st == LMD_OK)
+		b->st = add_wref(b, w, &id);
+	return b->st == LMD_OK ? id : 0;
+}
+
+static uint32_t b_literal(void *ctx, const float *v, uint32_t n, uint32_t k, const char *name)
+{
+	struct lmd_wpart part = {.kind = LMD_WPART_LITERAL, .n_row = n, .literal = v};
+	struct lmd_wref w = {
+		.n_part = 1,
+		.parts = &part,
+		.n = n,
+		.k = k,
+		.scale = LMD_NONE,
+		.bias = LMD_NONE,
+		.name = name,
+	};
+
+	return b_wref(ctx, &w);
+}
+
+/* ---- rotation ---- */
+
+static bool same_rope(const struct lmd_rope *a, const struct lmd_rope *b)
+{
+	uint32_t n = a->n_rot / 2;
+
+	return a->n_rot == b->n_rot && a->pairing == b->pairing && a->magnitude == b->magnitude &&
+	       !memcmp(a->freq, b->freq, n * sizeof(*a->freq)) &&
+	       !memcmp(a->plane, b->plane, n * sizeof(*a->plane));
+}
+
+static uint32_t b_rope(void *ctx, const struct lmd_rope_params *params)
+{
+	struct build *b = ctx;
+	struct lmd_rope rope;
+	uint32_t id = 0;
+
+	if (b->st != LMD_OK)
+		return 0;
+	b->st = lmi_rope_make(&rope, b->p->arena, params, &b->err);
+	if (b->st != LMD_OK)
+		return 0;
+	for (id = 0; id < b->p->view.n_rope; id++)
+		if (same_rope(&b->p->ropes[id], &rope))
+			return id;
+	b->st = lmi_plan_add_rope(b->p, &rope, &id, &b->err);
+	return b->st == LMD_OK ? id : 0;
+}
+
+/* ---- ops, inputs, outputs ---- */
+
+static void b_op(void *ctx, const struct lmd_op *given)
+{
+	struct build *b = ctx;
+	struct lmd_op op = *given;
+
+	if (b->st != LMD_OK)
+		return;
+	if (!lmi_op_info(op.code)) {
+		b->st = lmd_fail(&b->err, LMD_INVALID, "op %u (layer %d): code %u, known are 1..%d",
+				 b->p->view.n_op, b->layer, op.code, LMD_N_OP - 1);
+		return;
+	}
+	op.struct_size = sizeof(op);
+	op.layer = b->layer;
+	lmi_op_normalise(&op);
+	op.space = lmi_op_space(&b->p->view, &op);
+	b->st = lmi_check_op(&b->check, &op, b->p->view.n_op, &b->err);
+	if (!(b->p->view.key.flags & LMD_PLAN_LORA))
+		lmi_op_clear(&op, LMI_FIELD_SITE);
+	if (b->st == LMD_OK)
+		b->st = lmi_plan_add_op(b->p, &op, &b->err);
+}
+
+static bool output_exists(uint32_t id)
+{
+	return id <= LMD_OUT_EMBED || (id >= LMD_OUT_TAP && id < LMD_OUT_TAP + 48);
+}
+
+static void b_output(void *ctx, uint32_t id, uint32_t value)
+{
+	struct build *b = ctx;
+
+	if (b->st != LMD_OK)
+		return;
+	if (!output_exists(id) || value >= b->p->view.n_value) {
+		b->st = lmd_fail(&b->err, LMD_INVALID, "output %u: value %u of %u; ids are 0..3 and "
+				 "16..63", id, value, b->p->view.n_value);
+		return;
+	}
+	for (uint32_t i = 0; i < b->p->view.n_output; i++)
+		if (b->p->outputs[i].id == id) {
+			b->st = lmd_fail(&b->err, LMD_INVALID, "output %u: value %s, it is %s "
+					 "already", id, b->p->values[value].name,
+					 b->p->values[b->p->outputs[i].value].name);
+			return;
+		}
+	b->st = lmi_plan_add_output(b->p, id, value, &b->err);
+}
+
+static uint32_t b_input(void *ctx, const struct lmd_input *in)
+{
+	struct build *b = ctx;
+	uint32_t id = 0;
+
+	if (b->st != LMD_OK)
+		return 0;
+	if (!space_exists(&b->p->view, in->space) ||
+	    (in->vtype != LMD_VTYPE_F32 && in->vtype != LMD_VTYPE_I32) || !in->width ||
+	    in->width > LMI_MAX_WIDTH || in->own_rows > 1)
+		b->st = lmd_fail(&b->err, LMD_INVALID, "input %u: space %u, type %u, width %u",
+				 b->p->view.n_input, in->space, in->vtype, in->width);
+	else
+		b->st = lmi_plan_add_input(b->p, in, &id, &b->err);
+	return id;
+}
+
+static void LMD_PRINTF(3, 4) b_fail(void *ctx, enum lmd_status status, const char *fmt, ...)
+{
+	struct build *b = ctx;
+	va_list ap;
+
+	if (b->st != LMD_OK)
+		return;
+	b->st = status > LMD_OK && status < LMD_N_STATUS ? status : LMD_INTERNAL;
+	b->err.status = b->st;
+	va_start(ap, fmt);
+	(void)vsnprintf(b->err.text, sizeof(b->err.text), fmt, ap);
+	va_end(ap);
+}
+
+static enum lmd_status b_status(void *ctx)
+{
+	return ((const struct build *)ctx)->st;
+}
+
+static bool b_value_info(void *ctx, uint32_t value, struct lmd_value *out)
+{
+	const struct lmd_plan *p = &((const struct build *)ctx)->p->view;
+
+	if (value >= p->n_value)
+		return false;
+	*out = p->values[value];
+	return true;
+}
+
+static bool b_wref_info(void *ctx, uint32_t wref, struct lmd_wref *out)
+{
+	const struct lmd_plan *p = &((const struct build *)ctx)->p->view;
+
+	if (wref >= p->n_wref)
+		return false;
+	*out = p->wrefs[wref];
+	return true;
+}
+
+/* ---- a plan's frame: what describe() declared ---- */
+
+static enum lmd_status cache_dtypes(struct lmd_cache *c, uint32_t i, uint32_t user,
+				    struct lmd_error *err)
+{
+	const struct lmi_dtype *t = lmi_dtype(c->dtype_policy == LMD_KV_DTYPE_F32 ? LMD_DTYPE_F32
+										  : user);
+
+	if (!t)
+		return lmd_fail(err, LMD_INVALID, "cache %u: type %u is unknown", i, user);
+	if (c->dk % t->block_elems || c->dv % t->block_elems)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"cache %u: type %s needs heads of a multiple of %u, not %u and %u", i,
+				t->name, t->block_elems, c->dk, c->dv);
+	c->k_dtype = c->v_dtype = t->id;
+	return LMD_OK;
+}
+
+static void *copy_array(struct lmd_arena *a, const void *src, uint32_t n, size_t item)
+{
+	void *dst = n ? lmi_arena_array(a, n, item) : NULL;
+
+	if (dst)
+		memcpy(dst, src, n * item);
+	return dst;
+}
+
+static enum lmd_status frame(struct lmi_plan *p, const struct lmd_arch_desc *d, uint32_t kv_dtype,
+			     struct lmd_error *err)
+{
+	struct lmd_plan *v = &p->view;
+	struct lmd_group *groups = copy_array(p->arena, d->groups, d->n_group, sizeof(*groups));
+	struct lmd_cache *caches = copy_array(p->arena, d->caches, d->n_cache, sizeof(*caches));
+	struct lmd_row_in *row_ins = copy_array(p->arena, d->row_ins, d->n_row_in, sizeof(*row_ins));
+	enum lmd_status st;
+
+	if ((d->n_group && !groups) || (d->n_cache && !caches) || (d->n_row_in && !row_ins))
+		return lmd_fail(err, LMD_NOMEM, "no memory for a plan");
+	for (uint32_t i = 0; i < d->n_group; i++) {
+		groups[i].name = lmi_arena_printf(p->arena, "%s", groups[i].name);
+		if (!groups[i].name)
+			return lmd_fail(err, LMD_NOMEM, "no memory for a plan");
+	}
+	for (uint32_t i = 0; i < d->n_row_in; i++) {
+		row_ins[i].name = lmi_arena_printf(p->arena, "%s",
+						   row_ins[i].name ? row_ins[i].name : "row_in");
+		if (!row_ins[i].name)
+			return lmd_fail(err, LMD_NOMEM, "no memory for a plan");
+	}
+	for (uint32_t i = 0; i < d->n_cache; i++) {
+		st = cache_dtypes(&caches[i], i, kv_dtype, err);
+		if (st != LMD_OK)
+			return st;
+	}
+	v->groups = groups;
+	v->caches = caches;
+	v->row_ins = row_ins;
+	v->n_group = d->n_group;
+	v->n_cache = d->n_cache;
+	v->n_row_in = d->n_row_in;
+	p->n_lora_site = d->n_lora_site;
+	if (v->key.kind == LMD_PLAN_FORWARD && d->n_input_embd) {
+		struct lmd_input rows = {.space = LMD_SPACE_TOKENS,
+					 .vtype = LMD_VTYPE_F32,
+					 .width = d->n_input_embd,
+					 .own_rows = 1,
+					 .name = "rows"};
+		uint32_t id;
+
+		if (rows.width > LMI_MAX_WIDTH)
+			return lmd_fail(err, LMD_INVALID, "n_input_embd is %u, at most %u",
+					rows.width, LMI_MAX_WIDTH);
+		return lmi_plan_add_input(p, &rows, &id, err);
+	}
+	return LMD_OK;
+}
+
+static enum lmd_status check_params(const struct lmi_plan_params *p, struct lmd_error *err)
+{
+	if (p->key.kind > LMD_PLAN_TAIL || p->key.pooling < LMD_POOL_UNSET ||
+	    p->key.pooling > LMD_POOL_RANK)
+		return lmd_fail(err, LMD_INVALID, "plan: kind %u, pooling %d; known are 0..%d and "
+				"-1..%d", p->key.kind, p->key.pooling, LMD_PLAN_TAIL, LMD_POOL_RANK);
+	if (p->act_dtype != LMD_DTYPE_F32 && p->act_dtype != LMD_DTYPE_F16 &&
+	    p->act_dtype != LMD_DTYPE_BF16)
+		return lmd_fail(err, LMD_INVALID, "plan: activations of type %u, possible are f32, "
+				"f16, bf16", p->act_dtype);
+	for (int i = 0; i < LMD_N_SPACE; i++)
+		if (p->max_rows[i] > 1u << 30)
+			return lmd_fail(err, LMD_INVALID, "plan: %u rows in space %d, at most 2^30",
+					p->max_rows[i], i);
+	return lmi_shape_desc(p->desc, err);
+}
+
+static enum lmd_status run_build(struct build *b, const struct lmi_plan_params *params)
+{
+	const struct lmd_builder api = {
+		.struct_size = sizeof(api),
+		.ctx = b,
+		.host = params->host,
+		.model = params->model,
+		.layer = b_layer,
+		.value = b_value,
+		.wref = b_wref,
+		.literal = b_literal,
+		.rope = b_rope,
+		.op = b_op,
+		.output = b_output,
+		.fail = b_fail,
+		.status = b_status,
+		.value_info = b_value_info,
+		.wref_info = b_wref_info,
+		.input = b_input,
+		.target = params->target,
+	};
+	enum lmd_status st = params->arch->build(params->desc->state, &api, &params->key);
+
+	if (b->st != LMD_OK)
+		return b->st;
+	if (st != LMD_OK)
+		return lmd_fail(&b->err, st, "plan: the architecture gave up (%s)",
+				lmd_status_text((int)st));
+	if (!b->p->view.n_op)
+		return lmd_fail(&b->err, LMD_INVALID, "plan: the architecture emitted 0 ops");
+	return lmi_check_end(&b->check, &b->err);
+}
+
+enum lmd_status lmi_plan_build(struct lmi_plan **out, const struct lmi_plan_params *params,
+			       struct lmd_error *err)
+{
+	struct lmd_plan like = {.key = params->key, .act_dtype = params->act_dtype};
+	struct build b = {.layer = -1};
+	enum lmd_status st = check_params(params, err);
+
+	if (st != LMD_OK)
+		return st;
+	like.n_x = params->desc->n_x;
+	memcpy(like.max_rows, params->max_rows, sizeof(like.max_rows));
+	st = lmi_plan_new(&b.p, &like, err);
+	if (st != LMD_OK)
+		return st;
+	b.p->host = params->host;
+	b.p->model = params->model;
+	b.p->target = params->target;
+	lmi_check_init(&b.check, b.p);
+	st = frame(b.p, params->desc, params->kv_dtype, err);
+	if (st == LMD_OK) {
+		st = run_build(&b, params);
+		if (st != LMD_OK && err)
+			*err = b.err;
+	}
+	lmi_check_fini(&b.check);
+	if (st == LMD_OK)
+		*out = b.p;
+	else
+		lmi_plan_destroy(b.p);
+	return st;
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Rules of the ops that move, mix and fold rows: EW, GATHER, REDUCE, SOFTMAX, MIX, CAST_COPY,
+ * collectives and PATCH. */
+#include "core/plan/ew.h"
+#include "core/plan/shape.h"
+
+/* ---- EW ---- */
+
+static const struct {
+	const char *name;
+	uint32_t n_arg;
+} instructions[] = {
+	[LMD_EW_CONST] = {"const", 0},	   [LMD_EW_ADD] = {"add", 2},
+	[LMD_EW_SUB] = {"sub", 2},	   [LMD_EW_MUL] = {"mul", 2},
+	[LMD_EW_DIV] = {"div", 2},	   [LMD_EW_FMA] = {"fma", 3},
+	[LMD_EW_MIN] = {"min", 2},	   [LMD_EW_MAX] = {"max", 2},
+	[LMD_EW_ABS] = {"abs", 1},	   [LMD_EW_SIGN] = {"sign", 1},
+	[LMD_EW_LT] = {"lt", 2},	   [LMD_EW_LE] = {"le", 2},
+	[LMD_EW_EQ] = {"eq", 2},	   [LMD_EW_SELECT] = {"select", 3},
+	[LMD_EW_ROUND] = {"round", 1},	   [LMD_EW_EXP] = {"exp", 1},
+	[LMD_EW_SQRT] = {"sqrt", 1},	   [LMD_EW_RSQRT] = {"rsqrt", 1},
+	[LMD_EW_SIN] = {"sin", 1},	   [LMD_EW_COS] = {"cos", 1},
+	[LMD_EW_TANH] = {"tanh", 1},	   [LMD_EW_SIGMOID] = {"sigmoid", 1},
+	[LMD_EW_SILU] = {"silu", 1},	   [LMD_EW_SOFTPLUS] = {"softplus", 1},
+	[LMD_EW_ERF] = {"erf", 1},
+};
+_Static_assert(LMD_LEN(instructions) == LMD_N_EW, "an instruction without a name");
+
+const char *lmi_ew_info(uint32_t op, uint32_t *n_arg)
+{
+	if (op >= LMD_N_EW)
+		return NULL;
+	*n_arg = instructions[op].n_arg;
+	return instructions[op].name;
+}
+
+/* An input may be narrower, have one head or one row; heads that repeat are written as one. */
+static void ew_input(struct shape *s, struct lmd_opnd *in, const struct lmd_opnd *out)
+{
+	uint32_t space = shape_space(s, in);
+
+	if (in->n_head == 1 && out->n_head > 1 && in->width != 1 && in->width != out->width)
+		shape_heads(s, "in", in, out->n_head, out->width);
+	if (in->n_head > 1 && out->n_head == 1 && in->width != out->width)
+		shape_heads(s, "in", in, 1, out->width);
+	if ((in->n_head != 1 && in->n_head != out->n_head) ||
+	    (in->width != 1 && in->width != out->width))
+		shape_fail(s, "in has %u heads of %u, out has %u of %u", in->n_head, in->width,
+			   out->n_head, out->width);
+	if (in->src == LMD_SRC_WEIGHT)
+		return;
+	if (in->fold > 1 ? s->op->space >= LMD_SPACE_X0 : space == s->op->space)
+		return;
+	if (space != LMD_SPACE_SEQS || s->op->space != LMD_SPACE_TOKENS)
+		shape_rows(s, "in", in, s->op->space);
+}
+
+static void ew_program(struct shape *s, const struct lmd_op_ew *o)
+{
+	uint32_t written = (1u << o->n_in) - 1, n_arg;
+
+	for (uint32_t i = 0; i < o->n_ins && s->st == LMD_OK; i++) {
+		const struct lmd_ew_ins *ins = &o->ins[i];
+		const uint8_t arg[] = {ins->a, ins->b, ins->c};
+
+		if (!lmi_ew_info(ins->op, &n_arg)) {
+			shape_fail(s, "instruction %u: code %u, known are 0..%d", i, ins->op,
+				   LMD_N_EW - 1);
+			return;
+		}
+		for (uint32_t j = 0; j < n_arg; j++)
+			if (arg[j] >= LMD_EW_MAX_REG || !(written >> arg[j] & 1))
+				shape_fail(s, "instruction %u %s: register %u was not written", i,
+					   instructions[ins->op].name, arg[j]);
+		if (ins->dst < LMD_EW_MAX_IN || ins->dst >= LMD_EW_MAX_REG) {
+			shape_fail(s, "instruction %u %s: writes register %u, free are %d..%d", i,
+				   instructions[ins->op].name, ins->dst, LMD_EW_MAX_IN,
+				   LMD_EW_MAX_REG - 1);
+			return;
+		}
+		if (ins->op == LMD_EW_CONST && ins->imm != ins->imm)
+			shape_fail(s, "instruction %u const: not a number", i);
+		written |= 1u << ins->dst;
+	}
+	for (uint32_t i = 0; i < o->n_out; i++)
+		if (o->out_reg[i] >= LMD_EW_MAX_REG || !(written >> o->out_reg[i] & 1))
+			shape_fail(s, "out %u: register %u was not written", i, o->out_reg[i]);
+}
+
+void shape_ew(struct shape *s)
+{
+	struct lmd_op_ew *o = &s->op->u.ew;
+
+	shape_range(s, "n_in", o->n_in, 0, LMD_EW_MAX_IN);
+	shape_range(s, "n_out", o->n_out, 1, LMD_LEN(o->out));
+	shape_range(s, "n_ins", o->n_ins, 0, LMD_EW_MAX_INS);
+	if (s->st != LMD_OK)
+		return;
+	if (o->n_out > 1)
+		shape_like(s, "out[1]", &o->out[1], "out[0]", &o->out[0]);
+	for (uint32_t i = 0; i < o->n_in && s->st == LMD_OK; i++)
+		ew_input(s, &o->in[i], &o->out[0]);
+	ew_program(s, o);
+}
+
+/* ---- GATHER, REDUCE ---- */
+
+static void gather_index(struct shape *s, struct lmd_op_gather *o)
+{
+	switch ((enum lmd_idx)o->idx_kind) {
+	case LMD_IDX_TOKEN:
+		shape_fail(s, "idx_kind is token, which is EMBED's");
+		return;
+	case LMD_IDX_OPND:
+		shape_cols(s, "idx", &o->idx, o->n_id);
+		return;
+	case LMD_IDX_OUT_ROW:
+		shape_in_space(s, LMD_SPACE_OUTPUTS, "out_row");
+		shape_rows(s, "x", &o->x, LMD_SPACE_TOKENS);
+		break;
+	case LMD_IDX_SEQ_OF:
+		shape_in_space(s, LMD_SPACE_TOKENS, "seq_of");
+		shape_rows(s, "x", &o->x, LMD_SPACE_SEQS);
+		break;
+	case LMD_IDX_EXT:
+		shape_in_space(s, LMD_SPACE_TOKENS, "rows named by tokens");
+		if (o->x.src != LMD_SRC_INPUT || o->x.id != 0 ||
+		    shape_space(s, &o->x) != LMD_N_SPACE)
+			shape_fail(s, "x is source %u number %u, expected input 0 with its own rows",
+				   o->x.src, o->x.id);
+		break;
+	}
+	shape_absent(s, "idx", &o->idx, "idx_kind names the rows");
+	shape_eq(s, "n_id", o->n_id, "idx_kind names one row", 1);
+}
+
+void shape_gather(struct shape *s)
+{
+	struct lmd_op_gather *o = &s->op->u.gather;
+	bool ids = shape_vtype(s, &o->x) == LMD_VTYPE_I32;
+
+	shape_range(s, "n_id", o->n_id, 1, 1024);
+	shape_range(s, "sum", o->sum, 0, 1);
+	gather_index(s, o);
+	if (s->st != LMD_OK)
+		return;
+	shape_cols(s, "y", &o->y, lmi_opnd_cols(&o->x) * (o->sum ? 1 : o->n_id));
+	if (ids != (shape_vtype(s, &o->y) == LMD_VTYPE_I32))
+		shape_fail(s, "x is %s, y is %s", ids ? "i32" : "float", ids ? "float" : "i32");
+}
+
+static void reduce_spaces(struct shape *s, const struct lmd_op_reduce *o)
+{
+	uint32_t from = shape_space(s, &o->x);
+
+	switch ((enum lmd_axis)o->axis) {
+	case LMD_AXIS_SEQ:
+		shape_in_space(s, LMD_SPACE_SEQS, "one row for a sequence");
+		if (from != LMD_SPACE_TOKENS && from < LMD_SPACE_X0)
+			shape_fail(s, "x lies over space %u, expected tokens or an X space", from);
+		return;
+	case LMD_AXIS_BLOCK:
+		shape_range(s, "n", o->n, 1, 1u << 20);
+		if (from < LMD_SPACE_X0 || s->op->space < LMD_SPACE_X0 || from == s->op->space)
+			shape_fail(s, "blocks of rows over space %u to rows over %u, expected two X "
+				   "spaces", from, s->op->space);
+		return;
+	case LMD_AXIS_ROW:
+		shape_rows(s, "x", &o->x, s->op->space);
+		return;
+	}
+}
+
+void shape_reduce(struct shape *s)
+{
+	struct lmd_op_reduce *o = &s->op->u.reduce;
+	bool ids = o->kind == LMD_REDUCE_ARGMAX || o->kind == LMD_REDUCE_TOP_K;
+	bool row = o->axis == LMD_AXIS_ROW;
+	uint32_t n = o->kind == LMD_REDUCE_TOP_K ? o->n : 1;
+
+	if (o->x.fold > 1)
+		shape_fail(s, "x has fold %u, expected none", o->x.fold);
+	reduce_spaces(s, o);
+	if (ids && !row)
+		shape_fail(s, "kind is %u, which goes along a row", o->kind);
+	if (row && (o->kind == LMD_REDUCE_FIRST || o->kind == LMD_REDUCE_LAST))
+		shape_fail(s, "kind is %u, which goes over rows", o->kind);
+	if (row)
+		shape_range(s, "n", n, 1, o->x.width);
+	if (row)
+		shape_heads(s, "y", &o->y, o->x.n_head, n);
+	else
+		shape_like(s, "y", &o->y, "x", &o->x);
+	if (s->st == LMD_OK && ids != (shape_vtype(s, &o->y) == LMD_VTYPE_I32))
+		shape_fail(s, "y is %s, expected %s", ids ? "float" : "i32", ids ? "i32" : "float");
+	if (!ids)
+		shape_absent(s, "y2", &o->y2, "kind has one output");
+	else if (o->y2.src)
+		shape_like(s, "y2", &o->y2, "y", &o->y);
+}
+
+/* ---- the rest ---- */
+
+void shape_softmax(struct shape *s)
+{
+	struct lmd_op_softmax *o = &s->op->u.softmax;
+
+	shape_like(s, "y", &o->y, "x", &o->x);
+	shape_range(s, "sinkhorn", o->sinkhorn, 0, 1000);
+}
+
+void shape_mix(struct shape *s)
+{
+	struct lmd_op_mix *o = &s->op->u.mix;
+
+	shape_range(s, "heads of x", o->x.n_head, 1, 64);
+	shape_range(s, "heads of y", o->y.n_head, 1, 8);
+	shape_eq(s, "width of y", o->y.width, "width of x", o->x.width);
+	shape_range(s, "c_transposed", o->c_transposed, 0, 1);
+	if (o->c.src)
+		shape_cols(s, "c", &o->c, (uint64_t)o->x.n_head * o->y.n_head);
+	else
+		shape_eq(s, "heads of y", o->y.n_head, "heads of x, as c is the identity",
+			 o->x.n_head);
+	if (o->z.src)
+		shape_heads(s, "z", &o->z, 1, o->x.width);
+	else
+		shape_absent(s, "d", &o->d, "there is no z");
+	if (o->d.src)
+		shape_cols(s, "d", &o->d, o->y.n_head);
+}
+
+void shape_cast_copy(struct shape *s)
+{
+	struct lmd_op_cast_copy *o = &s->op->u.cast_copy;
+
+	if (o->x.n_head > 1 && o->y.n_head == 1)
+		shape_heads(s, "y", &o->y, o->x.n_head, o->x.width);
+	else
+		shape_heads(s, "x", &o->x, o->y.n_head, o->y.width);
+}
+
+void shape_allreduce(struct shape *s)
+{
+	struct lmd_op_collective *o = &s->op->u.collective;
+
+	shape_like(s, "y", &o->y, "x", &o->x);
+}
+
+void shape_allgather(struct shape *s)
+{
+	const struct lmd_op_collective *o = &s->op->u.collective;
+
+	if (lmi_opnd_cols(&o->y) % lmi_opnd_cols(&o->x))
+		shape_fail(s, "y has %llu columns, no multiple of the %llu of x",
+			   (unsigned long long)lmi_opnd_cols(&o->y),
+			   (unsigned long long)lmi_opnd_cols(&o->x));
+}
+
+void shape_patch(struct shape *s)
+{
+	struct lmd_op_patch *o = &s->op->u.patch;
+	uint64_t window = 1;
+	const struct lmd_wref *w;
+
+	shape_range(s, "n_dim", o->n_dim, 1, 2);
+	for (uint32_t i = 0; i < o->n_dim && s->st == LMD_OK; i++) {
+		shape_range(s, "kernel", o->kernel[i], 1, 4096);
+		shape_range(s, "stride", o->stride[i], 1, 4096);
+		shape_range(s, "pad", o->pad[i], 0, 4096);
+		shape_range(s, "dilation", o->dilation[i], 1, 4096);
+		window *= o->kernel[i];
+	}
+	if (o->x.src == LMD_SRC_VALUE) {
+		if (shape_space(s, &o->x) < LMD_SPACE_X0 && o->n_dim == 2)
+			shape_fail(s, "x lies over space %u, a map needs an X space",
+				   shape_space(s, &o->x));
+	} else if (o->x.src == LMD_SRC_INPUT) {
+		shape_range(s, "x_space", o->x_space, LMD_SPACE_X0, LMD_SPACE_X0 + s->p->n_x - 1);
+	} else {
+		shape_fail(s, "x is source %u, expected a value or an input", o->x.src);
+	}
+	if (o->x.fold > 1)
+		shape_fail(s, "x has fold %u, expected none", o->x.fold);
+	w = shape_weight(s, "w", o->w, 1, 0, window * lmi_opnd_cols(&o->x));
+	if (w)
+		shape_cols(s, "y", &o->y, w->n);
+}
