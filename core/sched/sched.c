@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The scheduler.  Sequences are records in two lists, both in order of arrival: active ones
+ * have a seq slot of the kv, waiting ones have nothing.  comes_before() is the whole policy
+ * of who goes first.
+ *
+ * Progress.  The oldest active sequence is never a victim, may make anybody newer one that
+ * is not yet part of the step, and was checked at submit to fit alone; if it cannot run in
+ * a step because newer ones are part of it already, those do.  So every step computes
+ * something as long as there is something to compute. */
+#include "core/sched/sched.h"
+
+#include <assert.h>
+
+#include "core/base/alloc.h"
+
+enum state { FREE, WAITING, ACTIVE };
+
+struct rec {
+	struct lmi_sched_seq o;
+	enum state state;
+	bool planned;       /* part of the step that runs */
+	bool doomed;        /* removed while planned */
+	bool encoded;
+	uint64_t arrival;   /* unique */
+	uint64_t share;     /* arrival of the parent; 0 = none */
+	uint32_t n_done;    /* rows in memory */
+	uint32_t n_emitted; /* rows below this have left, or never will */
+	uint32_t kv_seq;
+	uint32_t next, prev;
+};
+
+struct list {
+	uint32_t head, tail, n;
+};
+
+struct lmi_sched {
+	struct lmi_kv *kv;
+	uint32_t n_max, n_batch, n_out;
+	uint32_t last_plan;
+	uint64_t n_arrived;
+	struct rec *rec; /* [n_max] */
+	struct list waiting, active;
+	struct lmi_sched_part *part; /* [kv sequences] */
+	uint32_t n_part;
+	bool running;
+	struct lmi_sched_stats stats;
+};
+
+/* ---- lists ---- */
+
+static bool comes_before(const struct rec *a, const struct rec *b)
+{
+	return a->arrival < b->arrival;
+}
+
+static void list_insert(struct lmi_sched *s, struct list *l, uint32_t i)
+{
+	uint32_t after = l->tail;
+
+	while (after != LMI_NO_SEQ && comes_before(&s->rec[i], &s->rec[after]))
+		after = s->rec[after].prev;
+	s->rec[i].prev = after;
+	s->rec[i].next = after == LMI_NO_SEQ ? l->head : s->rec[after].next;
+	*(after == LMI_NO_SEQ ? &l->head : &s->rec[after].next) = i;
+	*(s->rec[i].next == LMI_NO_SEQ ? &l->tail : &s->rec[s->rec[i].next].prev) = i;
+	l->n++;
+}
+
+static void list_remove(struct lmi_sched *s, struct list *l, uint32_t i)
+{
+	const struct rec *r = &s->rec[i];
+
+	*(r->prev == LMI_NO_SEQ ? &l->head : &s->rec[r->prev].next) = r->next;
+	*(r->next == LMI_NO_SEQ ? &l->tail : &s->rec[r->next].prev) = r->prev;
+	l->n--;
+}
+
+static void activate(struct lmi_sched *s, uint32_t i, uint32_t kv_seq)
+{
+	list_remove(s, &s->waiting, i);
+	s->rec[i].state = ACTIVE;
+	s->rec[i].kv_seq = kv_seq;
+	list_insert(s, &s->active, i);
+}
+
+/* Back to the queue with nothing in memory. */
+static void restart(struct lmi_sched *s, uint32_t i)
+{
+	struct rec *r = &s->rec[i];
+
+	lmi_kv_close(s->kv, r->kv_seq);
+	list_remove(s, &s->active, i);
+	r->state = WAITING;
+	r->n_done = 0;
+	r->encoded = false;
+	list_insert(s, &s->waiting, i);
+}
+
+/* ---- create, submit, remove ---- */
+
+enum lmd_status lmi_sched_create(struct lmi_sched **out, const struct lmi_sched_opts *o,
+				 struct lmd_error *err)
+{
+	struct lmi_kv_stats kv;
+	struct lmi_sched *s;
+
+	lmi_kv_stats(o->kv, &kv);
+	if (!o->n_max || o->n_batch < kv.n_seq || o->n_out < kv.n_seq)
+		return lmd_fail(err, LMD_INVALID,
+				"scheduler: a step of %u rows with %u leaving is too small for %u "
+				"sequences",
+				o->n_batch, o->n_out, kv.n_seq);
+	s = lmi_alloc(1, sizeof(*s));
+	if (!s)
+		return lmd_fail(err, LMD_NOMEM, "scheduler: no memory");
+	*s = (struct lmi_sched){.kv = o->kv,
+				.n_max = o->n_max,
+				.n_batch = o->n_batch,
+				.n_out = o->n_out,
+				.waiting = {LMI_NO_SEQ, LMI_NO_SEQ, 0},
+				.active = {LMI_NO_SEQ, LMI_NO_SEQ, 0}};
+	s->rec = lmi_alloc(o->n_max, sizeof(*s->rec));
+	s->part = lmi_alloc(kv.n_seq, sizeof(*s->part));
+	if (!s->rec || !s->part) {
+		lmi_sched_destroy(s);
+		return lmd_fail(err, LMD_NOMEM, "scheduler: no memory for %u sequences", o->n_max);
+	}
+	*out = s;
+	return LMD_OK;
+}
+
+void lmi_sched_destroy(struct lmi_sched *s)
+{
+	if (!s)
+		return;
+	lmi_free(s->rec);
+	lmi_free(s->part);
+	lmi_free(s);
+}
+
+static enum lmd_status check_seq(const struct lmi_sched *s, const struct lmi_sched_seq *o,
+				 struct lmd_error *err)
+{
+	if (!o->n_known || o->n_limit < o->n_known)
+		return lmd_fail(err, LMD_INVALID, "a sequence of %u rows with room for %u",
+				o->n_known, o->n_limit);
+	if (o->whole && (o->n_limit != o->n_known || o->max_chunk))
+		return lmd_fail(err, LMD_INVALID,
+				"%u rows in one step that may grow to %u, or be cut after %u",
+				o->n_known, o->n_limit, o->max_chunk);
+	if (o->whole && o->n_known > s->n_batch)
+		return lmd_fail(err, LMD_INVALID,
+				"%u rows that must run in one step: a step has %u", o->n_known,
+				s->n_batch);
+	if (o->whole && o->out == LMI_OUT_ALL && o->n_known > s->n_out)
+		return lmd_fail(err, LMD_INVALID,
+				"%u rows that must leave in one step: a step has %u", o->n_known,
+				s->n_out);
+	if (o->n_encode > s->n_batch)
+		return lmd_fail(err, LMD_INVALID, "%u rows to encode: a step has %u", o->n_encode,
+				s->n_batch);
+	if (!lmi_kv_could_fit(s->kv, o->n_limit, s->n_batch))
+		return lmd_fail(err, LMD_INVALID,
+				"a sequence of up to %u rows does not fit into the memory for "
+				"sequences",
+				o->n_limit);
+	if (o->share != LMI_NO_SEQ &&
+	    (o->share >= s->n_max || s->rec[o->share].state == FREE || !o->share_rows ||
+	     o->share_rows >= o->n_known || o->share_rows > s->rec[o->share].o.n_known))
+		return lmd_fail(err, LMD_INVALID, "%u rows cannot be shared with sequence %u",
+				o->share_rows, o->share);
+	return LMD_OK;
+}
+
+enum lmd_status lmi_sched_submit(struct lmi_sched *s, const struct lmi_sched_seq *o, uint32_t *seq,
+				 struct lmd_error *err)
+{
+	enum lmd_status st = check_seq(s, o, err);
+	uint32_t i = 0;
+
+	if (st != LMD_OK)
+		return st;
+	while (i < s->n_max && s->rec[i].state != FREE)
+		i++;
+	if (i == s->n_max)
+		return lmd_fail(err, LMD_BUSY, "all %u places for sequences are taken", s->n_max);
+	s->rec[i] = (struct rec){.o = *o, .state = WAITING, .arrival = ++s->n_arrived};
+	if (o->share != LMI_NO_SEQ) {
+		s->rec[i].share = s->rec[o->share].arrival;
+		s->rec[i].n_emitted = o->share_rows;
+	}
+	list_insert(s, &s->waiting, i);
+	*seq = i;
+	return LMD_OK;
+}
+
+static struct rec *rec_of(const struct lmi_sched *s, uint32_t seq)
+{
+	assert(seq < s->n_max && s->rec[seq].state != FREE);
+	return &s->rec[seq];
+}
+
+bool lmi_sched_grow(struct lmi_sched *s, uint32_t seq)
+{
+	struct rec *r = rec_of(s, seq);
+
+	if (r->o.n_known == r->o.n_limit)
+		return false;
+	r->o.n_known++;
+	return true;
+}
+
+void lmi_sched_remove(struct lmi_sched *s, uint32_t seq)
+{
+	struct rec *r = rec_of(s, seq);
+
+	if (r->planned) {
+		r->doomed = true;
+		return;
+	}
+	if (r->state == ACTIVE)
+		lmi_kv_close(s->kv, r->kv_seq);
+	list_remove(s, r->state == ACTIVE ? &s->active : &s->waiting, seq);
+	r->state = FREE;
+}
+
+/* ---- sharing ---- */
+
+/* The parent that a waiting sequence hopes to share with; NULL once it cannot. */
+static const struct rec *parent_of(const struct lmi_sched *s, struct rec *r)
+{
+	const struct rec *p;
+
+	if (!r->share)
+		return NULL;
+	p = &s->rec[r->o.share];
+	if (p->state != FREE && p->arrival == r->share && !p->doomed)
+		return p;
+	r->share = 0;
+	return NULL;
+}
+
+/* Starts waiting sequences whose parent has just what they share. */
+static void start_shared(struct lmi_sched *s)
+{
+	for (uint32_t i = s->waiting.head, next; i != LMI_NO_SEQ; i = next) {
+		struct rec *r = &s->rec[i];
+		const struct rec *p = parent_of(s, r);
+		uint32_t kv_seq;
+
+		next = r->next;
+		if (!p || p->state != ACTIVE || p->n_done < r->o.share_rows)
+			continue;
+		r->share = 0;
+		if (!lmi_kv_can_fork(s->kv, p->kv_seq, r->o.share_rows))
+			continue;
+		kv_seq = lmi_kv_fork(s->kv, p->kv_seq, r->o.share_rows);
+		if (kv_seq == LMI_NO_PAGE)
+			continue;
+		activate(s, i, kv_seq);
+		r->n_done = r->o.share_rows;
+		r->encoded = p->encoded;
+		s->stats.n_shared_rows += r->n_done;
+	}
+}
+
+/* Rows of a part after which a waiting sequence wants to start; 0 = none. */
+static uint32_t wanted_mark(struct lmi_sched *s, const struct rec *p, uint32_t first, uint32_t n)
+{
+	for (uint32_t i = s->waiting.head; i != LMI_NO_SEQ; i = s->rec[i].next) {
+		struct rec *r = &s->rec[i];
+
+		if (r->share && parent_of(s, r) == p && r->o.share_rows > first &&
+		    r->o.share_rows < first + n)
+			return r->o.share_rows - first;
+	}
+	return 0;
+}
+
+/* ---- the next step ---- */
+
+/* What is left of the step that is being planned. */
+struct room {
+	uint32_t plan, n_row, n_out;
+};
+
+static bool has_work(const struct rec *r)
+{
+	return r->n_done < r->o.n_known && !r->doomed;
+}
+
+static uint32_t plan_of(const struct rec *r)
+{
+	return r->o.n_encode && !r->encoded ? r->o.encode_plan : r->o.plan;
+}
+
+/* Plans take turns: the next greater number that has work, else the smallest. */
+static bool pick_plan(const struct lmi_sched *s, uint32_t *plan)
+{
+	bool any = false, found_next = false;
+	uint32_t least = 0, next = 0;
+
+	for (int k = 0; k < 2; k++) {
+		uint32_t i = k ? s->waiting.head : s->active.head;
+
+		for (; i != LMI_NO_SEQ; i = k ? LMI_NO_SEQ : s->rec[i].next) {
+			uint32_t p = plan_of(&s->rec[i]);
+
+			if (!has_work(&s->rec[i]))
+				continue;
+			if (!any || p < least)
+				least = p;
+			if (p > s->last_plan && (!found_next || p < next)) {
+				next = p;
+				found_next = true;
+			}
+			any = true;
+		}
+	}
+	*plan = found_next ? next : least;
+	return any;
+}
+
+/* The rows of `r` that fit into the room; 0 = none now. */
+static uint32_t chunk_of(const struct rec *r, const struct room *room)
+{
+	uint32_t left = r->o.n_known - r->n_done, n = left;
+
+	if (n > room->n_row)
+		n = room->n_row;
+	if (r->o.max_chunk && n > r->o.max_chunk)
+		n = r->o.max_chunk;
+	if (r->o.out == LMI_OUT_ALL) {
+		uint32_t skip = r->n_emitted > r->n_done ? r->n_emitted - r->n_done : 0;
+
+		if (n > skip + room->n_out)
+			n = skip + room->n_out;
+	} else if (r->o.out == LMI_OUT_LAST && n == left && !room->n_out) {
+		n--;
+	}
+	return r->o.whole && n < left ? 0 : n;
+}
+
+static uint32_t outputs_of(const struct rec *r, uint32_t n)
+{
+	uint32_t end = r->n_done + n;
+
+	if (r->o.out == LMI_OUT_NONE)
+		return 0;
+	if (r->o.out == LMI_OUT_LAST)
+		return end == r->o.n_known;
+	if (end <= r->n_emitted)
+		return 0;
+	return end - (r->n_emitted > r->n_done ? r->n_emitted : r->n_done);
+}
+
+/* The newest active sequence behind `r` that is not part of the step; LMI_NO_SEQ. */
+static uint32_t victim_for(const struct lmi_sched *s, const struct rec *r)
+{
+	for (uint32_t i = s->active.tail; i != LMI_NO_SEQ; i = s->rec[i].prev) {
+		if (&s->rec[i] == r || comes_before(&s->rec[i], r))
+			return LMI_NO_SEQ;
+		if (!s->rec[i].planned)
+			return i;
+	}
+	return LMI_NO_SEQ;
+}
+
+static bool reserve(struct lmi_sched *s, const struct rec *r, uint32_t n, uint32_t mark)
+{
+	while (!lmi_kv_reserve(s->kv, r->kv_seq, n, mark)) {
+		uint32_t v = victim_for(s, r);
+
+		if (mark) {
+			mark = 0; /* a luxury */
+			continue;
+		}
+		if (v == LMI_NO_SEQ)
+			return false;
+		restart(s, v);
+		s->stats.n_preempted++;
+	}
+	return true;
+}
+
+static void add_part(struct lmi_sched *s, uint32_t i, struct lmi_sched_part p, struct room *room)
+{
+	struct rec *r = &s->rec[i];
+
+	p.seq = i;
+	p.kv_seq = r->kv_seq;
+	s->part[s->n_part++] = p;
+	r->planned = true;
+	room->n_row -= p.n;
+	room->n_out -= p.n_out;
+}
+
+/* Makes an active sequence part of the step if it has work for this plan and there is room. */
+static void plan_seq(struct lmi_sched *s, uint32_t i, struct room *room)
+{
+	struct rec *r = &s->rec[i];
+	struct lmi_sched_part p = {.first = r->n_done};
+
+	if (r->planned || !has_work(r) || plan_of(r) != room->plan || !room->n_row)
+		return;
+	if (r->o.n_encode && !r->encoded) {
+		p = (struct lmi_sched_part){.n = r->o.n_encode, .encode = true};
+		if (p.n <= room->n_row)
+			add_part(s, i, p, room);
+		return;
+	}
+	p.n = chunk_of(r, room);
+	if (!p.n)
+		return;
+	p.mark = wanted_mark(s, r, p.first, p.n);
+	if (!reserve(s, r, p.n, p.mark))
+		return;
+	p.n_out = outputs_of(r, p.n);
+	add_part(s, i, p, room);
+}
+
+/* Lets the first of the queue in when memory for all that is known of it is free. */
+static bool admit(struct lmi_sched *s, struct room *room)
+{
+	uint32_t i = s->waiting.head, kv_seq;
+	struct rec *r;
+
+	if (i == LMI_NO_SEQ || !room->n_row)
+		return false;
+	r = &s->rec[i];
+	if (plan_of(r) != room->plan || parent_of(s, r))
+		return false;
+	if (r->o.n_encode ? r->o.n_encode > room->n_row : !chunk_of(r, room))
+		return false;
+	if (!lmi_kv_fits(s->kv, r->o.n_known, s->n_batch))
+		return false;
+	kv_seq = lmi_kv_open(s->kv);
+	if (kv_seq == LMI_NO_PAGE)
+		return false;
+	if (r->o.n_encode && !lmi_kv_reserve_cross(s->kv, kv_seq, r->o.n_encode)) {
+		lmi_kv_close(s->kv, kv_seq);
+		return false;
+	}
+	activate(s, i, kv_seq);
+	plan_seq(s, i, room);
+	return true;
+}
+
+static void plan_step(struct lmi_sched *s, struct room *room)
+{
+	for (uint32_t i = s->active.head; i != LMI_NO_SEQ; i = s->rec[i].next)
+		if (s->rec[i].o.n_known - s->rec[i].n_done == 1)
+			plan_seq(s, i, room);
+	for (uint32_t i = s->active.head; i != LMI_NO_SEQ; i = s->rec[i].next)
+		plan_seq(s, i, room);
+	while (admit(s, room))
+		;
+}
+
+bool lmi_sched_next(struct lmi_sched *s, struct lmi_sched_step *out)
+{
+	struct room room = {0};
+	uint32_t first = 0;
+
+	assert(!s->running);
+	start_shared(s);
+	s->n_part = 0;
+	/* a plan whose only work waits for memory must not stop the others */
+	for (bool again = false; !s->n_part; again = true) {
+		if (!pick_plan(s, &room.plan) || (again && room.plan == first))
+			return false;
+		first = again ? first : room.plan;
+		room.n_row = s->n_batch;
+		room.n_out = s->n_out;
+		plan_step(s, &room);
+		s->last_plan = room.plan;
+	}
+	s->running = true;
+	s->stats.n_step++;
+	s->stats.n_row += s->n_batch - room.n_row;
+	*out = (struct lmi_sched_step){.plan = room.plan,
+				       .n_row = s->n_batch - room.n_row,
+				       .n_out = s->n_out - room.n_out,
+				       .n_part = s->n_part,
+				       .parts = s->part};
+	return true;
+}
+
+void lmi_sched_done(struct lmi_sched *s, bool ran)
+{
+	assert(s->running);
+	s->running = false;
+	for (uint32_t k = 0; k < s->n_part; k++) {
+		const struct lmi_sched_part *p = &s->part[k];
+		struct rec *r = &s->rec[p->seq];
+
+		r->planned = false;
+		if (!p->encode)
+			lmi_kv_commit(s->kv, r->kv_seq, ran ? p->n : 0);
+		else
+			r->encoded = ran;
+		if (!ran || p->encode)
+			continue;
+		r->n_done += p->n;
+		if (r->n_emitted < r->n_done)
+			r->n_emitted = r->n_done;
+	}
+	/* forks see marks and pages that settling drops */
+	if (ran)
+		start_shared(s);
+	for (uint32_t k = 0; k < s->n_part; k++) {
+		uint32_t i = s->part[k].seq;
+
+		if (s->rec[i].doomed)
+			lmi_sched_remove(s, i);
+		else if (!ran)
+			restart(s, i);
+		else if (!s->part[k].encode)
+			lmi_kv_settle(s->kv, s->rec[i].kv_seq);
+	}
+}
+
+/* ---- facts ---- */
+
+void lmi_sched_stats(const struct lmi_sched *s, struct lmi_sched_stats *out)
+{
+	*out = s->stats;
+	out->n_waiting = s->waiting.n;
+	out->n_active = s->active.n;
+}
+
+uint32_t lmi_sched_n_done(const struct lmi_sched *s, uint32_t seq)
+{
+	return rec_of(s, seq)->n_done;
+}
+
+static bool check_list(const struct lmi_sched *s, const struct list *l, enum state state)
+{
+	uint32_t n = 0, prev = LMI_NO_SEQ;
+
+	for (uint32_t i = l->head; i != LMI_NO_SEQ; prev = i, i = s->rec[i].next) {
+		const struct rec *r = &s->rec[i];
+
+		if (n++ > s->n_max || r->state != state || r->prev != prev ||
+		    (prev != LMI_NO_SEQ && !comes_before(&s->rec[prev], r)))
+			return false;
+		if (r->n_done > r->o.n_known || r->o.n_known > r->o.n_limit)
+			return false;
+		if (state == ACTIVE ? lmi_kv_len(s->kv, r->kv_seq) != r->n_done : r->n_done != 0)
+			return false;
+	}
+	return n == l->n && l->tail == prev;
+}
+
+bool lmi_sched_check(const struct lmi_sched *s)
+{
+	struct lmi_kv_stats kv;
+	uint32_t n_used = 0;
+
+	for (uint32_t i = 0; i < s->n_max; i++)
+		n_used += s->rec[i].state != FREE;
+	lmi_kv_stats(s->kv, &kv);
+	return check_list(s, &s->waiting, WAITING) && check_list(s, &s->active, ACTIVE) &&
+	       n_used == s->waiting.n + s->active.n && kv.n_seq - kv.n_seq_free == s->active.n &&
+	       lmi_kv_check(s->kv);
+}

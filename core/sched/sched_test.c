@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The scheduler under random traffic with too little memory.  The test plays the engine: it
+ * submits, samples, cancels and lets steps fail, and checks after each step that every
+ * sequence computes its rows in order, that what leaves leaves once, and that all that were
+ * not cancelled come to their end. */
+#include "core/base/alloc.h"
+#include "core/sched/sched.h"
+#include "tests/lmd_check.h"
+
+#define N_MAX   40
+#define N_SEQ   6
+#define N_BATCH 32
+#define N_OUT   20
+
+/* ck_assert tells its parent process of every check that it passes; these are millions. */
+#define MUST(cond)                                                                                 \
+	do {                                                                                       \
+		if (!(cond))                                                                       \
+			ck_abort_msg("%s", #cond);                                                 \
+	} while (0)
+
+/* What the test knows of a sequence. */
+struct client {
+	bool used, cancelled;
+	struct lmi_sched_seq o;
+	uint32_t n_known, n_out, first_out; /* rows that left; the first that may */
+	uint32_t at;         /* rows that are in memory */
+	bool encoded;
+	uint64_t born;
+};
+
+struct world {
+	struct lmi_kv *kv;
+	struct lmi_sched *s;
+	struct client c[N_MAX];
+	uint64_t rnd, n_born, n_finished, n_cancelled, n_failed, n_mixed, n_marked, n_encoded;
+};
+
+static uint32_t below(struct world *w, uint32_t n)
+{
+	return (uint32_t)(lmd_rand(&w->rnd) % n);
+}
+
+static const struct lmd_group groups[] = {
+	{.name = "full", .kind = LMD_GROUP_PAGED, .causal = 1, .ratio = 1},
+	{.name = "window", .kind = LMD_GROUP_PAGED, .causal = 1, .window = 24, .ratio = 1},
+	{.name = "state", .kind = LMD_GROUP_STATE},
+	{.name = "cross", .kind = LMD_GROUP_CROSS, .ratio = 1},
+};
+
+static void world_init(struct world *w, uint64_t seed)
+{
+	struct lmi_kv_opts k = {.groups = groups, .n_group = LMD_LEN(groups), .page_tokens = 16,
+				.n_seq = N_SEQ, .n_ctx = 160, .n_cross = 32,
+				.n_page = {14, 18, 0, 6}, .n_slot = {0, 0, N_SEQ + 2, 0}};
+	struct lmi_sched_opts o = {.n_max = N_MAX, .n_batch = N_BATCH, .n_out = N_OUT};
+
+	memset(w, 0, sizeof(*w));
+	w->rnd = seed;
+	ck_assert_int_eq(lmi_kv_create(&w->kv, &k, NULL), LMD_OK);
+	o.kv = w->kv;
+	ck_assert_int_eq(lmi_sched_create(&w->s, &o, NULL), LMD_OK);
+}
+
+static void world_fini(struct world *w)
+{
+	lmi_sched_destroy(w->s);
+	lmi_kv_destroy(w->kv);
+}
+
+static uint32_t any_client(struct world *w)
+{
+	uint32_t i = below(w, N_MAX);
+
+	for (uint32_t k = 0; k < N_MAX; k++, i = (i + 1) % N_MAX)
+		if (w->c[i].used && !w->c[i].cancelled)
+			return i;
+	return LMI_NO_SEQ;
+}
+
+static void submit(struct world *w)
+{
+	struct lmi_sched_seq o = {.n_known = 1 + below(w, below(w, 2) ? 12 : 90),
+				  .plan = below(w, 8) ? 0 : 1 + below(w, 2),
+				  .out = below(w, 4) ? LMI_OUT_LAST : LMI_OUT_ALL,
+				  .share = LMI_NO_SEQ};
+	struct lmd_error err;
+	uint32_t i;
+	enum lmd_status st;
+
+	o.n_limit = o.n_known + below(w, 60);
+	if (!below(w, 10))
+		o.max_chunk = 1 + below(w, 3);
+	if (!below(w, 10) && o.n_known <= N_OUT && !o.max_chunk) {
+		o.whole = true;
+		o.n_limit = o.n_known;
+	}
+	if (!below(w, 8)) {
+		o.n_encode = 1 + below(w, 30);
+		o.encode_plan = 5;
+	}
+	if (!below(w, 3) && !o.n_encode) {
+		o.share = o.whole ? LMI_NO_SEQ : any_client(w);
+		if (o.share != LMI_NO_SEQ && !w->c[o.share].o.n_encode) {
+			const struct client *p = &w->c[o.share];
+
+			o.share_rows = 1 + below(w, p->n_known);
+			if (o.n_known <= o.share_rows)
+				o.n_known = o.share_rows + 1 + below(w, 5);
+			if (o.n_limit < o.n_known)
+				o.n_limit = o.n_known;
+		} else {
+			o.share = LMI_NO_SEQ;
+		}
+	}
+	if (o.n_limit > 160)
+		return;
+	st = lmi_sched_submit(w->s, &o, &i, &err);
+	if (st == LMD_BUSY)
+		return;
+	ck_assert_msg(st == LMD_OK, "%s", err.text);
+	MUST(!w->c[i].used);
+	w->c[i] = (struct client){.used = true, .o = o, .n_known = o.n_known, .born = ++w->n_born};
+	w->c[i].first_out = o.share == LMI_NO_SEQ ? 0 : o.share_rows;
+	w->c[i].n_out = w->c[i].first_out;
+}
+
+static void check_part(struct world *w, const struct lmi_sched_step *step, uint32_t k)
+{
+	const struct lmi_sched_part *p = &step->parts[k];
+	struct client *c = &w->c[p->seq];
+
+	MUST(c->used && !c->cancelled && p->n);
+	for (uint32_t i = 0; i < k; i++)
+		MUST(step->parts[i].seq != p->seq && step->parts[i].kv_seq != p->kv_seq);
+	if (p->encode) {
+		MUST(step->plan == c->o.encode_plan && p->n == c->o.n_encode && !p->n_out);
+		MUST(lmi_kv_cross(w->kv, p->kv_seq) == p->n);
+		w->n_encoded++;
+		return;
+	}
+	MUST(step->plan == c->o.plan);
+	MUST(!c->o.n_encode || lmi_kv_cross(w->kv, p->kv_seq));
+	MUST(p->first == lmi_sched_n_done(w->s, p->seq) && p->first + p->n <= c->n_known);
+	MUST(lmi_kv_len(w->kv, p->kv_seq) == p->first);
+	MUST(!c->o.max_chunk || p->n <= c->o.max_chunk);
+	MUST(!c->o.whole || c->n_known > c->o.n_known || (!p->first && p->n == c->o.n_known));
+	MUST(p->n_out <= p->n && p->mark < p->n);
+	if (c->o.out == LMI_OUT_LAST)
+		MUST(p->n_out == (p->first + p->n == c->n_known));
+	else /* rows leave in order, none twice, none is skipped */
+		MUST(p->first + p->n <= c->n_out ? !p->n_out
+						 : p->first + p->n - p->n_out == c->n_out);
+	w->n_marked += p->mark != 0;
+}
+
+static void after_part(struct world *w, const struct lmi_sched_part *p)
+{
+	struct client *c = &w->c[p->seq];
+
+	if (c->cancelled) {
+		c->used = false;
+		return;
+	}
+	if (p->encode)
+		return;
+	if (c->o.out == LMI_OUT_ALL && p->first + p->n > c->n_out)
+		c->n_out = p->first + p->n;
+	if (p->first + p->n < c->n_known)
+		return;
+	if (below(w, 30) && lmi_sched_grow(w->s, p->seq)) {
+		c->n_known++;
+		return;
+	}
+	MUST(c->o.out == LMI_OUT_LAST || c->n_out == c->n_known);
+	lmi_sched_remove(w->s, p->seq);
+	c->used = false;
+	w->n_finished++;
+}
+
+/* Rows of sequences that lack one row come before all chunks. */
+static void check_order(struct world *w, const struct lmi_sched_step *step)
+{
+	uint32_t n_single = 0, n_many = 0;
+
+	for (uint32_t k = 0; k < step->n_part; k++) {
+		const struct lmi_sched_part *p = &step->parts[k];
+		bool single = !p->encode && w->c[p->seq].n_known - p->first == 1 && p->first;
+
+		n_single += single;
+		n_many += !single;
+	}
+	w->n_mixed += n_single && n_many;
+}
+
+static bool step(struct world *w)
+{
+	struct lmi_sched_step step;
+	struct lmi_sched_part parts[N_SEQ];
+	uint32_t n_row = 0, n_out = 0;
+	bool ran = below(w, 50) != 0;
+
+	if (!lmi_sched_next(w->s, &step))
+		return false;
+	MUST(step.n_part && step.n_part <= N_SEQ);
+	for (uint32_t k = 0; k < step.n_part; k++) {
+		check_part(w, &step, k);
+		parts[k] = step.parts[k];
+		n_row += parts[k].n;
+		n_out += parts[k].n_out;
+	}
+	MUST(n_row == step.n_row && n_row <= N_BATCH && n_out == step.n_out && n_out <= N_OUT);
+	check_order(w, &step);
+	if (!below(w, 20)) { /* somebody goes while the step runs */
+		uint32_t i = parts[below(w, step.n_part)].seq;
+
+		lmi_sched_remove(w->s, i);
+		w->c[i].cancelled = true;
+		w->n_cancelled++;
+	}
+	lmi_sched_done(w->s, ran);
+	for (uint32_t k = 0; k < step.n_part; k++) {
+		if (ran)
+			after_part(w, &parts[k]);
+		else if (w->c[parts[k].seq].cancelled)
+			w->c[parts[k].seq].used = false;
+	}
+	w->n_failed += !ran;
+	return true;
+}
+
+static void expect_all_free(const struct world *w)
+{
+	struct lmi_kv_stats k;
+
+	lmi_kv_stats(w->kv, &k);
+	ck_assert_uint_eq(k.n_seq_free, k.n_seq);
+	for (uint32_t g = 0; g < LMD_LEN(groups); g++)
+		ck_assert_uint_eq(k.n_free[g], k.n_page[g]);
+}
+
+START_TEST(random_traffic)
+{
+	struct lmi_sched_stats st;
+	struct world w;
+	uint64_t allocs;
+	uint32_t idle = 0;
+
+	world_init(&w, lmd_seed("sched random traffic", 5));
+	allocs = lmi_alloc_thread_count();
+	for (uint32_t op = 0; op < 60000; op++) {
+		if (!below(&w, 4))
+			submit(&w);
+		if (!below(&w, 60)) {
+			uint32_t i = any_client(&w);
+
+			if (i != LMI_NO_SEQ) {
+				lmi_sched_remove(w.s, i);
+				w.c[i].used = false;
+				w.n_cancelled++;
+			}
+		}
+		if (!step(&w)) {
+			idle++;
+			MUST(any_client(&w) == LMI_NO_SEQ);
+		}
+		if (!lmi_sched_check(w.s))
+			ck_abort_msg("invariants after operation %u", op);
+	}
+	for (uint32_t k = 0; any_client(&w) != LMI_NO_SEQ; k++) {
+		MUST(step(&w));
+		MUST(k < 100000); /* everybody comes to an end */
+	}
+	ck_assert_uint_eq(lmi_alloc_thread_count(), allocs);
+	lmi_sched_stats(w.s, &st);
+	printf("%llu submitted, %llu finished, %llu cancelled, %llu steps, %llu failed, "
+	       "%llu preempted, %llu shared rows, %llu mixed, %llu marks, %llu encoded, %u idle\n",
+	       (unsigned long long)w.n_born, (unsigned long long)w.n_finished,
+	       (unsigned long long)w.n_cancelled, (unsigned long long)st.n_step,
+	       (unsigned long long)w.n_failed, (unsigned long long)st.n_preempted,
+	       (unsigned long long)st.n_shared_rows, (unsigned long long)w.n_mixed,
+	       (unsigned long long)w.n_marked, (unsigned long long)w.n_encoded, idle);
+	ck_assert_uint_eq(w.n_finished + w.n_cancelled, w.n_born);
+	ck_assert(w.n_finished > 1000 && w.n_cancelled > 500 && st.n_preempted > 100 &&
+		  st.n_shared_rows > 1000 && w.n_mixed > 1000 && w.n_marked > 20 &&
+		  w.n_encoded > 100);
+	expect_all_free(&w);
+	world_fini(&w);
+}
+END_TEST
+
+/* A long prompt and a stream: the stream gets a row in every step. */
+START_TEST(decode_comes_first)
+{
+	struct lmi_sched_seq stream = {.n_known = 3, .n_limit = 100, .share = LMI_NO_SEQ};
+	struct lmi_sched_seq prompt = {.n_known = 90, .n_limit = 91, .share = LMI_NO_SEQ};
+	struct lmi_sched_step st;
+	struct world w;
+	uint32_t a, b, n = 0;
+
+	world_init(&w, 1);
+	ck_assert_int_eq(lmi_sched_submit(w.s, &stream, &a, NULL), LMD_OK);
+	ck_assert(lmi_sched_next(w.s, &st));
+	lmi_sched_done(w.s, true);
+	ck_assert_int_eq(lmi_sched_submit(w.s, &prompt, &b, NULL), LMD_OK);
+	do {
+		ck_assert(lmi_sched_grow(w.s, a));
+		ck_assert(lmi_sched_next(w.s, &st));
+		ck_assert_uint_eq(st.parts[0].seq, a);
+		ck_assert_uint_eq(st.parts[0].n, 1);
+		ck_assert_uint_eq(st.n_row, ++n < 3 ? N_BATCH : 90 - 2 * (N_BATCH - 1) + 1);
+		lmi_sched_done(w.s, true);
+	} while (lmi_sched_n_done(w.s, b) < 90);
+	ck_assert_uint_eq(n, 3);
+	world_fini(&w);
+}
+END_TEST
+
+/* Two that together need more than there is: the older one is never set back. */
+START_TEST(the_oldest_gets_on)
+{
+	struct lmi_sched_seq o = {.n_known = 60, .n_limit = 150, .share = LMI_NO_SEQ};
+	struct lmi_sched_stats stats;
+	struct lmi_sched_step st;
+	struct world w;
+	uint32_t seq[3], last = 0;
+
+	world_init(&w, 1);
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(lmi_sched_submit(w.s, &o, &seq[i], NULL), LMD_OK);
+	for (uint32_t known[3] = {60, 60, 60}; known[0] < 150;) {
+		ck_assert(lmi_sched_next(w.s, &st));
+		lmi_sched_done(w.s, true);
+		ck_assert_uint_ge(lmi_sched_n_done(w.s, seq[0]), last);
+		last = lmi_sched_n_done(w.s, seq[0]);
+		for (int i = 0; i < 3; i++)
+			if (lmi_sched_n_done(w.s, seq[i]) == known[i])
+				known[i] += lmi_sched_grow(w.s, seq[i]);
+		ck_assert(lmi_sched_check(w.s));
+	}
+	lmi_sched_stats(w.s, &stats);
+	ck_assert_uint_gt(stats.n_preempted, 0);
+	ck_assert_uint_eq(stats.n_waiting + stats.n_active, 3);
+	while (lmi_sched_n_done(w.s, seq[0]) < 150) {
+		ck_assert(lmi_sched_next(w.s, &st));
+		lmi_sched_done(w.s, true);
+	}
+	ck_assert(!lmi_sched_grow(w.s, seq[0])); /* ends alone */
+	world_fini(&w);
+}
+END_TEST
+
+START_TEST(a_fork_takes_the_rows_over)
+{
+	struct lmi_sched_seq parent = {.n_known = 30, .n_limit = 40, .share = LMI_NO_SEQ};
+	struct lmi_sched_seq child = {.n_known = 30, .n_limit = 40, .out = LMI_OUT_ALL};
+	struct lmi_sched_step st;
+	struct world w;
+	uint32_t a, b;
+
+	world_init(&w, 1);
+	ck_assert_int_eq(lmi_sched_submit(w.s, &parent, &a, NULL), LMD_OK);
+	child.share = a;
+	child.share_rows = 21;
+	ck_assert_int_eq(lmi_sched_submit(w.s, &child, &b, NULL), LMD_OK);
+	ck_assert(lmi_sched_next(w.s, &st));
+	ck_assert_uint_eq(st.n_part, 1);
+	ck_assert_uint_eq(st.parts[0].mark, 21);
+	lmi_sched_done(w.s, true);
+	ck_assert_uint_eq(lmi_sched_n_done(w.s, b), 21);
+	ck_assert(lmi_sched_next(w.s, &st));
+	ck_assert_uint_eq(st.n_part, 1);
+	ck_assert_uint_eq(st.parts[0].first, 21);
+	ck_assert_uint_eq(st.parts[0].n_out, 9);
+	lmi_sched_done(w.s, true);
+	ck_assert(!lmi_sched_next(w.s, &st));
+	lmi_sched_remove(w.s, a);
+	lmi_sched_remove(w.s, b);
+	expect_all_free(&w);
+	world_fini(&w);
+}
+END_TEST
+
+START_TEST(refusals_have_numbers)
+{
+	static const struct {
+		struct lmi_sched_seq o;
+		const char *text;
+	} cases[] = {
+		{{.n_known = 0, .n_limit = 1}, "0 rows"},
+		{{.n_known = 5, .n_limit = 4}, "5 rows with room for 4"},
+		{{.n_known = 5, .n_limit = 6, .whole = true}, "may grow to 6"},
+		{{.n_known = 33, .n_limit = 33, .whole = true}, "33 rows that must run"},
+		{{.n_known = 21, .n_limit = 21, .whole = true, .out = LMI_OUT_ALL},
+		 "21 rows that must leave"},
+		{{.n_known = 1, .n_limit = 1, .n_encode = 40}, "40 rows to encode"},
+		{{.n_known = 1, .n_limit = 161}, "up to 161 rows"},
+		{{.n_known = 4, .n_limit = 9, .share = 7, .share_rows = 2}, "2 rows cannot be shared"},
+	};
+	struct lmd_error err;
+	struct world w;
+	uint32_t seq;
+
+	world_init(&w, 1);
+	for (size_t i = 0; i < LMD_LEN(cases); i++) {
+		struct lmi_sched_seq o = cases[i].o;
+
+		if (!o.share_rows)
+			o.share = LMI_NO_SEQ;
+		ck_assert_int_eq(lmi_sched_submit(w.s, &o, &seq, &err), LMD_INVALID);
+		ck_assert_msg(strstr(err.text, cases[i].text) != NULL, "%s", err.text);
+	}
+	for (int i = 0; i < N_MAX; i++) {
+		struct lmi_sched_seq o = {.n_known = 1, .n_limit = 1, .share = LMI_NO_SEQ};
+
+		ck_assert_int_eq(lmi_sched_submit(w.s, &o, &seq, &err), LMD_OK);
+	}
+	ck_assert_int_eq(lmi_sched_submit(w.s, &(struct lmi_sched_seq){.n_known = 1, .n_limit = 1,
+			 .share = LMI_NO_SEQ}, &seq, &err), LMD_BUSY);
+	world_fini(&w);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("sched");
+	TCase *t = tcase_create("sched");
+
+	tcase_set_timeout(t, 120);
+	tcase_add_test(t, random_traffic);
+	tcase_add_test(t, decode_comes_first);
+	tcase_add_test(t, the_oldest_gets_on);
+	tcase_add_test(t, a_fork_takes_the_rows_over);
+	tcase_add_test(t, refusals_have_numbers);
+	suite_add_tcase(s, t);
+	return lmd_check_run(srunner_create(s));
+}
