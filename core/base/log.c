@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Lines for a terminal or the journal.  A failing write is nobody's business here: there is
+ * no other place to report it. */
+#include "core/base/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+void lmi_log_init(struct lmi_log *log, int level, int fd)
+{
+	atomic_init(&log->level, level);
+	log->fd = fd;
+}
+
+const char *lmi_log_level_name(int level)
+{
+	static const char *const name[] = {"error", "warn", "info", "debug", "trace"};
+
+	return level >= 0 && level < (int)LMD_LEN(name) ? name[level] : "?";
+}
+
+void lmi_log_vwrite(struct lmi_log *log, const char *topic, int level, const char *fmt, va_list ap)
+{
+	char line[LMI_LOG_LINE];
+	int saved = errno, head, body;
+	size_t n;
+
+	if (level > atomic_load_explicit(&log->level, memory_order_relaxed))
+		return;
+	head = snprintf(line, 128, "llamad: %s: %.60s: ", lmi_log_level_name(level), topic);
+	body = vsnprintf(line + head, sizeof(line) - 1 - (size_t)head, fmt, ap);
+	if (body < 0)
+		return;
+	n = (size_t)head + (size_t)body;
+	if (n > sizeof(line) - 2) {
+		n = sizeof(line) - 2;
+		memcpy(line + n - 3, "...", 3);
+	}
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)line[i] < 0x20 || line[i] == 0x7F)
+			line[i] = ' ';
+	line[n++] = '\n';
+	while (write(log->fd, line, n) < 0 && errno == EINTR)
+		;
+	errno = saved;
+}
+
+void lmi_log_write(struct lmi_log *log, const char *topic, int level, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	lmi_log_vwrite(log, topic, level, fmt, ap);
+	va_end(ap);
+}

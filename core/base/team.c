@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A thread team.  Two words carry everything:
+ *
+ *   job   counts jobs.  run() stores fn and arg, sets `left`, and increments it (release); a
+ *         helper that sees a new number (acquire) reads fn and arg and works.
+ *   left  helpers still at work.  Each decrements it (release); run() returns when it reads 0
+ *         (acquire).
+ *
+ * Both are futexes.  A side that is about to sleep first says so in a counter and the kernel
+ * then compares the word once more; the other side changes the word first and then looks at
+ * the counter.  All four accesses are sequentially consistent, so at least one side sees the
+ * other and no wake-up is lost.  A late wake-up is harmless: sleepers compare again. */
+#include "core/base/team.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "core/base/cpu.h"
+
+#define LINE 64
+
+struct helper {
+	struct lmd_team *team;
+	pthread_t thread;
+	uint32_t part;
+};
+
+struct lmd_team {
+	uint32_t n;
+	uint32_t n_started;
+	uint32_t spin_ns;
+	bool stop;              /* written before the last increment of `job` */
+	lmd_part_fn fn;         /* written by run() between jobs */
+	void *arg;
+	struct helper *helpers; /* [n - 1] */
+
+	_Alignas(LINE) _Atomic uint32_t job;
+	_Atomic uint32_t n_asleep;   /* helpers that sleep on `job`, or are about to */
+	_Alignas(LINE) _Atomic uint32_t left;
+	_Atomic uint32_t caller_asleep;
+};
+
+static void futex_wait(_Atomic uint32_t *word, uint32_t value)
+{
+	(void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+static void futex_wake(_Atomic uint32_t *word, int n)
+{
+	(void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, n, NULL, NULL, 0);
+}
+
+static void relax(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* Spins until the word differs from `value` (or equals, with `until` true); false when the
+ * time is over. */
+static bool spin(const struct lmd_team *t, _Atomic uint32_t *word, uint32_t value, bool until)
+{
+	uint64_t end = t->spin_ns ? now_ns() + t->spin_ns : 0;
+
+	do {
+		for (int i = 0; i < 64; i++) {
+			if ((atomic_load_explicit(word, memory_order_acquire) == value) == until)
+				return true;
+			if (!t->spin_ns)
+				return false;
+			relax();
+		}
+	} while (now_ns() < end);
+	return false;
+}
+
+/* Waits for a job after number `seen` and returns its number. */
+static uint32_t next_job(struct lmd_team *t, uint32_t seen)
+{
+	if (!spin(t, &t->job, seen, false)) {
+		atomic_fetch_add(&t->n_asleep, 1);
+		while (atomic_load(&t->job) == seen)
+			futex_wait(&t->job, seen);
+		atomic_fetch_sub(&t->n_asleep, 1);
+	}
+	return atomic_load_explicit(&t->job, memory_order_acquire);
+}
+
+static void *helper_main(void *arg)
+{
+	struct helper *h = arg;
+	struct lmd_team *t = h->team;
+
+	for (uint32_t job = 0;;) {
+		job = next_job(t, job);
+		if (t->stop)
+			return NULL;
+		t->fn(t->arg, h->part, t->n);
+		if (atomic_fetch_sub(&t->left, 1) == 1 && atomic_load(&t->caller_asleep))
+			futex_wake(&t->left, 1);
+	}
+}
+
+static void post_job(struct lmd_team *t)
+{
+	atomic_fetch_add(&t->job, 1);
+	if (atomic_load(&t->n_asleep))
+		futex_wake(&t->job, INT32_MAX);
+}
+
+void lmi_team_run(struct lmd_team *t, lmd_part_fn fn, void *arg)
+{
+	uint32_t left;
+
+	if (!t || t->n == 1) {
+		fn(arg, 0, 1);
+		return;
+	}
+	t->fn = fn;
+	t->arg = arg;
+	atomic_store(&t->left, t->n - 1);
+	post_job(t);
+	fn(arg, 0, t->n);
+	if (spin(t, &t->left, 0, true))
+		return;
+	atomic_store(&t->caller_asleep, 1);
+	while ((left = atomic_load(&t->left)) != 0)
+		futex_wait(&t->left, left);
+	atomic_store(&t->caller_asleep, 0);
+}
+
+uint32_t lmi_team_size(const struct lmd_team *t)
+{
+	return t ? t->n : 1;
+}
+
+/* Best effort: a team that cannot be pinned still works. */
+static void pin(pthread_t thread, uint32_t part)
+{
+	cpu_set_t all, one;
+	int n, skip;
+
+	if (sched_getaffinity(0, sizeof(all), &all))
+		return;
+	n = CPU_COUNT(&all);
+	if (n <= 0)
+		return;
+	skip = (int)(part % (uint32_t)n);
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &all) || skip-- > 0)
+			continue;
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		(void)pthread_setaffinity_np(thread, sizeof(one), &one);
+		return;
+	}
+}
+
+void lmi_team_destroy(struct lmd_team *t)
+{
+	if (!t)
+		return;
+	t->stop = true;
+	post_job(t);
+	for (uint32_t i = 0; i < t->n_started; i++)
+		pthread_join(t->helpers[i].thread, NULL);
+	lmi_free(t->helpers);
+	lmi_free(t);
+}
+
+enum lmd_status lmi_team_create(struct lmd_team **out, const struct lmi_team_opts *opts,
+				struct lmd_error *err)
+{
+	struct lmd_team *t;
+	sigset_t all, old;
+	int rc = 0;
+
+	if (opts->n < 1 || opts->n > LMI_TEAM_MAX)
+		return lmd_fail(err, LMD_INVALID, "threads: %u is outside 1..%u", opts->n,
+				LMI_TEAM_MAX);
+	t = lmi_alloc(1, sizeof(*t));
+	if (!t)
+		return lmd_fail(err, LMD_NOMEM, "threads: no memory for a team of %u", opts->n);
+	t->n = opts->n;
+	t->spin_ns = opts->spin_ns == UINT32_MAX ? LMI_TEAM_SPIN_DEFAULT : opts->spin_ns;
+	if (t->n > lmi_cpu_count())
+		t->spin_ns = 0;
+	if (t->n > 1) {
+		t->helpers = lmi_alloc(t->n - 1, sizeof(*t->helpers));
+		if (!t->helpers) {
+			lmi_free(t);
+			return lmd_fail(err, LMD_NOMEM, "threads: no memory for a team of %u",
+					opts->n);
+		}
+	}
+	/* signals of the process are for the threads that expect them */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	for (uint32_t i = 0; i + 1 < t->n && !rc; i++) {
+		struct helper *h = &t->helpers[i];
+
+		h->team = t;
+		h->part = i + 1;
+		rc = pthread_create(&h->thread, NULL, helper_main, h);
+		t->n_started += !rc;
+		if (!rc && opts->pin)
+			pin(h->thread, h->part);
+	}
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (rc) {
+		(void)lmd_fail(err, LMD_NOMEM, "threads: number %u of %u: %s", t->n_started + 1,
+			       opts->n, strerror(rc));
+		lmi_team_destroy(t);
+		return LMD_NOMEM;
+	}
+	*out = t;
+	return LMD_OK;
+}

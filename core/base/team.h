@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * team.h - threads that run the parts of one job at a time.
+ *
+ * A team of n has n - 1 threads of its own; the thread that calls lmi_team_run is part 0.
+ * Between jobs the threads spin for a moment and then sleep in the kernel; run neither
+ * allocates nor locks.  One job at a time: calls of lmi_team_run on one team come from one
+ * thread after the other, and a job does not run another job on its own team. */
+#ifndef LLAMAD_CORE_BASE_TEAM_H
+#define LLAMAD_CORE_BASE_TEAM_H
+
+#include <stdint.h>
+
+#include "llamad/host.h"
+
+#define LMI_TEAM_MAX 1024
+
+struct lmi_team_opts {
+	uint32_t n;        /* 1..LMI_TEAM_MAX parts */
+	/* How long a thread looks for the next job before it sleeps, in ns; UINT32_MAX takes the
+	 * default.  A team larger than the number of processors never spins. */
+	uint32_t spin_ns;
+	/* Ties part i > 0 to the i-th processor of the affinity mask (modulo their number). */
+	bool pin;
+};
+#define LMI_TEAM_SPIN_DEFAULT 50000u
+
+enum lmd_status lmi_team_create(struct lmd_team **out, const struct lmi_team_opts *opts,
+				struct lmd_error *err);
+/* No job may be running.  NULL allowed. */
+void lmi_team_destroy(struct lmd_team *t);
+
+/* Runs fn(arg, part, n) for every part and returns when all are done: what the parts wrote is
+ * visible afterwards.  t NULL: one part, here. */
+void lmi_team_run(struct lmd_team *t, lmd_part_fn fn, void *arg);
+/* 1 for NULL. */
+uint32_t lmi_team_size(const struct lmd_team *t);
+
+#endif /* LLAMAD_CORE_BASE_TEAM_H */
