@@ -98,6 +98,6 @@ int lmi_ctl_main(int argc, char **argv)
 		fprintf(stderr, "llamactl%s%s: %s\n", ctl.args.cmd ? " " : "",
 			ctl.args.cmd ? ctl.args.cmd->name : "",
 			*err.text ? err.text : lmd_status_text(st));
-	lmi_args_fini(&ctl.args);
+	lmi_ctl_fini(&ctl);
 	return rc;
 }

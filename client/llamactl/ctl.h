@@ -15,10 +15,23 @@ enum {
 	LMI_EXIT_USAGE = 2
 };
 
+struct lmd_host;
+struct lmi_registry;
+
 struct lmi_ctl {
 	struct lmi_args args;
 	bool usage;          /* the failure is the command line's: exit status 2 */
+	struct lmd_host *host;         /* made on demand by the functions below */
+	struct lmi_registry *registry;
 };
+
+/* The host that logs as --log says, and the plugins of --plugin-dir and the default folders.
+ * Made at the first call, released after the command. */
+enum lmd_status lmi_ctl_host(struct lmi_ctl *ctl, const struct lmd_host **out,
+			     struct lmd_error *err);
+enum lmd_status lmi_ctl_registry(struct lmi_ctl *ctl, struct lmi_registry **out,
+				 struct lmd_error *err);
+void lmi_ctl_fini(struct lmi_ctl *ctl);
 
 /* For what the table cannot say ("--all and --one-by-one exclude each other"): fills err
  * and makes the exit status LMI_EXIT_USAGE. */

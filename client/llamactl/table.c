@@ -7,7 +7,8 @@
 
 #define COMMANDS(X)                                                                                \
 	X(help)                                                                                    \
-	X(version)
+	X(version)                                                                                 \
+	X(plugins)
 
 #define DECLARE(name) extern const struct lmi_cmd lmi_cmd_##name;
 #define ROW(name)     &lmi_cmd_##name,
@@ -22,6 +23,9 @@ const struct lmi_opt lmi_common_opts[] = {
 	 .type = LMI_OPT_LIST,
 	 .value = "DIR",
 	 .doc = "Look for plugins in DIR before the default folders; may be repeated."},
+	{.name = "no-default-plugins",
+	 .type = LMI_OPT_FLAG,
+	 .doc = "Look for plugins in the folders of --plugin-dir alone."},
 	{.name = "plugin-trust",
 	 .type = LMI_OPT_CHOICE,
 	 .value = "owner|system",

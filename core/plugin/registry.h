@@ -29,12 +29,24 @@ enum lmi_trust {
 	LMI_TRUST_SYSTEM = 1 /* root-owned and not writable by us */
 };
 
+/* Where the code runs from (carrier.h). */
+enum lmi_carrier_kind {
+	LMI_CARRIER_DEFAULT = 0, /* sealed memory; a file in builds with a sanitizer */
+	LMI_CARRIER_SEALED = 1,
+	LMI_CARRIER_FILE = 2     /* a private file, for debuggers */
+};
+
 struct lmi_registry_opts {
 	const char *const *dirs; /* [n_dirs] scanned in order; copied */
 	uint32_t n_dirs;
 	enum lmi_trust trust;
 	bool no_default_dirs;    /* only `dirs` (and what is linked in) */
+	enum lmi_carrier_kind carrier;
 	const struct lmd_host *host; /* given to probe and kept; outlives the registry */
+	/* [n_linked] further descriptors that are part of the program (tests, embedders); they and
+	 * those of --enable-builtin=all rank behind files of the same priority and score */
+	const struct lmd_plugin *const *linked;
+	uint32_t n_linked;
 };
 
 struct lmi_registry;
@@ -65,13 +77,18 @@ struct lmi_factory {
 };
 
 /* The best factory of that kind and name (or alias) that can run here; takes a reference.
+ * Best: the greatest priority, then the greatest score, then a name before an alias, then
+ * the first folder.  The folders and the winner's file are compared with the last scan: what
+ * was replaced or removed meanwhile is noticed here.  A replacement that is refused leaves
+ * the old version serving.
  * LMD_NOTFOUND names the thing, the directories that were searched, and the reason when
  * a plugin of that name exists but was refused or scored 0. */
 enum lmd_status lmi_factory_take(struct lmi_registry *r, enum lmd_kind kind, const char *name,
 				 const struct lmi_factory **out, struct lmd_error *err);
 void lmi_factory_give(struct lmi_registry *r, const struct lmi_factory *f);
 
-/* The name of the factory of a kind with the greatest score, for "auto"; NULL if none. */
+/* The name of the factory of a kind with the greatest score, for "auto"; NULL if none.
+ * Lives as long as the registry. */
 const char *lmi_factory_best(struct lmi_registry *r, enum lmd_kind kind);
 
 /* For `llamactl plugins`: one row per object found, loaded or refused. */
@@ -91,9 +108,10 @@ struct lmi_factory_info {
 	uint32_t kind;
 	const char *name;
 	int score;
-	const char *reason;     /* why the score is 0 */
+	const char *reason;     /* why the score is 0, or by what it is shadowed; "" */
 };
-/* Calls back for every object, then for its factories; strings are valid in the call. */
+/* Calls back for every object, then for its factories (NULL: not wanted); strings are valid
+ * in the call.  Loads and probes everything.  The callbacks must not call the registry. */
 void lmi_registry_list(struct lmi_registry *r,
 		       void (*plugin)(void *arg, const struct lmi_plugin_info *info),
 		       void (*factory)(void *arg, const struct lmi_factory_info *info), void *arg);

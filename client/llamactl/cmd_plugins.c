@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * llamactl plugins: what is found, from which file, and why what is not used is not. */
+#include "client/llamactl/ctl.h"
+#include "client/llamactl/json_out.h"
+#include "core/plugin/kinds.h"
+#include "core/plugin/registry.h"
+
+struct out {
+	struct lmi_json j;
+	bool json;
+	bool all;          /* --factories */
+	bool in_plugin;    /* JSON: the last object is still open */
+	uint32_t n_plugin;
+};
+
+static void json_end_plugin(struct out *o)
+{
+	if (!o->in_plugin)
+		return;
+	lmi_json_end(&o->j);
+	lmi_json_end(&o->j);
+	o->in_plugin = false;
+}
+
+static void json_plugin(struct out *o, const struct lmi_plugin_info *p)
+{
+	struct lmi_json *j = &o->j;
+	char abi[16];
+
+	json_end_plugin(o);
+	snprintf(abi, sizeof(abi), "%u.%u", p->abi_major, p->abi_minor);
+	lmi_json_object(j, NULL);
+	lmi_json_str(j, "file", p->file);
+	lmi_json_str(j, "name", p->name);
+	lmi_json_flat_array(j, "kinds");
+	for (uint32_t k = 0; k < 32; k++)
+		if ((p->kinds >> k & 1) && lmi_kind(k))
+			lmi_json_str(j, NULL, lmi_kind(k)->id);
+	lmi_json_end(j);
+	lmi_json_str(j, "version", p->version);
+	lmi_json_str(j, "abi", *p->name ? abi : "");
+	lmi_json_str(j, "state", p->state);
+	lmi_json_str(j, "reason", p->reason);
+	lmi_json_uint(j, "generation", p->generation);
+	lmi_json_array(j, "factories");
+	o->in_plugin = true;
+}
+
+static void text_plugin(const struct out *o, const struct lmi_plugin_info *p)
+{
+	const char *sep = "";
+
+	printf("%-20s %-10s %-9s", *p->name ? p->name : "?", *p->version ? p->version : "-",
+	       p->state);
+	for (uint32_t k = 0; k < 32; k++) {
+		if (!(p->kinds >> k & 1) || !lmi_kind(k))
+			continue;
+		printf("%s%s", sep, lmi_kind(k)->id);
+		sep = ",";
+	}
+	printf("%s%s\n", *sep ? "  " : "", p->file);
+	if (*p->reason)
+		printf("    %s\n", p->reason);
+	else if (!o->all && p->n_factories)
+		printf("    %u %s, ABI %u.%u\n", p->n_factories,
+		       p->n_factories == 1 ? "factory" : "factories", p->abi_major, p->abi_minor);
+}
+
+static void on_plugin(void *arg, const struct lmi_plugin_info *p)
+{
+	struct out *o = arg;
+
+	o->n_plugin++;
+	if (o->json)
+		json_plugin(o, p);
+	else
+		text_plugin(o, p);
+}
+
+static void on_factory(void *arg, const struct lmi_factory_info *f)
+{
+	struct out *o = arg;
+	const char *kind = lmi_kind(f->kind) ? lmi_kind(f->kind)->id : "?";
+
+	if (!o->json) {
+		if (o->all)
+			printf("    %-10s %-28s score %d%s%s\n", kind, f->name, f->score,
+			       *f->reason ? "; " : "", f->reason);
+		return;
+	}
+	lmi_json_flat_object(&o->j, NULL);
+	lmi_json_str(&o->j, "kind", kind);
+	lmi_json_str(&o->j, "name", f->name);
+	lmi_json_int(&o->j, "score", f->score);
+	lmi_json_str(&o->j, "reason", f->reason);
+	lmi_json_end(&o->j);
+}
+
+static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	struct out o = {.json = lmi_arg_flag(&ctl->args, "json"),
+			.all = lmi_arg_flag(&ctl->args, "factories")};
+	struct lmi_registry *r;
+	enum lmd_status st = lmi_ctl_registry(ctl, &r, err);
+
+	if (st != LMD_OK)
+		return st;
+	if (o.json) {
+		lmi_json_init(&o.j, stdout);
+		lmi_json_array(&o.j, NULL);
+	}
+	lmi_registry_list(r, on_plugin, on_factory, &o);
+	if (o.json) {
+		json_end_plugin(&o);
+		lmi_json_end(&o.j);
+		lmi_json_fini(&o.j);
+	}
+	return LMD_OK;
+}
+
+static const struct lmi_opt opts[] = {
+	LMI_OPT_JSON,
+	{.name = "factories",
+	 .type = LMI_OPT_FLAG,
+	 .doc = "List every architecture, tokenizer, sampler and backend of each plugin."},
+};
+
+const struct lmi_cmd lmi_cmd_plugins = {
+	.name = "plugins",
+	.brief = "List the plugins that are found, with their state",
+	.doc = "States: loaded; shadowed (all it offers is taken from a better or earlier file); "
+	       "refused (with the reason; none of its code has run, unless the reason is found in "
+	       "the loaded object); retired (replaced or removed while in use).\n\n"
+	       "With --json each object has file, name, kinds, version, abi, state, reason, "
+	       "generation and factories.",
+	.opts = opts,
+	.n_opts = LMD_LEN(opts),
+	.run = run,
+};

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What most commands need: a host and a registry that follow the common options. */
+#include "client/llamactl/ctl.h"
+#include "core/plugin/host_services.h"
+#include "core/plugin/registry.h"
+
+enum lmd_status lmi_ctl_host(struct lmi_ctl *ctl, const struct lmd_host **out,
+			     struct lmd_error *err)
+{
+	if (!ctl->host) {
+		if (lmi_host_create(&ctl->host, UINT64_MAX) != LMD_OK)
+			return lmd_fail(err, LMD_NOMEM, "no memory for the host");
+		/* the words of --log stand in the order of enum lmd_log_level */
+		lmi_host_set_log_level(ctl->host, (int)lmi_arg_int(&ctl->args, "log"));
+	}
+	*out = ctl->host;
+	return LMD_OK;
+}
+
+enum lmd_status lmi_ctl_registry(struct lmi_ctl *ctl, struct lmi_registry **out,
+				 struct lmd_error *err)
+{
+	struct lmi_registry_opts opts = {
+		.trust = lmi_arg_int(&ctl->args, "plugin-trust") ? LMI_TRUST_SYSTEM
+								  : LMI_TRUST_OWNER,
+		.no_default_dirs = lmi_arg_flag(&ctl->args, "no-default-plugins"),
+	};
+	enum lmd_status st = lmi_ctl_host(ctl, &opts.host, err);
+
+	if (st == LMD_OK && !ctl->registry) {
+		opts.n_dirs = lmi_arg_list(&ctl->args, "plugin-dir", &opts.dirs);
+		st = lmi_registry_create(&ctl->registry, &opts, err);
+	}
+	if (st == LMD_OK)
+		*out = ctl->registry;
+	return st;
+}
+
+void lmi_ctl_fini(struct lmi_ctl *ctl)
+{
+	lmi_registry_destroy(ctl->registry);
+	lmi_host_destroy(ctl->host);
+	lmi_args_fini(&ctl->args);
+}

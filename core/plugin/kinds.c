@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the host demands of the table of each kind.  A new kind is a row here. */
+#include "core/plugin/kinds.h"
+
+#include "llamad/arch.h"
+#include "llamad/backend.h"
+#include "llamad/sampler.h"
+#include "llamad/tokenizer.h"
+
+#define MEMBER(type, name) {#name, offsetof(struct type, name)}
+
+static const struct lmi_member backend_must[] = {
+	MEMBER(lmd_backend_ops, enumerate),    MEMBER(lmd_backend_ops, open),
+	MEMBER(lmd_backend_ops, close),        MEMBER(lmd_backend_ops, weight_query),
+	MEMBER(lmd_backend_ops, weight_load),  MEMBER(lmd_backend_ops, weight_destroy),
+	MEMBER(lmd_backend_ops, pool_create),  MEMBER(lmd_backend_ops, pool_op),
+	MEMBER(lmd_backend_ops, pool_destroy), MEMBER(lmd_backend_ops, op_support),
+	MEMBER(lmd_backend_ops, plan_compile), MEMBER(lmd_backend_ops, plan_run),
+	MEMBER(lmd_backend_ops, plan_destroy), MEMBER(lmd_backend_ops, last_error),
+};
+
+static const struct lmi_member arch_must[] = {
+	MEMBER(lmd_arch_ops, describe),
+	MEMBER(lmd_arch_ops, build),
+};
+
+static const struct lmi_member tokenizer_must[] = {
+	MEMBER(lmd_tokenizer_ops, open),   MEMBER(lmd_tokenizer_ops, close),
+	MEMBER(lmd_tokenizer_ops, encode), MEMBER(lmd_tokenizer_ops, decode),
+	MEMBER(lmd_tokenizer_ops, piece),
+};
+
+static const struct lmi_member sampler_must[] = {
+	MEMBER(lmd_sampler_ops, init),
+	MEMBER(lmd_sampler_ops, apply),
+};
+
+/* Functions that only make sense together. */
+static enum lmd_status check_backend(const void *ops, struct lmd_error *err)
+{
+	const struct lmd_backend_ops *b = ops;
+
+	if (!b->buffer_create != !b->buffer_destroy || !b->buffer_create != !b->buffer_copy)
+		return lmd_fail(err, LMD_INVALID,
+				"buffer_create, buffer_destroy and buffer_copy come together");
+	if (!b->queue_create != !b->queue_destroy || !b->event_create != !b->event_destroy ||
+	    !b->event_create != !b->event_wait)
+		return lmd_fail(err, LMD_INVALID,
+				"a queue or event that can be created needs destroy and wait");
+	if (!b->group_create != !b->group_destroy)
+		return lmd_fail(err, LMD_INVALID, "group_create and group_destroy come together");
+	return LMD_OK;
+}
+
+static enum lmd_status check_arch(const void *ops, struct lmd_error *err)
+{
+	const struct lmd_arch_ops *a = ops;
+
+	if (a->n_sets && (!a->sets || !a->dim))
+		return lmd_fail(err, LMD_INVALID, "%u tensor sets without %s", a->n_sets,
+				a->sets ? "dim" : "sets");
+	return LMD_OK;
+}
+
+static enum lmd_status check_sampler(const void *ops, struct lmd_error *err)
+{
+	const struct lmd_sampler_ops *s = ops;
+
+	if (s->n_params > 64 || (s->n_params && !s->params))
+		return lmd_fail(err, LMD_INVALID, "%u parameters %s", s->n_params,
+				s->params ? "are more than 64" : "without a table");
+	for (uint32_t i = 0; i < s->n_params; i++) {
+		const struct lmd_param *p = &s->params[i];
+
+		if (!p->name || !lmi_name_ok(p->name))
+			return lmd_fail(err, LMD_INVALID, "parameter %u has no proper name", i);
+		if (p->type < LMD_PARAM_INT || p->type > LMD_PARAM_BIAS)
+			return lmd_fail(err, LMD_INVALID, "parameter %s: type %u is outside 1..%d",
+					p->name, p->type, LMD_PARAM_BIAS);
+	}
+	return LMD_OK;
+}
+
+static const struct lmi_kind kinds[] = {
+	{LMD_KIND_BACKEND, "backend", "backend", sizeof(struct lmd_backend_ops), backend_must,
+	 LMD_LEN(backend_must), check_backend},
+	{LMD_KIND_ARCH, "arch", "architecture", sizeof(struct lmd_arch_ops), arch_must,
+	 LMD_LEN(arch_must), check_arch},
+	{LMD_KIND_TOKENIZER, "tokenizer", "tokenizer", sizeof(struct lmd_tokenizer_ops),
+	 tokenizer_must, LMD_LEN(tokenizer_must), NULL},
+	{LMD_KIND_SAMPLER, "sampler", "sampler", sizeof(struct lmd_sampler_ops), sampler_must,
+	 LMD_LEN(sampler_must), check_sampler},
+};
+
+const struct lmi_kind *lmi_kind(uint32_t kind)
+{
+	for (size_t i = 0; i < LMD_LEN(kinds); i++)
+		if (kinds[i].kind == kind)
+			return &kinds[i];
+	return NULL;
+}

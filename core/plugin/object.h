@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * object.h - one version of one plugin file, from its first byte to its factories.
+ *
+ *     read ---> CHECKED ---> LOADED <---> RETIRED
+ *       |          |
+ *       +--> REFUSED <+
+ *
+ * CHECKED: copied, owner and mode, ELF and note are fine, nothing of it has run.
+ * LOADED: mapped, descriptor checked, tables copied.  RETIRED: still mapped, for those who
+ * use it, but new look-ups do not find it.  REFUSED: `reason` says why. */
+#ifndef LLAMAD_CORE_PLUGIN_OBJECT_H
+#define LLAMAD_CORE_PLUGIN_OBJECT_H
+
+#include <sys/stat.h>
+
+#include "core/plugin/carrier.h"
+#include "core/plugin/kinds.h"
+#include "core/plugin/registry.h"
+
+#define LMI_BUILT_IN UINT32_MAX
+
+/* Tells whether a file or folder is as it was. */
+struct lmi_file_id {
+	dev_t dev;
+	ino_t ino;
+	off_t size;
+	struct timespec mtime, ctime;
+	/* It was changed so shortly before it was looked at that a further change may have left
+	 * the same times: such a file is read again. */
+	bool racy;
+};
+
+/* now: CLOCK_REALTIME before the stat. */
+struct lmi_file_id lmi_file_id(const struct stat *sb, const struct timespec *now);
+/* Surely unchanged? */
+bool lmi_file_id_same(const struct lmi_file_id *old, const struct stat *sb);
+
+enum lmi_object_state {
+	LMI_OBJECT_CHECKED,
+	LMI_OBJECT_LOADED,
+	LMI_OBJECT_REFUSED,
+	LMI_OBJECT_RETIRED
+};
+
+struct lmi_object;
+
+struct lmi_entry {
+	struct lmi_factory pub; /* first member: what lmi_factory_take hands out */
+	struct lmd_factory f;
+	struct lmi_object *object;
+	bool probed;            /* pub.score is valid */
+	char why[160];          /* when the score is 0 */
+};
+
+struct lmi_object {
+	struct lmi_object *next;
+	struct lmd_arena *arena; /* owns everything below */
+	const char *path, *base; /* base: the part after the last slash */
+	uint32_t dir;            /* index of its folder; LMI_BUILT_IN */
+	enum lmi_object_state state;
+	struct lmi_file_id id;
+	struct lmd_note note;    /* name "" when it could not be read */
+	struct lmi_carrier carrier;
+	uint64_t generation;
+	uint32_t n_users;
+	uint32_t n_entries;
+	struct lmi_entry *entries;
+	bool seen;               /* by the scan that runs */
+	char reason[LMD_ERROR_TEXT];
+};
+
+/* NULL without memory. */
+struct lmi_object *lmi_object_create(const char *dir_path, const char *base, uint32_t dir);
+/* Unmaps it: nobody uses it any more.  NULL allowed. */
+void lmi_object_destroy(struct lmi_object *o);
+
+/* Opens `base` in the folder, checks it, copies it (to `folder`, NULL: sealed memory) and checks
+ * the copy: CHECKED, or REFUSED with the reason.  Any other status than LMD_OK is that of the
+ * host (LMD_NOMEM), the object is then to be destroyed. */
+enum lmd_status lmi_object_read(struct lmi_object *o, int dir_fd, enum lmi_trust trust,
+				const char *folder, struct lmd_error *err);
+
+/* Maps a CHECKED object and tells what it becomes: LOADED or REFUSED; status as above.  The
+ * state itself is left to the caller, who may have readers to keep out. */
+enum lmd_status lmi_object_load(struct lmi_object *o, enum lmi_object_state *out,
+				struct lmd_error *err);
+
+/* A descriptor that is linked in: LOADED or REFUSED; status as above. */
+enum lmd_status lmi_object_adopt(struct lmi_object *o, const struct lmd_plugin *p,
+				 struct lmd_error *err);
+
+/* Makes it REFUSED for this reason. */
+void lmi_object_refuse(struct lmi_object *o, const char *reason);
+
+#endif /* LLAMAD_CORE_PLUGIN_OBJECT_H */

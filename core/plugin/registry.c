@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Look-ups and references.  The ordinary look-up finds a probed factory under `mu`, sees by
+ * a few stats that nothing changed on disk, and counts a reference; everything else (first
+ * use of a kind, a change, a miss) goes through `work`. */
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "core/plugin/builtin.h"
+#include "core/plugin/dirs.h"
+#include "core/plugin/registry_impl.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
+	__has_feature(undefined_behavior_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+void lmi_registry_add(struct lmi_registry *r, struct lmi_object *o)
+{
+	struct lmi_object **end = &r->objects;
+
+	pthread_mutex_lock(&r->mu);
+	while (*end)
+		end = &(*end)->next;
+	*end = o;
+	pthread_mutex_unlock(&r->mu);
+}
+
+void lmi_registry_drop(struct lmi_registry *r, struct lmi_object *o)
+{
+	struct lmi_object **at = &r->objects;
+
+	pthread_mutex_lock(&r->mu);
+	while (*at != o)
+		at = &(*at)->next;
+	*at = o->next;
+	pthread_mutex_unlock(&r->mu);
+}
+
+int lmi_entry_answers(const struct lmi_entry *e, const char *name)
+{
+	if (!strcmp(e->f.name, name))
+		return 2;
+	for (const char *a = e->f.aliases; a && *a; a += strlen(a) + 1)
+		if (!strcmp(a, name))
+			return 1;
+	return 0;
+}
+
+/* Does a win over b?  `answers` as lmi_entry_answers gives it. */
+static bool better(const struct lmi_entry *a, int a_answers, const struct lmi_entry *b,
+		   int b_answers)
+{
+	if (a->f.priority != b->f.priority)
+		return a->f.priority > b->f.priority;
+	if (a->pub.score != b->pub.score)
+		return a->pub.score > b->pub.score;
+	if (a_answers != b_answers)
+		return a_answers > b_answers;
+	if (a->object->dir != b->object->dir)
+		return a->object->dir < b->object->dir;
+	return strcmp(a->object->base, b->object->base) < 0;
+}
+
+struct lmi_entry *lmi_find_best(const struct lmi_registry *r, uint32_t kind, const char *name,
+				bool *complete)
+{
+	struct lmi_entry *best = NULL;
+	int best_answers = 0;
+
+	*complete = true;
+	for (struct lmi_object *o = r->objects; o; o = o->next) {
+		if (o->state == LMI_OBJECT_CHECKED && (o->note.kinds & LMD_KIND_BIT(kind)))
+			*complete = false;
+		if (o->state != LMI_OBJECT_LOADED)
+			continue;
+		for (uint32_t i = 0; i < o->n_entries; i++) {
+			struct lmi_entry *e = &o->entries[i];
+			int answers = e->f.kind == kind ? lmi_entry_answers(e, name) : 0;
+
+			if (!answers)
+				continue;
+			if (!e->probed)
+				*complete = false;
+			else if (e->pub.score > 0 &&
+				 (!best || better(e, answers, best, best_answers))) {
+				best = e;
+				best_answers = answers;
+			}
+		}
+	}
+	return best;
+}
+
+static void probe(struct lmi_registry *r, struct lmi_entry *e)
+{
+	char why[sizeof(e->why)] = "";
+	int score = 100;
+
+	if (e->f.probe)
+		score = e->f.probe(r->host, why, sizeof(why));
+	why[sizeof(why) - 1] = 0;
+	for (char *c = why; *c; c++)
+		if ((unsigned char)*c < ' ')
+			*c = ' ';
+	pthread_mutex_lock(&r->mu);
+	e->pub.score = score > 0 ? score : 0;
+	e->pub.generation = e->object->generation;
+	if (score <= 0)
+		snprintf(e->why, sizeof(e->why), "%s", *why ? why : "it gives no reason");
+	e->probed = true;
+	pthread_mutex_unlock(&r->mu);
+}
+
+enum lmd_status lmi_load_kinds(struct lmi_registry *r, uint32_t kinds, struct lmd_error *err)
+{
+	for (struct lmi_object *o = r->objects; o; o = o->next) {
+		if (o->state == LMI_OBJECT_CHECKED && (o->note.kinds & kinds)) {
+			enum lmi_object_state state = o->state;
+			/* readers skip a CHECKED object, so it is filled without mu */
+			enum lmd_status st = lmi_object_load(o, &state, err);
+
+			if (st != LMD_OK)
+				return st;
+			pthread_mutex_lock(&r->mu);
+			o->state = state;
+			pthread_mutex_unlock(&r->mu);
+			if (o->state == LMI_OBJECT_REFUSED)
+				r->host->log(r->host->ctx, "plugin", LMD_LOG_WARN,
+					     "refused: %s file=%s", o->reason, o->path);
+		}
+		for (uint32_t i = 0; o->state == LMI_OBJECT_LOADED && i < o->n_entries; i++)
+			if (!o->entries[i].probed &&
+			    (kinds & LMD_KIND_BIT(o->entries[i].f.kind)))
+				probe(r, &o->entries[i]);
+	}
+	return LMD_OK;
+}
+
+/* ---- what a miss says ---- */
+
+struct text {
+	char *at;
+	size_t left;
+};
+
+static void say(struct text *t, const char *fmt, ...) LMD_PRINTF(2, 3);
+
+static void say(struct text *t, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(t->at, t->left, fmt, ap);
+	va_end(ap);
+	if (n < 0 || (size_t)n >= t->left)
+		n = (int)t->left - 1;
+	t->at += n;
+	t->left -= (size_t)n;
+}
+
+static bool offers(const struct lmi_object *o, uint32_t kind, const char *name,
+		   const struct lmi_entry **out)
+{
+	for (uint32_t i = 0; i < o->n_entries; i++) {
+		if (o->entries[i].f.kind == kind && lmi_entry_answers(&o->entries[i], name)) {
+			*out = &o->entries[i];
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Why this object does not answer, if that is worth a word; the most telling `rank` first. */
+static void say_reason(struct text *t, const struct lmi_object *o, uint32_t kind, const char *name,
+		       int rank)
+{
+	const struct lmi_entry *e = NULL;
+
+	switch (o->state) {
+	case LMI_OBJECT_LOADED:
+		if (rank == 0 && offers(o, kind, name, &e))
+			say(t, "; %s cannot run here: %s", o->path, e->why);
+		break;
+	case LMI_OBJECT_RETIRED:
+		if (rank == 1 && offers(o, kind, name, &e))
+			say(t, "; %s had it: %s", o->path, o->reason);
+		break;
+	case LMI_OBJECT_REFUSED:
+		if (rank == 2 && (!o->note.kinds || (o->note.kinds & LMD_KIND_BIT(kind))))
+			say(t, "; %s is refused: %s", o->path, o->reason);
+		break;
+	case LMI_OBJECT_CHECKED:
+		break;
+	}
+}
+
+static enum lmd_status miss(const struct lmi_registry *r, uint32_t kind, const char *name,
+			    struct lmd_error *err)
+{
+	char buf[LMD_ERROR_TEXT], shown[49];
+	struct text t = {buf, sizeof(buf)};
+	uint32_t n = 0;
+
+	snprintf(shown, sizeof(shown), "%s", name);
+	for (char *c = shown; *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+	say(&t, "no plugin offers %s '%s'; looked in ", lmi_kind(kind)->word, shown);
+	for (uint32_t i = 0; i < r->n_dirs; i++) {
+		const struct lmi_dir *d = &r->dirs[i];
+
+		if (d->state == LMI_DIR_DUPLICATE)
+			continue;
+		say(&t, "%s%.120s%s%s%s", n++ ? ", " : "", d->path, *d->reason ? " (" : "",
+		    d->reason, *d->reason ? ")" : "");
+	}
+	if (!n)
+		say(&t, "no folder");
+	for (int rank = 0; rank < 3; rank++)
+		for (const struct lmi_object *o = r->objects; o; o = o->next)
+			say_reason(&t, o, kind, name, rank);
+	return lmd_fail(err, LMD_NOTFOUND, "%s", buf);
+}
+
+/* ---- the interface ---- */
+
+/* Counts a reference on the best entry; NULL when there is none or, with `fresh_only`, when
+ * the answer might be another one after a scan. */
+static struct lmi_entry *take_best(struct lmi_registry *r, uint32_t kind, const char *name,
+				   bool fresh_only)
+{
+	struct lmi_entry *e;
+	bool complete;
+
+	pthread_mutex_lock(&r->mu);
+	e = lmi_find_best(r, kind, name, &complete);
+	if (e && fresh_only && (!complete || !lmi_scan_is_fresh(r, e->object)))
+		e = NULL;
+	if (e)
+		e->object->n_users++;
+	pthread_mutex_unlock(&r->mu);
+	return e;
+}
+
+enum lmd_status lmi_factory_take(struct lmi_registry *r, enum lmd_kind kind, const char *name,
+				 const struct lmi_factory **out, struct lmd_error *err)
+{
+	struct lmi_entry *e;
+	enum lmd_status st;
+
+	if (!lmi_kind(kind))
+		return lmd_fail(err, LMD_INVALID, "kind %d cannot be looked up", (int)kind);
+	e = take_best(r, kind, name, true);
+	if (e) {
+		*out = &e->pub;
+		return LMD_OK;
+	}
+	pthread_mutex_lock(&r->work);
+	st = lmi_scan(r, err);
+	if (st == LMD_OK)
+		st = lmi_load_kinds(r, LMD_KIND_BIT(kind), err);
+	if (st == LMD_OK) {
+		e = take_best(r, kind, name, false);
+		if (e)
+			*out = &e->pub;
+		else
+			st = miss(r, kind, name, err);
+	}
+	pthread_mutex_unlock(&r->work);
+	return st;
+}
+
+void lmi_factory_give(struct lmi_registry *r, const struct lmi_factory *f)
+{
+	struct lmi_object *o;
+
+	if (!f)
+		return;
+	o = ((const struct lmi_entry *)f)->object;
+	pthread_mutex_lock(&r->mu);
+	assert(o->n_users && "a factory is given back once");
+	o->n_users--;
+	pthread_mutex_unlock(&r->mu);
+}
+
+const char *lmi_factory_best(struct lmi_registry *r, enum lmd_kind kind)
+{
+	const struct lmi_entry *best = NULL;
+
+	if (!lmi_kind(kind))
+		return NULL;
+	pthread_mutex_lock(&r->work);
+	if (lmi_scan(r, NULL) == LMD_OK && lmi_load_kinds(r, LMD_KIND_BIT(kind), NULL) == LMD_OK)
+		for (const struct lmi_object *o = r->objects; o; o = o->next)
+			for (uint32_t i = 0; o->state == LMI_OBJECT_LOADED && i < o->n_entries; i++) {
+				const struct lmi_entry *e = &o->entries[i];
+
+				if (e->f.kind != (uint32_t)kind || !e->pub.score)
+					continue;
+				if (!best || e->pub.score > best->pub.score ||
+				    (e->pub.score == best->pub.score && better(e, 2, best, 2)))
+					best = e;
+			}
+	pthread_mutex_unlock(&r->work);
+	return best ? best->f.name : NULL;
+}
+
+enum lmd_status lmi_registry_rescan(struct lmi_registry *r, struct lmd_error *err)
+{
+	enum lmd_status st;
+
+	pthread_mutex_lock(&r->work);
+	st = lmi_scan(r, err);
+	pthread_mutex_unlock(&r->work);
+	return st;
+}
+
+/* ---- life ---- */
+
+static enum lmd_status add_dir(struct lmi_registry *r, const char *path, struct lmd_error *err)
+{
+	struct lmi_dir *v = lmi_realloc(r->dirs, r->n_dirs + 1, sizeof(*v));
+	char cwd[PATH_MAX] = "";
+	char *abs;
+	size_t n;
+
+	if (!v)
+		return lmd_fail(err, LMD_NOMEM, "no memory for folder %.200s", path);
+	r->dirs = v;
+	if (*path != '/' && !getcwd(cwd, sizeof(cwd)))
+		return lmd_fail(err, LMD_IO, "%.200s: %s", path, strerror(errno));
+	n = strlen(cwd) + strlen(path) + 2;
+	abs = lmi_alloc(n, 1);
+	if (!abs)
+		return lmd_fail(err, LMD_NOMEM, "no memory for folder %.200s", path);
+	snprintf(abs, n, "%s%s%s", cwd, *path == '/' ? "" : "/", path);
+	while (strlen(abs) > 1 && abs[strlen(abs) - 1] == '/')
+		abs[strlen(abs) - 1] = 0;
+	r->dirs[r->n_dirs++].path = abs;
+	return LMD_OK;
+}
+
+static enum lmd_status add_default_dirs(struct lmi_registry *r, struct lmd_error *err)
+{
+	char exe[PATH_MAX], *dirs[LMI_MAX_DEFAULT_DIRS];
+	ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	enum lmd_status st = LMD_OK;
+	int n;
+
+	exe[len > 0 ? len : 0] = 0;
+	n = lmi_default_dirs(len > 0 ? exe : NULL, LMD_PLUGINDIR, dirs);
+	if (n < 0)
+		return lmd_fail(err, LMD_NOMEM, "no memory for the default folders");
+	for (int i = 0; i < n; i++) {
+		if (st == LMD_OK)
+			st = add_dir(r, dirs[i], err);
+		lmi_free(dirs[i]);
+	}
+	return st;
+}
+
+static enum lmd_status link_in(struct lmi_registry *r, const struct lmd_plugin *p,
+			       struct lmd_error *err)
+{
+	struct lmi_object *o = lmi_object_create("", "(built in)", LMI_BUILT_IN);
+	enum lmd_status st;
+
+	if (!o)
+		return lmd_fail(err, LMD_NOMEM, "no memory for a built-in plugin");
+	o->generation = 1;
+	st = lmi_object_adopt(o, p, err);
+	if (st == LMD_OK)
+		lmi_registry_add(r, o);
+	else
+		lmi_object_destroy(o);
+	return st;
+}
+
+static enum lmd_status make_copies_folder(struct lmi_registry *r, struct lmd_error *err)
+{
+	static const char name[] = "/tmp/llamad-plugins-XXXXXX";
+
+	r->copies = lmi_strndup(name, sizeof(name) - 1);
+	if (!r->copies)
+		return lmd_fail(err, LMD_NOMEM, "no memory for the folder of copies");
+	if (!mkdtemp(r->copies)) {
+		lmi_free(r->copies);
+		r->copies = NULL;
+		return lmd_fail(err, LMD_IO, "%s: %s", name, strerror(errno));
+	}
+	return LMD_OK;
+}
+
+enum lmd_status lmi_registry_create(struct lmi_registry **out, const struct lmi_registry_opts *opts,
+				    struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+	struct lmi_registry *r;
+
+	if (!opts->host)
+		return lmd_fail(err, LMD_INVALID, "a plugin registry needs a host");
+	r = lmi_alloc(1, sizeof(*r));
+	if (!r)
+		return lmd_fail(err, LMD_NOMEM, "no memory for a plugin registry");
+	pthread_mutex_init(&r->work, NULL);
+	pthread_mutex_init(&r->mu, NULL);
+	r->host = opts->host;
+	r->trust = opts->trust;
+	if (opts->carrier == LMI_CARRIER_FILE ||
+	    (opts->carrier == LMI_CARRIER_DEFAULT && SANITIZED))
+		st = make_copies_folder(r, err);
+	for (uint32_t i = 0; i < opts->n_dirs && st == LMD_OK; i++)
+		st = add_dir(r, opts->dirs[i], err);
+	if (st == LMD_OK && !opts->no_default_dirs)
+		st = add_default_dirs(r, err);
+	for (uint32_t i = 0; i < opts->n_linked && st == LMD_OK; i++)
+		st = link_in(r, opts->linked[i], err);
+	for (uint32_t i = 0; lmi_builtin_plugins[i] && st == LMD_OK; i++)
+		st = link_in(r, lmi_builtin_plugins[i], err);
+	if (st == LMD_OK)
+		st = lmi_scan(r, err);
+	if (st != LMD_OK) {
+		lmi_registry_destroy(r);
+		return st;
+	}
+	*out = r;
+	return LMD_OK;
+}
+
+static void remove_copies(struct lmi_registry *r)
+{
+	DIR *dir = r->copies ? opendir(r->copies) : NULL;
+	const struct dirent *de;
+
+	while (dir && (de = readdir(dir)))
+		if (*de->d_name != '.')
+			(void)unlinkat(dirfd(dir), de->d_name, 0);
+	if (dir)
+		closedir(dir);
+	if (r->copies && rmdir(r->copies))
+		r->host->log(r->host->ctx, "plugin", LMD_LOG_WARN, "left behind: %s dir=%s",
+			     strerror(errno), r->copies);
+	lmi_free(r->copies);
+}
+
+void lmi_registry_destroy(struct lmi_registry *r)
+{
+	if (!r)
+		return;
+	for (struct lmi_object *o = r->objects, *next; o; o = next) {
+		next = o->next;
+		assert(!o->n_users && "a factory outlives its registry");
+		lmi_object_destroy(o);
+	}
+	remove_copies(r);
+	for (uint32_t i = 0; i < r->n_dirs; i++)
+		lmi_free(r->dirs[i].path);
+	lmi_free(r->dirs);
+	pthread_mutex_destroy(&r->work);
+	pthread_mutex_destroy(&r->mu);
+	lmi_free(r);
+}

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Scanning folders: which file is new, replaced, gone, or as it was.
+ *
+ * For one path there are at most one current object (CHECKED or LOADED), one REFUSED row
+ * and some RETIRED versions.  A replacement takes over only when it is as ready as what it
+ * replaces: if the old version was LOADED, the new one is loaded first, and if any check
+ * fails the old one goes on serving beside the REFUSED row.  A version that comes back
+ * (same digest) is the old object again and not a second copy. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "core/plugin/registry_impl.h"
+#include "core/plugin/trust.h"
+
+/* Files of one folder that are looked at. */
+#define MAX_FILES 4096u
+
+#define LOG(r, level, ...) (r)->host->log((r)->host->ctx, "plugin", level, __VA_ARGS__)
+
+struct names {
+	char **v;
+	uint32_t n;
+};
+
+static void names_free(struct names *names)
+{
+	for (uint32_t i = 0; i < names->n; i++)
+		lmi_free(names->v[i]);
+	lmi_free(names->v);
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* "x.so", but neither ".x.so" nor ".so". */
+static bool is_plugin_name(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n > 3 && *name != '.' && !strcmp(name + n - 3, ".so");
+}
+
+static enum lmd_status list_names(struct lmi_registry *r, const struct lmi_dir *d, DIR *dir,
+				  struct names *out, struct lmd_error *err)
+{
+	const struct dirent *de;
+	uint32_t room = 0;
+
+	while ((de = readdir(dir))) {
+		if (!is_plugin_name(de->d_name))
+			continue;
+		if (out->n == MAX_FILES) {
+			LOG(r, LMD_LOG_WARN, "only the first %u plugins of a folder count dir=%s",
+			    MAX_FILES, d->path);
+			break;
+		}
+		if (out->n == room) {
+			char **v = lmi_realloc(out->v, room ? 2 * room : 16, sizeof(*v));
+
+			if (!v)
+				return lmd_fail(err, LMD_NOMEM, "%s: no memory for its list", d->path);
+			out->v = v;
+			room = room ? 2 * room : 16;
+		}
+		out->v[out->n] = lmi_strndup(de->d_name, strlen(de->d_name));
+		if (!out->v[out->n++])
+			return lmd_fail(err, LMD_NOMEM, "%s: no memory for its list", d->path);
+	}
+	if (out->n)
+		qsort(out->v, out->n, sizeof(*out->v), by_text);
+	return LMD_OK;
+}
+
+/* What is known of one path. */
+struct path_rows {
+	struct lmi_object *current; /* CHECKED or LOADED */
+	struct lmi_object *refused;
+	uint64_t generation;        /* greatest so far */
+	uint32_t n_retired;
+};
+
+static struct path_rows find_rows(const struct lmi_registry *r, uint32_t dir, const char *base)
+{
+	struct path_rows rows = {0};
+
+	for (struct lmi_object *o = r->objects; o; o = o->next) {
+		if (o->dir != dir || strcmp(o->base, base))
+			continue;
+		if (o->generation > rows.generation)
+			rows.generation = o->generation;
+		switch (o->state) {
+		case LMI_OBJECT_CHECKED:
+		case LMI_OBJECT_LOADED:
+			rows.current = o;
+			break;
+		case LMI_OBJECT_REFUSED:
+			rows.refused = o;
+			break;
+		case LMI_OBJECT_RETIRED:
+			rows.n_retired++;
+			break;
+		}
+	}
+	return rows;
+}
+
+/* The RETIRED version of the same content, or NULL. */
+static struct lmi_object *find_retired(const struct lmi_registry *r, const struct lmi_object *like)
+{
+	for (struct lmi_object *o = r->objects; o; o = o->next)
+		if (o->state == LMI_OBJECT_RETIRED && o->dir == like->dir &&
+		    !strcmp(o->base, like->base) &&
+		    !memcmp(o->carrier.digest, like->carrier.digest, LMI_DIGEST_BYTES))
+			return o;
+	return NULL;
+}
+
+static void drop(struct lmi_registry *r, struct lmi_object *o)
+{
+	if (!o)
+		return;
+	lmi_registry_drop(r, o);
+	lmi_object_destroy(o);
+}
+
+/* Nobody finds it any more; what was mapped stays for its users. */
+static void retire(struct lmi_registry *r, struct lmi_object *o, const char *reason)
+{
+	uint32_t users;
+
+	if (!o)
+		return;
+	if (o->state != LMI_OBJECT_LOADED) {
+		drop(r, o);
+		return;
+	}
+	pthread_mutex_lock(&r->mu);
+	o->state = LMI_OBJECT_RETIRED;
+	snprintf(o->reason, sizeof(o->reason), "%s", reason);
+	users = o->n_users;
+	pthread_mutex_unlock(&r->mu);
+	LOG(r, LMD_LOG_INFO, "retired: %s file=%s generation=%llu users=%u", reason, o->path,
+	    (unsigned long long)o->generation, users);
+}
+
+/* The same content under other times, or retired and put back. */
+static void revive(struct lmi_registry *r, struct lmi_object *o, const struct lmi_file_id *id)
+{
+	pthread_mutex_lock(&r->mu);
+	o->id = *id;
+	o->seen = true;
+	if (o->state == LMI_OBJECT_RETIRED)
+		o->state = LMI_OBJECT_LOADED;
+	o->reason[0] = 0;
+	pthread_mutex_unlock(&r->mu);
+}
+
+static void publish(struct lmi_registry *r, struct lmi_object *o)
+{
+	o->seen = true;
+	lmi_registry_add(r, o);
+	if (o->state == LMI_OBJECT_REFUSED)
+		LOG(r, LMD_LOG_WARN, "refused: %s file=%s", o->reason, o->path);
+	else
+		LOG(r, LMD_LOG_DEBUG, "found: %s %s file=%s generation=%llu", o->note.name,
+		    o->note.version, o->path, (unsigned long long)o->generation);
+}
+
+/* Decides what becomes of `o`, just read from its path; owns it. */
+static enum lmd_status take_over(struct lmi_registry *r, struct lmi_object *own_o,
+				 const struct path_rows *rows, struct lmd_error *err)
+{
+	struct lmi_object *o = own_o, *cur = rows->current, *old = NULL;
+	enum lmd_status st = LMD_OK;
+
+	if (o->state == LMI_OBJECT_CHECKED) {
+		if (cur && !memcmp(cur->carrier.digest, o->carrier.digest, LMI_DIGEST_BYTES))
+			old = cur;
+		else
+			old = find_retired(r, o);
+	}
+	if (old) {
+		if (old != cur)
+			retire(r, cur, "an older version came back");
+		revive(r, old, &o->id);
+		drop(r, rows->refused);
+		lmi_object_destroy(o);
+		return LMD_OK;
+	}
+	o->generation = rows->generation + 1;
+	if (o->state == LMI_OBJECT_CHECKED && cur && cur->state == LMI_OBJECT_LOADED) {
+		if (rows->n_retired >= LMI_MAX_RETIRED)
+			lmi_object_refuse(o, "too many replaced versions of this file are still "
+					     "mapped; restart to load this one");
+		else
+			st = lmi_object_load(o, &o->state, err);
+	}
+	if (st != LMD_OK) {
+		lmi_object_destroy(o);
+		return st;
+	}
+	drop(r, rows->refused);
+	if (o->state == LMI_OBJECT_REFUSED) {
+		o->generation = 0;
+		lmi_carrier_close(&o->carrier);
+		if (cur && cur->state != LMI_OBJECT_LOADED)
+			drop(r, cur);
+	} else {
+		retire(r, cur, "replaced by a newer version");
+	}
+	publish(r, o);
+	return LMD_OK;
+}
+
+/* dir_why: why nothing of the folder may be loaded, or NULL. */
+static enum lmd_status scan_file(struct lmi_registry *r, uint32_t i_dir, int dir_fd,
+				 const char *base, const char *dir_why, struct lmd_error *err)
+{
+	struct path_rows rows = find_rows(r, i_dir, base);
+	const struct lmi_object *last = rows.refused ? rows.refused : rows.current;
+	enum lmd_status st = LMD_OK;
+	struct lmi_object *o;
+	struct timespec now;
+	char no_stat[128];
+	struct stat sb;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (fstatat(dir_fd, base, &sb, AT_SYMLINK_NOFOLLOW)) {
+		if (errno == ENOENT)
+			return LMD_OK; /* went away just now: not seen */
+		snprintf(no_stat, sizeof(no_stat), "stat: %s", strerror(errno));
+		dir_why = no_stat;
+	}
+	if (rows.current)
+		rows.current->seen = true;
+	if (rows.refused)
+		rows.refused->seen = true;
+	/* the row of a bad folder has no id: it ends with the folder's fault */
+	if (dir_why ? rows.refused && !rows.refused->id.ino && !strcmp(last->reason, dir_why)
+		    : last && last->id.ino && lmi_file_id_same(&last->id, &sb))
+		return LMD_OK;
+	o = lmi_object_create(r->dirs[i_dir].path, base, i_dir);
+	if (!o)
+		return lmd_fail(err, LMD_NOMEM, "%.200s/%.200s: no memory", r->dirs[i_dir].path,
+				base);
+	if (dir_why) {
+		lmi_object_refuse(o, dir_why);
+	} else {
+		o->id = lmi_file_id(&sb, &now);
+		st = lmi_object_read(o, dir_fd, r->trust, r->copies, err);
+	}
+	if (st != LMD_OK) {
+		lmi_object_destroy(o);
+		return st;
+	}
+	return take_over(r, o, &rows, err);
+}
+
+static bool is_duplicate(const struct lmi_registry *r, uint32_t i, const struct stat *sb)
+{
+	for (uint32_t k = 0; k < i; k++)
+		if (r->dirs[k].state == LMI_DIR_PRESENT && r->dirs[k].id.dev == sb->st_dev &&
+		    r->dirs[k].id.ino == sb->st_ino)
+			return true;
+	return false;
+}
+
+static void set_dir(struct lmi_registry *r, uint32_t i, enum lmi_dir_state state,
+		    const struct lmi_file_id *id, const char *reason)
+{
+	pthread_mutex_lock(&r->mu);
+	r->dirs[i].state = state;
+	r->dirs[i].id = *id;
+	snprintf(r->dirs[i].reason, sizeof(r->dirs[i].reason), "%s", reason);
+	pthread_mutex_unlock(&r->mu);
+}
+
+static enum lmd_status scan_dir(struct lmi_registry *r, uint32_t i, struct lmd_error *err)
+{
+	const struct lmi_dir *d = &r->dirs[i];
+	struct lmi_file_id id = {0};
+	struct lmd_error why = {0};
+	struct names names = {0};
+	enum lmd_status st;
+	struct timespec now;
+	const char *dir_why;
+	struct stat sb;
+	DIR *dir = NULL;
+	int fd;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	fd = open(d->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &sb) || !(dir = fdopendir(fd))) {
+		int e = errno;
+
+		if (fd >= 0)
+			close(fd);
+		set_dir(r, i, LMI_DIR_ABSENT, &id,
+			e == ENOENT ? "does not exist" : strerror(e));
+		return LMD_OK;
+	}
+	id = lmi_file_id(&sb, &now);
+	if (is_duplicate(r, i, &sb)) {
+		set_dir(r, i, LMI_DIR_DUPLICATE, &id, "");
+		closedir(dir);
+		return LMD_OK;
+	}
+	dir_why = lmi_trust_check(r->trust, fd, &sb, "its folder", &why) == LMD_OK ? NULL : why.text;
+	set_dir(r, i, LMI_DIR_PRESENT, &id, dir_why ? dir_why : "");
+	st = list_names(r, d, dir, &names, err);
+	for (uint32_t k = 0; k < names.n && st == LMD_OK; k++)
+		st = scan_file(r, i, fd, names.v[k], dir_why, err);
+	names_free(&names);
+	closedir(dir);
+	return st;
+}
+
+enum lmd_status lmi_scan(struct lmi_registry *r, struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+	struct lmi_object *next;
+
+	for (struct lmi_object *o = r->objects; o; o = o->next)
+		o->seen = o->dir == LMI_BUILT_IN || o->state == LMI_OBJECT_RETIRED;
+	for (uint32_t i = 0; i < r->n_dirs && st == LMD_OK; i++)
+		st = scan_dir(r, i, err);
+	for (struct lmi_object *o = r->objects; o && st == LMD_OK; o = next) {
+		next = o->next;
+		if (!o->seen)
+			retire(r, o, "the file is gone");
+	}
+	return st;
+}
+
+bool lmi_scan_is_fresh(const struct lmi_registry *r, const struct lmi_object *o)
+{
+	struct stat sb;
+
+	for (uint32_t i = 0; i < r->n_dirs; i++) {
+		const struct lmi_dir *d = &r->dirs[i];
+
+		if (stat(d->path, &sb)) {
+			if (d->state != LMI_DIR_ABSENT)
+				return false;
+		} else if (d->state == LMI_DIR_NEW || d->state == LMI_DIR_ABSENT ||
+			   !lmi_file_id_same(&d->id, &sb)) {
+			return false;
+		}
+	}
+	return !o || o->dir == LMI_BUILT_IN ||
+	       (!lstat(o->path, &sb) && lmi_file_id_same(&o->id, &sb));
+}
