@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rwkv.h - what the RWKV architectures share: sizes, memory, token shift, blends of a row with the
+ * row before it, the norm of the mixer's heads, the channel mix. */
+#ifndef LLAMAD_ARCH_RECURRENT_RWKV_H
+#define LLAMAD_ARCH_RECURRENT_RWKV_H
+
+#include "arch/common/blocks.h"
+
+enum rwkv_d {
+	D_RWKV_HEAD = D_OWN, /* size of a head */
+	D_RWKV_N_HEAD,
+	D_RWKV_KV,           /* columns of k and v */
+	D_RWKV_RANK,         /* ranks of the small products, by rwkv.rank[] */
+};
+#define RWKV_N_RANK 5
+
+struct rwkv {
+	struct lmi_hparams hp;
+	uint32_t d;           /* head size */
+	uint32_t n_head, n_head_kv;
+	uint32_t rank[RWKV_N_RANK];
+	uint32_t rescale;     /* every so many layers the stream is halved; 0: never */
+	bool channel_mix;     /* RWKV's own feed-forward block; otherwise a gated one */
+	uint32_t *shift_att, *shift_ffn, *scan; /* [n_layer] caches */
+};
+
+/* Keys of every RWKV file; o->norm_kind decides the epsilon.  NULL after an error. */
+struct rwkv *rwkv_read(struct lmi_keys *k, const struct lmd_host *host, struct lmd_arena *arena,
+		       const struct lmd_model *model, const struct lmd_arch_params *params,
+		       const struct lmi_hp_opts *o, struct lmd_error *err);
+/* Group and caches: a state [d, d] for each head, one row of history for each shift. */
+void rwkv_memory(struct rwkv *m, struct lmi_keys *k);
+
+int64_t rwkv_dim(const void *state, uint32_t symbol, int32_t layer);
+
+/* The row before each row of x (zeros before the first). */
+uint32_t rwkv_shift(struct lmi_emit *e, uint32_t x, uint32_t cache);
+/* cur + (prev - cur) * mu (+ more) for n blends side by side; mu has n heads of n_embd.
+ * more: NONE or as many heads. */
+uint32_t rwkv_blend(struct lmi_emit *e, uint32_t cur, uint32_t prev, uint32_t n,
+		    struct lmd_opnd mu, struct lmd_opnd more);
+/* W_2 f(W_1 x): f is the activation between; the result is f32. */
+uint32_t rwkv_small(struct lmi_emit *e, struct lmd_opnd x, const struct lmd_tensor_row *w1,
+		    uint32_t act, const struct lmd_tensor_row *w2, const char *name);
+/* y = act(W x), new value. */
+uint32_t rwkv_linear(struct lmi_emit *e, struct lmd_opnd x, const struct lmd_tensor_row *row,
+		     uint32_t act, const char *name);
+/* Norm of every head of the mixer's result, when the file has its weights. */
+uint32_t rwkv_head_norm(struct lmi_emit *e, const struct rwkv *m, uint32_t y,
+			const struct lmd_tensor_row *row);
+
+/* Rows of the block that follows the mixer. */
+enum rwkv_ffn_t {
+	C_NORM, C_LERP_K, C_LERP_R, C_KEY, C_VALUE, C_RECEPTANCE, C_N
+};
+extern const struct lmd_tensor_row rwkv_channel_rows[C_N];
+/* x + channel_mix(norm(x)); with a receptance (RWKV-6) the result is gated by it. */
+uint32_t rwkv_channel_mix(struct lmi_emit *e, const struct rwkv *m, uint32_t x);
+
+#endif /* LLAMAD_ARCH_RECURRENT_RWKV_H */

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * RWKV-6 "Finch" (arXiv 2404.05892), and QRWKV-6: the mixer as gated linear attention with
+ * shared key heads in a Qwen2 layer.  A file with `time_mix_first` has the plain form.
+ *
+ * The five blends w, k, v, r, g depend on the row: their factors are fixed ones plus
+ * W2_i tanh(W1 (cur + (prev - cur) mu_x)).  Decay = exp(-exp(d0 + f(tanh))). */
+#include <math.h>
+
+#include "arch/recurrent/recurrent.h"
+#include "arch/recurrent/rwkv.h"
+
+enum { RANK_MIX, RANK_MIX5, RANK_DECAY };
+#define D_RANK(r) (D_RWKV_RANK + (r))
+
+enum mix_t {
+	M_NORM, M_W1, M_W2, M_LERP_X, M_LERP, M_LERP_W, M_LERP_K, M_LERP_V, M_LERP_R, M_LERP_G, M_FIRST,
+	M_DECAY, M_DECAY1, M_DECAY2, M_KEY, M_VALUE, M_RECEPTANCE, M_GATE, M_LN, M_OUT, M_N
+};
+
+#define R LMD_TENSOR_REQUIRED
+#define B LMD_TENSOR_BIAS
+#define ROW(stem, d0, d1, flags, split)                                                            \
+	{"blk.%d.time_mix_" stem, {d0, d1}, flags, LMD_SPLIT_##split, 0, NULL}
+
+static const struct lmd_tensor_row mix_rows[M_N] = {
+	[M_NORM] = {"blk.%d.attn_norm", {D_EMBD}, R | B, LMD_SPLIT_REPLICATE, 0, NULL},
+	[M_W1] = ROW("w1", D_EMBD, D_RANK(RANK_MIX5), R, REPLICATE),
+	[M_W2] = {"blk.%d.time_mix_w2", {D_RANK(RANK_MIX), D_EMBD, LMD_DIM(5)}, R,
+		  LMD_SPLIT_REPLICATE, 0, NULL},
+	[M_LERP_X] = ROW("lerp_x", D_EMBD, 0, R, REPLICATE),
+	[M_LERP] = {"blk.%d.time_mix_lerp_fused", {D_EMBD, 0, 0, LMD_DIM(5)}, 0, LMD_SPLIT_REPLICATE, 0,
+		    NULL},
+	[M_LERP_W] = ROW("lerp_w", D_EMBD, 0, 0, REPLICATE),
+	[M_LERP_K] = ROW("lerp_k", D_EMBD, 0, 0, REPLICATE),
+	[M_LERP_V] = ROW("lerp_v", D_EMBD, 0, 0, REPLICATE),
+	[M_LERP_R] = ROW("lerp_r", D_EMBD, 0, 0, REPLICATE),
+	[M_LERP_G] = ROW("lerp_g", D_EMBD, 0, 0, REPLICATE),
+	[M_FIRST] = ROW("first", D_RWKV_HEAD, D_RWKV_N_HEAD, 0, HEADS),
+	[M_DECAY] = ROW("decay", D_EMBD, 0, R, REPLICATE),
+	[M_DECAY1] = ROW("decay_w1", D_EMBD, D_RANK(RANK_DECAY), R, REPLICATE),
+	[M_DECAY2] = ROW("decay_w2", D_RANK(RANK_DECAY), D_EMBD, R, HEADS),
+	[M_KEY] = ROW("key", D_EMBD, D_RWKV_KV, R | B, HEADS),
+	[M_VALUE] = ROW("value", D_EMBD, D_RWKV_KV, R | B, HEADS),
+	[M_RECEPTANCE] = ROW("receptance", D_EMBD, D_EMBD, R | B, HEADS),
+	[M_GATE] = ROW("gate", D_EMBD, D_EMBD, R, HEADS),
+	[M_LN] = ROW("ln", D_EMBD, 0, B, REPLICATE),
+	[M_OUT] = ROW("output", D_EMBD, D_EMBD, R, COLS),
+};
+
+static const struct lmd_tensor_set sets_rwkv[] = {
+	LMI_SET_GLOBAL, LMI_REQ(T_TOKEN_EMBD_NORM, T_TOKEN_EMBD_NORM), LMI_OWN(mix_rows),
+	LMI_OWN(rwkv_channel_rows)};
+static const struct lmd_tensor_set sets_qwen[] = {LMI_SET_GLOBAL, LMI_OWN(mix_rows),
+						  LMI_SET_FFN_NORM, LMI_SET_FFN};
+
+enum { X_W, X_K, X_V, X_R, X_G, X_N };
+
+/* The five blends side by side. */
+static uint32_t blends(struct lmi_emit *e, const struct rwkv *m, uint32_t cur, uint32_t prev)
+{
+	const uint32_t w = m->hp.n_embd, rank = m->rank[RANK_MIX];
+	uint32_t x = rwkv_blend(e, cur, prev, 1, lmi_wcols(lmi_w(e, &mix_rows[M_LERP_X]).id, w),
+				lmi_none());
+	uint32_t h = rwkv_linear(e, lmi_whole(e, x), &mix_rows[M_W1], LMD_ACT_TANH, "blend_h");
+	uint32_t more = lmi_f32(e, X_N * w, "blend_more"), y;
+	struct lmd_op op = lmi_op(LMD_OP_BMM);
+
+	op.u.bmm.x = lmi_heads(h, 0, X_N, rank);
+	op.u.bmm.w = lmi_w(e, &mix_rows[M_W2]).id;
+	op.u.bmm.y = lmi_heads(more, 0, X_N, w);
+	lmi_put(e, &op);
+	if (lmi_has(e, &mix_rows[M_LERP]))
+		return rwkv_blend(e, cur, prev, X_N, lmi_wheads(lmi_w(e, &mix_rows[M_LERP]).id, X_N, w),
+				  lmi_heads(more, 0, X_N, w));
+	y = lmi_act(e, X_N * w, "blends");
+	for (uint32_t i = 0; i < X_N; i++) {
+		struct lmi_ew p = lmi_ew();
+		uint8_t c = lmi_ew_in(&p, lmi_whole(e, cur)), v = lmi_ew_in(&p, lmi_whole(e, prev));
+		uint8_t f = lmi_ew_in(&p, lmi_wcols(lmi_w(e, &mix_rows[M_LERP_W + i]).id, w));
+
+		f = lmi_ew2(&p, LMD_EW_ADD, f, lmi_ew_in(&p, lmi_cols(more, i * w, w)));
+		v = lmi_ew2(&p, LMD_EW_SUB, v, c);
+		lmi_ew_out(e, &p, lmi_ew3(&p, LMD_EW_FMA, v, f, c), lmi_cols(y, i * w, w));
+	}
+	return y;
+}
+
+static uint32_t decay(struct lmi_emit *e, const struct rwkv *m, struct lmd_opnd x)
+{
+	const uint32_t w = m->hp.n_embd;
+	uint32_t f = rwkv_small(e, x, &mix_rows[M_DECAY1], LMD_ACT_TANH, &mix_rows[M_DECAY2], "decay_f");
+	uint32_t y = lmi_f32(e, w, "decay");
+	struct lmi_ew p = lmi_ew();
+	uint8_t a = lmi_ew_in(&p, lmi_whole(e, f));
+
+	a = lmi_ew2(&p, LMD_EW_ADD, a, lmi_ew_in(&p, lmi_wcols(lmi_w(e, &mix_rows[M_DECAY]).id, w)));
+	a = lmi_ew2(&p, LMD_EW_MUL, lmi_ew1(&p, LMD_EW_EXP, a), lmi_ew_const(&p, -1.0f));
+	lmi_ew_out(e, &p, lmi_ew1(&p, LMD_EW_EXP, a), lmi_whole(e, y));
+	return y;
+}
+
+/* k (1 - decay) for every head; a key head serves its neighbours. */
+static uint32_t scale_keys(struct lmi_emit *e, const struct rwkv *m, uint32_t k, uint32_t w)
+{
+	const uint32_t d = m->d, n = m->n_head / m->n_head_kv;
+	uint32_t y = lmi_f32(e, m->hp.n_embd, "k_scaled");
+
+	for (uint32_t i = 0; i < m->n_head_kv; i++) {
+		struct lmi_ew p = lmi_ew();
+		uint8_t a = lmi_ew_in(&p, lmi_cols(k, i * d, d));
+		uint8_t f = lmi_ew_in(&p, lmi_heads(w, i * n * d, n, d));
+
+		f = lmi_ew2(&p, LMD_EW_SUB, lmi_ew_const(&p, 1.0f), f);
+		lmi_ew_out(e, &p, lmi_ew2(&p, LMD_EW_MUL, a, f), lmi_heads(y, i * n * d, n, d));
+	}
+	return y;
+}
+
+static uint32_t repeat_heads(struct lmi_emit *e, const struct rwkv *m, uint32_t v)
+{
+	const uint32_t d = m->d, n = m->n_head / m->n_head_kv;
+	uint32_t y;
+
+	if (n == 1)
+		return v;
+	y = lmi_f32(e, m->hp.n_embd, "v_heads");
+	for (uint32_t i = 0; i < m->n_head_kv; i++) {
+		struct lmd_op op = lmi_op(LMD_OP_CAST_COPY);
+
+		op.u.cast_copy.x = lmi_heads(v, i * d, n, d);
+		op.u.cast_copy.x.head_stride = 0;
+		op.u.cast_copy.y = lmi_heads(y, i * n * d, n, d);
+		lmi_put(e, &op);
+	}
+	return y;
+}
+
+static uint32_t scan(struct lmi_emit *e, const struct rwkv *m, uint32_t r, uint32_t k, uint32_t v,
+		     uint32_t w, bool plain)
+{
+	const uint32_t d = m->d, h = m->n_head;
+	uint32_t y = lmi_f32(e, m->hp.n_embd, "scan");
+	struct lmd_op op = lmi_op(LMD_OP_SCAN);
+
+	if (!plain) {
+		k = scale_keys(e, m, k, w);
+		v = repeat_heads(e, m, v);
+	}
+	op.u.scan.in[0] = lmi_heads(r, 0, h, d);
+	op.u.scan.in[1] = lmi_heads(k, 0, h, d);
+	op.u.scan.in[2] = lmi_heads(v, 0, h, d);
+	op.u.scan.in[3] = lmi_heads(w, 0, h, d);
+	op.u.scan.y = lmi_heads(y, 0, h, d);
+	op.u.scan.kind = plain ? LMD_SCAN_RWKV6 : LMD_SCAN_GLA;
+	if (plain)
+		op.u.scan.w[0] = lmi_w(e, &mix_rows[M_FIRST]).id;
+	else
+		op.u.scan.scale = (float)(1.0 / sqrt((double)d));
+	op.u.scan.n_head = op.u.scan.n_key_head = h;
+	op.u.scan.dk = op.u.scan.dv = d;
+	op.u.scan.cache = m->scan[e->il];
+	lmi_put(e, &op);
+	return y;
+}
+
+static uint32_t time_mix(struct lmi_emit *e, const struct rwkv *m, uint32_t x)
+{
+	const uint32_t w = m->hp.n_embd;
+	const bool plain = lmi_has(e, &mix_rows[M_FIRST]);
+	struct lmd_norm norm = lmi_norm_req(e, m->hp.norm_kind, &mix_rows[M_NORM]);
+	struct lmi_w wo = lmi_w(e, &mix_rows[M_OUT]);
+	uint32_t cur = lmi_f32(e, w, "attn_norm"), out = lmi_f32(e, w, "x"), gated = lmi_act(e, w, "gated");
+	uint32_t prev, b, r, k, v, g, y;
+	struct lmd_op op = lmi_op(LMD_OP_LINEAR);
+
+	if (plain && m->n_head != m->n_head_kv)
+		e->b->fail(e->b->ctx, LMD_INVALID, "blk.%d.time_mix_first: %u key heads for %u heads",
+			   (int)e->il, m->n_head_kv, m->n_head);
+	lmi_put_norm(e, lmi_whole(e, x), &norm, lmi_whole(e, cur));
+	prev = rwkv_shift(e, cur, m->shift_att[e->il]);
+	b = blends(e, m, cur, prev);
+	r = rwkv_linear(e, lmi_cols(b, X_R * w, w), &mix_rows[M_RECEPTANCE], LMD_ACT_NONE, "r");
+	k = rwkv_linear(e, lmi_cols(b, X_K * w, w), &mix_rows[M_KEY], LMD_ACT_NONE, "k");
+	v = rwkv_linear(e, lmi_cols(b, X_V * w, w), &mix_rows[M_VALUE], LMD_ACT_NONE, "v");
+	g = rwkv_linear(e, lmi_cols(b, X_G * w, w), &mix_rows[M_GATE],
+			plain ? LMD_ACT_SILU : LMD_ACT_SIGMOID, "gate");
+	y = scan(e, m, r, k, v, decay(e, m, lmi_cols(b, X_W * w, w)), plain);
+	if (plain)
+		y = rwkv_head_norm(e, m, y, &mix_rows[M_LN]);
+	lmi_put_mul(e, lmi_whole(e, y), lmi_whole(e, g), lmi_whole(e, gated));
+
+	op.u.linear.x = lmi_whole(e, gated);
+	op.u.linear.n_w = 1;
+	op.u.linear.w[0] = wo.id;
+	op.u.linear.lora_site[0] = wo.site;
+	op.u.linear.r_in[0] = lmi_whole(e, x);
+	op.u.linear.r_out[0] = lmi_whole(e, out);
+	lmi_put(e, &op);
+	return out;
+}
+
+static enum lmd_status describe(const struct lmd_host *host, struct lmd_arena *arena,
+				const struct lmd_model *model, const struct lmd_arch_params *params,
+				struct lmd_arch_desc *out, struct lmd_error *err, bool qwen)
+{
+	const struct lmi_hp_opts opts = {.norm_kind = qwen ? LMD_NORM_RMS : LMD_NORM_LAYER,
+					 .no_rope = true, .no_heads = true};
+	struct lmi_keys k;
+	struct rwkv *m = rwkv_read(&k, host, arena, model, params, &opts, err);
+
+	if (!m)
+		return k.st;
+	m->rank[RANK_MIX] = lmi_key_u32(&k, "time_mix_extra_dim", LMI_REQUIRED, 1, 1, LMI_MAX_WIDTH / 8);
+	m->rank[RANK_MIX5] = X_N * m->rank[RANK_MIX];
+	m->rank[RANK_DECAY] = lmi_key_u32(&k, "time_decay_extra_dim", LMI_REQUIRED, 1, 1, LMI_MAX_WIDTH);
+	m->rescale = lmi_key_u32(&k, "rescale_every_n_layers", LMI_OPTIONAL, 0, 0, LMI_MAX_LAYER);
+	m->channel_mix = !qwen;
+	rwkv_memory(m, &k);
+	lmi_hp_sites(&m->hp, &k, qwen ? sets_qwen : sets_rwkv, LMD_LEN(sets_rwkv));
+	if (k.st == LMD_OK)
+		lmi_hp_finish(&m->hp, &k, params, out);
+	out->traits |= LMD_TRAIT_RECURRENT;
+	return k.st;
+}
+
+static enum lmd_status describe_rwkv(const struct lmd_host *host, struct lmd_arena *arena,
+				     const struct lmd_model *model,
+				     const struct lmd_arch_params *params,
+				     struct lmd_arch_desc *out, struct lmd_error *err)
+{
+	return describe(host, arena, model, params, out, err, false);
+}
+
+static enum lmd_status describe_qwen(const struct lmd_host *host, struct lmd_arena *arena,
+				     const struct lmd_model *model,
+				     const struct lmd_arch_params *params,
+				     struct lmd_arch_desc *out, struct lmd_error *err)
+{
+	return describe(host, arena, model, params, out, err, true);
+}
+
+static enum lmd_status build(const void *state, const struct lmd_builder *b,
+			     const struct lmd_plan_key *key)
+{
+	const struct rwkv *m = state;
+	struct lmi_emit e;
+	struct lmi_stream s = {.z = LMD_NONE};
+	struct lmi_ffn ffn = lmi_ffn_default();
+	struct lmd_norm norm;
+
+	if (key->kind != LMD_PLAN_FORWARD)
+		return LMD_UNSUPPORTED;
+	lmi_emit_init(&e, b, &m->hp, key);
+	s.x = lmi_embed(&e);
+	if (m->channel_mix) {
+		uint32_t x = lmi_f32(&e, m->hp.n_embd, "embd_norm");
+
+		norm = lmi_norm_req(&e, LMD_NORM_LAYER, &lmi_rows[T_TOKEN_EMBD_NORM]);
+		lmi_put_norm(&e, lmi_whole(&e, s.x), &norm, lmi_whole(&e, x));
+		s.x = x;
+	}
+	for (uint32_t il = 0; il < m->hp.n_layer && b->status(b->ctx) == LMD_OK; il++) {
+		lmi_layer(&e, (int32_t)il);
+		s.x = time_mix(&e, m, s.x);
+		if (m->channel_mix) {
+			s.x = rwkv_channel_mix(&e, m, s.x);
+		} else {
+			struct lmi_io io = {lmi_whole(&e, s.x), lmi_norm_req(&e, LMD_NORM_RMS, &lmi_rows[T_FFN_NORM]),
+					    s.x, 1.0f};
+
+			s.x = lmi_ffn(&e, &io, &ffn);
+		}
+		if (m->rescale && (il + 1) % m->rescale == 0) {
+			uint32_t x = lmi_f32(&e, m->hp.n_embd, "x");
+
+			lmi_put_scale_add(&e, lmi_whole(&e, s.x), 0.5f, lmi_none(), lmi_whole(&e, x));
+			s.x = x;
+		}
+	}
+	lmi_layer(&e, -1);
+	norm = lmi_norm_req(&e, m->hp.norm_kind, &lmi_rows[T_OUTPUT_NORM]);
+	lmi_finish(&e, key, &s, &norm, NULL, LMD_NONE);
+	return b->status(b->ctx);
+}
+
+#define OPS(name)                                                                                  \
+	{                                                                                          \
+		.struct_size = sizeof(struct lmd_arch_ops), .n_sets = LMD_LEN(sets_##name),        \
+		.sets = sets_##name, .describe = describe_##name, .dim = rwkv_dim,                 \
+		.layer_class = lmi_hp_layer_class, .build = build,                                 \
+	}
+
+const struct lmd_arch_ops arch_rwkv6 = OPS(rwkv);
+const struct lmd_arch_ops arch_rwkv6qwen2 = OPS(qwen);

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * RWKV-7 "Goose" (arXiv 2503.14456), and ARWKV-7 (arXiv 2501.15570): the same mixer in a Qwen2
+ * layer.
+ *
+ * For a row and the row before it six blends r, w, k, v, a, g.  With small products f:
+ *   decay  w = exp(-0.606531 sigmoid(w0 + f_w(tanh)))      (0.606531 = exp(-1/2))
+ *   v      of later layers moves towards that of layer 0 by sigmoid(v0 + f_v)
+ *   a      = sigmoid(a0 + f_a);  kk = l2(k * k_k) per head;  k' = k (1 + (a - 1) k_a)
+ *   y      = state scan of r, w, k', v, -kk, kk a; norm of heads; + v sum(r k' r_k); * gate */
+#include "arch/recurrent/recurrent.h"
+#include "arch/recurrent/rwkv.h"
+
+enum { RANK_DECAY, RANK_ICLR, RANK_V, RANK_GATE };
+#define D_RANK(r) (D_RWKV_RANK + (r))
+
+enum mix_t {
+	M_NORM, M_LERP, M_W0, M_W1, M_W2, M_A0, M_A1, M_A2, M_V0, M_V1, M_V2, M_G1, M_G2, M_KK, M_KA,
+	M_RK, M_KEY, M_VALUE, M_RECEPTANCE, M_LN, M_OUT, M_N
+};
+
+#define R LMD_TENSOR_REQUIRED
+#define B LMD_TENSOR_BIAS
+#define ROW(stem, d0, d1, flags, split)                                                            \
+	{"blk.%d." stem, {d0, d1}, flags, LMD_SPLIT_##split, 0, NULL}
+
+static const struct lmd_tensor_row mix_rows[M_N] = {
+	[M_NORM] = ROW("attn_norm", D_EMBD, 0, R | B, REPLICATE),
+	[M_LERP] = {"blk.%d.time_mix_lerp_fused", {D_EMBD}, R | LMD_TENSOR_ANY_SHAPE,
+		    LMD_SPLIT_REPLICATE, 0, NULL},
+	[M_W0] = ROW("time_mix_w0", D_EMBD, 0, R, REPLICATE),
+	[M_W1] = ROW("time_mix_w1", D_EMBD, D_RANK(RANK_DECAY), R, REPLICATE),
+	[M_W2] = ROW("time_mix_w2", D_RANK(RANK_DECAY), D_EMBD, R, HEADS),
+	[M_A0] = ROW("time_mix_a0", D_EMBD, 0, R, REPLICATE),
+	[M_A1] = ROW("time_mix_a1", D_EMBD, D_RANK(RANK_ICLR), R, REPLICATE),
+	[M_A2] = ROW("time_mix_a2", D_RANK(RANK_ICLR), D_EMBD, R, HEADS),
+	[M_V0] = ROW("time_mix_v0", D_EMBD, 0, 0, REPLICATE),
+	[M_V1] = ROW("time_mix_v1", D_EMBD, D_RANK(RANK_V), 0, REPLICATE),
+	[M_V2] = ROW("time_mix_v2", D_RANK(RANK_V), D_EMBD, 0, HEADS),
+	[M_G1] = ROW("time_mix_g1", D_EMBD, D_RANK(RANK_GATE), 0, REPLICATE),
+	[M_G2] = ROW("time_mix_g2", D_RANK(RANK_GATE), D_EMBD, 0, HEADS),
+	[M_KK] = ROW("time_mix_k_k", D_EMBD, 0, R, REPLICATE),
+	[M_KA] = ROW("time_mix_k_a", D_EMBD, 0, R, REPLICATE),
+	[M_RK] = ROW("time_mix_r_k", D_EMBD, 0, R, REPLICATE),
+	[M_KEY] = ROW("time_mix_key", D_EMBD, D_EMBD, R, HEADS),
+	[M_VALUE] = ROW("time_mix_value", D_EMBD, D_EMBD, R, HEADS),
+	[M_RECEPTANCE] = ROW("time_mix_receptance", D_EMBD, D_EMBD, R, HEADS),
+	[M_LN] = ROW("time_mix_ln", D_EMBD, 0, B, REPLICATE),
+	[M_OUT] = ROW("time_mix_output", D_EMBD, D_EMBD, R, COLS),
+};
+
+static const struct lmd_tensor_set sets_rwkv[] = {
+	LMI_SET_GLOBAL, LMI_REQ(T_TOKEN_EMBD_NORM, T_TOKEN_EMBD_NORM), LMI_OWN(mix_rows),
+	LMI_OWN(rwkv_channel_rows)};
+static const struct lmd_tensor_set sets_arwkv[] = {LMI_SET_GLOBAL, LMI_OWN(mix_rows),
+						   LMI_SET_FFN_NORM, LMI_SET_FFN};
+
+/* Blends in the order of the fused factors. */
+enum { X_R, X_W, X_K, X_V, X_A, X_G };
+
+struct mix {
+	struct lmi_emit *e;
+	const struct rwkv *m;
+	uint32_t w;           /* width */
+	uint32_t x;           /* the blends side by side */
+	uint32_t n_blend;
+};
+
+static struct lmd_opnd blend(const struct mix *c, uint32_t i)
+{
+	return lmi_cols(c->x, i * c->w, c->w);
+}
+
+static struct lmd_opnd vec(const struct mix *c, uint32_t row)
+{
+	return lmi_wcols(lmi_w(c->e, &mix_rows[row]).id, c->w);
+}
+
+static uint32_t decay(const struct mix *c)
+{
+	uint32_t f = rwkv_small(c->e, blend(c, X_W), &mix_rows[M_W1], LMD_ACT_TANH, &mix_rows[M_W2],
+				"decay_f");
+	uint32_t y = lmi_f32(c->e, c->w, "decay");
+	struct lmi_ew p = lmi_ew();
+	uint8_t a = lmi_ew_in(&p, lmi_whole(c->e, f)), b = lmi_ew_in(&p, vec(c, M_W0));
+
+	a = lmi_ew1(&p, LMD_EW_SIGMOID, lmi_ew2(&p, LMD_EW_ADD, a, b));
+	a = lmi_ew2(&p, LMD_EW_MUL, a, lmi_ew_const(&p, -0.606531f));
+	lmi_ew_out(c->e, &p, lmi_ew1(&p, LMD_EW_EXP, a), lmi_whole(c->e, y));
+	return y;
+}
+
+/* sigmoid(bias + f(x)) */
+static uint32_t rate(const struct mix *c, uint32_t x, uint32_t b0, uint32_t w1, uint32_t w2,
+		     const char *name)
+{
+	uint32_t f = rwkv_small(c->e, blend(c, x), &mix_rows[w1], LMD_ACT_NONE, &mix_rows[w2], "rate_f");
+	uint32_t y = lmi_f32(c->e, c->w, name);
+	struct lmi_ew p = lmi_ew();
+	uint8_t a = lmi_ew_in(&p, lmi_whole(c->e, f)), b = lmi_ew_in(&p, vec(c, b0));
+
+	a = lmi_ew1(&p, LMD_EW_SIGMOID, lmi_ew2(&p, LMD_EW_ADD, a, b));
+	lmi_ew_out(c->e, &p, a, lmi_whole(c->e, y));
+	return y;
+}
+
+/* v + (v_first - v) * rate */
+static uint32_t value(const struct mix *c, uint32_t *v_first)
+{
+	uint32_t v = rwkv_linear(c->e, blend(c, X_V), &mix_rows[M_VALUE], LMD_ACT_NONE, "v");
+	uint32_t r, y;
+	struct lmi_ew p = lmi_ew();
+	uint8_t a, b, f;
+
+	if (*v_first == LMD_NONE) {
+		*v_first = v;
+		return v;
+	}
+	r = rate(c, X_V, M_V0, M_V1, M_V2, "v_rate");
+	y = lmi_f32(c->e, c->w, "v_mixed");
+	a = lmi_ew_in(&p, lmi_whole(c->e, v));
+	b = lmi_ew_in(&p, lmi_whole(c->e, *v_first));
+	f = lmi_ew_in(&p, lmi_whole(c->e, r));
+	b = lmi_ew2(&p, LMD_EW_SUB, b, a);
+	lmi_ew_out(c->e, &p, lmi_ew3(&p, LMD_EW_FMA, b, f, a), lmi_whole(c->e, y));
+	return y;
+}
+
+struct keys {
+	uint32_t k;           /* k' */
+	uint32_t neg, pos;    /* -kk, kk * a */
+};
+
+static struct keys keys(const struct mix *c, uint32_t a)
+{
+	struct lmi_emit *e = c->e;
+	const uint32_t d = c->m->d, h = c->m->n_head;
+	uint32_t k = rwkv_linear(e, blend(c, X_K), &mix_rows[M_KEY], LMD_ACT_NONE, "k");
+	uint32_t kk = lmi_f32(e, c->w, "kk"), unit = lmi_f32(e, c->w, "kk_unit");
+	struct keys out = {lmi_f32(e, c->w, "k_mixed"), lmi_f32(e, c->w, "kk_neg"),
+			   lmi_f32(e, c->w, "kk_a")};
+	struct lmd_norm l2 = lmi_no_norm();
+	struct lmi_ew p = lmi_ew();
+	uint8_t x, y, z;
+
+	lmi_put_mul(e, lmi_whole(e, k), vec(c, M_KK), lmi_whole(e, kk));
+	l2.kind = LMD_NORM_L2;
+	l2.eps = 1e-12f;
+	lmi_put_norm(e, lmi_heads(kk, 0, h, d), &l2, lmi_heads(unit, 0, h, d));
+
+	x = lmi_ew_in(&p, lmi_whole(e, unit));
+	y = lmi_ew_in(&p, lmi_whole(e, a));
+	y = lmi_ew2(&p, LMD_EW_MUL, x, y);
+	x = lmi_ew2(&p, LMD_EW_MUL, x, lmi_ew_const(&p, -1.0f));
+	p.op.u.ew.out[1] = lmi_whole(e, out.pos);
+	p.op.u.ew.out_reg[1] = y;
+	p.op.u.ew.n_out = 1;
+	lmi_ew_out(e, &p, x, lmi_whole(e, out.neg));
+
+	p = lmi_ew();
+	x = lmi_ew_in(&p, lmi_whole(e, k));
+	y = lmi_ew_in(&p, lmi_whole(e, a));
+	z = lmi_ew2(&p, LMD_EW_MUL, x, lmi_ew_in(&p, vec(c, M_KA)));
+	y = lmi_ew2(&p, LMD_EW_SUB, lmi_ew2(&p, LMD_EW_MUL, y, z), z);
+	lmi_ew_out(e, &p, lmi_ew2(&p, LMD_EW_ADD, x, y), lmi_whole(e, out.k));
+	return out;
+}
+
+/* y + v * sum over the head of r k' r_k; times the gate. */
+static uint32_t bonus(const struct mix *c, uint32_t y, uint32_t r, uint32_t k, uint32_t v)
+{
+	struct lmi_emit *e = c->e;
+	const uint32_t d = c->m->d, h = c->m->n_head;
+	uint32_t prod = lmi_f32(e, c->w, "rk"), sum = lmi_f32(e, h, "rk_sum");
+	uint32_t out = lmi_act(e, c->w, "mixed");
+	struct lmi_ew p = lmi_ew();
+	uint8_t a = lmi_ew_in(&p, lmi_whole(e, r));
+	struct lmd_op op = lmi_op(LMD_OP_REDUCE);
+
+	a = lmi_ew2(&p, LMD_EW_MUL, a, lmi_ew_in(&p, lmi_whole(e, k)));
+	a = lmi_ew2(&p, LMD_EW_MUL, a, lmi_ew_in(&p, vec(c, M_RK)));
+	lmi_ew_out(e, &p, a, lmi_whole(e, prod));
+
+	op.u.reduce.x = lmi_heads(prod, 0, h, d);
+	op.u.reduce.y = lmi_heads(sum, 0, h, 1);
+	op.u.reduce.kind = LMD_REDUCE_SUM;
+	op.u.reduce.axis = LMD_AXIS_ROW;
+	lmi_put(e, &op);
+
+	p = lmi_ew();
+	a = lmi_ew_in(&p, lmi_heads(v, 0, h, d));
+	a = lmi_ew3(&p, LMD_EW_FMA, a, lmi_ew_in(&p, lmi_heads(sum, 0, h, 1)),
+		    lmi_ew_in(&p, lmi_heads(y, 0, h, d)));
+	if (c->n_blend > X_G && lmi_has(e, &mix_rows[M_G1])) {
+		uint32_t g = rwkv_small(e, blend(c, X_G), &mix_rows[M_G1], LMD_ACT_SIGMOID,
+					&mix_rows[M_G2], "gate");
+
+		a = lmi_ew2(&p, LMD_EW_MUL, a, lmi_ew_in(&p, lmi_heads(g, 0, h, d)));
+	}
+	lmi_ew_out(e, &p, a, lmi_heads(out, 0, h, d));
+	return out;
+}
+
+static uint32_t scan(const struct mix *c, uint32_t r, uint32_t w, const struct keys *k, uint32_t v)
+{
+	const uint32_t in[6] = {r, w, k->k, v, k->neg, k->pos};
+	const uint32_t d = c->m->d, h = c->m->n_head;
+	uint32_t y = lmi_f32(c->e, c->w, "scan");
+	struct lmd_op op = lmi_op(LMD_OP_SCAN);
+
+	for (uint32_t i = 0; i < LMD_LEN(in); i++)
+		op.u.scan.in[i] = lmi_heads(in[i], 0, h, d);
+	op.u.scan.y = lmi_heads(y, 0, h, d);
+	op.u.scan.kind = LMD_SCAN_RWKV7;
+	op.u.scan.n_head = op.u.scan.n_key_head = h;
+	op.u.scan.dk = op.u.scan.dv = d;
+	op.u.scan.cache = c->m->scan[c->e->il];
+	lmi_put(c->e, &op);
+	return y;
+}
+
+static uint32_t time_mix(struct lmi_emit *e, const struct rwkv *m, uint32_t x, uint32_t *v_first)
+{
+	struct mix c = {.e = e, .m = m, .w = m->hp.n_embd};
+	struct lmd_norm norm = lmi_norm_req(e, m->hp.norm_kind, &mix_rows[M_NORM]);
+	struct lmi_w mu = lmi_w(e, &mix_rows[M_LERP]), wo = lmi_w(e, &mix_rows[M_OUT]);
+	uint32_t cur = lmi_f32(e, c.w, "attn_norm"), out = lmi_f32(e, c.w, "x");
+	uint32_t prev, r, w, v, a, y;
+	struct keys k;
+	struct lmd_op op = lmi_op(LMD_OP_LINEAR);
+
+	c.n_blend = mu.n;
+	if (mu.id != LMD_NONE && mu.n != X_G && mu.n != X_G + 1)
+		e->b->fail(e->b->ctx, LMD_INVALID, "blk.%d.time_mix_lerp_fused.weight: %u rows, expected 5 or 6",
+			   (int)e->il, mu.n);
+	lmi_put_norm(e, lmi_whole(e, x), &norm, lmi_whole(e, cur));
+	prev = rwkv_shift(e, cur, m->shift_att[e->il]);
+	c.x = rwkv_blend(e, cur, prev, c.n_blend, lmi_wheads(mu.id, c.n_blend, c.w), lmi_none());
+	r = rwkv_linear(e, blend(&c, X_R), &mix_rows[M_RECEPTANCE], LMD_ACT_NONE, "r");
+	w = decay(&c);
+	v = value(&c, v_first);
+	a = rate(&c, X_A, M_A0, M_A1, M_A2, "a");
+	k = keys(&c, a);
+	y = scan(&c, r, w, &k, v);
+	y = rwkv_head_norm(e, m, y, &mix_rows[M_LN]);
+	y = bonus(&c, y, r, k.k, v);
+
+	op.u.linear.x = lmi_whole(e, y);
+	op.u.linear.n_w = 1;
+	op.u.linear.w[0] = wo.id;
+	op.u.linear.lora_site[0] = wo.site;
+	op.u.linear.r_in[0] = lmi_whole(e, x);
+	op.u.linear.r_out[0] = lmi_whole(e, out);
+	lmi_put(e, &op);
+	return out;
+}
+
+static enum lmd_status describe(const struct lmd_host *host, struct lmd_arena *arena,
+				const struct lmd_model *model, const struct lmd_arch_params *params,
+				struct lmd_arch_desc *out, struct lmd_error *err, bool qwen)
+{
+	const struct lmi_hp_opts opts = {.norm_kind = qwen ? LMD_NORM_RMS : LMD_NORM_LAYER,
+					 .no_rope = true, .no_heads = true};
+	struct lmi_keys k;
+	struct rwkv *m = rwkv_read(&k, host, arena, model, params, &opts, err);
+	static const char *const rank[] = {
+		[RANK_DECAY] = "attention.decay_lora_rank", [RANK_ICLR] = "attention.iclr_lora_rank",
+		[RANK_V] = "attention.value_residual_mix_lora_rank", [RANK_GATE] = "attention.gate_lora_rank"};
+
+	if (!m)
+		return k.st;
+	for (uint32_t i = 0; i < LMD_LEN(rank); i++)
+		m->rank[i] = lmi_key_u32(&k, rank[i], i == RANK_GATE ? LMI_OPTIONAL : LMI_REQUIRED, 0, 0,
+					 LMI_MAX_WIDTH);
+	m->channel_mix = !qwen;
+	rwkv_memory(m, &k);
+	lmi_hp_sites(&m->hp, &k, qwen ? sets_arwkv : sets_rwkv, LMD_LEN(sets_rwkv));
+	if (k.st == LMD_OK)
+		lmi_hp_finish(&m->hp, &k, params, out);
+	out->traits |= LMD_TRAIT_RECURRENT;
+	return k.st;
+}
+
+static enum lmd_status describe_rwkv(const struct lmd_host *host, struct lmd_arena *arena,
+				     const struct lmd_model *model,
+				     const struct lmd_arch_params *params,
+				     struct lmd_arch_desc *out, struct lmd_error *err)
+{
+	return describe(host, arena, model, params, out, err, false);
+}
+
+static enum lmd_status describe_arwkv(const struct lmd_host *host, struct lmd_arena *arena,
+				      const struct lmd_model *model,
+				      const struct lmd_arch_params *params,
+				      struct lmd_arch_desc *out, struct lmd_error *err)
+{
+	return describe(host, arena, model, params, out, err, true);
+}
+
+static enum lmd_status build(const void *state, const struct lmd_builder *b,
+			     const struct lmd_plan_key *key)
+{
+	const struct rwkv *m = state;
+	struct lmi_emit e;
+	struct lmi_stream s = {.z = LMD_NONE};
+	struct lmi_ffn ffn = lmi_ffn_default();
+	struct lmd_norm norm;
+	uint32_t v_first = LMD_NONE;
+
+	if (key->kind != LMD_PLAN_FORWARD)
+		return LMD_UNSUPPORTED;
+	lmi_emit_init(&e, b, &m->hp, key);
+	s.x = lmi_embed(&e);
+	if (m->channel_mix) {
+		uint32_t x = lmi_f32(&e, m->hp.n_embd, "embd_norm");
+
+		norm = lmi_norm_req(&e, LMD_NORM_LAYER, &lmi_rows[T_TOKEN_EMBD_NORM]);
+		lmi_put_norm(&e, lmi_whole(&e, s.x), &norm, lmi_whole(&e, x));
+		s.x = x;
+	}
+	for (uint32_t il = 0; il < m->hp.n_layer && b->status(b->ctx) == LMD_OK; il++) {
+		lmi_layer(&e, (int32_t)il);
+		s.x = time_mix(&e, m, s.x, &v_first);
+		if (m->channel_mix) {
+			s.x = rwkv_channel_mix(&e, m, s.x);
+		} else {
+			struct lmi_io io = {lmi_whole(&e, s.x), lmi_norm_req(&e, LMD_NORM_RMS, &lmi_rows[T_FFN_NORM]),
+					    s.x, 1.0f};
+
+			s.x = lmi_ffn(&e, &io, &ffn);
+		}
+	}
+	lmi_layer(&e, -1);
+	norm = lmi_norm_req(&e, m->hp.norm_kind, &lmi_rows[T_OUTPUT_NORM]);
+	lmi_finish(&e, key, &s, &norm, NULL, LMD_NONE);
+	return b->status(b->ctx);
+}
+
+#define OPS(name)                                                                                  \
+	{                                                                                          \
+		.struct_size = sizeof(struct lmd_arch_ops), .n_sets = LMD_LEN(sets_##name),        \
+		.sets = sets_##name, .describe = describe_##name, .dim = rwkv_dim,                 \
+		.layer_class = lmi_hp_layer_class, .build = build,                                 \
+	}
+
+const struct lmd_arch_ops arch_rwkv7 = OPS(rwkv);
+const struct lmd_arch_ops arch_arwkv7 = OPS(arwkv);
