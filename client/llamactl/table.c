@@ -8,7 +8,10 @@
 #define COMMANDS(X)                                                                                \
 	X(help)                                                                                    \
 	X(version)                                                                                 \
-	X(plugins)
+	X(plugins)                                                                                 \
+	X(info)                                                                                    \
+	X(debug_dequant)                                                                           \
+	X(debug_quant)
 
 #define DECLARE(name) extern const struct lmi_cmd lmi_cmd_##name;
 #define ROW(name)     &lmi_cmd_##name,

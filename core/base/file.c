@@ -155,8 +155,13 @@ enum lmd_status lmi_new_file_open(struct lmi_new_file *f, const char *path, unsi
 				  struct lmd_error *err)
 {
 	size_t n = strlen(path);
+	char show[SHOW];
+	struct stat sb;
 
 	*f = (struct lmi_new_file){.fd = -1};
+	if (stat(path, &sb) == 0 && !S_ISREG(sb.st_mode)) /* renaming would replace /dev/null */
+		return lmd_fail(err, LMD_INVALID, "%s: is %s, not a regular file",
+				lmi_show_path(show, sizeof(show), path), kind_of(sb.st_mode));
 	if (n > PATH_MAX)
 		return lmd_fail(err, LMD_INVALID, "path of %zu bytes, at most %d", n, PATH_MAX);
 	f->path = lmi_strndup(path, n);

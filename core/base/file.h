@@ -59,7 +59,7 @@ struct lmi_new_file {
 	char *path, *temp;
 };
 
-/* mode as for open(2). */
+/* mode as for open(2).  A path that is something else than a regular file is LMD_INVALID. */
 enum lmd_status lmi_new_file_open(struct lmi_new_file *f, const char *path, unsigned mode,
 				  struct lmd_error *err);
 enum lmd_status lmi_new_file_write(struct lmi_new_file *f, const void *data, size_t n,

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * llamactl info: what a model file says, and what its weights will take.  Only the header
+ * is read. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "client/llamactl/ctl.h"
+#include "client/llamactl/json_out.h"
+#include "core/base/show.h"
+#include "core/format/format.h"
+#include "core/quant/quant.h"
+
+#define SHOWN_ELEMENTS 8  /* of an array in the text form */
+#define JSON_ELEMENTS  64 /* longer arrays are cut unless --full */
+
+static const char weights_note[] =
+	"weights only; a running model also needs its context and working memory";
+
+/* Tensors, elements and bytes by type. */
+struct totals {
+	struct total {
+		uint32_t n;
+		uint64_t elements, bytes;
+	} of[LMD_DTYPE_END], all;
+};
+
+static uint64_t n_elements(const struct lmd_tensor *t)
+{
+	uint64_t n = 1;
+
+	for (uint32_t i = 0; i < t->n_dim; i++)
+		n *= (uint64_t)t->dims[i];
+	return n;
+}
+
+static void add(struct total *t, const struct lmd_tensor *x)
+{
+	t->n++;
+	t->elements += n_elements(x);
+	t->bytes += x->bytes;
+}
+
+static struct totals count(const struct lmd_model *m)
+{
+	struct totals t = {0};
+
+	for (uint32_t i = 0; i < m->n_tensors; i++) {
+		add(&t.of[m->tensors[i].dtype], &m->tensors[i]);
+		add(&t.all, &m->tensors[i]);
+	}
+	return t;
+}
+
+static uint64_t file_bytes(const struct lmi_model *m)
+{
+	struct lmi_model_file f;
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < lmi_model_n_files(m); i++) {
+		lmi_model_file(m, i, &f);
+		n += f.bytes;
+	}
+	return n;
+}
+
+/* Most floats in files were 32 bits wide; shown as such they have no tail of digits. */
+static bool fits_f32(double f)
+{
+	return (double)(float)f == f;
+}
+
+static void json_float(struct lmi_json *j, const char *key, double f)
+{
+	if (fits_f32(f))
+		lmi_json_f32(j, key, (float)f);
+	else
+		lmi_json_f64(j, key, f);
+}
+
+/* The fewest digits that read back as the same number. */
+static void print_float(double f)
+{
+	char text[40];
+
+	for (int digits = 6; digits <= 17; digits++) {
+		(void)snprintf(text, sizeof(text), "%.*g", digits, f);
+		if (fits_f32(f) ? strtof(text, NULL) == (float)f : strtod(text, NULL) == f)
+			break;
+	}
+	fputs(text, stdout);
+}
+
+/* Element i of an array, or the value itself. */
+static void json_element(struct lmi_json *j, const char *key, const struct lmd_meta *v, uint64_t i)
+{
+	const struct lmd_str *s = &v->v.s;
+
+	switch ((enum lmd_meta_type)v->type) {
+	case LMD_META_BOOL:
+		lmi_json_bool(j, key, v->v.i != 0);
+		return;
+	case LMD_META_I64:
+		lmi_json_int(j, key, v->v.i);
+		return;
+	case LMD_META_U64:
+		lmi_json_uint(j, key, v->v.u);
+		return;
+	case LMD_META_F64:
+		json_float(j, key, v->v.f);
+		return;
+	case LMD_META_ARR_BOOL:
+		lmi_json_bool(j, key, ((const uint8_t *)v->v.a)[i] != 0);
+		return;
+	case LMD_META_ARR_I64:
+		lmi_json_int(j, key, ((const int64_t *)v->v.a)[i]);
+		return;
+	case LMD_META_ARR_F64:
+		json_float(j, key, ((const double *)v->v.a)[i]);
+		return;
+	case LMD_META_ARR_STR:
+		s = (const struct lmd_str *)v->v.a + i;
+		/* fall through */
+	case LMD_META_STR:
+		lmi_json_strn(j, key, s->ptr, s->len);
+		return;
+	}
+}
+
+static void json_keys(struct lmi_json *j, const struct lmd_model *m, bool full)
+{
+	lmi_json_object(j, "keys");
+	for (uint32_t i = 0; i < m->n_meta; i++) {
+		const struct lmd_meta *v = &m->meta[i];
+		uint64_t n = full || v->n <= JSON_ELEMENTS ? v->n : JSON_ELEMENTS;
+
+		if (v->type < LMD_META_ARR_BOOL) {
+			json_element(j, v->key, v, 0);
+			continue;
+		}
+		if (n < v->n) {
+			lmi_json_flat_object(j, v->key);
+			lmi_json_uint(j, "length", v->n);
+		}
+		lmi_json_flat_array(j, n < v->n ? "first" : v->key);
+		for (uint64_t k = 0; k < n; k++)
+			json_element(j, NULL, v, k);
+		lmi_json_end(j);
+		if (n < v->n)
+			lmi_json_end(j);
+	}
+	lmi_json_end(j);
+}
+
+static void json_tensors(struct lmi_json *j, const struct lmd_model *m)
+{
+	lmi_json_array(j, "tensors");
+	for (uint32_t i = 0; i < m->n_tensors; i++) {
+		const struct lmd_tensor *t = &m->tensors[i];
+
+		lmi_json_flat_object(j, NULL);
+		lmi_json_str(j, "name", t->name);
+		lmi_json_str(j, "type", lmi_dtype(t->dtype)->name);
+		lmi_json_flat_array(j, "dims");
+		for (uint32_t k = 0; k < t->n_dim; k++)
+			lmi_json_int(j, NULL, t->dims[k]);
+		lmi_json_end(j);
+		lmi_json_uint(j, "bytes", t->bytes);
+		lmi_json_uint(j, "file", t->file);
+		lmi_json_uint(j, "offset", t->offset);
+		lmi_json_end(j);
+	}
+	lmi_json_end(j);
+}
+
+static void json_types(struct lmi_json *j, const struct totals *t)
+{
+	lmi_json_array(j, "types");
+	for (uint32_t i = 0; i < LMD_DTYPE_END; i++) {
+		if (!t->of[i].n)
+			continue;
+		lmi_json_flat_object(j, NULL);
+		lmi_json_str(j, "type", lmi_dtype(i)->name);
+		lmi_json_uint(j, "tensors", t->of[i].n);
+		lmi_json_uint(j, "elements", t->of[i].elements);
+		lmi_json_uint(j, "bytes", t->of[i].bytes);
+		lmi_json_end(j);
+	}
+	lmi_json_end(j);
+}
+
+static void print_json(const struct lmi_model *model, const struct totals *t, bool full)
+{
+	const struct lmd_model *m = lmi_model_view(model);
+	struct lmi_model_file f;
+	struct lmi_json j;
+
+	lmi_json_init(&j, stdout);
+	lmi_json_object(&j, NULL);
+	lmi_json_str(&j, "format", m->format);
+	lmi_json_str(&j, "arch", m->arch);
+	lmi_json_str(&j, "name", m->name);
+	lmi_json_uint(&j, "bytes", file_bytes(model));
+	lmi_json_array(&j, "files");
+	for (uint32_t i = 0; i < lmi_model_n_files(model); i++) {
+		lmi_model_file(model, i, &f);
+		lmi_json_flat_object(&j, NULL);
+		lmi_json_str(&j, "path", f.path);
+		lmi_json_uint(&j, "bytes", f.bytes);
+		lmi_json_end(&j);
+	}
+	lmi_json_end(&j);
+	lmi_json_uint(&j, "elements", t->all.elements);
+	lmi_json_object(&j, "memory");
+	lmi_json_uint(&j, "weights", t->all.bytes);
+	lmi_json_str(&j, "note", weights_note);
+	lmi_json_end(&j);
+	json_types(&j, t);
+	json_keys(&j, m, full);
+	json_tensors(&j, m);
+	lmi_json_end(&j);
+	lmi_json_fini(&j);
+}
+
+static void print_element(const struct lmd_meta *v, uint64_t i)
+{
+	const struct lmd_str *s = &v->v.s;
+	char show[96];
+
+	switch ((enum lmd_meta_type)v->type) {
+	case LMD_META_BOOL:
+		fputs(v->v.i ? "true" : "false", stdout);
+		return;
+	case LMD_META_I64:
+		printf("%" PRId64, v->v.i);
+		return;
+	case LMD_META_U64:
+		printf("%" PRIu64, v->v.u);
+		return;
+	case LMD_META_F64:
+		print_float(v->v.f);
+		return;
+	case LMD_META_ARR_BOOL:
+		fputs(((const uint8_t *)v->v.a)[i] ? "true" : "false", stdout);
+		return;
+	case LMD_META_ARR_I64:
+		printf("%" PRId64, ((const int64_t *)v->v.a)[i]);
+		return;
+	case LMD_META_ARR_F64:
+		print_float(((const double *)v->v.a)[i]);
+		return;
+	case LMD_META_ARR_STR:
+		s = (const struct lmd_str *)v->v.a + i;
+		/* fall through */
+	case LMD_META_STR:
+		printf("\"%s\"", lmi_show(show, sizeof(show), s->ptr, s->len));
+		return;
+	}
+}
+
+static void print_keys(const struct lmd_model *m, bool full)
+{
+	char show[160];
+
+	printf("\n%u keys\n", m->n_meta);
+	for (uint32_t i = 0; i < m->n_meta; i++) {
+		const struct lmd_meta *v = &m->meta[i];
+		uint64_t n = full || v->n <= SHOWN_ELEMENTS ? v->n : SHOWN_ELEMENTS;
+
+		printf("  %-40s ", lmi_show(show, sizeof(show), v->key, strlen(v->key)));
+		if (v->type < LMD_META_ARR_BOOL) {
+			print_element(v, 0);
+		} else {
+			printf("%" PRIu64 " of: ", v->n);
+			for (uint64_t k = 0; k < n; k++) {
+				fputs(k ? ", " : "", stdout);
+				print_element(v, k);
+			}
+			fputs(n < v->n ? ", ..." : "", stdout);
+		}
+		putchar('\n');
+	}
+}
+
+static void print_text(const struct lmi_model *model, const struct totals *t, bool full)
+{
+	const struct lmd_model *m = lmi_model_view(model);
+	struct lmi_model_file f;
+	char show[160];
+
+	printf("name          %s\narchitecture  %s\nformat        %s\n", m->name, m->arch,
+	       m->format);
+	for (uint32_t i = 0; i < lmi_model_n_files(model); i++) {
+		lmi_model_file(model, i, &f);
+		printf("file          %s, %" PRIu64 " bytes\n",
+		       lmi_show_path(show, sizeof(show), f.path), f.bytes);
+	}
+	printf("elements      %" PRIu64 " in %u tensors\n", t->all.elements, t->all.n);
+	printf("memory        %" PRIu64 " bytes (%s)\n", t->all.bytes, weights_note);
+	for (uint32_t i = 0; i < LMD_DTYPE_END; i++)
+		if (t->of[i].n)
+			printf("  %-10s  %6u tensors %16" PRIu64 " elements %16" PRIu64 " bytes\n",
+			       lmi_dtype(i)->name, t->of[i].n, t->of[i].elements, t->of[i].bytes);
+	print_keys(m, full);
+	printf("\n%u tensors\n", m->n_tensors);
+	for (uint32_t i = 0; i < m->n_tensors; i++) {
+		const struct lmd_tensor *x = &m->tensors[i];
+
+		printf("  %-40s %-8s", lmi_show(show, sizeof(show), x->name, strlen(x->name)),
+		       lmi_dtype(x->dtype)->name);
+		for (uint32_t k = 0; k < x->n_dim; k++)
+			printf("%s%" PRId64, k ? " x " : " ", x->dims[k]);
+		putchar('\n');
+	}
+}
+
+static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	struct lmi_model *m = NULL;
+	struct totals t;
+	enum lmd_status st =
+		lmi_model_open(&m, lmi_arg_pos(&ctl->args, 0), LMI_OPEN_HEADER_ONLY, err);
+
+	if (st != LMD_OK)
+		return st;
+	t = count(lmi_model_view(m));
+	if (lmi_arg_flag(&ctl->args, "json"))
+		print_json(m, &t, lmi_arg_flag(&ctl->args, "full"));
+	else
+		print_text(m, &t, lmi_arg_flag(&ctl->args, "full"));
+	lmi_model_close(m);
+	return LMD_OK;
+}
+
+static const struct lmi_opt opts[] = {
+	LMI_OPT_JSON,
+	{.name = "full",
+	 .type = LMI_OPT_FLAG,
+	 .doc = "Print long arrays, such as the vocabulary, to their end."},
+};
+
+const struct lmi_cmd lmi_cmd_info = {
+	.name = "info",
+	.args = "FILE",
+	.brief = "Print the keys, tensors and sizes of a model file",
+	.doc = "FILE is a GGUF file, or the first file of a set NAME-00001-of-0000N.gguf.  Only "
+	       "its "
+	       "header is read, and it is checked as when the model is loaded.",
+	.opts = opts,
+	.n_opts = LMD_LEN(opts),
+	.run = run,
+};
