@@ -133,8 +133,11 @@ enum lmd_pool_op_kind {
 	LMD_POOL_COPY_PAGE = 1, /* page src to page dst, all caches of the group */
 	LMD_POOL_COPY_SLOT = 2, /* state slot src to dst */
 	LMD_POOL_ZERO_SLOT = 3, /* state slot dst */
-	LMD_POOL_EXPORT = 4,    /* rows [row0, row0+n_row) of page/slot src to host, canonical: cache
-				 * by cache, token-major K then V, in the cache's dtype */
+	LMD_POOL_EXPORT = 4,    /* rows [row0, row0+n_row) of page src to host, canonical: for each
+				 * cache n_row rows of K (heads side by side), then n_row rows of V, in
+				 * the cache's dtype, each head encoded on its own.  Of a state slot
+				 * always everything: CONV dk rows of n_head*dv, each encoded as a
+				 * whole; STATE n_head matrices as SCAN writes S, row-major */
 	LMD_POOL_IMPORT = 5     /* the same, into page/slot dst */
 };
 struct lmd_pool_op {
@@ -196,11 +199,11 @@ struct lmd_adapter_bind {
 	uint32_t slot;            /* >= 1; 0 means no adapter */
 	uint32_t site;
 	uint32_t rank;            /* 0: B is one vector [N] that is added at the site */
-	const float *a;           /* [rank, K]; NULL unbinds */
-	const float *b;           /* [N, rank] */
-	uint32_t n, k;
+	const float *a;           /* [n_stack, rank, K]; rank 0: unused */
+	const float *b;           /* [n_stack, N, rank], rank 0: [n_stack, N]; NULL unbinds */
+	uint32_t n, k;            /* EMBED: N is the width, K the rows of the table */
 	float scale;
-	uint32_t reserved;
+	uint32_t n_stack;         /* slices of a stacked weight that have a pair each; 0, 1: one for all */
 };
 
 struct lmd_backend_ops {

@@ -17,7 +17,14 @@
  * value is first read as rows/f rows of f*W columns (W its width; rows in order).
  * A WEIGHT operand has one row that serves all rows; its columns are the elements of the
  * weight in order.  Where an op says "(row, head) as a row", heads are further rows.
- * Outputs are windows with src VALUE; every column of a value is written by exactly one op. */
+ * Outputs are windows with src VALUE; every column of a value is written by exactly one op.
+ *
+ * Adapters.  At a weight with a lora_site, in plans with LMD_PLAN_LORA, a row with the adapter slot s
+ * (step.lora_slot of its token; none for rows of SEQS and X spaces) uses x W^T + l in the place of
+ * x W^T, where the tensor scale of W is applied already and the op's own scale is not:
+ *     l = scale_s * B_s (A_s x);  rank 0: l = scale_s * B_s
+ * EMBED adds scale_s * B_s A_s[:, id] to E[id].  In stacked weights the pair of the slice counts.
+ * MOE_FFN with gate_up has one site for it, lora_site[0]. */
 #ifndef LLAMAD_OP_H
 #define LLAMAD_OP_H
 
@@ -252,7 +259,7 @@ struct lmd_op_rope_kv {
  * A key's position is its logical row times the group's ratio (CACHE) or step.pos[0] of its
  * row (ROWS; rows of an X space: their number).
  *
- * Bias: ALIBI  - slope[h] * |pos_q - pos_k|
+ * Bias: ALIBI  minus slope[h] * |pos_q - pos_k|
  *       BUCKET weight[bucket(pos_k - pos_q)][h] (T5, arXiv 1910.10683, section 2.1)
  *       REL    sum over terms of q2.R[clamp(pos_q[plane] - pos_k[plane] + off, 0, n-1)] */
 enum lmd_kv_src { LMD_KV_NONE = 0, LMD_KV_CACHE = 1, LMD_KV_ROWS = 2 };

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The step block is the host's, and the host is trusted to be right; but this backend is the oracle,
+ * also for the host.  So every index of a step is compared with the memory behind it before
+ * anything runs, and what runs needs no checks. */
+#include <string.h>
+
+#include "view.h"
+
+static enum lmd_status bad(struct lmd_error *err, const char *field, uint32_t at, int64_t value,
+			   int64_t bound)
+{
+	return lmd_fail(err, LMD_INVALID, "step: %s[%u] is %lld, bound %lld", field, at,
+			(long long)value, (long long)bound);
+}
+
+static enum lmd_status in_range(struct lmd_error *err, const char *field, const int32_t *v,
+				uint32_t n, int64_t lo, int64_t hi)
+{
+	if (n && !v)
+		return lmd_fail(err, LMD_INVALID, "step: %s is missing", field);
+	for (uint32_t i = 0; i < n; i++) {
+		if (v[i] < lo || v[i] >= hi)
+			return bad(err, field, i, v[i], v[i] < lo ? lo : hi);
+	}
+	return LMD_OK;
+}
+
+static enum lmd_status count_rows(struct ref_run *r, struct lmd_error *err)
+{
+	const struct lmd_step *s = r->step;
+	const char *const names[] = {"n_tok", "n_out", "n_seq"};
+
+	r->rows[LMD_SPACE_TOKENS] = s->n_tok;
+	r->rows[LMD_SPACE_OUTPUTS] = s->n_out;
+	r->rows[LMD_SPACE_SEQS] = s->n_seq;
+	for (uint32_t i = 0; i < LMD_LEN(names); i++) {
+		if (r->rows[i] > r->plan->max_rows[i])
+			return lmd_fail(err, LMD_INVALID, "step: %s is %u, the plan takes %u", names[i],
+					r->rows[i], r->plan->max_rows[i]);
+	}
+	for (uint32_t k = 0; k < LMD_MAX_X; k++) {
+		const int32_t *off = s->x_off[k];
+		uint32_t most = r->plan->max_rows[LMD_SPACE_X0 + k];
+
+		if (!off || !most)
+			continue;
+		for (uint32_t i = 0; i < s->n_seq; i++) {
+			if (off[i] < (i ? off[i - 1] : 0) || off[i + 1] < off[i])
+				return bad(err, "x_off", i, off[i], off[i + 1]);
+			if (s->x_h[k] && s->x_w[k] &&
+			    (int64_t)s->x_h[k][i] * s->x_w[k][i] > off[i + 1] - off[i])
+				return bad(err, "x_w", i, s->x_w[k][i], off[i + 1] - off[i]);
+		}
+		if (s->n_seq && (uint32_t)off[s->n_seq] > most)
+			return bad(err, "x_off", s->n_seq, off[s->n_seq], most);
+		r->rows[LMD_SPACE_X0 + k] = s->n_seq ? (uint32_t)off[s->n_seq] : 0;
+	}
+	return LMD_OK;
+}
+
+static enum lmd_status check_sequences(const struct ref_run *r, struct lmd_error *err)
+{
+	const struct lmd_step *s = r->step;
+	enum lmd_status st = LMD_OK;
+
+	if (r->plan->key.kind == LMD_PLAN_TAIL)
+		return LMD_OK; /* sampling reads rows of its inputs alone */
+	st = in_range(err, "seq_of", s->seq_of, s->n_tok, 0, s->n_seq);
+	for (uint32_t i = 0; st == LMD_OK && s->n_tok && i < s->n_seq; i++) {
+		if (s->q_start[i] < 0 || s->q_len[i] < 0 || (uint32_t)s->q_start[i] > s->n_tok)
+			return bad(err, "q_start", i, s->q_start[i], s->n_tok);
+		if ((uint32_t)s->q_len[i] > s->n_tok - (uint32_t)s->q_start[i])
+			return bad(err, "q_len", i, s->q_len[i], s->n_tok - (uint32_t)s->q_start[i]);
+	}
+	return st == LMD_OK ? in_range(err, "out_row", s->out_row, s->n_out, 0, s->n_tok) : st;
+}
+
+static enum lmd_status check_tokens(const struct ref_run *r, struct lmd_error *err)
+{
+	const struct lmd_step *s = r->step;
+
+	if (!r->cplan->reads_tokens)
+		return LMD_OK;
+	if (s->n_tok && !s->token)
+		return lmd_fail(err, LMD_INVALID, "step: token is missing");
+	for (uint32_t i = 0; i < s->n_tok; i++) {
+		int32_t t = s->token[i];
+
+		if (t >= 0 && (uint32_t)t >= r->cplan->token_limit)
+			return bad(err, "token", i, t, r->cplan->token_limit);
+		if (t < -(1 << 30)) {
+			uint32_t slot = (uint32_t)t - (uint32_t)LMD_TOKEN_CHAINED;
+
+			if (slot >= r->dev->n_chained || r->dev->chained[slot] < 0 ||
+			    (uint32_t)r->dev->chained[slot] >= r->cplan->token_limit)
+				return lmd_fail(err, LMD_INVALID, "step: token[%u] is chained to sequence "
+						"slot %u, for which no token was sampled", i, slot);
+		}
+	}
+	return LMD_OK;
+}
+
+static enum lmd_status apply_changes(struct lmd_pool *p, const struct lmd_step_group *g,
+				     struct lmd_error *err)
+{
+	for (uint32_t i = 0; i < g->n_change; i++) {
+		const struct lmd_page_set *c = &g->change[i];
+
+		if (c->seq_slot >= p->n_seq)
+			return bad(err, "change.seq_slot", i, c->seq_slot, p->n_seq);
+		if (c->index >= p->n_index)
+			return bad(err, "change.index", i, c->index, p->n_index);
+		if (c->page >= p->n_unit)
+			return bad(err, "change.page", i, c->page, p->n_unit);
+		p->table[(size_t)c->seq_slot * p->n_index + c->index] = c->page;
+	}
+	return LMD_OK;
+}
+
+/* The keys that rows see: those of a pool must have pages, those of a step must be rows. */
+static enum lmd_status check_keys(const struct ref_run *r, uint32_t group, struct lmd_error *err)
+{
+	const struct lmd_step_group *g = &r->step->group[group];
+	const struct lmd_group *d = &r->plan->groups[group];
+	const struct lmd_pool *p = r->cplan->pools[group];
+	bool tokens = d->kind == LMD_GROUP_PAGED;
+	uint32_t space = tokens ? LMD_SPACE_TOKENS : d->q_space, n = r->rows[space];
+
+	if (n && (!g->kv_lo || !g->kv_hi))
+		return lmd_fail(err, LMD_INVALID, "step: kv_lo or kv_hi of group %u is missing", group);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t seq = ref_seq_of(r, space, i), first, most;
+		const uint32_t *table = NULL;
+
+		if (g->kv_lo[i] >= g->kv_hi[i])
+			continue;
+		if (p) {
+			most = p->n_index * p->page_tokens;
+			table = p->table + (size_t)r->step->seq_slot[seq] * p->n_index;
+		} else {
+			ref_seq_rows(r, d->k_space, seq, &first, &most);
+		}
+		if (g->kv_lo[i] < 0)
+			return bad(err, "kv_lo", i, g->kv_lo[i], 0);
+		if ((uint32_t)g->kv_hi[i] > most)
+			return bad(err, "kv_hi", i, g->kv_hi[i], most);
+		if (!table || (i && ref_seq_of(r, space, i - 1) == seq &&
+			       g->kv_lo[i] >= g->kv_lo[i - 1] && g->kv_hi[i] <= g->kv_hi[i - 1]))
+			continue;
+		for (uint32_t j = (uint32_t)g->kv_lo[i] / p->page_tokens;
+		     j * p->page_tokens < (uint32_t)g->kv_hi[i]; j++) {
+			if (table[j] == REF_NO_PAGE)
+				return lmd_fail(err, LMD_INVALID, "step: group %u: page %u of sequence "
+						"slot %d is not in the page table, row %u sees keys "
+						"%d..%d", group, j, r->step->seq_slot[seq], i,
+						g->kv_lo[i], g->kv_hi[i]);
+		}
+	}
+	return LMD_OK;
+}
+
+static enum lmd_status check_group(const struct ref_run *r, uint32_t group, struct lmd_error *err)
+{
+	const struct lmd_step *s = r->step;
+	const struct lmd_step_group *g = &s->group[group];
+	struct lmd_pool *p = r->cplan->pools[group];
+	enum lmd_status st = LMD_OK;
+
+	if (p && p->state) {
+		st = in_range(err, "state_in", g->state_in, s->n_seq, -1, p->n_unit);
+		if (st == LMD_OK)
+			st = in_range(err, "state_out", g->state_out, s->n_tok, -1, p->n_unit);
+		return st;
+	}
+	if (p) {
+		st = apply_changes(p, g, err);
+		if (st == LMD_OK)
+			st = in_range(err, "seq_slot", s->seq_slot, s->n_seq, 0, p->n_seq);
+	}
+	if (st == LMD_OK && r->cplan->group_write[group])
+		st = in_range(err, "slot", g->slot,
+			      r->rows[r->plan->groups[group].kind == LMD_GROUP_CROSS
+					      ? r->plan->groups[group].k_space
+					      : LMD_SPACE_TOKENS], -1,
+			      p ? (int64_t)p->n_unit * p->page_tokens : INT32_MAX);
+	if (st == LMD_OK && r->cplan->group_read[group])
+		st = check_keys(r, group, err);
+	return st;
+}
+
+static enum lmd_status check_bindings(const struct ref_run *r, struct lmd_error *err)
+{
+	for (uint32_t i = 0; i < r->plan->n_input; i++) {
+		const struct lmd_input *x = &r->plan->inputs[i];
+		const struct lmd_binding *b = ref_input(r, i);
+
+		if (b && b->n_row > 1 && b->row_bytes < 4 * (uint64_t)x->width)
+			return lmd_fail(err, LMD_INVALID, "input %u (%s): rows of %llu bytes, %llu are "
+					"needed", i, x->name, (unsigned long long)b->row_bytes,
+					4 * (unsigned long long)x->width);
+		if (r->cplan->need_input[i] && !x->own_rows &&
+		    (b ? b->n_row : 0) < r->rows[x->space])
+			return lmd_fail(err, LMD_INVALID, "input %u (%s): %u rows, %u are needed", i,
+					x->name, b ? b->n_row : 0, r->rows[x->space]);
+	}
+	for (uint32_t i = 0; i < r->plan->n_row_in; i++) {
+		if (r->step->n_tok && !r->step->row_in[i])
+			return lmd_fail(err, LMD_INVALID, "step: row_in[%u] is missing", i);
+	}
+	return LMD_OK;
+}
+
+/* Rows that are read several at a time are all there. */
+static enum lmd_status check_folds(const struct ref_run *r, struct lmd_error *err)
+{
+	for (uint32_t i = 0; i < r->cplan->n_node; i++) {
+		const struct ref_node *n = &r->cplan->nodes[i];
+
+		for (uint32_t j = 0; j < n->fn->n_in; j++) {
+			const struct lmd_opnd *o = (const struct lmd_opnd *)(const void *)
+				((const char *)n->op + n->fn->in[j]);
+			uint32_t times = o->fold, space;
+
+			if (n->op->code == LMD_OP_REDUCE && n->op->u.reduce.axis == LMD_AXIS_BLOCK)
+				times = n->op->u.reduce.n;
+			if (o->src != LMD_SRC_VALUE || times <= 1)
+				continue;
+			space = r->plan->values[o->id].space;
+			if (r->rows[space] / times < r->rows[n->op->space])
+				return lmd_fail(err, LMD_INVALID, "step: op %u (%s) reads %u rows at a "
+						"time; %u rows do not make %u", i, n->fn->name, times,
+						r->rows[space], r->rows[n->op->space]);
+		}
+	}
+	return LMD_OK;
+}
+
+/* Adapters of the slots in use fit the weights they sit at. */
+static enum lmd_status check_adapters(const struct ref_run *r, struct lmd_error *err)
+{
+	const int32_t *slots = r->step->lora_slot;
+
+	for (uint32_t i = 0; slots && i < r->step->n_tok; i++) {
+		if (slots[i] <= 0 || (i && slots[i] == slots[i - 1]))
+			continue;
+		for (uint32_t j = 0; j < r->cplan->n_site; j++) {
+			const struct ref_site *s = &r->cplan->sites[j];
+			const struct ref_adapter *a =
+				ref_adapter_find(r->dev, (uint32_t)slots[i], s->site);
+
+			if (a && (a->n != s->n || (a->rank && a->k != s->k) ||
+				  (a->n_stack != 1 && a->n_stack != s->n_stack)))
+				return lmd_fail(err, LMD_INVALID, "adapter slot %d, site %u: shape "
+						"[%u, %u, %u], %s has [%u, %u, %u]", slots[i], s->site,
+						a->n_stack, a->n, a->k, s->name, s->n_stack, s->n,
+						s->k);
+		}
+	}
+	return LMD_OK;
+}
+
+enum lmd_status ref_step_begin(struct ref_run *r, struct lmd_error *err)
+{
+	enum lmd_status st = count_rows(r, err);
+
+	if (st == LMD_OK)
+		st = check_sequences(r, err);
+	if (st == LMD_OK)
+		st = check_tokens(r, err);
+	for (uint32_t g = 0; st == LMD_OK && g < r->plan->n_group; g++)
+		st = check_group(r, g, err);
+	if (st == LMD_OK)
+		st = check_bindings(r, err);
+	if (st == LMD_OK)
+		st = check_folds(r, err);
+	return st == LMD_OK ? check_adapters(r, err) : st;
+}

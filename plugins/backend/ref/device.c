@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The one device, host memory, and the table of functions. */
+#include <stdio.h>
+#include <string.h>
+
+#include "kernels.h"
+#include "ref.h"
+
+static uint32_t enumerate(const struct lmd_host *host, struct lmd_device_info *out, uint32_t cap,
+			  char *why, size_t n)
+{
+	(void)host;
+	if (n)
+		why[0] = '\0';
+	if (cap) {
+		memset(out, 0, sizeof(*out));
+		out->struct_size = sizeof(*out);
+		out->caps = LMD_DEV_HOST_MEMORY | LMD_DEV_IMPORT_HOST | LMD_DEV_SAMPLE;
+		(void)snprintf(out->name, sizeof(out->name), "ref");
+		out->act_dtype = LMD_DTYPE_F32;
+		out->page_tokens = 32;
+		out->kv_dtype = LMD_DTYPE_F32;
+	}
+	return 1;
+}
+
+static enum lmd_status open_device(void *state, const struct lmd_host *host,
+				   const struct lmd_open_params *p, struct lmd_error *err)
+{
+	struct ref_dev *dev = state;
+
+	if (p->index)
+		return lmd_fail(err, LMD_NOTFOUND, "ref: device %u, there is only 0", p->index);
+	if (p->activations > LMD_ACTIVATIONS_INT8)
+		return lmd_fail(err, LMD_INVALID, "ref: activations %u, known are 0..%u",
+				p->activations, LMD_ACTIVATIONS_INT8);
+	dev->host = host;
+	dev->team = p->team;
+	dev->n_part = p->team ? host->team_size(host->ctx, p->team) : 1;
+	dev->int8 = p->activations == LMD_ACTIVATIONS_INT8;
+	dev->kernels = ref_kernels_select(host->cpu(host->ctx));
+	return LMD_OK;
+}
+
+static void close_device(void *state)
+{
+	struct ref_dev *dev = state;
+
+	ref_adapter_fini(dev);
+	dev->host->free(dev->host->ctx, dev->chained);
+	dev->chained = NULL;
+	dev->n_chained = 0;
+}
+
+enum lmd_status ref_chain_reserve(struct ref_dev *dev, uint32_t n, struct lmd_error *err)
+{
+	const struct lmd_host *h = dev->host;
+	int32_t *more;
+
+	if (n <= dev->n_chained)
+		return LMD_OK;
+	more = h->alloc(h->ctx, n * sizeof(*more));
+	if (!more)
+		return lmd_fail(err, LMD_NOMEM, "ref: no memory for the tokens of %u sequences", n);
+	for (uint32_t i = 0; i < n; i++)
+		more[i] = i < dev->n_chained ? dev->chained[i] : -1;
+	h->free(h->ctx, dev->chained);
+	dev->chained = more;
+	dev->n_chained = n;
+	return LMD_OK;
+}
+
+static const char *last_error(void *state)
+{
+	return ((struct ref_dev *)state)->error.text;
+}
+
+const struct lmd_backend_ops ref_backend_ops = {
+	.struct_size = sizeof(struct lmd_backend_ops),
+	.enumerate = enumerate,
+	.open = open_device,
+	.close = close_device,
+	.weight_query = ref_weight_query,
+	.weight_load = ref_weight_load,
+	.weight_destroy = ref_weight_destroy,
+	.pool_create = ref_pool_create,
+	.pool_op = ref_pool_op,
+	.pool_destroy = ref_pool_destroy,
+	.adapter_bind = ref_adapter_bind,
+	.op_support = ref_op_support,
+	.plan_compile = ref_plan_compile,
+	.plan_run = ref_plan_run,
+	.plan_observe = ref_plan_observe,
+	.plan_stats = ref_plan_stats,
+	.plan_destroy = ref_plan_destroy,
+	.last_error = last_error,
+};

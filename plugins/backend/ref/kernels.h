@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * kernels.h - the few inner loops that take nearly all the time.
+ *
+ * Sums run in eight lanes (element i into lane i mod 8) that are added in one fixed order, without
+ * fused multiply-add; so the variants for wider registers give the same bits. */
+#ifndef LLAMAD_REF_KERNELS_H
+#define LLAMAD_REF_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct lmd_cpu;
+
+struct ref_kernels {
+	/* sum of a[i]*b[i], i < n */
+	float (*dot)(const float *a, const float *b, size_t n);
+	/* out[j][i] = dot(w[i], x[j]); i < 4, j < 2 */
+	void (*dot4x2)(const float *const w[4], const float *const x[2], size_t n, float out[2][4]);
+	/* y[i] += a*x[i] */
+	void (*axpy)(float *y, float a, const float *x, size_t n);
+	/* sum of a[i]*b[i], n a multiple of 32, |sum| < 2^31 */
+	int32_t (*idot)(const int16_t *a, const int8_t *b, size_t n);
+};
+
+/* The fastest that this machine may run. */
+const struct ref_kernels *ref_kernels_select(const struct lmd_cpu *cpu);
+
+#endif /* LLAMAD_REF_KERNELS_H */

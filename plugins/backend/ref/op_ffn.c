@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * FFN: norm, gate and up, activation, down, residual.
+ *
+ * Phases: 0 rows of x; 1 adapters of gate and up; 2 gate and up; 3 activation and what the adapter of
+ * down adds; 4 down.  gate and up go to scratch of their own. */
+#include "act.h"
+#include "ops.h"
+#include "product.h"
+
+struct ffn {
+	const struct ref_run *r;
+	const struct lmd_op_ffn *op;
+	const struct lmd_weight *w[3];  /* gate or NULL, up, down */
+	struct ref_view x, y, r_in, r_out;
+	uint64_t n;                     /* rows, heads counted */
+	uint32_t heads;
+	struct ref_x px, ph;
+	float *v[2];                    /* [n][F] gate, up */
+	float *delta[3];
+};
+
+static const struct lmd_opnd *target(const struct lmd_op_ffn *f)
+{
+	return f->y.src != LMD_SRC_NONE ? &f->y : &f->r_out;
+}
+
+static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct lmd_error *err)
+{
+	const struct lmd_op_ffn *f = &op->u.ffn;
+	const uint32_t wref[3] = {f->gate, f->up, f->down};
+	uint64_t n = ref_max_rows(b->plan, &f->x);
+	uint32_t width = b->cplan->weights[f->up]->n;
+
+	b->n_phase = 5;
+	ref_x_need(b, n, f->x.width);
+	ref_x_need(b, n, width);
+	ref_need(&b->shared_bytes, n, width * sizeof(float));
+	ref_need(&b->shared_bytes, n, width * sizeof(float));
+	for (int i = 0; i < 3; i++) {
+		enum lmd_status st;
+
+		if (wref[i] == LMD_NONE)
+			continue;
+		ref_product_need(b, b->cplan->weights[wref[i]]);
+		if (!ref_lora_wanted(b->plan, f->lora_site[i]))
+			continue;
+		st = ref_add_site(b, f->lora_site[i], wref[i], err);
+		if (st != LMD_OK)
+			return st;
+		ref_need(&b->shared_bytes, n, b->cplan->weights[wref[i]]->n * sizeof(float));
+	}
+	return LMD_OK;
+}
+
+static void setup(struct ffn *f, const struct ref_run *r, const struct lmd_op *op)
+{
+	const struct lmd_op_ffn *o = &op->u.ffn;
+	const uint32_t wref[3] = {o->gate, o->up, o->down};
+	char *cursor = r->shared;
+	uint32_t width;
+
+	*f = (struct ffn){
+		.r = r, .op = o, .x = ref_view(r, &o->x), .y = ref_view(r, &o->y),
+		.r_in = ref_view(r, &o->r_in), .r_out = ref_view(r, &o->r_out),
+	};
+	for (int i = 0; i < 3; i++)
+		f->w[i] = wref[i] == LMD_NONE ? NULL : r->cplan->weights[wref[i]];
+	f->heads = target(o)->n_head;
+	f->n = (uint64_t)f->x.n_row * f->x.n_head;
+	width = f->w[1]->n;
+	f->px = ref_x_take(r, &cursor, f->n, f->x.width);
+	f->ph = ref_x_take(r, &cursor, f->n, width);
+	f->v[0] = ref_take(&cursor, f->n, width * sizeof(float));
+	f->v[1] = ref_take(&cursor, f->n, width * sizeof(float));
+	for (int i = 0; i < 3; i++) {
+		if (f->w[i] && ref_lora_wanted(r->plan, o->lora_site[i]))
+			f->delta[i] = ref_take(&cursor, f->n, f->w[i]->n * sizeof(float));
+	}
+}
+
+static void adapter(const struct ffn *f, int i, uint64_t row, const float *x)
+{
+	if (f->delta[i])
+		ref_lora_row(f->r, f->op->lora_site[i],
+			     ref_lora_slot(f->r, f->x.space, (uint32_t)(row / f->heads)), 0, x,
+			     f->w[i]->n, f->delta[i] + row * f->w[i]->n);
+}
+
+/* An output of weight i with scale, adapter and bias. */
+static float finish(const struct ffn *f, int i, uint32_t item, uint32_t c, float v)
+{
+	float x = ref_weight_scale(f->w[i], 0, c) * v;
+
+	if (f->delta[i])
+		x += f->delta[i][(size_t)item * f->w[i]->n + c];
+	return x + ref_weight_bias(f->w[i], 0, c);
+}
+
+struct half {
+	const struct ffn *f;
+	int i;
+};
+
+static void emit_half(void *arg, uint32_t item, uint32_t n0, uint32_t n, const float *v)
+{
+	const struct half *h = arg;
+	float *out = h->f->v[h->i] + (size_t)item * h->f->w[1]->n;
+
+	for (uint32_t j = 0; j < n; j++)
+		out[n0 + j] = finish(h->f, h->i, item, n0 + j, v[j]);
+}
+
+static void emit_down(void *arg, uint32_t item, uint32_t n0, uint32_t n, const float *v)
+{
+	const struct ffn *f = arg;
+	uint32_t row = item / f->heads, head = item % f->heads;
+
+	for (uint32_t j = 0; j < n; j++) {
+		float x = finish(f, 2, item, n0 + j, v[j]);
+
+		if (f->y.base)
+			ref_put(&f->y, row, head, n0 + j, x);
+		if (f->r_out.base)
+			ref_put(&f->r_out, row, head, n0 + j,
+				ref_get(&f->r_in, row, head, n0 + j) + f->op->a * x);
+	}
+}
+
+static void activate(const struct ffn *f, uint64_t row)
+{
+	uint32_t width = f->w[1]->n;
+	const float *gate = f->v[0] + row * width, *up = f->v[1] + row * width;
+	float *out = f->ph.copy + row * width;
+
+	for (uint32_t c = 0; c < width; c++)
+		out[c] = f->w[0] ? ref_act(f->op->act, f->op->p, gate[c], up[c], true)
+				 : ref_act(f->op->act, f->op->p, up[c], 0, false);
+	ref_x_own(&f->ph, row);
+	adapter(f, 2, row, out);
+}
+
+static void products(const struct ffn *f, const struct ref_part *p)
+{
+	struct ref_items items = {.count = (uint32_t)f->n, .div = 1};
+	uint64_t lo, hi;
+
+	for (int i = 0; p->phase == 2 && i < 2; i++) {
+		struct half h = {f, i};
+
+		if (!f->w[i])
+			continue;
+		ref_tiles(p, f->w[i]->n, &lo, &hi);
+		ref_product(f->r, &f->px, &items, f->w[i], lo, hi, p->scratch, emit_half, &h);
+	}
+	if (p->phase == 4) {
+		ref_tiles(p, f->w[2]->n, &lo, &hi);
+		ref_product(f->r, &f->ph, &items, f->w[2], lo, hi, p->scratch, emit_down,
+			    (void *)(uintptr_t)f);
+	}
+}
+
+static void run(const struct ref_run *r, const struct lmd_op *op, const struct ref_part *p)
+{
+	struct ffn f;
+	struct ref_norm norm;
+	uint64_t lo, hi;
+
+	setup(&f, r, op);
+	norm = ref_norm(r, &f.op->norm);
+	ref_slice(p, f.n, &lo, &hi);
+	for (uint64_t i = lo; i < hi; i++) {
+		if (p->phase == 0)
+			ref_x_set(&f.px, i, &f.x, (uint32_t)(i / f.heads), (uint32_t)(i % f.heads),
+				  &norm);
+		if (p->phase == 1) {
+			adapter(&f, 0, i, f.px.row[i]);
+			adapter(&f, 1, i, f.px.row[i]);
+		}
+		if (p->phase == 3)
+			activate(&f, i);
+	}
+	products(&f, p);
+}
+
+static const uint16_t ins[] = {
+	REF_OFF(ffn.x), REF_OFF(ffn.norm.g), REF_OFF(ffn.norm.b), REF_OFF(ffn.r_in),
+};
+static const uint16_t outs[] = {REF_OFF(ffn.y), REF_OFF(ffn.r_out)};
+
+const struct ref_op ref_op_ffn = {
+	.name = "ffn", .plan = plan, .run = run, REF_OPERANDS(ins, outs),
+};

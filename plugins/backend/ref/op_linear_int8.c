@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Products with activations rounded to 8 bits: the bitwise definition that integer kernels are held to.
+ *
+ * Activations, for each 32 neighbouring values x[0..32) of a row:
+ *     amax = max |x[i]|;  d = amax / 127.0f;  inv = amax > 0 ? 127.0f / amax : 0
+ *     q[i] = x[i] * inv rounded to the nearest integer, ties to even          in -127..127
+ *     s = sum of q[i]                                                          (integer)
+ *
+ * Weights of the types below are, in each block b of 32, integers P[i] with a factor D and, for the
+ * types with a minimum, an offset M (all three exact in f32):
+ *     w[i] = D * P[i] + M
+ *
+ *   type   P                          D            M
+ *   q4_0   nibble - 8                 d            none
+ *   q4_1   nibble                     d            m
+ *   q5_0   5 bits - 16                d            none
+ *   q5_1   5 bits                     d            m
+ *   q8_0   q                          d            none
+ *   q4_k   sc * nibble                d            -(dmin * mn)      sc, mn: 6 bits of the sub-block
+ *   q5_k   sc * 5 bits                d            -(dmin * mn)
+ *   q6_k   sc * (6 bits - 32)         d            none              sc: 8 bits for each 16 values
+ *
+ * An output, in f32 with every operation rounded on its own (no fused multiply-add), blocks in
+ * ascending order:
+ *     sum = 0
+ *     for b:  i = sum over the block of P*q                                    (integer, < 2^24)
+ *             sum = sum + ((D * d) * (float)i + (M * d) * (float)s)            types with M
+ *             sum = sum + (D * d) * (float)i                                   the others
+ * Any other type is decoded and multiplied in float. */
+#include <string.h>
+
+#include "kernels.h"
+#include "product.h"
+
+/* One weight row, unpacked. */
+struct row {
+	int16_t *p;     /* [k] */
+	float *d, *m;   /* [k/32] */
+};
+
+static float f16(const uint8_t *p)
+{
+	uint32_t h = (uint32_t)p[0] | (uint32_t)p[1] << 8, exp = h >> 10 & 31, man = h & 1023, bits;
+	float v = (float)man * 0x1p-24f;
+
+	if (exp) {
+		bits = (exp == 31 ? 255u : exp + 112) << 23 | man << 13;
+		memcpy(&v, &bits, sizeof(v));
+	}
+	return h & 0x8000 ? -v : v;
+}
+
+static void nibbles(const uint8_t *qs, int16_t *p)
+{
+	for (int j = 0; j < 16; j++) {
+		p[j] = qs[j] & 15;
+		p[j + 16] = qs[j] >> 4;
+	}
+}
+
+static void fifth_bits(const uint8_t *qh, int16_t *p)
+{
+	for (int j = 0; j < 32; j++)
+		p[j] = (int16_t)(p[j] + ((qh[j / 8] >> (j % 8) & 1) << 4));
+}
+
+static void shift(int16_t *p, int by)
+{
+	for (int j = 0; j < 32; j++)
+		p[j] = (int16_t)(p[j] - by);
+}
+
+static void unpack_32(uint32_t dtype, const uint8_t *b, int16_t *p, float *d, float *m)
+{
+	*d = f16(b);
+	*m = 0;
+	switch (dtype) {
+	case LMD_DTYPE_Q4_0:
+		nibbles(b + 2, p);
+		shift(p, 8);
+		break;
+	case LMD_DTYPE_Q4_1:
+		*m = f16(b + 2);
+		nibbles(b + 4, p);
+		break;
+	case LMD_DTYPE_Q5_0:
+		nibbles(b + 6, p);
+		fifth_bits(b + 2, p);
+		shift(p, 16);
+		break;
+	case LMD_DTYPE_Q5_1:
+		*m = f16(b + 2);
+		nibbles(b + 8, p);
+		fifth_bits(b + 4, p);
+		break;
+	default: /* Q8_0 */
+		for (int j = 0; j < 32; j++)
+			p[j] = (int8_t)b[2 + j];
+		break;
+	}
+}
+
+/* 6-bit scale and minimum of sub-block j. */
+static void scale_min(const uint8_t *s, int j, int *sc, int *mn)
+{
+	if (j < 4) {
+		*sc = s[j] & 63;
+		*mn = s[j + 4] & 63;
+	} else {
+		*sc = (s[j + 4] & 15) | (s[j - 4] >> 6) << 4;
+		*mn = (s[j + 4] >> 4) | (s[j] >> 6) << 4;
+	}
+}
+
+/* Q4_K and Q5_K; the latter has the fifth bits in front of the nibbles. */
+static void unpack_k45(bool five, const uint8_t *b, int16_t *p, float *d, float *m)
+{
+	float dall = f16(b), dmin = f16(b + 2);
+	const uint8_t *qh = b + 16, *qs = b + (five ? 48 : 16);
+
+	for (int j = 0; j < 8; j++) {
+		int sc, mn;
+
+		scale_min(b + 4, j, &sc, &mn);
+		for (int l = 0; l < 32; l++) {
+			int q = j % 2 ? qs[32 * (j / 2) + l] >> 4 : qs[32 * (j / 2) + l] & 15;
+
+			if (five)
+				q += (qh[l] >> j & 1) << 4;
+			p[32 * j + l] = (int16_t)(sc * q);
+		}
+		d[j] = dall;
+		m[j] = -(dmin * (float)mn);
+	}
+}
+
+static void unpack_k6(const uint8_t *b, int16_t *p, float *d, float *m)
+{
+	float dall = f16(b + 208);
+
+	for (int e = 0; e < 256; e++) {
+		int h = e / 128, quarter = e % 128 / 32, l = e % 32;
+		int low = b[64 * h + 32 * (quarter % 2) + l] >> 4 * (quarter / 2) & 15;
+		int high = b[128 + 32 * h + l] >> 2 * quarter & 3;
+
+		p[e] = (int16_t)((int8_t)b[192 + e / 16] * ((low | high << 4) - 32));
+	}
+	for (int j = 0; j < 8; j++) {
+		d[j] = dall;
+		m[j] = 0;
+	}
+}
+
+static void unpack(const struct lmd_weight *w, const uint8_t *raw, const struct row *out)
+{
+	for (uint32_t at = 0; at < w->k; at += w->block_elems, raw += w->block_bytes) {
+		if (w->dtype == LMD_DTYPE_Q6_K)
+			unpack_k6(raw, out->p + at, out->d + at / 32, out->m + at / 32);
+		else if (w->block_elems == 256)
+			unpack_k45(w->dtype == LMD_DTYPE_Q5_K, raw, out->p + at, out->d + at / 32,
+				   out->m + at / 32);
+		else
+			unpack_32(w->dtype, raw, out->p + at, out->d + at / 32, out->m + at / 32);
+	}
+}
+
+static bool has_min(uint32_t dtype)
+{
+	return dtype == LMD_DTYPE_Q4_1 || dtype == LMD_DTYPE_Q5_1 || dtype == LMD_DTYPE_Q4_K ||
+	       dtype == LMD_DTYPE_Q5_K;
+}
+
+bool ref_int8_type(uint32_t dtype)
+{
+	return dtype == LMD_DTYPE_Q4_0 || dtype == LMD_DTYPE_Q5_0 || dtype == LMD_DTYPE_Q8_0 ||
+	       dtype == LMD_DTYPE_Q6_K || has_min(dtype);
+}
+
+void ref_int8_quantise(const float *x, uint32_t k, int8_t *q, float *d)
+{
+	for (uint32_t at = 0; at < k; at += 32) {
+		uint32_t n = k - at < 32 ? k - at : 32;
+		float amax = 0, inv;
+
+		for (uint32_t i = 0; i < n; i++)
+			amax = fmaxf(amax, fabsf(x[at + i]));
+		d[at / 32] = amax / 127.0f;
+		inv = amax > 0 ? 127.0f / amax : 0.0f;
+		for (uint32_t i = 0; i < n; i++)
+			q[at + i] = (int8_t)fmaxf(-127, fminf(127, rintf(x[at + i] * inv)));
+	}
+}
+
+uint64_t ref_int8_bytes(uint32_t k)
+{
+	uint64_t bytes = 0;
+
+	ref_need(&bytes, REF_TILE, k * sizeof(int16_t));
+	ref_need(&bytes, REF_TILE, k / 32 * sizeof(float));
+	ref_need(&bytes, REF_TILE, k / 32 * sizeof(float));
+	ref_need(&bytes, 1, k / 32 * sizeof(int32_t));
+	return bytes;
+}
+
+static float output(const struct ref_kernels *kernels, const struct row *w, bool min,
+		    const int8_t *q, const float *d, const int32_t *sums, uint32_t k)
+{
+	float sum = 0;
+
+	for (uint32_t b = 0; b < k / 32; b++) {
+		float i = (float)kernels->idot(w->p + 32 * (size_t)b, q + 32 * (size_t)b, 32);
+		float t = (w->d[b] * d[b]) * i;
+
+		if (min)
+			t += (w->m[b] * d[b]) * (float)sums[b];
+		sum += t;
+	}
+	return sum;
+}
+
+void ref_int8_product(const struct ref_run *r, const struct ref_x *x, const struct ref_items *items,
+		      const struct lmd_weight *w, uint64_t lo, uint64_t hi, char *scratch,
+		      ref_emit_fn emit, void *arg)
+{
+	size_t nb = w->k / 32;
+	int16_t *p = ref_take(&scratch, REF_TILE, w->k * sizeof(*p));
+	float *d = ref_take(&scratch, REF_TILE, nb * sizeof(*d));
+	float *m = ref_take(&scratch, REF_TILE, nb * sizeof(*m));
+	int32_t *sums = ref_take(&scratch, 1, nb * sizeof(*sums));
+	bool min = has_min(w->dtype);
+
+	for (uint64_t n = lo; n < hi; n += REF_TILE) {
+		uint32_t count = hi - n < REF_TILE ? (uint32_t)(hi - n) : REF_TILE;
+
+		for (uint32_t j = 0; j < count; j++) {
+			struct row row = {p + (size_t)j * w->k, d + j * nb, m + j * nb};
+
+			unpack(w, ref_weight_raw(w, (uint32_t)((n + j) / w->n),
+						 (uint32_t)((n + j) % w->n)), &row);
+		}
+		for (uint32_t i = 0; i < items->count; i++) {
+			uint32_t it = items->list ? items->list[i] : i;
+			const int8_t *q = x->q + (size_t)(it / items->div) * nb * 32;
+			const float *dx = x->d + (size_t)(it / items->div) * nb;
+			float out[REF_TILE];
+
+			for (size_t b = 0; min && b < nb; b++) {
+				sums[b] = 0;
+				for (size_t e = 0; e < 32; e++)
+					sums[b] += q[32 * b + e];
+			}
+			for (uint32_t j = 0; j < count; j++) {
+				struct row row = {p + (size_t)j * w->k, d + j * nb, m + j * nb};
+
+				out[j] = output(r->dev->kernels, &row, min, q, dx, sums, w->k);
+			}
+			emit(arg, it, (uint32_t)n, count, out);
+		}
+	}
+}

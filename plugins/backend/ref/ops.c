@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The list of ops: one line each. */
+#include "ops.h"
+
+static const struct ref_op *const table[LMD_N_OP] = {
+	[LMD_OP_EMBED] = &ref_op_embed,
+	[LMD_OP_NORM] = &ref_op_norm,
+	[LMD_OP_LINEAR] = &ref_op_linear,
+	[LMD_OP_ROPE_KV] = &ref_op_rope_kv,
+	[LMD_OP_ATTN] = &ref_op_attn,
+	[LMD_OP_GLU] = &ref_op_glu,
+	[LMD_OP_FFN] = &ref_op_ffn,
+	[LMD_OP_HEAD] = &ref_op_head,
+	[LMD_OP_EW] = &ref_op_ew,
+	[LMD_OP_ROUTE] = &ref_op_route,
+	[LMD_OP_MOE_FFN] = &ref_op_moe_ffn,
+	[LMD_OP_CAST_COPY] = &ref_op_cast_copy,
+};
+
+const struct ref_op *ref_op_of(uint32_t code)
+{
+	return code < LMD_LEN(table) ? table[code] : NULL;
+}

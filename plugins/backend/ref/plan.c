@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Compilation: look everything up once, ask each op for its scratch, allocate it all. */
+#include <stdio.h>
+#include <string.h>
+
+#include "ref.h"
+
+void ref_need(uint64_t *bytes, uint64_t n, uint64_t item)
+{
+	uint64_t b;
+
+	if (__builtin_mul_overflow(n, item, &b) || b > UINT64_MAX / 4)
+		b = UINT64_MAX / 4;
+	b = (b + 63) / 64 * 64;
+	*bytes = *bytes > UINT64_MAX / 2 ? *bytes : *bytes + b;
+}
+
+uint64_t ref_max_rows(const struct lmd_plan *plan, const struct lmd_opnd *o)
+{
+	uint32_t space = LMD_SPACE_TOKENS, fold = o->fold ? o->fold : 1;
+
+	if (o->src == LMD_SRC_NONE || o->src == LMD_SRC_WEIGHT)
+		return o->n_head;
+	if (o->src == LMD_SRC_VALUE)
+		space = plan->values[o->id].space;
+	else if (o->src == LMD_SRC_INPUT)
+		space = plan->inputs[o->id].space;
+	return (uint64_t)(plan->max_rows[space] / fold) * o->n_head;
+}
+
+enum lmd_status ref_flatten(struct ref_build *b, uint32_t wref, struct lmd_error *err)
+{
+	const float *flat;
+
+	if (wref == LMD_NONE)
+		return LMD_OK;
+	return ref_weight_flat(b->dev, b->cplan->weights[wref], &flat, err);
+}
+
+enum lmd_status ref_add_site(struct ref_build *b, uint32_t site, uint32_t wref,
+			     struct lmd_error *err)
+{
+	struct lmd_cplan *p = b->cplan;
+	const struct lmd_host *h = b->dev->host;
+	const struct lmd_weight *w;
+
+	if (site == LMD_NONE || wref == LMD_NONE)
+		return LMD_OK;
+	w = p->weights[wref];
+	if (p->n_site == p->cap_site) {
+		uint32_t cap = p->cap_site ? 2 * p->cap_site : 64;
+		struct ref_site *more = h->alloc(h->ctx, cap * sizeof(*more));
+
+		if (!more)
+			return lmd_fail(err, LMD_NOMEM, "ref: no memory for %u adapter sites", cap);
+		if (p->n_site)
+			memcpy(more, p->sites, p->n_site * sizeof(*more));
+		h->free(h->ctx, p->sites);
+		p->sites = more;
+		p->cap_site = cap;
+	}
+	p->sites[p->n_site++] = (struct ref_site){
+		.site = site, .n = w->n, .k = w->k, .n_stack = w->n_stack, .name = w->name,
+	};
+	return LMD_OK;
+}
+
+enum lmd_status ref_need_cache(const struct ref_build *b, uint32_t cache, struct lmd_error *err)
+{
+	if (cache == LMD_NONE || b->cplan->caches[cache])
+		return LMD_OK;
+	return lmd_fail(err, LMD_INVALID, "ref: cache %u is in none of the pools", cache);
+}
+
+static const struct lmd_opnd *operand(const struct lmd_op *op, uint16_t offset)
+{
+	return (const struct lmd_opnd *)(const void *)((const char *)op + offset);
+}
+
+/* WEIGHT operands become f32; inputs that are read without looking must be bound. */
+static enum lmd_status operands(struct ref_build *b, const struct lmd_op *op,
+				const struct ref_op *fn, struct lmd_error *err)
+{
+	for (uint32_t i = 0; i < fn->n_in; i++) {
+		const struct lmd_opnd *o = operand(op, fn->in[i]);
+
+		if (o->src == LMD_SRC_WEIGHT) {
+			enum lmd_status st = ref_flatten(b, o->id, err);
+
+			if (st != LMD_OK)
+				return st;
+		}
+		if (o->src == LMD_SRC_INPUT && !fn->loose_inputs)
+			b->cplan->need_input[o->id] = true;
+	}
+	return LMD_OK;
+}
+
+static enum lmd_status compile_op(struct ref_dev *dev, struct lmd_cplan *p, uint32_t i,
+				  struct lmd_error *err)
+{
+	const struct lmd_op *op = &p->plan->ops[i];
+	struct ref_build b = {.dev = dev, .cplan = p, .plan = p->plan, .n_phase = 1};
+	const struct ref_op *fn = ref_op_of(op->code);
+	enum lmd_status st;
+
+	if (!fn)
+		return lmd_fail(err, LMD_UNSUPPORTED, "ref: op %u of the plan has code %u, which needs "
+				"a device group or is unknown", i, op->code);
+	st = operands(&b, op, fn, err);
+	if (st == LMD_OK && fn->plan)
+		st = fn->plan(&b, op, err);
+	if (st != LMD_OK)
+		return st;
+	if (b.shared_bytes > SIZE_MAX / 4 || b.part_bytes > SIZE_MAX / 4 / dev->n_part)
+		return lmd_fail(err, LMD_NOMEM, "ref: op %u (%s) needs more scratch than there is", i,
+				fn->name);
+	p->nodes[i] = (struct ref_node){.op = op, .fn = fn, .n_phase = b.n_phase};
+	if (b.shared_bytes > p->shared_bytes)
+		p->shared_bytes = (size_t)b.shared_bytes;
+	if (b.part_bytes > p->part_bytes)
+		p->part_bytes = (size_t)b.part_bytes;
+	return LMD_OK;
+}
+
+/* Zeroed array or NULL; *failed remembers a failure. */
+static void *array(struct ref_dev *dev, size_t n, size_t item, bool *failed)
+{
+	size_t bytes;
+	void *p = NULL;
+
+	if (!n || !item)
+		return NULL;
+	if (!__builtin_mul_overflow(n, item, &bytes))
+		p = dev->host->alloc(dev->host->ctx, bytes);
+	*failed = *failed || !p;
+	return p;
+}
+
+static void find_caches(struct lmd_cplan *p)
+{
+	for (uint32_t g = 0; g < p->plan->n_group; g++) {
+		const struct lmd_pool *pool = p->pools[g];
+
+		for (uint32_t i = 0; pool && i < pool->n_cache; i++) {
+			if (pool->caches[i].id < p->plan->n_cache)
+				p->caches[pool->caches[i].id] = &pool->caches[i];
+		}
+	}
+}
+
+static enum lmd_status compile(struct ref_dev *dev, const struct lmd_compile *c, struct lmd_cplan *p,
+			       struct lmd_error *err)
+{
+	const struct lmd_plan *plan = c->plan;
+	bool failed = false;
+
+	p->plan = plan;
+	p->token_limit = UINT32_MAX;
+	p->weights = array(dev, plan->n_wref, sizeof(*p->weights), &failed);
+	p->pools = array(dev, plan->n_group, sizeof(*p->pools), &failed);
+	p->caches = array(dev, plan->n_cache, sizeof(*p->caches), &failed);
+	p->nodes = array(dev, plan->n_op, sizeof(*p->nodes), &failed);
+	p->need_input = array(dev, plan->n_input, sizeof(*p->need_input), &failed);
+	p->values = array(dev, (size_t)plan->scratch_bytes, 1, &failed);
+	if (failed)
+		return lmd_fail(err, LMD_NOMEM, "ref: no memory for a plan of %u ops and %llu bytes of "
+				"values", plan->n_op, (unsigned long long)plan->scratch_bytes);
+	if (plan->n_wref)
+		memcpy(p->weights, c->weights, plan->n_wref * sizeof(*p->weights));
+	if (plan->n_group)
+		memcpy(p->pools, c->pools, plan->n_group * sizeof(*p->pools));
+	find_caches(p);
+	for (uint32_t i = 0; i < plan->n_op; i++) {
+		enum lmd_status st = compile_op(dev, p, i, err);
+
+		if (st != LMD_OK)
+			return st;
+	}
+	p->n_node = plan->n_op;
+	p->shared = array(dev, p->shared_bytes, 1, &failed);
+	p->part = array(dev, dev->n_part, p->part_bytes, &failed);
+	if (failed)
+		return lmd_fail(err, LMD_NOMEM, "ref: no memory for %zu + %u * %zu bytes of scratch",
+				p->shared_bytes, dev->n_part, p->part_bytes);
+	return ref_chain_reserve(dev, plan->max_rows[LMD_SPACE_SEQS], err);
+}
+
+enum lmd_status ref_plan_compile(void *state, const struct lmd_compile *c, struct lmd_cplan **out,
+				 struct lmd_error *err)
+{
+	struct ref_dev *dev = state;
+	struct lmd_cplan *p;
+	enum lmd_status st;
+
+	if (c->plan->act_dtype != LMD_DTYPE_F32)
+		return lmd_fail(err, LMD_UNSUPPORTED, "ref: activations of type %u, only f32 (%u)",
+				c->plan->act_dtype, LMD_DTYPE_F32);
+	if (c->plan->n_group > LMD_MAX_GROUP)
+		return lmd_fail(err, LMD_INVALID, "ref: %u groups, at most %d", c->plan->n_group,
+				LMD_MAX_GROUP);
+	p = dev->host->alloc(dev->host->ctx, sizeof(*p));
+	if (!p)
+		return lmd_fail(err, LMD_NOMEM, "ref: no memory for a plan");
+	st = compile(dev, c, p, err);
+	if (st != LMD_OK) {
+		ref_plan_destroy(dev, p);
+		return st;
+	}
+	*out = p;
+	return LMD_OK;
+}
+
+void ref_plan_destroy(void *state, struct lmd_cplan *p)
+{
+	const struct lmd_host *h = ((struct ref_dev *)state)->host;
+
+	if (!p)
+		return;
+	h->free(h->ctx, p->weights);
+	h->free(h->ctx, p->pools);
+	h->free(h->ctx, p->caches);
+	h->free(h->ctx, p->nodes);
+	h->free(h->ctx, p->sites);
+	h->free(h->ctx, p->need_input);
+	h->free(h->ctx, p->values);
+	h->free(h->ctx, p->shared);
+	h->free(h->ctx, p->part);
+	h->free(h->ctx, p);
+}
+
+uint32_t ref_plan_stats(void *state, const struct lmd_cplan *p, struct lmd_opstat *out, uint32_t cap)
+{
+	(void)state;
+	for (uint32_t i = 0; i < p->n_node && i < cap; i++) {
+		out[i] = (struct lmd_opstat){
+			.op = i, .n_run = p->nodes[i].n_run, .ns = p->nodes[i].ns,
+		};
+	}
+	return p->n_node;
+}
+
+void ref_op_support(void *state, const struct lmd_plan *plan, const struct lmd_op *op,
+		    struct lmd_support *out)
+{
+	(void)state;
+	(void)plan;
+	memset(out, 0, sizeof(*out));
+	out->struct_size = sizeof(*out);
+	out->native = ref_op_of(op->code) != NULL;
+	if (out->native)
+		return;
+	(void)snprintf(out->reason, sizeof(out->reason), "%s",
+		       op->code == LMD_OP_ALLREDUCE || op->code == LMD_OP_ALLGATHER
+			       ? "ref has one device, so there are no groups"
+			       : "unknown op");
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ref.h - the reference backend from inside: its objects, and what its files share.
+ *
+ * One file per op (op_*.c), straight from the formulas of llamad/op.h.  An op has two functions:
+ * `plan` runs when a plan is compiled, checks what the backend cannot do and says how much scratch
+ * memory the op needs; `run` does one phase of the op in one thread of the team.  Phases are
+ * separated by barriers.  Every output element is computed by one thread in an order that
+ * depends on nothing but the op, so results are the same for any number of threads.
+ *
+ * Threads: a device is used by one thread at a time (backend.h); inside run_phase() the parts of the
+ * team share struct ref_run read-only and own their slice of the outputs and of the scratch. */
+#ifndef LLAMAD_REF_H
+#define LLAMAD_REF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "llamad/backend.h"
+
+/* ---- device ---- */
+
+struct ref_kernels;
+
+/* One bound adapter: copies of A and B. */
+struct ref_adapter {
+	uint32_t slot, site;
+	uint32_t rank, n, k, n_stack;
+	float scale;
+	float *a;  /* [n_stack][rank][k] */
+	float *b;  /* [n_stack][n][rank] */
+};
+
+/* State of an open device; allocated zeroed by the host. */
+struct ref_dev {
+	const struct lmd_host *host;
+	struct lmd_team *team;
+	uint32_t n_part;
+	bool int8;                  /* activations in front of block types are rounded */
+	const struct ref_kernels *kernels;
+	struct ref_adapter *adapters; /* ordered by site, then slot */
+	uint32_t n_adapter, cap_adapter;
+	int32_t *chained;           /* [n_chained] token last sampled for a sequence slot */
+	uint32_t n_chained;
+	struct lmd_error error;     /* of the last plan_run */
+};
+
+extern const struct lmd_backend_ops ref_backend_ops;
+
+/* Room for chained tokens of sequence slots 0..n-1. */
+enum lmd_status ref_chain_reserve(struct ref_dev *dev, uint32_t n, struct lmd_error *err);
+
+/* The adapter of a site for a slot; NULL if none is bound. */
+const struct ref_adapter *ref_adapter_find(const struct ref_dev *dev, uint32_t slot, uint32_t site);
+enum lmd_status ref_adapter_bind(void *state, const struct lmd_adapter_bind *b,
+				 struct lmd_error *err);
+void ref_adapter_fini(struct ref_dev *dev);
+
+/* ---- weights (weight.c) ---- */
+
+struct lmd_weight {
+	const char *name;
+	uint32_t dtype, block_elems, block_bytes;
+	uint32_t n_stack, n, k;
+	bool stacked_pieces;        /* pieces follow each other in the stack, not in N */
+	uint32_t n_piece;
+	struct lmd_wpiece *pieces;
+	float *copy;                /* transposed weights: f32 [n_stack][n][k]; or NULL */
+	const float *flat;          /* all elements as f32, made by ref_weight_flat; or NULL */
+	float *own_flat;
+	const float *scale, *bias;
+	uint32_t n_scale, n_bias;
+};
+
+enum lmd_status ref_weight_query(void *state, const struct lmd_wdesc *d, struct lmd_wplan *out,
+				 struct lmd_error *err);
+enum lmd_status ref_weight_load(void *state, const struct lmd_wdesc *d, struct lmd_weight **out,
+				struct lmd_error *err);
+void ref_weight_destroy(void *state, struct lmd_weight *w);
+
+/* Bytes of row n of a slice as they lie in the file; NULL for transposed weights. */
+const void *ref_weight_raw(const struct lmd_weight *w, uint32_t slice, uint32_t n);
+/* Row n of a slice as k floats: a pointer into the weight if it is f32, else decoded to tmp [k]. */
+const float *ref_weight_row(const struct ref_dev *dev, const struct lmd_weight *w, uint32_t slice,
+			    uint32_t n, float *tmp);
+/* All elements as one f32 array that lives as long as the weight; for vectors and small tables.
+ * Not on the token path. */
+enum lmd_status ref_weight_flat(struct ref_dev *dev, struct lmd_weight *w, const float **out,
+				struct lmd_error *err);
+/* Scale and bias of output n of a slice (1 and 0 without). */
+float ref_weight_scale(const struct lmd_weight *w, uint32_t slice, uint32_t n);
+float ref_weight_bias(const struct lmd_weight *w, uint32_t slice, uint32_t n);
+
+/* ---- pools (pool.c) ---- */
+
+/* Where a cache lies inside a page or a slot. */
+struct ref_cache {
+	struct lmd_cache desc;
+	uint32_t id;                /* in the plan */
+	bool has_v;
+	uint32_t k_cols, v_cols;    /* elements of a stored row */
+	size_t k_row, v_row;        /* bytes of a row */
+	size_t k_head, v_head;      /* bytes of a head */
+	uint32_t n_row;             /* rows in a page or a slot */
+	size_t k_off, v_off;        /* in the page or slot */
+};
+
+struct lmd_pool {
+	struct lmd_group desc;
+	bool state;                 /* slots instead of pages */
+	uint32_t n_unit;            /* pages or slots */
+	uint32_t page_tokens, n_seq, n_index;
+	uint32_t n_cache;
+	struct ref_cache *caches;
+	size_t unit_bytes;
+	char *mem;                  /* [n_unit][unit_bytes] */
+	uint32_t *table;            /* [n_seq][n_index], REF_NO_PAGE = not set */
+};
+#define REF_NO_PAGE UINT32_MAX
+
+enum lmd_status ref_pool_create(void *state, const struct lmd_pool_desc *d, struct lmd_pool **out,
+				struct lmd_error *err);
+enum lmd_status ref_pool_op(void *state, struct lmd_queue *q, struct lmd_pool *pool,
+			    const struct lmd_pool_op *ops, uint32_t n, struct lmd_error *err);
+void ref_pool_destroy(void *state, struct lmd_pool *pool);
+
+/* n numbers into and out of a cache.  decode: where they lie if they are f32, else tmp [n]. */
+void ref_cache_encode(const struct ref_dev *dev, uint32_t dtype, const float *src, void *dst,
+		      uint32_t n);
+const float *ref_cache_decode(const struct ref_dev *dev, uint32_t dtype, const void *src, float *tmp,
+			      uint32_t n);
+
+/* Logical row `key` of a sequence slot: its page's memory and the row in the page. */
+static inline char *ref_pool_row(const struct lmd_pool *p, uint32_t seq_slot, uint32_t key,
+				 uint32_t *row)
+{
+	uint32_t page = p->table[(size_t)seq_slot * p->n_index + key / p->page_tokens];
+
+	*row = key % p->page_tokens;
+	return p->mem + (size_t)page * p->unit_bytes;
+}
+
+/* ---- compiled plans (plan.c) ---- */
+
+struct ref_node {
+	const struct lmd_op *op;
+	const struct ref_op *fn;
+	uint32_t n_phase;
+	uint64_t n_run, ns;
+};
+
+/* An adapter site of the plan and what is bound there must look like. */
+struct ref_site {
+	uint32_t site, n, k, n_stack;
+	const char *name;
+};
+
+struct lmd_cplan {
+	const struct lmd_plan *plan;
+	struct lmd_weight **weights;      /* [n_wref] */
+	struct lmd_pool **pools;          /* [n_group] */
+	const struct ref_cache **caches;  /* [n_cache]; NULL: not in a given pool */
+	uint32_t n_node;
+	struct ref_node *nodes;
+	uint32_t n_site, cap_site;
+	struct ref_site *sites;
+	bool *need_input;                 /* [n_input] must be bound with all rows of its space */
+	bool group_read[LMD_MAX_GROUP];   /* kv_lo, kv_hi are used */
+	bool group_write[LMD_MAX_GROUP];  /* slot is used */
+	bool reads_tokens;
+	uint32_t token_limit;             /* ids below */
+	char *values;                     /* plan->scratch_bytes */
+	char *shared;                     /* scratch of the running op */
+	char *part;                       /* [n_part][part_bytes] */
+	size_t shared_bytes, part_bytes;
+};
+
+enum lmd_status ref_plan_compile(void *state, const struct lmd_compile *c, struct lmd_cplan **out,
+				 struct lmd_error *err);
+void ref_plan_destroy(void *state, struct lmd_cplan *p);
+uint32_t ref_plan_stats(void *state, const struct lmd_cplan *p, struct lmd_opstat *out,
+			uint32_t cap);
+void ref_op_support(void *state, const struct lmd_plan *plan, const struct lmd_op *op,
+		    struct lmd_support *out);
+
+/* What an op's plan function sees and fills. */
+struct ref_build {
+	struct ref_dev *dev;
+	struct lmd_cplan *cplan;
+	const struct lmd_plan *plan;
+	uint32_t n_phase;                  /* out: 1 unless set */
+	uint64_t shared_bytes, part_bytes; /* out: see ref_need */
+};
+
+/* Adds `n * item` bytes, rounded up to 64, to one of the needs; saturates. */
+void ref_need(uint64_t *bytes, uint64_t n, uint64_t item);
+/* Greatest number of (row, head) rows of an operand in a step. */
+uint64_t ref_max_rows(const struct lmd_plan *plan, const struct lmd_opnd *o);
+/* The weight's elements as f32, ready for run (LMD_NONE: nothing to do). */
+enum lmd_status ref_flatten(struct ref_build *b, uint32_t wref, struct lmd_error *err);
+/* Notes an adapter site (LMD_NONE: nothing to do) at a weight. */
+enum lmd_status ref_add_site(struct ref_build *b, uint32_t site, uint32_t wref,
+			     struct lmd_error *err);
+/* The cache with its pool; LMD_INVALID when the pool was not given or is of another kind. */
+enum lmd_status ref_need_cache(const struct ref_build *b, uint32_t cache, struct lmd_error *err);
+
+/* ---- running (run.c, check.c) ---- */
+
+struct ref_run {
+	struct ref_dev *dev;
+	const struct lmd_cplan *cplan;
+	const struct lmd_plan *plan;
+	const struct lmd_step *step;
+	const struct lmd_binding *in;
+	uint32_t n_in;
+	uint32_t rows[LMD_N_SPACE];       /* live rows */
+	char *shared;                     /* scratch of the op, shared by the parts */
+};
+
+/* One thread's share of a phase. */
+struct ref_part {
+	uint32_t phase, part, n_part;
+	char *scratch;                    /* this part's own */
+};
+
+/* One op: a file op_NAME.c defines it, ops.c lists it. */
+struct ref_op {
+	const char *name;
+	/* Optional: NULL = one phase, no scratch. */
+	enum lmd_status (*plan)(struct ref_build *b, const struct lmd_op *op, struct lmd_error *err);
+	void (*run)(const struct ref_run *r, const struct lmd_op *op, const struct ref_part *p);
+	bool loose_inputs;                /* bounds of INPUT operands are checked row by row */
+	uint8_t n_in, n_out;
+	const uint16_t *in, *out;         /* offsets of operands in struct lmd_op */
+};
+
+#define REF_OFF(member) ((uint16_t)offsetof(struct lmd_op, u.member))
+#define REF_OPERANDS(ins, outs) \
+	.n_in = LMD_LEN(ins), .in = ins, .n_out = LMD_LEN(outs), .out = outs
+
+/* NULL for codes this backend does not run. */
+const struct ref_op *ref_op_of(uint32_t code);
+
+enum lmd_status ref_plan_run(void *state, struct lmd_queue *q, struct lmd_cplan *p,
+			     const struct lmd_step *step, const struct lmd_binding *in, uint32_t n_in,
+			     const struct lmd_binding *out, uint32_t n_out, struct lmd_event *done);
+enum lmd_status ref_plan_observe(void *state, struct lmd_cplan *p, const struct lmd_step *step,
+				 const struct lmd_binding *in, uint32_t n_in, lmd_observe_fn fn,
+				 void *arg);
+/* Live rows of each space.  Refuses a step that would read or write outside of any memory; names
+ * field, value, bound.  Applies the page table changes. */
+enum lmd_status ref_step_begin(struct ref_run *r, struct lmd_error *err);
+/* The binding of an input; NULL if there is none. */
+const struct lmd_binding *ref_input(const struct ref_run *r, uint32_t id);
+
+/* Items lo..hi of n that a part does. */
+static inline void ref_slice(const struct ref_part *p, uint64_t n, uint64_t *lo, uint64_t *hi)
+{
+	*lo = n * p->part / p->n_part;
+	*hi = n * (p->part + 1) / p->n_part;
+}
+
+/* Takes `n * item` bytes from a scratch cursor, in steps as ref_need counted them. */
+static inline void *ref_take(char **cursor, uint64_t n, uint64_t item)
+{
+	char *p = *cursor;
+
+	*cursor += (n * item + 63) / 64 * 64;
+	return p;
+}
+
+#endif /* LLAMAD_REF_H */

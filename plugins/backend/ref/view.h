@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * view.h - operands in a running step: rows of windows, and which sequence a row belongs to.
+ *
+ * All elements have 4 bytes (f32 or i32), so moving a row needs no type.  A window whose rows lie
+ * in one piece is used where it is; a folded window that crosses rows of its value is gathered
+ * into the caller's buffer, and written back by ref_commit. */
+#ifndef LLAMAD_REF_VIEW_H
+#define LLAMAD_REF_VIEW_H
+
+#include <math.h>
+#include <string.h>
+
+#include "ref.h"
+
+struct ref_view {
+	char *base;                /* of the first row; NULL: absent */
+	size_t row_bytes;          /* 0: one row serves all */
+	uint32_t n_row;            /* live rows after folding */
+	uint32_t col0, n_head, head_stride, width;
+	uint32_t fold;             /* >= 1 */
+	uint32_t value_width;
+	uint32_t space;            /* enum lmd_space; LMD_N_SPACE: rows of its own */
+	bool i32;
+};
+
+/* base NULL for src NONE, and for an input that is not bound. */
+struct ref_view ref_view(const struct ref_run *r, const struct lmd_opnd *o);
+
+/* Sequence of a row of a space, its first row and number of rows. */
+uint32_t ref_seq_of(const struct ref_run *r, uint32_t space, uint32_t row);
+void ref_seq_rows(const struct ref_run *r, uint32_t space, uint32_t seq, uint32_t *first,
+		  uint32_t *n);
+/* Row of TOKENS behind a row of a space, or -1 (X spaces, SEQS). */
+int64_t ref_token_row(const struct ref_run *r, uint32_t space, uint32_t row);
+/* Position of a row: step.pos[plane], in X spaces the row's number in its sequence. */
+int32_t ref_pos(const struct ref_run *r, uint32_t space, uint32_t row, uint32_t plane);
+/* Adapter slot of a row; 0 = none. */
+uint32_t ref_lora_slot(const struct ref_run *r, uint32_t space, uint32_t row);
+
+/* The (row, head) of a window as `width` neighbouring elements, here or in tmp. */
+static inline void *ref_at(const struct ref_view *v, uint32_t row, uint32_t head, void *tmp)
+{
+	size_t col = v->col0 + (size_t)head * v->head_stride;
+	char *p = v->base + v->row_bytes * row * v->fold;
+
+	if (v->fold > 1) {
+		size_t skip = col / v->value_width;
+
+		p += skip * v->row_bytes;
+		col -= skip * v->value_width;
+		if (col + v->width > v->value_width) {
+			for (uint32_t c = 0; c < v->width; c++) {
+				size_t j = col + c;
+
+				memcpy((char *)tmp + 4 * (size_t)c,
+				       p + j / v->value_width * v->row_bytes + 4 * (j % v->value_width), 4);
+			}
+			return tmp;
+		}
+	}
+	return p + 4 * col;
+}
+
+/* As ref_at, converted to f32 if it is i32. */
+static inline const float *ref_f32(const struct ref_view *v, uint32_t row, uint32_t head, float *tmp)
+{
+	const void *p = ref_at(v, row, head, tmp);
+
+	if (!v->i32)
+		return p;
+	for (uint32_t c = 0; c < v->width; c++) {
+		int32_t n;
+
+		memcpy(&n, (const char *)p + 4 * (size_t)c, 4);
+		tmp[c] = (float)n;
+	}
+	return tmp;
+}
+
+/* One element of a window. */
+static inline void *ref_el(const struct ref_view *v, uint32_t row, uint32_t head, size_t col)
+{
+	size_t j = v->col0 + (size_t)head * v->head_stride + col;
+	char *p = v->base + v->row_bytes * row * v->fold;
+
+	if (v->fold > 1) {
+		p += j / v->value_width * v->row_bytes;
+		j %= v->value_width;
+	}
+	return p + 4 * j;
+}
+
+/* Column j of a row whose heads are read one after the other. */
+static inline void *ref_cell(const struct ref_view *v, uint32_t row, size_t j)
+{
+	if (v->n_head == 1)
+		return ref_el(v, row, 0, j);
+	return ref_el(v, row, (uint32_t)(j / v->width), j % v->width);
+}
+
+static inline uint32_t ref_cols(const struct ref_view *v)
+{
+	return v->n_head * v->width;
+}
+
+static inline int32_t ref_cell_i32(const struct ref_view *v, uint32_t row, size_t j)
+{
+	return *(const int32_t *)ref_cell(v, row, j);
+}
+
+static inline float ref_cell_get(const struct ref_view *v, uint32_t row, size_t j)
+{
+	return v->i32 ? (float)ref_cell_i32(v, row, j) : *(const float *)ref_cell(v, row, j);
+}
+
+static inline float ref_get(const struct ref_view *v, uint32_t row, uint32_t head, size_t col)
+{
+	const void *p = ref_el(v, row, head, col);
+	int32_t n;
+
+	if (!v->i32)
+		return *(const float *)p;
+	memcpy(&n, p, sizeof(n));
+	return (float)n;
+}
+
+static inline void ref_put(const struct ref_view *v, uint32_t row, uint32_t head, size_t col,
+			   float x)
+{
+	*(float *)ref_el(v, row, head, col) = x;
+}
+
+static inline int32_t ref_get_i32(const struct ref_view *v, uint32_t row, uint32_t head, size_t col)
+{
+	return *(const int32_t *)ref_el(v, row, head, col);
+}
+
+static inline void ref_put_i32(const struct ref_view *v, uint32_t row, uint32_t head, size_t col,
+			       int32_t x)
+{
+	*(int32_t *)ref_el(v, row, head, col) = x;
+}
+
+/* Toward zero; what does not fit is cut to the limits, NaN is 0. */
+static inline int32_t ref_float_to_i32(float x)
+{
+	if (!(x == x))
+		return 0;
+	return x >= 2147483648.0f ? INT32_MAX : x < -2147483648.0f ? INT32_MIN : (int32_t)x;
+}
+
+/* Puts what was computed at `p` (from ref_at) where it belongs. */
+static inline void ref_commit(const struct ref_view *v, uint32_t row, uint32_t head, const void *p,
+			      const void *tmp)
+{
+	if (p != tmp)
+		return;
+	for (uint32_t c = 0; c < v->width; c++)
+		memcpy(ref_el(v, row, head, c), (const char *)tmp + 4 * (size_t)c, 4);
+}
+
+#endif /* LLAMAD_REF_VIEW_H */
