@@ -6,27 +6,27 @@
 #include <stdio.h>
 #include <string.h>
 
+static size_t shown_bytes(char c)
+{
+	return (unsigned char)c < 0x20 || (unsigned char)c > 0x7E ? 4 : 1;
+}
+
 const char *lmi_show(char *buf, size_t n, const char *s, size_t len)
 {
-	size_t at = 0, i;
+	size_t at = 0, fit = 0, i, dots;
 
-	for (i = 0; i < len; i++) {
-		unsigned char c = (unsigned char)s[i];
-		size_t need = c < 0x20 || c > 0x7E ? 4 : 1;
-
-		if (at + need + (i + 1 < len ? 3 : 0) >= n)
-			break;
-		if (need == 1)
-			buf[at] = (char)c;
+	for (i = 0; i < len && fit < n; i++)
+		fit += shown_bytes(s[i]);
+	dots = fit < n ? 0 : 3;
+	for (i = 0; i < len && at + shown_bytes(s[i]) + dots < n; i++) {
+		if (shown_bytes(s[i]) == 1)
+			buf[at] = s[i];
 		else
-			(void)snprintf(buf + at, 5, "\\x%02x", c);
-		at += need;
+			(void)snprintf(buf + at, 5, "\\x%02x", (unsigned char)s[i]);
+		at += shown_bytes(s[i]);
 	}
-	if (i < len) {
-		memcpy(buf + at, "...", 3);
-		at += 3;
-	}
-	buf[at] = 0;
+	memcpy(buf + at, "...", dots);
+	buf[at + dots] = 0;
 	return buf;
 }
 

@@ -12,8 +12,8 @@
 #define N_JOB 2000
 
 struct job {
-	uint32_t number;             /* written by the caller between jobs */
-	uint32_t seen[64];           /* part i writes seen[i] */
+	uint32_t number;   /* written by the caller between jobs */
+	uint32_t seen[64]; /* part i writes seen[i] */
 	_Atomic uint32_t n_run;
 	uint32_t n_part;
 };
@@ -32,8 +32,8 @@ static const struct {
 	uint32_t n, spin_ns;
 	bool pin;
 } teams[] = {
-	{1, UINT32_MAX, false}, {2, UINT32_MAX, false}, {2, 0, true}, {3, 0, false},
-	{4, 1000, false},       {17, UINT32_MAX, true},
+	{1, UINT32_MAX, false}, {2, UINT32_MAX, false}, {2, 0, true},
+	{3, 0, false},          {4, 1000, false},       {17, UINT32_MAX, true},
 };
 
 START_TEST(every_part_once)

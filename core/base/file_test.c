@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Files that are read, mapped and replaced; bytes made fit for a line of text. */
+#include "core/base/file.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "core/base/show.h"
+#include "llamad/attr.h"
+#include "tests/lmd_check.h"
+
+static char dir[] = "/tmp/lmd-file-XXXXXX";
+static char path[128];
+static struct lmd_error err;
+
+static void make_dir(void)
+{
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/f", dir);
+}
+
+static void remove_dir(void)
+{
+	struct lmi_alloc_stats s;
+	char cmd[128];
+
+	snprintf(cmd, sizeof(cmd), "rm -rf %s", dir);
+	ck_assert_int_eq(system(cmd), 0);
+	lmi_alloc_stats(&s);
+	ck_assert_uint_eq(s.n_live, 0);
+}
+
+static int n_entries(void)
+{
+	char cmd[128];
+	FILE *f;
+	int n = -1;
+
+	snprintf(cmd, sizeof(cmd), "ls -A %s | wc -l", dir);
+	f = popen(cmd, "r");
+	ck_assert_ptr_nonnull(f);
+	ck_assert_int_eq(fscanf(f, "%d", &n), 1);
+	pclose(f);
+	return n;
+}
+
+static void put(const char *text)
+{
+	struct lmi_new_file f;
+
+	ck_assert_int_eq(lmi_new_file_open(&f, path, 0640, &err), LMD_OK);
+	ck_assert_int_eq(lmi_new_file_write(&f, text, strlen(text), &err), LMD_OK);
+	ck_assert_uint_eq(f.bytes, strlen(text));
+	ck_assert_int_eq(lmi_new_file_commit(&f, &err), LMD_OK);
+	lmi_new_file_abort(&f); /* does nothing now */
+}
+
+static void expect(const char *text)
+{
+	struct lmi_file f;
+	char buf[64] = {0};
+
+	ck_assert_int_eq(lmi_file_open(&f, path, &err), LMD_OK);
+	ck_assert_uint_eq(f.bytes, strlen(text));
+	ck_assert_int_eq(lmi_file_read(&f, 0, buf, f.bytes, &err), LMD_OK);
+	ck_assert_str_eq(buf, text);
+	lmi_file_close(&f);
+	lmi_file_close(&f);
+}
+
+START_TEST(replace)
+{
+	struct lmi_new_file f;
+	struct stat sb;
+
+	put("first");
+	expect("first");
+	ck_assert_int_eq(stat(path, &sb), 0);
+	ck_assert_uint_eq(sb.st_mode & 0137, 0); /* mode and umask */
+	put("second");
+	expect("second");
+	ck_assert_int_eq(lmi_new_file_open(&f, path, 0600, &err), LMD_OK);
+	ck_assert_int_eq(lmi_new_file_write(&f, "third", 5, &err), LMD_OK);
+	ck_assert_int_eq(n_entries(), 2);
+	lmi_new_file_abort(&f);
+	expect("second");
+	ck_assert_int_eq(n_entries(), 1);
+	ck_assert_int_eq(lmi_new_file_open(&f, dir, 0600, &err), LMD_INVALID);
+	ck_assert_int_eq(lmi_new_file_open(&f, "/dev/null", 0600, &err), LMD_INVALID);
+	ck_assert_int_eq(lmi_new_file_open(&f, "/nonexistent/f", 0600, &err), LMD_IO);
+	lmi_new_file_abort(&f);
+	for (uint64_t n = 1; n < 4; n++) {
+		enum lmd_status st;
+
+		lmi_alloc_fail_nth(n, false);
+		st = lmi_new_file_open(&f, path, 0600, &err);
+		lmi_alloc_fail_nth(0, false);
+		ck_assert_int_eq(st, n < 3 ? LMD_NOMEM : LMD_OK);
+		lmi_new_file_abort(&f);
+	}
+	ck_assert_int_eq(n_entries(), 1);
+}
+END_TEST
+
+START_TEST(map)
+{
+	struct lmi_map m = {0}, copy = {0};
+	struct lmi_file f;
+	char buf[8];
+
+	put("0123456789");
+	ck_assert_int_eq(lmi_file_open(&f, path, &err), LMD_OK);
+	ck_assert_int_eq(lmi_file_read(&f, 8, buf, 3, &err), LMD_IO);
+	ck_assert_ptr_nonnull(strstr(err.text, "ends at byte 10"));
+	ck_assert_int_eq(lmi_map_open(&m, &f, 11, &err), LMD_INVALID);
+	ck_assert_int_eq(lmi_map_open(&m, &f, 10, &err), LMD_OK);
+	ck_assert_mem_eq(m.ptr, "0123456789", 10);
+	ck_assert_int_eq(lmi_map_read(&copy, &f, 4, 3, &err), LMD_OK);
+	ck_assert_mem_eq(copy.ptr, "456", 3);
+	ck_assert_int_eq(lmi_map_read(&copy, &f, 8, 0, &err), LMD_NOMEM);
+	lmi_map_close(&copy);
+	ck_assert_int_eq(lmi_map_read(&copy, &f, 8, 3, &err), LMD_IO);
+	lmi_file_close(&f);
+	lmi_map_close(&m);
+	lmi_map_close(&m);
+}
+END_TEST
+
+START_TEST(show)
+{
+	static const struct {
+		const char *s;
+		size_t len, n;
+		const char *want;
+	} t[] = {
+		{"plain", 5, 80, "plain"},
+		{"", 0, 8, ""},
+		{"a\nb\0c", 5, 80, "a\\x0ab\\x00c"},
+		{"\xC3\xA9", 2, 80, "\\xc3\\xa9"},
+		{"12345678", 8, 9, "12345678"},
+		{"12345678", 8, 8, "1234..."},
+		{"\1\1\1", 3, 13, "\\x01\\x01\\x01"},
+		{"\1\1\1\1", 4, 12, "\\x01\\x01..."},
+		{"\177~", 2, 80, "\\x7f~"},
+	};
+	char buf[80];
+
+	for (size_t i = 0; i < LMD_LEN(t); i++) {
+		memset(buf, 'x', sizeof(buf));
+		ck_assert_str_eq(lmi_show(buf, t[i].n, t[i].s, t[i].len), t[i].want);
+		ck_assert_uint_lt(strlen(buf), t[i].n);
+	}
+	ck_assert_str_eq(lmi_show_path(buf, 16, "/short"), "/short");
+	ck_assert_str_eq(lmi_show_path(buf, 16, "/a/long/path/to/file.gguf"), "...to/file.gguf");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("file");
+	TCase *tc = tcase_create("file");
+
+	tcase_add_checked_fixture(tc, make_dir, remove_dir);
+	tcase_add_test(tc, replace);
+	tcase_add_test(tc, map);
+	tcase_add_test(tc, show);
+	suite_add_tcase(s, tc);
+	return lmd_check_run(srunner_create(s));
+}
