@@ -55,6 +55,12 @@ bool lmi_file_id_same(const struct lmi_file_id *old, const struct stat *sb)
 	       same_time(&old->ctime, &sb->st_ctim);
 }
 
+bool lmi_file_id_equal(const struct lmi_file_id *a, const struct lmi_file_id *b)
+{
+	return a->dev == b->dev && a->ino == b->ino && a->size == b->size &&
+	       same_time(&a->mtime, &b->mtime) && same_time(&a->ctime, &b->ctime);
+}
+
 struct lmi_object *lmi_object_create(const char *dir_path, const char *base, uint32_t dir)
 {
 	struct lmd_arena *arena = lmi_arena_create(0);
@@ -111,7 +117,7 @@ static enum lmd_status check_abi(unsigned major, unsigned minor, struct lmd_erro
 	return LMD_OK;
 }
 
-static enum lmd_status check_note(const struct lmd_note *note, struct lmd_error *err)
+static enum lmd_status check_note(struct lmd_note *note, struct lmd_error *err)
 {
 	const uint32_t known = LMD_KIND_BIT(LMD_KIND_BACKEND) | LMD_KIND_BIT(LMD_KIND_ARCH) |
 			       LMD_KIND_BIT(LMD_KIND_TOKENIZER) | LMD_KIND_BIT(LMD_KIND_SAMPLER);
@@ -122,11 +128,13 @@ static enum lmd_status check_note(const struct lmd_note *note, struct lmd_error 
 	if (!lmi_name_ok(note->name))
 		return lmd_fail(err, LMD_INVALID,
 				"note: '%s' is no name ([a-z0-9][a-z0-9_.-]*)", note->name);
-	if (!note->kinds || (note->kinds & ~known))
-		return lmd_fail(err, LMD_UNSUPPORTED,
-				"note: kinds %#x are not those that can be loaded (%#x)",
-				note->kinds, known);
-	return LMD_OK;
+	if (!note->kinds || (note->kinds & ~known)) {
+		st = lmd_fail(err, LMD_UNSUPPORTED,
+			      "note: kinds %#x are not those that can be loaded (%#x)", note->kinds,
+			      known);
+		note->kinds = 0; /* it might have been any */
+	}
+	return st;
 }
 
 static enum lmd_status open_file(const struct lmi_object *o, int dir_fd, int *out,
@@ -169,7 +177,11 @@ static enum lmd_status read_file(struct lmi_object *o, int fd, enum lmi_trust tr
 		return lmd_fail(err, LMD_BUSY, "it was changed while it was read");
 	}
 	st = lmi_elf_note(o->carrier.bytes, o->carrier.n, &o->note, err);
-	return st == LMD_OK ? check_note(&o->note, err) : st;
+	if (st == LMD_OK)
+		st = check_note(&o->note, err);
+	if (st == LMD_OK)
+		memcpy(o->digest, o->carrier.digest, sizeof(o->digest));
+	return st;
 }
 
 enum lmd_status lmi_object_read(struct lmi_object *o, int dir_fd, enum lmi_trust trust,

@@ -35,6 +35,8 @@ struct lmi_file_id {
 struct lmi_file_id lmi_file_id(const struct stat *sb, const struct timespec *now);
 /* Surely unchanged? */
 bool lmi_file_id_same(const struct lmi_file_id *old, const struct stat *sb);
+/* The same file with the same times, racy or not? */
+bool lmi_file_id_equal(const struct lmi_file_id *a, const struct lmi_file_id *b);
 
 enum lmi_object_state {
 	LMI_OBJECT_CHECKED,
@@ -62,6 +64,7 @@ struct lmi_object {
 	struct lmi_file_id id;
 	struct lmd_note note;    /* name "" when it could not be read */
 	struct lmi_carrier carrier;
+	uint8_t digest[LMI_DIGEST_BYTES]; /* of what passed the checks before loading, else zeros */
 	uint64_t generation;
 	uint32_t n_users;
 	uint32_t n_entries;

@@ -114,13 +114,17 @@ static struct path_rows find_rows(const struct lmi_registry *r, uint32_t dir, co
 	return rows;
 }
 
+static bool same_content(const struct lmi_object *a, const struct lmi_object *b)
+{
+	return !memcmp(a->digest, b->digest, sizeof(a->digest));
+}
+
 /* The RETIRED version of the same content, or NULL. */
 static struct lmi_object *find_retired(const struct lmi_registry *r, const struct lmi_object *like)
 {
 	for (struct lmi_object *o = r->objects; o; o = o->next)
 		if (o->state == LMI_OBJECT_RETIRED && o->dir == like->dir &&
-		    !strcmp(o->base, like->base) &&
-		    !memcmp(o->carrier.digest, like->carrier.digest, LMI_DIGEST_BYTES))
+		    !strcmp(o->base, like->base) && same_content(o, like))
 			return o;
 	return NULL;
 }
@@ -153,15 +157,16 @@ static void retire(struct lmi_registry *r, struct lmi_object *o, const char *rea
 	    (unsigned long long)o->generation, users);
 }
 
-/* The same content under other times, or retired and put back. */
+/* The same content looked at again, or retired and put back. */
 static void revive(struct lmi_registry *r, struct lmi_object *o, const struct lmi_file_id *id)
 {
 	pthread_mutex_lock(&r->mu);
 	o->id = *id;
 	o->seen = true;
-	if (o->state == LMI_OBJECT_RETIRED)
+	if (o->state == LMI_OBJECT_RETIRED) {
 		o->state = LMI_OBJECT_LOADED;
-	o->reason[0] = 0;
+		o->reason[0] = 0;
+	}
 	pthread_mutex_unlock(&r->mu);
 }
 
@@ -184,10 +189,17 @@ static enum lmd_status take_over(struct lmi_registry *r, struct lmi_object *own_
 	enum lmd_status st = LMD_OK;
 
 	if (o->state == LMI_OBJECT_CHECKED) {
-		if (cur && !memcmp(cur->carrier.digest, o->carrier.digest, LMI_DIGEST_BYTES))
+		if (cur && same_content(cur, o))
 			old = cur;
 		else
 			old = find_retired(r, o);
+		/* what was refused after loading is not run again for a second look at it */
+		if (rows->refused && same_content(rows->refused, o) &&
+		    lmi_file_id_equal(&rows->refused->id, &o->id)) {
+			revive(r, rows->refused, &o->id);
+			lmi_object_destroy(o);
+			return LMD_OK;
+		}
 	}
 	if (old) {
 		if (old != cur)

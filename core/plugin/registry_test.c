@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Plugins that come, go and change while the process runs: references, generations,
+ * replacement by rename and by cp, removal, shadowing, several registries, threads,
+ * allocation failures. */
+#include "core/plugin/plugin_test.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core/base/alloc.h"
+
+START_TEST(references)
+{
+	const struct lmi_factory *f, *g;
+	struct lmi_registry *r;
+	struct row row;
+
+	copy_file(sample("v1"), in_top("a/x.so"));
+	r = open_registry();
+	f = take(r, "sample");
+	g = take(r, "pick");
+	ck_assert_ptr_eq(f, g);
+	ck_assert_str_eq(f->f->name, "sample");
+	ck_assert_str_eq(f->plugin, "sampler-sample");
+	ck_assert_str_eq(f->version, "1.0");
+	ck_assert_str_eq(f->file, in_top("a/x.so"));
+	ck_assert_uint_eq(f->generation, 1);
+	ck_assert_int_eq(f->score, 100);
+	ck_assert_uint_eq(f->f->state_bytes, 8);
+	row = find_row(r, "x.so");
+	ck_assert_uint_eq(row.n_users, 2);
+	ck_assert_uint_eq(row.n_factories, 1);
+	ck_assert_int_eq(row.score, 100);
+	lmi_factory_give(r, f);
+	lmi_factory_give(r, g);
+	lmi_factory_give(r, NULL);
+	ck_assert_uint_eq(find_row(r, "x.so").n_users, 0);
+	ck_assert_str_eq(lmi_factory_best(r, LMD_KIND_SAMPLER), "sample");
+	ck_assert_ptr_null(lmi_factory_best(r, LMD_KIND_BACKEND));
+	ck_assert_ptr_null(lmi_factory_best(r, LMD_KIND_FORMAT));
+	lmi_registry_destroy(r);
+}
+END_TEST
+
+START_TEST(misses)
+{
+	const char *dirs[] = {in_top("a"), in_top("none")};
+	struct lmi_registry_opts opts = {.dirs = dirs, .n_dirs = 2, .no_default_dirs = true,
+					 .host = host};
+	const struct lmi_factory *f = NULL;
+	struct lmi_registry *r = NULL;
+	struct lmd_error err = {0};
+
+	ck_assert_int_eq(lmi_registry_create(&r, &opts, &err), LMD_OK);
+	ck_assert_int_eq(lmi_factory_take(r, LMD_KIND_ARCH, "nobody", &f, &err), LMD_NOTFOUND);
+	ck_assert_ptr_nonnull(strstr(err.text, "no plugin offers architecture 'nobody'; looked in"));
+	ck_assert_ptr_nonnull(strstr(err.text, in_top("a")));
+	ck_assert_ptr_nonnull(strstr(err.text, "none (does not exist)"));
+	ck_assert_int_eq(lmi_factory_take(r, LMD_KIND_TOKENIZER, "a\nb\x80", &f, &err),
+			 LMD_NOTFOUND);
+	ck_assert_ptr_nonnull(strstr(err.text, "tokenizer 'a?b?'"));
+	ck_assert_int_eq(lmi_factory_take(r, LMD_KIND_FORMAT, "gguf", &f, &err), LMD_INVALID);
+	ck_assert_int_eq(lmi_factory_take(r, (enum lmd_kind)77, "x", &f, &err), LMD_INVALID);
+	ck_assert_ptr_null(f);
+	/* the folder may come later */
+	ck_assert_int_eq(mkdir(in_top("none"), 0755), 0);
+	copy_file(sample("v2"), in_top("none/x.so"));
+	ck_assert_int_eq(version_now(r, "sample", NULL), 2);
+	lmi_registry_destroy(r);
+	opts.host = NULL;
+	ck_assert_int_eq(lmi_registry_create(&r, &opts, &err), LMD_INVALID);
+}
+END_TEST
+
+/* v1 is in use, v2 takes its place: by rename (0) or written over it (1). */
+START_TEST(hot_swap)
+{
+	void (*replace)(const char *from, const char *to) = _i ? copy_file : move_in;
+	const struct lmi_factory *old, *new, *back;
+	const char *path = in_top("a/x.so");
+	struct lmi_registry *r;
+
+	copy_file(sample("v1"), path);
+	r = open_registry();
+	old = take(r, "sample");
+	ck_assert_int_eq(version_of(old), 1);
+	replace(sample("v2"), path);
+	new = take(r, "sample");
+	ck_assert_int_eq(version_of(new), 2);
+	ck_assert_uint_eq(new->generation, 2);
+	ck_assert_str_eq(new->version, "2.0");
+	ck_assert_int_eq(version_of(old), 1);
+	ck_assert_uint_eq(old->generation, 1);
+	ck_assert_int_eq(find_row(r, "x.so").n, 2);
+	/* the older version again is the same object, not a third */
+	replace(sample("v1"), path);
+	back = take(r, "sample");
+	ck_assert_ptr_eq(back, old);
+	ck_assert_int_eq(version_of(new), 2);
+	ck_assert_int_eq(canary_count(), 2);
+	lmi_factory_give(r, old);
+	lmi_factory_give(r, new);
+	lmi_factory_give(r, back);
+	lmi_registry_destroy(r);
+}
+END_TEST
+
+START_TEST(many_swaps)
+{
+	struct lmi_registry *r;
+
+	copy_file(sample("v1"), in_top("a/x.so"));
+	r = open_registry();
+	for (int i = 0; i < 40; i++) {
+		if (i & 2)
+			copy_file(sample(i & 1 ? "v2" : "v1"), in_top("a/x.so"));
+		else
+			move_in(sample(i & 1 ? "v2" : "v1"), in_top("a/x.so"));
+		ck_assert_int_eq(version_now(r, "sample", NULL), i & 1 ? 2 : 1);
+	}
+	lmi_registry_destroy(r);
+}
+END_TEST
+
+/* More distinct versions than are kept: the one too many is refused, the last good serves. */
+START_TEST(too_many_versions)
+{
+	size_t n;
+	char *p = read_whole(sample("v1"), &n);
+	struct lmi_registry *r;
+	struct row row;
+
+	write_whole(in_top("a/x.so"), p, n);
+	r = open_registry();
+	ck_assert_int_eq(version_now(r, "sample", NULL), 1);
+	p = realloc(p, n + 100);
+	ck_assert_ptr_nonnull(p);
+	for (size_t i = 1; i <= 66; i++) {
+		p[n + i - 1] = (char)i; /* bytes behind the ELF file count for the digest alone */
+		write_whole(in_top("a/x.so"), p, n + i);
+		ck_assert_int_eq(version_now(r, "sample", NULL), 1);
+	}
+	row = find_row(r, "x.so");
+	ck_assert_str_eq(row.state, "refused");
+	ck_assert_ptr_nonnull(strstr(row.reason, "too many replaced versions"));
+	free(p);
+	lmi_registry_destroy(r);
+}
+END_TEST
+
+START_TEST(bad_replacement_leaves_the_old)
+{
+	static const char *const bad[] = {"lacks_apply", "bad_magic", "unresolved"};
+	const char *path = in_top("a/x.so");
+	struct lmi_registry *r;
+	struct row row;
+
+	copy_file(sample("v1"), path);
+	r = open_registry();
+	ck_assert_int_eq(version_now(r, "sample", NULL), 1);
+	for (size_t i = 0; i < LMD_LEN(bad); i++) {
+		copy_file(sample(bad[i]), path);
+		ck_assert_int_eq(version_now(r, "sample", NULL), 1);
+		row = find_row(r, "x.so");
+		ck_assert_str_eq(row.state, "refused");
+		ck_assert_int_eq(row.n, 2);
+	}
+	write_whole(path, "half of a copy", 14);
+	ck_assert_int_eq(version_now(r, "sample", NULL), 1);
+	copy_file(sample("v2"), path);
+	ck_assert_int_eq(version_now(r, "sample", NULL), 2);
+	row = find_row(r, "x.so");
+	ck_assert_int_eq(row.n, 2); /* v2, and v1 that is retired: the refused row is gone */
+	lmi_registry_destroy(r);
+}
+END_TEST
+
+START_TEST(removed_and_put_back)
+{
+	const char *path = in_top("a/x.so"), *away = in_top("away");
+	const struct lmi_factory *f;
+	struct lmi_registry *r;
+	struct lmd_error why;
+
+	copy_file(sample("v1"), path);
+	r = open_registry();
+	f = take(r, "sample");
+	for (int i = 0; i < 3; i++) {
+		ck_assert_int_eq(rename(path, away), 0);
+		ck_assert_int_eq(version_now(r, "sample", &why), -1);
+		ck_assert_msg(strstr(why.text, "x.so had it: the file is gone") != NULL, "%s",
+			      why.text);
+		ck_assert_str_eq(find_row(r, "x.so").state, "retired");
+		ck_assert_int_eq(version_of(f), 1);
+		ck_assert_int_eq(rename(away, path), 0);
+		ck_assert_int_eq(version_now(r, "sample", NULL), 1);
+		ck_assert_str_eq(find_row(r, "x.so").state, "loaded");
+	}
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(version_now(r, "sample", NULL), -1);
+	copy_file(sample("v2"), path);
+	ck_assert_int_eq(version_now(r, "sample", NULL), 2);
+	ck_assert_int_eq(version_of(f), 1);
+	lmi_factory_give(r, f);
+	lmi_registry_destroy(r);
+}
+END_TEST
+
+START_TEST(never_loaded_and_removed)
+{
+	struct lmi_registry *r;
+
+	copy_file(sample("v1"), in_top("a/x.so"));
+	r = open_registry();
+	ck_assert_int_eq(unlink(in_top("a/x.so")), 0);
+	ck_assert_int_eq(version_now(r, "sample", NULL), -1);
+	ck_assert_int_eq(find_row(r, "x.so").n, 0);
+	copy_file(sample("v1"), in_top("a/x.so"));
+	ck_assert_int_eq(lmi_registry_rescan(r, NULL), LMD_OK);
+	copy_file(sample("v2"), in_top("a/x.so"));
+	ck_assert_int_eq(version_now(r, "sample", NULL), 2);
+	ck_assert_int_eq(canary_count(), 1);
+	lmi_registry_destroy(r);
+}
+END_TEST
+
+START_TEST(shadowing)
+{
+	struct lmi_registry *r;
+	struct row row;
+
+	copy_file(sample("v1"), in_top("a/x.so"));
+	copy_file(sample("v2"), in_top("b/x.so"));
+	r = open_registry();
+	ck_assert_int_eq(version_now(r, "sample", NULL), 1); /* the first folder */
+	row = find_row(r, "b/x.so");
+	ck_assert_str_eq(row.state, "shadowed");
+	ck_assert_ptr_nonnull(strstr(row.reason, in_top("a/x.so")));
+	ck_assert_ptr_nonnull(strstr(row.factory_reason, "taken from"));
+	/* a greater priority wins from the last folder */
+	copy_file(sample("high"), in_top("b/y.so"));
+	ck_assert_int_eq(version_now(r, "sample", NULL), 3);
+	ck_assert_int_eq(version_now(r, "choose", NULL), 3);
+	ck_assert_str_eq(find_row(r, "a/x.so").state, "shadowed");
+	ck_assert_str_eq(find_row(r, "b/y.so").state, "loaded");
+	ck_assert_int_eq(unlink(in_top("b/y.so")), 0);
+	ck_assert_int_eq(version_now(r, "sample", NULL), 1);
+	ck_assert_int_eq(unlink(in_top("a/x.so")), 0);
+	ck_assert_int_eq(version_now(r, "sample", NULL), 2);
+	ck_assert_str_eq(find_row(r, "b/x.so").state, "loaded");
+	/* in one folder the name of the file decides */
+	copy_file(sample("v1"), in_top("b/w.so"));
+	ck_assert_int_eq(lmi_registry_rescan(r, NULL), LMD_OK);
+	ck_assert_int_eq(version_now(r, "sample", NULL), 1);
+	lmi_registry_destroy(r);
+}
+END_TEST
+
+START_TEST(same_folder_twice)
+{
+	char again[PATH_ROOM];
+	const char *dirs[] = {in_top("a"), again};
+	struct lmi_registry_opts opts = {.dirs = dirs, .n_dirs = 2, .no_default_dirs = true,
+					 .host = host};
+	struct lmi_registry *r = NULL;
+
+	snprintf(again, sizeof(again), "%s/../a//", in_top("b"));
+	copy_file(sample("v1"), in_top("a/x.so"));
+	ck_assert_int_eq(lmi_registry_create(&r, &opts, NULL), LMD_OK);
+	ck_assert_int_eq(find_row(r, "x.so").n, 1);
+	lmi_registry_destroy(r);
+}
+END_TEST
+
+START_TEST(two_registries)
+{
+	struct lmi_registry *r = NULL, *q = NULL;
+	const struct lmi_factory *f, *g;
+
+	copy_file(sample("v1"), in_top("a/x.so"));
+	r = open_registry();
+	f = take(r, "sample");
+	copy_file(sample("v2"), in_top("a/x.so"));
+	q = open_registry();
+	g = take(q, "sample");
+	ck_assert_int_eq(version_of(f), 1);
+	ck_assert_int_eq(version_of(g), 2);
+	ck_assert_uint_eq(g->generation, 1);
+	lmi_factory_give(r, f);
+	lmi_registry_destroy(r);
+	ck_assert_int_eq(version_of(g), 2);
+	lmi_factory_give(q, g);
+	lmi_registry_destroy(q);
+}
+END_TEST
+
+/* Descriptor numbers are used again; the dynamic loader must not take it for the old code. */
+START_TEST(one_after_another)
+{
+	for (int i = 0; i < 20; i++) {
+		struct lmi_registry *r;
+
+		copy_file(sample(i & 1 ? "v2" : "v1"), in_top("a/x.so"));
+		r = open_with(i & 2 ? LMI_CARRIER_FILE : LMI_CARRIER_SEALED);
+		ck_assert_int_eq(version_now(r, "sample", NULL), i & 1 ? 2 : 1);
+		lmi_registry_destroy(r);
+	}
+}
+END_TEST
+
+static bool maps_have(const char *word)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	char line[1024];
+	bool found = false;
+
+	ck_assert_ptr_nonnull(f);
+	while (!found && fgets(line, sizeof(line), f))
+		found = strstr(line, word) != NULL;
+	fclose(f);
+	return found;
+}
+
+START_TEST(carriers)
+{
+	struct lmi_registry *r;
+
+	copy_file(sample("v1"), in_top("a/x.so"));
+	copy_file(sample("v1"), in_top("b/x.so")); /* the same content twice */
+	r = open_with(LMI_CARRIER_SEALED);
+	ck_assert_int_eq(version_now(r, "sample", NULL), 1);
+	ck_assert(maps_have("memfd:llamad:x.so"));
+	ck_assert(!maps_have("/a/x.so"));
+	lmi_registry_destroy(r);
+	ck_assert(!maps_have("memfd:llamad:x.so"));
+	r = open_with(LMI_CARRIER_FILE);
+	ck_assert_int_eq(version_now(r, "sample", NULL), 1);
+	ck_assert(maps_have("/tmp/llamad-plugins-"));
+	ck_assert_str_eq(find_row(r, "b/x.so").state, "shadowed");
+	lmi_registry_destroy(r);
+	ck_assert(!maps_have("/tmp/llamad-plugins-"));
+}
+END_TEST
+
+/* ---- descriptors that are linked in ---- */
+
+static enum lmd_status linked_init(void *state, const struct lmd_sampler_init *init,
+				   struct lmd_error *err)
+{
+	(void)state;
+	(void)init;
+	(void)err;
+	return LMD_OK;
+}
+
+static void linked_apply(void *state, struct lmd_cands *c)
+{
+	(void)state;
+	c->selected = 77;
+}
+
+static int never(const struct lmd_host *h, char *why, size_t n)
+{
+	(void)h;
+	snprintf(why, n, "no\ncard");
+	return 0;
+}
+
+static int twice_as_good(const struct lmd_host *h, char *why, size_t n)
+{
+	(void)h;
+	(void)why;
+	(void)n;
+	return 200;
+}
+
+START_TEST(linked_in)
+{
+	static const struct lmd_sampler_ops ops = {.struct_size = sizeof(ops), .init = linked_init,
+						   .apply = linked_apply};
+	struct lmd_factory f[2] = {
+		{.struct_size = sizeof(f[0]), .kind = LMD_KIND_SAMPLER, .name = "sample",
+		 .ops = &ops},
+		{.struct_size = sizeof(f[0]), .kind = LMD_KIND_SAMPLER, .name = "card",
+		 .probe = never, .ops = &ops}};
+	struct lmd_plugin p = {LMD_PLUGIN_MAGIC, LMD_ABI_MAJOR, LMD_ABI_MINOR, sizeof(p), 2,
+			       "linked", "1", "MIT", f};
+	struct lmd_plugin broken = p;
+	const struct lmd_plugin *all[] = {&p, &broken};
+	const char *dirs[] = {in_top("a")};
+	struct lmi_registry_opts opts = {.dirs = dirs, .n_dirs = 1, .no_default_dirs = true,
+					 .host = host, .linked = all, .n_linked = 2};
+	struct lmi_registry *r = NULL;
+	struct lmd_error why;
+
+	broken.n_factories = 0;
+	ck_assert_int_eq(lmi_registry_create(&r, &opts, NULL), LMD_OK);
+	ck_assert_int_eq(version_now(r, "sample", NULL), 77);
+	ck_assert_int_eq(version_now(r, "card", &why), -1);
+	ck_assert_ptr_nonnull(strstr(why.text, "(built in) cannot run here: no card"));
+	ck_assert_int_eq(find_row(r, "(built in)").n, 2);
+	ck_assert_str_eq(find_row(r, "(built in)").state, "refused");
+	/* a file of the same rank goes before it */
+	copy_file(sample("v1"), in_top("a/x.so"));
+	ck_assert_int_eq(lmi_registry_rescan(r, NULL), LMD_OK);
+	ck_assert_int_eq(version_now(r, "sample", NULL), 1);
+	lmi_registry_destroy(r);
+	/* ... and a greater score before the file */
+	f[0].probe = twice_as_good;
+	ck_assert_int_eq(lmi_registry_create(&r, &opts, NULL), LMD_OK);
+	ck_assert_int_eq(version_now(r, "sample", NULL), 77);
+	lmi_registry_destroy(r);
+}
+END_TEST
+
+/* ---- threads ---- */
+
+struct swarm {
+	struct lmi_registry *r;
+	_Atomic bool stop;
+	_Atomic unsigned n_bad;
+	_Atomic unsigned n_take[3];
+};
+
+static void *swarm_main(void *arg)
+{
+	struct swarm *s = arg;
+
+	while (!atomic_load(&s->stop)) {
+		const struct lmi_factory *f = NULL;
+		int v;
+
+		if (lmi_factory_take(s->r, LMD_KIND_SAMPLER, "sample", &f, NULL) != LMD_OK) {
+			atomic_fetch_add(&s->n_bad, 1);
+			continue;
+		}
+		v = version_of(f);
+		if (v != 1 && v != 2)
+			atomic_fetch_add(&s->n_bad, 1);
+		else
+			atomic_fetch_add(&s->n_take[v], 1);
+		lmi_factory_give(s->r, f);
+	}
+	return NULL;
+}
+
+START_TEST(threads_take_while_it_changes)
+{
+	struct swarm s = {0};
+	pthread_t t[3];
+
+	copy_file(sample("v1"), in_top("a/x.so"));
+	s.r = open_registry();
+	for (size_t i = 0; i < LMD_LEN(t); i++)
+		ck_assert_int_eq(pthread_create(&t[i], NULL, swarm_main, &s), 0);
+	for (int i = 1; i <= 40; i++) {
+		move_in(sample(i & 1 ? "v2" : "v1"), in_top("a/x.so"));
+		ck_assert_int_eq(version_now(s.r, "sample", NULL), i & 1 ? 2 : 1);
+		if (i % 8 == 0)
+			(void)find_row(s.r, "x.so");
+	}
+	atomic_store(&s.stop, true);
+	for (size_t i = 0; i < LMD_LEN(t); i++)
+		pthread_join(t[i], NULL);
+	ck_assert_uint_eq(atomic_load(&s.n_bad), 0);
+	printf("taken: %u times v1, %u times v2\n", atomic_load(&s.n_take[1]),
+	       atomic_load(&s.n_take[2]));
+	ck_assert_uint_eq(find_row(s.r, "x.so").n_users, 0);
+	lmi_registry_destroy(s.r);
+}
+END_TEST
+
+/* ---- memory ---- */
+
+START_TEST(allocation_failures)
+{
+	const char *dirs[] = {in_top("a"), in_top("b")};
+	struct lmi_registry_opts opts = {.dirs = dirs, .n_dirs = 2, .host = host,
+					 .carrier = _i ? LMI_CARRIER_FILE : LMI_CARRIER_SEALED};
+	struct lmi_alloc_stats before, after;
+	uint64_t nth = 1;
+
+	copy_file(sample("v1"), in_top("a/x.so"));
+	write_whole(in_top("b/y.so"), "broken", 6);
+	lmi_alloc_stats(&before);
+	for (bool failed = true; failed; nth++) {
+		const struct lmi_factory *f = NULL;
+		struct lmi_registry *r = NULL;
+		struct lmd_error err = {0};
+		enum lmd_status st;
+
+		lmi_alloc_fail_nth(nth, false);
+		st = lmi_registry_create(&r, &opts, &err);
+		if (st == LMD_OK)
+			st = lmi_factory_take(r, LMD_KIND_SAMPLER, "sample", &f, &err);
+		failed = lmi_alloc_did_fail();
+		lmi_alloc_fail_nth(0, false);
+		ck_assert_msg(st == (failed ? LMD_NOMEM : LMD_OK), "allocation %u: %s %s",
+			      (unsigned)nth, lmd_status_text(st), err.text);
+		ck_assert(st == LMD_OK || err.text[0]);
+		if (r) {
+			/* it goes on as if nothing had been */
+			ck_assert_int_eq(version_now(r, "sample", NULL), 1);
+			lmi_factory_give(r, f);
+		}
+		lmi_registry_destroy(r);
+		lmi_alloc_stats(&after);
+		ck_assert_uint_eq(before.n_live, after.n_live);
+	}
+	printf("%u allocations failed one by one\n", (unsigned)nth - 2);
+	ck_assert_uint_gt(nth, 10);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("plugin registry");
+	TCase *t = tcase_create("registry");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_set_timeout(t, 120);
+	tcase_add_test(t, references);
+	tcase_add_test(t, misses);
+	tcase_add_loop_test(t, hot_swap, 0, 2);
+	tcase_add_test(t, many_swaps);
+	tcase_add_test(t, too_many_versions);
+	tcase_add_test(t, bad_replacement_leaves_the_old);
+	tcase_add_test(t, removed_and_put_back);
+	tcase_add_test(t, never_loaded_and_removed);
+	tcase_add_test(t, shadowing);
+	tcase_add_test(t, same_folder_twice);
+	tcase_add_test(t, two_registries);
+	tcase_add_test(t, one_after_another);
+	tcase_add_test(t, carriers);
+	tcase_add_test(t, linked_in);
+	tcase_add_test(t, threads_take_while_it_changes);
+	tcase_add_loop_test(t, allocation_failures, 0, 2);
+	suite_add_tcase(s, t);
+	return lmd_check_run(srunner_create(s));
+}
