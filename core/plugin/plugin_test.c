@@ -20,7 +20,7 @@ static size_t note_at(const char *p, size_t n)
 	static const char owner[8] = "llamad";
 	size_t found = 0;
 
-	for (size_t i = 12; i + 8 <= n; i++) {
+	for (size_t i = 12; i + 12 <= n; i++) {
 		uint32_t name_bytes, magic;
 
 		memcpy(&name_bytes, p + i - 12, 4);
