@@ -17,6 +17,13 @@
 #define LMD_STATIC_ASSERT(expr, text) _Static_assert(expr, text)
 #endif
 
+/* clang's address sanitizer pads globals, in a section of fixed layout too. */
+#if defined(__clang__)
+#define LMD_NO_REDZONE    __attribute__((no_sanitize("address")))
+#else
+#define LMD_NO_REDZONE
+#endif
+
 #if defined(__GNUC__) || defined(__clang__)
 #define LMD_EXPORT        __attribute__((visibility("default")))
 #define LMD_HIDDEN        __attribute__((visibility("hidden")))
@@ -24,7 +31,7 @@
 #define LMD_PURE          __attribute__((pure))
 #define LMD_NODISCARD     __attribute__((warn_unused_result))
 #define LMD_UNUSED        __attribute__((unused))
-#define LMD_NOTE_SECTION  __attribute__((section(".note.llamad"), used, aligned(4)))
+#define LMD_NOTE_SECTION  __attribute__((section(".note.llamad"), used, aligned(4))) LMD_NO_REDZONE
 #define LMD_LIKELY(x)     __builtin_expect(!!(x), 1)
 #define LMD_UNLIKELY(x)   __builtin_expect(!!(x), 0)
 #else
