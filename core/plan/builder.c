@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "core/base/arena.h"
 #include "core/plan/plan_priv.h"
 #include "core/plan/wref.h"
 #include "core/quant/quant.h"
@@ -314,48 +313,24 @@ static enum lmd_status cache_dtypes(struct lmd_cache *c, uint32_t i, uint32_t us
 	return LMD_OK;
 }
 
-static void *copy_array(struct lmd_arena *a, const void *src, uint32_t n, size_t item)
-{
-	void *dst = n ? lmi_arena_array(a, n, item) : NULL;
-
-	if (dst)
-		memcpy(dst, src, n * item);
-	return dst;
-}
-
 static enum lmd_status frame(struct lmi_plan *p, const struct lmd_arch_desc *d, uint32_t kv_dtype,
 			     struct lmd_error *err)
 {
+	const struct lmd_plan declared = {
+		.n_group = d->n_group,
+		.groups = d->groups,
+		.n_cache = d->n_cache,
+		.caches = d->caches,
+		.n_row_in = d->n_row_in,
+		.row_ins = d->row_ins,
+	};
 	struct lmd_plan *v = &p->view;
-	struct lmd_group *groups = copy_array(p->arena, d->groups, d->n_group, sizeof(*groups));
-	struct lmd_cache *caches = copy_array(p->arena, d->caches, d->n_cache, sizeof(*caches));
-	struct lmd_row_in *row_ins = copy_array(p->arena, d->row_ins, d->n_row_in, sizeof(*row_ins));
-	enum lmd_status st;
+	enum lmd_status st = lmi_plan_copy_memory(p, &declared, err);
 
-	if ((d->n_group && !groups) || (d->n_cache && !caches) || (d->n_row_in && !row_ins))
-		return lmd_fail(err, LMD_NOMEM, "no memory for a plan");
-	for (uint32_t i = 0; i < d->n_group; i++) {
-		groups[i].name = lmi_arena_printf(p->arena, "%s", groups[i].name);
-		if (!groups[i].name)
-			return lmd_fail(err, LMD_NOMEM, "no memory for a plan");
-	}
-	for (uint32_t i = 0; i < d->n_row_in; i++) {
-		row_ins[i].name = lmi_arena_printf(p->arena, "%s",
-						   row_ins[i].name ? row_ins[i].name : "row_in");
-		if (!row_ins[i].name)
-			return lmd_fail(err, LMD_NOMEM, "no memory for a plan");
-	}
-	for (uint32_t i = 0; i < d->n_cache; i++) {
-		st = cache_dtypes(&caches[i], i, kv_dtype, err);
-		if (st != LMD_OK)
-			return st;
-	}
-	v->groups = groups;
-	v->caches = caches;
-	v->row_ins = row_ins;
-	v->n_group = d->n_group;
-	v->n_cache = d->n_cache;
-	v->n_row_in = d->n_row_in;
+	for (uint32_t i = 0; i < v->n_cache && st == LMD_OK; i++)
+		st = cache_dtypes(&p->caches[i], i, kv_dtype, err);
+	if (st != LMD_OK)
+		return st;
 	p->n_lora_site = d->n_lora_site;
 	if (v->key.kind == LMD_PLAN_FORWARD && d->n_input_embd) {
 		struct lmd_input rows = {.space = LMD_SPACE_TOKENS,

@@ -298,6 +298,19 @@ static void dump_element(const struct lmi_plan *p, const struct lmi_field *fd, c
 	}
 }
 
+/* "src[0].kind" as "src0.kind"; a number behind it for members of arrays. */
+static void member_name(char *out, size_t n, const char *name, int index)
+{
+	size_t at = 0;
+
+	for (; *name && at + 12 < n; name++)
+		if (*name != '[' && *name != ']')
+			out[at++] = *name;
+	out[at] = 0;
+	if (index >= 0)
+		snprintf(out + at, n - at, "%d", index);
+}
+
 static void dump_fields(const struct lmi_plan *p, const struct lmd_op *op, bool outputs, FILE *f)
 {
 	const struct lmi_op_info *info = lmi_op_info(op->code);
@@ -312,10 +325,7 @@ static void dump_fields(const struct lmi_plan *p, const struct lmd_op *op, bool 
 		if (fd->live)
 			memcpy(&live, (const char *)op + fd->live, sizeof(live));
 		for (uint32_t j = 0; j < live && j < fd->count; j++) {
-			if (live > 1)
-				snprintf(name, sizeof(name), "%s%u", fd->name, j);
-			else
-				snprintf(name, sizeof(name), "%s", fd->name);
+			member_name(name, sizeof(name), fd->name, live > 1 ? (int)j : -1);
 			dump_element(p, fd, lmi_field_get(fd, op, j), name, f);
 		}
 	}

@@ -31,6 +31,31 @@ static void clear_element(const struct lmi_field *f, void *at)
 	memset(at, 0, f->stride);
 }
 
+void lmi_op_init(struct lmd_op *op, uint32_t code)
+{
+	const struct lmi_op_info *info = lmi_op_info(code);
+
+	memset(op, 0, sizeof(*op));
+	op->struct_size = sizeof(*op);
+	op->code = code;
+	op->layer = -1;
+	for (uint32_t i = 0; i < info->n_fields; i++) {
+		const struct lmi_field *f = &info->fields[i];
+		const float x = (float)f->def;
+		const uint32_t u = (uint32_t)f->def;
+
+		for (uint32_t j = 0; j < f->count; j++) {
+			void *at = lmi_field_at(f, op, j);
+
+			clear_element(f, at);
+			if (f->kind == LMI_FIELD_F32)
+				memcpy(at, &x, sizeof(x));
+			else if (f->kind == LMI_FIELD_U32 || f->kind == LMI_FIELD_ENUM)
+				memcpy(at, &u, sizeof(u));
+		}
+	}
+}
+
 void lmi_op_clear(struct lmd_op *op, enum lmi_field_kind kind)
 {
 	const struct lmi_op_info *info = lmi_op_info(op->code);

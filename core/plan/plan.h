@@ -52,13 +52,24 @@ enum lmd_status lmi_plan_lower_all(struct lmi_plan *p, struct lmd_error *err);
  * with key.flags LMD_PLAN_KEEP share with nobody. */
 enum lmd_status lmi_plan_layout(struct lmi_plan *p, struct lmd_error *err);
 
-/* Segments by device: device_of[i] for op i, 0..n_device-1; see cut.c.  The plan of a segment has
- * the values that cross its border as inputs and TAP outputs. */
+/* Segments by device: device_of[i] for op i.  Neighbouring ops of one device make a segment; its
+ * plan has the groups, caches, row inputs and inputs of the whole under the same numbers, those of
+ * its values and weights that it needs, the outputs that it finishes, and a layout.  A value that
+ * is written in one segment and used in a later one is a TAP output of the former and a further
+ * input of the latter, which copies it into a value of its own; links tell which belong together.
+ * p stays as it is. */
 struct lmi_cut;
+struct lmi_cut_link {
+	uint32_t input;        /* input number in this segment's plan */
+	uint32_t from_segment; /* an earlier segment */
+	uint32_t out_id;       /* enum lmd_out there */
+};
 enum lmd_status lmi_plan_cut(struct lmi_cut **out, const struct lmi_plan *p,
 			     const uint8_t *device_of, struct lmd_error *err);
 uint32_t lmi_cut_n(const struct lmi_cut *c);
 const struct lmi_plan *lmi_cut_segment(const struct lmi_cut *c, uint32_t i, uint32_t *device);
+/* Links of segment i; their number. */
+uint32_t lmi_cut_links(const struct lmi_cut *c, uint32_t i, const struct lmi_cut_link **out);
 void lmi_cut_destroy(struct lmi_cut *c);
 
 const struct lmd_plan *lmi_plan_view(const struct lmi_plan *p);

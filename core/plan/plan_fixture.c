@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/plan/plan_priv.h"
+
 static enum lmd_status build(const void *state, const struct lmd_builder *b,
 			     const struct lmd_plan_key *key)
 {
@@ -109,24 +111,8 @@ struct lmd_opnd fx_src(uint32_t src, uint32_t id, uint32_t width)
 
 struct lmd_op fx_op(uint32_t code)
 {
-	const struct lmi_op_info *info = lmi_op_info(code);
-	struct lmd_op op = {.code = code};
+	struct lmd_op op;
 
-	for (uint32_t i = 0; i < info->n_fields; i++) {
-		const struct lmi_field *f = &info->fields[i];
-
-		for (uint32_t j = 0; j < f->count; j++) {
-			void *at = lmi_field_at(f, &op, j);
-			const float x = (float)f->def;
-			const uint32_t u = (uint32_t)f->def, none = LMD_NONE;
-
-			if (f->kind == LMI_FIELD_F32)
-				memcpy(at, &x, sizeof(x));
-			else if (f->kind == LMI_FIELD_U32 || f->kind == LMI_FIELD_ENUM)
-				memcpy(at, &u, sizeof(u));
-			else if (f->kind >= LMI_FIELD_WREF && f->kind <= LMI_FIELD_SITE)
-				memcpy(at, &none, sizeof(none));
-		}
-	}
+	lmi_op_init(&op, code);
 	return op;
 }

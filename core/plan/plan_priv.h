@@ -19,6 +19,7 @@ struct lmi_plan {
 	struct lmd_rope *ropes;
 	struct lmd_input *inputs;
 	struct lmd_output *outputs;
+	struct lmd_cache *caches; /* the arena's */
 	uint32_t cap_value, cap_op, cap_wref, cap_dtype, cap_rope, cap_input, cap_output;
 	uint32_t *wref_dtype; /* [cap_dtype] enum lmd_dtype of the parts */
 	uint32_t n_lora_site;
@@ -34,6 +35,10 @@ struct lmi_plan {
 enum lmd_status lmi_plan_new(struct lmi_plan **out, const struct lmd_plan *like,
 			     struct lmd_error *err);
 
+/* Groups, caches and row inputs, with their names. */
+enum lmd_status lmi_plan_copy_memory(struct lmi_plan *p, const struct lmd_plan *from,
+				     struct lmd_error *err);
+
 /* Append a copy; *id is its index.  The name gets the prefix "L<layer>." (layer >= 0) and, when
  * the layer has it already, a suffix "#2". */
 enum lmd_status lmi_plan_add_value(struct lmi_plan *p, const struct lmd_value *v, int32_t layer,
@@ -45,6 +50,9 @@ enum lmd_status lmi_plan_add_wref(struct lmi_plan *p, const struct lmd_wref *w, 
 /* The tables are the arena's already. */
 enum lmd_status lmi_plan_add_rope(struct lmi_plan *p, const struct lmd_rope *r, uint32_t *id,
 				  struct lmd_error *err);
+/* With its tables. */
+enum lmd_status lmi_plan_copy_rope(struct lmi_plan *p, const struct lmd_rope *r,
+				   struct lmd_error *err);
 enum lmd_status lmi_plan_add_input(struct lmi_plan *p, const struct lmd_input *in, uint32_t *id,
 				   struct lmd_error *err);
 enum lmd_status lmi_plan_add_output(struct lmi_plan *p, uint32_t out_id, uint32_t value,
@@ -57,6 +65,9 @@ enum lmd_status lmi_rope_make(struct lmd_rope *out, struct lmd_arena *arena,
 			      const struct lmd_rope_params *p, struct lmd_error *err);
 
 /* ---- operands (opnd.c) ---- */
+
+/* An op with all operands and ids absent and all numbers at their defaults. */
+void lmi_op_init(struct lmd_op *op, uint32_t code);
 
 /* An op with everything unused in its canonical form: array elements beyond their count NONE or 0,
  * fold 0 as 1, norms that are absent zeroed. */

@@ -98,6 +98,8 @@ void shape_linear(struct shape *s)
 	uint64_t heads = n_ids ? n_ids : o->x.n_head;
 
 	shape_range(s, "n_w", o->n_w, 1, LMD_LINEAR_MAX);
+	if (n_ids)
+		shape_heads(s, "ids", &o->ids, 1, n_ids);
 	if (n_ids && o->x.n_head != 1 && o->x.n_head != n_ids)
 		shape_fail(s, "x has %u heads, expected 1 or %llu (ids)", o->x.n_head,
 			   (unsigned long long)n_ids);

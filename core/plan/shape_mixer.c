@@ -9,10 +9,10 @@ void shape_route(struct shape *s)
 	uint64_t n = lmi_opnd_cols(&o->logits);
 
 	shape_range(s, "k", o->k, 1, n);
-	shape_cols(s, "ids", &o->ids, o->k);
-	shape_cols(s, "weights", &o->weights, o->k);
+	shape_heads(s, "ids", &o->ids, 1, o->k);
+	shape_heads(s, "weights", &o->weights, 1, o->k);
 	if (o->given.src)
-		shape_cols(s, "given", &o->given, o->k);
+		shape_heads(s, "given", &o->given, 1, o->k);
 	if (o->bias != LMD_NONE)
 		shape_vector(s, "bias", o->bias, n);
 	shape_range(s, "renorm", o->renorm, 0, 1);
@@ -34,7 +34,8 @@ void shape_moe_ffn(struct shape *s)
 	if (!down)
 		return;
 	shape_eq(s, "heads of x", o->x.n_head, "plain columns", 1);
-	shape_cols(s, "weights", &o->weights, lmi_opnd_cols(&o->ids));
+	shape_heads(s, "ids", &o->ids, 1, lmi_opnd_cols(&o->ids));
+	shape_heads(s, "weights", &o->weights, 1, lmi_opnd_cols(&o->ids));
 	shape_range(s, "weight_before", o->weight_before, 0, 1);
 	if (o->gate_up != LMD_NONE) {
 		if (o->gate != LMD_NONE || o->up != LMD_NONE)

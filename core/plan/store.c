@@ -57,6 +57,59 @@ enum lmd_status lmi_plan_new(struct lmi_plan **out, const struct lmd_plan *like,
 	return LMD_OK;
 }
 
+static void *copy_array(struct lmd_arena *a, const void *src, uint32_t n, size_t item)
+{
+	void *dst = n ? lmi_arena_array(a, n, item) : NULL;
+
+	if (dst)
+		memcpy(dst, src, n * item);
+	return dst;
+}
+
+enum lmd_status lmi_plan_copy_memory(struct lmi_plan *p, const struct lmd_plan *from,
+				     struct lmd_error *err)
+{
+	struct lmd_arena *a = p->arena;
+	struct lmd_group *groups = copy_array(a, from->groups, from->n_group, sizeof(*groups));
+	struct lmd_row_in *row_ins = copy_array(a, from->row_ins, from->n_row_in, sizeof(*row_ins));
+
+	p->caches = copy_array(a, from->caches, from->n_cache, sizeof(*p->caches));
+	if ((from->n_group && !groups) || (from->n_cache && !p->caches) ||
+	    (from->n_row_in && !row_ins))
+		return no_memory(err);
+	for (uint32_t i = 0; i < from->n_group; i++) {
+		groups[i].name = lmi_arena_printf(a, "%s", groups[i].name);
+		if (!groups[i].name)
+			return no_memory(err);
+	}
+	for (uint32_t i = 0; i < from->n_row_in; i++) {
+		row_ins[i].name =
+			lmi_arena_printf(a, "%s", row_ins[i].name ? row_ins[i].name : "row_in");
+		if (!row_ins[i].name)
+			return no_memory(err);
+	}
+	p->view.groups = groups;
+	p->view.caches = p->caches;
+	p->view.row_ins = row_ins;
+	p->view.n_group = from->n_group;
+	p->view.n_cache = from->n_cache;
+	p->view.n_row_in = from->n_row_in;
+	return LMD_OK;
+}
+
+enum lmd_status lmi_plan_copy_rope(struct lmi_plan *p, const struct lmd_rope *r,
+				   struct lmd_error *err)
+{
+	struct lmd_rope copy = *r;
+	uint32_t n = r->n_rot / 2, id;
+
+	copy.freq = copy_array(p->arena, r->freq, n, sizeof(*r->freq));
+	copy.plane = copy_array(p->arena, r->plane, n, sizeof(*r->plane));
+	if (!copy.freq || !copy.plane)
+		return no_memory(err);
+	return lmi_plan_add_rope(p, &copy, &id, err);
+}
+
 /* Values of one layer follow each other nearly always, so only the last ones are looked at. */
 static uint32_t same_name(const struct lmi_plan *p, const char *name)
 {

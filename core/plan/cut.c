@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A plan as segments, each for one device.  Segment s holds value v when one of its ops touches it.
+ * If an earlier segment wrote v, s gets these columns through an input and copies them into its
+ * own v at its start, so that all operands stay values; the input comes from the last segment before
+ * s that wrote v, which by the same rule has all that was written until then. */
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/arena.h"
+#include "core/plan/plan_priv.h"
+
+struct segment {
+	struct lmi_plan *plan;
+	uint32_t device;
+	uint32_t first, end;      /* ops of the whole plan */
+	uint32_t n_link, cap_link;
+	struct lmi_cut_link *links;
+	uint32_t *value;          /* numbers here of the whole's values; LMD_NONE: not held */
+};
+
+struct lmi_cut {
+	struct segment *segments;
+	uint32_t n;
+};
+
+/* Scratch memory, by number in the whole plan; LMD_NONE = none. */
+struct work {
+	const struct lmi_plan *p;
+	struct lmi_cut *c;
+	struct lmi_spans *written; /* columns of each value, up to the segment at hand */
+	uint32_t *writer;          /* last segment that wrote it */
+	uint32_t *wref;            /* numbers of the weights in the segment at hand */
+	bool *touched;             /* by the segment at hand */
+};
+
+static enum lmd_status no_memory(struct lmd_error *err)
+{
+	return lmd_fail(err, LMD_NOMEM, "no memory to cut a plan");
+}
+
+static void mark_touched(struct work *w, const struct lmd_op *op)
+{
+	const struct lmi_op_info *info = lmi_op_info(op->code);
+
+	for (uint32_t i = 0; i < info->n_fields; i++) {
+		const struct lmi_field *f = &info->fields[i];
+
+		if (f->kind != LMI_FIELD_IN && f->kind != LMI_FIELD_OUT)
+			continue;
+		for (uint32_t j = 0; j < f->count; j++) {
+			const struct lmd_opnd *o = lmi_field_get(f, op, j);
+
+			if (o->src == LMD_SRC_VALUE)
+				w->touched[o->id] = true;
+		}
+	}
+}
+
+/* ---- what a segment needs ---- */
+
+static enum lmd_status import_weight(struct work *w, struct lmi_plan *to, uint32_t *id,
+				     struct lmd_error *err)
+{
+	uint32_t from = *id;
+	const struct lmd_wref *ref = &w->p->wrefs[from];
+	enum lmd_status st;
+
+	if (w->wref[from] == LMD_NONE) {
+		st = lmi_plan_add_wref(to, ref, w->p->wref_dtype[from], &w->wref[from], err);
+		if (st != LMD_OK)
+			return st;
+		to->wrefs[w->wref[from]].name = lmi_arena_printf(to->arena, "%s", ref->name);
+		if (!to->wrefs[w->wref[from]].name)
+			return no_memory(err);
+	}
+	*id = w->wref[from];
+	return LMD_OK;
+}
+
+static enum lmd_status renumber(struct work *w, const struct segment *s, struct lmd_op *op,
+				struct lmd_error *err)
+{
+	const struct lmi_op_info *info = lmi_op_info(op->code);
+	enum lmd_status st = LMD_OK;
+
+	for (uint32_t i = 0; i < info->n_fields && st == LMD_OK; i++) {
+		const struct lmi_field *f = &info->fields[i];
+
+		for (uint32_t j = 0; j < f->count && st == LMD_OK; j++) {
+			void *at = lmi_field_at(f, op, j);
+
+			if (f->kind == LMI_FIELD_IN || f->kind == LMI_FIELD_OUT) {
+				struct lmd_opnd *o = at;
+
+				if (o->src == LMD_SRC_VALUE)
+					o->id = s->value[o->id];
+				else if (o->src == LMD_SRC_WEIGHT)
+					st = import_weight(w, s->plan, &o->id, err);
+			} else if (f->kind == LMI_FIELD_WREF) {
+				uint32_t *id = at;
+
+				if (*id != LMD_NONE)
+					st = import_weight(w, s->plan, id, err);
+			}
+		}
+	}
+	return st;
+}
+
+/* A tap of segment `from` for the value; the same one if it has one already. */
+static enum lmd_status tap(struct segment *from, uint32_t value, uint32_t *out_id,
+			   struct lmd_error *err)
+{
+	struct lmi_plan *p = from->plan;
+	uint64_t used = 0;
+
+	for (uint32_t i = 0; i < p->view.n_output; i++) {
+		const struct lmd_output *o = &p->outputs[i];
+
+		if (o->value == value) {
+			*out_id = o->id;
+			return LMD_OK;
+		}
+		if (o->id >= LMD_OUT_TAP)
+			used |= 1ull << (o->id - LMD_OUT_TAP);
+	}
+	for (uint32_t k = 0; k < 48; k++)
+		if (!(used >> k & 1)) {
+			*out_id = LMD_OUT_TAP + k;
+			return lmi_plan_add_output(p, *out_id, value, err);
+		}
+	return lmd_fail(err, LMD_UNSUPPORTED, "cut: more than 48 values leave a segment (%s)",
+			p->values[value].name);
+}
+
+static enum lmd_status add_link(struct segment *s, uint32_t input, uint32_t from, uint32_t out_id,
+				struct lmd_error *err)
+{
+	if (s->n_link == s->cap_link) {
+		uint32_t cap = s->cap_link ? s->cap_link * 2 : 4;
+		struct lmi_cut_link *links = lmi_realloc(s->links, cap, sizeof(*links));
+
+		if (!links)
+			return no_memory(err);
+		s->links = links;
+		s->cap_link = cap;
+	}
+	s->links[s->n_link++] = (struct lmi_cut_link){input, from, out_id};
+	return LMD_OK;
+}
+
+/* Columns [a, b) of the input into the value, which get a copy of their own. */
+static enum lmd_status copy_span(struct segment *s, uint32_t input, uint32_t value,
+				 const struct lmi_span *span, int32_t layer, struct lmd_error *err)
+{
+	struct lmd_op op;
+
+	lmi_op_init(&op, LMD_OP_CAST_COPY);
+	op.layer = layer;
+	op.space = s->plan->values[value].space;
+	op.u.cast_copy.x = (struct lmd_opnd){.src = LMD_SRC_INPUT,
+					     .id = input,
+					     .col0 = span->a,
+					     .n_head = 1,
+					     .width = span->b - span->a};
+	op.u.cast_copy.y = op.u.cast_copy.x;
+	op.u.cast_copy.y.src = LMD_SRC_VALUE;
+	op.u.cast_copy.y.id = value;
+	lmi_op_normalise(&op);
+	return lmi_plan_add_op(s->plan, &op, err);
+}
+
+static enum lmd_status import_value(struct work *w, struct segment *s, uint32_t v,
+				    struct lmd_error *err)
+{
+	const struct lmd_value *from = &w->p->values[v];
+	struct segment *writer;
+	uint32_t id, input = 0, out_id = 0;
+	enum lmd_status st = lmi_plan_add_value(s->plan, from, -1, &id, err);
+
+	if (st != LMD_OK)
+		return st;
+	s->plan->values[id].name = lmi_arena_printf(s->plan->arena, "%s", from->name);
+	if (!s->plan->values[id].name)
+		return no_memory(err);
+	s->value[v] = id;
+	if (w->writer[v] == LMD_NONE)
+		return LMD_OK;
+	writer = &w->c->segments[w->writer[v]];
+	st = tap(writer, writer->value[v], &out_id, err);
+	if (st == LMD_OK) {
+		const struct lmd_input in = {
+			.space = from->space,
+			.vtype = from->vtype == LMD_VTYPE_I32 ? LMD_VTYPE_I32 : LMD_VTYPE_F32,
+			.width = from->width,
+			.name = from->name,
+		};
+
+		st = lmi_plan_add_input(s->plan, &in, &input, err);
+	}
+	if (st == LMD_OK)
+		st = add_link(s, input, w->writer[v], out_id, err);
+	for (uint32_t i = 0; i < w->written[v].n && st == LMD_OK; i++)
+		st = copy_span(s, input, id, &w->written[v].v[i], w->p->ops[s->first].layer, err);
+	return st;
+}
+
+/* ---- one segment ---- */
+
+static enum lmd_status copy_frame(struct lmi_plan **out, const struct lmi_plan *p,
+				  struct lmd_error *err)
+{
+	struct lmi_plan *to;
+	enum lmd_status st = lmi_plan_new(&to, &p->view, err);
+	uint32_t id;
+
+	if (st != LMD_OK)
+		return st;
+	to->host = p->host;
+	to->model = p->model;
+	to->target = p->target;
+	to->n_lora_site = p->n_lora_site;
+	st = lmi_plan_copy_memory(to, &p->view, err);
+	for (uint32_t i = 0; i < p->view.n_input && st == LMD_OK; i++)
+		st = lmi_plan_add_input(to, &p->inputs[i], &id, err);
+	for (uint32_t i = 0; i < p->view.n_rope && st == LMD_OK; i++)
+		st = lmi_plan_copy_rope(to, &p->ropes[i], err);
+	if (st == LMD_OK)
+		*out = to;
+	else
+		lmi_plan_destroy(to);
+	return st;
+}
+
+static enum lmd_status note_written(struct work *w, uint32_t index, struct lmd_error *err)
+{
+	const struct segment *s = &w->c->segments[index];
+
+	for (uint32_t i = s->first; i < s->end; i++) {
+		const struct lmi_op_info *info = lmi_op_info(w->p->ops[i].code);
+
+		for (uint32_t j = 0; j < info->n_fields; j++) {
+			const struct lmi_field *f = &info->fields[j];
+
+			for (uint32_t k = 0; k < f->count && f->kind == LMI_FIELD_OUT; k++) {
+				const struct lmd_opnd *o = lmi_field_get(f, &w->p->ops[i], k);
+
+				if (o->src != LMD_SRC_VALUE)
+					continue;
+				w->writer[o->id] = index;
+				for (uint32_t h = 0; h < o->n_head; h++) {
+					uint32_t a = o->col0 + h * o->head_stride;
+
+					if (lmi_spans_add(&w->written[o->id], a, a + o->width) ==
+					    LMI_COVER_NOMEM)
+						return no_memory(err);
+				}
+			}
+		}
+	}
+	return LMD_OK;
+}
+
+static enum lmd_status make_segment(struct work *w, uint32_t index, struct lmd_error *err)
+{
+	struct segment *s = &w->c->segments[index];
+	enum lmd_status st = copy_frame(&s->plan, w->p, err);
+
+	if (st != LMD_OK)
+		return st;
+	s->value = lmi_alloc(w->p->view.n_value, sizeof(*s->value));
+	if (!s->value)
+		return no_memory(err);
+	memset(s->value, 0xff, w->p->view.n_value * sizeof(*s->value));
+	memset(w->touched, 0, w->p->view.n_value * sizeof(*w->touched));
+	memset(w->wref, 0xff, w->p->view.n_wref * sizeof(*w->wref));
+	for (uint32_t i = s->first; i < s->end; i++)
+		mark_touched(w, &w->p->ops[i]);
+	for (uint32_t v = 0; v < w->p->view.n_value && st == LMD_OK; v++)
+		if (w->touched[v])
+			st = import_value(w, s, v, err);
+	for (uint32_t i = s->first; i < s->end && st == LMD_OK; i++) {
+		struct lmd_op op = w->p->ops[i];
+
+		st = renumber(w, s, &op, err);
+		if (st == LMD_OK)
+			st = lmi_plan_add_op(s->plan, &op, err);
+	}
+	return st == LMD_OK ? note_written(w, index, err) : st;
+}
+
+/* Outputs of the whole belong to the last segment that wrote their value. */
+static enum lmd_status give_outputs(struct work *w, struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+
+	for (uint32_t i = 0; i < w->p->view.n_output && st == LMD_OK; i++) {
+		const struct lmd_output *o = &w->p->outputs[i];
+		const struct segment *s = &w->c->segments[w->writer[o->value]];
+		struct lmi_plan *to = s->plan;
+		bool taken = false;
+
+		for (uint32_t j = 0; j < to->view.n_output; j++)
+			taken = taken || to->outputs[j].id == o->id;
+		if (taken)
+			return lmd_fail(err, LMD_UNSUPPORTED,
+					"cut: output %u is the plan's own and a border's", o->id);
+		st = lmi_plan_add_output(to, o->id, s->value[o->value], err);
+	}
+	return st;
+}
+
+static enum lmd_status find_segments(struct lmi_cut *c, const struct lmi_plan *p,
+				     const uint8_t *device_of, struct lmd_error *err)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < p->view.n_op; i++)
+		n += !i || device_of[i] != device_of[i - 1];
+	c->segments = lmi_alloc(n, sizeof(*c->segments));
+	if (!c->segments)
+		return no_memory(err);
+	for (uint32_t i = 0; i < p->view.n_op; i++) {
+		if (!i || device_of[i] != device_of[i - 1])
+			c->segments[c->n++] =
+				(struct segment){.device = device_of[i], .first = i, .end = i};
+		c->segments[c->n - 1].end++;
+	}
+	return LMD_OK;
+}
+
+static enum lmd_status cut(struct work *w, const uint8_t *device_of, struct lmd_error *err)
+{
+	const struct lmi_plan *p = w->p;
+	enum lmd_status st;
+
+	w->written = lmi_alloc(p->view.n_value, sizeof(*w->written));
+	w->writer = lmi_alloc(p->view.n_value, sizeof(*w->writer));
+	w->wref = lmi_alloc(p->view.n_wref + 1, sizeof(*w->wref));
+	w->touched = lmi_alloc(p->view.n_value, sizeof(*w->touched));
+	if (!w->written || !w->writer || !w->wref || !w->touched)
+		return no_memory(err);
+	memset(w->writer, 0xff, p->view.n_value * sizeof(*w->writer));
+	st = find_segments(w->c, p, device_of, err);
+	for (uint32_t i = 0; st == LMD_OK && i < w->c->n; i++)
+		st = make_segment(w, i, err);
+	if (st == LMD_OK)
+		st = give_outputs(w, err);
+	for (uint32_t i = 0; st == LMD_OK && i < w->c->n; i++)
+		st = lmi_plan_layout(w->c->segments[i].plan, err);
+	return st;
+}
+
+enum lmd_status lmi_plan_cut(struct lmi_cut **out, const struct lmi_plan *p,
+			     const uint8_t *device_of, struct lmd_error *err)
+{
+	struct work w = {.p = p, .c = lmi_alloc(1, sizeof(*w.c))};
+	enum lmd_status st;
+
+	if (!w.c)
+		return no_memory(err);
+	st = cut(&w, device_of, err);
+	for (uint32_t i = 0; w.written && i < p->view.n_value; i++)
+		lmi_free(w.written[i].v);
+	lmi_free(w.written);
+	lmi_free(w.writer);
+	lmi_free(w.wref);
+	lmi_free(w.touched);
+	if (st == LMD_OK)
+		*out = w.c;
+	else
+		lmi_cut_destroy(w.c);
+	return st;
+}
+
+uint32_t lmi_cut_n(const struct lmi_cut *c)
+{
+	return c->n;
+}
+
+const struct lmi_plan *lmi_cut_segment(const struct lmi_cut *c, uint32_t i, uint32_t *device)
+{
+	*device = c->segments[i].device;
+	return c->segments[i].plan;
+}
+
+uint32_t lmi_cut_links(const struct lmi_cut *c, uint32_t i, const struct lmi_cut_link **out)
+{
+	*out = c->segments[i].links;
+	return c->segments[i].n_link;
+}
+
+void lmi_cut_destroy(struct lmi_cut *c)
+{
+	if (!c)
+		return;
+	for (uint32_t i = 0; i < c->n; i++) {
+		lmi_plan_destroy(c->segments[i].plan);
+		lmi_free(c->segments[i].links);
+		lmi_free(c->segments[i].value);
+	}
+	lmi_free(c->segments);
+	lmi_free(c);
+}
