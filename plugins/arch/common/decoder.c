@@ -276,7 +276,8 @@ enum lmd_status lmi_decoder_build(const void *state, const struct lmd_builder *b
 			t->between(&e, &d, &s);
 	}
 	lmi_layer(&e, -1);
-	n = lmi_decoder_norm(&e, &d, 0, T_OUTPUT_NORM);
+	n = t->final_norm ? lmi_norm_req(&e, d.hp.norm_kind, t->final_norm)
+			  : lmi_decoder_norm(&e, &d, 0, T_OUTPUT_NORM);
 	lmi_finish(&e, key, &s, &n, &t->pool, t->logit_bias ? t->logit_bias(&e, &d) : LMD_NONE);
 	return b->status(b->ctx);
 }

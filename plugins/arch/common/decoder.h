@@ -33,6 +33,7 @@ struct lmi_decoder_traits {
 	bool bare_norm;         /* norms of the stream have no weights */
 	/* rows of norms; 0: attn_norm, ffn_norm, post_attention_norm, post_ffw_norm */
 	uint32_t t_attn_norm, t_ffn_norm, t_attn_post, t_ffn_post;
+	const struct lmd_tensor_row *final_norm; /* NULL: output_norm */
 
 	uint32_t qk_norm;       /* enum lmi_qk_norm */
 	uint32_t qk_norm_kind;  /* enum lmd_norm_kind; 0: RMS */

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * BERT (arXiv 1810.04805) and its kin: Nomic (arXiv 2402.01613), Jina v2 (arXiv 2310.19923) and v3
+ * (arXiv 2409.10173).  Norms stand after each block: x = norm(x + f(x)).  They differ in how
+ * positions enter (learned, rotation, ALiBi on both sides) and in the feed-forward block. */
+#include <stdio.h>
+
+#include "arch/common/blocks.h"
+#include "arch/encoder/encoder.h"
+
+struct kind {
+	bool learned_pos;     /* position_embd */
+	bool rope;
+	float alibi_max;
+	uint32_t act;
+	bool gate_optional;   /* a gate tensor, a fused one, or none: as the file has it */
+	bool gated;
+};
+
+struct bert {
+	struct lmi_hparams hp;
+	const struct kind *kind;
+	uint32_t moe_every;   /* layers il with il % moe_every == 1 have experts; 0: none */
+};
+
+enum bert_t { B_OUT_NORM, B_NORM_2, B_LAYER_NORM, B_UP, B_N };
+#define NORM_FLAGS (LMD_TENSOR_REQUIRED | LMD_TENSOR_BIAS)
+static const struct lmd_tensor_row rows[B_N] = {
+	[B_OUT_NORM] = {"blk.%d.attn_output_norm", {D_EMBD}, NORM_FLAGS, LMD_SPLIT_REPLICATE, 0, NULL},
+	[B_NORM_2] = {"blk.%d.attn_norm_2", {D_EMBD}, LMD_TENSOR_BIAS, LMD_SPLIT_REPLICATE, 0, NULL},
+	[B_LAYER_NORM] = {"blk.%d.layer_output_norm", {D_EMBD}, NORM_FLAGS, LMD_SPLIT_REPLICATE, 0, NULL},
+	[B_UP] = {"blk.%d.ffn_up", {D_EMBD, D_FF}, LMD_TENSOR_BIAS | LMD_TENSOR_ANY_SHAPE, LMD_SPLIT_ROWS,
+		  LMI_L_DENSE, NULL},
+};
+
+static const struct lmd_tensor_set sets[] = {
+	LMI_REQ(T_TOKEN_EMBD, T_TOKEN_EMBD), LMI_REQ(T_TOKEN_EMBD_NORM, T_TOKEN_EMBD_NORM),
+	LMI_OPT(T_POS_EMBD, T_TOKEN_TYPES),  LMI_SET_QKV,
+	LMI_OPT(T_ATTN_Q_NORM_FULL, T_ATTN_K_NORM_FULL), LMI_OWN(rows),
+	LMI_OPT(T_FFN_GATE, T_FFN_GATE),     LMI_REQ(T_FFN_DOWN, T_FFN_DOWN),
+	LMI_SET_MOE, LMI_SET_POOL,
+};
+
+static enum lmd_status describe(const struct kind *kind, const struct lmd_host *host,
+				struct lmd_arena *arena, const struct lmd_model *model,
+				const struct lmd_arch_params *params, struct lmd_arch_desc *out,
+				struct lmd_error *err)
+{
+	const struct lmi_hp_opts opts = {.norm_kind = LMD_NORM_LAYER, .no_rope = !kind->rope,
+					 .rope_pairing = LMD_ROPE_HALVES, .route_fn = LMD_ROUTE_SOFTMAX};
+	struct bert *m = host->arena_alloc(host->ctx, arena, sizeof(*m), 16);
+	struct lmi_keys k;
+
+	lmi_keys_init(&k, model, err);
+	if (!m)
+		return lmd_fail(err, LMD_NOMEM, "architecture %s: no memory", model->arch);
+	m->kind = kind;
+	lmi_hp_read(&m->hp, &k, host, arena, params, &opts);
+	m->moe_every = lmi_key_u32(&k, "moe_every_n_layers", LMI_OPTIONAL, 0, 0, LMI_MAX_LAYER);
+	if (k.st != LMD_OK)
+		return k.st;
+	m->hp.causal = false;
+	m->hp.alibi_max = kind->alibi_max;
+	for (uint32_t il = 0; il < m->hp.n_layer; il++) {
+		bool moe = m->moe_every && m->hp.n_expert && il % m->moe_every == 1;
+
+		m->hp.layer[il].cls = LMI_L_ATTN | LMI_L_FULL | (moe ? LMI_L_MOE : LMI_L_DENSE);
+	}
+	lmi_hp_memory(&m->hp, &k, 1);
+	lmi_hp_sites(&m->hp, &k, sets, LMD_LEN(sets));
+	if (k.st == LMD_OK)
+		lmi_hp_finish(&m->hp, &k, params, out);
+	out->traits |= LMD_TRAIT_POOL_BY_KEY;
+	return k.st;
+}
+
+/* Tokens, token type 0, positions; then the norm. */
+static uint32_t embed(struct lmi_emit *e, const struct bert *m)
+{
+	struct lmd_op op = lmi_op(LMD_OP_EMBED);
+	struct lmi_w w = lmi_w(e, &lmi_rows[T_TOKEN_EMBD]);
+	struct lmd_norm norm = lmi_norm_req(e, LMD_NORM_LAYER, &lmi_rows[T_TOKEN_EMBD_NORM]);
+	uint32_t x = lmi_f32(e, m->hp.n_embd, "embd"), y = lmi_f32(e, m->hp.n_embd, "x");
+
+	op.u.embed.y = lmi_whole(e, x);
+	op.u.embed.table = w.id;
+	op.u.embed.idx_kind = LMD_IDX_TOKEN;
+	op.u.embed.neg = LMD_NEG_EXTERNAL;
+	op.u.embed.lora_site = w.site;
+	if (lmi_has(e, &lmi_rows[T_TOKEN_TYPES]))
+		op.u.embed.type_table = lmi_w(e, &lmi_rows[T_TOKEN_TYPES]).id;
+	if (m->kind->learned_pos)
+		op.u.embed.pos_table = lmi_w(e, &lmi_rows[T_POS_EMBD]).id;
+	lmi_put(e, &op);
+	lmi_put_norm(e, lmi_whole(e, x), &norm, lmi_whole(e, y));
+	return y;
+}
+
+static uint32_t post_norm(struct lmi_emit *e, uint32_t x, const struct lmd_tensor_row *row)
+{
+	struct lmd_norm norm = lmi_norm_req(e, LMD_NORM_LAYER, row);
+	uint32_t y = lmi_f32(e, lmi_width(e, x), "x");
+
+	lmi_put_norm(e, lmi_whole(e, x), &norm, lmi_whole(e, y));
+	return y;
+}
+
+static uint32_t feed_forward(struct lmi_emit *e, const struct bert *m, const struct lmi_io *io)
+{
+	struct lmi_ffn ffn = lmi_ffn_default();
+
+	if (m->hp.layer[e->il].cls & LMI_L_MOE) {
+		struct lmi_moe moe = lmi_moe_default(e);
+
+		moe.act = m->kind->act;
+		moe.renorm = false;
+		moe.gate = NULL;
+		return lmi_moe(e, io, &moe);
+	}
+	ffn.up = &rows[B_UP];
+	ffn.act = m->kind->act;
+	if (!m->kind->gated)
+		ffn.gate = NULL;
+	if (m->kind->gate_optional && !lmi_has(e, &lmi_rows[T_FFN_GATE])) {
+		struct lmi_w up = lmi_w(e, &rows[B_UP]);
+
+		ffn.gate = NULL;
+		ffn.fused = up.n == 2 * m->hp.layer[e->il].n_ff;
+	}
+	return lmi_ffn(e, io, &ffn);
+}
+
+static uint32_t layer(struct lmi_emit *e, const struct bert *m, uint32_t x)
+{
+	struct lmi_io io = {lmi_whole(e, x), lmi_no_norm(), x, 1.0f};
+	struct lmi_attn attn = lmi_attn_default(e, 0);
+	uint32_t h;
+
+	attn.qk_norm = LMI_QKN_FULL;
+	attn.qk_norm_kind = LMD_NORM_LAYER;
+	h = post_norm(e, lmi_attn(e, &io, &attn), &rows[B_OUT_NORM]);
+	if (lmi_has(e, &rows[B_NORM_2])) {
+		struct lmd_norm norm = lmi_norm_req(e, LMD_NORM_LAYER, &rows[B_NORM_2]);
+		uint32_t sum = lmi_f32(e, m->hp.n_embd, "x_again"), y = lmi_f32(e, m->hp.n_embd, "x");
+
+		lmi_put_add_norm(e, lmi_whole(e, h), lmi_whole(e, x), 1.0f, lmi_whole(e, sum), &norm,
+				 lmi_whole(e, y));
+		h = y;
+	}
+	io = (struct lmi_io){lmi_whole(e, h), lmi_no_norm(), h, 1.0f};
+	return post_norm(e, feed_forward(e, m, &io), &rows[B_LAYER_NORM]);
+}
+
+static enum lmd_status build(const void *state, const struct lmd_builder *b,
+			     const struct lmd_plan_key *key)
+{
+	const struct bert *m = state;
+	const struct lmi_pool pool = {.rank_act = LMD_ACT_TANH};
+	struct lmd_norm none = lmi_no_norm();
+	struct lmi_stream s = {.z = LMD_NONE};
+	struct lmi_emit e;
+
+	if (key->kind != LMD_PLAN_FORWARD || (key->flags & LMD_PLAN_LOGITS)) {
+		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture %s gives embeddings alone", b->model->arch);
+		return LMD_UNSUPPORTED;
+	}
+	lmi_emit_init(&e, b, &m->hp, key);
+	s.x = embed(&e, m);
+	for (uint32_t il = 0; il < m->hp.n_layer && b->status(b->ctx) == LMD_OK; il++) {
+		lmi_layer(&e, (int32_t)il);
+		s.x = layer(&e, m, s.x);
+	}
+	lmi_layer(&e, -1);
+	lmi_finish(&e, key, &s, &none, &pool, LMD_NONE);
+	return b->status(b->ctx);
+}
+
+#define BERT(ident, ...)                                                                           \
+	static const struct kind ident##_kind = {__VA_ARGS__};                                     \
+	static enum lmd_status ident##_describe(                                                   \
+		const struct lmd_host *host, struct lmd_arena *arena, const struct lmd_model *model, \
+		const struct lmd_arch_params *params, struct lmd_arch_desc *out,                   \
+		struct lmd_error *err)                                                             \
+	{                                                                                          \
+		return describe(&ident##_kind, host, arena, model, params, out, err);              \
+	}                                                                                          \
+	const struct lmd_arch_ops arch_##ident = {                                                 \
+		.struct_size = sizeof(struct lmd_arch_ops),                                        \
+		.n_sets = LMD_LEN(sets),                                                           \
+		.sets = sets,                                                                      \
+		.describe = ident##_describe,                                                      \
+		.dim = lmi_hp_dim,                                                                 \
+		.layer_class = lmi_hp_layer_class,                                                 \
+		.build = build,                                                                    \
+	};
+
+BERT(bert, .learned_pos = true, .act = LMD_ACT_GELU)
+BERT(jina_bert_v2, .alibi_max = 8.0f, .act = LMD_ACT_GELU, .gated = true, .gate_optional = true)
+BERT(jina_bert_v3, .rope = true, .act = LMD_ACT_GELU)
+BERT(nomic_bert, .rope = true, .act = LMD_ACT_SILU, .gated = true)
+BERT(nomic_bert_moe, .rope = true, .act = LMD_ACT_GELU)
