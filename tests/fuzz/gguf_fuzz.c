@@ -147,8 +147,12 @@ static const char *const seeds[] = {
 	"s:llama.expert_count 4:4 4:8 s:llama.context_length 4:4 4:128",
 	SPEC_HEAD(0, 4) SPEC_ARCH
 	"s:split.no 4:2 2:0 s:split.count 4:2 2:1 s:split.tensors.count 4:5 4:0",
-	("m:GGUF 4:1 4:1 4:1 S:general.architecture 4:8 S:llama S:t 4:2 4:4 4:2 4:0 8:0 " SPEC_DATA),
+	("m:GGUF 4:1 4:1 4:1 S:general.architecture 4:8 S:llama S:t 4:2 4:4 4:2 4:0 "
+	 "8:0 " SPEC_DATA),
 	"m:GGUF B4:3 B8:0 B8:2 Z:general.architecture B4:8 Z:llama Z:llama.block_count B4:4 B4:7",
+	("m:GGUF B4:3 B8:1 B8:1 Z:general.architecture B4:8 Z:llama Z:t B4:2 B8:256 B8:1 B4:12 "
+	 "B8:0 "
+	 "p:32 z:144"),
 };
 
 /* -seeds=FOLDER: one file for each spec above. */

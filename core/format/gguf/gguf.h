@@ -8,6 +8,7 @@
  *     meta.c     keys and values, copied to the model's arena
  *     tensors.c  the tensor table: types, shapes, places in the file
  *     split.c    the files of a set, the order of the layers, mapping
+ *     swap.c     data of big-endian files
  *
  * What the keys mean (hyper-parameters, vocabulary) is core/model's.  The format and all
  * bounds: docs/formats.md. */
@@ -74,6 +75,10 @@ enum lmd_status lmi_gguf_read_facts(const struct lmi_model *m, struct lmi_gguf_f
 enum lmd_status lmi_gguf_read_tensors(struct lmi_reader *r, uint32_t n, uint32_t alignment,
 				      uint32_t file, struct lmi_model *m, uint64_t *data_at,
 				      struct lmd_error *err);
+
+/* Turns big-endian data of a tensor into the order that everything else expects, in place;
+ * false for a type that has no big-endian form. */
+bool lmi_gguf_swap(uint32_t type, uint8_t *data, uint64_t bytes);
 
 /* Opens a file whose first bytes are the magic, with the other parts of its set.  *own_file
  * is taken in any case.  On failure the model may be half filled; the caller closes it. */

@@ -295,9 +295,9 @@ static const struct row rows[] = {
 	 LMD_CORRUPT, "overlaps"},
 	{"table cut", TENSOR("s:t 4:2 8:8"), LMD_CORRUPT, "tensor"},
 	{"big-endian data",
-	 "m:GGUF B4:3 B8:1 B8:1 Z:general.architecture B4:8 Z:llama Z:t B4:1 B8:8 "
-	 "B4:0 B8:0 " DATA,
-	 LMD_UNSUPPORTED, "big-endian"},
+	 "m:GGUF B4:3 B8:1 B8:1 Z:general.architecture B4:8 Z:llama Z:t B4:1 "
+	 "B8:256 B4:17 B8:0 p:32 z:74 ",
+	 LMD_UNSUPPORTED, "tensor t|big-endian|iq2_xs"},
 };
 
 /* What must open: unusual, but not wrong. */

@@ -11,6 +11,7 @@
 #include "core/base/show.h"
 #include "core/format/format.h"
 #include "core/format/gguf/gguf.h"
+#include "core/quant/quant.h"
 
 #define PART_HEAP_BYTES (16ull << 20) /* keys of a later part */
 
@@ -156,6 +157,26 @@ static enum lmd_status read_tables(struct lmi_model *m, struct part *p, struct l
 	return st;
 }
 
+/* The data of a big-endian file, which is in memory by now. */
+static enum lmd_status swap_part(struct lmi_model *m, uint32_t i, struct lmd_error *err)
+{
+	struct lmi_model_part *part = &m->parts[i];
+	char show[80];
+
+	for (uint32_t k = 0; k < m->view.n_tensors; k++) {
+		const struct lmd_tensor *t = &m->tensors[k];
+		uint8_t *data = (uint8_t *)(uintptr_t)part->map.ptr + (t->offset - part->map_at);
+
+		if (t->file == i && !lmi_gguf_swap(t->dtype, data, t->bytes))
+			return lmd_fail(err, LMD_UNSUPPORTED,
+					"tensor %s: big-endian data of type %s, which has no such "
+					"form",
+					lmi_show(show, sizeof(show), t->name, strlen(t->name)),
+					lmi_dtype(t->dtype)->name);
+	}
+	return LMD_OK;
+}
+
 static enum lmd_status map_part(struct lmi_model *m, uint32_t i, const struct part *p,
 				uint32_t flags, struct lmd_error *err)
 {
@@ -165,17 +186,14 @@ static enum lmd_status map_part(struct lmi_model *m, uint32_t i, const struct pa
 
 	if (!p->h.n_tensors)
 		return LMD_OK;
-	if (p->big_endian)
-		return lmd_fail(err, LMD_UNSUPPORTED,
-				"the data of its %u tensors is big-endian, this build reads "
-				"little-endian data only",
-				p->h.n_tensors);
-	if (flags & LMI_OPEN_NO_MMAP) {
+	if ((flags & LMI_OPEN_NO_MMAP) || p->big_endian) {
 		part->map_at = p->data_at;
 		st = lmi_map_read(&part->map, &part->file, p->data_at, bytes - p->data_at, err);
 	} else {
 		st = lmi_map_open(&part->map, &part->file, bytes, err);
 	}
+	if (st == LMD_OK && p->big_endian)
+		st = swap_part(m, i, err);
 	if (st == LMD_OK && (flags & LMI_OPEN_MLOCK))
 		part->locked = lmi_map_lock(&part->map);
 	return st;
