@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Architectures with several residual streams: the descriptor. */
+#include "arch/streams/streams.h"
+#include "llamad/plugin.h"
+
+#define ARCH(arch_name, table)                                                                     \
+	{                                                                                          \
+		.struct_size = sizeof(struct lmd_factory), .kind = LMD_KIND_ARCH,                  \
+		.name = arch_name, .ops = &table,                                                  \
+	}
+
+static const struct lmd_factory factories[] = {
+	ARCH("gemma3n", arch_gemma3n),
+};
+
+LMD_PLUGIN_DEFINE("arch-streams", LMD_VERSION, "MIT", LMD_KIND_BIT(LMD_KIND_ARCH), factories)

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * streams.h - architectures with several residual streams side by side. */
+#ifndef LLAMAD_ARCH_STREAMS_STREAMS_H
+#define LLAMAD_ARCH_STREAMS_STREAMS_H
+
+#include "llamad/arch.h"
+
+extern const struct lmd_arch_ops arch_gemma3n;
+
+#endif /* LLAMAD_ARCH_STREAMS_STREAMS_H */
