@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Lists what the installed headers promise: every member of every struct, every constant.
+
+usage: members.py HEADER...    writes C to standard output
+
+Each line of the output is a macro call that tests/abi/abi_test.c gives a meaning to:
+  STRUCT(lmd_tensor)  MEMBER(lmd_tensor, dims)  CONSTANT(LMD_MAX_DIMS)
+The parser knows the C that our headers are written in: no bit fields, no K&R, structs at
+the top level, anonymous unions and structs inside of them."""
+import re
+import sys
+
+
+def without_comments(text):
+    text = re.sub(r'/\*.*?\*/', ' ', text, flags=re.S)
+    return re.sub(r'//[^\n]*', ' ', text)
+
+
+def split_at(text, sep):
+    """Parts of text between `sep` outside of brackets of any kind."""
+    depth, start, out = 0, 0, []
+    for i, c in enumerate(text):
+        if c in '([{':
+            depth += 1
+        elif c in ')]}':
+            depth -= 1
+        elif c == sep and depth == 0:
+            out.append(text[start:i])
+            start = i + 1
+    out.append(text[start:])
+    return [p.strip() for p in out if p.strip()]
+
+
+def name_of(declarator):
+    """The declared name: of a function pointer, an array, or a plain member."""
+    m = re.search(r'\(\s*\*\s*(\w+)\s*\)', declarator)
+    if m:
+        return m.group(1)
+    m = re.search(r'(\w+)\s*(\[[^\]]*\]\s*)*$', declarator)
+    if not m:
+        sys.exit(f'members.py: cannot read the declarator "{declarator}"')
+    return m.group(1)
+
+
+def members(body):
+    """Designators of all members of a struct body, in order."""
+    out = []
+    for declaration in split_at(body, ';'):
+        m = re.match(r'(union|struct)\s*\{(.*)\}\s*(\w*)\s*(\[[^\]]*\])?$', declaration, re.S)
+        if m:
+            prefix = m.group(3) + '.' if m.group(3) else ''
+            if m.group(3):
+                out.append(m.group(3))
+            if not m.group(4):
+                out += [prefix + x for x in members(m.group(2))]
+            continue
+        # attributes behind a function pointer: LMD_PRINTF(4, 5)
+        declaration = re.sub(r'\bLMD_[A-Z]+\([^()]*\)\s*$', '', declaration)
+        out += [name_of(d) for d in split_at(declaration, ',')]
+    return out
+
+
+def bodies(text, keyword):
+    """(name, body) of every definition at the top level."""
+    for m in re.finditer(r'^' + keyword + r'\s+(lmd_\w+)\s*\{', text, re.M):
+        depth, i = 1, m.end()
+        while depth:
+            depth += {'{': 1, '}': -1}.get(text[i], 0)
+            i += 1
+        yield m.group(1), text[m.end():i - 1]
+
+
+def constants(text):
+    """Object-like macros whose value is a number or made of numbers and such macros."""
+    for m in re.finditer(r'^#define[ \t]+(LMD_\w+)[ \t]+([^\n]*\S)[ \t]*$', text, re.M):
+        words = re.findall(r'[A-Za-z_]\w*', m.group(2))
+        if '"' in m.group(2) or '\\' in m.group(2):
+            continue
+        if all(re.fullmatch(r'(LMD_|INT|UINT)\w*(MIN|MAX)?|u|ull|x[0-9a-fA-F]+u?', w) and
+               not re.fullmatch(r'(LMD_EXPORT|LMD_\w+_SYMBOL|LMD_NO_REDZONE)', w)
+               for w in words) and re.search(r'\d|MIN|MAX', m.group(2)):
+            yield m.group(1)
+
+
+def main():
+    print('/* SPDX-License-Identifier: MIT')
+    print(' *')
+    print(' * Written by tests/abi/members.py from the installed headers (make update-abi). */')
+    for path in sorted(sys.argv[1:], key=lambda p: p.rsplit('/', 1)[-1]):
+        raw = open(path, encoding='utf-8').read()
+        text = without_comments(raw)
+        lines = []
+        for name, body in bodies(text, 'struct'):
+            lines.append(f'STRUCT({name})')
+            lines += [f'MEMBER({name}, {m})' for m in members(body)]
+        for _, body in bodies(text, 'enum'):
+            lines += [f'CONSTANT({re.match(r"[A-Z0-9_]+", e).group(0)})'
+                      for e in split_at(body, ',')]
+        if not path.endswith('version.h'):
+            lines += [f'CONSTANT({n})' for n in constants(text)]
+        if lines:
+            print(f'\n/* {path.rsplit("/", 1)[-1]} */')
+            print('\n'.join(lines))
+
+
+main()
