@@ -54,9 +54,33 @@ enum lmd_status lmi_model_open(struct lmi_model **out, const char *path, uint32_
 	}
 	st = lmi_gguf_open(m, path, &f, flags, err);
 	if (st != LMD_OK) {
-		lmi_model_close(m);
+		lmi_model_destroy(m);
 		return st;
 	}
 	*out = m;
 	return LMD_OK;
+}
+
+const struct lmd_model *lmi_model_view(const struct lmi_model *m)
+{
+	return &m->view;
+}
+
+uint32_t lmi_model_n_files(const struct lmi_model *m)
+{
+	return m->n_parts;
+}
+
+void lmi_model_file(const struct lmi_model *m, uint32_t i, struct lmi_model_file *out)
+{
+	*out = (struct lmi_model_file){
+		.path = m->parts[i].path,
+		.bytes = m->parts[i].file.bytes,
+		.locked = m->parts[i].locked,
+	};
+}
+
+void lmi_model_close(struct lmi_model *m)
+{
+	lmi_model_destroy(m);
 }

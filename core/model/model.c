@@ -9,7 +9,6 @@
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
 #include "core/base/show.h"
-#include "core/format/format.h"
 
 static const struct lmd_meta *find_meta(const struct lmd_model *view, const char *key)
 {
@@ -47,7 +46,7 @@ struct lmi_model *lmi_model_create(uint64_t heap_bytes)
 	return m;
 }
 
-void lmi_model_close(struct lmi_model *m)
+void lmi_model_destroy(struct lmi_model *m)
 {
 	if (!m)
 		return;
@@ -57,25 +56,6 @@ void lmi_model_close(struct lmi_model *m)
 	}
 	lmi_arena_destroy(m->arena);
 	lmi_free(m);
-}
-
-const struct lmd_model *lmi_model_view(const struct lmi_model *m)
-{
-	return &m->view;
-}
-
-uint32_t lmi_model_n_files(const struct lmi_model *m)
-{
-	return m->n_parts;
-}
-
-void lmi_model_file(const struct lmi_model *m, uint32_t i, struct lmi_model_file *out)
-{
-	*out = (struct lmi_model_file){
-		.path = m->parts[i].path,
-		.bytes = m->parts[i].file.bytes,
-		.locked = m->parts[i].locked,
-	};
 }
 
 enum lmd_status lmi_model_no_memory(const struct lmi_model *m, uint64_t bytes,

@@ -47,8 +47,11 @@ struct lmi_model {
 };
 
 /* heap_bytes bounds what the tables may take: LMI_MODEL_HEAP_BYTES, or less.  NULL without
- * memory.  lmi_model_close (format.h) destroys it. */
+ * memory. */
 struct lmi_model *lmi_model_create(uint64_t heap_bytes);
+
+/* Closes files and mappings too.  NULL allowed. */
+void lmi_model_destroy(struct lmi_model *m);
 
 /* Why an allocation from the arena failed: a model beyond its heap_bytes is LMD_INVALID,
  * otherwise LMD_NOMEM.  `bytes` is what was asked for. */

@@ -125,7 +125,7 @@ static enum lmd_status open_later(struct lmi_model *m, uint32_t i, struct part *
 	if (!keys)
 		return lmd_fail(err, LMD_NOMEM, "no memory for the keys of part %u", i + 1);
 	st = read_front(keys, &m->parts[i].file, p, err);
-	lmi_model_close(keys);
+	lmi_model_destroy(keys);
 	if (st == LMD_OK && (p->facts.split_no != i || p->facts.split_count != m->n_parts))
 		st = lmd_fail(err, LMD_CORRUPT,
 			      "keys split.no %u and split.count %u, expected %u and %u",
