@@ -339,7 +339,10 @@ struct lmd_op_head {
 /* 9. SAMPLE (TAIL plans only).  The chain as an array; every stage reads its parameters from
  * columns of the external input `params` (f32, a row per output row).  Ids are drawn with
  * lmd_sample_rand(seed, step, 0), seed and step from `rng` (i32 [O, 4], low word first).
- * Ties go to the lower id. */
+ * Ties go to the lower id.  Candidates stand in the order of their ids until TOP_K (0 < k < V) or
+ * TOP_P (p < 1) sorts them, best first; probabilities are added up in that order: TOP_P keeps the
+ * fewest whose f32 sum is >= p, DIST takes the first whose sum exceeds draw * total.
+ * The chosen token is also the last one of the row's sequence (LMD_TOKEN_CHAINED). */
 enum lmd_sample_stage {
 	LMD_STAGE_PENALTIES = 1,   /* columns: repeat, frequency, presence; ids from `history` */
 	LMD_STAGE_TEMPERATURE = 2, /* t; <= 0 keeps the greatest alone */
@@ -441,7 +444,7 @@ struct lmd_op_moe_ffn {
 	uint32_t lora_site[3];
 };
 
-/* 13. BMM.  y[r, h, :] = x[r, h, :] B_h^T with B stacked [H, N, K]. */
+/* 13. BMM.  y[r, h, :] = s_h x[r, h, :] B_h^T + b_h with B stacked [H, N, K]; s and b are the wref's. */
 struct lmd_op_bmm {
 	struct lmd_opnd x;    /* H heads of K */
 	uint32_t w;
@@ -569,7 +572,11 @@ struct lmd_op_mix {
  * the last `local` units that the row sees are always in (before all others).  The list holds
  * key or unit numbers, -1 beyond the end; its order is free, its choice is not:
  * the first n keys enter a heap with the worst on top, a later key replaces the top only if its
- * score is strictly greater. */
+ * score is strictly greater.  The heap is an array in which the parent of i > 0 is (i - 1)/2; it is made
+ * by sifting places n/2 - 1 .. 0.  To sift x into place i: the hole at i goes down to a leaf,
+ * always to the child with the lower score (the right one if they are equal), then x rises from there,
+ * not above i, while its parent's score is strictly greater.  The `local` units have the score
+ * +infinity. */
 enum lmd_index { LMD_INDEX_WEIGHTED = 1, LMD_INDEX_SUM = 2, LMD_INDEX_PER_HEAD = 3 };
 struct lmd_op_index {
 	struct lmd_opnd q;    /* H heads of d */
