@@ -240,7 +240,7 @@ void ref_int8_product(const struct ref_run *r, const struct ref_x *x, const stru
 						 (uint32_t)((n + j) % w->n)), &row);
 		}
 		for (uint32_t i = 0; i < items->count; i++) {
-			uint32_t it = items->list ? items->list[i] : i;
+			uint32_t it = ref_item(items, i);
 			const int8_t *q = x->q + (size_t)(it / items->div) * nb * 32;
 			const float *dx = x->d + (size_t)(it / items->div) * nb;
 			float out[REF_TILE];

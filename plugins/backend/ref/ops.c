@@ -12,10 +12,20 @@ static const struct ref_op *const table[LMD_N_OP] = {
 	[LMD_OP_GLU] = &ref_op_glu,
 	[LMD_OP_FFN] = &ref_op_ffn,
 	[LMD_OP_HEAD] = &ref_op_head,
+	[LMD_OP_SAMPLE] = &ref_op_sample,
 	[LMD_OP_EW] = &ref_op_ew,
 	[LMD_OP_ROUTE] = &ref_op_route,
 	[LMD_OP_MOE_FFN] = &ref_op_moe_ffn,
+	[LMD_OP_BMM] = &ref_op_bmm,
+	[LMD_OP_GATHER] = &ref_op_gather,
+	[LMD_OP_REDUCE] = &ref_op_reduce,
+	[LMD_OP_SOFTMAX] = &ref_op_softmax,
+	[LMD_OP_CONV] = &ref_op_conv,
+	[LMD_OP_SCAN] = &ref_op_scan,
+	[LMD_OP_MIX] = &ref_op_mix,
+	[LMD_OP_INDEX] = &ref_op_index,
 	[LMD_OP_CAST_COPY] = &ref_op_cast_copy,
+	[LMD_OP_PATCH] = &ref_op_patch,
 };
 
 const struct ref_op *ref_op_of(uint32_t code)

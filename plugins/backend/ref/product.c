@@ -73,11 +73,6 @@ void ref_product_need(struct ref_build *b, const struct lmd_weight *w)
 		b->part_bytes = bytes;
 }
 
-static uint32_t item(const struct ref_items *items, uint32_t i)
-{
-	return items->list ? items->list[i] : i;
-}
-
 void ref_product(const struct ref_run *r, const struct ref_x *x, const struct ref_items *items,
 		 const struct lmd_weight *w, uint64_t lo, uint64_t hi, char *scratch,
 		 ref_emit_fn emit, void *arg)
@@ -101,8 +96,8 @@ void ref_product(const struct ref_run *r, const struct ref_x *x, const struct re
 							   tile + (size_t)j * w->k)
 					  : wr[0];
 		for (uint32_t i = 0; i < items->count; i += 2) {
-			uint32_t a = item(items, i);
-			uint32_t b = i + 1 < items->count ? item(items, i + 1) : a;
+			uint32_t a = ref_item(items, i);
+			uint32_t b = i + 1 < items->count ? ref_item(items, i + 1) : a;
 			const float *xr[2] = {x->row[a / items->div], x->row[b / items->div]};
 			float out[2][REF_TILE];
 

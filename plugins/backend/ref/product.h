@@ -34,11 +34,16 @@ void ref_x_set(const struct ref_x *x, uint64_t i, const struct ref_view *v, uint
 /* Row i is what was written to its copy. */
 void ref_x_own(const struct ref_x *x, uint64_t i);
 
-/* Which rows: `list` [count] of item numbers, NULL = 0..count-1; item i reads row i / div. */
+/* Which rows: `list` [count] of item numbers, NULL = first..first+count; item i reads row i / div. */
 struct ref_items {
 	const uint32_t *list;
-	uint32_t count, div;
+	uint32_t first, count, div;
 };
+
+static inline uint32_t ref_item(const struct ref_items *items, uint32_t i)
+{
+	return items->list ? items->list[i] : items->first + i;
+}
 
 /* v[0..n): outputs n0..n0+n of item i, before scale and bias. */
 typedef void (*ref_emit_fn)(void *arg, uint32_t i, uint32_t n0, uint32_t n, const float *v);

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * INDEX: the best keys (or units of keys) for the attention of a row.
+ *
+ * Scores of exactly 0 are common here (relu), so which of equal keys is chosen is part of the
+ * definition: the heap below is the one that llamad/op.h describes. */
+#include "kernels.h"
+#include "ops.h"
+#include "view.h"
+
+struct work {
+	const struct ref_run *r;
+	const struct lmd_op_index *op;
+	const struct ref_cache *cache;
+	const struct lmd_pool *pool;
+	struct ref_view q, w, y;
+	float *score;           /* [units] of the row and list at hand */
+	float *tq, *tk;
+	uint32_t *heap;         /* [n] units */
+};
+
+static uint64_t most_units(const struct lmd_pool *p, const struct lmd_op_index *o)
+{
+	return (uint64_t)p->n_index * p->page_tokens / o->unit + 1;
+}
+
+static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct lmd_error *err)
+{
+	const struct lmd_op_index *o = &op->u.index;
+	enum lmd_status st = ref_need_cache(b, o->cache, err);
+	uint32_t group;
+
+	if (st != LMD_OK)
+		return st;
+	group = b->plan->caches[o->cache].group;
+	b->cplan->group_read[group] = true;
+	ref_need(&b->part_bytes, most_units(b->cplan->pools[group], o), sizeof(float));
+	ref_need(&b->part_bytes, o->q.width, sizeof(float));
+	ref_need(&b->part_bytes, o->q.width, sizeof(float));
+	ref_need(&b->part_bytes, o->n, sizeof(uint32_t));
+	return LMD_OK;
+}
+
+static float dot(const struct work *w, uint32_t seq, uint32_t row, uint32_t head, uint32_t key)
+{
+	uint32_t kh = w->cache->desc.n_head > 1 ? head : 0, at;
+	const char *page = ref_pool_row(w->pool, (uint32_t)w->r->step->seq_slot[seq], key, &at);
+	const float *k = ref_cache_decode(w->r->dev, w->cache->desc.k_dtype,
+					  page + w->cache->k_off + at * w->cache->k_row +
+						  kh * w->cache->k_head, w->tk, w->q.width);
+
+	return w->op->scale *
+	       w->r->dev->kernels->dot(ref_f32(&w->q, row, head, w->tq), k, w->q.width);
+}
+
+/* Score of a key for list `list`. */
+static float key_score(const struct work *w, uint32_t seq, uint32_t row, uint32_t list, uint32_t key)
+{
+	float sum = 0;
+
+	if (w->op->kind == LMD_INDEX_PER_HEAD)
+		return dot(w, seq, row, list, key);
+	for (uint32_t h = 0; h < w->q.n_head; h++) {
+		float s = fmaxf(dot(w, seq, row, h, key), 0.0f);
+
+		sum += w->op->kind == LMD_INDEX_WEIGHTED ? ref_cell_get(&w->w, row, h) * s : s;
+	}
+	return sum;
+}
+
+/* Puts unit x, for which there is a hole at i, into the heap of n.  The hole first goes down to a leaf,
+ * always to the worse child (the right one if they are equal); then x rises as long as its parent is
+ * better. */
+static void sift(const struct work *w, uint32_t n, uint32_t i, uint32_t x)
+{
+	const float *s = w->score;
+	uint32_t *h = w->heap, top = i;
+
+	for (uint32_t c; (c = 2 * i + 1) < n; i = c) {
+		if (c + 1 < n && !(s[h[c + 1]] > s[h[c]]))
+			c++;
+		h[i] = h[c];
+	}
+	while (i > top && s[h[(i - 1) / 2]] > s[x]) {
+		h[i] = h[(i - 1) / 2];
+		i = (i - 1) / 2;
+	}
+	h[i] = x;
+}
+
+/* Fills the heap with the best of units lo..hi; their number. */
+static uint32_t choose(const struct work *w, uint32_t lo, uint32_t hi)
+{
+	uint32_t n = hi - lo < w->op->n ? hi - lo : w->op->n;
+
+	for (uint32_t i = 0; i < n; i++)
+		w->heap[i] = lo + i;
+	for (uint32_t i = n / 2; i-- > 0;)
+		sift(w, n, i, w->heap[i]);
+	for (uint32_t u = lo + n; n && u < hi; u++) {
+		if (w->score[u] > w->score[w->heap[0]])
+			sift(w, n, 0, u);
+	}
+	return n;
+}
+
+static void one(const struct work *w, uint32_t row, uint32_t list)
+{
+	const struct lmd_step_group *g = &w->r->step->group[w->cache->desc.group];
+	uint32_t seq = (uint32_t)w->r->step->seq_of[row], u = w->op->unit, lo = 0, hi = 0, n;
+
+	if (g->kv_lo[row] < g->kv_hi[row]) {
+		lo = (uint32_t)g->kv_lo[row] / u;
+		hi = (uint32_t)(g->kv_hi[row] - 1) / u + 1;
+	}
+	for (uint32_t i = lo; i < hi; i++)
+		w->score[i] = -INFINITY;
+	for (uint32_t key = (uint32_t)g->kv_lo[row]; hi && key < (uint32_t)g->kv_hi[row]; key++)
+		w->score[key / u] = fmaxf(w->score[key / u], key_score(w, seq, row, list, key));
+	for (uint32_t i = 0; i < w->op->local && i < hi - lo; i++)
+		w->score[hi - 1 - i] = INFINITY;
+	n = choose(w, lo, hi);
+	for (uint32_t i = 0; i < w->op->n; i++)
+		ref_put_i32(&w->y, row, list, i, i < n ? (int32_t)w->heap[i] : -1);
+}
+
+static void run(const struct ref_run *r, const struct lmd_op *op, const struct ref_part *p)
+{
+	const struct lmd_op_index *o = &op->u.index;
+	struct work w = {
+		.r = r, .op = o, .cache = r->cplan->caches[o->cache],
+		.q = ref_view(r, &o->q), .w = ref_view(r, &o->w), .y = ref_view(r, &o->y),
+	};
+	char *scratch = p->scratch;
+	uint64_t lo, hi;
+
+	w.pool = r->cplan->pools[w.cache->desc.group];
+	w.score = ref_take(&scratch, most_units(w.pool, o), sizeof(float));
+	w.tq = ref_take(&scratch, o->q.width, sizeof(float));
+	w.tk = ref_take(&scratch, o->q.width, sizeof(float));
+	w.heap = ref_take(&scratch, o->n, sizeof(uint32_t));
+	ref_slice(p, (uint64_t)w.y.n_row * w.y.n_head, &lo, &hi);
+	for (uint64_t i = lo; i < hi; i++)
+		one(&w, (uint32_t)(i / w.y.n_head), (uint32_t)(i % w.y.n_head));
+}
+
+static const uint16_t ins[] = {REF_OFF(index.q), REF_OFF(index.w)};
+static const uint16_t outs[] = {REF_OFF(index.y)};
+
+const struct ref_op ref_op_index = {
+	.name = "index", .plan = plan, .run = run, REF_OPERANDS(ins, outs),
+};
