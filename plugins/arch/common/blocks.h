@@ -124,6 +124,11 @@ uint32_t lmi_flush(struct lmi_emit *e, struct lmi_stream *s);
 /* Leaves z to be added. */
 void lmi_add_later(struct lmi_emit *e, struct lmi_stream *s, uint32_t z, float a);
 
+/* The last matrix of a block: adds to the stream, or returns the result alone, as io says.  pro
+ * NULL: no norm before it. */
+uint32_t lmi_block_out(struct lmi_emit *e, struct lmd_opnd x, const struct lmd_norm *pro,
+		       const struct lmi_w *w, const struct lmi_io *io);
+
 /* ---- ends ---- */
 
 /* Embeddings of tokens times hp->embd_scale, external rows times hp->embd_scale_ext.  f32. */

@@ -63,7 +63,7 @@ static void cache_of(struct lmi_hparams *hp, struct lmi_keys *k, struct lmi_laye
 {
 	struct lmd_cache c = {
 		.group = l->group,
-		.kind = LMD_CACHE_KV,
+		.kind = l->cache_kind,
 		.n_head = l->n_head_kv,
 		.dk = l->dk,
 		.dv = l->dv,

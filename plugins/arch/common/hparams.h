@@ -36,6 +36,7 @@ struct lmi_layer {
 	uint32_t cls;         /* LMI_L_* */
 	uint32_t n_head, n_head_kv;
 	uint32_t dk, dv;      /* of a head */
+	uint32_t cache_kind;  /* enum lmd_cache_kind of its keys */
 	uint32_t n_rot;       /* rotated columns of a head */
 	uint32_t rope;        /* index into lmi_hparams.rope; LMD_NONE: no rotation */
 	uint32_t window;      /* keys seen; 0: all */
@@ -90,6 +91,10 @@ struct lmi_hparams {
 	int32_t pooling;      /* enum lmd_pooling of the file */
 	uint32_t n_cls, n_dense2, n_dense3;
 	uint32_t n_embd_inp;  /* width of an external row */
+
+	/* of one architecture alone: what its hooks want to know */
+	uint32_t own[4];
+	const void *own_data;
 
 	/* memory */
 	struct lmd_group *groups;

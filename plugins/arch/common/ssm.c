@@ -134,27 +134,12 @@ static uint32_t put_conv(struct lmi_emit *e, const struct lmi_ssm *s,
 	return y;
 }
 
-/* The output projection, with the residual or without. */
 static uint32_t put_out(struct lmi_emit *e, const struct lmd_tensor_row *row, uint32_t x,
 			const struct lmi_io *io)
 {
 	struct lmi_w w = lmi_w(e, row);
-	struct lmd_op op = lmi_op(LMD_OP_LINEAR);
-	uint32_t y = io->res == LMD_NONE ? lmi_act(e, w.n, "ssm_out") : lmi_f32(e, w.n, "x");
 
-	op.u.linear.x = lmi_whole(e, x);
-	op.u.linear.n_w = 1;
-	op.u.linear.w[0] = w.id;
-	op.u.linear.lora_site[0] = w.site;
-	if (io->res == LMD_NONE) {
-		op.u.linear.y[0] = lmi_whole(e, y);
-	} else {
-		op.u.linear.r_in[0] = lmi_whole(e, io->res);
-		op.u.linear.r_out[0] = lmi_whole(e, y);
-		op.u.linear.a = io->a;
-	}
-	lmi_put(e, &op);
-	return y;
+	return lmi_block_out(e, lmi_whole(e, x), NULL, &w, io);
 }
 
 /* dt, B, C one after another in a value, normalised when the model wants it. */

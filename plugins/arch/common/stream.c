@@ -49,3 +49,26 @@ struct lmi_io lmi_read(struct lmi_emit *e, struct lmi_stream *s, const struct lm
 	io.res = h;
 	return io;
 }
+
+uint32_t lmi_block_out(struct lmi_emit *e, struct lmd_opnd x, const struct lmd_norm *pro,
+		       const struct lmi_w *w, const struct lmi_io *io)
+{
+	struct lmd_op op = lmi_op(LMD_OP_LINEAR);
+	uint32_t y = io->res == LMD_NONE ? lmi_act(e, w->n, "out") : lmi_f32(e, w->n, "x");
+
+	op.u.linear.x = x;
+	if (pro)
+		op.u.linear.pro = *pro;
+	op.u.linear.n_w = 1;
+	op.u.linear.w[0] = w->id;
+	op.u.linear.lora_site[0] = w->site;
+	if (io->res == LMD_NONE) {
+		op.u.linear.y[0] = lmi_cols(y, 0, w->n);
+	} else {
+		op.u.linear.r_in[0] = lmi_cols(io->res, 0, w->n);
+		op.u.linear.r_out[0] = lmi_cols(y, 0, w->n);
+		op.u.linear.a = io->a;
+	}
+	lmi_put(e, &op);
+	return y;
+}

@@ -186,18 +186,10 @@ static void append(struct lmi_emit *e, const struct lmi_layer *l, uint32_t kv, u
 /* x + out(y) */
 static uint32_t add_out(struct lmi_emit *e, uint32_t x, uint32_t y, const struct lmd_tensor_row *row)
 {
+	struct lmi_io io = {.res = x, .a = 1.0f};
 	struct lmi_w w = lmi_w(e, row);
-	struct lmd_op op = lmi_op(LMD_OP_LINEAR);
-	uint32_t out = lmi_f32(e, w.n, "x");
 
-	op.u.linear.x = lmi_whole(e, y);
-	op.u.linear.n_w = 1;
-	op.u.linear.w[0] = w.id;
-	op.u.linear.lora_site[0] = w.site;
-	op.u.linear.r_in[0] = lmi_whole(e, x);
-	op.u.linear.r_out[0] = lmi_whole(e, out);
-	lmi_put(e, &op);
-	return out;
+	return lmi_block_out(e, lmi_whole(e, y), NULL, &w, &io);
 }
 
 /* The bias table: the layer's own, or that of layer 0. */

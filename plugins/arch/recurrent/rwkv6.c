@@ -170,9 +170,8 @@ static uint32_t time_mix(struct lmi_emit *e, const struct rwkv *m, uint32_t x)
 	const bool plain = lmi_has(e, &mix_rows[M_FIRST]);
 	struct lmd_norm norm = lmi_norm_req(e, m->hp.norm_kind, &mix_rows[M_NORM]);
 	struct lmi_w wo = lmi_w(e, &mix_rows[M_OUT]);
-	uint32_t cur = lmi_f32(e, w, "attn_norm"), out = lmi_f32(e, w, "x"), gated = lmi_act(e, w, "gated");
+	uint32_t cur = lmi_f32(e, w, "attn_norm"), gated = lmi_act(e, w, "gated");
 	uint32_t prev, b, r, k, v, g, y;
-	struct lmd_op op = lmi_op(LMD_OP_LINEAR);
 
 	if (plain && m->n_head != m->n_head_kv)
 		e->b->fail(e->b->ctx, LMD_INVALID, "blk.%d.time_mix_first: %u key heads for %u heads",
@@ -189,15 +188,7 @@ static uint32_t time_mix(struct lmi_emit *e, const struct rwkv *m, uint32_t x)
 	if (plain)
 		y = rwkv_head_norm(e, m, y, &mix_rows[M_LN]);
 	lmi_put_mul(e, lmi_whole(e, y), lmi_whole(e, g), lmi_whole(e, gated));
-
-	op.u.linear.x = lmi_whole(e, gated);
-	op.u.linear.n_w = 1;
-	op.u.linear.w[0] = wo.id;
-	op.u.linear.lora_site[0] = wo.site;
-	op.u.linear.r_in[0] = lmi_whole(e, x);
-	op.u.linear.r_out[0] = lmi_whole(e, out);
-	lmi_put(e, &op);
-	return out;
+	return lmi_block_out(e, lmi_whole(e, gated), NULL, &wo, &(struct lmi_io){.res = x, .a = 1.0f});
 }
 
 static enum lmd_status describe(const struct lmd_host *host, struct lmd_arena *arena,

@@ -224,10 +224,9 @@ static uint32_t time_mix(struct lmi_emit *e, const struct rwkv *m, uint32_t x, u
 	struct mix c = {.e = e, .m = m, .w = m->hp.n_embd};
 	struct lmd_norm norm = lmi_norm_req(e, m->hp.norm_kind, &mix_rows[M_NORM]);
 	struct lmi_w mu = lmi_w(e, &mix_rows[M_LERP]), wo = lmi_w(e, &mix_rows[M_OUT]);
-	uint32_t cur = lmi_f32(e, c.w, "attn_norm"), out = lmi_f32(e, c.w, "x");
+	uint32_t cur = lmi_f32(e, c.w, "attn_norm");
 	uint32_t prev, r, w, v, a, y;
 	struct keys k;
-	struct lmd_op op = lmi_op(LMD_OP_LINEAR);
 
 	c.n_blend = mu.n;
 	if (mu.id != LMD_NONE && mu.n != X_G && mu.n != X_G + 1)
@@ -244,15 +243,7 @@ static uint32_t time_mix(struct lmi_emit *e, const struct rwkv *m, uint32_t x, u
 	y = scan(&c, r, w, &k, v);
 	y = rwkv_head_norm(e, m, y, &mix_rows[M_LN]);
 	y = bonus(&c, y, r, k.k, v);
-
-	op.u.linear.x = lmi_whole(e, y);
-	op.u.linear.n_w = 1;
-	op.u.linear.w[0] = wo.id;
-	op.u.linear.lora_site[0] = wo.site;
-	op.u.linear.r_in[0] = lmi_whole(e, x);
-	op.u.linear.r_out[0] = lmi_whole(e, out);
-	lmi_put(e, &op);
-	return out;
+	return lmi_block_out(e, lmi_whole(e, y), NULL, &wo, &(struct lmi_io){.res = x, .a = 1.0f});
 }
 
 static enum lmd_status describe(const struct lmd_host *host, struct lmd_arena *arena,

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * attn_mla.h - multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1).
+ *
+ * Keys and values of all heads are products of one latent row; a part of each key (rope) is
+ * rotated and shared by the heads.  Two forms of the same thing:
+ *   absorbed  the cache holds [latent | rope], one key head; queries go through k_b, results
+ *             through v_b (a file with kv_b alone gives both by transposition),
+ *   expanded  kv_b makes keys and values of every head, the cache holds them.
+ *
+ * An architecture calls lmi_mla_read from its adjust hook and keeps the result in
+ * hp->own_data (first member of whatever it points to). */
+#ifndef LLAMAD_ARCH_COMMON_ATTN_MLA_H
+#define LLAMAD_ARCH_COMMON_ATTN_MLA_H
+
+#include "arch/common/decoder.h"
+
+/* Symbols of dims, resolved by lmi_mla_dim. */
+enum lmi_d_mla {
+	D_MLA_RANK_Q = 160,
+	D_MLA_Q,      /* heads * dk */
+	D_MLA_RANK_KV,
+	D_MLA_KV_A,   /* latent and rope */
+	D_MLA_KV_B,   /* heads * (nope + dv) */
+	D_MLA_NOPE,
+	D_MLA_DV,
+	D_MLA_O,      /* heads * dv */
+	D_MLA_END
+};
+
+enum lmi_mla_t {
+	MLA_Q_A, MLA_Q_A_NORM, MLA_Q_B, MLA_Q, MLA_KV_A, MLA_KV_A_NORM, MLA_KV_B, MLA_K_B, MLA_V_B,
+	MLA_OUT, MLA_N
+};
+extern const struct lmd_tensor_row lmi_mla_rows[MLA_N];
+#define LMI_SET_MLA {lmi_mla_rows, MLA_N, 0}
+
+struct lmi_mla {
+	uint32_t rank_q;      /* 0: q is one matrix */
+	uint32_t rank_kv;
+	uint32_t n_head;
+	uint32_t nope, n_rot; /* parts of a key; dk = nope + n_rot */
+	uint32_t dv;
+	bool absorbed;
+	float scale;          /* of q k^T; 0: 1/sqrt(dk) */
+};
+
+/* Reads q_lora_rank (when `low_q`), kv_lora_rank and the head sizes; sets the layers' key heads and
+ * sizes to what the cache holds.  NULL after an error. */
+struct lmi_mla *lmi_mla_read(struct lmi_hparams *hp, struct lmi_keys *k, bool low_q);
+
+/* Value of a D_MLA_* symbol; 0 for others. */
+int64_t lmi_mla_dim(const struct lmi_mla *m, uint32_t symbol);
+/* lmd_arch_ops.dim of decoders whose hp->own_data is a struct lmi_mla. */
+int64_t lmi_mla_hp_dim(const void *state, uint32_t symbol, int32_t layer);
+
+/* The attention of the current layer.  q_row_in: row input [1] that multiplies the queries, or
+ * LMD_NONE. */
+uint32_t lmi_mla(struct lmi_emit *e, const struct lmi_io *io, const struct lmi_mla *m,
+		 uint32_t q_row_in);
+
+/* LMI_DECODER_ARCH (decoder.h) for decoders whose hp->own_data is a struct lmi_mla. */
+#define LMI_MLA_ARCH(ident, traits, sets_)                                                         \
+	static enum lmd_status ident##_describe(                                                   \
+		const struct lmd_host *host, struct lmd_arena *arena, const struct lmd_model *model, \
+		const struct lmd_arch_params *params, struct lmd_arch_desc *out,                   \
+		struct lmd_error *err)                                                             \
+	{                                                                                          \
+		return lmi_decoder_describe(&(traits), sets_, LMD_LEN(sets_), host, arena, model,  \
+					    params, out, err);                                     \
+	}                                                                                          \
+	const struct lmd_arch_ops lmi_arch_##ident = {                                             \
+		.struct_size = sizeof(struct lmd_arch_ops), .n_sets = LMD_LEN(sets_),              \
+		.sets = sets_, .describe = ident##_describe, .dim = lmi_mla_hp_dim,                \
+		.layer_class = lmi_hp_layer_class, .build = lmi_decoder_build,                     \
+		.rows = lmi_decoder_rows,                                                          \
+	};
+
+#endif /* LLAMAD_ARCH_COMMON_ATTN_MLA_H */

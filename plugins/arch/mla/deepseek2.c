@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * DeepSeek-V2 (arXiv 2405.04434) and V3 (arXiv 2412.19437), Kimi-K2, GLM-4.7-Flash, Mistral 4:
+ * latent attention, dense first layers, then shared and routed experts.
+ *
+ * YaRN here scales q k^T instead of the rotated columns: by (1 + 0.1 m ln factor)^2, m the log
+ * multiplier, which files store divided by ten.  Draft blocks after the trunk are not run. */
+#include <math.h>
+
+#include "arch/common/attn_mla.h"
+#include "arch/mla/mla.h"
+
+static const struct lmd_tensor_set sets[] = {
+	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_MLA,   LMI_SET_FFN_NORM,
+	LMI_SET_FFN,    LMI_SET_MOE,       LMI_SET_SHEXP, LMI_SET_ROPE_FREQS,
+};
+
+/* The small model has one matrix for q; nothing in the file says so. */
+static bool is_lite(const struct lmi_hparams *hp)
+{
+	return hp->n_layer == 26 || hp->n_layer == 27;
+}
+
+static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
+{
+	struct lmi_mla *m = lmi_mla_read(hp, k, !is_lite(hp) && lmi_key_has(k, "attention.q_lora_rank"));
+	struct lmi_rope_hp *r = &hp->rope[LMI_ROPE_FULL];
+	double mul = 10.0 * lmi_key_f64(k, "rope.scaling.yarn_log_multiplier", LMI_OPTIONAL, 0.0, -1e3, 1e3);
+	double attn = lmi_key_f64(k, "rope.scaling.attn_factor", LMI_OPTIONAL, 1.0, 0.0, 1e6);
+	double ln = log(1.0 / r->freq_scale), s = attn * (1.0 + 0.1 * mul * ln);
+
+	hp->own_data = m;
+	if (!m)
+		return;
+	m->scale = (float)(s * s / sqrt((double)(m->nope + m->n_rot)));
+	if (r->ext_factor != 0.0)
+		r->attn_factor = attn / (1.0 + 0.1 * ln);
+	hp->temp_scale = (float)lmi_key_f64(k, "attention.temperature_scale", LMI_OPTIONAL, 0.0, 0.0, 1e3);
+	if (hp->temp_scale != 0.0f)
+		hp->temp_len = lmi_key_u32(k, "attention.temperature_length", LMI_REQUIRED, 1, 1, LMI_MAX_CTX);
+}
+
+static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s, uint32_t pass)
+{
+	struct lmd_norm n = lmi_decoder_norm(e, d, 0, T_ATTN_NORM);
+	struct lmi_io io = lmi_read(e, s, &n);
+
+	(void)pass;
+	s->x = lmi_mla(e, &io, d->hp.own_data, d->hp.temp_scale != 0.0f ? 0 : LMD_NONE);
+	n = lmi_decoder_norm(e, d, 0, T_FFN_NORM);
+	io = lmi_read(e, s, &n);
+	s->x = lmi_decoder_ffn_block(e, d, &io);
+}
+
+static const struct lmi_decoder_traits traits = {
+	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_ADJACENT, .route_by_key = true},
+	.adjust = adjust,
+	.layer = layer,
+};
+
+LMI_MLA_ARCH(deepseek2, traits, sets)
+LMI_MLA_ARCH(mistral4, traits, sets)
