@@ -45,7 +45,8 @@ int lmi_fit_round(float v, int lo, int hi)
 {
 	if (!(v > (float)lo))
 		return lo;
-	return v >= (float)hi ? hi : (int)rintf(v);
+	/* Adding 1.5 * 2^23 rounds to an integer, ties to even, without a call of rintf. */
+	return v >= (float)hi ? hi : (int)((v + 0x1.8p23f) - 0x1.8p23f);
 }
 
 /* Where in units of one code step the end of the range is put, relative to the last code:
@@ -129,6 +130,14 @@ static void scale_fan(struct scale_fit *f, float peak, float end, float step)
 			d = next;
 		}
 	}
+}
+
+void lmi_fit_book_codes(const float *x, size_t n, const int8_t book[16], float d, int8_t *q)
+{
+	float inv = d != 0 ? 1 / d : 0;
+
+	for (size_t i = 0; i < n; i++)
+		q[i] = (int8_t)(d != 0 ? nearest(book, x[i] * inv) : 0);
 }
 
 float lmi_fit_scale(const float *x, const float *w, size_t n, int lo, int hi, int8_t *q)
@@ -230,4 +239,65 @@ void lmi_fit_affine(const float *x, const float *w, size_t n, int hi, float *d, 
 		affine_range(&f, fminf(min, 0), fmaxf(max, 0));
 	*d = f.d;
 	*m = f.m;
+}
+
+struct slope_fit {
+	const float *x, *w;
+	size_t n;
+	int hi;
+	double best;
+	float a, b;
+};
+
+/* As affine_round, with the minimum held at or below 0. */
+static void slope_round(struct slope_fit *f, float *a, float *b)
+{
+	double err = 0, sw = 0, sx = 0, sq = 0, sxq = 0, sqq = 0, det, slope, off;
+	float inv = *a > 0 ? 1 / *a : 0;
+
+	for (size_t i = 0; i < f->n; i++) {
+		double w = f->w[i], x = f->x[i], e;
+		int q = lmi_fit_round((f->x[i] + *b) * inv, 0, f->hi);
+
+		e = x - ((double)*a * q - *b);
+		err += w * e * e;
+		sw += w;
+		sx += w * x;
+		sq += w * q;
+		sxq += w * x * q;
+		sqq += w * q * q;
+	}
+	if (err < f->best) {
+		f->best = err;
+		f->a = *a;
+		f->b = *b;
+	}
+	det = sw * sqq - sq * sq;
+	slope = det > 0 ? (sw * sxq - sx * sq) / det : *a;
+	off = sw > 0 ? (slope * sq - sx) / sw : 0;
+	if (off < 0) {
+		off = 0;
+		slope = sqq > 0 ? sxq / sqq : 0;
+	}
+	*a = (float)fmax(slope, 0);
+	*b = (float)off;
+}
+
+void lmi_fit_slope(const float *x, const float *w, size_t n, int hi, float *a, float *b)
+{
+	struct slope_fit f = {.x = x, .w = w, .n = n, .hi = hi, .best = INFINITY};
+	float min = 0, max = x[0];
+
+	for (size_t i = 0; i < n; i++) {
+		min = fminf(min, x[i]);
+		max = fmaxf(max, x[i]);
+	}
+	for (int i = 0; i < N_FAN; i++) {
+		*a = (max - min) / fmaxf((float)hi + fan(i), 1);
+		*b = -min;
+		for (int round = 0; round < N_ROUNDS; round++)
+			slope_round(&f, a, b);
+	}
+	*a = f.a;
+	*b = f.b;
 }

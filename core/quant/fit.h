@@ -35,6 +35,12 @@ float lmi_fit_scale(const float *x, const float *w, size_t n, int lo, int hi, in
 /* x ~ d * book[q] with an ascending book of 16 values.  Returns d (an f16 value); q [n]. */
 float lmi_fit_book(const float *x, const float *w, size_t n, const int8_t book[16], int8_t *q);
 
+/* The codes of the book's values nearest to x[i] / d; 0 for d 0. */
+void lmi_fit_book_codes(const float *x, size_t n, const int8_t book[16], float d, int8_t *q);
+
+/* x ~ a * q - b with integer 0 <= q <= hi and a, b >= 0, neither rounded to f16. */
+void lmi_fit_slope(const float *x, const float *w, size_t n, int hi, float *a, float *b);
+
 /* x ~ d * q + m with integer 0 <= q <= hi; d >= 0 and m are f16 values.  q [n]. */
 void lmi_fit_affine(const float *x, const float *w, size_t n, int hi, float *d, float *m,
 		    uint8_t *q);

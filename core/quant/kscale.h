@@ -20,8 +20,8 @@ static inline void lmi_kscale_get(const uint8_t s[12], int j, uint8_t *scale, ui
 	}
 }
 
-/* The inverse, for all eight; values below 64. */
-static inline void lmi_kscale_put(uint8_t s[12], const uint8_t scale[8], const uint8_t min[8])
+/* The inverse, for all eight; values 0..63. */
+static inline void lmi_kscale_put(uint8_t s[12], const int16_t scale[8], const int16_t min[8])
 {
 	for (int j = 0; j < 4; j++) {
 		s[j] = (uint8_t)(scale[j] | scale[j + 4] >> 4 << 6);

@@ -2,9 +2,12 @@
  *
  * Q2_K: 256 values in 16 groups of 16, x = (d * scale) * q - (dmin * min). */
 #include <stdint.h>
+#include <string.h>
 
 #include "core/quant/codec.h"
+#include "core/quant/fit.h"
 #include "core/quant/half.h"
+#include "core/quant/kfit.h"
 
 #define N 256
 
@@ -31,5 +34,26 @@ LMI_DECODER(q2_k)
 			for (int l = 0; l < 16; l++)
 				*dst++ = dg * (float)(qs[l] >> 2 * (g / 2 % 4) & 3) - mg;
 		}
+	}
+}
+
+LMI_ENCODER(q2_k)
+{
+	static const struct lmi_kshape shape = {.group = 16, .q_hi = 3, .s_hi = 15};
+	struct block *b = dst;
+	struct lmi_kblock k;
+	float x[N], w[N];
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		lmi_fit_clean(src + i, x, N);
+		lmi_fit_weights(importance ? importance + i : NULL, w, N);
+		lmi_kfit_affine(&shape, x, w, &k);
+		lmi_put_f16(b->d, k.d);
+		lmi_put_f16(b->dmin, k.dmin);
+		for (int g = 0; g < N / 16; g++)
+			b->scales[g] = (uint8_t)(k.s[g] | k.m[g] << 4);
+		memset(b->qs, 0, sizeof(b->qs));
+		for (int e = 0; e < N; e++)
+			b->qs[32 * (e / 128) + e % 32] |= (uint8_t)(k.q[e] << 2 * (e / 32 % 4));
 	}
 }

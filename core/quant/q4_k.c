@@ -2,9 +2,12 @@
  *
  * Q4_K: 256 values in 8 groups of 32, x = (d * scale) * q - (dmin * min). */
 #include <stdint.h>
+#include <string.h>
 
 #include "core/quant/codec.h"
+#include "core/quant/fit.h"
 #include "core/quant/half.h"
+#include "core/quant/kfit.h"
 #include "core/quant/kscale.h"
 
 #define N 256
@@ -33,6 +36,28 @@ LMI_DECODER(q4_k)
 			mg = dmin * (float)m;
 			for (int l = 0; l < 32; l++)
 				*dst++ = dg * (float)(qs[l] >> 4 * (g % 2) & 15) - mg;
+		}
+	}
+}
+
+LMI_ENCODER(q4_k)
+{
+	static const struct lmi_kshape shape = {.group = 32, .q_hi = 15, .s_hi = 63};
+	struct block *b = dst;
+	struct lmi_kblock k;
+	float x[N], w[N];
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		lmi_fit_clean(src + i, x, N);
+		lmi_fit_weights(importance ? importance + i : NULL, w, N);
+		lmi_kfit_affine(&shape, x, w, &k);
+		lmi_put_f16(b->d, k.d);
+		lmi_put_f16(b->dmin, k.dmin);
+		lmi_kscale_put(b->scales, k.s, k.m);
+		for (int j = 0; j < N / 2; j++) {
+			int e = j / 32 * 64 + j % 32;
+
+			b->qs[j] = (uint8_t)(k.q[e] | k.q[e + 32] << 4);
 		}
 	}
 }

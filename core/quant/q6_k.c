@@ -2,9 +2,12 @@
  *
  * Q6_K: 256 values in 16 groups of 16, x = (d * scale) * (q - 32). */
 #include <stdint.h>
+#include <string.h>
 
 #include "core/quant/codec.h"
+#include "core/quant/fit.h"
 #include "core/quant/half.h"
+#include "core/quant/kfit.h"
 
 #define N 256
 
@@ -31,6 +34,32 @@ LMI_DECODER(q6_k)
 			int hi = b->qh[32 * h + l] >> 2 * k & 3;
 
 			*dst++ = d * (float)b->scales[e / 16] * (float)((lo | hi << 4) - 32);
+		}
+	}
+}
+
+LMI_ENCODER(q6_k)
+{
+	static const struct lmi_kshape shape = {
+		.group = 16, .q_lo = -32, .q_hi = 31, .s_lo = -128, .s_hi = 127};
+	struct block *b = dst;
+	struct lmi_kblock k;
+	float x[N], w[N];
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		lmi_fit_clean(src + i, x, N);
+		lmi_fit_weights(importance ? importance + i : NULL, w, N);
+		lmi_kfit_scale(&shape, x, w, &k);
+		lmi_put_f16(b->d, k.d);
+		memset(b->ql, 0, sizeof(b->ql));
+		memset(b->qh, 0, sizeof(b->qh));
+		for (int g = 0; g < N / 16; g++)
+			b->scales[g] = (int8_t)k.s[g];
+		for (int e = 0; e < N; e++) {
+			int h = e / 128, r = e / 32 % 4, l = e % 32, q = k.q[e] + 32;
+
+			b->ql[64 * h + 32 * (r % 2) + l] |= (uint8_t)((q & 15) << 4 * (r / 2));
+			b->qh[32 * h + l] |= (uint8_t)(q >> 4 << 2 * r);
 		}
 	}
 }

@@ -290,8 +290,8 @@ static unsigned encode_type(const struct lmi_dtype *t, const struct rows *r, con
 	size_t row_bytes = r->width / t->block_elems * t->block_bytes, n_ref;
 	uint8_t *blk = malloc(row_bytes), *ref = slurp(text(e, "file"), &n_ref);
 	float *got = malloc(r->width * sizeof(*got));
-	double worst = 0;
-	unsigned bad = 0;
+	double worst = 0, sum = 0;
+	unsigned bad = 0, n_sum = 0;
 
 	ck_assert(blk && got && ref);
 	ck_assert_uint_eq(n_ref, row_bytes * r->n_rows);
@@ -303,15 +303,19 @@ static unsigned encode_type(const struct lmi_dtype *t, const struct rows *r, con
 		t->quant(r->x + i * r->width, blk, r->width, imatrix ? r->w : NULL);
 		t->dequant(blk, got, r->width);
 		mine = row_error(r, i, got, imatrix);
-		if (want > 0 && mine / want > worst)
-			worst = mine / want;
+		if (want > 0) {
+			worst = fmax(worst, mine / want);
+			sum += mine / want;
+			n_sum++;
+		}
 		if (mine <= 1.02 * want)
 			continue;
 		printf("%s %s: row %s: error %g, bar 1.02 * %g\n", t->name, how,
 		       json_string_value(json_array_get(r->names, i)), mine, want);
 		bad++;
 	}
-	printf("%s %s: worst row %.3f of the reference\n", t->name, how, worst);
+	printf("%s %s: error of the reference times %.3f, in the worst row %.3f\n", t->name, how,
+	       sum / n_sum, worst);
 	free(blk);
 	free(ref);
 	free(got);

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Two-level searches; kfit.h has the contract.  "Trial" is a block under construction:
+ * scales of the block, integers of the groups, codes, and the error they leave. */
+#include "core/quant/kfit.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "core/quant/fit.h"
+
+#define MAX_GROUPS (LMI_K / 16)
+#define N_ROUNDS   5 /* of "integers, then scales" */
+
+struct trial {
+	const struct lmi_kshape *k;
+	const float *x, *w;
+	int n_groups;
+	struct lmi_kblock b;
+	double err[MAX_GROUPS];
+};
+
+static double total(const struct trial *t)
+{
+	double sum = 0;
+
+	for (int g = 0; g < t->n_groups; g++)
+		sum += t->err[g];
+	return sum;
+}
+
+/* Rounds group g to integers s and m; keeps them when the error is below the group's. */
+static void try_group(struct trial *t, int g, int s, int m, bool affine)
+{
+	const struct lmi_kshape *k = t->k;
+	const float *x = t->x + g * k->group, *w = t->w + g * k->group;
+	float scale = t->b.d * (float)s, off = affine ? t->b.dmin * (float)m : 0;
+	int8_t q[32];
+	double err = 0;
+
+	if (s < k->s_lo || s > k->s_hi || m < 0 || m > k->s_hi)
+		return;
+	if (k->book) {
+		lmi_fit_book_codes(x, (size_t)k->group, k->book, scale, q);
+	} else {
+		float inv = scale != 0 ? 1 / scale : 0;
+
+		for (int i = 0; i < k->group; i++)
+			q[i] = (int8_t)(scale != 0 ? lmi_fit_round((x[i] + off) * inv, k->q_lo,
+								   k->q_hi)
+						   : 0);
+	}
+	for (int i = 0; i < k->group; i++) {
+		float v = k->book ? (float)k->book[q[i]] : (float)q[i];
+		double e = (double)x[i] - (double)(scale * v - off);
+
+		err += w[i] * e * e;
+	}
+	if (err >= t->err[g])
+		return;
+	t->err[g] = err;
+	t->b.s[g] = (int16_t)s;
+	t->b.m[g] = (int16_t)m;
+	memcpy(t->b.q + g * k->group, q, (size_t)k->group);
+}
+
+/* The integers of all groups near those that they have, for the block's scales as they
+ * are now. */
+static void improve_groups(struct trial *t, bool affine)
+{
+	for (int g = 0; g < t->n_groups; g++) {
+		int s0 = t->b.s[g], m0 = t->b.m[g];
+
+		t->err[g] = INFINITY;
+		for (int s = s0 - 1; s <= s0 + 1; s++)
+			for (int m = affine ? m0 - 1 : 0; m <= (affine ? m0 + 1 : 0); m++)
+				try_group(t, g, s, m, affine);
+	}
+}
+
+/* The block's scales that suit all codes best; false when they stay as they are. */
+static bool improve_scales(struct trial *t, bool affine)
+{
+	double vv = 0, vm = 0, mm = 0, xv = 0, xm = 0, det;
+	float d = t->b.d, dmin = t->b.dmin;
+
+	for (int i = 0; i < LMI_K; i++) {
+		int g = i / t->k->group;
+		double v = t->k->book ? t->k->book[t->b.q[i]] : t->b.q[i], m = -t->b.m[g];
+
+		v *= t->b.s[g];
+		vv += t->w[i] * v * v;
+		vm += t->w[i] * v * m;
+		mm += t->w[i] * m * m;
+		xv += t->w[i] * t->x[i] * v;
+		xm += t->w[i] * t->x[i] * m;
+	}
+	det = vv * mm - vm * vm;
+	if (affine && det > 1e-9 * vv * mm) {
+		d = lmi_fit_f16((float)((xv * mm - xm * vm) / det));
+		dmin = lmi_fit_f16((float)((xm * vv - xv * vm) / det));
+	} else if (vv > 0) {
+		d = lmi_fit_f16((float)(xv / vv));
+	}
+	if (affine && (d < 0 || dmin < 0))
+		return false;
+	if (d == t->b.d && dmin == t->b.dmin)
+		return false;
+	t->b.d = d;
+	t->b.dmin = dmin;
+	return true;
+}
+
+static void improve(struct trial *t, bool affine, double *best, struct lmi_kblock *out)
+{
+	for (int round = 0; round < N_ROUNDS; round++) {
+		improve_groups(t, affine);
+		if (total(t) < *best) {
+			*best = total(t);
+			*out = t->b;
+		} else if (round > 1) {
+			return;
+		}
+		if (!improve_scales(t, affine))
+			return;
+	}
+}
+
+static int clamp(int v, int lo, int hi)
+{
+	return v < lo ? lo : v > hi ? hi : v;
+}
+
+/* Integers of the groups for block scales d and dmin. */
+static void start(struct trial *t, float d, float dmin, const float *a, const float *b)
+{
+	const struct lmi_kshape *k = t->k;
+
+	t->b.d = lmi_fit_f16(d);
+	t->b.dmin = lmi_fit_f16(dmin);
+	for (int g = 0; g < t->n_groups; g++) {
+		float s = t->b.d != 0 ? a[g] / t->b.d : 0, m = t->b.dmin > 0 ? b[g] / t->b.dmin : 0;
+
+		t->b.s[g] = (int16_t)lmi_fit_round(s, k->s_lo, k->s_hi);
+		t->b.m[g] = (int16_t)clamp(lmi_fit_round(m, 0, k->s_hi), 0, k->s_hi);
+	}
+}
+
+static float greatest(const float *a, int n)
+{
+	float peak = 0;
+
+	for (int i = 0; i < n; i++)
+		peak = fabsf(a[i]) > fabsf(peak) ? a[i] : peak;
+	return peak;
+}
+
+void lmi_kfit_affine(const struct lmi_kshape *k, const float *x, const float *w,
+		     struct lmi_kblock *out)
+{
+	struct trial t = {.k = k, .x = x, .w = w, .n_groups = LMI_K / k->group};
+	float a[MAX_GROUPS], b[MAX_GROUPS], top_a, top_b;
+	double best = INFINITY;
+
+	for (int g = 0; g < t.n_groups; g++)
+		lmi_fit_slope(x + g * k->group, w + g * k->group, (size_t)k->group, k->q_hi, &a[g],
+			      &b[g]);
+	top_a = greatest(a, t.n_groups);
+	top_b = greatest(b, t.n_groups);
+	for (int i = 0; i < 4; i++) {
+		float top = (float)k->s_hi * (1 - 0.08f * (float)i);
+
+		start(&t, top_a / top, top_b / top, a, b);
+		improve(&t, true, &best, out);
+	}
+}
+
+void lmi_kfit_scale(const struct lmi_kshape *k, const float *x, const float *w,
+		    struct lmi_kblock *out)
+{
+	struct trial t = {.k = k, .x = x, .w = w, .n_groups = LMI_K / k->group};
+	float a[MAX_GROUPS], b[MAX_GROUPS] = {0}, top;
+	double best = INFINITY;
+	int8_t q[32];
+
+	for (int g = 0; g < t.n_groups; g++) {
+		const float *gx = x + g * k->group, *gw = w + g * k->group;
+
+		a[g] = k->book ? lmi_fit_book(gx, gw, (size_t)k->group, k->book, q)
+			       : lmi_fit_scale(gx, gw, (size_t)k->group, k->q_lo, k->q_hi, q);
+	}
+	top = greatest(a, t.n_groups);
+	for (int end = 0; end < 2; end++) {
+		for (int i = 0; i < 3; i++) {
+			float s = (float)(end ? k->s_hi : k->s_lo) * (1 - 0.06f * (float)i);
+
+			start(&t, top / s, 0, a, b);
+			improve(&t, false, &best, out);
+		}
+	}
+}
