@@ -29,6 +29,7 @@ struct lmi_attn lmi_attn_default(const struct lmi_emit *e, uint32_t pass)
 	return (struct lmi_attn){
 		.rows = &lmi_attn_rows,
 		.qk_norm_kind = LMD_NORM_RMS,
+		.qk_norm_eps = hp->eps,
 		.scale = hp->attn_scale != 0.0f ? hp->attn_scale : 1.0f / sqrtf((float)l->dk),
 		.softcap = hp->attn_softcap,
 		.clamp = hp->clamp_qkv,
@@ -119,6 +120,7 @@ static struct lmd_opnd full_norm(struct lmi_emit *e, const struct lmi_attn *a, s
 	if (!x.src || !lmi_has(e, &lmi_rows[row]))
 		return x;
 	n = lmi_norm(e, a->qk_norm_kind, &lmi_rows[row]);
+	n.eps = a->qk_norm_eps;
 	y = lmi_act(e, width, name);
 	lmi_put_norm(e, lmi_cols(x.id, x.col0, width), &n, lmi_cols(y, 0, width));
 	return lmi_heads(y, 0, x.n_head, x.width);
@@ -127,15 +129,17 @@ static struct lmd_opnd full_norm(struct lmi_emit *e, const struct lmi_attn *a, s
 static struct lmd_norm head_norm(struct lmi_emit *e, const struct lmi_attn *a, enum lmi_t row,
 				 enum lmi_t row_each, uint32_t n_head, uint32_t dk)
 {
-	struct lmd_norm bare = {.kind = a->qk_norm_kind, .eps = e->hp->eps};
+	struct lmd_norm n = {.kind = a->qk_norm_kind};
 
-	if (a->qk_norm == LMI_QKN_BARE)
-		return bare;
-	if (!lmi_has(e, &lmi_rows[row]))
-		return lmi_no_norm();
-	if (a->qk_norm == LMI_QKN_HEAD)
-		return lmi_norm(e, a->qk_norm_kind, &lmi_rows[row]);
-	return lmi_norm_heads(e, a->qk_norm_kind, &lmi_rows[row_each], n_head, dk);
+	if (a->qk_norm != LMI_QKN_BARE) {
+		if (!lmi_has(e, &lmi_rows[row]))
+			return lmi_no_norm();
+		n = a->qk_norm == LMI_QKN_HEAD
+			    ? lmi_norm(e, a->qk_norm_kind, &lmi_rows[row])
+			    : lmi_norm_heads(e, a->qk_norm_kind, &lmi_rows[row_each], n_head, dk);
+	}
+	n.eps = a->qk_norm_eps;
+	return n;
 }
 
 /* Norms, rotation, storing.  Leaves q (and without a cache k) where ATTN reads them. */

@@ -42,6 +42,7 @@ struct lmi_attn {
 	const struct lmi_attn_rows *rows;
 	uint32_t qk_norm;       /* enum lmi_qk_norm */
 	uint32_t qk_norm_kind;  /* enum lmd_norm_kind */
+	float qk_norm_eps;
 	bool qk_norm_after;     /* after the rotation */
 	bool v_norm;            /* v is normalised per head without weights */
 	bool v_from_k;          /* v is the k projection where the file has no v */

@@ -38,6 +38,43 @@ static void row_inputs(struct lmi_hparams *hp, struct lmi_keys *k, struct lmd_ar
 	out->n_row_in = 1;
 }
 
+struct lmi_decoder *lmi_decoder_open(size_t bytes, const struct lmi_decoder_traits *t,
+				     struct lmi_keys *k, const struct lmd_host *host,
+				     struct lmd_arena *arena, const struct lmd_arch_params *params)
+{
+	struct lmi_decoder *d = host->arena_alloc(host->ctx, arena, bytes, 16);
+
+	if (!d) {
+		lmi_key_fail(k, LMD_NOMEM, "architecture %s: no memory", k->model->arch);
+		return NULL;
+	}
+	d->traits = t;
+	lmi_hp_read(&d->hp, k, host, arena, params, &t->hp);
+	if (k->st != LMD_OK)
+		return NULL;
+	d->hp.place = t->place;
+	lmi_hp_floats(&d->hp, k, t->floats, t->n_floats);
+	if (t->adjust)
+		t->adjust(&d->hp, k);
+	rotation_of_layers(&d->hp, t);
+	return k->st == LMD_OK ? d : NULL;
+}
+
+enum lmd_status lmi_decoder_close(struct lmi_decoder *d, struct lmi_keys *k,
+				  const struct lmd_tensor_set *sets, uint32_t n_sets,
+				  const struct lmd_arch_params *params, struct lmd_arch_desc *out)
+{
+	lmi_hp_memory(&d->hp, k, d->hp.n_copy);
+	lmi_hp_sites(&d->hp, k, sets, n_sets);
+	if (k->st == LMD_OK)
+		lmi_hp_finish(&d->hp, k, params, out);
+	if (k->st == LMD_OK)
+		row_inputs(&d->hp, k, out);
+	if (k->st == LMD_OK && d->traits->describe)
+		d->traits->describe(&d->hp, out);
+	return k->st;
+}
+
 enum lmd_status lmi_decoder_describe(const struct lmi_decoder_traits *t,
 				     const struct lmd_tensor_set *sets, uint32_t n_sets,
 				     const struct lmd_host *host, struct lmd_arena *arena,
@@ -45,30 +82,12 @@ enum lmd_status lmi_decoder_describe(const struct lmi_decoder_traits *t,
 				     const struct lmd_arch_params *params,
 				     struct lmd_arch_desc *out, struct lmd_error *err)
 {
-	struct lmi_decoder *d = host->arena_alloc(host->ctx, arena, sizeof(*d), 16);
+	struct lmi_decoder *d;
 	struct lmi_keys k;
 
-	if (!d)
-		return lmd_fail(err, LMD_NOMEM, "architecture %s: no memory", model->arch);
 	lmi_keys_init(&k, model, err);
-	d->traits = t;
-	lmi_hp_read(&d->hp, &k, host, arena, params, &t->hp);
-	lmi_hp_floats(&d->hp, &k, t->floats, t->n_floats);
-	if (k.st != LMD_OK)
-		return k.st;
-	rotation_of_layers(&d->hp, t);
-	if (t->adjust)
-		t->adjust(&d->hp, &k);
-	if (k.st == LMD_OK)
-		lmi_hp_memory(&d->hp, &k, d->hp.n_copy);
-	lmi_hp_sites(&d->hp, &k, sets, n_sets);
-	if (k.st == LMD_OK) {
-		lmi_hp_finish(&d->hp, &k, params, out);
-		row_inputs(&d->hp, &k, out);
-		if (t->describe && k.st == LMD_OK)
-			t->describe(&d->hp, out);
-	}
-	return k.st;
+	d = lmi_decoder_open(sizeof(*d), t, &k, host, arena, params);
+	return d ? lmi_decoder_close(d, &k, sets, n_sets, params, out) : k.st;
 }
 
 /* ---- building ---- */
@@ -96,7 +115,7 @@ struct lmi_attn lmi_decoder_attn(struct lmi_emit *e, const struct lmi_decoder *d
 	if (d->hp.temp_scale != 0.0f)
 		a.q_row_in = 0;
 	if (t->attn)
-		t->attn(e, &d->hp, &a);
+		t->attn(e, d, &a);
 	return a;
 }
 
@@ -110,7 +129,7 @@ struct lmi_ffn lmi_decoder_ffn(struct lmi_emit *e, const struct lmi_decoder *d)
 	if (t->ffn_plain)
 		f.gate = NULL;
 	if (t->ffn)
-		t->ffn(e, &d->hp, &f);
+		t->ffn(e, d, &f);
 	return f;
 }
 
@@ -124,7 +143,7 @@ static struct lmi_moe decoder_moe(struct lmi_emit *e, const struct lmi_decoder *
 	m.shared.act = m.act;
 	m.shared.fused = t->shared_fused;
 	if (t->moe)
-		t->moe(e, &d->hp, &m);
+		t->moe(e, d, &m);
 	return m;
 }
 
@@ -154,6 +173,7 @@ static void post_norm(struct lmi_emit *e, const struct lmi_decoder *d, struct lm
 	struct lmd_norm n = lmi_decoder_norm(e, d, row, def);
 	uint32_t z = lmi_act(e, d->hp.n_embd, "post_norm");
 
+	n.eps = d->hp.eps_post != 0.0f ? d->hp.eps_post : n.eps;
 	lmi_put_norm(e, lmi_whole(e, y), &n, lmi_whole(e, z));
 	lmi_add_later(e, s, z, residual(d));
 }
@@ -162,13 +182,12 @@ static void post_norm(struct lmi_emit *e, const struct lmi_decoder *d, struct lm
 static struct lmi_io enter(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
 			   uint32_t row, uint32_t def)
 {
-	const struct lmi_decoder_traits *t = d->traits;
-	struct lmd_norm n =
-		t->place == LMI_POST ? lmi_no_norm() : lmi_decoder_norm(e, d, row, def);
+	uint32_t place = d->hp.place;
+	struct lmd_norm n = place == LMI_POST ? lmi_no_norm() : lmi_decoder_norm(e, d, row, def);
 	struct lmi_io io = lmi_read(e, s, &n);
 
 	io.a = residual(d);
-	if (t->place == LMI_POST || t->place == LMI_SANDWICH)
+	if (place == LMI_POST || place == LMI_SANDWICH)
 		io.res = LMD_NONE;
 	return io;
 }
@@ -176,22 +195,29 @@ static struct lmi_io enter(struct lmi_emit *e, const struct lmi_decoder *d, stru
 static void leave(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s, uint32_t y,
 		  uint32_t row, uint32_t def)
 {
-	if (d->traits->place == LMI_POST || d->traits->place == LMI_SANDWICH)
+	if (d->hp.place == LMI_POST || d->hp.place == LMI_SANDWICH)
 		post_norm(e, d, s, y, row, def);
 	else
 		s->x = y;
 }
 
+/* One norm for both blocks, or each its own (a second attn_norm, or an ffn_norm, in the file). */
 static void parallel_layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
 			   uint32_t pass)
 {
-	struct lmi_io io = enter(e, d, s, d->traits->t_attn_norm, T_ATTN_NORM);
+	bool two = lmi_has(e, &lmi_rows[T_ATTN_NORM_2]), ffn = lmi_has(e, &lmi_rows[T_FFN_NORM]);
 	struct lmi_attn a = lmi_decoder_attn(e, d, pass);
+	struct lmi_io io = enter(e, d, s, two ? T_ATTN_NORM_2 : 0, T_ATTN_NORM), f;
 
-	io.x = lmi_normed(e, &io, "attn_norm");
-	io.norm = lmi_no_norm();
-	io.res = lmi_attn(e, &io, &a);
-	s->x = lmi_decoder_ffn_block(e, d, &io);
+	if (two || ffn) {
+		f = enter(e, d, s, ffn ? T_FFN_NORM : 0, T_ATTN_NORM);
+	} else {
+		io.x = lmi_normed(e, &io, "attn_norm");
+		io.norm = lmi_no_norm();
+		f = io;
+	}
+	f.res = lmi_attn(e, &io, &a);
+	s->x = lmi_decoder_ffn_block(e, d, &f);
 }
 
 void lmi_decoder_layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
@@ -202,7 +228,7 @@ void lmi_decoder_layer(struct lmi_emit *e, const struct lmi_decoder *d, struct l
 	struct lmi_io io;
 	uint32_t y;
 
-	if (t->place == LMI_PARALLEL) {
+	if (d->hp.place == LMI_PARALLEL) {
 		parallel_layer(e, d, s, pass);
 		return;
 	}
@@ -220,15 +246,20 @@ void lmi_decoder_layer(struct lmi_emit *e, const struct lmi_decoder *d, struct l
 	}
 }
 
-/* Extra columns of external rows that are added after the first layers (arXiv 2406.04334). */
-static void deepstack(struct lmi_emit *e, const struct lmi_hparams *hp, struct lmi_stream *s)
+/* Further columns of external rows that join the stream around the first layers (DeepStack,
+ * arXiv 2406.04334); rows of tokens have none. */
+static void deepstack(struct lmi_emit *e, const struct lmi_hparams *hp, struct lmi_stream *s,
+		      uint32_t block)
 {
 	struct lmd_op op = lmi_op(LMD_OP_GATHER);
-	uint32_t y = lmi_act(e, hp->n_embd, "deepstack");
+	uint32_t y;
 
+	if (!block)
+		return;
+	y = lmi_act(e, hp->n_embd, "deepstack");
 	op.u.gather.x = (struct lmd_opnd){
-		.src = LMD_SRC_INPUT, .id = 0, .col0 = (uint32_t)(e->il + 1) * hp->n_embd,
-		.n_head = 1, .head_stride = hp->n_embd, .width = hp->n_embd, .fold = 1};
+		.src = LMD_SRC_INPUT, .id = 0, .col0 = block * hp->n_embd, .n_head = 1,
+		.head_stride = hp->n_embd, .width = hp->n_embd, .fold = 1};
 	op.u.gather.y = lmi_cols(y, 0, hp->n_embd);
 	op.u.gather.idx_kind = LMD_IDX_EXT;
 	lmi_put(e, &op);
@@ -242,15 +273,32 @@ static void layers(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_s
 
 	for (uint32_t il = 0; il < d->hp.n_layer; il++) {
 		lmi_layer(e, (int32_t)il);
+		deepstack(e, &d->hp, s, d->hp.layer[il].deep_before);
 		if (t->layer)
 			t->layer(e, d, s, pass);
 		else
 			lmi_decoder_layer(e, d, s, pass);
-		if (il < d->hp.n_deepstack)
-			deepstack(e, &d->hp, s);
 		if (t->after)
 			t->after(e, d, s);
+		deepstack(e, &d->hp, s, d->hp.layer[il].deep_after);
 	}
+}
+
+static uint32_t embed(struct lmi_emit *e, const struct lmi_decoder *d)
+{
+	const struct lmi_decoder_traits *t = d->traits;
+	const struct lmd_tensor_row *pos = &lmi_rows[T_POS_EMBD];
+	uint32_t x = lmi_embed_pos(e, t->pos_embd && lmi_has(e, pos) ? pos : NULL, 0), y;
+	struct lmd_norm n;
+
+	if (t->embd_norm == LMI_EMBD_NORM_NONE)
+		return x;
+	n = t->embd_norm == LMI_EMBD_NORM_BARE
+		    ? lmi_norm(e, d->hp.norm_kind, NULL)
+		    : lmi_norm_req(e, d->hp.norm_kind, &lmi_rows[T_TOKEN_EMBD_NORM]);
+	y = lmi_f32(e, d->hp.n_embd, "x_norm");
+	lmi_put_norm(e, lmi_whole(e, x), &n, lmi_whole(e, y));
+	return y;
 }
 
 enum lmd_status lmi_decoder_build(const void *state, const struct lmd_builder *b,
@@ -269,7 +317,9 @@ enum lmd_status lmi_decoder_build(const void *state, const struct lmd_builder *b
 	}
 	d.key = key;
 	lmi_emit_init(&e, b, &d.hp, key);
-	s.x = t->embed ? t->embed(&e, &d) : lmi_embed(&e);
+	s.x = embed(&e, &d);
+	if (t->begin)
+		t->begin(&e, &d, &s);
 	for (uint32_t pass = 0; pass < d.hp.n_copy; pass++) {
 		layers(&e, &d, &s, pass);
 		if (t->between && pass + 1 < d.hp.n_copy)

@@ -22,6 +22,8 @@ enum lmi_place {
 	LMI_PARALLEL = 3  /* attention and feed-forward read the same normalised stream */
 };
 
+enum lmi_embd_norm { LMI_EMBD_NORM_NONE = 0, LMI_EMBD_NORM_ROW = 1, LMI_EMBD_NORM_BARE = 2 };
+
 struct lmi_decoder;
 
 struct lmi_decoder_traits {
@@ -29,8 +31,10 @@ struct lmi_decoder_traits {
 	const struct lmi_key_f32 *floats; /* further keys, offsets into struct lmi_hparams */
 	uint32_t n_floats;
 
-	uint32_t place;         /* enum lmi_place */
+	uint32_t place;         /* enum lmi_place; adjust may change hp->place */
 	bool bare_norm;         /* norms of the stream have no weights */
+	uint32_t embd_norm;     /* enum lmi_embd_norm */
+	bool pos_embd;          /* adds learned positions where the file has them */
 	/* rows of norms; 0: attn_norm, ffn_norm, post_attention_norm, post_ffw_norm */
 	uint32_t t_attn_norm, t_ffn_norm, t_attn_post, t_ffn_post;
 	const struct lmd_tensor_row *final_norm; /* NULL: output_norm */
@@ -54,11 +58,11 @@ struct lmi_decoder_traits {
 	/* After the keys are read: own keys, own defaults, kinds of layers.  Before memory. */
 	void (*adjust)(struct lmi_hparams *hp, struct lmi_keys *k);
 	/* Last word on a layer's attention and feed-forward. */
-	void (*attn)(struct lmi_emit *e, const struct lmi_hparams *hp, struct lmi_attn *a);
-	void (*ffn)(struct lmi_emit *e, const struct lmi_hparams *hp, struct lmi_ffn *f);
-	void (*moe)(struct lmi_emit *e, const struct lmi_hparams *hp, struct lmi_moe *m);
-	/* In place of the embeddings; returns the stream. */
-	uint32_t (*embed)(struct lmi_emit *e, const struct lmi_decoder *d);
+	void (*attn)(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_attn *a);
+	void (*ffn)(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_ffn *f);
+	void (*moe)(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_moe *m);
+	/* Before the first layer. */
+	void (*begin)(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s);
 	/* In place of a whole layer. */
 	void (*layer)(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
 		      uint32_t pass);
@@ -89,6 +93,15 @@ enum lmd_status lmi_decoder_build(const void *state, const struct lmd_builder *b
 /* Row input 0 of architectures whose queries grow with the position (hp->temp_len). */
 enum lmd_status lmi_decoder_rows(const void *state, const struct lmd_rows_in *in,
 				 struct lmd_rows_out *out);
+
+/* What lmi_decoder_describe does, for architectures that have more to say: the state's size is
+ * theirs, it begins with struct lmi_decoder. */
+struct lmi_decoder *lmi_decoder_open(size_t bytes, const struct lmi_decoder_traits *t,
+				     struct lmi_keys *k, const struct lmd_host *host,
+				     struct lmd_arena *arena, const struct lmd_arch_params *params);
+enum lmd_status lmi_decoder_close(struct lmi_decoder *d, struct lmi_keys *k,
+				  const struct lmd_tensor_set *sets, uint32_t n_sets,
+				  const struct lmd_arch_params *params, struct lmd_arch_desc *out);
 
 /* Pieces of the usual layer, for hooks. */
 struct lmd_norm lmi_decoder_norm(struct lmi_emit *e, const struct lmi_decoder *d, uint32_t row,

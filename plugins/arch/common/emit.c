@@ -9,7 +9,8 @@ void lmi_emit_init(struct lmi_emit *e, const struct lmd_builder *b, const struct
 		   const struct lmd_plan_key *key)
 {
 	*e = (struct lmi_emit){
-		.b = b, .hp = hp, .il = -1, .lora = (key->flags & LMD_PLAN_LORA) != 0};
+		.b = b, .hp = hp, .il = -1, .lora = (key->flags & LMD_PLAN_LORA) != 0,
+		.own = {LMD_NONE, LMD_NONE, LMD_NONE, LMD_NONE}};
 }
 
 void lmi_layer(struct lmi_emit *e, int32_t il)

@@ -16,6 +16,7 @@ struct lmi_emit {
 	const struct lmi_hparams *hp;
 	int32_t il;           /* layer of rows with "%d"; -1 outside of layers */
 	bool lora;            /* rows of this plan may carry adapters */
+	uint32_t own[4];      /* values that an architecture's hooks keep between layers */
 	uint32_t n_rope;
 	struct {
 		uint32_t set, n_rot, id;

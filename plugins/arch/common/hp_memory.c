@@ -78,6 +78,12 @@ void lmi_hp_memory(struct lmi_hparams *hp, struct lmi_keys *k, uint32_t n_copy)
 	uint32_t first = hp->n_cache;
 
 	hp->n_copy = n_copy;
+	for (uint32_t il = 0; il < hp->n_layer; il++) {
+		struct lmi_layer *l = &hp->layer[il];
+
+		l->cls &= ~(LMI_L_WINDOW | LMI_L_FULL);
+		l->cls |= l->window || l->chunk ? LMI_L_WINDOW : LMI_L_FULL;
+	}
 	/* full layers first, so that group 0 holds whole sequences where there is one */
 	for (uint32_t pass = 0; pass < 2; pass++) {
 		for (uint32_t il = 0; il < hp->n_layer && k->st == LMD_OK; il++) {

@@ -100,8 +100,8 @@ void lmi_hp_windows(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmi
 	static const char pattern[] = "attention.sliding_window_pattern";
 	uint32_t n = o->window_period;
 	uint32_t window = lmi_key_u32(k, "attention.sliding_window",
-				      o->window_need ? LMI_REQUIRED : LMI_OPTIONAL, 0, 0,
-				      LMI_MAX_CTX);
+				      o->window_need ? LMI_REQUIRED : LMI_OPTIONAL,
+				      o->window_default, 0, LMI_MAX_CTX);
 	uint32_t *is = NULL;
 
 	if (!window || k->st != LMD_OK)

@@ -153,7 +153,6 @@ static void classify(struct lmi_hparams *hp)
 		l->group = LMD_NONE;
 		l->cache = LMD_NONE;
 		l->cls = l->n_head && l->n_head_kv ? LMI_L_ATTN : 0;
-		l->cls |= l->window || l->chunk ? LMI_L_WINDOW : LMI_L_FULL;
 		if (hp->n_expert && il >= hp->n_dense_lead)
 			l->cls |= LMI_L_MOE | (hp->n_ff_shexp || hp->n_expert_shared ? LMI_L_SHEXP : 0);
 		else

@@ -42,6 +42,8 @@ struct lmi_layer {
 	uint32_t window;      /* keys seen; 0: all */
 	uint32_t chunk;       /* size of chunks; 0: none */
 	uint32_t n_ff;
+	uint32_t deep_before; /* > 0: columns n * n_embd of external rows join before the layer */
+	uint32_t deep_after;  /* ... after it */
 	uint32_t kv_layer;    /* the layer whose keys and values it reads; usually itself */
 	uint32_t group;       /* set by lmi_hp_memory: of its attention; LMD_NONE: no attention */
 	uint32_t cache;       /* ... of kv_layer; LMD_NONE: keys are rows of the step */
@@ -61,6 +63,8 @@ struct lmi_hparams {
 
 	uint32_t norm_kind;   /* enum lmd_norm_kind of the residual stream's norms */
 	float eps;
+	float eps_post;       /* of norms after a block; 0: eps */
+	uint32_t place;       /* the shared decoder's enum lmi_place */
 
 	struct lmi_rope_hp rope[LMI_N_ROPE];
 	uint32_t rope_pairing;  /* enum lmd_rope_pairing */
@@ -86,7 +90,6 @@ struct lmi_hparams {
 	/* queries of position p times 1 + scale * ln(1 + floor((p + offset) / length)); scale 0: no */
 	float temp_scale, temp_offset;
 	uint32_t temp_len;
-	uint32_t n_deepstack; /* layers after which further columns of external rows are added */
 
 	int32_t pooling;      /* enum lmd_pooling of the file */
 	uint32_t n_cls, n_dense2, n_dense3;
@@ -117,8 +120,9 @@ struct lmi_hp_opts {
 	uint32_t sections_kind;  /* what rope.dimension_sections means here */
 	bool sections_required;
 	bool no_rope;            /* nothing rotates */
+	bool window;             /* reads window keys */
 	uint32_t window_need;    /* LMI_REQUIRED: attention.sliding_window must be there */
-	bool window;             /* reads window keys at all */
+	uint32_t window_default; /* without the key; 0: no window then */
 	uint32_t window_period;  /* without a pattern in the file: every period-th layer is full; 0: all
 				  * layers have the window */
 	bool window_dense_first; /* the full layer is the first of a period, not the last */
@@ -145,7 +149,7 @@ struct lmi_key_f32 {
 void lmi_hp_floats(void *state, struct lmi_keys *k, const struct lmi_key_f32 *rows, uint32_t n);
 
 /* Sets window and rope index of every layer from attention.sliding_window(_pattern); part of
- * lmi_hp_read when opts.window. */
+ * lmi_hp_read when opts.window.  A pattern in the file is an array (one flag a layer) or a period. */
 void lmi_hp_windows(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmi_hp_opts *o);
 
 /* Gives the layers with a window their own rotation: base from rope.freq_base_swa (def: that of
