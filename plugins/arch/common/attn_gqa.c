@@ -184,16 +184,24 @@ static void rope_kv(struct lmi_emit *e, const struct lmi_attn *a, const struct l
 	lmi_put(e, &op);
 }
 
+static struct lmd_opnd times(struct lmi_emit *e, const struct lmi_layer *l, struct lmd_opnd q,
+			     struct lmd_opnd factor, const char *name)
+{
+	uint32_t y = lmi_act(e, l->n_head * l->dk, name);
+
+	lmi_put_mul(e, q, factor, lmi_heads(y, 0, l->n_head, l->dk));
+	return lmi_heads(y, 0, l->n_head, l->dk);
+}
+
+/* What q is multiplied by after its rotation: a gain of the head, a temperature of the row. */
 static struct lmd_opnd temper(struct lmi_emit *e, const struct lmi_attn *a,
 			      const struct lmi_layer *l, struct lmd_opnd q)
 {
-	uint32_t y;
-
-	if (a->q_row_in == LMD_NONE)
-		return q;
-	y = lmi_act(e, l->n_head * l->dk, "q_temp");
-	lmi_put_mul(e, q, lmi_row_in(a->q_row_in, 1), lmi_heads(y, 0, l->n_head, l->dk));
-	return lmi_heads(y, 0, l->n_head, l->dk);
+	if (a->q_gain)
+		q = times(e, l, q, lmi_wheads(lmi_w(e, a->q_gain).id, l->n_head, 1), "q_gain");
+	if (a->q_row_in != LMD_NONE)
+		q = times(e, l, q, lmi_row_in(a->q_row_in, 1), "q_temp");
+	return q;
 }
 
 static uint32_t attend(struct lmi_emit *e, const struct lmi_attn *a, const struct lmi_layer *l,

@@ -56,6 +56,7 @@ struct lmi_attn {
 	const struct lmd_tensor_row *sub_norm; /* norm before the output projection, or NULL */
 	uint32_t gate;          /* enum lmi_gate */
 	const struct lmd_tensor_row *gate_row;
+	const struct lmd_tensor_row *q_gain; /* one number for each head that q is multiplied by */
 	uint32_t q_row_in;      /* row input [1] that q is multiplied by, or LMD_NONE */
 	uint32_t cache;         /* of the layer (and pass), or LMD_NONE: keys are rows of the step */
 };

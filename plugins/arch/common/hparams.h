@@ -13,6 +13,8 @@
 #ifndef LLAMAD_ARCH_COMMON_HPARAMS_H
 #define LLAMAD_ARCH_COMMON_HPARAMS_H
 
+#include <stddef.h>
+
 #include "arch/common/keys.h"
 #include "arch/common/tensors.h"
 #include "llamad/arch.h"
@@ -139,7 +141,8 @@ void lmi_hp_read(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmd_ho
 		 struct lmd_arena *arena, const struct lmd_arch_params *params,
 		 const struct lmi_hp_opts *o);
 
-/* Rows of a table of plain float keys that go to members of the state. */
+/* Rows of a table of plain float keys that go to members of the state; LMI_HP names one. */
+#define LMI_HP(member) ((uint32_t)offsetof(struct lmi_hparams, member))
 struct lmi_key_f32 {
 	const char *key;
 	uint32_t offset;      /* of a float in the state */

@@ -128,6 +128,9 @@ enum lmi_d {
 	  LMI_L_SHEXP, NULL)                                                                       \
 	X(FFN_GATE_UP_SHEXP, "blk.%d.ffn_up_shexp", D_EMBD, D_FF_SHEXP2, 0, REQ | SCA, ROWS,       \
 	  LMI_L_SHEXP, NULL)                                                                       \
+	X(POST_ATTN_NORM_BARE, "blk.%d.post_attention_norm", D_EMBD, 0, 0, REQ | BAR, REPLICATE,   \
+	  0, NULL)                                                                                 \
+	X(POST_FFN_NORM_BARE, "blk.%d.post_ffw_norm", D_EMBD, 0, 0, REQ | BAR, REPLICATE, 0, NULL) \
 	X(LAYER_OUT_SCALE, "blk.%d.layer_output_scale", 0, 0, 0, REQ, REPLICATE, 0, NULL)
 
 #define LMI_TENSOR_ENUM(name, stem, d0, d1, d2, flags, split, when, alt) T_##name,

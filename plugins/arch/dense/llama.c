@@ -3,7 +3,6 @@
  * LLaMA (arXiv 2302.13971) and what shares its files: Llama 2 and 3, Mistral (arXiv 2310.06825),
  * Mixtral (arXiv 2401.04088), Yi, SOLAR, SmolLM2 and many others.  llama-embed is the same
  * without the causal mask. */
-#include "arch/common/decoder.h"
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {
@@ -12,7 +11,7 @@ static const struct lmd_tensor_set sets[] = {
 };
 
 static const struct lmi_key_f32 floats[] = {
-	{"attention.scale", offsetof(struct lmi_hparams, attn_scale), 0, 0.0f, 0.0f, 1e3f},
+	{"attention.scale", LMI_HP(attn_scale), LMI_OPTIONAL, 0, 0, 1e3f},
 };
 
 static const struct lmi_decoder_traits traits = {

@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Every parity case of a supported architecture: a model with its keys and tensors (no data but
+ * for short vectors) is described, its tensors are compared with the architecture's tables, and all
+ * kinds of plans are built, checked, lowered and laid out.  Then: keys that are missing, absurd or of
+ * the wrong type are refused with a sentence that names them. */
+#include <glob.h>
+#include <jansson.h>
+
+#include "core/base/arena.h"
+#include "core/format/format.h"
+#include "core/model/model.h"
+#include "core/plan/plan.h"
+#include "core/plugin/host_services.h"
+#include "core/plugin/registry.h"
+#include "tests/lmd_check.h"
+
+static struct lmd_host *host;
+static struct lmi_registry *registry;
+static json_t *pack;
+static float ones[1 << 14];
+
+/* ---- a model of a case ---- */
+
+static const char *keep(struct lmi_model *m, const char *s)
+{
+	return lmi_arena_strndup(m->arena, s, strlen(s));
+}
+
+static void set_array(struct lmi_model *m, struct lmd_meta *v, const json_t *a)
+{
+	const json_t *first = json_array_get(a, 0);
+	size_t n = json_array_size(a);
+	int64_t *ints = lmi_arena_array(m->arena, n + 1, sizeof(*ints));
+	double *reals = (double *)ints;
+	struct lmd_str *strs = lmi_arena_array(m->arena, n + 1, sizeof(*strs));
+	uint8_t *bools = (uint8_t *)ints;
+
+	v->n = n;
+	v->v.a = ints;
+	v->type = LMD_META_ARR_I64;
+	if (json_is_boolean(first))
+		v->type = LMD_META_ARR_BOOL;
+	else if (json_is_real(first))
+		v->type = LMD_META_ARR_F64;
+	else if (json_is_string(first))
+		v->type = LMD_META_ARR_STR;
+	for (size_t i = 0; i < n; i++) {
+		const json_t *e = json_array_get(a, i);
+
+		if (v->type == LMD_META_ARR_BOOL) {
+			bools[i] = json_is_true(e);
+		} else if (v->type == LMD_META_ARR_F64) {
+			reals[i] = json_number_value(e);
+		} else if (v->type == LMD_META_ARR_STR) {
+			strs[i].ptr = keep(m, json_string_value(e));
+			strs[i].len = strlen(strs[i].ptr);
+		} else {
+			ints[i] = json_integer_value(e);
+		}
+	}
+	if (v->type == LMD_META_ARR_STR)
+		v->v.a = strs;
+}
+
+static void add_key(struct lmi_model *m, const char *key, const json_t *val)
+{
+	struct lmd_meta v = {.key = keep(m, key), .n = 1};
+
+	if (json_is_array(val)) {
+		set_array(m, &v, val);
+	} else if (json_is_boolean(val)) {
+		v.type = LMD_META_BOOL;
+		v.v.i = json_is_true(val);
+	} else if (json_is_integer(val)) {
+		v.type = LMD_META_I64;
+		v.v.i = json_integer_value(val);
+	} else if (json_is_real(val)) {
+		v.type = LMD_META_F64;
+		v.v.f = json_real_value(val);
+	} else {
+		v.type = LMD_META_STR;
+		v.v.s.ptr = keep(m, json_string_value(val));
+		v.v.s.len = strlen(v.v.s.ptr);
+	}
+	ck_assert_int_eq(lmi_model_add_meta(m, &v, NULL), LMD_OK);
+}
+
+static void add_tensor(struct lmi_model *m, const json_t *t)
+{
+	const json_t *dims = json_array_get(t, 1), *init = json_array_get(t, 2);
+	struct lmd_tensor v = {.name = keep(m, json_string_value(json_array_get(t, 0)))};
+	int64_t n = 1;
+
+	v.n_dim = (uint32_t)json_array_size(dims);
+	for (uint32_t i = 0; i < LMD_MAX_DIMS; i++) {
+		v.dims[i] = i < v.n_dim ? json_integer_value(json_array_get(dims, i)) : 1;
+		n *= v.dims[i];
+	}
+	v.dtype = strcmp(json_string_value(json_array_get(init, 0)), "int") ? LMD_DTYPE_F32
+									      : LMD_DTYPE_I32;
+	v.bytes = (uint64_t)n * 4;
+	if (v.dtype == LMD_DTYPE_F32 && n <= (int64_t)LMD_LEN(ones))
+		v.data = ones;
+	ck_assert_int_eq(lmi_model_add_tensor(m, &v, NULL), LMD_OK);
+}
+
+/* `changed` (may be NULL) replaces or, when JSON null, drops the key. */
+static struct lmi_model *make_model(const json_t *c, const char *changed, const json_t *value)
+{
+	const json_t *meta = json_object_get(c, "meta"), *tensors = json_object_get(c, "tensors");
+	struct lmi_model *m = lmi_model_create(LMI_MODEL_HEAP_BYTES);
+	size_t i;
+	const json_t *e;
+
+	ck_assert_ptr_nonnull(m);
+	ck_assert_int_eq(lmi_model_reserve_meta(m, (uint32_t)json_array_size(meta) + 1, NULL), LMD_OK);
+	ck_assert_int_eq(lmi_model_reserve_tensors(m, (uint32_t)json_array_size(tensors), NULL),
+			 LMD_OK);
+	m->view.arch = keep(m, json_string_value(json_object_get(c, "arch")));
+	m->view.name = keep(m, json_string_value(json_object_get(c, "name")));
+	json_array_foreach(meta, i, e) {
+		const char *key = json_string_value(json_array_get(e, 0));
+
+		if (!changed || strcmp(key, changed))
+			add_key(m, key, json_array_get(e, 2));
+		if (!strcmp(key, "tokenizer.ggml.token_type_count"))
+			m->tok.n_token_types =
+				(uint32_t)json_integer_value(json_array_get(e, 2));
+	}
+	if (changed && value && !json_is_null(value))
+		add_key(m, changed, value);
+	json_array_foreach(tensors, i, e)
+		add_tensor(m, e);
+	return m;
+}
+
+/* ---- tables against tensors ---- */
+
+static bool dims_agree(const struct lmd_arch_ops *ops, const struct lmd_arch_desc *d,
+		       const struct lmd_tensor_row *row, int32_t il, const struct lmd_tensor *t)
+{
+	int64_t want[LMD_MAX_DIMS], have[LMD_MAX_DIMS];
+	int nw = 0, nh = 0;
+
+	if (row->flags & LMD_TENSOR_ANY_SHAPE)
+		return true;
+	for (int i = 0; i < LMD_MAX_DIMS; i++) {
+		int64_t v = 1;
+
+		if (row->dims[i] & LMD_DIM_CONST)
+			v = row->dims[i] & ~LMD_DIM_CONST;
+		else if (row->dims[i])
+			v = ops->dim(d->state, row->dims[i], il);
+		if (v != 1)
+			want[nw++] = v;
+		if (t->dims[i] != 1)
+			have[nh++] = t->dims[i];
+	}
+	if (nw != nh)
+		return false;
+	for (int i = 0; i < nw; i++) {
+		if (want[i] != have[i])
+			return false;
+	}
+	return true;
+}
+
+static const struct lmd_tensor *find(const struct lmd_model *m, const char *stem, int il, int expert,
+				     const char *suffix)
+{
+	char a[128], b[160];
+
+	snprintf(a, sizeof(a), stem, il, expert);
+	snprintf(b, sizeof(b), "%s%s", a, suffix);
+	return m->find_tensor(m, b);
+}
+
+/* Marks what the row knows; complains about shapes and absences. */
+static uint32_t check_row(const struct lmd_arch_ops *ops, const struct lmd_arch_desc *d,
+			  const struct lmd_model *m, const struct lmd_tensor_row *row, bool *known)
+{
+	uint32_t n = row->flags & LMD_TENSOR_GLOBAL ? 1 : d->n_layer, bad = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		int32_t il = row->flags & LMD_TENSOR_GLOBAL ? -1 : (int32_t)i;
+		uint32_t cls = ops->layer_class && il >= 0 ? ops->layer_class(d->state, il)
+							   : UINT32_MAX;
+		const struct lmd_tensor *t = find(m, row->stem, il, 0,
+						  row->flags & LMD_TENSOR_BARE ? "" : ".weight");
+
+		for (int s = 0; s < 2; s++) {
+			const struct lmd_tensor *x = find(m, row->stem, il, 0, s ? ".scale" : ".bias");
+
+			if (x && (row->flags & (s ? LMD_TENSOR_SCALE
+						  : LMD_TENSOR_BIAS | LMD_TENSOR_BIAS_REQ)))
+				known[x - m->tensors] = true;
+		}
+		if (t && dims_agree(ops, d, row, il, t)) {
+			known[t - m->tensors] = true;
+		} else if (!t && (row->flags & LMD_TENSOR_REQUIRED) && (!row->when || row->when & cls)) {
+			printf("  %s of layer %d is required and absent\n", row->stem, il);
+			bad++;
+		}
+		for (int e = 0; !t && (row->flags & LMD_TENSOR_PER_EXPERT) && e < 1024; e++) {
+			t = find(m, row->alt, il, e, ".weight");
+			if (!t)
+				break;
+			known[t - m->tensors] = true;
+			t = NULL;
+		}
+	}
+	return bad;
+}
+
+static uint32_t check_tensors(const struct lmd_arch_ops *ops, const struct lmd_arch_desc *d,
+			      const struct lmd_model *m)
+{
+	bool *known = calloc(m->n_tensors + 1, 1);
+	uint32_t bad = 0;
+
+	for (uint32_t s = 0; s < ops->n_sets; s++) {
+		for (uint32_t r = 0; r < ops->sets[s].n_rows; r++)
+			bad += check_row(ops, d, m, &ops->sets[s].rows[r], known);
+	}
+	for (uint32_t i = 0; i < m->n_tensors; i++) {
+		int il;
+
+		/* draft blocks behind the trunk are not ours */
+		if (sscanf(m->tensors[i].name, "blk.%d.", &il) == 1 && il >= (int)d->n_layer)
+			continue;
+		if (!known[i]) {
+			printf("  %s is in no table with this shape\n", m->tensors[i].name);
+			bad++;
+		}
+	}
+	free(known);
+	return bad;
+}
+
+/* ---- plans ---- */
+
+static bool plan(const struct lmd_arch_ops *ops, const struct lmd_arch_desc *d,
+		 const struct lmd_model *m, const struct lmd_plan_key *key, bool dump)
+{
+	struct lmi_plan_params p = {
+		.host = host, .model = m, .arch = ops, .desc = d, .key = *key,
+		.act_dtype = LMD_DTYPE_F32, .kv_dtype = LMD_DTYPE_F32};
+	struct lmd_error err = {0};
+	struct lmi_plan *out = NULL;
+	enum lmd_status st;
+
+	for (int i = 0; i < LMD_N_SPACE; i++)
+		p.max_rows[i] = 64;
+	st = lmi_plan_build(&out, &p, &err);
+	if (st == LMD_OK && dump)
+		(void)lmi_plan_dump(out, stdout);
+	if (st == LMD_OK)
+		st = lmi_plan_layout(out, &err);
+	if (st != LMD_OK)
+		printf("  plan kind %u flags %u pooling %d variant %u: %s\n", key->kind, key->flags,
+		       key->pooling, key->variant, err.text);
+	lmi_plan_destroy(out);
+	return st == LMD_OK;
+}
+
+static bool all_plans(const struct lmd_arch_ops *ops, const struct lmd_arch_desc *d,
+		      const struct lmd_model *m)
+{
+	const char *want = getenv("LMD_TEST_DUMP");
+	bool dump = want && !strcmp(want, m->name), ok = true;
+	uint32_t kind = d->driver == LMD_DRIVER_ENCDEC ? LMD_PLAN_ENCODE : LMD_PLAN_FORWARD;
+	struct lmd_plan_key key = {.struct_size = sizeof(key), .kind = kind, .pooling = -1};
+
+	for (uint32_t v = 0; v < d->n_variant; v++) {
+		key.variant = v;
+		key.kind = LMD_PLAN_FORWARD;
+		key.pooling = LMD_POOL_UNSET;
+		if (d->driver != LMD_DRIVER_ENCODER && d->driver != LMD_DRIVER_CODEC) {
+			key.flags = LMD_PLAN_LOGITS;
+			ok &= plan(ops, d, m, &key, dump);
+			key.flags = LMD_PLAN_LOGITS | LMD_PLAN_LORA | LMD_PLAN_KEEP;
+			ok &= plan(ops, d, m, &key, false);
+		}
+		if (d->driver == LMD_DRIVER_ENCDEC) {
+			key.kind = LMD_PLAN_ENCODE;
+			key.flags = 0;
+			ok &= plan(ops, d, m, &key, dump);
+			continue;
+		}
+		key.flags = LMD_PLAN_EMBED;
+		for (int32_t p = LMD_POOL_NONE; p <= LMD_POOL_RANK; p++) {
+			key.pooling = p;
+			if (p != LMD_POOL_RANK || d->pooling == p)
+				ok &= plan(ops, d, m, &key, dump && p == d->pooling);
+		}
+	}
+	return ok;
+}
+
+static bool run_case(const json_t *c, const struct lmi_factory *f)
+{
+	struct lmi_model *m = make_model(c, NULL, NULL);
+	struct lmd_arena *arena = lmi_arena_create(0);
+	struct lmd_arch_desc d = {.struct_size = sizeof(d)};
+	struct lmd_arch_params p = {
+		.struct_size = sizeof(p), .pooling = LMD_POOL_UNSET,
+		.n_ctx = (uint32_t)json_integer_value(json_object_get(c, "n_ctx"))};
+	struct lmd_error err = {0};
+	bool ok = false;
+
+	if (f->ops.arch->describe(host, arena, &m->view, &p, &d, &err) != LMD_OK)
+		printf("  describe: %s\n", err.text);
+	else
+		ok = check_tensors(f->ops.arch, &d, &m->view) == 0 &&
+		     all_plans(f->ops.arch, &d, &m->view);
+	lmi_arena_destroy(arena);
+	lmi_model_close(m);
+	return ok;
+}
+
+START_TEST(parity_cases_build)
+{
+	json_t *cases = json_object_get(pack, "cases"), *c;
+	const char *only = getenv("LMD_TEST_CASE");
+	unsigned passed = 0, failed = 0, skipped = 0;
+	size_t i;
+
+	json_array_foreach(cases, i, c) {
+		const char *name = json_string_value(json_object_get(c, "name"));
+		const char *arch = json_string_value(json_object_get(c, "arch"));
+		const struct lmi_factory *f = NULL;
+
+		if (only && strcmp(only, name))
+			continue;
+		if (lmi_factory_take(registry, LMD_KIND_ARCH, arch, &f, NULL) != LMD_OK) {
+			skipped++;
+			continue;
+		}
+		if (run_case(c, f)) {
+			passed++;
+		} else {
+			printf("FAIL: %s\n", name);
+			failed++;
+		}
+		lmi_factory_give(registry, f);
+	}
+	LMD_CASES("arch_test", passed, failed, skipped);
+	ck_assert_uint_eq(failed, 0);
+	ck_assert_uint_gt(passed, 0);
+}
+END_TEST
+
+/* ---- keys out of bounds ---- */
+
+static const json_t *case_named(const char *name)
+{
+	json_t *c;
+	size_t i;
+
+	json_array_foreach(json_object_get(pack, "cases"), i, c) {
+		if (!strcmp(json_string_value(json_object_get(c, "name")), name))
+			return c;
+	}
+	return NULL;
+}
+
+static void refused(const char *key, json_t *value, enum lmd_status want)
+{
+	const json_t *c = case_named("mixtral");
+	struct lmi_model *m = make_model(c, key, value);
+	struct lmd_arena *arena = lmi_arena_create(0);
+	struct lmd_arch_desc d = {.struct_size = sizeof(d)};
+	struct lmd_error err = {0};
+	const struct lmi_factory *f;
+
+	ck_assert_int_eq(lmi_factory_take(registry, LMD_KIND_ARCH, "llama", &f, NULL), LMD_OK);
+	ck_assert_msg((int)f->ops.arch->describe(host, arena, &m->view, NULL, &d, &err) == (int)want,
+		      "%s: %s", key, err.text);
+	ck_assert_msg(strstr(err.text, key) != NULL, "%s is not named: %s", key, err.text);
+	lmi_factory_give(registry, f);
+	lmi_arena_destroy(arena);
+	lmi_model_close(m);
+	json_decref(value);
+}
+
+START_TEST(odd_keys_are_refused_by_name)
+{
+	refused("llama.block_count", json_null(), LMD_NOTFOUND);
+	refused("llama.block_count", json_integer(0), LMD_INVALID);
+	refused("llama.block_count", json_integer(1025), LMD_INVALID);
+	refused("llama.block_count", json_string("3"), LMD_INVALID);
+	refused("llama.embedding_length", json_integer(-1), LMD_INVALID);
+	refused("llama.attention.head_count", json_null(), LMD_NOTFOUND);
+	refused("llama.attention.head_count", json_integer(0), LMD_INVALID);
+	refused("llama.attention.head_count", json_integer(100000), LMD_INVALID);
+	refused("llama.attention.head_count", json_pack("[i,i]", 4, 4), LMD_INVALID);
+	refused("llama.attention.head_count_kv", json_integer(3), LMD_INVALID);
+	refused("llama.attention.layer_norm_rms_epsilon", json_null(), LMD_NOTFOUND);
+	refused("llama.attention.layer_norm_rms_epsilon", json_real(2.0), LMD_INVALID);
+	refused("llama.expert_count", json_integer(1025), LMD_INVALID);
+	refused("llama.expert_used_count", json_integer(5), LMD_INVALID);
+	refused("llama.expert_used_count", json_null(), LMD_NOTFOUND);
+	refused("llama.rope.dimension_count", json_integer(17), LMD_INVALID);
+	refused("llama.rope.freq_base", json_real(0.0), LMD_INVALID);
+	refused("llama.rope.scaling.type", json_string("banana"), LMD_UNSUPPORTED);
+	refused("llama.feed_forward_length", json_pack("[i]", 96), LMD_INVALID);
+	refused("llama.pooling_type", json_integer(9), LMD_INVALID);
+}
+END_TEST
+
+/* ---- a model without the tensors ---- */
+
+START_TEST(missing_tensor_is_named)
+{
+	json_t *c = json_deep_copy(case_named("llama-tied"));
+	json_t *tensors = json_object_get(c, "tensors"), *t;
+	struct lmd_plan_key key = {.struct_size = sizeof(key), .flags = LMD_PLAN_LOGITS};
+	struct lmd_arch_desc d = {.struct_size = sizeof(d)};
+	struct lmd_arena *arena = lmi_arena_create(0);
+	struct lmi_plan_params p = {.host = host, .act_dtype = LMD_DTYPE_F32};
+	struct lmd_error err = {0};
+	const struct lmi_factory *f;
+	struct lmi_plan *out = NULL;
+	struct lmi_model *m;
+	size_t i;
+
+	json_array_foreach(tensors, i, t) {
+		if (!strcmp(json_string_value(json_array_get(t, 0)), "blk.1.ffn_up.weight")) {
+			json_array_remove(tensors, i);
+			break;
+		}
+	}
+	m = make_model(c, NULL, NULL);
+	ck_assert_int_eq(lmi_factory_take(registry, LMD_KIND_ARCH, "llama", &f, NULL), LMD_OK);
+	ck_assert_int_eq(f->ops.arch->describe(host, arena, &m->view, NULL, &d, &err), LMD_OK);
+	p.model = &m->view;
+	p.arch = f->ops.arch;
+	p.desc = &d;
+	p.key = key;
+	for (int s = 0; s < LMD_N_SPACE; s++)
+		p.max_rows[s] = 8;
+	ck_assert_int_eq(lmi_plan_build(&out, &p, &err), LMD_NOTFOUND);
+	ck_assert_ptr_nonnull(strstr(err.text, "blk.1.ffn_up.weight"));
+	lmi_factory_give(registry, f);
+	lmi_arena_destroy(arena);
+	lmi_model_close(m);
+	json_decref(c);
+}
+END_TEST
+
+/* Every family that was built. */
+static void open_registry(void)
+{
+	struct lmi_registry_opts o = {.no_default_dirs = true, .host = host};
+	struct lmd_error err = {0};
+	char pattern[512];
+	glob_t g;
+
+	snprintf(pattern, sizeof(pattern), "%s/plugins/arch/*/.libs", lmd_build_dir());
+	if (glob(pattern, 0, NULL, &g) == 0) {
+		o.dirs = (const char *const *)g.gl_pathv;
+		o.n_dirs = (uint32_t)g.gl_pathc;
+	}
+	ck_assert_msg(lmi_registry_create(&registry, &o, &err) == LMD_OK, "%s", err.text);
+	globfree(&g);
+}
+
+static void setup(void)
+{
+	char path[512];
+	const char *dir = lmd_parity_dir();
+
+	for (size_t i = 0; i < LMD_LEN(ones); i++)
+		ones[i] = 1.0f;
+	ck_assert_int_eq(lmi_host_create(&host, UINT64_MAX), LMD_OK);
+	open_registry();
+	snprintf(path, sizeof(path), "%s/arch/archs.json", dir ? dir : "");
+	pack = json_load_file(path, 0, NULL);
+	ck_assert_msg(pack != NULL, "%s cannot be read", path);
+}
+
+static void teardown(void)
+{
+	json_decref(pack);
+	lmi_registry_destroy(registry);
+	lmi_host_destroy(host);
+}
+
+int main(void)
+{
+	Suite *s = suite_create("arch");
+	TCase *t = tcase_create("cases");
+	SRunner *r;
+
+	if (!lmd_parity_dir()) {
+		LMD_SKIP("arch_test", "no parity pack (LLAMAD_PARITY_DIR)");
+		return 77;
+	}
+	tcase_add_unchecked_fixture(t, setup, teardown);
+	tcase_set_timeout(t, 120);
+	tcase_add_test(t, parity_cases_build);
+	tcase_add_test(t, odd_keys_are_refused_by_name);
+	tcase_add_test(t, missing_tensor_is_named);
+	suite_add_tcase(s, t);
+	r = srunner_create(s);
+	return lmd_check_run(r);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Apertus (arXiv 2509.14233): norm of queries and keys, xIELU (arXiv 2411.13010) without a gate.  The file has the
+ * alphas before their softplus. */
+#include <math.h>
+
+#include "arch/dense/dense.h"
+
+static const struct lmd_tensor_set sets[] = {
+	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_QK_NORM, LMI_SET_FFN_NORM,
+	LMI_SET_FFN_PLAIN, LMI_SET_ROPE_FACTORS,
+};
+
+static double softplus(double x)
+{
+	return x > 20.0 ? x : log1p(exp(x));
+}
+
+/* Parameters as the activation wants them: alpha_n, alpha_p, beta, eps of each layer. */
+static void activation(struct lmi_hparams *hp, struct lmi_keys *k)
+{
+	static const char *const key[LMD_N_ACT_PARAM] = {
+		"@xielu.alpha_n", "@xielu.alpha_p", "@xielu.beta", "@xielu.eps"};
+	double *v = lmi_hp_alloc(hp, k, (size_t)hp->n_layer * LMD_N_ACT_PARAM, sizeof(*v));
+	float *p = lmi_hp_alloc(hp, k, (size_t)hp->n_layer * LMD_N_ACT_PARAM, sizeof(*p));
+	uint32_t n = hp->n_layer;
+
+	if (!v || !p)
+		return;
+	for (uint32_t i = 0; i < LMD_N_ACT_PARAM; i++)
+		(void)lmi_key_f64s(k, key[i], LMI_REQUIRED, v + (size_t)i * n, n, 0.0, -1e3, 1e3);
+	for (uint32_t il = 0; il < n; il++) {
+		p[il * 4 + 0] = (float)(v[2 * n + il] + softplus(v[il]));
+		p[il * 4 + 1] = (float)softplus(v[n + il]);
+		p[il * 4 + 2] = (float)v[2 * n + il];
+		p[il * 4 + 3] = (float)v[3 * n + il];
+	}
+	hp->own_data = p;
+}
+
+static void of_layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_ffn *f)
+{
+	const float *p = d->hp.own_data;
+
+	for (uint32_t i = 0; i < LMD_N_ACT_PARAM; i++)
+		f->p[i] = p[e->il * LMD_N_ACT_PARAM + (int32_t)i];
+}
+
+static const struct lmi_decoder_traits traits = {
+	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES},
+	.qk_norm = LMI_QKN_HEAD,
+	.act = LMD_ACT_XIELU,
+	.ffn_plain = true,
+	.adjust = activation,
+	.ffn = of_layer,
+};
+
+LMI_DECODER_ARCH(apertus, traits, sets)

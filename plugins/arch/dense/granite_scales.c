@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the Granite architectures share beyond blocks. */
+#include "arch/dense/dense.h"
+
+void lmi_granite_scales(struct lmi_hparams *hp, struct lmi_keys *k)
+{
+	hp->embd_scale = (float)lmi_key_f64(k, "embedding_scale", LMI_OPTIONAL, 0.0, 0.0, 1e6);
+	hp->embd_scale_ext = hp->embd_scale;
+	hp->residual_scale = (float)lmi_key_f64(k, "residual_scale", LMI_OPTIONAL, 0.0, 0.0, 1e6);
+	hp->attn_scale = (float)lmi_key_f64(k, "attention.scale", LMI_OPTIONAL, 0.0, 0.0, 1e3);
+	/* the file's number divides */
+	hp->logit_scale = (float)(1.0 / lmi_key_f64(k, "logit_scale", LMI_REQUIRED, 1.0, 1e-6, 1e6));
+}
+
+/* One block of columns for each layer, -1 = none; block 0 is the embedding itself. */
+void lmi_granite_deepstack(struct lmi_hparams *hp, struct lmi_keys *k)
+{
+	static const char key[] = "deepstack_mapping";
+	uint64_t seen = 0;
+	double *map;
+
+	if (!lmi_key_has(k, key))
+		return;
+	map = lmi_hp_alloc(hp, k, hp->n_layer, sizeof(*map));
+	if (!map || !lmi_key_f64s(k, key, LMI_REQUIRED, map, hp->n_layer, -1.0, -1.0, 63.0))
+		return;
+	for (uint32_t il = 0; il < hp->n_layer; il++) {
+		if (map[il] < 0.0)
+			continue;
+		seen |= 1ull << (uint32_t)map[il];
+		hp->layer[il].deep_before = il ? (uint32_t)map[il] : 0;
+	}
+	hp->n_embd_inp = hp->n_embd * (1 + (uint32_t)__builtin_popcountll(seen));
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Phi-3 and Phi-4 mini (arXiv 2404.14219): fused q, k, v and gate, up; two sets of frequency factors, chosen by the
+ * context length.  The key of a window is in the files and not in use. */
+#include "arch/dense/dense.h"
+
+static const struct lmd_tensor_set sets[] = {
+	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_FFN_NORM, LMI_SET_FFN_FUSED,
+	LMI_SET_ROPE_FACTORS,
+};
+
+static const struct lmi_decoder_traits traits = {
+	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES},
+	.ffn_fused = true,
+};
+
+LMI_DECODER_ARCH(phi3, traits, sets)

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * PLaMo 3 (model card pfnet/plamo-3-nict-8b-base): norms before and after the blocks, fused q, k, v and gate, up, norm
+ * of queries and keys, a window in all but every eighth layer when the file has one. */
+#include "arch/dense/dense.h"
+
+static const struct lmd_tensor_set sets[] = {
+	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_QK_NORM,
+	LMI_SET_FFN_NORM, LMI_SET_FFN_FUSED, LMI_REQ(T_POST_ATTN_NORM_BARE, T_POST_FFN_NORM_BARE),
+};
+
+static void window_base(struct lmi_hparams *hp, struct lmi_keys *k)
+{
+	lmi_hp_rope_window(hp, k, hp->rope[LMI_ROPE_FULL].base, true);
+}
+
+static const struct lmi_decoder_traits traits = {
+	.hp = {.norm_kind = LMD_NORM_RMS,
+	       .rope_pairing = LMD_ROPE_HALVES,
+	       .window = true,
+	       .window_period = 8},
+	.place = LMI_SANDWICH,
+	.t_attn_post = T_POST_ATTN_NORM_BARE,
+	.t_ffn_post = T_POST_FFN_NORM_BARE,
+	.qk_norm = LMI_QKN_HEAD,
+	.ffn_fused = true,
+	.adjust = window_base,
+};
+
+LMI_DECODER_ARCH(plamo3, traits, sets)

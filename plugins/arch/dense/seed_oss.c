@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Seed-OSS (model card ByteDance-Seed/Seed-OSS-36B-Instruct): Qwen2 whose second norm is called
+ * post_attention_norm. */
+#include "arch/dense/dense.h"
+
+static const struct lmd_tensor_set sets[] = {
+	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_REQ(T_POST_ATTN_NORM, T_POST_ATTN_NORM),
+	LMI_SET_FFN,
+};
+
+static const struct lmi_decoder_traits traits = {
+	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES},
+	.t_ffn_norm = T_POST_ATTN_NORM,
+};
+
+LMI_DECODER_ARCH(seed_oss, traits, sets)

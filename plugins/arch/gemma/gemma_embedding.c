@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * EmbeddingGemma (arXiv 2509.20354): Gemma 3 that sees both sides, the window reaches half of its length to each;
+ * mean pooling, then two matrices where the file has them. */
+#include "arch/gemma/gemma.h"
+
+static const struct lmd_tensor_set sets[] = {
+	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_QK_NORM,
+	LMI_REQ(T_POST_ATTN_NORM, T_POST_ATTN_NORM),
+	LMI_SET_FFN_NORM, LMI_SET_FFN, LMI_REQ(T_POST_FFN_NORM, T_POST_FFN_NORM), LMI_SET_POOL,
+};
+
+#define WINDOW_BASE 10000.0
+
+static void both_sides(struct lmi_hparams *hp, struct lmi_keys *k)
+{
+	hp->causal = false;
+	lmi_gemma_embedding(hp);
+	lmi_hp_rope_window(hp, k, WINDOW_BASE, true);
+	hp->n_dense2 = lmi_key_u32(k, "dense_2_feat_out", LMI_OPTIONAL, 0, 0, LMI_MAX_WIDTH);
+	hp->n_dense3 = lmi_key_u32(k, "dense_3_feat_out", LMI_OPTIONAL, 0, 0, LMI_MAX_WIDTH);
+}
+
+static const struct lmi_decoder_traits traits = {
+	.hp = {.norm_kind = LMD_NORM_RMS,
+	       .rope_pairing = LMD_ROPE_HALVES,
+	       .window = true,
+	       .window_need = LMI_REQUIRED,
+	       .window_period = 6},
+	.place = LMI_SANDWICH,
+	.qk_norm = LMI_QKN_HEAD,
+	.act = LMD_ACT_GELU,
+	.adjust = both_sides,
+	.pool = {.rank_act = LMD_ACT_TANH},
+};
+
+LMI_DECODER_ARCH(gemma_embedding, traits, sets)

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the Gemma models share beyond blocks. */
+#include <math.h>
+
+#include "arch/gemma/gemma.h"
+
+/* Rows of pictures come scaled. */
+void lmi_gemma_embedding(struct lmi_hparams *hp)
+{
+	hp->embd_scale = sqrtf((float)hp->n_embd);
+	hp->embd_scale_ext = 1.0f;
+}
+
+/* The largest model of a generation, told by its depth, scales queries by the width of its share of
+ * the embedding, not by the size of its heads. */
+void lmi_gemma_attn_scale(struct lmi_hparams *hp, uint32_t n_layer_large)
+{
+	const struct lmi_layer *l = &hp->layer[0];
+	double d = l->dk;
+
+	if (hp->n_layer == n_layer_large)
+		d = (double)(hp->n_embd / l->n_head);
+	hp->attn_scale = (float)(1.0 / sqrt(d > 0.0 ? d : 1.0));
+}

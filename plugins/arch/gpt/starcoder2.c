@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * StarCoder 2 (arXiv 2402.19173): LayerNorm, rotation, biases, GELU without a gate. */
+#include "arch/gpt/gpt.h"
+
+static const struct lmd_tensor_set sets[] = {
+	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_FFN_NORM, LMI_SET_FFN_PLAIN,
+};
+
+static const struct lmi_decoder_traits traits = {
+	.hp = {.norm_kind = LMD_NORM_LAYER, .rope_pairing = LMD_ROPE_HALVES},
+	.act = LMD_ACT_GELU,
+	.ffn_plain = true,
+};
+
+LMI_DECODER_ARCH(starcoder2, traits, sets)
