@@ -46,15 +46,6 @@ static void modern_adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 	lmi_hp_rope_window(hp, k, hp->rope[LMI_ROPE_FULL].base, false);
 }
 
-static uint32_t modern_embed(struct lmi_emit *e, const struct lmi_decoder *d)
-{
-	struct lmd_norm norm = lmi_norm_req(e, LMD_NORM_LAYER, &lmi_rows[T_TOKEN_EMBD_NORM]);
-	uint32_t x = lmi_embed(e), y = lmi_f32(e, d->hp.n_embd, "x");
-
-	lmi_put_norm(e, lmi_whole(e, x), &norm, lmi_whole(e, y));
-	return y;
-}
-
 /* The first layer reads the embeddings, which are normalised already. */
 static void modern_layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
 			 uint32_t pass)
@@ -81,10 +72,10 @@ static const struct lmd_tensor_set modern_sets[] = {
 static const struct lmi_decoder_traits modern = {
 	.hp = {.norm_kind = LMD_NORM_LAYER, .rope_pairing = LMD_ROPE_HALVES, .window = true,
 	       .window_need = LMI_REQUIRED, .window_period = 3, .window_dense_first = true},
+	.embd_norm = LMI_EMBD_NORM_ROW,
 	.ffn_fused = true,
 	.act = LMD_ACT_GELU,
 	.adjust = modern_adjust,
-	.embed = modern_embed,
 	.layer = modern_layer,
 	.pool = {.rank_mean = true, .rank_act = LMD_ACT_GELU},
 };
