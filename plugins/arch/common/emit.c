@@ -316,9 +316,15 @@ uint8_t lmi_ew3(struct lmi_ew *p, enum lmd_ew ins, uint8_t a, uint8_t b, uint8_t
 	return instruction(p, ins, a, b, c, 0.0f);
 }
 
+void lmi_ew_also(struct lmi_ew *p, uint8_t reg, struct lmd_opnd y)
+{
+	p->op.u.ew.out[1] = y;
+	p->op.u.ew.out_reg[1] = reg;
+}
+
 void lmi_ew_out(struct lmi_emit *e, struct lmi_ew *p, uint8_t reg, struct lmd_opnd y)
 {
-	p->op.u.ew.n_out = 1;
+	p->op.u.ew.n_out = p->op.u.ew.out[1].src ? 2 : 1;
 	p->op.u.ew.out[0] = y;
 	p->op.u.ew.out_reg[0] = reg;
 	lmi_put(e, &p->op);

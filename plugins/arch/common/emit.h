@@ -126,7 +126,8 @@ uint8_t lmi_ew_const(struct lmi_ew *p, float v);
 uint8_t lmi_ew1(struct lmi_ew *p, enum lmd_ew ins, uint8_t a);
 uint8_t lmi_ew2(struct lmi_ew *p, enum lmd_ew ins, uint8_t a, uint8_t b);
 uint8_t lmi_ew3(struct lmi_ew *p, enum lmd_ew ins, uint8_t a, uint8_t b, uint8_t c);
-void lmi_ew_out(struct lmi_emit *e, struct lmi_ew *p, uint8_t reg, struct lmd_opnd y);
+void lmi_ew_also(struct lmi_ew *p, uint8_t reg, struct lmd_opnd y); /* a second output */
+void lmi_ew_out(struct lmi_emit *e, struct lmi_ew *p, uint8_t reg, struct lmd_opnd y); /* last */
 /* y = x * s for operands that broadcast. */
 void lmi_put_mul(struct lmi_emit *e, struct lmd_opnd x, struct lmd_opnd s, struct lmd_opnd y);
 /* y = x * c + z; z may be NONE. */

@@ -69,7 +69,7 @@ enum lmi_d {
 	X(ROPE_FREQS, "rope_freqs", D_ROT_HALF, 0, 0, GLB, REPLICATE, 0, NULL)                     \
 	X(ROPE_LONG, "rope_factors_long", D_ROT_HALF, 0, 0, GLB, REPLICATE, 0, NULL)               \
 	X(ROPE_SHORT, "rope_factors_short", D_ROT_HALF, 0, 0, GLB, REPLICATE, 0, NULL)             \
-	X(CLS, "cls", D_EMBD, D_EMBD, 0, GLB | BIA, REPLICATE, 0, NULL)                            \
+	X(CLS, "cls", D_EMBD, D_EMBD, 0, GLB | BIA | ANY, REPLICATE, 0, NULL)                      \
 	X(CLS_OUT, "cls.output", D_EMBD, D_CLS, 0, GLB | BIA, REPLICATE, 0, NULL)                  \
 	X(CLS_NORM, "cls.norm", D_EMBD, 0, 0, GLB | BIA, REPLICATE, 0, NULL)                       \
 	X(DENSE_2, "dense_2", D_EMBD, D_DENSE2, 0, GLB | BIA, REPLICATE, 0, NULL)                  \

@@ -28,28 +28,32 @@ enum t5_dec_t { X_NORM = E_N, X_Q, X_K, X_V, X_OUT, X_N };
 #define R LMD_TENSOR_REQUIRED
 #define G LMD_TENSOR_GLOBAL
 /* The rows of one side; a decoder layer has the cross attention as well. */
-#define ROW(side, stem, d0, d1, flags, split) {side ".blk.%d." stem, {d0, d1}, flags, LMD_SPLIT_##split, 0, NULL}
-#define SIDE(side)                                                                                 \
-	[E_NORM] = ROW(side, "attn_norm", D_EMBD, 0, R, REPLICATE),                                \
-	[E_Q] = ROW(side, "attn_q", D_EMBD, D_Q, R, HEADS),                                        \
-	[E_K] = ROW(side, "attn_k", D_EMBD, D_K, R, HEADS),                                        \
-	[E_V] = ROW(side, "attn_v", D_EMBD, D_V, R, HEADS),                                        \
-	[E_OUT] = ROW(side, "attn_o", D_O, D_EMBD, R, COLS),                                       \
-	[E_REL] = ROW(side, "attn_rel_b", D_HEAD, D_BUCKET, 0, REPLICATE),                         \
-	[E_FFN_NORM] = ROW(side, "ffn_norm", D_EMBD, 0, R, REPLICATE),                             \
-	[E_GATE] = ROW(side, "ffn_gate", D_EMBD, D_FF, 0, ROWS),                                   \
-	[E_DOWN] = ROW(side, "ffn_down", D_FF, D_EMBD, R, COLS),                                   \
-	[E_UP] = ROW(side, "ffn_up", D_EMBD, D_FF, R, ROWS),                                       \
+#define IN_DECODER LMI_L_OWN /* layers that the decoder has too */
+#define ROW(side, stem, d0, d1, flags, split, when)                                                \
+	{                                                                                          \
+		side ".blk.%d." stem, {d0, d1}, flags, LMD_SPLIT_##split, when, NULL               \
+	}
+#define SIDE(side, when)                                                                           \
+	[E_NORM] = ROW(side, "attn_norm", D_EMBD, 0, R, REPLICATE, when),                          \
+	[E_Q] = ROW(side, "attn_q", D_EMBD, D_Q, R, HEADS, when),                                  \
+	[E_K] = ROW(side, "attn_k", D_EMBD, D_K, R, HEADS, when),                                  \
+	[E_V] = ROW(side, "attn_v", D_EMBD, D_V, R, HEADS, when),                                  \
+	[E_OUT] = ROW(side, "attn_o", D_O, D_EMBD, R, COLS, when),                                 \
+	[E_REL] = ROW(side, "attn_rel_b", D_HEAD, D_BUCKET, 0, REPLICATE, when),                   \
+	[E_FFN_NORM] = ROW(side, "ffn_norm", D_EMBD, 0, R, REPLICATE, when),                       \
+	[E_GATE] = ROW(side, "ffn_gate", D_EMBD, D_FF, 0, ROWS, when),                             \
+	[E_DOWN] = ROW(side, "ffn_down", D_FF, D_EMBD, R, COLS, when),                             \
+	[E_UP] = ROW(side, "ffn_up", D_EMBD, D_FF, R, ROWS, when),                                 \
 	[E_FINAL] = {side ".output_norm", {D_EMBD}, R | G, LMD_SPLIT_REPLICATE, 0, NULL}
 
-static const struct lmd_tensor_row enc_rows[E_N] = {SIDE("enc")};
+static const struct lmd_tensor_row enc_rows[E_N] = {SIDE("enc", 0)};
 static const struct lmd_tensor_row dec_rows[X_N] = {
-	SIDE("dec"),
-	[X_NORM] = ROW("dec", "cross_attn_norm", D_EMBD, 0, R, REPLICATE),
-	[X_Q] = ROW("dec", "cross_attn_q", D_EMBD, D_Q, R, HEADS),
-	[X_K] = ROW("dec", "cross_attn_k", D_EMBD, D_K, R, HEADS),
-	[X_V] = ROW("dec", "cross_attn_v", D_EMBD, D_V, R, HEADS),
-	[X_OUT] = ROW("dec", "cross_attn_o", D_O, D_EMBD, R, COLS),
+	SIDE("dec", IN_DECODER),
+	[X_NORM] = ROW("dec", "cross_attn_norm", D_EMBD, 0, R, REPLICATE, IN_DECODER),
+	[X_Q] = ROW("dec", "cross_attn_q", D_EMBD, D_Q, R, HEADS, IN_DECODER),
+	[X_K] = ROW("dec", "cross_attn_k", D_EMBD, D_K, R, HEADS, IN_DECODER),
+	[X_V] = ROW("dec", "cross_attn_v", D_EMBD, D_V, R, HEADS, IN_DECODER),
+	[X_OUT] = ROW("dec", "cross_attn_o", D_O, D_EMBD, R, COLS, IN_DECODER),
 };
 
 static const struct lmd_tensor_set t5_sets[] = {
@@ -79,6 +83,7 @@ static void memory(struct t5 *m, struct lmi_keys *k)
 	}
 	m->group_enc = lmi_hp_add_group(hp, k, &enc);
 	for (uint32_t il = 0; il < m->n_dec && k->st == LMD_OK; il++) {
+		hp->layer[il].cls |= IN_DECODER;
 		c.group = G_SELF;
 		m->self[il] = lmi_hp_add_cache(hp, k, &c);
 		c.group = G_CROSS;

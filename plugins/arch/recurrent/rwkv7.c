@@ -152,9 +152,7 @@ static struct keys keys(const struct mix *c, uint32_t a)
 	y = lmi_ew_in(&p, lmi_whole(e, a));
 	y = lmi_ew2(&p, LMD_EW_MUL, x, y);
 	x = lmi_ew2(&p, LMD_EW_MUL, x, lmi_ew_const(&p, -1.0f));
-	p.op.u.ew.out[1] = lmi_whole(e, out.pos);
-	p.op.u.ew.out_reg[1] = y;
-	p.op.u.ew.n_out = 1;
+	lmi_ew_also(&p, y, lmi_whole(e, out.pos));
 	lmi_ew_out(e, &p, x, lmi_whole(e, out.neg));
 
 	p = lmi_ew();
