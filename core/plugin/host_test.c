@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Every member of struct lmd_host, through the table as a plugin sees it. */
+#include "core/plugin/host_services.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "core/base/alloc.h"
+#include "core/base/arena.h"
+#include "core/base/team.h"
+#include "tests/lmd_check.h"
+
+static struct lmd_host *h;
+
+static void setup(void)
+{
+	ck_assert_int_eq(lmi_host_create(&h, UINT64_MAX), LMD_OK);
+}
+
+static void teardown(void)
+{
+	lmi_host_destroy(h);
+}
+
+START_TEST(every_member_is_set)
+{
+	const char *table = (const char *)h;
+
+	ck_assert_uint_eq(h->struct_size, sizeof(struct lmd_host));
+	for (size_t at = offsetof(struct lmd_host, ctx); at < sizeof(*h); at += sizeof(void *)) {
+		void *p;
+
+		memcpy(&p, table + at, sizeof(p));
+		ck_assert_msg(p != NULL, "member at %zu", at);
+	}
+}
+END_TEST
+
+START_TEST(memory)
+{
+	struct lmd_arena *arena = lmi_arena_create(4096);
+	struct lmi_alloc_stats before, after;
+	unsigned char *p;
+
+	lmi_alloc_stats(&before);
+	p = h->alloc(h->ctx, 100);
+	ck_assert_ptr_nonnull(p);
+	ck_assert_uint_eq((uintptr_t)p % 64, 0);
+	for (int i = 0; i < 100; i++)
+		ck_assert_uint_eq(p[i], 0);
+	h->free(h->ctx, p);
+	h->free(h->ctx, NULL);
+	ck_assert_ptr_null(h->alloc(h->ctx, 0));
+	lmi_alloc_fail_nth(1, false);
+	ck_assert_ptr_null(h->alloc(h->ctx, 1));
+	lmi_alloc_fail_nth(0, false);
+	lmi_alloc_stats(&after);
+	ck_assert_uint_eq(before.n_live, after.n_live);
+	ck_assert_ptr_nonnull(h->arena_alloc(h->ctx, arena, 4000, 64));
+	ck_assert_ptr_null(h->arena_alloc(h->ctx, arena, 4000, 64)); /* beyond its limit */
+	lmi_arena_destroy(arena);
+}
+END_TEST
+
+START_TEST(machine)
+{
+	const struct lmd_cpu *cpu = h->cpu(h->ctx);
+	struct lmd_host *bare = NULL;
+	uint64_t t = h->now_ns(h->ctx);
+
+	ck_assert_uint_ge(cpu->n_core, 1);
+	ck_assert_uint_ge(h->now_ns(h->ctx), t);
+	ck_assert_int_eq(lmi_host_create(&bare, LMD_CPU_AVX2), LMD_OK);
+	ck_assert_uint_eq(bare->cpu(bare->ctx)->flags, cpu->flags & LMD_CPU_AVX2);
+	lmi_host_destroy(bare);
+}
+END_TEST
+
+START_TEST(tensor_types)
+{
+	uint32_t elems = 0, bytes = 0;
+	float in[64], out[64];
+	char block[256];
+
+	for (int i = 0; i < 64; i++)
+		in[i] = (float)(i - 32);
+	ck_assert(h->dtype_info(h->ctx, LMD_DTYPE_Q8_0, &elems, &bytes));
+	ck_assert(elems == 32 && bytes == 34);
+	ck_assert(!h->dtype_info(h->ctx, (enum lmd_dtype)4, &elems, &bytes));
+	ck_assert_int_eq(h->quant_rows(h->ctx, LMD_DTYPE_Q8_0, in, block, 64), LMD_OK);
+	ck_assert_int_eq(h->dequant_rows(h->ctx, LMD_DTYPE_Q8_0, block, out, 64), LMD_OK);
+	for (int i = 0; i < 64; i++)
+		ck_assert_float_eq_tol(in[i], out[i], 0.2f);
+	/* not a whole number of blocks; no such type */
+	ck_assert_int_eq(h->quant_rows(h->ctx, LMD_DTYPE_Q8_0, in, block, 33), LMD_INVALID);
+	ck_assert_int_eq(h->dequant_rows(h->ctx, LMD_DTYPE_Q8_0, block, out, 1), LMD_INVALID);
+	ck_assert_int_eq(h->dequant_rows(h->ctx, (enum lmd_dtype)4, block, out, 32),
+			 LMD_UNSUPPORTED);
+	ck_assert_int_eq(h->quant_rows(h->ctx, (enum lmd_dtype)63, in, block, 32), LMD_UNSUPPORTED);
+}
+END_TEST
+
+static void count_parts(void *arg, uint32_t part, uint32_t n_part)
+{
+	_Atomic uint32_t *sum = arg;
+
+	atomic_fetch_add(sum, part + 100 * (part + 1 == n_part));
+}
+
+START_TEST(team)
+{
+	struct lmi_team_opts o = {3, 0, false};
+	_Atomic uint32_t sum = 0;
+	struct lmd_team *t = NULL;
+
+	ck_assert_int_eq(lmi_team_create(&t, &o, NULL), LMD_OK);
+	ck_assert_uint_eq(h->team_size(h->ctx, t), 3);
+	h->team_run(h->ctx, t, count_parts, &sum);
+	ck_assert_uint_eq(atomic_load(&sum), 103);
+	h->team_run(h->ctx, NULL, count_parts, &sum);
+	ck_assert_uint_eq(atomic_load(&sum), 203);
+	ck_assert_uint_eq(h->team_size(h->ctx, NULL), 1);
+	lmi_team_destroy(t);
+}
+END_TEST
+
+START_TEST(log_level)
+{
+	FILE *f = tmpfile();
+	char line[256];
+
+	ck_assert_ptr_nonnull(f);
+	lmi_host_set_log_fd(h, fileno(f));
+	h->log(h->ctx, "t", LMD_LOG_INFO, "not by default");
+	lmi_host_set_log_level(h, LMD_LOG_INFO);
+	h->log(h->ctx, "t", LMD_LOG_INFO, "now n=%d", 1);
+	rewind(f);
+	ck_assert_ptr_nonnull(fgets(line, sizeof(line), f));
+	ck_assert_str_eq(line, "llamad: info: t: now n=1\n");
+	ck_assert_ptr_null(fgets(line, sizeof(line), f));
+	fclose(f);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("host");
+	TCase *t = tcase_create("host");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, every_member_is_set);
+	tcase_add_test(t, memory);
+	tcase_add_test(t, machine);
+	tcase_add_test(t, tensor_types);
+	tcase_add_test(t, team);
+	tcase_add_test(t, log_level);
+	suite_add_tcase(s, t);
+	return lmd_check_run(srunner_create(s));
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Uses the plugins of examples/ that examples_test.sh built outside of the tree: the tokenizer and
+ * the sampler through the registry, the architecture and the backend together on a model that is
+ * made here.  usage: examples_test FOLDER */
+#include <math.h>
+
+#include "core/base/alloc.h"
+#include "core/base/arena.h"
+#include "core/engine/sample.h"
+#include "core/plan/plan.h"
+#include "core/plan/wref.h"
+#include "core/plugin/host_services.h"
+#include "core/plugin/registry.h"
+#include "tests/lmd_check.h"
+
+static const char *folder;
+static struct lmd_host *host;
+static struct lmi_registry *registry;
+
+static void setup(void)
+{
+	struct lmi_registry_opts opts = {.dirs = &folder, .n_dirs = 1, .no_default_dirs = true};
+	struct lmd_error err = {0};
+
+	ck_assert_int_eq(lmi_host_create(&host, UINT64_MAX), LMD_OK);
+	opts.host = host;
+	ck_assert_msg(lmi_registry_create(&registry, &opts, &err) == LMD_OK, "%s", err.text);
+}
+
+static void teardown(void)
+{
+	lmi_registry_destroy(registry);
+	lmi_host_destroy(host);
+}
+
+static const struct lmi_factory *take(enum lmd_kind kind, const char *name)
+{
+	const struct lmi_factory *f = NULL;
+	struct lmd_error err = {0};
+
+	ck_assert_msg(lmi_factory_take(registry, kind, name, &f, &err) == LMD_OK, "%s", err.text);
+	return f;
+}
+
+START_TEST(tokenizer)
+{
+	const struct lmi_factory *f = take(LMD_KIND_TOKENIZER, "bytes");
+	const struct lmd_tokenizer_ops *ops = f->ops.tokenizer;
+	struct lmd_tok_info info = {.struct_size = sizeof(info)};
+	struct lmd_tokspec spec = {.struct_size = sizeof(spec), .kind = "bytes", .add_bos = -1};
+	static const char text[] = "a</s>";
+	uint64_t seed = lmd_seed("tokenizer example", 3);
+	void *state = lmi_alloc(1, f->f->state_bytes);
+	struct lmd_error err = {0};
+	lmd_token ids[64];
+	char back[64];
+	size_t n = 0;
+
+	ck_assert_int_eq(ops->open(state, host, &spec, &info, &err), LMD_OK);
+	ck_assert_uint_eq(info.n_tokens, 258);
+	ck_assert_int_eq(ops->encode(state, text, 5, LMD_ENCODE_ADD_SPECIAL | LMD_ENCODE_PARSE_SPECIAL,
+				     ids, 64, &n, &err),
+			 LMD_OK);
+	ck_assert_uint_eq(n, 3);
+	ck_assert(ids[0] == info.bos && ids[1] == 'a' && ids[2] == info.eos);
+	for (int i = 0; i < 200; i++) {
+		size_t len = lmd_rand(&seed) % sizeof(back), m = 0;
+		char bytes[sizeof(back)];
+
+		for (size_t k = 0; k < len; k++)
+			bytes[k] = (char)lmd_rand(&seed);
+		ck_assert_int_eq(ops->encode(state, bytes, len, 0, ids, 64, &n, &err), LMD_OK);
+		ck_assert_int_eq(ops->decode(state, ids, n, 0, back, sizeof(back), &m, &err), LMD_OK);
+		ck_assert_uint_eq(m, len);
+		ck_assert_mem_eq(back, bytes, len);
+	}
+	ids[0] = 258;
+	ck_assert_int_eq(ops->decode(state, ids, 1, 0, back, sizeof(back), &n, &err), LMD_INVALID);
+	ck_assert_ptr_nonnull(strstr(err.text, "258"));
+	ops->close(state);
+	lmi_free(state);
+	lmi_factory_give(registry, f);
+}
+END_TEST
+
+START_TEST(sampler)
+{
+	struct lmi_sampler_arg arg = {.name = "margin", .type = LMD_PARAM_FLOAT, .v.f = 2};
+	struct lmi_sampler_spec spec = {.name = "margin", .args = &arg, .n_args = 1};
+	struct lmi_chain_opts opts = {.registry = registry, .host = host, .specs = &spec,
+				      .n_specs = 1, .n_vocab = 5, .partial = true};
+	struct lmd_cand v[5] = {{0, 1, 0}, {1, 3.5f, 0}, {2, 2.5f, 0}, {3, NAN, 0}, {4, 1.5f, 0}};
+	struct lmd_cands c = {.v = v, .n = 5, .selected = -1};
+	struct lmi_chain *chain = NULL;
+	struct lmd_error err = {0};
+
+	ck_assert_msg(lmi_chain_create(&chain, &opts, &err) == LMD_OK, "%s", err.text);
+	ck_assert_int_eq(lmi_chain_apply(chain, &c), LMD_OK);
+	ck_assert_uint_eq(c.n, 3);
+	ck_assert(v[0].id == 1 && v[1].id == 2 && v[2].id == 4);
+	lmi_chain_destroy(chain);
+	arg.v.f = -1;
+	ck_assert_int_eq(lmi_chain_create(&chain, &opts, &err), LMD_INVALID);
+	ck_assert_ptr_nonnull(strstr(err.text, "margin"));
+}
+END_TEST
+
+/* ---- a model of two tensors ---- */
+
+#define N_EMBD  3
+#define N_VOCAB 7
+
+static float embd[N_VOCAB][N_EMBD], output[N_VOCAB][N_EMBD];
+static struct lmd_tensor tensors[2] = {
+	{.name = "token_embd.weight", .n_dim = 2, .dims = {N_EMBD, N_VOCAB, 1, 1},
+	 .bytes = sizeof(embd), .data = embd},
+	{.name = "output.weight", .n_dim = 2, .dims = {N_EMBD, N_VOCAB, 1, 1},
+	 .bytes = sizeof(output), .data = output},
+};
+static struct lmd_meta width = {.key = "bigram.embedding_length", .type = LMD_META_I64, .n = 1,
+				.v.i = N_EMBD};
+
+static const struct lmd_meta *find_meta(const struct lmd_model *m, const char *key)
+{
+	return strcmp(m->meta->key, key) ? NULL : m->meta;
+}
+
+static const struct lmd_tensor *find_tensor(const struct lmd_model *m, const char *name)
+{
+	for (uint32_t i = 0; i < m->n_tensors; i++)
+		if (!strcmp(m->tensors[i].name, name))
+			return &m->tensors[i];
+	return NULL;
+}
+
+static const struct lmd_tokspec no_tokenizer = {.struct_size = sizeof(no_tokenizer)};
+static const struct lmd_model model = {
+	.struct_size = sizeof(model), .n_meta = 1, .n_tensors = 2, .n_files = 1, .arch = "bigram",
+	.name = "made here", .format = "none", .meta = &width, .tensors = tensors,
+	.tok = &no_tokenizer, .find_meta = find_meta, .find_tensor = find_tensor};
+
+struct device {
+	const struct lmd_backend_ops *ops;
+	void *state;
+};
+
+static bool supported(void *arg, const struct lmd_plan *plan, const struct lmd_op *op, char *reason,
+		      size_t n)
+{
+	const struct device *d = arg;
+	struct lmd_support s = {.struct_size = sizeof(s)};
+
+	d->ops->op_support(d->state, plan, op, &s);
+	snprintf(reason, n, "%s", s.reason);
+	return s.native;
+}
+
+static struct lmi_plan *make_plan(const struct lmd_arch_ops *arch, const struct lmd_arch_desc *desc,
+				  struct device *d)
+{
+	struct lmi_plan_params p = {
+		.host = host, .model = &model, .arch = arch, .desc = desc,
+		.key = {.struct_size = sizeof(p.key), .kind = LMD_PLAN_FORWARD,
+			.flags = LMD_PLAN_LOGITS, .pooling = LMD_POOL_UNSET},
+		.act_dtype = LMD_DTYPE_F32, .kv_dtype = LMD_DTYPE_F32,
+		.max_rows = {8, 8, 2, 1, 1, 1, 1, 1, 1}};
+	struct lmi_plan *plan = NULL;
+	struct lmd_error err = {0};
+
+	ck_assert_msg(lmi_plan_build(&plan, &p, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_plan_lower(plan, supported, d, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_plan_layout(plan, &err) == LMD_OK, "%s", err.text);
+	return plan;
+}
+
+static struct lmd_weight *load(const struct device *d, const struct lmd_wref *ref)
+{
+	struct lmd_wpiece piece;
+	struct lmd_wdesc desc = {.struct_size = sizeof(desc), .ref = ref, .n_piece = 1,
+				 .pieces = &piece};
+	struct lmd_wplan wplan = {.struct_size = sizeof(wplan)};
+	struct lmd_weight *w = NULL;
+	struct lmd_error err = {0};
+
+	ck_assert_uint_eq(ref->n_part, 1);
+	ck_assert_int_eq(lmi_wref_pieces(ref, &model, NULL, &piece, &desc.dtype, &err), LMD_OK);
+	ck_assert_int_eq(d->ops->weight_query(d->state, &desc, &wplan, &err), LMD_OK);
+	ck_assert_int_eq(d->ops->weight_load(d->state, &desc, &w, &err), LMD_OK);
+	return w;
+}
+
+/* n rows of one sequence; all but the first leave. */
+static void fill_step(struct lmi_step *s, uint32_t n)
+{
+	for (uint32_t t = 0; t < n; t++) {
+		s->token[t] = (int32_t)(t * 3 % N_VOCAB);
+		for (int k = 0; k < 4; k++)
+			s->pos[k][t] = (int32_t)t;
+		s->seq_of[t] = 0;
+		s->out_row[t] = (int32_t)t + 1;
+	}
+	s->q_start[0] = 0;
+	s->q_len[0] = (int32_t)n;
+	s->seq_slot[0] = 0;
+	s->view.n_tok = n;
+	s->view.n_out = n - 1;
+	s->view.n_seq = 1;
+}
+
+START_TEST(architecture_on_backend)
+{
+	const struct lmi_factory *fa = take(LMD_KIND_ARCH, "bigram");
+	const struct lmi_factory *fb = take(LMD_KIND_BACKEND, "tiny");
+	struct device d = {fb->ops.backend, lmi_alloc(1, fb->f->state_bytes)};
+	struct lmd_open_params open = {.struct_size = sizeof(open)};
+	struct lmd_arch_params params = {.struct_size = sizeof(params), .pooling = LMD_POOL_UNSET};
+	struct lmd_arch_desc desc = {.struct_size = sizeof(desc)};
+	struct lmd_arena *arena = lmi_arena_create(0);
+	uint64_t seed = lmd_seed("bigram example", 9);
+	float logits[8][N_VOCAB];
+	struct lmd_binding out = {.id = LMD_OUT_LOGITS, .n_row = 8, .row_bytes = sizeof(logits[0]),
+				  .ptr = logits};
+	struct lmd_weight *weights[4] = {0};
+	struct lmd_error err = {0};
+	struct lmd_cplan *cplan = NULL;
+	struct lmi_step *step = NULL;
+	const struct lmd_plan *view;
+	struct lmi_plan *plan;
+
+	for (int r = 0; r < N_VOCAB; r++)
+		for (int i = 0; i < N_EMBD; i++) {
+			embd[r][i] = (float)(lmd_rand(&seed) % 1000) / 500 - 1;
+			output[r][i] = (float)(lmd_rand(&seed) % 1000) / 500 - 1;
+		}
+	ck_assert_int_eq(d.ops->open(d.state, host, &open, &err), LMD_OK);
+	ck_assert_msg(fa->ops.arch->describe(host, arena, &model, &params, &desc, &err) == LMD_OK,
+		      "%s", err.text);
+	ck_assert_uint_eq(desc.n_vocab, N_VOCAB);
+	ck_assert_int_eq(fa->ops.arch->dim(desc.state, 1, -1), N_EMBD);
+	plan = make_plan(fa->ops.arch, &desc, &d);
+	view = lmi_plan_view(plan);
+	ck_assert_uint_le(view->n_wref, 4);
+	for (uint32_t i = 0; i < view->n_wref; i++)
+		weights[i] = load(&d, &view->wrefs[i]);
+	ck_assert_msg(d.ops->plan_compile(d.state,
+					  &(struct lmd_compile){.struct_size = sizeof(
+									struct lmd_compile),
+								.plan = view, .weights = weights},
+					  &cplan, &err) == LMD_OK,
+		      "%s", err.text);
+	ck_assert_int_eq(lmi_step_create(&step, view, 0, &err), LMD_OK);
+	fill_step(step, 5);
+	ck_assert_int_eq(d.ops->plan_run(d.state, NULL, cplan, &step->view, NULL, 0, &out, 1, NULL),
+			 LMD_OK);
+	for (int o = 0; o < 4; o++) {
+		int token = (o + 1) * 3 % N_VOCAB;
+
+		for (int r = 0; r < N_VOCAB; r++) {
+			double want = 0;
+
+			for (int i = 0; i < N_EMBD; i++)
+				want += (double)embd[token][i] * (double)output[r][i];
+			ck_assert_double_eq_tol((double)logits[o][r], want, 1e-5);
+		}
+	}
+	lmi_step_destroy(step);
+	d.ops->plan_destroy(d.state, cplan);
+	for (uint32_t i = 0; i < view->n_wref; i++)
+		d.ops->weight_destroy(d.state, weights[i]);
+	lmi_plan_destroy(plan);
+	d.ops->close(d.state);
+	lmi_free(d.state);
+	lmi_arena_destroy(arena);
+	lmi_factory_give(registry, fa);
+	lmi_factory_give(registry, fb);
+}
+END_TEST
+
+START_TEST(architecture_refuses)
+{
+	const struct lmi_factory *f = take(LMD_KIND_ARCH, "bigram");
+	struct lmd_arch_params params = {.struct_size = sizeof(params)};
+	struct lmd_arch_desc desc = {.struct_size = sizeof(desc)};
+	struct lmd_arena *arena = lmi_arena_create(0);
+	struct lmd_error err = {0};
+
+	width.v.i = 0;
+	ck_assert_int_eq(f->ops.arch->describe(host, arena, &model, &params, &desc, &err),
+			 LMD_INVALID);
+	ck_assert_ptr_nonnull(strstr(err.text, "0 is outside 1..65536"));
+	width.key = "other.embedding_length";
+	ck_assert_int_eq(f->ops.arch->describe(host, arena, &model, &params, &desc, &err),
+			 LMD_NOTFOUND);
+	lmi_arena_destroy(arena);
+	lmi_factory_give(registry, f);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+	Suite *s = suite_create("examples");
+	TCase *t = tcase_create("examples");
+
+	if (argc != 2) {
+		fprintf(stderr, "usage: examples_test FOLDER\n");
+		return 2;
+	}
+	folder = argv[1];
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, tokenizer);
+	tcase_add_test(t, sampler);
+	tcase_add_test(t, architecture_on_backend);
+	tcase_add_test(t, architecture_refuses);
+	suite_add_tcase(s, t);
+	return lmd_check_run(srunner_create(s));
+}

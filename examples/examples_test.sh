@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Installs the headers into an empty folder, builds every example against them alone, as somebody
+# outside of the tree would, and runs examples_test over the result.
+build=${LMD_TEST_BUILDDIR:-.}
+src=${LMD_TEST_SRCDIR:-.}
+dir=$(mktemp -d) || exit 99
+trap 'rm -rf "$dir"' EXIT
+
+command -v pkg-config >/dev/null || {
+	echo "SKIP: examples_test: there is no pkg-config"
+	exit 77
+}
+# the make that runs this test is not to meddle with those below
+unset MAKEFLAGS MFLAGS MAKELEVEL
+make -s -C "$build" DESTDIR="$dir/root" install-dist_lmdincludeHEADERS \
+	install-nodist_lmdincludeHEADERS install-pkgconfigDATA >"$dir/log" 2>&1 || {
+	cat "$dir/log"
+	echo "FAIL: the headers cannot be installed"
+	exit 1
+}
+PKG_CONFIG_PATH=$(dirname "$(find "$dir/root" -name llamad-plugin.pc)")
+PKG_CONFIG_SYSROOT_DIR=$dir/root
+export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
+mkdir -m 755 "$dir/plugins"
+for mk in "$src"/examples/*/Makefile; do
+	name=$(basename "$(dirname "$mk")")
+	cp -r "$(dirname "$mk")" "$dir/$name"
+	chmod -R u+w "$dir/$name"
+	make -s -C "$dir/$name" CC="${LMD_TEST_CC:-cc}" \
+		CFLAGS="-O1 -g -Wall -Wextra -Werror -pedantic" &&
+		make -s -C "$dir/$name" install DESTDIR= PLUGINDIR="$dir/plugins" || {
+		echo "FAIL: $name does not build against the installed headers"
+		exit 1
+	}
+done
+"$build/examples/examples_test" "$dir/plugins"
