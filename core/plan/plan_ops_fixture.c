@@ -171,12 +171,15 @@ static uint32_t embeds(struct em *m, uint32_t *hash)
 {
 	uint32_t x = tok(m, D, "embd"), y = ids(m, 6, "hash");
 	struct lmd_op op = fx_op(LMD_OP_EMBED);
+	uint32_t table;
 
 	op.u.embed.y = fx_cols(x, 0, D);
 	op.u.embed.table = wt(m, "token_embd", V, D);
 	op.u.embed.scale = 4;
 	op.u.embed.pos_table = wt(m, "pos_embd", 64, D);
 	op.u.embed.type_table = wt(m, "type_embd", 2, D);
+	fx_tensor(m->fx, "ids_table", LMD_DTYPE_I32, 3, 10, 0);
+	table = wt(m, "ids_table", 10, 3);
 	op.u.embed.type_row = 1;
 	op.u.embed.lora_site = 0;
 	emit(m, &op);
@@ -185,8 +188,7 @@ static uint32_t embeds(struct em *m, uint32_t *hash)
 	op.u.embed.idx_kind = LMD_IDX_OPND;
 	op.u.embed.idx = fx_src(LMD_SRC_ROW_IN, 0, 2);
 	op.u.embed.n_id = 2;
-	fx_tensor(m->fx, "ids_table", LMD_DTYPE_I32, 3, 10, 0);
-	op.u.embed.table = wt(m, "ids_table", 10, 3);
+	op.u.embed.table = table;
 	emit(m, &op);
 	*hash = y;
 	return x;

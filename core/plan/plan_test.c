@@ -2,10 +2,7 @@
 #include <math.h>
 
 #include "core/base/alloc.h"
-#include "core/plan/plan.h"
-#include "core/plan/plan_fixture.h"
-#include "core/plan/plan_ops_fixture.h"
-#include "tests/lmd_check.h"
+#include "core/plan/plan_test.h"
 
 /* Each byte of an op's struct belongs to one field. */
 START_TEST(fields_cover_ops)
@@ -96,29 +93,19 @@ START_TEST(builds_lays_out_and_dumps)
 }
 END_TEST
 
-static void build_all(struct lmi_plan **p, struct fx *fx)
-{
-	struct lmd_error err = {0};
-
-	fx_init_all_ops(fx);
-	ck_assert_msg(lmi_plan_build(p, &fx->params, &err) == LMD_OK, "%s", err.text);
-}
-
 START_TEST(all_ops_build)
 {
 	bool seen[LMD_N_OP] = {0};
-	struct lmi_plan *p = NULL;
 	const struct lmd_plan *v;
+	struct lmi_plan *p;
 	struct fx fx;
 
-	build_all(&p, &fx);
+	p = plan_of_all_ops(&fx);
 	v = lmi_plan_view(p);
 	for (uint32_t i = 0; i < v->n_op; i++)
 		seen[v->ops[i].code] = true;
 	for (uint32_t code = 1; code < LMD_N_OP; code++)
 		ck_assert_msg(seen[code] == (code != LMD_OP_SAMPLE), "op %u", code);
-	if (getenv("DUMP"))
-		(void)lmi_plan_dump(p, stdout);
 	lmi_plan_destroy(p);
 }
 END_TEST
@@ -132,5 +119,6 @@ int main(void)
 	tcase_add_test(t, builds_lays_out_and_dumps);
 	tcase_add_test(t, all_ops_build);
 	suite_add_tcase(s, t);
+	suite_add_tcase(s, plan_shape_cases());
 	return lmd_check_run(srunner_create(s));
 }
