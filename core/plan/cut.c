@@ -108,23 +108,29 @@ static enum lmd_status renumber(struct work *w, const struct segment *s, struct 
 	return st;
 }
 
-/* A tap of segment `from` for the value; the same one if it has one already. */
-static enum lmd_status tap(struct segment *from, uint32_t value, uint32_t *out_id,
-			   struct lmd_error *err)
+static uint64_t taps_of(const struct lmd_plan *p)
 {
-	struct lmi_plan *p = from->plan;
 	uint64_t used = 0;
 
-	for (uint32_t i = 0; i < p->view.n_output; i++) {
-		const struct lmd_output *o = &p->outputs[i];
+	for (uint32_t i = 0; i < p->n_output; i++)
+		if (p->outputs[i].id >= LMD_OUT_TAP)
+			used |= 1ull << (p->outputs[i].id - LMD_OUT_TAP);
+	return used;
+}
 
-		if (o->value == value) {
-			*out_id = o->id;
+/* A tap of segment `from` for its value, the same one if it has one already; none of the numbers
+ * that the whole plan uses. */
+static enum lmd_status tap(struct segment *from, const struct lmi_plan *whole, uint32_t value,
+			   uint32_t *out_id, struct lmd_error *err)
+{
+	struct lmi_plan *p = from->plan;
+	const uint64_t used = taps_of(&p->view) | taps_of(&whole->view);
+
+	for (uint32_t i = 0; i < p->view.n_output; i++)
+		if (p->outputs[i].value == value) {
+			*out_id = p->outputs[i].id;
 			return LMD_OK;
 		}
-		if (o->id >= LMD_OUT_TAP)
-			used |= 1ull << (o->id - LMD_OUT_TAP);
-	}
 	for (uint32_t k = 0; k < 48; k++)
 		if (!(used >> k & 1)) {
 			*out_id = LMD_OUT_TAP + k;
@@ -188,7 +194,7 @@ static enum lmd_status import_value(struct work *w, struct segment *s, uint32_t 
 	if (w->writer[v] == LMD_NONE)
 		return LMD_OK;
 	writer = &w->c->segments[w->writer[v]];
-	st = tap(writer, writer->value[v], &out_id, err);
+	st = tap(writer, w->p, writer->value[v], &out_id, err);
 	if (st == LMD_OK) {
 		const struct lmd_input in = {
 			.space = from->space,
@@ -298,15 +304,8 @@ static enum lmd_status give_outputs(struct work *w, struct lmd_error *err)
 	for (uint32_t i = 0; i < w->p->view.n_output && st == LMD_OK; i++) {
 		const struct lmd_output *o = &w->p->outputs[i];
 		const struct segment *s = &w->c->segments[w->writer[o->value]];
-		struct lmi_plan *to = s->plan;
-		bool taken = false;
 
-		for (uint32_t j = 0; j < to->view.n_output; j++)
-			taken = taken || to->outputs[j].id == o->id;
-		if (taken)
-			return lmd_fail(err, LMD_UNSUPPORTED,
-					"cut: output %u is the plan's own and a border's", o->id);
-		st = lmi_plan_add_output(to, o->id, s->value[o->value], err);
+		st = lmi_plan_add_output(s->plan, o->id, s->value[o->value], err);
 	}
 	return st;
 }

@@ -1,8 +1,13 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The builder: tables, weights, declarations, single assignment, allocation failures. */
 #include <math.h>
 
 #include "core/base/alloc.h"
 #include "core/plan/plan_test.h"
+#include "core/plan/wref.h"
+
+#undef fail /* Check's; a member of the builder here */
 
 /* Each byte of an op's struct belongs to one field. */
 START_TEST(fields_cover_ops)
@@ -39,7 +44,7 @@ static void mlp(struct fx *fx, const struct lmd_builder *b)
 	op.u.embed.y = fx_cols(x, 0, 16);
 	op.u.embed.table = fx_weight(fx, b, "token_embd", 32, 16);
 	b->op(b->ctx, &op);
-	for (int32_t il = 0; il < 3; il++) {
+	for (int32_t il = 0; il < 2; il++) {
 		uint32_t h, r;
 
 		b->layer(b->ctx, il);
@@ -56,6 +61,7 @@ static void mlp(struct fx *fx, const struct lmd_builder *b)
 		op.u.linear.y[0] = (struct lmd_opnd){0};
 		op.u.linear.r_in[0] = fx_cols(x, 0, 16);
 		op.u.linear.r_out[0] = fx_cols(r, 0, 16);
+		op.u.linear.a = 0.1f;
 		b->op(b->ctx, &op);
 		x = r;
 	}
@@ -68,28 +74,57 @@ static void mlp(struct fx *fx, const struct lmd_builder *b)
 	b->output(b->ctx, LMD_OUT_LOGITS, y);
 }
 
-START_TEST(builds_lays_out_and_dumps)
+static const char mlp_text[] = "plan forward\n"
+			       "weight token_embd [32,16] f32\n"
+			       "weight up [24,16] f32\n"
+			       "weight down [16,24] f32\n"
+			       "value embd tokens f32[16]\n"
+			       "value logits outputs f32[32]\n"
+			       "value L0.up tokens act[24]\n"
+			       "value L0.out tokens f32[16]\n"
+			       "value L1.up tokens act[24]\n"
+			       "value L1.out tokens f32[16]\n"
+			       "embed y=embd table=w:token_embd\n"
+			       "layer 0\n"
+			       "linear y=L0.up x=embd w=w:up\n"
+			       "linear r_out=L0.out x=L0.up w=w:down r_in=embd a=0.100000001\n"
+			       "layer 1\n"
+			       "linear y=L1.up x=L0.out w=w:up\n"
+			       "linear r_out=L1.out x=L1.up w=w:down r_in=L0.out a=0.100000001\n"
+			       "end of layers\n"
+			       "head y=logits x=L1.out w=w:token_embd\n"
+			       "output logits logits\n";
+
+static char *dump(const struct lmi_plan *p)
 {
-	struct lmd_error err = {0};
-	struct lmi_plan *p = NULL;
-	const struct lmd_plan *v;
-	struct fx fx;
 	char *text = NULL;
 	size_t n = 0;
 	FILE *f = open_memstream(&text, &n);
 
-	fx_init(&fx, mlp);
-	ck_assert_msg(lmi_plan_build(&p, &fx.params, &err) == LMD_OK, "%s", err.text);
-	v = lmi_plan_view(p);
-	ck_assert_uint_eq(v->n_op, 8);
-	ck_assert_uint_eq(v->n_wref, 3); /* equal ones are one */
-	ck_assert_int_eq(lmi_plan_layout(p, &err), LMD_OK);
-	ck_assert_uint_gt(v->scratch_bytes, 0);
 	ck_assert_int_eq(lmi_plan_dump(p, f), LMD_OK);
 	fclose(f);
-	ck_assert_ptr_nonnull(strstr(text, "\nlayer 1\nlinear y=L1.up x=L0.out w=w:up\n"));
+	return text;
+}
+
+START_TEST(builds_and_dumps)
+{
+	struct lmd_error err = {0};
+	struct lmi_plan *p = NULL;
+	struct fx fx;
+	char *text, *again;
+
+	fx_init(&fx, mlp);
+	ck_assert_msg(lmi_plan_build(&p, &fx.params, &err) == LMD_OK, "%s", err.text);
+	ck_assert_uint_eq(lmi_plan_view(p)->n_wref, 3); /* equal ones are one */
+	text = dump(p);
+	ck_assert_str_eq(text, mlp_text);
+	ck_assert_int_eq(lmi_plan_layout(p, &err), LMD_OK);
+	again = dump(p);
+	ck_assert_str_eq(text, again); /* memory is no part of it */
 	free(text);
+	free(again);
 	lmi_plan_destroy(p);
+	lmi_plan_destroy(NULL);
 }
 END_TEST
 
@@ -99,6 +134,7 @@ START_TEST(all_ops_build)
 	const struct lmd_plan *v;
 	struct lmi_plan *p;
 	struct fx fx;
+	char *text;
 
 	p = plan_of_all_ops(&fx);
 	v = lmi_plan_view(p);
@@ -106,19 +142,430 @@ START_TEST(all_ops_build)
 		seen[v->ops[i].code] = true;
 	for (uint32_t code = 1; code < LMD_N_OP; code++)
 		ck_assert_msg(seen[code] == (code != LMD_OP_SAMPLE), "op %u", code);
+	text = dump(p);
+	ck_assert_ptr_nonnull(strstr(text, " prog=r8=const(3);r9=fma(r0,r1,r8);r10=mul(r9,r2) -> "
+					   "r10,r9\n"));
+	free(text);
 	lmi_plan_destroy(p);
+}
+END_TEST
+
+/* ---- refusals of the builder itself ---- */
+
+static uint32_t a_value(const struct lmd_builder *b, uint32_t width)
+{
+	return b->value(b->ctx, LMD_SPACE_TOKENS, LMD_VTYPE_F32, width, "v");
+}
+
+static void fill(struct fx *fx, const struct lmd_builder *b, uint32_t v, uint32_t col0, uint32_t n)
+{
+	struct lmd_op op = fx_op(LMD_OP_EMBED);
+	char name[16];
+
+	snprintf(name, sizeof(name), "t%u", n);
+	op.u.embed.y = fx_cols(v, col0, n);
+	op.u.embed.table = fx_weight(fx, b, name, 3, n);
+	b->op(b->ctx, &op);
+}
+
+static void no_ops(struct fx *fx, const struct lmd_builder *b)
+{
+	(void)fx;
+	(void)a_value(b, 3);
+}
+
+static void width_zero(struct fx *fx, const struct lmd_builder *b)
+{
+	fill(fx, b, a_value(b, 0), 0, 1);
+}
+
+static void space_unknown(struct fx *fx, const struct lmd_builder *b)
+{
+	(void)fx;
+	(void)b->value(b->ctx, LMD_SPACE_X0, LMD_VTYPE_F32, 3, "map");
+}
+
+static void unwritten(struct fx *fx, const struct lmd_builder *b)
+{
+	fill(fx, b, a_value(b, 8), 0, 5);
+}
+
+static void unwritten_middle(struct fx *fx, const struct lmd_builder *b)
+{
+	uint32_t v = a_value(b, 8);
+
+	fill(fx, b, v, 0, 3);
+	fill(fx, b, v, 5, 3);
+}
+
+static void written_twice(struct fx *fx, const struct lmd_builder *b)
+{
+	uint32_t v = a_value(b, 8);
+
+	fill(fx, b, v, 0, 5);
+	fill(fx, b, v, 4, 4);
+}
+
+static void op_unknown(struct fx *fx, const struct lmd_builder *b)
+{
+	const struct lmd_op op = {.code = 99};
+
+	(void)fx;
+	b->op(b->ctx, &op);
+}
+
+static void output_unknown(struct fx *fx, const struct lmd_builder *b)
+{
+	fill(fx, b, a_value(b, 3), 0, 3);
+	b->output(b->ctx, 7, 0);
+}
+
+static void output_twice(struct fx *fx, const struct lmd_builder *b)
+{
+	fill(fx, b, a_value(b, 3), 0, 3);
+	b->output(b->ctx, LMD_OUT_EMBED, 0);
+	b->output(b->ctx, LMD_OUT_EMBED, 0);
+}
+
+static void input_wide(struct fx *fx, const struct lmd_builder *b)
+{
+	const struct lmd_input in = {.vtype = LMD_VTYPE_F32, .width = 1u << 25, .name = "in"};
+
+	(void)fx;
+	(void)b->input(b->ctx, &in);
+}
+
+static void own_refusal(struct fx *fx, const struct lmd_builder *b)
+{
+	b->fail(b->ctx, LMD_UNSUPPORTED, "heads %d of %s", 3, fx->model.arch);
+	b->fail(b->ctx, LMD_INVALID, "later ones do not count");
+	fill(fx, b, a_value(b, 0), 0, 1);
+}
+
+static void literal_empty(struct fx *fx, const struct lmd_builder *b)
+{
+	(void)fx;
+	(void)b->literal(b->ctx, NULL, 1, 4, "nothing");
+}
+
+static void literal_large(struct fx *fx, const struct lmd_builder *b)
+{
+	static const float x;
+
+	(void)fx;
+	(void)b->literal(b->ctx, &x, 1u << 10, (1u << 8) + 1, "huge");
+}
+
+static const struct {
+	void (*build)(struct fx *fx, const struct lmd_builder *b);
+	enum lmd_status st;
+	const char *text;
+} refused[] = {
+	{no_ops, LMD_INVALID, "0 ops"},
+	{width_zero, LMD_INVALID, "value v (layer -1): space 0, type 0, width 0"},
+	{space_unknown, LMD_INVALID, "value map (layer -1): space 3"},
+	{unwritten, LMD_INVALID, "value v: column 5 of 8 is never written"},
+	{unwritten_middle, LMD_INVALID, "value v: column 3 of 8 is never written"},
+	{written_twice, LMD_INVALID, "columns 4..8 of v are written twice"},
+	{op_unknown, LMD_INVALID, "op 0 (layer -1): code 99, known are 1..24"},
+	{output_unknown, LMD_INVALID, "output 7: value 0 of 1"},
+	{output_twice, LMD_INVALID, "output 3: value v, it is v already"},
+	{input_wide, LMD_INVALID, "input 0: space 0, type 0, width 33554432"},
+	{own_refusal, LMD_UNSUPPORTED, "heads 3 of fake"},
+	{literal_empty, LMD_INVALID, "weight nothing: literal [1, 4] without numbers"},
+	{literal_large, LMD_INVALID, "weight huge: literal [1024, 257] is greater than 1 MiB"},
+};
+
+START_TEST(builder_refuses)
+{
+	struct lmd_error err = {0};
+	struct lmi_plan *p = NULL;
+	struct fx fx;
+
+	fx_init(&fx, refused[_i].build);
+	ck_assert_int_eq(lmi_plan_build(&p, &fx.params, &err), refused[_i].st);
+	ck_assert_msg(strstr(err.text, refused[_i].text) != NULL, "\"%s\" does not say \"%s\"",
+		      err.text, refused[_i].text);
+	ck_assert_int_eq(lmi_plan_build(&p, &fx.params, NULL), refused[_i].st);
+}
+END_TEST
+
+/* ---- declarations ---- */
+
+static struct lmd_group bad_group;
+static struct lmd_cache bad_cache;
+static struct lmd_row_in bad_row;
+
+static void reset_description(struct fx *fx)
+{
+	fx_init_all_ops(fx);
+	bad_group = (struct lmd_group){.name = "g", .ratio = 1};
+	bad_cache = (struct lmd_cache){.kind = LMD_CACHE_KV, .n_head = 1, .dk = 8, .dv = 8};
+	bad_row = (struct lmd_row_in){.vtype = LMD_VTYPE_F32, .width = 1, .name = "r"};
+	fx->desc.n_group = fx->desc.n_cache = fx->desc.n_row_in = 1;
+	fx->desc.groups = &bad_group;
+	fx->desc.caches = &bad_cache;
+	fx->desc.row_ins = &bad_row;
+}
+
+#define DESCRIPTION(what, sentence)                                                                \
+	do {                                                                                       \
+		struct lmd_error err = {0};                                                        \
+		struct lmi_plan *p = NULL;                                                         \
+		struct fx fx;                                                                      \
+		reset_description(&fx);                                                            \
+		what;                                                                              \
+		ck_assert_int_ne(lmi_plan_build(&p, &fx.params, &err), LMD_OK);                    \
+		ck_assert_msg(strstr(err.text, sentence) != NULL, "\"%s\" does not say \"%s\"",    \
+			      err.text, sentence);                                                 \
+	} while (0)
+
+START_TEST(descriptions_refused)
+{
+	DESCRIPTION(fx.desc.n_group = 9, "9 groups");
+	DESCRIPTION(fx.desc.groups = NULL, "1 groups, 1 caches");
+	DESCRIPTION(bad_group.kind = 4, "group 0 g: kind 4");
+	DESCRIPTION(bad_group.ratio = 0, "group 0 g: ratio 0");
+	DESCRIPTION(bad_group.window = bad_group.chunk = 5, "window 5 and chunk 5");
+	DESCRIPTION((bad_group.kind = LMD_GROUP_BATCH, bad_group.q_space = 2), "q_space is 2");
+	DESCRIPTION((bad_group.kind = LMD_GROUP_CROSS, bad_group.k_space = 5), "k_space is 5");
+	DESCRIPTION(bad_cache.group = 1, "cache 0: group 1, there are 1");
+	DESCRIPTION(bad_cache.kind = 6, "cache 0: kind 6");
+	DESCRIPTION(bad_cache.dv = 0, "cache 0: 1 heads, dk 8, dv 0");
+	DESCRIPTION((bad_cache.kind = LMD_CACHE_V_IN_K, bad_cache.dv = 9), "first 9 columns of 8");
+	DESCRIPTION(bad_cache.kind = LMD_CACHE_STATE, "cache 0: kind 4 in group g of kind 0");
+	DESCRIPTION(bad_group.kind = LMD_GROUP_BATCH, "cache 0: kind 0 in group g of kind 3");
+	DESCRIPTION((bad_group.kind = LMD_GROUP_STATE, bad_cache.kind = LMD_CACHE_CONV,
+		     bad_cache.dk = 257), "257 rows of history, at most 256");
+	DESCRIPTION(bad_row.width = 33, "row input 0: type 0, width 33");
+	DESCRIPTION(bad_row.vtype = LMD_VTYPE_ACT, "row input 0: type 1");
+	DESCRIPTION(fx.params.kv_dtype = LMD_DTYPE_Q8_0, "needs heads of a multiple of 32, not 8");
+	DESCRIPTION(fx.params.kv_dtype = 5, "type 5 is unknown");
+	DESCRIPTION(fx.params.act_dtype = LMD_DTYPE_Q8_0, "activations of type 8");
+	DESCRIPTION(fx.params.key.kind = 4, "kind 4");
+}
+END_TEST
+
+/* ---- weights ---- */
+
+struct wcase {
+	struct lmd_wref w;
+	struct lmd_wpart parts[3];
+	const char *text;          /* refusal, or NULL: */
+	uint32_t n_stack, n, k;
+};
+
+/* 0: f32 [12, 8]; 1: q8_0 [6, 64]; 2: f32 [3, 4, 8] (3 slices); 3: f32 vector 8; 4: f32 vector 12;
+ * 5: f32 [4, 8]; 6: type 99; 7: f32 {2, 2, 3, 5} as three dims {2, 6, 5} */
+static void weight_model(struct fx *fx)
+{
+	fx_init(fx, mlp);
+	fx_tensor(fx, "m", LMD_DTYPE_F32, 8, 12, 0);
+	fx_tensor(fx, "q", LMD_DTYPE_Q8_0, 64, 6, 0);
+	fx_tensor(fx, "stack", LMD_DTYPE_F32, 8, 4, 3);
+	fx_tensor(fx, "v8", LMD_DTYPE_F32, 8, 0, 0);
+	fx_tensor(fx, "v12", LMD_DTYPE_F32, 12, 0, 0);
+	fx_tensor(fx, "m4", LMD_DTYPE_F32, 8, 4, 0);
+	fx_tensor(fx, "odd", 99, 8, 4, 0);
+	fx_tensor(fx, "conv", LMD_DTYPE_F32, 2, 6, 5);
+}
+
+#define W(...) {.scale = LMD_NONE, .bias = LMD_NONE, __VA_ARGS__}
+#define P(t, ...) {.tensor = t, __VA_ARGS__}
+static const struct wcase weights[] = {
+	{W(.n_part = 1), {P(0)}, NULL, 1, 12, 8},
+	{W(.n_part = 1), {P(0, .row0 = 4, .n_row = 3)}, NULL, 1, 3, 8},
+	{W(.n_part = 1), {P(0, .row0 = 4)}, NULL, 1, 8, 8},
+	{W(.n_part = 2), {P(0), P(5)}, NULL, 1, 16, 8},
+	{W(.n_part = 1), {P(2)}, NULL, 1, 12, 8},
+	{W(.n_part = 1, .n_stack = 3), {P(2)}, NULL, 3, 4, 8},
+	{W(.n_part = 1, .n = 4), {P(2)}, NULL, 3, 4, 8},
+	{W(.n_part = 1, .n = 5, .k = 12), {P(7)}, NULL, 1, 5, 12},
+	{W(.n_part = 1), {P(3)}, NULL, 1, 1, 8},
+	{W(.n_part = 1, .k = 1), {P(3)}, NULL, 1, 8, 1},
+	{W(.n_part = 3, .xform = LMD_XFORM_STACK_EXPERTS), {P(5), P(5), P(0, .n_row = 4)}, NULL, 3, 4, 8},
+	{W(.n_part = 1, .n_head = 3), {P(0)}, NULL, 3, 4, 8},
+	{W(.n_part = 1, .n_head = 3, .head_rows = 4), {P(0, .row0 = 1, .n_row = 2)}, NULL, 3, 2, 8},
+	{W(.n_part = 1, .n_head = 3, .head_rows = 4, .xform = LMD_XFORM_HEAD_TRANSPOSE),
+	 {P(0, .row0 = 1, .n_row = 3)}, NULL, 3, 8, 3},
+	{W(.n_part = 2, .n_head = 2, .head_rows = 2), {P(5), P(0)}, NULL, 2, 4, 8},
+	{W(.n_part = 1), {P(1)}, NULL, 1, 6, 64},
+	{W(.n_part = 1, .k = 32), {P(1)}, NULL, 1, 12, 32},
+	{{.n_part = 1, .scale = LMD_NONE, .bias = 4}, {P(0)}, NULL, 1, 12, 8},
+	{{.n_part = 1, .n_stack = 3, .scale = LMD_NONE, .bias = 4}, {P(2)}, NULL, 3, 4, 8},
+	{W(.n_part = 0), {P(0)}, "0 parts, possible are 1..4096", 0, 0, 0},
+	{W(.n_part = 1), {P(77)}, "tensor 77, the model has 8", 0, 0, 0},
+	{W(.n_part = 1), {P(0, .row0 = 10, .n_row = 3)}, "rows 10..13 of tensor m, which has 12", 0, 0, 0},
+	{W(.n_part = 1), {P(0, .row0 = 12)}, "rows 12..12 of tensor m, which has 12", 0, 0, 0},
+	{W(.n_part = 1), {P(0, .row0 = 4294967295u, .n_row = 2)}, "rows 4294967295..4294967297", 0, 0, 0},
+	{W(.n_part = 1), {P(0, .kind = 3)}, "part kind 3", 0, 0, 0},
+	{W(.n_part = 1), {P(0, .kind = LMD_WPART_OF_TARGET)}, "there is no target", 0, 0, 0},
+	{W(.n_part = 2), {P(0), P(4)}, "K of tensor m is 8, of tensor v12 12", 0, 0, 0},
+	{W(.n_part = 2), {P(0), P(1)}, "tensor m is f32, tensor q is q8_0", 0, 0, 0},
+	{W(.n_part = 1), {P(6)}, "type 99 of tensor odd is unknown", 0, 0, 0},
+	{W(.n_part = 1, .k = 7), {P(0)}, "96 elements, no multiple of K 7", 0, 0, 0},
+	{W(.n_part = 1, .k = 48), {P(1)}, "K 48 of tensor q is no multiple of the q8_0 block 32", 0, 0, 0},
+	{W(.n_part = 1, .n = 11, .n_stack = 1), {P(0)}, "n is 11, its parts give 12", 0, 0, 0},
+	{W(.n_part = 1, .n_stack = 5), {P(0)}, "12 rows are no multiple of n_stack 5", 0, 0, 0},
+	{W(.n_part = 1, .n = 5), {P(0)}, "12 rows are no multiple of n 5", 0, 0, 0},
+	{W(.n_part = 2, .n_stack = 2), {P(0), P(5)}, "2 parts of a stack of 2 need n_head", 0, 0, 0},
+	{W(.n_part = 2, .xform = LMD_XFORM_STACK_EXPERTS), {P(5), P(0)}, "expert 0 has 4 rows, expert 1 has 12", 0, 0, 0},
+	{W(.n_part = 1, .xform = LMD_XFORM_HEAD_TRANSPOSE), {P(0)}, "not 1 and 0", 0, 0, 0},
+	{W(.n_part = 1, .n_head = 5), {P(0)}, "12 rows of tensor m do not divide over 5 heads", 0, 0, 0},
+	{W(.n_part = 1, .n_head = 4, .head_rows = 4), {P(0)}, "4 heads of 4 rows, tensor m has 12", 0, 0, 0},
+	{W(.n_part = 1, .n_head = 3, .head_rows = 4), {P(0, .row0 = 3, .n_row = 2)}, "rows 3..5 of tensor m, which has 4 in a head", 0, 0, 0},
+	{W(.n_part = 1, .xform = 3), {P(0)}, "transform 3", 0, 0, 0},
+	{W(.n_part = 1, .split = 5), {P(0)}, "split 5", 0, 0, 0},
+	{{.n_part = 1, .scale = LMD_NONE, .bias = 3}, {P(0)}, "bias v8 has 8 elements, expected 12", 0, 0, 0},
+	{{.n_part = 1, .scale = 3, .bias = LMD_NONE}, {P(0)}, "scale v8 has 8 elements, expected 12", 0, 0, 0},
+	{{.n_part = 1, .scale = 50, .bias = LMD_NONE}, {P(0)}, "scale is tensor 50, the model has 8", 0, 0, 0},
+};
+#undef W
+#undef P
+
+START_TEST(weights_resolve)
+{
+	const struct wcase *c = &weights[_i];
+	struct lmd_wref w = c->w;
+	struct lmd_wpart parts[3];
+	struct lmd_error err = {0};
+	uint32_t dtype = 0;
+	enum lmd_status st;
+	struct fx fx;
+
+	weight_model(&fx);
+	memcpy(parts, c->parts, sizeof(parts));
+	w.name = "w";
+	st = lmi_wref_resolve(&w, parts, &fx.model, NULL, &dtype, &err);
+	if (c->text) {
+		ck_assert_int_ne(st, LMD_OK);
+		ck_assert_msg(strstr(err.text, c->text) != NULL, "\"%s\" does not say \"%s\"",
+			      err.text, c->text);
+		return;
+	}
+	ck_assert_msg(st == LMD_OK, "%s", err.text);
+	ck_assert_uint_eq(w.n_stack, c->n_stack);
+	ck_assert_uint_eq(w.n, c->n);
+	ck_assert_uint_eq(w.k, c->k);
+}
+END_TEST
+
+/* Rows that a wref names, read through its pieces, against the tensor they were cut from. */
+START_TEST(pieces)
+{
+	static float data[12 * 8];
+	struct lmd_wpart part = {.tensor = 0, .row0 = 1, .n_row = 2};
+	struct lmd_wref w = {.n_part = 1, .parts = &part, .n_head = 3, .head_rows = 4,
+			     .scale = LMD_NONE, .bias = LMD_NONE, .name = "w"};
+	struct lmd_error err = {0};
+	struct lmd_wpiece pc;
+	uint32_t dtype;
+	struct fx fx;
+
+	weight_model(&fx);
+	ck_assert_int_eq(lmi_wref_resolve(&w, &part, &fx.model, NULL, &dtype, &err), LMD_OK);
+	ck_assert_int_eq(lmi_wref_pieces(&w, &fx.model, NULL, &pc, &dtype, &err), LMD_INVALID);
+	ck_assert_ptr_nonnull(strstr(err.text, "tensor m has no data"));
+	for (int i = 0; i < 96; i++)
+		data[i] = (float)i;
+	fx.tensors[0].data = data;
+	ck_assert_int_eq(lmi_wref_pieces(&w, &fx.model, NULL, &pc, &dtype, &err), LMD_OK);
+	ck_assert_uint_eq(dtype, LMD_DTYPE_F32);
+	ck_assert_uint_eq(pc.n_slice, 3);
+	ck_assert_uint_eq(pc.n_row, 2);
+	for (uint32_t h = 0; h < 3; h++)
+		for (uint32_t r = 0; r < 2; r++) {
+			const float *row = (const float *)(const void *)((const char *)pc.data +
+									 h * pc.head_bytes +
+									 r * pc.row_bytes);
+
+			ck_assert_float_eq(row[7], (float)((h * 4 + 1 + r) * 8 + 7));
+		}
+}
+END_TEST
+
+/* ---- allocation failures ---- */
+
+static bool support_few(void *arg, const struct lmd_plan *plan, const struct lmd_op *op, char *reason,
+			size_t n)
+{
+	(void)arg;
+	(void)plan;
+	(void)reason;
+	(void)n;
+	return op->code != LMD_OP_FFN && op->code != LMD_OP_MOE_FFN;
+}
+
+static enum lmd_status everything(struct fx *fx)
+{
+	struct lmd_error err = {0};
+	struct lmi_plan *p = NULL;
+	struct lmi_step *s = NULL;
+	struct lmi_cut *cut = NULL;
+	uint8_t device_of[256] = {0};
+	enum lmd_status st = lmi_plan_build(&p, &fx->params, &err);
+
+	if (st == LMD_OK)
+		st = lmi_plan_lower(p, support_few, NULL, &err);
+	if (st == LMD_OK)
+		st = lmi_plan_layout(p, &err);
+	for (uint32_t i = 0; st == LMD_OK && i < lmi_plan_view(p)->n_op; i++)
+		device_of[i] = (uint8_t)(i / 7 % 3);
+	if (st == LMD_OK)
+		st = lmi_plan_cut(&cut, p, device_of, &err);
+	if (st == LMD_OK)
+		st = lmi_step_create(&s, lmi_plan_view(p), 4, &err);
+	lmi_step_destroy(s);
+	lmi_cut_destroy(cut);
+	lmi_plan_destroy(p);
+	ck_assert_msg(st == LMD_OK || st == LMD_NOMEM, "%s", err.text);
+	return st;
+}
+
+START_TEST(no_leak_without_memory)
+{
+	struct lmi_alloc_stats before, after;
+	struct fx fx;
+	uint64_t n;
+
+	fx_init_all_ops(&fx);
+	lmi_alloc_stats(&before);
+	for (n = 1;; n++) {
+		enum lmd_status st;
+
+		lmi_alloc_fail_nth(n, false);
+		st = everything(&fx);
+		lmi_alloc_stats(&after);
+		ck_assert_uint_eq(after.n_live, before.n_live);
+		if (!lmi_alloc_did_fail()) {
+			ck_assert_int_eq(st, LMD_OK);
+			break;
+		}
+		ck_assert_int_eq(st, LMD_NOMEM);
+	}
+	lmi_alloc_fail_nth(0, false);
+	ck_assert_uint_gt(n, 50);
 }
 END_TEST
 
 int main(void)
 {
 	Suite *s = suite_create("plan");
-	TCase *t = tcase_create("plan");
+	TCase *t = tcase_create("build");
 
 	tcase_add_test(t, fields_cover_ops);
-	tcase_add_test(t, builds_lays_out_and_dumps);
+	tcase_add_test(t, builds_and_dumps);
 	tcase_add_test(t, all_ops_build);
+	tcase_add_loop_test(t, builder_refuses, 0, LMD_LEN(refused));
+	tcase_add_test(t, descriptions_refused);
+	tcase_add_loop_test(t, weights_resolve, 0, LMD_LEN(weights));
+	tcase_add_test(t, pieces);
+	tcase_add_test(t, no_leak_without_memory);
 	suite_add_tcase(s, t);
 	suite_add_tcase(s, plan_shape_cases());
+	suite_add_tcase(s, plan_rope_cases());
+	suite_add_tcase(s, plan_layout_cases());
+	suite_add_tcase(s, plan_lower_cases());
+	suite_add_tcase(s, plan_cut_cases());
 	return lmd_check_run(srunner_create(s));
 }

@@ -239,7 +239,7 @@ static enum lmd_status extra(const struct lmd_wref *w, const char *what, uint32_
 static enum lmd_status check_form(const struct lmd_wref *w, struct lmd_error *err)
 {
 	if (!w->n_part || !w->parts || w->n_part > 4096)
-		return lmd_fail(err, LMD_INVALID, "weight %s: %u parts, 1..4096 are possible",
+		return lmd_fail(err, LMD_INVALID, "weight %s: %u parts, possible are 1..4096",
 				w->name, w->n_part);
 	if (w->xform > LMD_XFORM_STACK_EXPERTS || w->split > LMD_SPLIT_EXPERTS)
 		return lmd_fail(err, LMD_INVALID, "weight %s: transform %u, split %u; known are "
