@@ -73,6 +73,26 @@ while read -r words; do
 done <"$dir/commands"
 [ "$(wc -l <"$dir/commands")" -ge 2 ] || bad "no commands in --help"
 
+# plugins: a file that is none, a folder that is not there, a folder that others may write
+mkdir -m 755 "$dir/plugins" && echo "no plugin" >"$dir/plugins/x.so"
+prints '^? .* refused *.*/plugins/x.so$' plugins --no-default-plugins --plugin-dir "$dir/plugins" \
+	--log error
+prints 'not an ELF file' plugins --no-default-plugins --plugin-dir "$dir/plugins" --log error
+prints '"reason": "not an ELF file"' plugins --json --no-default-plugins \
+	--plugin-dir="$dir/plugins" --log error
+prints '^\[\]$' plugins --json --no-default-plugins --plugin-dir "$dir/nothing"
+chmod 777 "$dir/plugins"
+prints 'its folder is writable by everybody (mode 0777)' plugins --no-default-plugins \
+	--plugin-dir "$dir/plugins" --log error
+if command -v python3 >/dev/null; then
+	"$ctl" plugins --json --plugin-dir "$dir/plugins" --log error | python3 -c '
+import json, sys
+rows = json.load(sys.stdin)
+keys = {"file", "name", "kinds", "version", "abi", "state", "reason"}
+assert rows and all(keys <= set(r) for r in rows), rows
+assert any(r["state"] == "refused" for r in rows)' || bad "plugins --json is not as documented"
+fi
+
 if [ -w /dev/full ]; then
 	"$ctl" version >/dev/full 2>"$dir/err"
 	[ $? -eq 1 ] && grep -q 'standard output' "$dir/err" || bad "a full disk goes unnoticed"

@@ -181,6 +181,16 @@ static void publish(struct lmi_registry *r, struct lmi_object *o)
 		    o->note.version, o->path, (unsigned long long)o->generation);
 }
 
+/* A second look at an unchanged file that is refused.  What was refused after loading is not run
+ * again for it. */
+static bool same_refusal(const struct lmi_object *refused, const struct lmi_object *o)
+{
+	if (!refused || !lmi_file_id_equal(&refused->id, &o->id))
+		return false;
+	return o->state == LMI_OBJECT_CHECKED ? same_content(refused, o)
+					      : !strcmp(refused->reason, o->reason);
+}
+
 /* Decides what becomes of `o`, just read from its path; owns it. */
 static enum lmd_status take_over(struct lmi_registry *r, struct lmi_object *own_o,
 				 const struct path_rows *rows, struct lmd_error *err)
@@ -188,19 +198,13 @@ static enum lmd_status take_over(struct lmi_registry *r, struct lmi_object *own_
 	struct lmi_object *o = own_o, *cur = rows->current, *old = NULL;
 	enum lmd_status st = LMD_OK;
 
-	if (o->state == LMI_OBJECT_CHECKED) {
-		if (cur && same_content(cur, o))
-			old = cur;
-		else
-			old = find_retired(r, o);
-		/* what was refused after loading is not run again for a second look at it */
-		if (rows->refused && same_content(rows->refused, o) &&
-		    lmi_file_id_equal(&rows->refused->id, &o->id)) {
-			revive(r, rows->refused, &o->id);
-			lmi_object_destroy(o);
-			return LMD_OK;
-		}
+	if (same_refusal(rows->refused, o)) {
+		revive(r, rows->refused, &o->id);
+		lmi_object_destroy(o);
+		return LMD_OK;
 	}
+	if (o->state == LMI_OBJECT_CHECKED)
+		old = cur && same_content(cur, o) ? cur : find_retired(r, o);
 	if (old) {
 		if (old != cur)
 			retire(r, cur, "an older version came back");
