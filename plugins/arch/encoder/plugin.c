@@ -25,6 +25,7 @@ static const struct lmd_factory factories[] = {
 	ARCH("llada", lmi_arch_llada),
 	ARCH("llada-moe", lmi_arch_llada_moe),
 	ARCH("rnd1", lmi_arch_rnd1),
+	ARCH("wavtokenizer-dec", arch_wavtokenizer_dec),
 };
 
 LMD_PLUGIN_DEFINE("arch-encoder", LMD_VERSION, "MIT", LMD_KIND_BIT(LMD_KIND_ARCH), factories)
