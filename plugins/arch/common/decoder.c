@@ -317,7 +317,7 @@ enum lmd_status lmi_decoder_build(const void *state, const struct lmd_builder *b
 	}
 	d.key = key;
 	lmi_emit_init(&e, b, &d.hp, key);
-	s.x = embed(&e, &d);
+	s.x = t->embed ? t->embed(&e, &d) : embed(&e, &d);
 	if (t->begin)
 		t->begin(&e, &d, &s);
 	for (uint32_t pass = 0; pass < d.hp.n_copy; pass++) {

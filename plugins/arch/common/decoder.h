@@ -61,6 +61,8 @@ struct lmi_decoder_traits {
 	void (*attn)(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_attn *a);
 	void (*ffn)(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_ffn *f);
 	void (*moe)(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_moe *m);
+	/* In place of the embeddings of tokens; returns the stream. */
+	uint32_t (*embed)(struct lmi_emit *e, const struct lmi_decoder *d);
 	/* Before the first layer. */
 	void (*begin)(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s);
 	/* In place of a whole layer. */

@@ -23,6 +23,7 @@
 	X("granite", granite)                                                                      \
 	X("granite_swa", granite_swa)                                                              \
 	X("granitemoe", granite)                                                                   \
+	X("graniteswitch", graniteswitch)                                                          \
 	X("hunyuan-dense", hunyuan_dense)                                                          \
 	X("hunyuan_vl", hunyuan_vl)                                                                \
 	X("internlm2", internlm2)                                                                  \
