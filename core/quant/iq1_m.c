@@ -2,8 +2,11 @@
  *
  * IQ1_M: 256 values in 16 groups of 16; x = d * (2 * scale + 1) * (grid point +- 1/8). */
 #include <stdint.h>
+#include <string.h>
 
 #include "core/quant/codec.h"
+#include "core/quant/fit.h"
+#include "core/quant/gridfit.h"
 #include "core/quant/half.h"
 #include "core/quant/iq_grids.h"
 
@@ -38,6 +41,42 @@ LMI_DECODER(iq1_m)
 
 			for (int j = 0; j < 8; j++)
 				*dst++ = dg * ((float)lmi_iq1_value(code, j) + shift);
+		}
+	}
+}
+
+LMI_ENCODER(iq1_m)
+{
+	static const struct lmi_gridshape shape = {.codes = lmi_iq_codes + LMI_GRID_IQ1_S,
+						   .n_codes = 2048,
+						   .cell = 8,
+						   .bits = 2,
+						   .level = {-1, 0, 1},
+						   .group = 16,
+						   .sign = LMI_SHIFT_CELL,
+						   .n_scales = 8,
+						   .scale0 = 1,
+						   .step = 2};
+	struct block *b = dst;
+	struct lmi_gridblock k;
+	float x[N], w[N];
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		lmi_fit_clean(src + i, x, N);
+		lmi_fit_weights(importance ? importance + i : NULL, w, N);
+		lmi_gridfit(&shape, x, w, &k);
+		memset(b->qh, 0, sizeof(b->qh));
+		for (int p = 0; p < N / 8; p++) {
+			b->qs[p] = (uint8_t)k.point[p];
+			b->qh[p / 2] |=
+				(uint8_t)((k.point[p] >> 8 | k.minus[p] << 3) << 4 * (p % 2));
+		}
+		for (int q = 0; q < N / 64; q++) {
+			uint16_t v = (uint16_t)((lmi_f32_to_f16(k.d) >> 4 * q & 15) << 12);
+
+			for (int l = 0; l < 4; l++)
+				v |= (uint16_t)(k.s[4 * q + l] << 3 * l);
+			lmi_put_le16(b->scales[q], v);
 		}
 	}
 }

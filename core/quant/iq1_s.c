@@ -4,6 +4,8 @@
 #include <stdint.h>
 
 #include "core/quant/codec.h"
+#include "core/quant/fit.h"
+#include "core/quant/gridfit.h"
 #include "core/quant/half.h"
 #include "core/quant/iq_grids.h"
 
@@ -32,6 +34,39 @@ LMI_DECODER(iq1_s)
 
 			for (int j = 0; j < 8; j++)
 				*dst++ = dg * ((float)lmi_iq1_value(code, j) + shift);
+		}
+	}
+}
+
+LMI_ENCODER(iq1_s)
+{
+	static const struct lmi_gridshape shape = {.codes = lmi_iq_codes + LMI_GRID_IQ1_S,
+						   .n_codes = 2048,
+						   .cell = 8,
+						   .bits = 2,
+						   .level = {-1, 0, 1},
+						   .group = 32,
+						   .sign = LMI_SHIFT_GROUP,
+						   .n_scales = 8,
+						   .scale0 = 1,
+						   .step = 2};
+	struct block *b = dst;
+	struct lmi_gridblock k;
+	float x[N], w[N];
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		lmi_fit_clean(src + i, x, N);
+		lmi_fit_weights(importance ? importance + i : NULL, w, N);
+		lmi_gridfit(&shape, x, w, &k);
+		lmi_put_f16(b->d, k.d);
+		for (int g = 0; g < N / 32; g++) {
+			uint16_t qh = (uint16_t)(k.s[g] << 12 | k.minus[4 * g] << 15);
+
+			for (int l = 0; l < 4; l++) {
+				b->qs[4 * g + l] = (uint8_t)k.point[4 * g + l];
+				qh |= (uint16_t)(k.point[4 * g + l] >> 8 << 3 * l);
+			}
+			lmi_put_le16(b->qh[g], qh);
 		}
 	}
 }

@@ -2,8 +2,11 @@
  *
  * IQ2_S: 256 values in 16 groups of 16; x = d * (scale + 1/2) / 4 * grid point, signed. */
 #include <stdint.h>
+#include <string.h>
 
 #include "core/quant/codec.h"
+#include "core/quant/fit.h"
+#include "core/quant/gridfit.h"
 #include "core/quant/half.h"
 #include "core/quant/iq_grids.h"
 
@@ -37,5 +40,37 @@ LMI_DECODER(iq2_s)
 				*dst++ = b->signs[p] >> j & 1 ? -x : x;
 			}
 		}
+	}
+}
+
+LMI_ENCODER(iq2_s)
+{
+	static const struct lmi_gridshape shape = {.codes = lmi_iq_codes + LMI_GRID_IQ2_S,
+						   .n_codes = 1024,
+						   .cell = 8,
+						   .bits = 2,
+						   .level = {8, 25, 43},
+						   .group = 16,
+						   .sign = LMI_SIGN_FREE,
+						   .n_scales = 16,
+						   .scale0 = 0.125f,
+						   .step = 0.25f};
+	struct block *b = dst;
+	struct lmi_gridblock k;
+	float x[N], w[N];
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		lmi_fit_clean(src + i, x, N);
+		lmi_fit_weights(importance ? importance + i : NULL, w, N);
+		lmi_gridfit(&shape, x, w, &k);
+		lmi_put_f16(b->d, k.d);
+		memset(b->qh, 0, sizeof(b->qh));
+		for (int p = 0; p < N / 8; p++) {
+			b->qs[p] = (uint8_t)k.point[p];
+			b->qh[p / 4] |= (uint8_t)(k.point[p] >> 8 << 2 * (p % 4));
+			b->signs[p] = k.signs[p];
+		}
+		for (int g = 0; g < N / 32; g++)
+			b->scales[g] = (uint8_t)(k.s[2 * g] | k.s[2 * g + 1] << 4);
 	}
 }

@@ -4,6 +4,8 @@
 #include <stdint.h>
 
 #include "core/quant/codec.h"
+#include "core/quant/fit.h"
+#include "core/quant/gridfit.h"
 #include "core/quant/half.h"
 #include "core/quant/iq_grids.h"
 
@@ -36,5 +38,33 @@ LMI_DECODER(iq2_xs)
 				*dst++ = signs >> j & 1 ? -x : x;
 			}
 		}
+	}
+}
+
+LMI_ENCODER(iq2_xs)
+{
+	static const struct lmi_gridshape shape = {.codes = lmi_iq_codes + LMI_GRID_IQ2_XS,
+						   .n_codes = 512,
+						   .cell = 8,
+						   .bits = 2,
+						   .level = {8, 25, 43},
+						   .group = 16,
+						   .sign = LMI_SIGN_EVEN,
+						   .n_scales = 16,
+						   .scale0 = 0.125f,
+						   .step = 0.25f};
+	struct block *b = dst;
+	struct lmi_gridblock k;
+	float x[N], w[N];
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		lmi_fit_clean(src + i, x, N);
+		lmi_fit_weights(importance ? importance + i : NULL, w, N);
+		lmi_gridfit(&shape, x, w, &k);
+		lmi_put_f16(b->d, k.d);
+		for (int p = 0; p < N / 8; p++)
+			lmi_put_le16(b->qs[p], (uint16_t)(k.point[p] | (k.signs[p] & 127) << 9));
+		for (int g = 0; g < N / 32; g++)
+			b->scales[g] = (uint8_t)(k.s[2 * g] | k.s[2 * g + 1] << 4);
 	}
 }

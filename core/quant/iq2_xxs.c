@@ -4,6 +4,8 @@
 #include <stdint.h>
 
 #include "core/quant/codec.h"
+#include "core/quant/fit.h"
+#include "core/quant/gridfit.h"
 #include "core/quant/half.h"
 #include "core/quant/iq_grids.h"
 
@@ -40,6 +42,39 @@ LMI_DECODER(iq2_xxs)
 					*dst++ = signs >> j & 1 ? -x : x;
 				}
 			}
+		}
+	}
+}
+
+LMI_ENCODER(iq2_xxs)
+{
+	static const struct lmi_gridshape shape = {.codes = lmi_iq_codes + LMI_GRID_IQ2_XXS,
+						   .n_codes = 256,
+						   .cell = 8,
+						   .bits = 2,
+						   .level = {8, 25, 43},
+						   .group = 32,
+						   .sign = LMI_SIGN_EVEN,
+						   .n_scales = 16,
+						   .scale0 = 0.125f,
+						   .step = 0.25f};
+	struct block *b = dst;
+	struct lmi_gridblock k;
+	float x[N], w[N];
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		lmi_fit_clean(src + i, x, N);
+		lmi_fit_weights(importance ? importance + i : NULL, w, N);
+		lmi_gridfit(&shape, x, w, &k);
+		lmi_put_f16(b->d, k.d);
+		for (int g = 0; g < N / 32; g++) {
+			uint32_t v = (uint32_t)k.s[g] << 28;
+
+			for (int l = 0; l < 4; l++) {
+				b->group[g].point[l] = (uint8_t)k.point[4 * g + l];
+				v |= (uint32_t)(k.signs[4 * g + l] & 127) << 7 * l;
+			}
+			lmi_put_le32(b->group[g].sas, v);
 		}
 	}
 }

@@ -2,8 +2,11 @@
  *
  * IQ3_S: 256 values in 8 groups of 32; x = d * (2 * scale + 1) * grid point, signed. */
 #include <stdint.h>
+#include <string.h>
 
 #include "core/quant/codec.h"
+#include "core/quant/fit.h"
+#include "core/quant/gridfit.h"
 #include "core/quant/half.h"
 #include "core/quant/iq_grids.h"
 
@@ -37,5 +40,37 @@ LMI_DECODER(iq3_s)
 				*dst++ = b->signs[p / 2] >> (4 * (p % 2) + j) & 1 ? -x : x;
 			}
 		}
+	}
+}
+
+LMI_ENCODER(iq3_s)
+{
+	static const struct lmi_gridshape shape = {.codes = lmi_iq_codes + LMI_GRID_IQ3_S,
+						   .n_codes = 512,
+						   .cell = 4,
+						   .bits = 3,
+						   .level = {1, 3, 5, 7, 9, 11, 13, 15},
+						   .group = 32,
+						   .sign = LMI_SIGN_FREE,
+						   .n_scales = 16,
+						   .scale0 = 1,
+						   .step = 2};
+	struct block *b = dst;
+	struct lmi_gridblock k;
+	float x[N], w[N];
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		lmi_fit_clean(src + i, x, N);
+		lmi_fit_weights(importance ? importance + i : NULL, w, N);
+		lmi_gridfit(&shape, x, w, &k);
+		lmi_put_f16(b->d, k.d);
+		memset(b->qh, 0, sizeof(b->qh));
+		for (int p = 0; p < N / 4; p++) {
+			b->qs[p] = (uint8_t)k.point[p];
+			b->qh[p / 8] |= (uint8_t)(k.point[p] >> 8 << p % 8);
+		}
+		memcpy(b->signs, k.signs, sizeof(b->signs));
+		for (int g = 0; g < N / 64; g++)
+			b->scales[g] = (uint8_t)(k.s[2 * g] | k.s[2 * g + 1] << 4);
 	}
 }

@@ -4,6 +4,8 @@
 #include <stdint.h>
 
 #include "core/quant/codec.h"
+#include "core/quant/fit.h"
+#include "core/quant/gridfit.h"
 #include "core/quant/half.h"
 #include "core/quant/iq_grids.h"
 
@@ -34,6 +36,39 @@ LMI_DECODER(iq3_xxs)
 
 				*dst++ = signs >> (4 * (p % 2) + j) & 1 ? -x : x;
 			}
+		}
+	}
+}
+
+LMI_ENCODER(iq3_xxs)
+{
+	static const struct lmi_gridshape shape = {.codes = lmi_iq_codes + LMI_GRID_IQ3_XXS,
+						   .n_codes = 256,
+						   .cell = 4,
+						   .bits = 3,
+						   .level = {4, 12, 20, 28, 36, 44, 52, 62},
+						   .group = 32,
+						   .sign = LMI_SIGN_EVEN,
+						   .n_scales = 16,
+						   .scale0 = 0.25f,
+						   .step = 0.5f};
+	struct block *b = dst;
+	struct lmi_gridblock k;
+	float x[N], w[N];
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		lmi_fit_clean(src + i, x, N);
+		lmi_fit_weights(importance ? importance + i : NULL, w, N);
+		lmi_gridfit(&shape, x, w, &k);
+		lmi_put_f16(b->d, k.d);
+		for (int p = 0; p < N / 4; p++)
+			b->qs[p] = (uint8_t)k.point[p];
+		for (int g = 0; g < N / 32; g++) {
+			uint32_t v = (uint32_t)k.s[g] << 28;
+
+			for (int l = 0; l < 4; l++)
+				v |= (uint32_t)(k.signs[4 * g + l] & 127) << 7 * l;
+			lmi_put_le32(b->sas[g], v);
 		}
 	}
 }

@@ -18,7 +18,6 @@
 #define PLAIN(ID, type, bytes)         ROW(ID, #type, 1, bytes, IN_OUT(type))
 #define INTEGER(ID, type, bytes)       ROW(ID, #type, 1, bytes, IN(type))
 #define WEIGHT(ID, type, elems, bytes) ROW(ID, #type, elems, bytes, IN_OUT(type), .is_quant = true)
-#define DECODE(ID, type, elems, bytes) ROW(ID, #type, elems, bytes, IN(type), .is_quant = true)
 #define ACTIV(ID, type, elems, bytes)                                                              \
 	ROW(ID, #type, elems, bytes, IN_OUT(type), .is_activation = true)
 
@@ -41,13 +40,13 @@ static const struct lmi_dtype table[LMD_DTYPE_END] = {
 	WEIGHT(Q4_K, q4_k, 256, 144),
 	WEIGHT(Q5_K, q5_k, 256, 176),
 	WEIGHT(Q6_K, q6_k, 256, 210),
-	DECODE(IQ2_XXS, iq2_xxs, 256, 66),
-	DECODE(IQ2_XS, iq2_xs, 256, 74),
-	DECODE(IQ2_S, iq2_s, 256, 82),
-	DECODE(IQ3_XXS, iq3_xxs, 256, 98),
-	DECODE(IQ3_S, iq3_s, 256, 110),
-	DECODE(IQ1_S, iq1_s, 256, 50),
-	DECODE(IQ1_M, iq1_m, 256, 56),
+	WEIGHT(IQ2_XXS, iq2_xxs, 256, 66),
+	WEIGHT(IQ2_XS, iq2_xs, 256, 74),
+	WEIGHT(IQ2_S, iq2_s, 256, 82),
+	WEIGHT(IQ3_XXS, iq3_xxs, 256, 98),
+	WEIGHT(IQ3_S, iq3_s, 256, 110),
+	WEIGHT(IQ1_S, iq1_s, 256, 50),
+	WEIGHT(IQ1_M, iq1_m, 256, 56),
 	WEIGHT(IQ4_NL, iq4_nl, 32, 18),
 	WEIGHT(IQ4_XS, iq4_xs, 256, 136),
 	WEIGHT(TQ1_0, tq1_0, 256, 54),

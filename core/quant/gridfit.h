@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gridfit.h - the search behind the IQ1, IQ2 and IQ3 encoders.
+ *
+ * A block of 256 values is made of groups with a small integer scale; a group is made of
+ * cells of 8 or 4 values, each decoded as scale * (point of a grid), with signs (IQ2, IQ3)
+ * or with a common shift of +-1/8 (IQ1).  For one cell and a scale t the error of a point is
+ *
+ *     sum w x^2 - 2 t A + t^2 B,    A = sum w |x| g,  B = sum w g^2
+ *
+ * so that the best point for every t at once is the lower envelope of the lines t B - 2 A.
+ * With the envelopes of all cells, any scales of block and groups can be tried cheaply. */
+#ifndef LLAMAD_CORE_QUANT_GRIDFIT_H
+#define LLAMAD_CORE_QUANT_GRIDFIT_H
+
+#include <stdint.h>
+
+#include "core/quant/iq_grids.h"
+
+enum lmi_grid_sign {
+	LMI_SIGN_FREE,   /* each value has its own */
+	LMI_SIGN_EVEN,   /* the number of minuses in 8 values is even */
+	LMI_SHIFT_GROUP, /* no signs; a shift for each group */
+	LMI_SHIFT_CELL   /* no signs; a shift for each cell */
+};
+
+struct lmi_gridshape {
+	const uint16_t *codes; /* in lmi_iq_codes */
+	int n_codes;           /* a multiple of 256 */
+	int cell;              /* 8 or 4 values */
+	int bits;              /* of a level in a code: 2 or 3 */
+	int8_t level[8];
+	int group; /* values: 16 or 32 */
+	enum lmi_grid_sign sign;
+	int n_scales; /* scales s = 0 .. n - 1 stand for scale0 + s * step */
+	float scale0, step;
+};
+
+struct lmi_gridblock {
+	float d;            /* an f16 value, not negative */
+	uint8_t s[16];      /* of each group */
+	uint16_t point[64]; /* of each cell */
+	uint8_t signs[32];  /* of each 8 values; bit 1 = minus */
+	uint8_t minus[32];  /* of each cell of 8: the shift is -1/8 */
+};
+
+void lmi_gridfit(const struct lmi_gridshape *shape, const float *x, const float *w,
+		 struct lmi_gridblock *out);
+
+#endif /* LLAMAD_CORE_QUANT_GRIDFIT_H */
