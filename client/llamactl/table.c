@@ -10,6 +10,7 @@
 	X(version)                                                                                 \
 	X(plugins)                                                                                 \
 	X(info)                                                                                    \
+	X(debug_logits)                                                                            \
 	X(debug_dequant)                                                                           \
 	X(debug_quant)
 

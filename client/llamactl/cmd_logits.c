@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * llamactl debug logits: what a model computes for given ids, number by number. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/llamactl/eval_args.h"
+#include "client/llamactl/json_out.h"
+#include "core/base/alloc.h"
+#include "core/base/bytes.h"
+
+/* Results come sequence by sequence and block by block; each has its place in the file. */
+struct sink {
+	const char *path;     /* NULL: only the shape is wanted */
+	int fd;
+	const uint64_t *base; /* [n_seq] first row of each sequence in the file */
+	uint64_t n_row;       /* seen */
+	uint32_t width;
+};
+
+static enum lmd_status write_at(const struct sink *s, const void *data, size_t n, uint64_t at,
+				struct lmd_error *err)
+{
+	for (const char *p = data; n;) {
+		ssize_t k = pwrite(s->fd, p, n, (off_t)at);
+
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k <= 0)
+			return lmd_fail(err, LMD_IO, "%.200s: %s", s->path,
+					k < 0 ? strerror(errno) : "nothing was written");
+		p += k;
+		at += (uint64_t)k;
+		n -= (size_t)k;
+	}
+	return LMD_OK;
+}
+
+static enum lmd_status take(void *arg, struct lmi_event *ev, struct lmd_error *err)
+{
+	struct sink *s = arg;
+	size_t n;
+
+	if (ev->kind != LMI_EV_ROWS)
+		return LMD_OK;
+	n = (size_t)ev->u.rows.n * ev->u.rows.width;
+	s->n_row += ev->u.rows.n;
+	s->width = ev->u.rows.width;
+	if (!s->path)
+		return LMD_OK;
+	for (size_t i = 0; i < n; i++)
+		lmi_put_le32(&ev->u.rows.v[i], lmi_f32_bits(ev->u.rows.v[i]));
+	return write_at(s, ev->u.rows.v, n * sizeof(float),
+			(s->base[ev->u.rows.seq] + ev->u.rows.first) * s->width * sizeof(float), err);
+}
+
+static enum lmd_status check(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	const struct lmi_args *a = &ctl->args;
+
+	if (lmi_arg_flag(a, "all") && lmi_arg_flag(a, "one-by-one"))
+		return lmi_usage(ctl, err, "--all and --one-by-one exclude each other");
+	if (lmi_arg_given(a, "pooling") && !lmi_arg_flag(a, "embd"))
+		return lmi_usage(ctl, err, "--pooling goes with --embd");
+	return LMD_OK;
+}
+
+static void print_shape(const struct lmi_args *a, const struct sink *s)
+{
+	struct lmi_json j;
+
+	if (!lmi_arg_flag(a, "json")) {
+		printf("%llu %u\n", (unsigned long long)s->n_row, s->width);
+		return;
+	}
+	lmi_json_init(&j, stdout);
+	lmi_json_flat_object(&j, NULL);
+	lmi_json_uint(&j, "rows", s->n_row);
+	lmi_json_uint(&j, "width", s->width);
+	lmi_json_end(&j);
+	lmi_json_fini(&j);
+}
+
+/* Where the rows of each sequence stand in the file: after all rows of those before it. */
+static uint64_t *bases(const struct lmi_engine *e, const struct lmi_eval_args *in,
+		       const struct lmi_eval *cmd)
+{
+	bool pooled = cmd->want == LMI_WANT_EMBED &&
+		      lmi_inst_pooling(lmi_engine_inst(e), cmd->pooling) != LMD_POOL_NONE;
+	uint64_t *base = lmi_alloc(in->n_seq, sizeof(*base));
+	uint64_t at = 0;
+
+	for (uint32_t i = 0; base && i < in->n_seq; i++) {
+		base[i] = at;
+		at += pooled ? 1 : in->seqs[i].n_tokens + in->seqs[i].n_rows;
+	}
+	return base;
+}
+
+static enum lmd_status evaluate(struct lmi_engine *e, const struct lmi_eval_args *in,
+				const struct lmi_eval *cmd, struct sink *sink,
+				struct lmd_error *err)
+{
+	uint64_t *base = bases(e, in, cmd);
+	enum lmd_status st;
+
+	if (!base)
+		return lmd_fail(err, LMD_NOMEM, "no memory for %u sequences", in->n_seq);
+	sink->base = base;
+	st = lmi_engine_eval(e, cmd, err);
+	if (st == LMD_OK)
+		st = lmi_embedded_drain(e, cmd->id, take, sink, NULL, err);
+	lmi_free(base);
+	return st;
+}
+
+static enum lmd_status open_and_evaluate(struct lmi_ctl *ctl, const struct lmi_eval_args *in,
+					 struct sink *sink, struct lmd_error *err)
+{
+	const struct lmi_args *a = &ctl->args;
+	struct lmi_eval cmd = {.id = 1,
+			       .seqs = in->seqs,
+			       .n_seq = in->n_seq,
+			       .want = lmi_arg_flag(a, "embd") ? LMI_WANT_EMBED : LMI_WANT_LOGITS,
+			       .pooling = LMD_POOL_UNSET,
+			       .chunk = lmi_arg_flag(a, "one-by-one") ? 1 : 0,
+			       .whole = lmi_arg_flag(a, "all")};
+	struct lmi_engine_opts o;
+	struct lmi_engine *e = NULL;
+	enum lmd_status st = lmi_embedded_opts(ctl, lmi_arg_pos(a, 0), &o, err);
+
+	if (st != LMD_OK)
+		return st;
+	/* the words of --pooling stand in the order of enum lmd_pooling */
+	if (lmi_arg_given(a, "pooling"))
+		cmd.pooling = o.inst.pooling = (int32_t)lmi_arg_int(a, "pooling");
+	lmi_eval_args_size(in, &o);
+	if (cmd.whole)
+		o.inst.n_batch = o.inst.n_out = in->n_row_max;
+	st = lmi_engine_open(&e, &o, err);
+	if (st == LMD_OK)
+		st = evaluate(e, in, &cmd, sink, err);
+	lmi_engine_fini(e);
+	return lmi_name_file(st, lmi_arg_pos(a, 0), err);
+}
+
+static enum lmd_status open_sink(struct sink *s, const char *path, struct lmd_error *err)
+{
+	*s = (struct sink){.path = path, .fd = -1};
+	if (!path)
+		return LMD_OK;
+	s->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	return s->fd >= 0 ? LMD_OK
+			  : lmd_fail(err, LMD_IO, "%.200s: %s", path, strerror(errno));
+}
+
+static enum lmd_status close_sink(struct sink *s, enum lmd_status st, struct lmd_error *err)
+{
+	if (s->fd >= 0 && close(s->fd) && st == LMD_OK)
+		return lmd_fail(err, LMD_IO, "%.200s: %s", s->path, strerror(errno));
+	return st;
+}
+
+static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	struct lmi_eval_args in = {0};
+	struct sink sink = {.fd = -1};
+	enum lmd_status st = check(ctl, err);
+
+	if (st == LMD_OK)
+		st = lmi_eval_args(ctl, &in, err);
+	if (st == LMD_OK)
+		st = open_sink(&sink, lmi_arg_str(&ctl->args, "out"), err);
+	if (st == LMD_OK)
+		st = open_and_evaluate(ctl, &in, &sink, err);
+	st = close_sink(&sink, st, err);
+	if (st == LMD_OK)
+		print_shape(&ctl->args, &sink);
+	lmi_eval_args_fini(&in);
+	return st;
+}
+
+static const struct lmi_opt opts[] = {
+	LMI_OPTS_INPUT,
+	{.name = "out",
+	 .letter = 'o',
+	 .type = LMI_OPT_STR,
+	 .value = "OUT.f32",
+	 .doc = "Write the rows there, as little-endian f32."},
+	{.name = "one-by-one",
+	 .type = LMI_OPT_FLAG,
+	 .doc = "A token at a time through the cache, instead of all in one step."},
+	{.name = "all",
+	 .type = LMI_OPT_FLAG,
+	 .doc = "All rows of a sequence in one step (diffusion models always do)."},
+	{.name = "embd", .type = LMI_OPT_FLAG, .doc = "Embeddings instead of logits."},
+	{.name = "pooling",
+	 .type = LMI_OPT_CHOICE,
+	 .value = "none|mean|cls|last|rank",
+	 .doc = "How the rows of a sequence become one; without it as the file says."},
+	LMI_OPTS_ENGINE,
+	LMI_OPT_JSON,
+};
+
+const struct lmi_cmd lmi_cmd_debug_logits = {
+	.name = "debug logits",
+	.args = "FILE",
+	.brief = "Print what a model computes for given token ids",
+	.doc = "Evaluates the tokens of --tokens, of --enc and --dec, or the rows of --input, and "
+	       "writes "
+	       "the logits of every position (with --embd the embeddings) to the file of -o: the "
+	       "rows "
+	       "of the first sequence, then those of the second and so on.  Prints the number of "
+	       "rows and their width.",
+	.opts = opts,
+	.n_opts = LMD_LEN(opts),
+	.run = run,
+};

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From options to an engine, and its events until a command ends. */
+#include "client/llamactl/embedded.h"
+
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/show.h"
+#include "core/quant/quant.h"
+
+static enum lmd_status kv_type(const struct lmi_args *a, int32_t *out, struct lmd_error *err)
+{
+	const char *name = lmi_arg_str(a, "kv-type");
+	const struct lmi_dtype *t;
+
+	*out = -1;
+	if (!name)
+		return LMD_OK;
+	t = lmi_dtype_by_name(name);
+	if (!t || !t->quant || !t->dequant || t->is_activation)
+		return lmd_fail(err, LMD_INVALID, "--kv-type: '%.40s' is no type for keys and values",
+				name);
+	*out = (int32_t)t->id;
+	return LMD_OK;
+}
+
+enum lmd_status lmi_embedded_opts(struct lmi_ctl *ctl, const char *path,
+				  struct lmi_engine_opts *out, struct lmd_error *err)
+{
+	const struct lmi_args *a = &ctl->args;
+	const char *ctx = lmi_arg_given(a, "ctx-size") ? "ctx-size" : "ctx";
+	struct lmi_inst_opts *o = &out->inst;
+	enum lmd_status st;
+
+	*out = (struct lmi_engine_opts){
+		.inst = {.path = path,
+			 .backend = lmi_arg_str(a, "backend"),
+			 .n_thread = (uint32_t)lmi_arg_int(a, "threads"),
+			 .activations = (uint32_t)lmi_arg_int(a, "activations"),
+			 .n_ctx = (uint32_t)lmi_arg_int(a, ctx),
+			 .pooling = LMD_POOL_UNSET}};
+	st = lmi_ctl_host(ctl, &o->host, err);
+	if (st == LMD_OK)
+		st = lmi_ctl_registry(ctl, &o->registry, err);
+	return st == LMD_OK ? kv_type(a, &o->kv_dtype, err) : st;
+}
+
+enum lmd_status lmi_name_file(enum lmd_status st, const char *path, struct lmd_error *err)
+{
+	char shown[124];
+
+	if (st != LMD_OK && err && !strstr(err->text, path))
+		lmd_error_prefix(err, lmi_show_path(shown, sizeof(shown), path));
+	return st;
+}
+
+enum lmd_status lmi_parse_ids(const char *what, const char *text, lmd_token **out, uint32_t *n,
+			      struct lmd_error *err)
+{
+	size_t most = 1;
+	uint32_t k = 0;
+	lmd_token *v;
+
+	for (const char *p = text; *p; p++)
+		most += *p == ',';
+	v = most <= UINT32_MAX ? lmi_alloc(most, sizeof(*v)) : NULL;
+	if (!v)
+		return lmd_fail(err, LMD_NOMEM, "%s: no memory for %zu ids", what, most);
+	for (const char *p = text;; k++) {
+		size_t len = strcspn(p, ",");
+		char word[24];
+		int64_t id;
+		enum lmd_status st = LMD_INVALID;
+
+		if (len < sizeof(word)) {
+			memcpy(word, p, len);
+			word[len] = 0;
+			st = lmi_parse_int(what, word, &id, err);
+		}
+		if (st != LMD_OK || id < INT32_MIN || id > INT32_MAX) {
+			lmi_free(v);
+			return lmd_fail(err, LMD_INVALID, "%s: entry %u, '%.*s', is no id", what, k,
+					(int)(len < 40 ? len : 40), p);
+		}
+		v[k] = (lmd_token)id;
+		if (!p[len])
+			break;
+		p += len + 1;
+	}
+	*out = v;
+	*n = k + 1;
+	return LMD_OK;
+}
+
+enum lmd_status lmi_embedded_drain(struct lmi_engine *e, uint64_t id, lmi_take_fn take, void *arg,
+				   struct lmi_event *last, struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+	struct lmi_event ev;
+
+	for (;;) {
+		if (!lmi_engine_wait(e, &ev, -1))
+			continue; /* a signal */
+		if (ev.kind == LMI_EV_DONE || ev.kind == LMI_EV_FAILED ||
+		    ev.kind == LMI_EV_CANCELLED)
+			break;
+		if (take && st == LMD_OK) {
+			st = take(arg, &ev, err);
+			if (st != LMD_OK)
+				(void)lmi_engine_cancel(e, id); /* or it ends by itself */
+		}
+		lmi_event_release(&ev);
+	}
+	if (last)
+		*last = ev;
+	if (st != LMD_OK)
+		return st;
+	if (ev.kind == LMI_EV_CANCELLED)
+		return lmd_fail(err, LMD_CANCELLED, "cancelled");
+	return ev.kind == LMI_EV_DONE
+		       ? LMD_OK
+		       : lmd_fail(err, ev.u.error.status, "%s", ev.u.error.text);
+}

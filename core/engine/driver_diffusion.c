@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Full passes over a whole sequence in which masked tokens are replaced step by step.  What
+ * stands here is the pass; choosing tokens needs a request kind of its own, so plain
+ * generation is refused. */
+#include "core/engine/driver.h"
+
+static enum lmd_status check(const struct lmi_inst *inst, const struct lmi_session *s,
+			     struct lmd_error *err)
+{
+	if (s->gen)
+		return lmi_driver_refuse(
+			inst, "a diffusion model does not write token after token", err);
+	return LMD_OK;
+}
+
+const struct lmi_driver lmi_driver_diffusion = {
+	.name = "diffusion",
+	.check = check,
+	.start = lmi_driver_forward,
+};

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The life of an engine: open, the thread, the queues, close, stop, fini.
+ *
+ * Sessions are made here, on the thread that submits, and belong to the engine's thread from
+ * the moment they are queued.  Places are counted before (n_live), so that the engine's
+ * thread never finds the scheduler full; and the queue of events has room for the final event
+ * of every sequence beside what a step may write, so that an end can always be told. */
+#include "core/engine/engine.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/base/alloc.h"
+#include "core/engine/engine_impl.h"
+
+#define N_REQUEST 256u
+#define N_REQUEST_MAX 65536u
+#define N_EVENT   1024u
+#define N_EVENT_MAX (1u << 20)
+
+static void *main_loop(void *arg)
+{
+	struct lmi_engine *e = arg;
+
+	for (;;) {
+		enum lmi_turn t = lmi_turn(e);
+
+		if (atomic_load(&e->stopping) && lmi_engine_is_quiet(e))
+			break;
+		if (t == LMI_TURN_RAN)
+			continue;
+		if (t == LMI_TURN_FULL) {
+			/* the reader wakes us when it sees this; it may have read meanwhile */
+			atomic_store(&e->events.blocked, true);
+			if (lmi_event_ring_room(&e->events) == e->events.size)
+				continue;
+		}
+		(void)lmi_eventfd_wait(e->orders.fd, -1);
+	}
+	atomic_store(&e->quiet, true);
+	lmi_event_ring_wake(&e->events);
+	return NULL;
+}
+
+static enum lmd_status start_thread(struct lmi_engine *e, struct lmd_error *err)
+{
+	int rc = pthread_create(&e->thread, NULL, main_loop, e);
+
+	if (rc)
+		return lmd_fail(err, LMD_NOMEM, "engine thread: %s", strerror(rc));
+	e->has_thread = true;
+	return LMD_OK;
+}
+
+static enum lmd_status check_opts(const struct lmi_engine_opts *o, struct lmd_error *err)
+{
+	if (o->n_request > N_REQUEST_MAX)
+		return lmd_fail(err, LMD_INVALID, "%u requests: the most is %u", o->n_request,
+				N_REQUEST_MAX);
+	if (o->n_event > N_EVENT_MAX)
+		return lmd_fail(err, LMD_INVALID, "%u events: the most is %u", o->n_event,
+				N_EVENT_MAX);
+	return LMD_OK;
+}
+
+static enum lmd_status open_all(struct lmi_engine *e, const struct lmi_engine_opts *o,
+				struct lmd_error *err)
+{
+	struct lmi_sched_opts so;
+	uint32_t n_event;
+	enum lmd_status st = lmi_inst_open(&e->inst, &o->inst, err);
+
+	if (st != LMD_OK)
+		return st;
+	e->driver = lmi_driver_of(e->inst->desc.driver);
+	if (!e->driver)
+		return lmd_fail(err, LMD_INTERNAL, "architecture %s: driver %u is unknown",
+				e->inst->model->arch, e->inst->desc.driver);
+	e->n_request = o->n_request ? o->n_request : N_REQUEST;
+	if (e->n_request < e->inst->n_seq)
+		e->n_request = e->inst->n_seq;
+	so = (struct lmi_sched_opts){.kv = e->inst->kv,
+				     .n_max = e->n_request,
+				     .n_batch = e->inst->n_batch,
+				     .n_out = e->inst->n_out};
+	st = lmi_sched_create(&e->sched, &so, err);
+	if (st != LMD_OK)
+		return st;
+	e->seq_of = lmi_alloc(e->n_request, sizeof(*e->seq_of));
+	e->parts = lmi_alloc(e->inst->n_seq, sizeof(*e->parts));
+	e->part_seq = lmi_alloc(e->inst->n_seq, sizeof(*e->part_seq));
+	e->session_of = lmi_alloc(e->inst->n_seq, sizeof(*e->session_of));
+	if (!e->seq_of || !e->parts || !e->part_seq || !e->session_of)
+		return lmd_fail(err, LMD_NOMEM, "no memory for %u requests", e->n_request);
+	st = lmi_order_ring_init(&e->orders, 4 * e->n_request + 64, err);
+	if (st != LMD_OK)
+		return st;
+	n_event = (o->n_event ? o->n_event : N_EVENT) + e->n_request;
+	if (n_event < e->n_request + LMI_EVENTS_PER_SEQ * e->inst->n_seq)
+		n_event = e->n_request + LMI_EVENTS_PER_SEQ * e->inst->n_seq;
+	return lmi_event_ring_init(&e->events, n_event, err);
+}
+
+enum lmd_status lmi_engine_open(struct lmi_engine **out, const struct lmi_engine_opts *o,
+				struct lmd_error *err)
+{
+	struct lmi_engine *e;
+	enum lmd_status st = check_opts(o, err);
+
+	if (st != LMD_OK)
+		return st;
+	e = lmi_alloc(1, sizeof(*e));
+	if (!e)
+		return lmd_fail(err, LMD_NOMEM, "engine: no memory");
+	e->events.fd = e->orders.fd = -1;
+	st = open_all(e, o, err);
+	if (st == LMD_OK && !o->in_line)
+		st = start_thread(e, err);
+	if (st != LMD_OK) {
+		lmi_engine_fini(e);
+		return st;
+	}
+	*out = e;
+	return LMD_OK;
+}
+
+const struct lmi_inst *lmi_engine_inst(const struct lmi_engine *e)
+{
+	return e->inst;
+}
+
+/* ---- commands ---- */
+
+/* Takes places for the sequences of a session and queues it; owns it from here on. */
+static enum lmd_status submit(struct lmi_engine *e, struct lmi_session *own_s,
+			      struct lmd_error *err)
+{
+	const struct lmi_order o = {.start = own_s};
+	uint32_t n = own_s->n_seq, before = atomic_fetch_add(&e->n_live, n);
+	enum lmd_status st = LMD_OK;
+
+	if (atomic_load(&e->closed))
+		st = lmd_fail(err, LMD_CANCELLED, "the engine is closed");
+	else if (n > e->n_request || before > e->n_request - n)
+		st = lmd_fail(err, LMD_BUSY, "%u sequences wait or run, %u more are over the %u of "
+			      "this engine", before, n, e->n_request);
+	else if (!lmi_order_ring_push(&e->orders, &o))
+		st = lmd_fail(err, LMD_BUSY, "the queue of %u commands is full", e->orders.size);
+	if (st != LMD_OK) {
+		atomic_fetch_sub(&e->n_live, n);
+		lmi_session_destroy(own_s);
+	}
+	return st;
+}
+
+enum lmd_status lmi_engine_eval(struct lmi_engine *e, const struct lmi_eval *cmd,
+				struct lmd_error *err)
+{
+	struct lmi_session *s;
+	enum lmd_status st;
+
+	if (!cmd->id)
+		return lmd_fail(err, LMD_INVALID, "command id 0: ids begin with 1");
+	st = lmi_session_eval(&s, e->inst, cmd, err);
+	if (st != LMD_OK)
+		return st;
+	st = e->driver->check(e->inst, s, err);
+	if (st != LMD_OK) {
+		lmi_session_destroy(s);
+		return st;
+	}
+	return submit(e, s, err);
+}
+
+enum lmd_status lmi_engine_cancel(struct lmi_engine *e, uint64_t id)
+{
+	const struct lmi_order o = {.cancel = id};
+
+	if (!lmi_order_ring_push(&e->orders, &o))
+		return LMD_BUSY;
+	/* the order stands, so a step that is cut short belongs to a command that ends; should
+	 * the next step have begun meanwhile, it is begun once more */
+	if (atomic_load(&e->only_id) == id)
+		atomic_store(&e->cancel_word, 1);
+	return LMD_OK;
+}
+
+/* ---- events ---- */
+
+bool lmi_engine_poll(struct lmi_engine *e, struct lmi_event *out)
+{
+	if (!lmi_event_ring_pop(&e->events, out))
+		return false;
+	if (atomic_load(&e->events.blocked) && atomic_exchange(&e->events.blocked, false))
+		lmi_order_ring_wake(&e->orders);
+	return true;
+}
+
+bool lmi_engine_wait(struct lmi_engine *e, struct lmi_event *out, int timeout_ms)
+{
+	bool quiet;
+
+	do {
+		quiet = atomic_load(&e->quiet);
+		if (lmi_engine_poll(e, out))
+			return true;
+	} while (!quiet && lmi_eventfd_wait(e->events.fd, timeout_ms));
+	return lmi_engine_poll(e, out);
+}
+
+int lmi_engine_fd(const struct lmi_engine *e)
+{
+	return e->events.fd;
+}
+
+void lmi_event_release(struct lmi_event *ev)
+{
+	if (ev->kind == LMI_EV_ROWS)
+		lmi_free(ev->u.rows.v);
+	ev->kind = 0;
+}
+
+/* ---- the end ---- */
+
+enum lmi_turn lmi_engine_turn(struct lmi_engine *e)
+{
+	return lmi_turn(e);
+}
+
+void lmi_engine_close(struct lmi_engine *e)
+{
+	atomic_store(&e->closed, true);
+}
+
+void lmi_engine_stop(struct lmi_engine *e)
+{
+	lmi_engine_close(e);
+	atomic_store(&e->stopping, true);
+	atomic_store(&e->cancel_word, 1);
+	if (e->has_thread) {
+		lmi_order_ring_wake(&e->orders);
+		(void)pthread_join(e->thread, NULL);
+		e->has_thread = false;
+	} else if (e->events.v) {
+		(void)lmi_turn(e); /* ends everything */
+	}
+	atomic_store(&e->quiet, true);
+}
+
+void lmi_engine_fini(struct lmi_engine *e)
+{
+	if (!e)
+		return;
+	lmi_engine_stop(e);
+	lmi_order_ring_fini(&e->orders);
+	lmi_event_ring_fini(&e->events);
+	lmi_sched_destroy(e->sched);
+	lmi_free(e->seq_of);
+	lmi_free(e->parts);
+	lmi_free(e->part_seq);
+	lmi_free(e->session_of);
+	lmi_inst_close(e->inst);
+	lmi_free(e);
+}
+
+void lmi_engine_stats(struct lmi_engine *e, struct lmi_engine_stats *out)
+{
+	const struct lmi_counters *c = &e->count;
+
+	*out = (struct lmi_engine_stats){
+		.n_step = c->n_step,
+		.n_row = c->n_row,
+		.n_preempted = c->n_preempted,
+		.n_shared_rows = c->n_shared_rows,
+		.n_generated = c->n_generated,
+		.n_waiting = c->n_waiting,
+		.n_active = c->n_active,
+		.step_allocs = c->step_allocs,
+	};
+	for (int g = 0; g < LMD_MAX_GROUP; g++) {
+		out->n_page[g] = c->n_page[g];
+		out->n_free[g] = c->n_free[g];
+	}
+}

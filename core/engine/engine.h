@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * engine.h - one model at work: commands in, events out.
+ *
+ * An engine owns an instance of a model, its scheduler and its sequences.  Commands go in from
+ * any thread through a bounded queue (full: LMD_BUSY); events come out through another, which
+ * one thread reads.  When nobody reads, the engine stops before a step whose events might not
+ * fit; nothing is dropped.
+ *
+ * With a thread of its own the engine runs by itself.  Without one (opts.in_line) the caller
+ * makes it run, step by step, with lmi_engine_turn.
+ *
+ * There is no global state; any number of engines may live in a process.  Between receiving a
+ * step and queueing its events the engine's thread allocates nothing. */
+#ifndef LLAMAD_CORE_ENGINE_ENGINE_H
+#define LLAMAD_CORE_ENGINE_ENGINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/engine/command.h"
+#include "core/engine/instance.h"
+
+struct lmi_engine;
+
+struct lmi_engine_opts {
+	struct lmi_inst_opts inst;
+	uint32_t n_request;   /* sequences at a time, waiting ones included; 0 = 256 */
+	uint32_t n_event;     /* events that may wait to be read; 0 = 1024 */
+	bool in_line;         /* no thread: see lmi_engine_turn */
+};
+
+/* Opens the model and starts the thread.  Slow: reads the file's tables and weights. */
+enum lmd_status lmi_engine_open(struct lmi_engine **out, const struct lmi_engine_opts *opts,
+				struct lmd_error *err);
+/* What was opened; read-only, lives as long as the engine. */
+const struct lmi_inst *lmi_engine_inst(const struct lmi_engine *e);
+
+/* Any thread.  What cannot be run is refused here, with the numbers: LMD_INVALID,
+ * LMD_UNSUPPORTED, LMD_NOTFOUND; LMD_BUSY: too many at a time.  What is found out later comes
+ * as an event. */
+enum lmd_status lmi_engine_eval(struct lmi_engine *e, const struct lmi_eval *cmd,
+				struct lmd_error *err);
+/* Ends a command after the step that runs now, which is cut short if all its rows are of
+ * that command.  Unknown ids are ignored: the command may have ended meanwhile.  LMD_BUSY: the
+ * queue is full, nothing was cancelled.  Any thread. */
+enum lmd_status lmi_engine_cancel(struct lmi_engine *e, uint64_t id);
+
+/* The next event; false when there is none.  One thread. */
+bool lmi_engine_poll(struct lmi_engine *e, struct lmi_event *out);
+/* Waits for it; false after timeout_ms (-1 = for ever), or when the engine has stopped and
+ * all was read.  Not for engines in line.  A signal handler may end the wait early. */
+bool lmi_engine_wait(struct lmi_engine *e, struct lmi_event *out, int timeout_ms);
+/* Readable while events may be there; for loops that watch many things. */
+int lmi_engine_fd(const struct lmi_engine *e);
+/* Frees what an event carries. */
+void lmi_event_release(struct lmi_event *ev);
+
+enum lmi_turn {
+	LMI_TURN_IDLE = 0,    /* nothing to do */
+	LMI_TURN_RAN = 1,     /* a step ran */
+	LMI_TURN_FULL = 2     /* events must be read first */
+};
+/* In line: takes commands and runs at most one step. */
+enum lmi_turn lmi_engine_turn(struct lmi_engine *e);
+
+/* No more commands; idempotent; any thread. */
+void lmi_engine_close(struct lmi_engine *e);
+/* Cancels what is left, waits until the engine is quiet; final events can still be read. */
+void lmi_engine_stop(struct lmi_engine *e);
+/* Stops if needed and frees everything; events not read are lost.  NULL allowed. */
+void lmi_engine_fini(struct lmi_engine *e);
+
+struct lmi_engine_stats {
+	uint64_t n_step, n_row, n_preempted, n_shared_rows, n_generated;
+	uint32_t n_waiting, n_active;
+	uint32_t n_page[LMD_MAX_GROUP], n_free[LMD_MAX_GROUP];
+	uint64_t step_allocs; /* allocations of the engine's thread inside of steps */
+};
+/* As of the last turn; any thread. */
+void lmi_engine_stats(struct lmi_engine *e, struct lmi_engine_stats *out);
+
+#endif /* LLAMAD_CORE_ENGINE_ENGINE_H */

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * engine_impl.h - the inside of an engine, shared by engine.c (life, queues) and turn.c (one
+ * turn of the loop). */
+#ifndef LLAMAD_CORE_ENGINE_ENGINE_IMPL_H
+#define LLAMAD_CORE_ENGINE_ENGINE_IMPL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core/engine/driver.h"
+#include "core/engine/engine.h"
+#include "core/engine/ring.h"
+#include "core/engine/step.h"
+
+/* Counters that other threads may read. */
+struct lmi_counters {
+	_Atomic uint64_t n_step, n_row, n_preempted, n_shared_rows, n_generated, step_allocs;
+	_Atomic uint32_t n_waiting, n_active;
+	_Atomic uint32_t n_page[LMD_MAX_GROUP], n_free[LMD_MAX_GROUP];
+};
+
+struct lmi_engine {
+	struct lmi_inst *inst;
+	const struct lmi_driver *driver;
+	struct lmi_sched *sched;
+	uint32_t n_request;
+	struct lmi_order_ring orders;
+	struct lmi_event_ring events;
+
+	/* any thread */
+	_Atomic uint32_t n_live;       /* sequences that were accepted and have not ended */
+	_Atomic bool closed, stopping, quiet;
+	_Atomic uint64_t only_id;      /* all rows of the running step are of this command; 0 */
+	_Atomic int32_t cancel_word;   /* polled by the backend */
+	struct lmi_counters count;
+
+	/* the engine's thread */
+	struct lmi_session *sessions;  /* list */
+	struct lmi_seq **seq_of;       /* [n_request] by the scheduler's number */
+	struct lmi_rows *parts;        /* [inst->n_seq] of the step */
+	struct lmi_seq **part_seq;     /* [inst->n_seq] of its parts; NULL: gone meanwhile */
+	struct lmi_session **session_of; /* [inst->n_seq] of its parts */
+	bool pushed;                   /* events were queued in this turn */
+	struct lmd_error broken;       /* status LMD_OK, or why nothing runs any more */
+
+	pthread_t thread;
+	bool has_thread;
+};
+
+/* Most events that one sequence can cause in one step. */
+#define LMI_EVENTS_PER_SEQ 4
+
+enum lmi_turn lmi_turn(struct lmi_engine *e);
+/* No sequence and no command is left. */
+bool lmi_engine_is_quiet(struct lmi_engine *e);
+
+/* Queues an event of a session; there is room.  The caller fills it before the next call. */
+struct lmi_event *lmi_emit(struct lmi_engine *e, const struct lmi_session *s,
+			   enum lmi_event_kind kind);
+
+#endif /* LLAMAD_CORE_ENGINE_ENGINE_IMPL_H */

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The estimate.  It is exact for pools, since it counts what they will be asked for; weights
+ * and scratch are known from the plan and added by the loader. */
+#include "core/engine/place.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/checked.h"
+#include "core/kv/kv.h"
+#include "core/quant/quant.h"
+
+/* Greatest context that can be asked for: rows and their physical numbers are int32. */
+#define CTX_MAX (1u << 30)
+
+/* What the automatic choice starts from when the model does not say. */
+#define CTX_UNKNOWN 4096u
+
+static enum lmd_status rows_bytes(const struct lmi_place_in *in, uint32_t cache, uint32_t cols,
+				  uint64_t n, uint64_t *sum, struct lmd_error *err)
+{
+	const struct lmd_cache *c = &in->desc->caches[cache];
+	uint32_t id = c->dtype_policy == LMD_KV_DTYPE_USER ? in->kv_dtype : LMD_DTYPE_F32;
+	const struct lmi_dtype *t = lmi_dtype(id);
+	uint64_t bytes;
+
+	if (!t || !lmi_row_bytes(t, cols, &bytes))
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"cache %u: heads of %u values are no whole blocks of %s", cache,
+				cols, t ? t->name : "an unknown type");
+	if (!lmi_mul_ok(bytes, n, &bytes) || !lmi_add_ok(*sum, bytes, sum))
+		return lmd_fail(err, LMD_NOMEM, "cache %u: %u columns are too large", cache, cols);
+	return LMD_OK;
+}
+
+static enum lmd_status cache_bytes(const struct lmi_place_in *in, uint32_t i, uint64_t *sum,
+				   struct lmd_error *err)
+{
+	const struct lmd_cache *c = &in->desc->caches[i];
+	uint64_t rows = (uint64_t)in->page_tokens * c->n_head;
+	enum lmd_status st;
+
+	switch ((enum lmd_cache_kind)c->kind) {
+	case LMD_CACHE_CONV:
+		return rows_bytes(in, i, c->n_head * c->dv, c->dk, sum, err);
+	case LMD_CACHE_STATE:
+		return rows_bytes(in, i, c->dk * c->dv, c->n_head, sum, err);
+	case LMD_CACHE_KV:
+		st = rows_bytes(in, i, c->dv, rows, sum, err);
+		if (st != LMD_OK)
+			return st;
+		break;
+	case LMD_CACHE_K_ONLY:
+	case LMD_CACHE_V_IN_K:
+	case LMD_CACHE_INDEX:
+		break;
+	}
+	return rows_bytes(in, i, c->dk, rows, sum, err);
+}
+
+enum lmd_status lmi_place_unit(const struct lmi_place_in *in, uint32_t group, uint64_t *bytes,
+			       struct lmd_error *err)
+{
+	*bytes = 0;
+	for (uint32_t i = 0; i < in->desc->n_cache; i++) {
+		enum lmd_status st;
+
+		if (in->desc->caches[i].group != group)
+			continue;
+		st = cache_bytes(in, i, bytes, err);
+		if (st != LMD_OK)
+			return st;
+	}
+	return LMD_OK;
+}
+
+/* Pages of a group: those of the tokens that it must hold, and a page for each sequence that
+ * ends inside one; but for windows no more than all sequences together can use. */
+static uint64_t pages_of(const struct lmi_place_in *in, const struct lmd_group *g, uint32_t n_ctx)
+{
+	uint64_t one = lmi_kv_pages_for(g, in->page_tokens, n_ctx, in->n_batch);
+	uint64_t all = one * in->n_seq, want;
+
+	if (!in->kv_tokens)
+		return all;
+	want = in->kv_tokens / in->page_tokens / (g->ratio > 1 ? g->ratio : 1) + 1 + in->n_seq;
+	return want < all ? want : all;
+}
+
+/* Fills `out` for one context length. */
+static enum lmd_status try_ctx(struct lmi_place *out, const struct lmi_place_in *in, uint32_t n_ctx,
+			       struct lmd_error *err)
+{
+	*out = (struct lmi_place){.n_ctx = n_ctx};
+	for (uint32_t i = 0; i < in->desc->n_group; i++) {
+		const struct lmd_group *g = &in->desc->groups[i];
+		uint64_t unit = 0, n = 0, bytes;
+		enum lmd_status st = lmi_place_unit(in, i, &unit, err);
+
+		if (st != LMD_OK)
+			return st;
+		switch ((enum lmd_group_kind)g->kind) {
+		case LMD_GROUP_PAGED:
+			n = pages_of(in, g, n_ctx);
+			break;
+		case LMD_GROUP_CROSS:
+			n = (uint64_t)(in->n_batch / in->page_tokens + 1) * in->n_seq;
+			break;
+		case LMD_GROUP_STATE: /* one each, as many again for forks and marks */
+			n = 2ull * in->n_seq + 1;
+			break;
+		case LMD_GROUP_BATCH:
+			break;
+		}
+		if (n > INT32_MAX / in->page_tokens || !lmi_mul_ok(unit, n, &bytes) ||
+		    !lmi_add_ok(out->kv_bytes, bytes, &out->kv_bytes))
+			return lmd_fail(err, LMD_NOMEM,
+					"group %s: %llu pages for a context of %u do not fit",
+					g->name, (unsigned long long)n, n_ctx);
+		*(g->kind == LMD_GROUP_STATE ? &out->n_slot[i] : &out->n_page[i]) = (uint32_t)n;
+	}
+	return LMD_OK;
+}
+
+static enum lmd_status too_much(const struct lmi_place *p, const struct lmi_place_in *in,
+				struct lmd_error *err)
+{
+	return lmd_fail(err, LMD_NOMEM,
+			"context %u with %u sequences needs %llu MiB for keys, values and states; "
+			"%llu MiB are left",
+			p->n_ctx, in->n_seq, (unsigned long long)(p->kv_bytes >> 20),
+			(unsigned long long)(in->budget >> 20));
+}
+
+enum lmd_status lmi_place(struct lmi_place *out, const struct lmi_place_in *in,
+			  struct lmd_error *err)
+{
+	uint32_t n_ctx = in->n_ctx ? in->n_ctx : in->desc->n_ctx_train;
+	uint32_t lo = 0, hi;
+	struct lmi_place p;
+	enum lmd_status st;
+
+	n_ctx = n_ctx ? n_ctx : CTX_UNKNOWN;
+	if (n_ctx > CTX_MAX && !in->n_ctx)
+		n_ctx = CTX_MAX;
+	if (n_ctx > CTX_MAX)
+		return lmd_fail(err, LMD_INVALID, "context length %u: the greatest is %u", n_ctx,
+				CTX_MAX);
+	st = try_ctx(&p, in, n_ctx, err);
+	if (st == LMD_OK && p.kv_bytes <= in->budget) {
+		*out = p;
+		return LMD_OK;
+	}
+	if (st != LMD_OK && st != LMD_NOMEM)
+		return st;
+	if (in->n_ctx)
+		return st == LMD_OK ? too_much(&p, in, err) : st;
+	/* the greatest number of whole pages that fits */
+	hi = n_ctx / in->page_tokens + 1;
+	while (hi - lo > 1) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		st = try_ctx(&p, in, mid * in->page_tokens, err);
+		if (st != LMD_OK && st != LMD_NOMEM)
+			return st;
+		*(st == LMD_OK && p.kv_bytes <= in->budget ? &lo : &hi) = mid;
+	}
+	if (!lo) {
+		st = try_ctx(&p, in, in->page_tokens, err);
+		return st == LMD_OK ? too_much(&p, in, err) : st;
+	}
+	st = try_ctx(out, in, lo * in->page_tokens, err);
+	out->cut = true;
+	return st;
+}
+
+uint64_t lmi_memory_available(void)
+{
+	FILE *f = fopen("/proc/meminfo", "re");
+	unsigned long long kib = 0;
+	char line[128];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1)
+			break;
+	if (f)
+		(void)fclose(f);
+	return kib << 10;
+}

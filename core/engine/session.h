@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * session.h - a command at work: its sequences with their tokens, and what becomes of them.
+ *
+ * Made and checked on the thread that submits, then owned by the engine's thread. */
+#ifndef LLAMAD_CORE_ENGINE_SESSION_H
+#define LLAMAD_CORE_ENGINE_SESSION_H
+
+#include "core/engine/command.h"
+#include "core/engine/instance.h"
+#include "core/sched/sched.h"
+
+struct lmi_session;
+struct lmi_gen;
+
+struct lmi_seq {
+	struct lmi_session *session;
+	uint32_t index;        /* in the command */
+	uint32_t handle;       /* of the scheduler; LMI_NO_SEQ: not there (yet, or any more) */
+	lmd_token *tokens;     /* [cap], n_tokens known; NULL with external rows */
+	uint32_t n_tokens, cap;
+	lmd_token *enc;        /* [n_enc] */
+	uint32_t n_enc;
+	float *ext;            /* [n_rows][n_input_embd] */
+	int32_t *pos;          /* [n_plane][n_rows] */
+	uint32_t n_plane;
+	uint32_t n_rows;       /* rows at the start: tokens or external ones */
+	int32_t adapter;
+	uint32_t fork_of, fork_at;
+};
+
+struct lmi_session {
+	uint64_t id;
+	struct lmi_session *next, *prev; /* in the engine's list */
+	/* evaluation */
+	enum lmi_want want;
+	int32_t pooling;
+	uint32_t chunk;
+	bool whole;
+	/* generation; NULL: an evaluation */
+	struct lmi_gen *gen;
+
+	uint32_t n_left;       /* sequences that are not done */
+	uint32_t n_seq;
+	struct lmi_seq seqs[];
+};
+
+/* Checks the command against the model and copies it. */
+enum lmd_status lmi_session_eval(struct lmi_session **out, const struct lmi_inst *inst,
+				 const struct lmi_eval *cmd, struct lmd_error *err);
+/* A session of one sequence, with room for `cap` tokens; gen is left to the caller. */
+enum lmd_status lmi_session_one(struct lmi_session **out, const struct lmi_inst *inst, uint64_t id,
+				const struct lmi_input_seq *in, uint32_t cap,
+				struct lmd_error *err);
+/* NULL allowed. */
+void lmi_session_destroy(struct lmi_session *s);
+
+/* Position plane k of a sequence, or NULL: the row's number. */
+const int32_t *lmi_seq_pos(const struct lmi_seq *q, int k);
+
+#endif /* LLAMAD_CORE_ENGINE_SESSION_H */

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The step block.  Rows of the parts follow each other in the order given; the index of a part
+ * is the index of its sequence in the step. */
+#include "core/engine/step.h"
+
+#include <string.h>
+
+#include "core/engine/lane.h"
+
+/* What the row inputs of an architecture may ask about sequences. */
+struct history {
+	const struct lmi_rows *parts;
+	uint32_t n_part;
+};
+
+static const struct lmi_rows *part_of(const struct history *h, uint32_t seq_slot)
+{
+	for (uint32_t i = 0; i < h->n_part; i++)
+		if (h->parts[i].kv_seq == seq_slot)
+			return &h->parts[i];
+	return NULL;
+}
+
+static lmd_token token_at(void *ctx, uint32_t seq_slot, int64_t index)
+{
+	const struct lmi_rows *p = part_of(ctx, seq_slot);
+
+	if (!p || !p->tokens || index < 0 || index >= (int64_t)p->first + p->n)
+		return -1;
+	return p->tokens[index];
+}
+
+static int64_t n_past(void *ctx, uint32_t seq_slot)
+{
+	const struct lmi_rows *p = part_of(ctx, seq_slot);
+
+	return p ? p->first : 0;
+}
+
+/* ---- filling ---- */
+
+static void fill_rows(struct lmi_inst *inst, struct lmi_step *s, const struct lmi_rows *p,
+		      uint32_t part)
+{
+	uint32_t t0 = s->view.n_tok, width = inst->desc.n_input_embd;
+
+	for (uint32_t i = 0; i < p->n; i++) {
+		uint32_t row = p->first + i, t = t0 + i;
+
+		if (p->ext) {
+			memcpy(inst->ext + (size_t)t * width, p->ext + (size_t)row * width,
+			       width * sizeof(float));
+			s->token[t] = -1 - (int32_t)t;
+		} else {
+			s->token[t] = p->tokens[row];
+		}
+		for (int k = 0; k < 4; k++)
+			s->pos[k][t] = p->pos[k] ? p->pos[k][row] : (int32_t)row;
+		s->seq_of[t] = (int32_t)part;
+		s->lora_slot[t] = p->lora_slot;
+	}
+	for (uint32_t i = p->n - p->n_out; i < p->n; i++)
+		s->out_row[s->view.n_out++] = (int32_t)(t0 + i);
+	s->q_start[part] = (int32_t)t0;
+	s->q_len[part] = (int32_t)p->n;
+	s->seq_slot[part] = (int32_t)p->kv_seq;
+	s->view.n_tok += p->n;
+	s->view.n_seq++;
+}
+
+/* Keys in memory: the sequence's rows so far and those of this step. */
+static void fill_paged(struct lmi_inst *inst, struct lmi_step *s, uint32_t g,
+		       const struct lmi_rows *p, uint32_t t0)
+{
+	for (uint32_t i = 0; i < p->n; i++) {
+		struct lmi_interval v = {0, 0};
+
+		if (!p->encode)
+			v = lmi_kv_interval(inst->kv, g, p->first + i, p->first + p->n);
+		s->group[g].kv_lo[t0 + i] = v.lo;
+		s->group[g].kv_hi[t0 + i] = v.hi;
+		s->group[g].slot[t0 + i] =
+			p->encode ? -1 : lmi_kv_row(inst->kv, g, p->kv_seq, p->first + i);
+	}
+}
+
+/* Keys of the encoder: it writes them, the decoder sees all of them. */
+static void fill_cross(struct lmi_inst *inst, struct lmi_step *s, uint32_t g,
+		       const struct lmi_rows *p, uint32_t t0)
+{
+	int32_t n = (int32_t)lmi_kv_cross(inst->kv, p->kv_seq);
+
+	for (uint32_t i = 0; i < p->n; i++) {
+		s->group[g].kv_lo[t0 + i] = 0;
+		s->group[g].kv_hi[t0 + i] = p->encode ? 0 : n;
+		s->group[g].slot[t0 + i] =
+			p->encode ? lmi_kv_row(inst->kv, g, p->kv_seq, p->first + i) : -1;
+	}
+}
+
+/* Keys are rows of this step. */
+static void fill_batch(struct lmi_inst *inst, struct lmi_step *s, uint32_t g,
+		       const struct lmi_rows *p, uint32_t t0)
+{
+	for (uint32_t i = 0; i < p->n; i++) {
+		struct lmi_interval v = lmi_kv_interval(inst->kv, g, i, p->n);
+
+		s->group[g].kv_lo[t0 + i] = v.lo;
+		s->group[g].kv_hi[t0 + i] = v.hi;
+	}
+}
+
+static void fill_state(struct lmi_inst *inst, struct lmi_step *s, uint32_t g,
+		       const struct lmi_rows *p, uint32_t t0, uint32_t part)
+{
+	int32_t *out = s->group[g].state_out + t0;
+
+	s->group[g].state_in[part] = p->encode ? -1 : lmi_kv_state_in(inst->kv, g, p->kv_seq);
+	for (uint32_t i = 0; i < p->n; i++)
+		out[i] = -1;
+	if (p->encode)
+		return;
+	if (p->mark)
+		out[p->mark - 1] = lmi_kv_state_mark(inst->kv, g, p->kv_seq);
+	out[p->n - 1] = lmi_kv_state_out(inst->kv, g, p->kv_seq);
+}
+
+static void fill_groups(struct lmi_inst *inst, struct lmi_step *s, const struct lmi_rows *p,
+			uint32_t part)
+{
+	uint32_t t0 = (uint32_t)s->q_start[part];
+
+	for (uint32_t g = 0; g < inst->desc.n_group; g++) {
+		struct lmd_step_group *v = &s->view.group[g];
+
+		switch ((enum lmd_group_kind)inst->desc.groups[g].kind) {
+		case LMD_GROUP_PAGED:
+			fill_paged(inst, s, g, p, t0);
+			break;
+		case LMD_GROUP_CROSS:
+			fill_cross(inst, s, g, p, t0);
+			break;
+		case LMD_GROUP_BATCH:
+			fill_batch(inst, s, g, p, t0);
+			continue;
+		case LMD_GROUP_STATE:
+			fill_state(inst, s, g, p, t0, part);
+			continue;
+		}
+		v->n_change += lmi_kv_changes(inst->kv, g, p->kv_seq,
+					      s->group[g].change + v->n_change,
+					      s->group[g].max_change - v->n_change);
+	}
+}
+
+static enum lmd_status fill(struct lmi_inst *inst, struct lmi_exec *e, const struct lmi_rows *parts,
+			    uint32_t n_part, const volatile int32_t *cancel)
+{
+	struct history h = {.parts = parts, .n_part = n_part};
+	struct lmi_step *s = e->step;
+	struct lmd_rows_in in = {.struct_size = sizeof(in),
+				 .step = &s->view,
+				 .ctx = &h,
+				 .token_at = token_at,
+				 .n_past = n_past};
+	struct lmd_rows_out out;
+
+	s->view.n_tok = s->view.n_seq = s->view.n_out = 0;
+	s->view.cancel = cancel;
+	for (uint32_t g = 0; g < inst->desc.n_group; g++)
+		s->view.group[g].n_change = 0;
+	for (uint32_t i = 0; i < n_part; i++) {
+		fill_rows(inst, s, &parts[i], i);
+		fill_groups(inst, s, &parts[i], i);
+	}
+	if (!inst->arch->ops.arch->rows || !e->view->n_row_in)
+		return LMD_OK;
+	memcpy(out.row_in, s->row_in, sizeof(out.row_in));
+	return inst->arch->ops.arch->rows(inst->desc.state, &in, &out);
+}
+
+/* ---- running ---- */
+
+/* Copies of shared pages that this step writes to. */
+static enum lmd_status copy_pages(struct lmi_inst *inst, struct lmd_error *err)
+{
+	const struct lmi_kv_copy *c;
+	uint32_t n = lmi_kv_copies(inst->kv, &c);
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct lmd_pool_op op = {
+			.kind = LMD_POOL_COPY_PAGE, .src = c[i].src, .dst = c[i].dst};
+		enum lmd_status st = inst->backend->ops.backend->pool_op(
+			inst->dev, NULL, inst->pools[c[i].group], &op, 1, err);
+
+		if (st != LMD_OK)
+			return st;
+	}
+	return LMD_OK;
+}
+
+static struct lmd_binding input_of(const struct lmi_inst *inst, const struct lmi_exec *e,
+				   uint32_t *n)
+{
+	uint64_t row_bytes = (uint64_t)inst->desc.n_input_embd * sizeof(float);
+
+	*n = inst->ext && e->view->n_input;
+	return (struct lmd_binding){
+		.id = 0, .n_row = e->step->view.n_tok, .row_bytes = row_bytes, .ptr = inst->ext};
+}
+
+static enum lmd_status prepare(struct lmi_inst *inst, struct lmi_exec *e,
+			       const struct lmi_rows *parts, uint32_t n_part,
+			       const volatile int32_t *cancel, struct lmd_error *err)
+{
+	enum lmd_status st = fill(inst, e, parts, n_part, cancel);
+
+	if (st != LMD_OK)
+		return lmd_fail(err, st, "architecture %s: row inputs: %s", inst->model->arch,
+				lmd_status_text(st));
+	return copy_pages(inst, err);
+}
+
+static enum lmd_status run(struct lmi_inst *inst, struct lmi_exec *e, struct lmd_error *err)
+{
+	const struct lmd_backend_ops *b = inst->backend->ops.backend;
+	const struct lmd_binding out = {.id = e->out_id,
+					.n_row = e->out_rows,
+					.row_bytes = (uint64_t)e->out_width * sizeof(float),
+					.ptr = inst->out};
+	uint32_t n_in;
+	const struct lmd_binding in = input_of(inst, e, &n_in);
+	enum lmd_status st = b->plan_run(inst->dev, NULL, e->cplan, &e->step->view, &in, n_in, &out,
+					 e->out_id != LMD_NONE, NULL);
+
+	return st == LMD_OK ? st : lmd_fail(err, st, "%s", b->last_error(inst->dev));
+}
+
+enum lmd_status lmi_step_run(struct lmi_inst *inst, uint32_t exec, const struct lmi_rows *parts,
+			     uint32_t n_part, const volatile int32_t *cancel, struct lmd_error *err)
+{
+	struct lmi_exec *e = inst->execs[exec];
+	enum lmd_status st;
+
+	lmi_lane_enter(inst->lane, inst->lane_id, LMI_CLASS_NORMAL);
+	st = prepare(inst, e, parts, n_part, cancel, err);
+	if (st == LMD_OK)
+		st = run(inst, e, err);
+	lmi_lane_leave(inst->lane);
+	if (lmi_guard_is_bad(&inst->guard))
+		return lmd_fail(err, LMD_IO, "%s: the file was cut short while the model was in use",
+				inst->model->name);
+	return st;
+}
+
+enum lmd_status lmi_step_observe(struct lmi_inst *inst, uint32_t exec, const struct lmi_rows *parts,
+				 uint32_t n_part, lmd_observe_fn fn, void *arg,
+				 struct lmd_error *err)
+{
+	const struct lmd_backend_ops *b = inst->backend->ops.backend;
+	struct lmi_exec *e = inst->execs[exec];
+	struct lmd_binding in;
+	enum lmd_status st;
+	uint32_t n_in;
+
+	if (!b->plan_observe)
+		return lmd_fail(err, LMD_UNSUPPORTED, "backend %s does not show values",
+				inst->backend->f->name);
+	st = prepare(inst, e, parts, n_part, NULL, err);
+	if (st != LMD_OK)
+		return st;
+	in = input_of(inst, e, &n_in);
+	st = b->plan_observe(inst->dev, e->cplan, &e->step->view, &in, n_in, fn, arg);
+	return st == LMD_OK ? st : lmd_fail(err, st, "%s", b->last_error(inst->dev));
+}

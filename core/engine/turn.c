@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One turn of the engine: take commands, let the scheduler choose a step, run it, hand out
+ * what it gave.  All state here belongs to the engine's thread. */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/engine/engine_impl.h"
+
+/* ---- events ---- */
+
+struct lmi_event *lmi_emit(struct lmi_engine *e, const struct lmi_session *s,
+			   enum lmi_event_kind kind)
+{
+	struct lmi_event *ev;
+
+	if (e->pushed) /* the one before is complete now */
+		lmi_event_ring_push(&e->events);
+	ev = lmi_event_ring_next(&e->events);
+	ev->id = s->id;
+	ev->kind = kind;
+	e->pushed = true;
+	return ev;
+}
+
+/* Makes the last event readable and tells the reader. */
+static void flush(struct lmi_engine *e)
+{
+	if (!e->pushed)
+		return;
+	lmi_event_ring_push(&e->events);
+	e->pushed = false;
+	lmi_event_ring_wake(&e->events);
+}
+
+/* ---- sessions ---- */
+
+static void link_session(struct lmi_engine *e, struct lmi_session *s)
+{
+	s->prev = NULL;
+	s->next = e->sessions;
+	if (s->next)
+		s->next->prev = s;
+	e->sessions = s;
+}
+
+static void leave_sched(struct lmi_engine *e, struct lmi_seq *q)
+{
+	if (q->handle == LMI_NO_SEQ)
+		return;
+	lmi_sched_remove(e->sched, q->handle);
+	e->seq_of[q->handle] = NULL;
+	q->handle = LMI_NO_SEQ;
+}
+
+/* After the final event. */
+static void end_session(struct lmi_engine *e, struct lmi_session *s)
+{
+	for (uint32_t i = 0; i < s->n_seq; i++)
+		leave_sched(e, &s->seqs[i]);
+	if (s->prev)
+		s->prev->next = s->next;
+	else
+		e->sessions = s->next;
+	if (s->next)
+		s->next->prev = s->prev;
+	atomic_fetch_sub(&e->n_live, s->n_seq);
+	lmi_session_destroy(s);
+}
+
+static void fail_session(struct lmi_engine *e, struct lmi_session *s, const struct lmd_error *err)
+{
+	lmi_emit(e, s, LMI_EV_FAILED)->u.error = *err;
+	end_session(e, s);
+}
+
+static void cancel_session(struct lmi_engine *e, struct lmi_session *s)
+{
+	(void)lmi_emit(e, s, LMI_EV_CANCELLED);
+	end_session(e, s);
+}
+
+static enum lmd_status start_seq(struct lmi_engine *e, struct lmi_seq *q, struct lmd_error *err)
+{
+	struct lmi_sched_seq o = {.share = LMI_NO_SEQ};
+	enum lmd_status st = e->driver->start(e->inst, q, &o, err);
+
+	if (st != LMD_OK)
+		return st;
+	if (q->fork_of != LMI_NO_FORK) {
+		o.share = q->session->seqs[q->fork_of].handle;
+		o.share_rows = q->fork_at;
+	}
+	st = lmi_sched_submit(e->sched, &o, &q->handle, err);
+	if (st == LMD_OK)
+		e->seq_of[q->handle] = q;
+	return st;
+}
+
+static void start_session(struct lmi_engine *e, struct lmi_session *s)
+{
+	struct lmd_error err = e->broken;
+	enum lmd_status st = err.status;
+
+	link_session(e, s);
+	for (uint32_t i = 0; i < s->n_seq && st == LMD_OK; i++)
+		st = start_seq(e, &s->seqs[i], &err);
+	if (st != LMD_OK)
+		fail_session(e, s, &err);
+}
+
+static void cancel_id(struct lmi_engine *e, uint64_t id)
+{
+	for (struct lmi_session *s = e->sessions; s; s = s->next) {
+		if (s->id == id) {
+			cancel_session(e, s);
+			return;
+		}
+	}
+}
+
+static void take_orders(struct lmi_engine *e)
+{
+	struct lmi_order o;
+
+	while (lmi_order_ring_pop(&e->orders, &o)) {
+		if (!o.start)
+			cancel_id(e, o.cancel);
+		else
+			start_session(e, o.start);
+	}
+	while (atomic_load(&e->stopping) && e->sessions)
+		cancel_session(e, e->sessions);
+}
+
+bool lmi_engine_is_quiet(struct lmi_engine *e)
+{
+	return !e->sessions && !atomic_load(&e->orders.n);
+}
+
+/* ---- results ---- */
+
+/* -log softmax(logits)[id], in double: sums over a vocabulary lose digits in float. */
+static float neg_log_prob(const float *logits, uint32_t n, lmd_token id)
+{
+	double sum = 0, most = -INFINITY;
+
+	for (uint32_t i = 0; i < n; i++)
+		most = logits[i] > most ? logits[i] : most;
+	for (uint32_t i = 0; i < n; i++)
+		sum += exp((double)logits[i] - most);
+	return (float)(log(sum) - ((double)logits[id] - most));
+}
+
+/* Queues a block of n rows; false without memory. */
+static bool emit_rows(struct lmi_engine *e, const struct lmi_seq *q, uint32_t first, uint32_t n,
+		      uint32_t width, float **v)
+{
+	struct lmi_event *ev;
+
+	*v = lmi_alloc((size_t)n * width, sizeof(**v));
+	if (!*v)
+		return false;
+	ev = lmi_emit(e, q->session, LMI_EV_ROWS);
+	ev->u.rows.seq = q->index;
+	ev->u.rows.first = first;
+	ev->u.rows.n = n;
+	ev->u.rows.width = width;
+	ev->u.rows.v = *v;
+	return true;
+}
+
+static bool eval_nll(struct lmi_engine *e, const struct lmi_seq *q, uint32_t first, uint32_t n,
+		     const float *logits)
+{
+	uint32_t width = e->inst->desc.n_vocab;
+	float *v;
+
+	if (first + n == q->n_rows)
+		n--; /* nothing follows the last row */
+	if (!n)
+		return true;
+	if (!emit_rows(e, q, first, n, 1, &v))
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		v[i] = neg_log_prob(logits + (size_t)i * width, width, q->tokens[first + i + 1]);
+	return true;
+}
+
+/* Hands out what a part of the step gave; false without memory. */
+static bool eval_results(struct lmi_engine *e, const struct lmi_exec *x,
+			 const struct lmi_rows *p, const struct lmi_seq *q, uint32_t part,
+			 const float *rows)
+{
+	const struct lmi_session *s = q->session;
+	uint32_t first = p->first + p->n - p->n_out, n = p->n_out;
+	float *v;
+
+	if (s->want == LMI_WANT_EMBED && s->pooling != LMD_POOL_NONE) {
+		if (p->first + p->n < q->n_rows)
+			return true; /* LAST: the vector of a part that is not the last */
+		rows = e->inst->out + (size_t)part * x->out_width;
+		first = 0;
+		n = 1;
+	}
+	if (!n)
+		return true;
+	if (s->want == LMI_WANT_NLL)
+		return eval_nll(e, q, first, n, rows);
+	if (!emit_rows(e, q, first, n, x->out_width, &v))
+		return false;
+	memcpy(v, rows, (size_t)n * x->out_width * sizeof(*v));
+	return true;
+}
+
+/* False when the session is gone. */
+static bool eval_part(struct lmi_engine *e, const struct lmi_exec *x, uint32_t part,
+		      const float *rows)
+{
+	const struct lmi_rows *p = &e->parts[part];
+	struct lmi_seq *q = e->part_seq[part];
+	struct lmi_session *s = q->session;
+
+	if (!eval_results(e, x, p, q, part, rows)) {
+		struct lmd_error err;
+
+		(void)lmd_fail(&err, LMD_NOMEM, "no memory for %u rows of %u results", p->n_out,
+			       x->out_width);
+		fail_session(e, s, &err);
+		return false;
+	}
+	if (p->first + p->n < q->n_rows)
+		return true;
+	leave_sched(e, q);
+	if (--s->n_left)
+		return true;
+	lmi_emit(e, s, LMI_EV_DONE)->u.done.finish = LMI_FINISH_NONE;
+	end_session(e, s);
+	return false;
+}
+
+/* ---- the step ---- */
+
+static void fill_part(struct lmi_engine *e, const struct lmi_sched_part *p, uint32_t i)
+{
+	struct lmi_seq *q = e->seq_of[p->seq];
+
+	e->part_seq[i] = q;
+	e->session_of[i] = q->session;
+	e->parts[i] = (struct lmi_rows){
+		.kv_seq = p->kv_seq,
+		.first = p->first,
+		.n = p->n,
+		.n_out = p->n_out,
+		.mark = p->mark,
+		.encode = p->encode,
+		.tokens = p->encode ? q->enc : q->tokens,
+		.ext = p->encode ? NULL : q->ext,
+		.lora_slot = q->adapter,
+	};
+	for (int k = 0; k < 4 && !p->encode; k++)
+		e->parts[i].pos[k] = lmi_seq_pos(q, k);
+}
+
+static uint64_t only_session(const struct lmi_engine *e, uint32_t n_part)
+{
+	for (uint32_t i = 1; i < n_part; i++)
+		if (e->session_of[i] != e->session_of[0])
+			return 0;
+	return e->session_of[0]->id;
+}
+
+static enum lmd_status run_step(struct lmi_engine *e, const struct lmi_sched_step *step,
+				struct lmd_error *err)
+{
+	enum lmd_status st;
+
+	for (uint32_t i = 0; i < step->n_part; i++)
+		fill_part(e, &step->parts[i], i);
+	atomic_store(&e->cancel_word, atomic_load(&e->stopping));
+	atomic_store(&e->only_id, only_session(e, step->n_part));
+	st = lmi_step_run(e->inst, step->plan, e->parts, step->n_part,
+			  (const volatile int32_t *)&e->cancel_word, err);
+	atomic_store(&e->only_id, 0);
+	return st;
+}
+
+/* Parts from `part` on that belong to a session which is gone have no sequence any more. */
+static void forget(struct lmi_engine *e, const struct lmi_session *gone, uint32_t part,
+		   uint32_t n_part)
+{
+	for (uint32_t k = part; k < n_part; k++)
+		if (e->session_of[k] == gone)
+			e->part_seq[k] = NULL;
+}
+
+static void hand_out(struct lmi_engine *e, uint32_t plan, uint32_t n_part)
+{
+	const struct lmi_exec *x = e->inst->execs[plan];
+	const float *rows = e->inst->out;
+
+	for (uint32_t i = 0; i < n_part; i++) {
+		const struct lmi_rows *p = &e->parts[i];
+
+		if (e->part_seq[i] && !p->encode && !eval_part(e, x, i, rows))
+			forget(e, e->session_of[i], i, n_part);
+		rows += (size_t)p->n_out * x->out_width;
+	}
+}
+
+/* The step failed: so do its sessions; when the device or the file is gone, all of them. */
+static void give_up(struct lmi_engine *e, uint32_t n_part, const struct lmd_error *err)
+{
+	if (err->status == LMD_IO || err->status == LMD_DEVICE) {
+		e->broken = *err;
+		while (e->sessions)
+			fail_session(e, e->sessions, err);
+		return;
+	}
+	for (uint32_t i = 0; i < n_part; i++) {
+		if (!e->part_seq[i])
+			continue;
+		fail_session(e, e->session_of[i], err);
+		forget(e, e->session_of[i], i, n_part);
+	}
+}
+
+static void publish(struct lmi_engine *e)
+{
+	struct lmi_sched_stats s;
+	struct lmi_kv_stats k;
+
+	lmi_sched_stats(e->sched, &s);
+	lmi_kv_stats(e->inst->kv, &k);
+	e->count.n_step = s.n_step;
+	e->count.n_row = s.n_row;
+	e->count.n_preempted = s.n_preempted;
+	e->count.n_shared_rows = s.n_shared_rows;
+	e->count.n_waiting = s.n_waiting;
+	e->count.n_active = s.n_active;
+	for (uint32_t g = 0; g < e->inst->desc.n_group; g++) {
+		e->count.n_page[g] = k.n_page[g];
+		e->count.n_free[g] = k.n_free[g];
+	}
+}
+
+static bool step(struct lmi_engine *e)
+{
+	struct lmi_sched_step step;
+	struct lmd_error err = {0};
+	enum lmd_status st;
+	uint32_t n_part, plan;
+
+	if (!lmi_sched_next(e->sched, &step))
+		return false;
+	n_part = step.n_part;
+	plan = step.plan;
+	st = run_step(e, &step, &err);
+	lmi_sched_done(e->sched, st == LMD_OK);
+	if (st == LMD_OK)
+		hand_out(e, plan, n_part);
+	else if (st != LMD_CANCELLED) /* cut short: whoever asked is in the queue */
+		give_up(e, n_part, &err);
+	return true;
+}
+
+enum lmi_turn lmi_turn(struct lmi_engine *e)
+{
+	/* a final event for each that lives, beside what a step may say */
+	uint32_t need = LMI_EVENTS_PER_SEQ * e->inst->n_seq;
+	enum lmi_turn t = LMI_TURN_IDLE;
+
+	take_orders(e);
+	if (lmi_event_ring_room(&e->events) < need + atomic_load(&e->n_live) + 1)
+		t = LMI_TURN_FULL;
+	else if (step(e))
+		t = LMI_TURN_RAN;
+	publish(e);
+	flush(e);
+	return t;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From the weight operands of plans to weights on the device.  Plans of one model name the
+ * same tensors, so a weight is kept with the operand that made it and found again by
+ * comparing operands.  Scales and biases are converted to f32 here and live as long. */
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/engine/instance.h"
+#include "core/plan/wref.h"
+#include "core/quant/quant.h"
+
+struct entry {
+	const struct lmd_wref *ref; /* of a plan, which outlives this */
+	struct lmd_weight *weight;
+	float *scale, *bias;
+};
+
+struct lmi_weights {
+	struct lmi_inst *inst;
+	struct entry *v;
+	uint32_t n, cap;
+	struct lmd_wpiece *pieces; /* scratch [n_piece_max] */
+	uint32_t n_piece_max;
+};
+
+enum lmd_status lmi_weights_create(struct lmi_weights **out, struct lmi_inst *inst,
+				   struct lmd_error *err)
+{
+	struct lmi_weights *w = lmi_alloc(1, sizeof(*w));
+
+	if (!w)
+		return lmd_fail(err, LMD_NOMEM, "weights: no memory");
+	w->inst = inst;
+	*out = w;
+	return LMD_OK;
+}
+
+void lmi_weights_destroy(struct lmi_weights *w)
+{
+	if (!w)
+		return;
+	for (uint32_t i = 0; i < w->n; i++) {
+		if (w->v[i].weight)
+			w->inst->backend->ops.backend->weight_destroy(w->inst->dev, w->v[i].weight);
+		lmi_free(w->v[i].scale);
+		lmi_free(w->v[i].bias);
+	}
+	lmi_free(w->v);
+	lmi_free(w->pieces);
+	lmi_free(w);
+}
+
+static bool same_part(const struct lmd_wpart *a, const struct lmd_wpart *b, uint32_t k)
+{
+	if (a->kind != b->kind || a->n_row != b->n_row)
+		return false;
+	if (a->kind == LMD_WPART_LITERAL)
+		return a->literal == b->literal ||
+		       !memcmp(a->literal, b->literal, (size_t)a->n_row * k * sizeof(float));
+	return a->tensor == b->tensor && a->row0 == b->row0;
+}
+
+static bool same_ref(const struct lmd_wref *a, const struct lmd_wref *b)
+{
+	if (a->n_part != b->n_part || a->xform != b->xform || a->n_head != b->n_head ||
+	    a->head_rows != b->head_rows || a->n_stack != b->n_stack || a->n != b->n ||
+	    a->k != b->k || a->scale != b->scale || a->bias != b->bias)
+		return false;
+	for (uint32_t i = 0; i < a->n_part; i++)
+		if (!same_part(&a->parts[i], &b->parts[i], a->k))
+			return false;
+	return true;
+}
+
+static struct entry *find(struct lmi_weights *w, const struct lmd_wref *ref)
+{
+	for (uint32_t i = 0; i < w->n; i++)
+		if (same_ref(w->v[i].ref, ref))
+			return &w->v[i];
+	return NULL;
+}
+
+/* The values of a whole tensor as f32; the caller owns them. */
+static enum lmd_status floats(const struct lmi_inst *inst, const struct lmd_wref *ref,
+			      uint32_t tensor, float **out, uint32_t *n, struct lmd_error *err)
+{
+	const struct lmd_tensor *t = &inst->model->tensors[tensor];
+	const struct lmi_dtype *type = lmi_dtype(t->dtype);
+	uint64_t total = 1;
+
+	for (int i = 0; i < LMD_MAX_DIMS; i++)
+		total *= (uint64_t)t->dims[i]; /* at most the file's size, checked by the reader */
+	if (!type || !type->dequant || total > UINT32_MAX)
+		return lmd_fail(err, LMD_UNSUPPORTED, "%s: tensor %s of type %u has no plain numbers",
+				ref->name, t->name, t->dtype);
+	*out = lmi_alloc((size_t)total, sizeof(**out));
+	if (!*out)
+		return lmd_fail(err, LMD_NOMEM, "%s: no memory for the %llu values of %s", ref->name,
+				(unsigned long long)total, t->name);
+	type->dequant(t->data, *out, (size_t)total);
+	*n = (uint32_t)total;
+	return LMD_OK;
+}
+
+static enum lmd_status grow(struct lmi_weights *w, uint32_t n_part, struct lmd_error *err)
+{
+	void *p;
+
+	if (w->n == w->cap) {
+		p = lmi_realloc(w->v, w->cap ? w->cap * 2 : 256, sizeof(*w->v));
+		if (!p)
+			return lmd_fail(err, LMD_NOMEM, "weights: no memory for %u of them", w->n);
+		w->v = p;
+		w->cap = w->cap ? w->cap * 2 : 256;
+	}
+	if (n_part > w->n_piece_max) {
+		p = lmi_realloc(w->pieces, n_part, sizeof(*w->pieces));
+		if (!p)
+			return lmd_fail(err, LMD_NOMEM, "weights: no memory for %u parts", n_part);
+		w->pieces = p;
+		w->n_piece_max = n_part;
+	}
+	return LMD_OK;
+}
+
+/* What the backend wants to know of an operand; scale and bias belong to the entry. */
+static enum lmd_status describe(struct lmi_weights *w, const struct lmd_wref *ref, struct entry *e,
+				struct lmd_wdesc *d, struct lmd_error *err)
+{
+	const struct lmi_inst *inst = w->inst;
+	enum lmd_status st = grow(w, ref->n_part, err);
+
+	*d = (struct lmd_wdesc){.struct_size = sizeof(*d), .ref = ref, .n_piece = ref->n_part};
+	if (st == LMD_OK)
+		st = lmi_wref_pieces(ref, inst->model, NULL, w->pieces, &d->dtype, err);
+	if (st == LMD_OK && ref->scale != LMD_NONE)
+		st = floats(inst, ref, ref->scale, &e->scale, &d->n_scale, err);
+	if (st == LMD_OK && ref->bias != LMD_NONE)
+		st = floats(inst, ref, ref->bias, &e->bias, &d->n_bias, err);
+	d->pieces = w->pieces;
+	d->scale = e->scale;
+	d->bias = e->bias;
+	return st;
+}
+
+static enum lmd_status load(struct lmi_weights *w, const struct lmd_wref *ref,
+			    struct lmd_weight **out, struct lmd_error *err)
+{
+	struct entry e = {.ref = ref};
+	struct lmd_wdesc d;
+	enum lmd_status st = describe(w, ref, &e, &d, err);
+
+	if (st == LMD_OK)
+		st = w->inst->backend->ops.backend->weight_load(w->inst->dev, &d, &e.weight, err);
+	if (st != LMD_OK) {
+		lmi_free(e.scale);
+		lmi_free(e.bias);
+		return st;
+	}
+	w->v[w->n++] = e;
+	*out = e.weight;
+	return LMD_OK;
+}
+
+enum lmd_status lmi_weights_load(struct lmi_weights *w, const struct lmd_plan *plan,
+				 struct lmd_weight **out, struct lmd_error *err)
+{
+	for (uint32_t i = 0; i < plan->n_wref; i++) {
+		const struct entry *e = find(w, &plan->wrefs[i]);
+		enum lmd_status st;
+
+		if (e) {
+			out[i] = e->weight;
+			continue;
+		}
+		st = load(w, &plan->wrefs[i], &out[i], err);
+		if (st != LMD_OK)
+			return st;
+	}
+	return LMD_OK;
+}
+
+enum lmd_status lmi_weights_query(struct lmi_weights *w, const struct lmd_plan *plan,
+				  uint64_t *bytes, struct lmd_error *err)
+{
+	*bytes = 0;
+	for (uint32_t i = 0; i < plan->n_wref; i++) {
+		struct lmd_wplan wp = {.struct_size = sizeof(wp)};
+		struct entry e = {.ref = &plan->wrefs[i]};
+		struct lmd_wdesc d;
+		enum lmd_status st;
+
+		if (find(w, e.ref))
+			continue;
+		st = describe(w, e.ref, &e, &d, err);
+		if (st == LMD_OK)
+			st = w->inst->backend->ops.backend->weight_query(w->inst->dev, &d, &wp, err);
+		lmi_free(e.scale);
+		lmi_free(e.bias);
+		if (st != LMD_OK)
+			return st;
+		*bytes += wp.bytes;
+	}
+	return LMD_OK;
+}
