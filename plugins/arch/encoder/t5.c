@@ -70,7 +70,9 @@ static void memory(struct t5 *m, struct lmi_keys *k)
 				       .share = 1};
 	const struct lmd_group cross = {.name = "cross", .kind = LMD_GROUP_CROSS, .ratio = 1,
 					.q_space = LMD_SPACE_TOKENS, .k_space = LMD_SPACE_TOKENS};
+	/* an encoder alone has the mask that the file says */
 	const struct lmd_group enc = {.name = "encoder", .kind = LMD_GROUP_BATCH, .ratio = 1,
+				      .causal = !m->n_dec && hp->causal,
 				      .q_space = LMD_SPACE_TOKENS, .k_space = LMD_SPACE_TOKENS};
 	struct lmd_cache c = {.kind = LMD_CACHE_KV, .n_head = l->n_head_kv, .dk = l->dk, .dv = l->dv,
 			      .dtype_policy = LMD_KV_DTYPE_USER};
