@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/engine_fixture.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "tests/lmd_check.h"
+
+enum lmd_status lmt_env_init(struct lmt_env *env, struct lmd_error *err)
+{
+	char dir[4096];
+	const char *dirs[] = {dir};
+	struct lmi_registry_opts o = {.no_default_dirs = true};
+	struct stat sb;
+
+	*env = (struct lmt_env){0};
+	if (lmi_host_create(&env->host, UINT64_MAX) != LMD_OK)
+		return lmd_fail(err, LMD_NOMEM, "no host");
+	snprintf(dir, sizeof(dir), "%s/plugins/.libs", lmd_build_dir());
+	o.host = env->host;
+	if (!stat(dir, &sb)) { /* else they are linked in */
+		o.dirs = dirs;
+		o.n_dirs = 1;
+	}
+	return lmi_registry_create(&env->registry, &o, err);
+}
+
+void lmt_env_fini(struct lmt_env *env)
+{
+	lmi_registry_destroy(env->registry);
+	lmi_host_destroy(env->host);
+	*env = (struct lmt_env){0};
+}
+
+struct lmi_engine_opts lmt_opts(const struct lmt_env *env, const char *path)
+{
+	return (struct lmi_engine_opts){
+		.inst = {.registry = env->registry,
+			 .host = env->host,
+			 .path = path,
+			 .backend = lmd_env_or("LMD_TEST_BACKEND", "ref"),
+			 .n_thread = 1,
+			 .activations = LMD_ACTIVATIONS_F32,
+			 .kv_dtype = LMD_DTYPE_F32,
+			 .pooling = LMD_POOL_UNSET},
+		.in_line = true};
+}
+
+struct lmi_input_seq lmt_tokens(const lmd_token *v, uint32_t n)
+{
+	return (struct lmi_input_seq){.tokens = v, .n_tokens = n, .fork_of = LMI_NO_FORK};
+}
+
+/* Rows of each sequence follow those of the one before it; how many there are is known at the
+ * end, so blocks are kept at their places for the most there can be. */
+struct collect {
+	const struct lmi_eval *cmd;
+	float *v;
+	uint32_t width, n_max;
+	uint32_t *seen;       /* [n_seq] */
+};
+
+static uint32_t rows_of(const struct lmi_input_seq *q)
+{
+	return q->n_tokens + q->n_rows;
+}
+
+static enum lmd_status take(struct collect *c, const struct lmi_event *ev)
+{
+	uint32_t at = 0;
+
+	if (!c->v) {
+		c->width = ev->u.rows.width;
+		for (uint32_t i = 0; i < c->cmd->n_seq; i++)
+			c->n_max += rows_of(&c->cmd->seqs[i]);
+		c->v = lmi_alloc((size_t)c->n_max * c->width, sizeof(float));
+		c->seen = lmi_alloc(c->cmd->n_seq, sizeof(uint32_t));
+		if (!c->v || !c->seen)
+			return LMD_NOMEM;
+	}
+	for (uint32_t i = 0; i < ev->u.rows.seq; i++)
+		at += rows_of(&c->cmd->seqs[i]);
+	memcpy(c->v + (size_t)(at + ev->u.rows.first) * c->width, ev->u.rows.v,
+	       (size_t)ev->u.rows.n * c->width * sizeof(float));
+	c->seen[ev->u.rows.seq] += ev->u.rows.n;
+	return LMD_OK;
+}
+
+/* Closes the gaps: the last seen[i] rows of a sequence are there, or (pooled) its first. */
+static void pack(struct collect *c, struct lmt_rows *out)
+{
+	uint32_t at = 0, n = 0;
+
+	for (uint32_t i = 0; c->v && i < c->cmd->n_seq; i++) {
+		uint32_t rows = rows_of(&c->cmd->seqs[i]), skip = 0;
+
+		if (c->cmd->seqs[i].fork_of != LMI_NO_FORK || c->cmd->want == LMI_WANT_LAST)
+			skip = rows - c->seen[i];
+		memmove(c->v + (size_t)n * c->width, c->v + (size_t)(at + skip) * c->width,
+			(size_t)c->seen[i] * c->width * sizeof(float));
+		n += c->seen[i];
+		at += rows;
+	}
+	out->v = c->v;
+	out->n_row = n;
+	out->width = c->width;
+}
+
+enum lmd_status lmt_eval(struct lmi_engine *e, const struct lmi_eval *cmd, struct lmt_rows *out,
+			 struct lmd_error *err)
+{
+	struct collect c = {.cmd = cmd};
+	enum lmd_status st = lmi_engine_eval(e, cmd, err), final = LMD_BUSY;
+	struct lmi_event ev;
+
+	*out = (struct lmt_rows){0};
+	while (st == LMD_OK && final == LMD_BUSY) {
+		out->n_step += lmi_engine_turn(e) == LMI_TURN_RAN;
+		while (lmi_engine_poll(e, &ev)) {
+			if (ev.kind == LMI_EV_ROWS && st == LMD_OK)
+				st = take(&c, &ev);
+			else if (ev.kind == LMI_EV_FAILED)
+				final = lmd_fail(err, ev.u.error.status, "%s", ev.u.error.text);
+			else if (ev.kind == LMI_EV_DONE)
+				final = LMD_OK;
+			lmi_event_release(&ev);
+		}
+	}
+	st = st == LMD_OK ? final : st;
+	if (st == LMD_OK)
+		pack(&c, out);
+	else
+		lmi_free(c.v);
+	lmi_free(c.seen);
+	return st;
+}
+
+enum lmd_status lmt_eval_once(const struct lmi_engine_opts *o, const struct lmi_eval *cmd,
+			      struct lmt_rows *out, struct lmd_error *err)
+{
+	struct lmi_engine *e;
+	enum lmd_status st = lmi_engine_open(&e, o, err);
+
+	if (st != LMD_OK)
+		return st;
+	st = lmt_eval(e, cmd, out, err);
+	lmi_engine_fini(e);
+	return st;
+}
+
+const char *lmt_parity_models(void)
+{
+	static char dir[4096]; /* of the test program */
+	const char *pack = lmd_parity_dir();
+	char cmd[32768], stamp[4200];
+	struct stat made, spec;
+
+	if (!pack)
+		return NULL;
+	snprintf(dir, sizeof(dir), "%s/tests/parity/models", lmd_build_dir());
+	snprintf(stamp, sizeof(stamp), "%s/stamp", dir);
+	snprintf(cmd, sizeof(cmd), "%s/arch/archs.json", pack);
+	if (stat(cmd, &spec))
+		return NULL;
+	if (!stat(stamp, &made) && made.st_mtime >= spec.st_mtime)
+		return dir;
+	/* several programs may come here at a time: one makes, the others wait */
+	snprintf(cmd, sizeof(cmd),
+		 "mkdir -p '%s' && exec 9>'%s.lock' && flock 9 && { test '%s' -nt "
+		 "'%s/arch/archs.json' || { python3 '%s/arch/make_models.py' '%s' && touch '%s'; }; }",
+		 dir, dir, stamp, pack, pack, dir, stamp);
+	printf("making models in %s\n", dir);
+	fflush(stdout);
+	return system(cmd) == 0 ? dir : NULL;
+}

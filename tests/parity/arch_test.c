@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Every architecture against numbers of another implementation: tiny random models, each in one
+ * batch and token by token.  The cases, the models and the limits are a pack of their own
+ * (LLAMAD_PARITY_DIR/arch); without it, or for an architecture without a plugin, a case is
+ * skipped by name. */
+#include <jansson.h>
+#include <math.h>
+
+#include "core/base/alloc.h"
+#include "tests/engine_fixture.h"
+#include "tests/lmd_check.h"
+
+#define SEQ_MAX 8
+
+/* The least mean squared error (over that of the values) that counts as wrong. */
+#define NMSE_MAX 1e-6
+
+struct input {
+	struct lmi_input_seq seqs[SEQ_MAX];
+	uint32_t n_seq;
+	void *mem[4 * SEQ_MAX];
+	uint32_t n_mem;
+};
+
+static void *keep(struct input *in, size_t n, size_t item)
+{
+	void *p = lmi_alloc(n, item);
+
+	ck_assert_ptr_nonnull(p);
+	return in->mem[in->n_mem++] = p;
+}
+
+static int32_t *ints(struct input *in, const json_t *list, uint32_t *n)
+{
+	int32_t *v = keep(in, json_array_size(list) + 1, sizeof(*v));
+
+	*n = (uint32_t)json_array_size(list);
+	for (uint32_t i = 0; i < *n; i++)
+		v[i] = (int32_t)json_integer_value(json_array_get(list, i));
+	return v;
+}
+
+static void rows_input(struct input *in, struct lmi_input_seq *q, const json_t *seq,
+		       const char *path)
+{
+	const json_t *pos = json_object_get(seq, "pos");
+	bool planes = json_is_array(json_array_get(pos, 0));
+	size_t n;
+	float *v;
+	int32_t *p;
+	FILE *f = fopen(path, "rb");
+
+	q->n_rows = (uint32_t)json_integer_value(json_object_get(seq, "n"));
+	q->width = (uint32_t)json_integer_value(json_object_get(seq, "width"));
+	n = (size_t)q->n_rows * q->width;
+	v = keep(in, n, sizeof(*v));
+	ck_assert_msg(f && fread(v, sizeof(*v), n, f) == n, "%s", path);
+	fclose(f);
+	q->rows = v;
+	q->n_plane = planes ? 4 : 1;
+	p = keep(in, (size_t)q->n_plane * q->n_rows, sizeof(*p));
+	for (uint32_t k = 0; k < q->n_plane; k++) {
+		const json_t *list = planes ? json_array_get(pos, k) : pos;
+
+		for (uint32_t i = 0; i < q->n_rows; i++)
+			p[k * q->n_rows + i] =
+				(int32_t)json_integer_value(json_array_get(list, i));
+	}
+	q->pos = p;
+}
+
+static void read_input(struct input *in, const json_t *c, const char *models)
+{
+	const json_t *list = json_object_get(c, "inputs");
+
+	*in = (struct input){.n_seq = (uint32_t)json_array_size(list)};
+	ck_assert_uint_le(in->n_seq, SEQ_MAX);
+	for (uint32_t i = 0; i < in->n_seq; i++) {
+		const json_t *seq = json_array_get(list, i);
+		struct lmi_input_seq *q = &in->seqs[i];
+		char path[4096];
+
+		q->fork_of = LMI_NO_FORK;
+		if (json_is_array(seq)) {
+			q->tokens = ints(in, seq, &q->n_tokens);
+		} else if (json_object_get(seq, "enc")) {
+			q->enc = ints(in, json_object_get(seq, "enc"), &q->n_enc);
+			q->tokens = ints(in, json_object_get(seq, "dec"), &q->n_tokens);
+		} else {
+			snprintf(path, sizeof(path), "%s/%s.input%u.f32", models,
+				 json_string_value(json_object_get(c, "name")), i);
+			rows_input(in, q, seq, path);
+		}
+	}
+}
+
+static void free_input(struct input *in)
+{
+	for (uint32_t i = 0; i < in->n_mem; i++)
+		lmi_free(in->mem[i]);
+}
+
+/* ---- judging ---- */
+
+static float *read_expected(const char *dir, const char *name, const char *suffix, size_t n)
+{
+	char path[4096];
+	float *v = lmi_alloc(n + 1, sizeof(*v));
+	size_t got;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/arch/expected/%s%s", dir, name, suffix);
+	f = fopen(path, "rb");
+	ck_assert_msg(v && f, "%s", path);
+	got = fread(v, sizeof(*v), n + 1, f);
+	ck_assert_msg(got == n, "%s: %zu numbers, expected %zu", path, got, n);
+	fclose(f);
+	return v;
+}
+
+struct distance {
+	double worst, nmse;
+};
+
+/* Greatest difference and mean squared error; what the reference masks must be masked. */
+static struct distance compare(const float *want, const float *got, size_t n)
+{
+	struct distance d = {0, 0};
+	double num = 0, den = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		double diff = (double)want[i] - got[i];
+
+		if (fabsf(want[i]) > 1e30f) {
+			if (!(got[i] < -1e4f || got[i] != got[i]))
+				return (struct distance){INFINITY, INFINITY};
+			continue;
+		}
+		if (diff != diff)
+			return (struct distance){INFINITY, INFINITY};
+		d.worst = fmax(d.worst, fabs(diff));
+		num += diff * diff;
+		den += (double)want[i] * want[i];
+	}
+	d.nmse = den > 0 ? num / den : 0;
+	return d;
+}
+
+/* True when the rows are those of the pack (or of the pack with an exact GELU). */
+static bool judge(const char *dir, const char *name, const char *how, const json_t *e,
+		  const struct lmt_rows *got)
+{
+	size_t n = (size_t)json_integer_value(json_object_get(e, "rows")) *
+		   (size_t)json_integer_value(json_object_get(e, "width"));
+	double tol = json_number_value(json_object_get(e, "tol"));
+	const json_t *tol_exact = json_object_get(e, "tol_exact");
+	struct distance d, x = {INFINITY, INFINITY};
+	float *want;
+
+	if ((size_t)got->n_row * got->width != n) {
+		printf("FAIL: %s, %s: %u rows of %u, expected %zu numbers\n", name, how,
+		       got->n_row, got->width, n);
+		return false;
+	}
+	want = read_expected(dir, name, ".f32", n);
+	d = compare(want, got->v, n);
+	lmi_free(want);
+	if (tol_exact) {
+		want = read_expected(dir, name, ".exact.f32", n);
+		x = compare(want, got->v, n);
+		lmi_free(want);
+	}
+	if (d.worst <= tol || (tol_exact && x.worst <= json_number_value(tol_exact) &&
+			       x.nmse <= NMSE_MAX))
+		return true;
+	printf("FAIL: %s, %s: greatest difference %.2e (exact GELU %.2e), allowed %.2e; "
+	       "squared error %.1e\n",
+	       name, how, d.worst, x.worst, tol, fmin(d.nmse, x.nmse));
+	return false;
+}
+
+/* ---- cases ---- */
+
+enum verdict { PASSED, FAILED, SKIPPED };
+
+static bool is_mode(const json_t *c, const char *mode)
+{
+	return !strcmp(json_string_value(json_object_get(c, "mode")), mode);
+}
+
+static struct lmi_eval command(const json_t *c, const struct input *in, bool step)
+{
+	const json_t *pooling = json_object_get(c, "pooling");
+	struct lmi_eval cmd = {.id = 1,
+			       .seqs = in->seqs,
+			       .n_seq = in->n_seq,
+			       .pooling = LMD_POOL_UNSET,
+			       .whole = is_mode(c, "logits_all"),
+			       .chunk = step ? 1 : 0};
+
+	if (is_mode(c, "embd")) {
+		cmd.want = LMI_WANT_EMBED;
+		if (json_is_integer(pooling))
+			cmd.pooling = (int32_t)json_integer_value(pooling);
+	}
+	return cmd;
+}
+
+static enum verdict run_one(const struct lmt_env *env, const char *dir, const char *models,
+			    const json_t *c, const json_t *e, bool step)
+{
+	const char *name = json_string_value(json_object_get(c, "name"));
+	const char *how = step ? "token by token" : "one batch";
+	char path[4096];
+	struct lmi_engine_opts o = lmt_opts(env, path);
+	struct lmt_rows rows = {0};
+	struct lmi_eval cmd;
+	struct lmd_error err = {0};
+	struct input in;
+	enum lmd_status st;
+	enum verdict v;
+
+	snprintf(path, sizeof(path), "%s/%s.gguf", models, name);
+	read_input(&in, c, models);
+	cmd = command(c, &in, step);
+	o.inst.n_ctx = (uint32_t)json_integer_value(json_object_get(c, "n_ctx"));
+	o.inst.n_seq = in.n_seq;
+	o.inst.pooling = cmd.pooling;
+	st = lmt_eval_once(&o, &cmd, &rows, &err);
+	if (st == LMD_OK) {
+		v = judge(dir, name, how, e, &rows) ? PASSED : FAILED;
+	} else if (st == LMD_NOTFOUND) { /* no plugin has this architecture */
+		v = SKIPPED;
+		if (!step)
+			LMD_SKIP(name, "%s", err.text);
+	} else {
+		v = FAILED;
+		printf("FAIL: %s, %s: %s: %s\n", name, how, lmd_status_text(st), err.text);
+	}
+	lmi_free(rows.v);
+	free_input(&in);
+	return v;
+}
+
+static bool wanted(const char *name)
+{
+	const char *only = getenv("LMD_TEST_CASES"); /* names with commas between */
+	size_t n = strlen(name);
+
+	for (const char *p = only; p && *p; p += strcspn(p, ","), p += *p == ',')
+		if (strcspn(p, ",") == n && !strncmp(p, name, n))
+			return true;
+	return !only;
+}
+
+static json_t *load(const char *dir, const char *file)
+{
+	char path[4096];
+	json_error_t err;
+	json_t *j;
+
+	snprintf(path, sizeof(path), "%s/arch/%s", dir, file);
+	j = json_load_file(path, 0, &err);
+	ck_assert_msg(j != NULL, "%s: %s", path, err.text);
+	return j;
+}
+
+START_TEST(architectures)
+{
+	const char *dir = lmd_parity_dir(), *models = lmt_parity_models();
+	uint32_t n[3] = {0};
+	struct lmd_error err;
+	struct lmt_env env;
+	json_t *archs, *index, *c;
+	size_t i;
+
+	if (!models) {
+		LMD_SKIP("architectures", "no parity pack, or no Python to make its models with");
+		return;
+	}
+	ck_assert_msg(lmt_env_init(&env, &err) == LMD_OK, "%s", err.text);
+	archs = load(dir, "archs.json");
+	index = load(dir, "expected/index.json");
+	json_array_foreach(json_object_get(archs, "cases"), i, c) {
+		const char *name = json_string_value(json_object_get(c, "name"));
+		const json_t *e = json_object_get(index, name);
+		bool by_step = json_object_get(c, "first") != NULL; /* the only way expected */
+
+		if (!wanted(name))
+			continue;
+		if (!by_step)
+			n[run_one(&env, dir, models, c, e, false)]++;
+		if (is_mode(c, "logits") || is_mode(c, "encdec"))
+			n[run_one(&env, dir, models, c, e, true)]++;
+	}
+	json_decref(index);
+	json_decref(archs);
+	lmt_env_fini(&env);
+	LMD_CASES("architectures", n[PASSED], n[FAILED], n[SKIPPED]);
+	ck_assert_uint_eq(n[FAILED], 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("parity: architectures");
+	TCase *t = tcase_create("architectures");
+
+	tcase_set_timeout(t, 900);
+	tcase_add_test(t, architectures);
+	suite_add_tcase(s, t);
+	return lmd_check_run(srunner_create(s));
+}
