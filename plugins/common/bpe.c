@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Merging of one word.  Short words (almost all) in arrays on the stack, by scanning for the
+ * lowest rank; long ones with a heap, so that a megabyte without a blank takes n log n.
+ *
+ * Words that were merged before in the same call are remembered in a table that is indexed
+ * by a hash of the word; a newer word replaces an older one. */
+#include "common/bpe.h"
+
+#include "common/uni.h"
+
+#define SHORT_MAX 48
+
+/* j->buf[0]: the word table; [1]: arrays of a long word; [2]: its heap. */
+#define CACHE_TEXT 22
+#define CACHE_IDS  9
+struct cached {
+	uint32_t tag;
+	uint8_t n_text, n_id; /* n_text 0 = free */
+	char text[CACHE_TEXT];
+	uint32_t id[CACHE_IDS];
+};
+LMD_STATIC_ASSERT(sizeof(struct cached) == 64, "one cache line");
+
+/* Tokens of a symbol that is none itself: its bytes, as far as there are tokens. */
+static void put_bytes(const struct lmi_bpe *b, struct lmi_job *j, const char *w, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)w[i];
+		char utf8[4];
+		size_t len = 1;
+
+		utf8[0] = (char)c;
+		if (b->byte_level)
+			len = lmi_utf8_put(utf8, lmi_byte_char(c));
+		for (size_t k = 0; k < len; k++)
+			if (b->byte_tok[(unsigned char)utf8[k]] != LMI_NONE)
+				lmi_job_put(j, b->byte_tok[(unsigned char)utf8[k]]);
+	}
+}
+
+static inline void put_symbol(const struct lmi_bpe *b, struct lmi_job *j, uint32_t sym,
+			      const char *w, size_t n)
+{
+	if (LMD_LIKELY(sym < b->vocab->n))
+		lmi_job_put(j, sym);
+	else
+		put_bytes(b, j, w, n);
+}
+
+/* The first symbol of a word: one byte, or one character by its lead byte. */
+static inline uint32_t first_symbol(const struct lmi_bpe *b, const char *w, size_t left, size_t *len)
+{
+	if (b->byte_level) {
+		*len = 1;
+		return b->byte_sym[(unsigned char)*w];
+	}
+	*len = lmi_utf8_len((unsigned char)*w);
+	if (*len > left)
+		*len = left;
+	return lmi_strmap_find(&b->map, b->sym.p, w, *len);
+}
+
+static inline uint32_t rank_of(const struct lmi_bpe *b, uint32_t left, uint32_t right, uint32_t *join)
+{
+	const struct lmi_pairslot *e = lmi_pairmap_find(&b->pairs, left, right);
+
+	if (!e)
+		return LMI_NONE;
+	*join = e->id;
+	return e->rank;
+}
+
+/* n_sym <= SHORT_MAX symbols. */
+static void merge_short(const struct lmi_bpe *b, struct lmi_job *j, const char *w, size_t n)
+{
+	uint32_t sym[SHORT_MAX], rank[SHORT_MAX], join[SHORT_MAX], at[SHORT_MAX + 1];
+	size_t k = 0, len;
+
+	for (size_t i = 0; i < n; i += len) {
+		sym[k] = first_symbol(b, w + i, n - i, &len);
+		at[k++] = (uint32_t)i;
+	}
+	at[k] = (uint32_t)n;
+	for (size_t i = 0; i + 1 < k; i++)
+		rank[i] = rank_of(b, sym[i], sym[i + 1], &join[i]);
+	while (k > 1) {
+		size_t best = 0;
+
+		for (size_t i = 1; i + 1 < k; i++)
+			if (rank[i] < rank[best])
+				best = i;
+		if (rank[best] == LMI_NONE)
+			break;
+		sym[best] = join[best];
+		k--;
+		for (size_t i = best + 1; i < k; i++) {
+			sym[i] = sym[i + 1];
+			at[i] = at[i + 1];
+			rank[i - 1] = rank[i];
+			join[i - 1] = join[i];
+		}
+		at[k] = (uint32_t)n;
+		if (best + 1 < k)
+			rank[best] = rank_of(b, sym[best], sym[best + 1], &join[best]);
+		if (best)
+			rank[best - 1] = rank_of(b, sym[best - 1], sym[best], &join[best - 1]);
+	}
+	for (size_t i = 0; i < k; i++)
+		put_symbol(b, j, sym[i], w + at[i], at[i + 1] - at[i]);
+}
+
+/* Symbols of a long word in a list; a dead one has the length 0. */
+struct link {
+	uint32_t sym, at;
+	uint32_t prev, next; /* LMI_NONE = end */
+	uint32_t rank;       /* of the pair with next */
+};
+
+struct heap {
+	struct lmi_buf *buf; /* uint64_t: rank << 32 | left */
+	const struct lmd_host *host;
+	size_t n;
+};
+
+static void sift_down(uint64_t *h, size_t n, size_t i)
+{
+	uint64_t x = h[i];
+
+	for (size_t c; (c = 2 * i + 1) < n; i = c) {
+		if (c + 1 < n && h[c + 1] < h[c])
+			c++;
+		if (h[c] >= x)
+			break;
+		h[i] = h[c];
+	}
+	h[i] = x;
+}
+
+static bool heap_push(struct heap *q, uint64_t x)
+{
+	uint64_t *h;
+	size_t i = q->n;
+
+	if (!lmi_buf_need(q->buf, q->host, (q->n + 1) * sizeof(*h)))
+		return false;
+	h = q->buf->p;
+	q->n++;
+	while (i && h[(i - 1) / 2] > x) {
+		h[i] = h[(i - 1) / 2];
+		i = (i - 1) / 2;
+	}
+	h[i] = x;
+	return true;
+}
+
+static uint64_t heap_pop(struct heap *q)
+{
+	uint64_t *h = q->buf->p, top = h[0];
+
+	h[0] = h[--q->n];
+	if (q->n)
+		sift_down(h, q->n, 0);
+	return top;
+}
+
+/* Ranks the pair of l and its successor anew. */
+static bool offer(const struct lmi_bpe *b, struct heap *q, struct link *l, uint32_t i)
+{
+	uint32_t join;
+
+	l[i].rank = LMI_NONE;
+	if (l[i].next == LMI_NONE)
+		return true;
+	l[i].rank = rank_of(b, l[i].sym, l[l[i].next].sym, &join);
+	return l[i].rank == LMI_NONE || heap_push(q, (uint64_t)l[i].rank << 32 | i);
+}
+
+/* Joins a pair; false without memory. */
+static bool join_pair(const struct lmi_bpe *b, struct heap *q, struct link *l, uint32_t i)
+{
+	uint32_t r = l[i].next, join = LMI_NONE;
+
+	(void)rank_of(b, l[i].sym, l[r].sym, &join);
+	l[i].sym = join;
+	l[i].next = l[r].next;
+	l[r].rank = LMI_NONE;
+	if (l[i].next != LMI_NONE)
+		l[l[i].next].prev = i;
+	return offer(b, q, l, i) && (l[i].prev == LMI_NONE || offer(b, q, l, l[i].prev));
+}
+
+static enum lmd_status merge_long(const struct lmi_bpe *b, struct lmi_job *j, const char *w, size_t n)
+{
+	struct heap q = {&j->buf[2], j->host, 0};
+	struct link *l;
+	uint32_t k = 0;
+	size_t len;
+
+	for (size_t i = 0; i < n; i += len) {
+		uint32_t sym = first_symbol(b, w + i, n - i, &len);
+
+		if (!lmi_buf_need(&j->buf[1], j->host, ((size_t)k + 1) * sizeof(*l)))
+			return LMD_NOMEM;
+		l = j->buf[1].p;
+		l[k] = (struct link){sym, (uint32_t)i, k - 1, k + 1, LMI_NONE};
+		k++;
+	}
+	l = j->buf[1].p;
+	l[k - 1].next = LMI_NONE;
+	for (uint32_t i = 0; i < k; i++)
+		if (!offer(b, &q, l, i))
+			return LMD_NOMEM;
+	while (q.n) {
+		uint64_t top = heap_pop(&q);
+		uint32_t i = (uint32_t)top;
+
+		if (l[i].rank == (uint32_t)(top >> 32) && !join_pair(b, &q, l, i))
+			return LMD_NOMEM;
+	}
+	for (uint32_t i = 0; i != LMI_NONE; i = l[i].next) {
+		size_t end = l[i].next == LMI_NONE ? n : l[l[i].next].at;
+
+		put_symbol(b, j, l[i].sym, w + l[i].at, end - l[i].at);
+	}
+	return LMD_OK;
+}
+
+/* The place of a word in the table, or NULL if there is no table or the word is too long. */
+static struct cached *cache_slot(const struct lmi_bpe *b, struct lmi_job *j, const char *w, size_t n,
+				 uint32_t *tag)
+{
+	size_t slots = 256;
+	uint64_t h;
+
+	if (n > CACHE_TEXT || j->text_bytes < 2048)
+		return NULL;
+	if (!j->buf[0].p) {
+		while (slots < 8192 && slots * 64 * 2 <= j->text_bytes)
+			slots *= 2;
+		if (!lmi_buf_need(&j->buf[0], j->host, slots * sizeof(struct cached)))
+			return NULL;
+	}
+	slots = j->buf[0].bytes / sizeof(struct cached);
+	h = lmi_hash(w, n, b->map.seed);
+	*tag = (uint32_t)(h >> 32);
+	return (struct cached *)j->buf[0].p + (h & (slots - 1));
+}
+
+static bool is_whole(const struct lmi_bpe *b, const char *w, size_t n, uint32_t *id)
+{
+	if (!b->ignore_merges) {
+		if (!b->lines_whole)
+			return false;
+		for (size_t i = 0; i < n; i++)
+			if (w[i] != '\n')
+				return false;
+	}
+	*id = lmi_strmap_find(&b->map, b->sym.p, w, n);
+	return *id < b->vocab->n;
+}
+
+enum lmd_status lmi_bpe_word(const struct lmi_bpe *b, struct lmi_job *j, const char *w, size_t n)
+{
+	size_t first = j->n;
+	struct cached *c;
+	uint32_t tag, id;
+
+	c = cache_slot(b, j, w, n, &tag);
+	if (c && c->n_text == n && c->tag == tag && !memcmp(c->text, w, n)) {
+		for (unsigned i = 0; i < c->n_id; i++)
+			lmi_job_put(j, c->id[i]);
+		return LMD_OK;
+	}
+	if (is_whole(b, w, n, &id)) {
+		lmi_job_put(j, id);
+	} else if (n <= SHORT_MAX) {
+		merge_short(b, j, w, n);
+	} else {
+		enum lmd_status st = merge_long(b, j, w, n);
+
+		if (st != LMD_OK)
+			return st;
+	}
+	if (c && j->n - first <= CACHE_IDS && j->n <= j->cap) {
+		c->tag = tag;
+		c->n_text = (uint8_t)n;
+		c->n_id = (uint8_t)(j->n - first);
+		memcpy(c->text, w, n);
+		for (unsigned i = 0; i < c->n_id; i++)
+			c->id[i] = (uint32_t)j->out[first + i];
+	}
+	return LMD_OK;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * bpe.h - byte-pair encoding: a word's symbols are joined pair by pair, the pair of lowest
+ * rank first, the leftmost of equal ones.
+ *
+ * Symbols are the tokens, then texts that occur only in merges (a file may name them).
+ * Pairs are looked up by symbol numbers, never by text, once the tables are built. */
+#ifndef LLAMAD_PLUGINS_COMMON_BPE_H
+#define LLAMAD_PLUGINS_COMMON_BPE_H
+
+#include "common/tok.h"
+
+struct lmi_bpe {
+	const struct lmi_vocab *vocab;
+	bool byte_level;         /* texts are in the byte alphabet; else plain UTF-8 */
+	bool ignore_merges;      /* a word that is a token as a whole is that token */
+	bool lines_whole;        /* so is a word of line feeds only */
+	struct lmi_buf sym;      /* struct lmd_str [n_sym]: bytes of each symbol, ptr NULL = none */
+	uint32_t n_sym;
+	char *bytes;             /* what sym points to, if not the vocabulary */
+	struct lmi_strmap map;   /* bytes to symbol */
+	struct lmi_pairmap pairs;
+	uint32_t byte_sym[256];  /* symbol of one byte (byte level) */
+	uint32_t byte_tok[256];  /* token for a byte that belongs to no token, or LMI_NONE */
+};
+
+/* Flags are set by the caller before; merges of the spec are read.  On failure nothing is
+ * left. */
+enum lmd_status lmi_bpe_open(struct lmi_bpe *b, const struct lmi_vocab *v, struct lmd_error *err);
+void lmi_bpe_close(struct lmi_bpe *b);
+
+/* Puts the tokens of one word, n >= 1.  Uses j->buf[0..2]. */
+enum lmd_status lmi_bpe_word(const struct lmi_bpe *b, struct lmi_job *j, const char *w, size_t n);
+
+#endif /* LLAMAD_PLUGINS_COMMON_BPE_H */

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The matcher: a program counter, a position, and a stack of choices to come back to.  The
+ * stack is on the heap and grows with the text at worst; recursion is only as deep as
+ * look-aheads are nested in the expression. */
+#include "common/rx_prog.h"
+
+/* A choice: continue at pc with pos, or, for a loop (low set), first give back characters
+ * down to low. */
+struct choice {
+	const char *pos, *low;
+	uint32_t pc;
+};
+
+static inline bool in_set(const struct lmi_rx *rx, uint32_t set, uint32_t cp)
+{
+	const struct lmi_rx_set *s = &rx->set[set];
+
+	if (cp < 128)
+		return s->ascii[cp >> 6] >> (cp & 63) & 1;
+	if (s->simple)
+		return lmi_uni_is(cp, s->mask);
+	return lmi_rx_set_eval(rx->set, rx->range, set, cp);
+}
+
+/* Characters of a set from p on, at most max; returns their end and the end of the first
+ * min in *low; NULL if there are fewer than min. */
+static const char *repeat(const struct lmi_rx *rx, struct lmi_rx_run *run,
+			  const struct lmi_rx_insn *in, const char *p, const char **low)
+{
+	uint32_t n = 0;
+
+	*low = p;
+	while (n < in->max && p < run->end) {
+		const char *q = p;
+
+		if (!in_set(rx, in->a, lmi_utf8_get(&q, run->end)))
+			break;
+		p = q;
+		if (++n == in->min)
+			*low = p;
+	}
+	run->steps += n;
+	return n >= in->min ? p : NULL;
+}
+
+/* Behind the last line end of the white space at p, or NULL.  The run of white space is
+ * remembered: asking again inside of it costs nothing. */
+static const char *lines(struct lmi_rx_run *run, const char *p)
+{
+	const char *q = p;
+
+	if (!run->ws_begin || p < run->ws_begin || p >= run->ws_end) {
+		run->ws_begin = p;
+		run->ws_line = NULL;
+		while (q < run->end) {
+			const char *next = q;
+			uint32_t cp = lmi_utf8_get(&next, run->end);
+
+			if (!lmi_uni_is(cp, LMI_UNI_SPACE))
+				break;
+			q = next;
+			if (cp == '\n' || cp == '\r')
+				run->ws_line = q;
+			run->steps++;
+		}
+		run->ws_end = q;
+	}
+	return run->ws_line && run->ws_line > p ? run->ws_line : NULL;
+}
+
+static bool is_word(uint32_t cp)
+{
+	return lmi_uni_is(cp, LMI_UNI_L | LMI_UNI_M | LMI_UNI_N | 1u << LMI_PC);
+}
+
+static bool holds(const struct lmi_rx_run *run, enum lmi_rx_assert a, const char *p)
+{
+	const char *q = p;
+	bool before, after;
+
+	switch (a) {
+	case LMI_RX_BEGIN:
+		return p == run->begin;
+	case LMI_RX_END:
+		return p == run->end;
+	case LMI_RX_WORD:
+	case LMI_RX_NOT_WORD:
+		break;
+	}
+	before = p > run->begin && is_word(lmi_utf8_get_back(&q, run->begin));
+	q = p;
+	after = p < run->end && is_word(lmi_utf8_get(&q, run->end));
+	return (before != after) == (a == LMI_RX_WORD);
+}
+
+static bool push(struct lmi_rx_run *run, size_t *n, struct choice c)
+{
+	if (!lmi_buf_need(&run->stack, run->host, (*n + 1) * sizeof(c))) {
+		run->st = LMD_NOMEM;
+		return false;
+	}
+	((struct choice *)run->stack.p)[(*n)++] = c;
+	return true;
+}
+
+/* Takes the newest choice above base; false if there is none. */
+static bool pop(struct lmi_rx_run *run, size_t base, size_t *n, uint32_t *pc, const char **p)
+{
+	struct choice *c;
+
+	if (*n == base)
+		return false;
+	c = (struct choice *)run->stack.p + (*n - 1);
+	if (c->low) {
+		(void)lmi_utf8_get_back(&c->pos, c->low);
+		*p = c->pos;
+		*pc = c->pc;
+		if (c->pos == c->low)
+			(*n)--;
+		return true;
+	}
+	*p = c->pos;
+	*pc = c->pc;
+	(*n)--;
+	return true;
+}
+
+/* Runs the program at pc; the stack below base is not touched. */
+static bool run_at(const struct lmi_rx *rx, struct lmi_rx_run *run, size_t base, uint32_t pc,
+		   const char *p, const char **match_end)
+{
+	size_t n = base;
+
+	for (;;) {
+		const struct lmi_rx_insn *in = &rx->code[pc];
+		const char *q = p, *low;
+		bool ok = true;
+
+		if (LMD_UNLIKELY(++run->steps > run->max_steps && run->max_steps)) {
+			run->st = LMD_INVALID;
+			return false;
+		}
+		switch ((enum lmi_rx_op)in->op) {
+		case LMI_OP_SET:
+			ok = p < run->end && in_set(rx, in->a, lmi_utf8_get(&q, run->end));
+			if (ok)
+				p = q;
+			pc++;
+			break;
+		case LMI_OP_REP:
+			q = repeat(rx, run, in, p, &low);
+			ok = q != NULL;
+			if (ok && q > low && in->mode == LMI_RX_GREEDY &&
+			    !push(run, &n, (struct choice){q, low, pc + 1}))
+				return false;
+			if (ok)
+				p = q;
+			pc++;
+			break;
+		case LMI_OP_LINES:
+			q = lines(run, p);
+			ok = q != NULL;
+			if (ok)
+				p = q;
+			pc++;
+			break;
+		case LMI_OP_SPLIT:
+			if (!push(run, &n, (struct choice){p, NULL, in->b}))
+				return false;
+			pc = in->a;
+			break;
+		case LMI_OP_JMP:
+			pc = in->a;
+			break;
+		case LMI_OP_LOOK:
+			ok = run_at(rx, run, n, pc + 1, p, &q) != (in->mode & 1);
+			if (run->st != LMD_OK)
+				return false;
+			pc = in->a;
+			break;
+		case LMI_OP_ATOMIC:
+			ok = run_at(rx, run, n, pc + 1, p, &q);
+			if (run->st != LMD_OK)
+				return false;
+			if (ok)
+				p = q;
+			pc = in->a;
+			break;
+		case LMI_OP_BEHIND:
+			ok = p > run->begin && in_set(rx, in->a, lmi_utf8_get_back(&q, run->begin));
+			ok ^= in->mode & 1;
+			pc++;
+			break;
+		case LMI_OP_ASSERT:
+			ok = holds(run, (enum lmi_rx_assert)in->a, p);
+			pc++;
+			break;
+		case LMI_OP_MATCH:
+			*match_end = p;
+			return true;
+		}
+		if (!ok && !pop(run, base, &n, &pc, &p))
+			return false;
+	}
+}
+
+bool lmi_rx_match(const struct lmi_rx *rx, struct lmi_rx_run *run, const char *at,
+		  const char **match_end)
+{
+	unsigned char b = (unsigned char)*at;
+	uint32_t alts = rx->start[b < 128 ? b : 128];
+
+	for (; alts && run->st == LMD_OK; alts &= alts - 1)
+		if (run_at(rx, run, 0, rx->alt[__builtin_ctz(alts)], at, match_end))
+			return true;
+	return false;
+}
+
+bool lmi_rx_search(const struct lmi_rx *rx, struct lmi_rx_run *run, const char *at,
+		   const char **match_begin, const char **match_end)
+{
+	while (at < run->end && run->st == LMD_OK) {
+		if (lmi_rx_match(rx, run, at, match_end)) {
+			*match_begin = at;
+			return true;
+		}
+		(void)lmi_utf8_get(&at, run->end);
+		run->steps++;
+	}
+	return false;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rx.h - the regular expressions of pre-tokenizers: a small backtracking matcher over UTF-8.
+ *
+ * Syntax: alternation, groups ( ) (?: ) (?i: ) (?> ), look-ahead (?= ) (?! ), look-behind for one
+ * character (?<= ) (?<! ), quantifiers * + ? {n} {n,} {n,m} with the suffixes + (possessive) and
+ * ? (lazy), sets [ ] with ranges, nested sets and &&, \p{..} \P{..} by general category, \s \d
+ * \w \h and their opposites, ^ $ \A \z \b \B, and the usual escapes.  The first alternative that
+ * matches wins, as in Perl.  Everything else is refused by name when compiled.
+ *
+ * Text is canonical UTF-8 (lmi_utf8_canonical).  A compiled expression is immutable and may
+ * be used by any number of threads, each with its own struct lmi_rx_run. */
+#ifndef LLAMAD_PLUGINS_COMMON_RX_H
+#define LLAMAD_PLUGINS_COMMON_RX_H
+
+#include "common/mem.h"
+#include "llamad/status.h"
+#include "llamad/types.h"
+
+struct lmi_rx;
+
+/* LMD_INVALID: the expression is wrong at a byte; LMD_UNSUPPORTED: it uses something that is
+ * not in the list above.  ignore_case: as if inside (?i: ). */
+enum lmd_status lmi_rx_compile(struct lmi_rx **out, const struct lmd_host *host,
+			       const char *pattern, size_t bytes, bool ignore_case,
+			       struct lmd_error *err);
+void lmi_rx_free(struct lmi_rx *rx);
+
+/* One user of expressions: the text and scratch memory.  Matching looks at [begin, end) and
+ * at nothing beyond. */
+struct lmi_rx_run {
+	const struct lmd_host *host;
+	const char *begin, *end;
+	struct lmi_buf stack;
+	uint64_t steps;       /* work done so far, in basic operations */
+	uint64_t max_steps;   /* 0 = no bound */
+	enum lmd_status st;   /* LMD_NOMEM, LMD_INVALID (too many steps): matching gave up */
+	/* the last run of white space looked at, see op LINES in rx.c */
+	const char *ws_begin, *ws_end, *ws_line;
+};
+
+/* Matches at exactly `at`; on success *match_end is set. */
+bool lmi_rx_match(const struct lmi_rx *rx, struct lmi_rx_run *run, const char *at,
+		  const char **match_end);
+
+/* The first match at or behind `at`; false if there is none. */
+bool lmi_rx_search(const struct lmi_rx *rx, struct lmi_rx_run *run, const char *at,
+		   const char **match_begin, const char **match_end);
+
+/* Sets the text of a run. */
+static inline void lmi_rx_text(struct lmi_rx_run *run, const char *begin, const char *end)
+{
+	run->begin = begin;
+	run->end = end;
+	run->ws_begin = run->ws_end = NULL;
+}
+
+static inline void lmi_rx_run_fini(struct lmi_rx_run *run)
+{
+	lmi_buf_fini(&run->stack, run->host);
+}
+
+#endif /* LLAMAD_PLUGINS_COMMON_RX_H */

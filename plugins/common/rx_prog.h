@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rx_prog.h - inside of the matcher: the parsed expression, sets and the compiled program. */
+#ifndef LLAMAD_PLUGINS_COMMON_RX_PROG_H
+#define LLAMAD_PLUGINS_COMMON_RX_PROG_H
+
+#include "common/rx.h"
+#include "common/uni.h"
+
+#define LMI_RX_MAX_NODES 4096
+#define LMI_RX_MAX_CODE  8192
+#define LMI_RX_MAX_DEPTH 32
+#define LMI_RX_MAX_ALT   32
+#define LMI_RX_INF       UINT32_MAX
+
+/* A set of code points: hit by category or range or child, then negated, then cut. */
+struct lmi_rx_set {
+	uint64_t ascii[2];    /* answer for U+0000..U+007F */
+	uint32_t mask;        /* answer by category for all others, when `simple` */
+	uint32_t cats;
+	bool neg, simple;
+	uint32_t range0, n_range;
+	uint32_t child, next; /* sets united with this one: first, sibling; LMI_RX_INF = none */
+	uint32_t cut;         /* set to intersect with, or LMI_RX_INF */
+};
+
+struct lmi_rx_range {
+	uint32_t first, last;
+};
+
+enum lmi_rx_node_type {
+	LMI_RX_EMPTY,
+	LMI_RX_SET,   /* a = set */
+	LMI_RX_CAT,   /* a = first child */
+	LMI_RX_ALT,   /* a = first child */
+	LMI_RX_REP,   /* a = child, min, max, mode */
+	LMI_RX_LOOK,  /* a = child, mode: bit 0 negative, bit 1 behind */
+	LMI_RX_ATOMIC,/* a = child */
+	LMI_RX_ASSERT /* a = enum lmi_rx_assert */
+};
+
+enum lmi_rx_assert { LMI_RX_BEGIN, LMI_RX_END, LMI_RX_WORD, LMI_RX_NOT_WORD };
+enum lmi_rx_mode { LMI_RX_GREEDY, LMI_RX_POSSESSIVE, LMI_RX_LAZY };
+
+struct lmi_rx_node {
+	uint8_t type, mode;
+	uint32_t a, next; /* next sibling, LMI_RX_INF = none */
+	uint32_t min, max;
+};
+
+enum lmi_rx_op {
+	LMI_OP_SET,    /* one character of set a */
+	LMI_OP_REP,    /* min..max characters of set a, mode */
+	LMI_OP_LINES,  /* white space up to and with the last line end of its run */
+	LMI_OP_SPLIT,  /* try a, then b */
+	LMI_OP_JMP,    /* a */
+	LMI_OP_LOOK,   /* program at pc+1 must (not, mode bit 0) match here; go on at a */
+	LMI_OP_BEHIND, /* the character in front must (not) be in set a */
+	LMI_OP_ATOMIC, /* program at pc+1 matches; go on behind it at a */
+	LMI_OP_ASSERT, /* a */
+	LMI_OP_MATCH
+};
+
+struct lmi_rx_insn {
+	uint8_t op, mode;
+	uint32_t a, b;
+	uint32_t min, max;
+};
+
+struct lmi_rx {
+	const struct lmd_host *host;
+	struct lmi_rx_set *set;
+	struct lmi_rx_range *range;
+	struct lmi_rx_insn *code;
+	uint32_t n_set, n_range, n_code;
+	uint32_t n_alt;
+	uint32_t alt[LMI_RX_MAX_ALT]; /* where the alternatives begin */
+	uint32_t start[129];          /* alternatives that may begin with this byte; [128]: any other */
+};
+
+/* The expression as a tree; arrays are scratch of the compiler. */
+struct lmi_rx_tree {
+	const struct lmd_host *host;
+	struct lmi_buf nodes, sets, ranges;
+	uint32_t n_node, n_set, n_range;
+	struct lmd_error *err;
+	enum lmd_status st;
+};
+
+/* Parses; returns the root or LMI_RX_INF with t->st and the sentence set. */
+uint32_t lmi_rx_parse(struct lmi_rx_tree *t, const char *pattern, size_t bytes, bool ignore_case);
+
+static inline struct lmi_rx_node *lmi_rx_node(const struct lmi_rx_tree *t, uint32_t i)
+{
+	return (struct lmi_rx_node *)t->nodes.p + i;
+}
+
+static inline struct lmi_rx_set *lmi_rx_set(const struct lmi_rx_tree *t, uint32_t i)
+{
+	return (struct lmi_rx_set *)t->sets.p + i;
+}
+
+/* Fills ascii, mask and simple of all sets. */
+void lmi_rx_fold_sets(struct lmi_rx_tree *t);
+
+/* Full evaluation of a set. */
+bool lmi_rx_set_eval(const struct lmi_rx_set *sets, const struct lmi_rx_range *ranges, uint32_t i,
+		     uint32_t cp);
+
+#endif /* LLAMAD_PLUGINS_COMMON_RX_PROG_H */

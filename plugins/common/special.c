@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The places of special tokens.  One scan of the text with a filter over two bytes finds
+ * the positions where some token begins, and which lengths occur at all; then one pass over
+ * these positions for each length that occurs, the longest first.  So the time is the length
+ * of the text, plus positions times lengths, whatever the number of tokens. */
+#include "common/special.h"
+
+#include <stdlib.h>
+
+/* Buckets from here on share the last bit of a filter word. */
+#define LAST_BIT 63u
+
+static inline unsigned slot_of(unsigned char b0, unsigned char b1)
+{
+	return (b0 * 37u + b1 * 5u) & 1023u;
+}
+
+static inline unsigned bit_of(uint32_t bucket)
+{
+	return bucket < LAST_BIT ? bucket : LAST_BIT;
+}
+
+static void add_start(struct lmi_special *sp, const struct lmd_str *t, uint32_t bucket)
+{
+	const unsigned char *b = (const unsigned char *)t->ptr;
+	uint64_t bit = 1ull << bit_of(bucket);
+
+	if (t->len > 1) {
+		sp->start[slot_of(b[0], b[1])] |= bit;
+		return;
+	}
+	for (unsigned i = 0; i < 256; i++)
+		sp->start[slot_of(b[0], (unsigned char)i)] |= bit;
+}
+
+/* Ids by falling length, then rising id: a merge sort over two arrays. */
+static void sort_ids(const struct lmd_str *text, uint32_t *id, uint32_t *tmp, uint32_t n)
+{
+	for (uint64_t run = 1; run < n; run *= 2) {
+		for (uint64_t at = 0; at < n; at += 2 * run) {
+			uint64_t mid = at + run < n ? at + run : n;
+			uint64_t end = at + 2 * run < n ? at + 2 * run : n, l = at, r = mid;
+
+			for (uint64_t o = at; o < end; o++) {
+				bool left = r == end ||
+					    (l < mid && text[id[l]].len >= text[id[r]].len);
+
+				tmp[o] = left ? id[l++] : id[r++];
+			}
+		}
+		memcpy(id, tmp, n * sizeof(*id));
+	}
+}
+
+enum lmd_status lmi_special_init(struct lmi_vocab *v, struct lmd_error *err)
+{
+	const uint8_t mask = LMI_ATTR_CONTROL | LMI_ATTR_USER | LMI_ATTR_UNKNOWN;
+	struct lmi_special *sp = &v->special;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < v->n; i++)
+		n += (v->attr[i] & mask) != 0;
+	sp->n = n;
+	sp->id = lmi_host_array(v->host, n, sizeof(*sp->id));
+	sp->bucket = lmi_host_array(v->host, (size_t)n + 1, sizeof(*sp->bucket));
+	if (!sp->id || !sp->bucket || !lmi_strmap_init(&sp->map, v->host, n)) {
+		lmi_special_fini(v);
+		return lmd_fail(err, LMD_NOMEM, "vocabulary: no memory for %u special tokens", n);
+	}
+	n = 0;
+	for (uint32_t i = 0; i < v->n; i++) {
+		if (v->attr[i] & mask) {
+			sp->id[n++] = i;
+			(void)lmi_strmap_add(&sp->map, v->text, i); /* texts are unique */
+		}
+	}
+	sort_ids(v->text, sp->id, sp->bucket, n);
+	for (uint32_t i = 0; i < n; i++) {
+		if (!i || v->text[sp->id[i]].len != v->text[sp->id[i - 1]].len)
+			sp->bucket[sp->n_bucket++] = i;
+		add_start(sp, &v->text[sp->id[i]], sp->n_bucket - 1);
+	}
+	sp->bucket[sp->n_bucket] = n;
+	return LMD_OK;
+}
+
+void lmi_special_fini(struct lmi_vocab *v)
+{
+	struct lmi_special *sp = &v->special;
+
+	lmi_host_free(v->host, sp->id);
+	lmi_host_free(v->host, sp->bucket);
+	lmi_strmap_fini(&sp->map, v->host);
+	memset(sp, 0, sizeof(*sp));
+}
+
+/* The work of one lmi_special_find. */
+struct finder {
+	const struct lmi_vocab *v;
+	const char *text;
+	uint32_t n;
+	bool control;
+	struct lmi_buf pos;   /* uint32_t: where some token may begin */
+	size_t n_pos;
+	uint64_t lens;        /* bits of the buckets that may occur */
+	struct lmi_buf cand;  /* struct cand: places of one length */
+	struct lmi_buf other; /* struct lmi_claim: the list before this length */
+};
+
+struct cand {
+	uint32_t pos, id;
+	uint32_t taken;
+};
+
+/* The special token of that length at pos, or LMI_NONE. */
+static uint32_t token_at(const struct finder *f, uint32_t pos, uint32_t len)
+{
+	uint32_t id;
+
+	if (len > f->n - pos)
+		return LMI_NONE;
+	id = lmi_strmap_find(&f->v->special.map, f->v->text, f->text + pos, len);
+	if (id != LMI_NONE && !f->control && (f->v->attr[id] & LMI_ATTR_HIDDEN))
+		return LMI_NONE;
+	return id;
+}
+
+static bool scan(struct finder *f)
+{
+	const uint64_t *start = f->v->special.start;
+	const unsigned char *t = (const unsigned char *)f->text;
+
+	for (uint32_t i = 0; i < f->n; i++) {
+		uint64_t bits = start[slot_of(t[i], i + 1 < f->n ? t[i + 1] : 0)];
+
+		if (LMD_LIKELY(!bits))
+			continue;
+		if (!lmi_buf_need(&f->pos, f->v->host, (f->n_pos + 1) * sizeof(uint32_t)))
+			return false;
+		((uint32_t *)f->pos.p)[f->n_pos++] = i;
+		f->lens |= bits;
+	}
+	return true;
+}
+
+static int by_order(const void *a, const void *b)
+{
+	const struct cand *x = *(struct cand *const *)a, *y = *(struct cand *const *)b;
+
+	if (x->id != y->id)
+		return x->id < y->id ? -1 : 1;
+	return x->pos < y->pos ? -1 : x->pos > y->pos;
+}
+
+/* Decides a chain c[0..n) of places of one length that overlap their neighbours: lower id
+ * first, each from the left. */
+static bool settle(const struct lmd_host *host, struct cand *c, size_t n, uint32_t len)
+{
+	struct cand **order;
+	bool one_id = true;
+	uint64_t free_from = 0;
+
+	for (size_t i = 1; i < n && one_id; i++)
+		one_id = c[i].id == c[0].id;
+	if (one_id) {
+		for (size_t i = 0; i < n; i++) {
+			c[i].taken = c[i].pos >= free_from;
+			if (c[i].taken)
+				free_from = (uint64_t)c[i].pos + len;
+		}
+		return true;
+	}
+	order = lmi_host_array(host, n, sizeof(struct cand *));
+	if (!order)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		order[i] = &c[i];
+	qsort(order, n, sizeof(struct cand *), by_order);
+	for (size_t i = 0; i < n; i++) {
+		struct cand *x = order[i];
+		bool ok = true;
+
+		for (struct cand *y = x; ok && y-- > c && x->pos - y->pos < len;)
+			ok = !y->taken;
+		for (struct cand *y = x + 1; ok && y < c + n && y->pos - x->pos < len; y++)
+			ok = !y->taken;
+		x->taken = ok;
+	}
+	lmi_host_free(host, order);
+	return true;
+}
+
+static inline bool is_space(char c)
+{
+	return c == ' ' || (c >= 9 && c <= 13);
+}
+
+/* The claim of an accepted place; low and high bound what it may strip. */
+static struct lmi_claim claim_of(const struct finder *f, const struct cand *c, uint32_t len,
+				 uint32_t low, uint32_t high)
+{
+	struct lmi_claim k = {c->pos, c->pos + len, c->id};
+	uint8_t attr = f->v->attr[c->id];
+
+	if (attr & LMI_ATTR_LSTRIP)
+		while (k.begin > low && is_space(f->text[k.begin - 1]))
+			k.begin--;
+	if (attr & LMI_ATTR_RSTRIP)
+		while (k.end < high && is_space(f->text[k.end]))
+			k.end++;
+	return k;
+}
+
+/* Places of one length that lie in free text, chains settled.  *n of them. */
+static bool collect(struct finder *f, const struct lmi_claim *old, size_t n_old, uint32_t len,
+		    size_t *n)
+{
+	const uint32_t *pos = f->pos.p;
+	struct cand *c;
+	size_t k = 0, chain = 0;
+
+	*n = 0;
+	for (size_t i = 0; i < f->n_pos; i++) {
+		uint32_t id;
+
+		while (k < n_old && old[k].end <= pos[i])
+			k++;
+		if (k < n_old && (uint64_t)pos[i] + len > old[k].begin)
+			continue;
+		id = token_at(f, pos[i], len);
+		if (id == LMI_NONE)
+			continue;
+		if (!lmi_buf_need(&f->cand, f->v->host, (*n + 1) * sizeof(*c)))
+			return false;
+		c = f->cand.p;
+		c[(*n)++] = (struct cand){pos[i], id, 0};
+	}
+	c = f->cand.p;
+	for (size_t i = 1; i <= *n; i++) {
+		if (i < *n && c[i].pos - c[i - 1].pos < len)
+			continue;
+		if (!settle(f->v->host, c + chain, i - chain, len))
+			return false;
+		chain = i;
+	}
+	return true;
+}
+
+/* One length: new claims are merged into the list. */
+static bool take_length(struct finder *f, uint32_t len, struct lmi_buf *claims, size_t *n_claims)
+{
+	struct lmi_claim *old = claims->p, *out;
+	size_t n_old = *n_claims, n_cand, k = 0, o = 0;
+	const struct cand *c;
+	struct lmi_buf swap;
+	uint32_t end = 0;
+
+	if (!collect(f, old, n_old, len, &n_cand))
+		return false;
+	if (!n_cand)
+		return true;
+	if (!lmi_buf_need(&f->other, f->v->host, (n_old + n_cand) * sizeof(*out)))
+		return false;
+	out = f->other.p;
+	c = f->cand.p;
+	for (size_t i = 0; i < n_cand; i++) {
+		while (k < n_old && old[k].begin < c[i].pos) {
+			out[o++] = old[k];
+			end = old[k++].end;
+		}
+		if (!c[i].taken || c[i].pos < end)
+			continue;
+		out[o] = claim_of(f, &c[i], len, end, k < n_old ? old[k].begin : f->n);
+		end = out[o++].end;
+	}
+	while (k < n_old)
+		out[o++] = old[k++];
+	swap = *claims;
+	*claims = f->other;
+	f->other = swap;
+	*n_claims = o;
+	return true;
+}
+
+enum lmd_status lmi_special_find(const struct lmi_vocab *v, const char *text, size_t n,
+				 bool control, struct lmi_buf *claims, size_t *n_claims)
+{
+	const struct lmi_special *sp = &v->special;
+	struct finder f = {.v = v, .text = text, .n = (uint32_t)n, .control = control};
+	bool ok = true;
+
+	*n_claims = 0;
+	if (!sp->n)
+		return LMD_OK;
+	ok = scan(&f);
+	for (uint32_t b = 0; ok && f.n_pos && b < sp->n_bucket; b++) {
+		uint32_t len = (uint32_t)v->text[sp->id[sp->bucket[b]]].len;
+
+		if (f.lens >> bit_of(b) & 1)
+			ok = take_length(&f, len, claims, n_claims);
+	}
+	lmi_buf_fini(&f.pos, v->host);
+	lmi_buf_fini(&f.cand, v->host);
+	lmi_buf_fini(&f.other, v->host);
+	return ok ? LMD_OK : LMD_NOMEM;
+}

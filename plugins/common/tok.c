@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Encode, decode and piece around a kind.  Decoding a list is the sum of its pieces, less a
+ * leading space where encode puts one, and cleaned where the vocabulary asks for it. */
+#include "common/tok.h"
+
+#include "common/piece.h"
+#include "common/special.h"
+
+enum lmd_status lmi_tok_finish(struct lmi_tok *t, const struct lmi_vocab_defaults *def,
+			       struct lmd_tok_info *info, struct lmd_error *err)
+{
+	struct lmi_vocab *v = &t->vocab;
+	enum lmd_status st = lmi_vocab_finish(v, def, err);
+
+	if (st != LMD_OK) {
+		lmi_tok_close(t);
+		return st;
+	}
+	for (uint32_t i = 0; i < v->n; i++) {
+		size_t len;
+
+		/* A piece is never longer than its text, with one exception. */
+		if (v->text[i].len <= v->info.max_piece_bytes && t->kind.piece != LMI_PIECE_BYTES)
+			continue;
+		len = lmi_tok_piece(t, (lmd_token)i, LMD_DECODE_UNPARSE_SPECIAL, NULL, 0);
+		if (len > v->info.max_piece_bytes)
+			v->info.max_piece_bytes = len < UINT32_MAX ? (uint32_t)len : UINT32_MAX;
+	}
+	*info = v->info;
+	return LMD_OK;
+}
+
+void lmi_tok_close(void *state)
+{
+	struct lmi_tok *t = state;
+
+	if (t->kind.close)
+		t->kind.close(t);
+	lmi_vocab_close(&t->vocab);
+}
+
+static enum lmd_status encode_fragments(struct lmi_job *j, const char *text, size_t bytes,
+					bool control)
+{
+	const struct lmi_tok *t = j->tok;
+	struct lmi_buf claims = {NULL, 0};
+	const struct lmi_claim *c;
+	size_t n_claims, at = 0;
+	enum lmd_status st = lmi_special_find(&t->vocab, text, bytes, control, &claims, &n_claims);
+
+	c = claims.p;
+	for (size_t i = 0; st == LMD_OK && i <= n_claims; i++) {
+		size_t end = i < n_claims ? c[i].begin : bytes;
+
+		if (end > at) {
+			st = t->kind.text(t, j, text + at, end - at);
+			j->after_special = false;
+		}
+		if (i < n_claims) {
+			lmi_job_put(j, c[i].id);
+			j->after_special = true;
+			at = c[i].end;
+		}
+	}
+	lmi_buf_fini(&claims, j->host);
+	return st;
+}
+
+enum lmd_status lmi_tok_encode(const void *state, const char *text, size_t bytes, uint32_t flags,
+			       lmd_token *out, size_t cap, size_t *n, struct lmd_error *err)
+{
+	const struct lmi_tok *t = state;
+	const struct lmd_tok_info *f = &t->vocab.info;
+	struct lmi_job j = {.tok = t,
+			    .host = t->vocab.host,
+			    .out = out,
+			    .cap = cap,
+			    .after_special = true,
+			    .text_bytes = bytes,
+			    .err = err};
+	bool add = flags & LMD_ENCODE_ADD_SPECIAL;
+	enum lmd_status st;
+
+	if (bytes >= UINT32_MAX)
+		return lmd_fail(err, LMD_INVALID, "text: %zu bytes, at most %u", bytes,
+				UINT32_MAX - 1);
+	if (add && ((t->kind.add == LMI_ADD_FLAGS && f->add_bos) ||
+		    (t->kind.add == LMI_ADD_BOS_SEP && f->bos >= 0)))
+		lmi_job_put(&j, (uint32_t)f->bos);
+	st = encode_fragments(&j, text, bytes, flags & LMD_ENCODE_PARSE_SPECIAL);
+	if (add && t->kind.add == LMI_ADD_FLAGS && f->add_eos)
+		lmi_job_put(&j, (uint32_t)f->eos);
+	if (add && t->kind.add == LMI_ADD_BOS_SEP && f->sep >= 0)
+		lmi_job_put(&j, (uint32_t)f->sep);
+	for (size_t i = 0; i < LMD_LEN(j.buf); i++)
+		lmi_buf_fini(&j.buf[i], j.host);
+	if (st == LMD_NOMEM)
+		return lmd_fail(err, st, "tokenizer: no memory for %zu bytes of text", bytes);
+	if (st == LMD_OK)
+		*n = j.n;
+	return st;
+}
+
+size_t lmi_tok_piece(const void *state, lmd_token id, uint32_t flags, char *out, size_t cap)
+{
+	const struct lmi_tok *t = state;
+	struct lmi_sink s = {out, cap, 0, 0};
+
+	if (id < 0 || (uint32_t)id >= t->vocab.n)
+		return 0;
+	lmi_piece(t, (uint32_t)id, flags & LMD_DECODE_UNPARSE_SPECIAL, &s);
+	return s.n;
+}
+
+static enum lmd_status check_ids(const struct lmi_vocab *v, const lmd_token *ids, size_t n_ids,
+				 struct lmd_error *err)
+{
+	for (size_t i = 0; i < n_ids; i++)
+		if (ids[i] < 0 || (uint32_t)ids[i] >= v->n)
+			return lmd_fail(err, LMD_INVALID,
+					"token %d at position %zu is outside of the vocabulary 0..%u",
+					ids[i], i, v->n - 1);
+	return LMD_OK;
+}
+
+/* All pieces in a row; one space at the very beginning is left out if `strip`. */
+static void put_pieces(const struct lmi_tok *t, const lmd_token *ids, size_t n_ids, bool special,
+		       bool strip, struct lmi_sink *s)
+{
+	for (size_t i = 0; i < n_ids; i++) {
+		if (i == 0 && strip) {
+			char first;
+
+			if (lmi_tok_piece(t, ids[0], special ? LMD_DECODE_UNPARSE_SPECIAL : 0,
+					  &first, 1) &&
+			    first == ' ')
+				s->skip = 1;
+		}
+		lmi_piece(t, (uint32_t)ids[i], special, s);
+	}
+}
+
+enum lmd_status lmi_tok_decode(const void *state, const lmd_token *ids, size_t n_ids,
+			       uint32_t flags, char *out, size_t cap, size_t *n,
+			       struct lmd_error *err)
+{
+	const struct lmi_tok *t = state;
+	const struct lmi_vocab *v = &t->vocab;
+	bool special = flags & LMD_DECODE_UNPARSE_SPECIAL, strip = v->info.add_space_prefix;
+	struct lmi_sink s = {out, cap, 0, 0};
+	enum lmd_status st = check_ids(v, ids, n_ids, err);
+	char *whole;
+
+	if (st != LMD_OK)
+		return st;
+	if (flags & LMD_DECODE_REMOVE_SPECIAL) {
+		if (v->info.add_bos && n_ids && ids[0] == v->info.bos) {
+			strip = false;
+			ids++;
+			n_ids--;
+		}
+		if (v->info.add_eos && n_ids && ids[n_ids - 1] == v->info.eos)
+			n_ids--;
+	}
+	if (!v->info.clean_spaces) {
+		put_pieces(t, ids, n_ids, special, strip, &s);
+		*n = s.n;
+		return LMD_OK;
+	}
+	s = (struct lmi_sink){NULL, 0, 0, 0};
+	put_pieces(t, ids, n_ids, special, strip, &s);
+	whole = lmi_host_array(v->host, s.n, 1);
+	if (!whole)
+		return lmd_fail(err, LMD_NOMEM, "decoding: no memory for %zu bytes", s.n);
+	s = (struct lmi_sink){whole, s.n, 0, 0};
+	put_pieces(t, ids, n_ids, special, strip, &s);
+	*n = lmi_clean_spaces(whole, s.n);
+	if (cap)
+		memcpy(out, whole, *n < cap ? *n : cap);
+	lmi_host_free(v->host, whole);
+	return LMD_OK;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * uni.h - what a tokenizer needs of Unicode 15.1, and UTF-8 as the tokenizers read it.
+ *
+ * The lenient reading of the byte-level and word-piece kinds: a byte that starts no
+ * sequence counts as U+FFFD and takes one byte; overlong forms and surrogates are accepted
+ * as the code point that they spell; values above U+10FFFF are not.
+ *
+ * Pure functions over constant tables; any thread. */
+#ifndef LLAMAD_PLUGINS_COMMON_UNI_H
+#define LLAMAD_PLUGINS_COMMON_UNI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "llamad/attr.h"
+
+/* General categories, in the numbering of uni.gen.c. */
+enum lmi_uni_cat {
+	LMI_CN, LMI_LU, LMI_LL, LMI_LT, LMI_LM, LMI_LO, LMI_MN, LMI_MC, LMI_ME, LMI_ND, LMI_NL,
+	LMI_NO, LMI_PC, LMI_PD, LMI_PS, LMI_PE, LMI_PI, LMI_PF, LMI_PO, LMI_SM, LMI_SC, LMI_SK,
+	LMI_SO, LMI_ZS, LMI_ZL, LMI_ZP, LMI_CC, LMI_CF, LMI_CS, LMI_CO,
+	LMI_WS_CONTROL, /* Cc that is white space: U+0009..U+000D, U+0085 */
+	LMI_N_UNI_CAT
+};
+
+/* Sets of categories, one bit each. */
+#define LMI_BITS(from, to) ((2u << (to)) - (1u << (from)))
+#define LMI_UNI_L          LMI_BITS(LMI_LU, LMI_LO)
+#define LMI_UNI_M          LMI_BITS(LMI_MN, LMI_ME)
+#define LMI_UNI_N          LMI_BITS(LMI_ND, LMI_NO)
+#define LMI_UNI_P          LMI_BITS(LMI_PC, LMI_PO)
+#define LMI_UNI_S          LMI_BITS(LMI_SM, LMI_SO)
+#define LMI_UNI_Z          LMI_BITS(LMI_ZS, LMI_ZP)
+#define LMI_UNI_C          (LMI_BITS(LMI_CC, LMI_CO) | 1u << LMI_WS_CONTROL) /* without Cn */
+#define LMI_UNI_SPACE      (LMI_UNI_Z | 1u << LMI_WS_CONTROL) /* property White_Space */
+
+struct lmi_uni_pair {
+	uint32_t from, to;
+};
+
+struct lmi_uni_range {
+	uint32_t first, last, base;
+};
+
+extern const uint8_t lmi_uni_index[4352] LMD_HIDDEN;
+extern const uint8_t lmi_uni_block[][256] LMD_HIDDEN;
+extern const struct lmi_uni_pair lmi_uni_lower_table[] LMD_HIDDEN;
+extern const uint32_t lmi_uni_n_lower LMD_HIDDEN;
+extern const struct lmi_uni_range lmi_uni_base_table[] LMD_HIDDEN;
+extern const uint32_t lmi_uni_n_base LMD_HIDDEN;
+
+/* enum lmi_uni_cat of a code point; LMI_CN above U+10FFFF. */
+static inline unsigned lmi_uni_cat(uint32_t cp)
+{
+	return cp < 0x110000 ? lmi_uni_block[lmi_uni_index[cp >> 8]][cp & 255] : (unsigned)LMI_CN;
+}
+
+/* Is the category in the set? */
+static inline bool lmi_uni_is(uint32_t cp, uint32_t set)
+{
+	return (set >> lmi_uni_cat(cp)) & 1;
+}
+
+/* First code point of the lower-case form; of the canonical decomposition. */
+uint32_t lmi_uni_lower(uint32_t cp);
+uint32_t lmi_uni_base(uint32_t cp);
+
+/* Length of the sequence that a byte announces: 1 for ASCII and continuation bytes. */
+static inline size_t lmi_utf8_len(unsigned char lead)
+{
+	return lead < 0xc0 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+}
+
+/* Reads one code point leniently at s < end and moves *s behind it. */
+uint32_t lmi_utf8_get_slow(const char **s, const char *end);
+
+static inline uint32_t lmi_utf8_get(const char **s, const char *end)
+{
+	if ((unsigned char)**s < 0x80)
+		return (unsigned char)*(*s)++;
+	return lmi_utf8_get_slow(s, end);
+}
+
+/* The code point before s in text that is canonical UTF-8; moves *s to its start. */
+uint32_t lmi_utf8_get_back(const char **s, const char *begin);
+
+/* Writes a code point up to U+10FFFF (surrogates as they are) in 1..4 bytes. */
+size_t lmi_utf8_put(char out[4], uint32_t cp);
+
+/* True if lenient reading and writing again gives the same bytes. */
+bool lmi_utf8_canonical(const char *s, size_t n);
+
+/* Reads leniently and writes canonically; out holds 3 * n bytes; returns the length. */
+size_t lmi_utf8_clean(char *out, const char *s, size_t n);
+
+#endif /* LLAMAD_PLUGINS_COMMON_UNI_H */

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Texts and attributes of the tokens.  Texts are borrowed from the spec; an empty one is
+ * replaced by [EMPTY_id], as converters and other programs do, so that every id has a
+ * text of its own. */
+#include "common/vocab.h"
+
+#include "common/special.h"
+
+#include <stdio.h>
+
+#define MAX_TOKENS (1u << 24)
+#define EMPTY_BYTES 24
+
+static enum lmd_status fill_texts(struct lmi_vocab *v, struct lmd_error *err)
+{
+	const struct lmd_tokspec *spec = v->spec;
+	size_t n_empty = 0;
+	char *own;
+
+	for (uint32_t i = 0; i < v->n; i++)
+		n_empty += !spec->text[i].len;
+	v->own_text = lmi_host_array(v->host, n_empty, EMPTY_BYTES);
+	if (!v->own_text)
+		return lmd_fail(err, LMD_NOMEM, "vocabulary: no memory for %u texts", v->n);
+	own = v->own_text;
+	for (uint32_t i = 0; i < v->n; i++) {
+		v->text[i] = spec->text[i];
+		if (!v->text[i].len) {
+			v->text[i].ptr = own;
+			v->text[i].len = (size_t)snprintf(own, EMPTY_BYTES, "[EMPTY_%u]", i);
+			own += EMPTY_BYTES;
+		}
+		if (v->text[i].len > UINT32_MAX / 4)
+			return lmd_fail(err, LMD_CORRUPT, "token %u: text of %zu bytes, at most %u",
+					i, v->text[i].len, UINT32_MAX / 4);
+		if (v->text[i].len > v->max_bytes)
+			v->max_bytes = (uint32_t)v->text[i].len;
+	}
+	if (n_empty)
+		v->host->log(v->host->ctx, "vocab", LMD_LOG_WARN,
+			     "tokens without a text were named [EMPTY_id] n=%zu", n_empty);
+	return LMD_OK;
+}
+
+int lmi_byte_text(const char *s, size_t n)
+{
+	int v = 0;
+
+	if (n != 6 || memcmp(s, "<0x", 3) != 0 || s[5] != '>')
+		return -1;
+	for (int i = 3; i < 5; i++) {
+		int c = s[i], d;
+
+		if (c >= '0' && c <= '9')
+			d = c - '0';
+		else if (c >= 'A' && c <= 'F')
+			d = c - 'A' + 10;
+		else if (c >= 'a' && c <= 'f')
+			d = c - 'a' + 10;
+		else
+			return -1;
+		v = v * 16 + d;
+	}
+	return v;
+}
+
+static void fill_attrs(struct lmi_vocab *v)
+{
+	static const uint8_t attr[7] = {0,
+					LMI_ATTR_NORMAL,
+					LMI_ATTR_UNKNOWN,
+					LMI_ATTR_CONTROL,
+					LMI_ATTR_USER,
+					LMI_ATTR_UNUSED,
+					LMI_ATTR_BYTE};
+	size_t n_bad = 0;
+
+	for (uint32_t i = 0; i < v->n; i++) {
+		unsigned type = v->spec->type ? v->spec->type[i] : (unsigned)LMD_TOKEN_NORMAL;
+
+		v->attr[i] = type < LMD_LEN(attr) ? attr[type] : 0;
+		if (v->attr[i] == LMI_ATTR_BYTE &&
+		    lmi_byte_text(v->text[i].ptr, v->text[i].len) < 0) {
+			v->attr[i] = LMI_ATTR_NORMAL;
+			n_bad++;
+		}
+	}
+	if (n_bad)
+		v->host->log(v->host->ctx, "vocab", LMD_LOG_WARN,
+			     "byte tokens whose text is not <0xNN> are taken as text n=%zu", n_bad);
+}
+
+static enum lmd_status fill_map(struct lmi_vocab *v, struct lmd_error *err)
+{
+	if (!lmi_strmap_init(&v->map, v->host, v->n))
+		return lmd_fail(err, LMD_NOMEM, "vocabulary: no memory for %u entries", v->n);
+	for (uint32_t i = 0; i < v->n; i++) {
+		uint32_t first = lmi_strmap_add(&v->map, v->text, i);
+
+		if (first != i)
+			return lmd_fail(err, LMD_CORRUPT,
+					"vocabulary: tokens %u and %u have the same text '%.*s'",
+					first, i, (int)(v->text[i].len < 60 ? v->text[i].len : 60),
+					v->text[i].ptr);
+	}
+	return LMD_OK;
+}
+
+enum lmd_status lmi_vocab_open(struct lmi_vocab *v, const struct lmd_host *host,
+			       const struct lmd_tokspec *spec, struct lmd_error *err)
+{
+	enum lmd_status st;
+
+	memset(v, 0, sizeof(*v));
+	v->host = host;
+	v->spec = spec;
+	v->n = spec->n_tokens;
+	if (!spec->text || !v->n)
+		return lmd_fail(err, LMD_CORRUPT, "vocabulary: tokenizer '%s' without tokens",
+				spec->kind ? spec->kind : "");
+	if (v->n > MAX_TOKENS)
+		return lmd_fail(err, LMD_CORRUPT, "vocabulary: %u tokens, at most %u", v->n,
+				MAX_TOKENS);
+	v->text = lmi_host_array(host, v->n, sizeof(*v->text));
+	v->attr = lmi_host_array(host, v->n, sizeof(*v->attr));
+	if (!v->text || !v->attr)
+		st = lmd_fail(err, LMD_NOMEM, "vocabulary: no memory for %u tokens", v->n);
+	else
+		st = fill_texts(v, err);
+	if (st == LMD_OK) {
+		fill_attrs(v);
+		st = fill_map(v, err);
+	}
+	if (st != LMD_OK)
+		lmi_vocab_close(v);
+	return st;
+}
+
+void lmi_vocab_close(struct lmi_vocab *v)
+{
+	if (!v->host)
+		return;
+	lmi_host_free(v->host, v->text);
+	lmi_host_free(v->host, v->attr);
+	lmi_host_free(v->host, v->own_text);
+	lmi_host_free(v->host, v->eog);
+	lmi_special_fini(v);
+	lmi_strmap_fini(&v->map, v->host);
+	memset(v, 0, sizeof(*v));
+}
+
+uint32_t lmi_vocab_byte(const struct lmi_vocab *v, unsigned byte)
+{
+	char text[8];
+
+	snprintf(text, sizeof(text), "<0x%02X>", byte & 255);
+	return lmi_vocab_find(v, text, 6);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Kinds gpt2 and gemma4: byte-pair encoding with a pre-tokenizer chosen by name. */
+#include "tokenizer/bpe/bpe_kind.h"
+
+#include "common/uni.h"
+
+/* Scratch of a job beside what lmi_bpe_word uses. */
+enum { BUF_ESCAPED = 3, BUF_CLEAN = 4 };
+
+static const char *escape_spaces(struct lmi_job *j, const char *s, size_t *n)
+{
+	size_t spaces = 0;
+	char *o;
+
+	for (size_t i = 0; i < *n; i++)
+		spaces += s[i] == ' ';
+	if (!spaces)
+		return s;
+	if (!lmi_buf_need(&j->buf[BUF_ESCAPED], j->host, *n + 2 * spaces))
+		return NULL;
+	o = j->buf[BUF_ESCAPED].p;
+	for (size_t i = 0; i < *n; i++) {
+		if (s[i] == ' ') {
+			memcpy(o, "\xe2\x96\x81", 3);
+			o += 3;
+		} else {
+			*o++ = s[i];
+		}
+	}
+	*n += 2 * spaces;
+	return j->buf[BUF_ESCAPED].p;
+}
+
+struct word_arg {
+	const struct lmi_bpe *bpe;
+	struct lmi_job *job;
+};
+
+static enum lmd_status put_word(void *arg, const char *w, size_t n)
+{
+	struct word_arg *a = arg;
+
+	return lmi_bpe_word(a->bpe, a->job, w, n);
+}
+
+enum lmd_status bpe_text(const struct lmi_tok *t, struct lmi_job *j, const char *s, size_t n)
+{
+	const struct bpe_state *b = (const struct bpe_state *)t;
+	struct word_arg arg = {&b->bpe, j};
+
+	if (b->escape_space)
+		s = escape_spaces(j, s, &n);
+	if (s && !lmi_utf8_canonical(s, n)) {
+		if (!lmi_buf_need(&j->buf[BUF_CLEAN], j->host, n * 3))
+			return LMD_NOMEM;
+		n = lmi_utf8_clean(j->buf[BUF_CLEAN].p, s, n);
+		s = j->buf[BUF_CLEAN].p;
+	}
+	return s ? pretok_split(&b->pre, s, n, put_word, &arg) : LMD_NOMEM;
+}
+
+static void close_kind(struct lmi_tok *t)
+{
+	struct bpe_state *b = (struct bpe_state *)t;
+
+	pretok_close(&b->pre);
+	lmi_bpe_close(&b->bpe);
+}
+
+static const struct pretok_name *find_name(const struct lmd_host *host, const char *pre)
+{
+	if (pre && *pre)
+		return pretok_find(pre);
+	host->log(host->ctx, "tokenizer", LMD_LOG_WARN,
+		  "the file names no pre-tokenizer: 'default' is assumed, which splits some texts "
+		  "otherwise than the model was trained");
+	return pretok_find("default");
+}
+
+enum lmd_status bpe_open(struct bpe_state *b, const struct lmd_host *host,
+			 const struct lmd_tokspec *spec, const char *pre, int32_t def_bos,
+			 struct lmd_tok_info *info, struct lmd_error *err)
+{
+	const struct pretok_name *name = find_name(host, pre);
+	struct lmi_vocab_defaults def;
+	enum lmd_status st;
+
+	if (!name)
+		return lmd_fail(err, LMD_UNSUPPORTED, "tokenizer.ggml.pre: pre-tokenizer '%.80s' is "
+						      "not known",
+				pre);
+	if (!spec->n_merges && !(name->flags & PRETOK_NO_MERGES))
+		return lmd_fail(err, LMD_CORRUPT, "vocabulary: tokenizer '%s' without merges",
+				spec->kind ? spec->kind : "");
+	st = lmi_vocab_open(&b->tok.vocab, host, spec, err);
+	if (st != LMD_OK)
+		return st;
+	b->escape_space = name->flags & PRETOK_ESCAPE_SPACE;
+	b->tok.kind.add = LMI_ADD_FLAGS;
+	b->tok.kind.piece = b->escape_space ? LMI_PIECE_BLOCK : LMI_PIECE_BYTES;
+	b->tok.kind.close = close_kind;
+	if (!b->tok.kind.text)
+		b->tok.kind.text = bpe_text;
+	b->bpe.byte_level = !(name->flags & PRETOK_PLAIN);
+	b->bpe.ignore_merges =
+		spec->ignore_merges >= 0 ? spec->ignore_merges : (name->flags & PRETOK_IGNORE_MERGES) != 0;
+	b->bpe.lines_whole = name->flags & PRETOK_LINES_WHOLE;
+	def = (struct lmi_vocab_defaults){
+		.bos = name->flags & PRETOK_NO_BOS ? -1 : def_bos,
+		.eos = def_bos,
+		.unk = -1,
+		.sep = -1,
+		.pad = -1,
+		.mask = -1,
+		.add_bos = (name->flags & PRETOK_ADD_BOS) != 0,
+		.add_sep = (name->flags & PRETOK_ADD_SEP) != 0,
+		.clean_spaces = !(name->flags & PRETOK_KEEP_SPACES),
+		.force_add_bos = (name->flags & PRETOK_FORCE_BOS) != 0,
+		.mask_lstrip = (name->flags & PRETOK_MASK_LSTRIP) != 0,
+	};
+	st = pretok_open(&b->pre, host, name->family, err);
+	if (st == LMD_OK)
+		st = lmi_bpe_open(&b->bpe, &b->tok.vocab, err);
+	if (st != LMD_OK) {
+		lmi_tok_close(b);
+		return st;
+	}
+	return lmi_tok_finish(&b->tok, &def, info, err);
+}
+
+static enum lmd_status open_gpt2(void *state, const struct lmd_host *host,
+				 const struct lmd_tokspec *spec, struct lmd_tok_info *info,
+				 struct lmd_error *err)
+{
+	return bpe_open(state, host, spec, spec->pre, 11, info, err);
+}
+
+static enum lmd_status open_gemma4(void *state, const struct lmd_host *host,
+				   const struct lmd_tokspec *spec, struct lmd_tok_info *info,
+				   struct lmd_error *err)
+{
+	return bpe_open(state, host, spec, "gemma4", -1, info, err);
+}
+
+const struct lmd_tokenizer_ops bpe_gpt2_ops = {
+	.struct_size = sizeof(struct lmd_tokenizer_ops),
+	.open = open_gpt2,
+	.close = lmi_tok_close,
+	.encode = lmi_tok_encode,
+	.decode = lmi_tok_decode,
+	.piece = lmi_tok_piece,
+};
+
+const struct lmd_tokenizer_ops bpe_gemma4_ops = {
+	.struct_size = sizeof(struct lmd_tokenizer_ops),
+	.open = open_gemma4,
+	.close = lmi_tok_close,
+	.encode = lmi_tok_encode,
+	.decode = lmi_tok_decode,
+	.piece = lmi_tok_piece,
+};

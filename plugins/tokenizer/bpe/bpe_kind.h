@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * bpe_kind.h - what the kinds of this plugin share: vocabulary, words, merges. */
+#ifndef LLAMAD_PLUGINS_TOKENIZER_BPE_BPE_KIND_H
+#define LLAMAD_PLUGINS_TOKENIZER_BPE_BPE_KIND_H
+
+#include "common/bpe.h"
+#include "tokenizer/bpe/pretok.h"
+
+struct bpe_state {
+	struct lmi_tok tok; /* first */
+	struct lmi_bpe bpe;
+	struct pretok pre;
+	bool escape_space;
+	bool lowercase;     /* kind whitespace */
+	uint32_t dna_begin, dna_end, dna_oov; /* kind hybriddna */
+};
+
+/* Opens with the pre-tokenizer `pre` (NULL: the spec's, or "default" with a warning).
+ * text: how a fragment becomes tokens; NULL: bpe_text.  def_bos: default begin and end id. */
+enum lmd_status bpe_open(struct bpe_state *b, const struct lmd_host *host,
+			 const struct lmd_tokspec *spec, const char *pre, int32_t def_bos,
+			 struct lmd_tok_info *info, struct lmd_error *err);
+
+/* A fragment: spaces escaped if so wanted, made canonical, cut into words, merged. */
+enum lmd_status bpe_text(const struct lmi_tok *t, struct lmi_job *j, const char *s, size_t n);
+
+extern const struct lmd_tokenizer_ops bpe_gpt2_ops;
+extern const struct lmd_tokenizer_ops bpe_gemma4_ops;
+
+#endif /* LLAMAD_PLUGINS_TOKENIZER_BPE_BPE_KIND_H */

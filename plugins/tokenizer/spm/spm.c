@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Kind llama: SentencePiece's byte-pair model.  The text with its spaces as U+2581 is a row of
+ * characters; of all neighbours whose join is a token, the one with the best score (the
+ * leftmost of equal ones) is joined, until there is none.  A character that is no token
+ * becomes the tokens of its bytes.
+ *
+ * Characters are cut by the lead byte alone, so any bytes survive.
+ *
+ * Since a join is always a token, nothing is ever joined across two characters that stand
+ * side by side in no token.  The text falls apart at these places into short parts, which
+ * are remembered within a call. */
+#include "tokenizer/spm/spm.h"
+
+#include "common/uni.h"
+
+#define JOINT_BITS 20
+#define SHORT_MAX  32
+
+enum { BUF_TEXT, BUF_CACHE, BUF_LINKS, BUF_HEAP };
+
+static inline uint32_t char_at(const char *s, size_t left, size_t *len)
+{
+	uint32_t c = 0;
+
+	*len = lmi_utf8_len((unsigned char)*s);
+	if (*len > left)
+		*len = left;
+	memcpy(&c, s, *len);
+	return c;
+}
+
+static inline uint32_t joint_bit(uint32_t a, uint32_t b)
+{
+	return (uint32_t)(lmi_mix((uint64_t)a << 32 | b, 0x9fb21c651e98df25ull) >> (64 - JOINT_BITS));
+}
+
+static inline bool is_joint(const struct spm_state *s, uint32_t a, uint32_t b)
+{
+	uint32_t bit = joint_bit(a, b);
+
+	return s->joint[bit >> 6] >> (bit & 63) & 1;
+}
+
+/* Score of a token as a sortable number: greater is better. */
+static inline uint32_t score_key(const struct lmi_vocab *v, uint32_t id)
+{
+	float f = lmi_vocab_score(v, id) + 0.0f; /* -0 is 0 */
+	uint32_t u;
+
+	memcpy(&u, &f, 4);
+	return u & 0x80000000u ? ~u : u | 0x80000000u;
+}
+
+struct part {
+	uint32_t at, len; /* bytes; len 0 = joined to the one before */
+	uint32_t prev, next;
+	uint32_t id;      /* token, or LMI_NONE: a character without one */
+	uint32_t join;    /* token of this and the next, or LMI_NONE */
+};
+
+static void put_part(const struct spm_state *s, struct lmi_job *j, const char *text,
+		     const struct part *p)
+{
+	bool unknown = false;
+
+	if (LMD_LIKELY(p->id != LMI_NONE)) {
+		lmi_job_put(j, p->id);
+		return;
+	}
+	for (uint32_t i = 0; i < p->len; i++) {
+		uint32_t id = s->byte_tok[(unsigned char)text[p->at + i]];
+
+		if (id != LMI_NONE)
+			lmi_job_put(j, id);
+		else if (!unknown && s->tok.vocab.info.unk >= 0)
+			lmi_job_put(j, (uint32_t)s->tok.vocab.info.unk);
+		unknown |= id == LMI_NONE;
+	}
+}
+
+static inline uint32_t join_of(const struct spm_state *s, const char *text, const struct part *l,
+			       const struct part *r)
+{
+	return lmi_vocab_find(&s->tok.vocab, text + l->at, (size_t)l->len + r->len);
+}
+
+/* At most SHORT_MAX characters: the best join is looked for by scanning. */
+static void merge_short(const struct spm_state *s, struct lmi_job *j, const char *text, size_t n)
+{
+	const struct lmi_vocab *v = &s->tok.vocab;
+	struct part p[SHORT_MAX];
+	uint32_t key[SHORT_MAX];
+	size_t k = 0;
+
+	for (size_t i = 0, len; i < n; i += len) {
+		(void)char_at(text + i, n - i, &len);
+		p[k++] = (struct part){(uint32_t)i, (uint32_t)len, 0, 0,
+				       lmi_vocab_find(v, text + i, len), LMI_NONE};
+	}
+#define RANK(i)                                                                                    \
+	(p[i].join = join_of(s, text, &p[i], &p[(i) + 1]),                                         \
+	 key[i] = p[i].join == LMI_NONE ? 0 : score_key(v, p[i].join))
+	for (size_t i = 0; i + 1 < k; i++)
+		RANK(i);
+	while (k > 1) {
+		size_t best = LMI_NONE;
+
+		for (size_t i = 0; i + 1 < k; i++)
+			if (p[i].join != LMI_NONE && (best == LMI_NONE || key[i] > key[best]))
+				best = i;
+		if (best == LMI_NONE)
+			break;
+		p[best].id = p[best].join;
+		p[best].len += p[best + 1].len;
+		p[best].join = p[best + 1].join;
+		k--;
+		for (size_t i = best + 1; i < k; i++) {
+			p[i] = p[i + 1];
+			key[i] = key[i + 1];
+		}
+		if (best + 1 < k)
+			RANK(best);
+		if (best)
+			RANK(best - 1);
+	}
+#undef RANK
+	for (size_t i = 0; i < k; i++)
+		put_part(s, j, text, &p[i]);
+}
+
+/* A heap of 64-bit keys, the greatest first: score, then the leftmost. */
+struct heap {
+	struct lmi_buf *buf;
+	const struct lmd_host *host;
+	size_t n;
+};
+
+static bool heap_push(struct heap *q, uint64_t x)
+{
+	uint64_t *h;
+	size_t i = q->n;
+
+	if (!lmi_buf_need(q->buf, q->host, (q->n + 1) * sizeof(*h)))
+		return false;
+	h = q->buf->p;
+	for (q->n++; i && h[(i - 1) / 2] < x; i = (i - 1) / 2)
+		h[i] = h[(i - 1) / 2];
+	h[i] = x;
+	return true;
+}
+
+static uint64_t heap_pop(struct heap *q)
+{
+	uint64_t *h = q->buf->p, top = h[0], x = h[--q->n];
+	size_t i = 0;
+
+	for (size_t c; (c = 2 * i + 1) < q->n; i = c) {
+		if (c + 1 < q->n && h[c + 1] > h[c])
+			c++;
+		if (h[c] <= x)
+			break;
+		h[i] = h[c];
+	}
+	h[i] = x;
+	return top;
+}
+
+static inline uint64_t heap_key(const struct lmi_vocab *v, uint32_t join, uint32_t at)
+{
+	return (uint64_t)score_key(v, join) << 32 | (UINT32_MAX - at);
+}
+
+static bool offer(const struct spm_state *s, const char *text, struct heap *q, struct part *p, uint32_t i)
+{
+	p[i].join = LMI_NONE;
+	if (p[i].next == LMI_NONE)
+		return true;
+	p[i].join = join_of(s, text, &p[i], &p[p[i].next]);
+	return p[i].join == LMI_NONE || heap_push(q, heap_key(&s->tok.vocab, p[i].join, i));
+}
+
+static enum lmd_status merge_long(const struct spm_state *s, struct lmi_job *j, const char *text,
+				  size_t n)
+{
+	struct heap q = {&j->buf[BUF_HEAP], j->host, 0};
+	const struct lmi_vocab *v = &s->tok.vocab;
+	struct part *p = NULL;
+	uint32_t k = 0;
+
+	for (size_t i = 0, len; i < n; i += len) {
+		(void)char_at(text + i, n - i, &len);
+		if (!lmi_buf_need(&j->buf[BUF_LINKS], j->host, ((size_t)k + 1) * sizeof(*p)))
+			return LMD_NOMEM;
+		p = j->buf[BUF_LINKS].p;
+		p[k] = (struct part){(uint32_t)i, (uint32_t)len, k - 1, k + 1,
+				     lmi_vocab_find(v, text + i, len), LMI_NONE};
+		k++;
+	}
+	p[k - 1].next = LMI_NONE;
+	for (uint32_t i = 0; i < k; i++)
+		if (!offer(s, text, &q, p, i))
+			return LMD_NOMEM;
+	while (q.n) {
+		uint64_t top = heap_pop(&q);
+		uint32_t i = UINT32_MAX - (uint32_t)top, r;
+
+		if (!p[i].len || p[i].join == LMI_NONE || heap_key(v, p[i].join, i) != top)
+			continue; /* one of the two was joined elsewhere meanwhile */
+		r = p[i].next;
+		p[i].id = p[i].join;
+		p[i].len += p[r].len;
+		p[i].next = p[r].next;
+		p[r].len = 0;
+		if (p[i].next != LMI_NONE)
+			p[p[i].next].prev = i;
+		if (!offer(s, text, &q, p, i) ||
+		    (p[i].prev != LMI_NONE && !offer(s, text, &q, p, p[i].prev)))
+			return LMD_NOMEM;
+	}
+	for (uint32_t i = 0; i != LMI_NONE; i = p[i].next)
+		put_part(s, j, text, &p[i]);
+	return LMD_OK;
+}
+
+/* The text with escaped spaces, and one in front if the vocabulary wants it. */
+static const char *escaped(struct lmi_job *j, const char *s, size_t *n, bool prefix)
+{
+	size_t spaces = prefix;
+	char *o;
+
+	for (size_t i = 0; i < *n; i++)
+		spaces += s[i] == ' ';
+	if (!spaces)
+		return s;
+	if (!lmi_buf_need(&j->buf[BUF_TEXT], j->host, *n + 3 * spaces))
+		return NULL;
+	o = j->buf[BUF_TEXT].p;
+	if (prefix) {
+		memcpy(o, "\xe2\x96\x81", 3);
+		o += 3;
+	}
+	for (size_t i = 0; i < *n; i++) {
+		if (s[i] == ' ') {
+			memcpy(o, "\xe2\x96\x81", 3);
+			o += 3;
+		} else {
+			*o++ = s[i];
+		}
+	}
+	*n = (size_t)(o - (char *)j->buf[BUF_TEXT].p);
+	return j->buf[BUF_TEXT].p;
+}
+
+/* Parts between cuts, remembered by their text. */
+#define CACHE_TEXT 22
+#define CACHE_IDS  9
+struct cached {
+	uint32_t tag;
+	uint8_t n_text, n_id; /* n_text 0 = free */
+	char text[CACHE_TEXT];
+	uint32_t id[CACHE_IDS];
+};
+
+static struct cached *cache_slot(const struct spm_state *s, struct lmi_job *j, const char *w,
+				 size_t n, uint32_t *tag)
+{
+	size_t slots = 256;
+	uint64_t h;
+
+	if (n > CACHE_TEXT || j->text_bytes < 2048)
+		return NULL;
+	if (!j->buf[BUF_CACHE].p) {
+		while (slots < 8192 && slots * 64 * 2 <= j->text_bytes)
+			slots *= 2;
+		if (!lmi_buf_need(&j->buf[BUF_CACHE], j->host, slots * sizeof(struct cached)))
+			return NULL;
+	}
+	slots = j->buf[BUF_CACHE].bytes / sizeof(struct cached);
+	h = lmi_hash(w, n, s->tok.vocab.map.seed);
+	*tag = (uint32_t)(h >> 32);
+	return (struct cached *)j->buf[BUF_CACHE].p + (h & (slots - 1));
+}
+
+static enum lmd_status put_word(const struct spm_state *s, struct lmi_job *j, const char *w, size_t n,
+				size_t n_chars)
+{
+	size_t first = j->n;
+	uint32_t tag;
+	struct cached *c = cache_slot(s, j, w, n, &tag);
+
+	if (c && c->n_text == n && c->tag == tag && !memcmp(c->text, w, n)) {
+		for (unsigned i = 0; i < c->n_id; i++)
+			lmi_job_put(j, c->id[i]);
+		return LMD_OK;
+	}
+	if (n_chars > SHORT_MAX)
+		return merge_long(s, j, w, n);
+	merge_short(s, j, w, n);
+	if (c && j->n - first <= CACHE_IDS && j->n <= j->cap) {
+		c->tag = tag;
+		c->n_text = (uint8_t)n;
+		c->n_id = (uint8_t)(j->n - first);
+		memcpy(c->text, w, n);
+		for (unsigned i = 0; i < c->n_id; i++)
+			c->id[i] = (uint32_t)j->out[first + i];
+	}
+	return LMD_OK;
+}
+
+static enum lmd_status spm_text(const struct lmi_tok *t, struct lmi_job *j, const char *text, size_t n)
+{
+	const struct spm_state *s = (const struct spm_state *)t;
+	size_t from = 0, chars = 0, len;
+	uint32_t last = 0;
+
+	text = escaped(j, text, &n, t->vocab.info.add_space_prefix && j->after_special);
+	if (!text)
+		return LMD_NOMEM;
+	for (size_t i = 0; i < n; i += len) {
+		uint32_t c = char_at(text + i, n - i, &len);
+
+		if (i > from && !is_joint(s, last, c)) {
+			enum lmd_status st = put_word(s, j, text + from, i - from, chars);
+
+			if (st != LMD_OK)
+				return st;
+			from = i;
+			chars = 0;
+		}
+		chars++;
+		last = c;
+	}
+	return put_word(s, j, text + from, n - from, chars);
+}
+
+static void spm_close(struct lmi_tok *t)
+{
+	struct spm_state *s = (struct spm_state *)t;
+
+	lmi_host_free(t->vocab.host, s->joint);
+}
+
+static bool build(struct spm_state *s)
+{
+	const struct lmi_vocab *v = &s->tok.vocab;
+
+	s->joint = lmi_host_array(v->host, 1u << (JOINT_BITS - 6), sizeof(*s->joint));
+	if (!s->joint)
+		return false;
+	for (uint32_t id = 0; id < v->n; id++) {
+		const struct lmd_str *t = &v->text[id];
+		uint32_t last = 0;
+
+		for (size_t i = 0, len; i < t->len; i += len) {
+			uint32_t c = char_at(t->ptr + i, t->len - i, &len), bit;
+
+			if (i) {
+				bit = joint_bit(last, c);
+				s->joint[bit >> 6] |= 1ull << (bit & 63);
+			}
+			last = c;
+		}
+	}
+	for (unsigned b = 0; b < 256; b++) {
+		char c = (char)b;
+
+		s->byte_tok[b] = lmi_vocab_byte(v, b);
+		if (s->byte_tok[b] == LMI_NONE)
+			s->byte_tok[b] = lmi_vocab_find(v, &c, 1);
+	}
+	return true;
+}
+
+static enum lmd_status spm_open(void *state, const struct lmd_host *host,
+				const struct lmd_tokspec *spec, struct lmd_tok_info *info,
+				struct lmd_error *err)
+{
+	static const struct lmi_vocab_defaults def = {
+		.bos = 1, .eos = 2, .unk = 0, .sep = -1, .pad = -1, .mask = -1,
+		.add_bos = 1, .add_space_prefix = 1,
+	};
+	struct spm_state *s = state;
+	enum lmd_status st = lmi_vocab_open(&s->tok.vocab, host, spec, err);
+
+	if (st != LMD_OK)
+		return st;
+	s->tok.kind = (struct lmi_tok_kind){.add = LMI_ADD_FLAGS,
+					    .piece = LMI_PIECE_BLOCK,
+					    .text = spm_text,
+					    .close = spm_close};
+	if (!build(s)) {
+		lmi_tok_close(s);
+		return lmd_fail(err, LMD_NOMEM, "vocabulary: no memory for %u tokens",
+				spec->n_tokens);
+	}
+	return lmi_tok_finish(&s->tok, &def, info, err);
+}
+
+const struct lmd_tokenizer_ops spm_ops = {
+	.struct_size = sizeof(struct lmd_tokenizer_ops),
+	.open = spm_open,
+	.close = lmi_tok_close,
+	.encode = lmi_tok_encode,
+	.decode = lmi_tok_decode,
+	.piece = lmi_tok_piece,
+};
