@@ -133,9 +133,6 @@ static enum lmd_status fill_flags(struct lmi_vocab *v, const struct lmi_vocab_de
 	if (f->add_eos && f->eos < 0)
 		return lmd_fail(err, LMD_CORRUPT, "vocabulary: add_eos_token is on, but there is "
 						  "no eos_token_id");
-	if (f->add_sep && f->sep < 0)
-		return lmd_fail(err, LMD_CORRUPT, "vocabulary: add_sep_token is on, but there is "
-						  "no seperator_token_id");
 	return LMD_OK;
 }
 

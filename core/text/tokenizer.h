@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tokenizer.h - a vocabulary in use: the plugin that a file's tokenizer kind names, opened,
+ * with growing buffers around its calls.
+ *
+ * An open tokenizer is immutable; everything but open and close may run in any number of
+ * threads at the same time. */
+#ifndef LLAMAD_CORE_TEXT_TOKENIZER_H
+#define LLAMAD_CORE_TEXT_TOKENIZER_H
+
+#include <stdbool.h>
+
+#include "llamad/host.h"
+#include "llamad/model.h"
+#include "llamad/tokenizer.h"
+
+struct lmi_registry;
+struct lmi_tokenizer;
+
+/* Takes the factory of kind TOKENIZER that is called spec->kind ("none" when that is NULL).
+ * registry, host and spec outlive the tokenizer. */
+enum lmd_status lmi_tokenizer_open(struct lmi_tokenizer **out, struct lmi_registry *registry,
+				   const struct lmd_host *host, const struct lmd_tokspec *spec,
+				   struct lmd_error *err);
+/* NULL allowed. */
+void lmi_tokenizer_close(struct lmi_tokenizer *t);
+
+/* Lives as long as the tokenizer. */
+const struct lmd_tok_info *lmi_tokenizer_info(const struct lmi_tokenizer *t);
+
+/* Is it one of the tokens that end a generation?  log n. */
+bool lmi_tokenizer_is_eog(const struct lmi_tokenizer *t, lmd_token id);
+
+/* Results that grow and may be used again: zeroed = empty, release with the fini function. */
+struct lmi_tokens {
+	lmd_token *id;
+	size_t n, cap;
+};
+struct lmi_text {
+	char *p;              /* not terminated */
+	size_t n, cap;
+};
+void lmi_tokens_fini(struct lmi_tokens *t);
+void lmi_text_fini(struct lmi_text *t);
+
+/* Tokens of a text, in place of what `out` held.  flags: LMD_ENCODE_*.  On failure out->n
+ * is 0. */
+enum lmd_status lmi_tokenizer_encode(const struct lmi_tokenizer *t, const char *text, size_t bytes,
+				     uint32_t flags, struct lmi_tokens *out, struct lmd_error *err);
+
+/* Bytes of a whole list, in place of what `out` held.  flags: LMD_DECODE_*. */
+enum lmd_status lmi_tokenizer_decode(const struct lmi_tokenizer *t, const lmd_token *ids,
+				     size_t n_ids, uint32_t flags, struct lmi_text *out,
+				     struct lmd_error *err);
+
+/* Bytes of one token in the middle of a text; see struct lmd_tokenizer_ops.  Allocates nothing. */
+size_t lmi_tokenizer_piece(const struct lmi_tokenizer *t, lmd_token id, uint32_t flags, char *out,
+			   size_t cap);
+
+#endif /* LLAMAD_CORE_TEXT_TOKENIZER_H */

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * All kinds of tokenizers against the parity pack: ids, decoded bytes, pieces, special ids,
+ * every pre-tokenizer name.  All comparisons are exact. */
+#include <jansson.h>
+
+#include "core/format/format.h"
+#include "core/plugin/host_services.h"
+#include "core/plugin/registry.h"
+#include "plugins/tokenizer/parity.h"
+#include "tests/lmd_check.h"
+
+#define MAX_PRINTED 8 /* failures shown for each vocabulary */
+
+static struct lmd_host *host;
+static struct lmi_registry *registry;
+
+static void setup(void)
+{
+	static const char *const names[] = {"bpe", "spm", "none", "wordpiece", "unigram", "rwkv",
+					    "plamo2"};
+	char path[LMD_LEN(names)][512];
+	const char *dirs[LMD_LEN(names)];
+	struct lmi_registry_opts opts = {.dirs = dirs, .no_default_dirs = true};
+	struct lmd_error err;
+
+	for (size_t i = 0; i < LMD_LEN(names); i++) {
+		snprintf(path[i], sizeof(path[i]), "%s/plugins/tokenizer/%s/.libs", lmd_build_dir(),
+			 names[i]);
+		dirs[i] = path[i];
+	}
+	opts.n_dirs = LMD_LEN(names);
+	ck_assert_int_eq(lmi_host_create(&host, UINT64_MAX), LMD_OK);
+	lmi_host_set_log_level(host, LMD_LOG_ERROR);
+	opts.host = host;
+	ck_assert_msg(lmi_registry_create(&registry, &opts, &err) == LMD_OK, "%s", err.text);
+}
+
+static void teardown(void)
+{
+	lmi_registry_destroy(registry);
+	lmi_host_destroy(host);
+}
+
+struct count {
+	unsigned passed, failed, skipped;
+};
+
+static void tally(struct count *c, bool ok, const char *what, const char *id, const char *kind)
+{
+	if (ok) {
+		c->passed++;
+		return;
+	}
+	if (c->failed++ < MAX_PRINTED)
+		printf("FAILED: %s, case %s, %s\n", what, id, kind);
+}
+
+/* One line of expect_*.tsv. */
+static void check_line(const struct lmi_tokenizer *t, const struct parity_case *c, const char *kinds,
+		       const char *want, struct count *n, const char *what)
+{
+	struct lmi_tokens ids = {0};
+	struct lmi_text text = {0};
+	struct lmd_error err;
+
+	for (const char *k = kinds + (*kinds == '~' || *kinds == '-'); *k; k += *k == ',') {
+		uint32_t flags = 0;
+		bool ok = false;
+
+		if (*kinds == '~' || *kinds == '-') {
+			uint32_t enc = *kinds == '~' ? LMD_ENCODE_ADD_SPECIAL | LMD_ENCODE_PARSE_SPECIAL
+						     : 0;
+
+			flags = (k[0] == '1' ? LMD_DECODE_REMOVE_SPECIAL : 0u) |
+				(k[1] == '1' ? LMD_DECODE_UNPARSE_SPECIAL : 0u);
+			ok = lmi_tokenizer_encode(t, c->text, c->bytes, enc, &ids, &err) == LMD_OK &&
+			     lmi_tokenizer_decode(t, ids.id, ids.n, flags, &text, &err) == LMD_OK &&
+			     parity_bytes_equal(want, c, text.p, text.n);
+		} else if (*kinds == '!') {
+			ok = true;
+			for (uint32_t f = 0; f < 4; f++)
+				ok = ok &&
+				     lmi_tokenizer_encode(t, c->text, c->bytes, f, &ids, &err) == LMD_OK;
+			tally(n, ok, what, c->id, "!");
+			return;
+		} else {
+			flags = (k[0] == '1' ? LMD_ENCODE_ADD_SPECIAL : 0u) |
+				(k[1] == '1' ? LMD_ENCODE_PARSE_SPECIAL : 0u);
+			ok = lmi_tokenizer_encode(t, c->text, c->bytes, flags, &ids, &err) == LMD_OK &&
+			     parity_ids_equal(want, ids.id, ids.n);
+		}
+		tally(n, ok, what, c->id, kinds);
+		k += 2;
+	}
+	lmi_tokens_fini(&ids);
+	lmi_text_fini(&text);
+}
+
+static void check_cases(const struct lmi_tokenizer *t, const struct parity_cases *cases,
+			const char *expect, const char *what, struct count *n)
+{
+	struct tsv e;
+
+	ck_assert_msg(tsv_load(&e, expect, 3), "%s is missing", expect);
+	for (size_t r = 0; r < e.n_rows; r++) {
+		const struct parity_case *c = parity_case_find(cases, e.cell[r * 3]);
+
+		if (c)
+			check_line(t, c, e.cell[r * 3 + 1], e.cell[r * 3 + 2], n, what);
+		else
+			tally(n, false, what, e.cell[r * 3], "no such case");
+	}
+	tsv_free(&e);
+}
+
+static void check_id(const char *what, const char *key, const json_t *facts, int have, struct count *n)
+{
+	int want = (int)json_integer_value(json_object_get(facts, key));
+
+	if (want != have)
+		printf("  %s: want %d, have %d\n", key, want, have);
+	tally(n, want == have, what, key, "facts");
+}
+
+static void check_facts(const struct lmi_tokenizer *t, const json_t *facts, const char *what,
+			struct count *n)
+{
+	const struct lmd_tok_info *f = lmi_tokenizer_info(t);
+	const json_t *eog = json_object_get(facts, "eog");
+	const json_t *sums = json_object_get(facts, "piece_sha256_16_per_1000"), *sum;
+	bool same = json_array_size(eog) == f->n_eog;
+	size_t i;
+
+	check_id(what, "bos", facts, f->bos, n);
+	check_id(what, "eos", facts, f->eos, n);
+	check_id(what, "eot", facts, f->eot, n);
+	check_id(what, "sep", facts, f->sep, n);
+	check_id(what, "pad", facts, f->pad, n);
+	check_id(what, "mask", facts, f->mask, n);
+	check_id(what, "fim_pre", facts, f->fim_pre, n);
+	check_id(what, "fim_suf", facts, f->fim_suf, n);
+	check_id(what, "fim_mid", facts, f->fim_mid, n);
+	check_id(what, "fim_pad", facts, f->fim_pad, n);
+	check_id(what, "fim_rep", facts, f->fim_rep, n);
+	check_id(what, "fim_sep", facts, f->fim_sep, n);
+	check_id(what, "n_tokens", facts, (int)f->n_tokens, n);
+	tally(n, json_is_true(json_object_get(facts, "add_bos")) == f->add_bos, what, "add_bos", "facts");
+	tally(n, json_is_true(json_object_get(facts, "add_eos")) == f->add_eos, what, "add_eos", "facts");
+	tally(n, json_is_true(json_object_get(facts, "add_sep")) == f->add_sep, what, "add_sep", "facts");
+	for (i = 0; same && i < f->n_eog; i++)
+		same = json_integer_value(json_array_get(eog, i)) == f->eog[i];
+	tally(n, same, what, "eog", "facts");
+	json_array_foreach(sums, i, sum) {
+		lmd_token from = (lmd_token)i * 1000, to = from + 1000;
+		char have[17], at[24];
+
+		to = to < (lmd_token)f->n_tokens ? to : (lmd_token)f->n_tokens;
+		parity_piece_digest(t, from, to, have);
+		snprintf(at, sizeof(at), "%d", from);
+		tally(n, !strcmp(have, json_string_value(sum)), what, at, "pieces");
+	}
+}
+
+/* One vocabulary with its facts and cases; false if this kind is not built. */
+static void check_vocab(const char *file, const char *name, const json_t *facts,
+			const struct parity_cases *cases, const char *expect, struct count *total)
+{
+	struct lmi_model *m;
+	struct lmi_tokenizer *t;
+	struct lmd_error err;
+	struct count n = {0};
+	enum lmd_status st;
+
+	ck_assert_msg(lmi_model_open(&m, file, LMI_OPEN_HEADER_ONLY, &err) == LMD_OK, "%s", err.text);
+	st = lmi_tokenizer_open(&t, registry, host, lmi_model_view(m)->tok, &err);
+	if (st == LMD_NOTFOUND) {
+		LMD_SKIP(name, "no plugin for kind %s", lmi_model_view(m)->tok->kind);
+		total->skipped++;
+		lmi_model_close(m);
+		return;
+	}
+	if (st == LMD_OK) {
+		check_facts(t, facts, name, &n);
+		check_cases(t, cases, expect, name, &n);
+		lmi_tokenizer_close(t);
+	} else {
+		printf("FAILED: %s: %s\n", name, err.text);
+		n.failed++;
+	}
+	lmi_model_close(m);
+	LMD_CASES(name, n.passed, n.failed, n.skipped);
+	total->passed += n.passed;
+	total->failed += n.failed;
+}
+
+static json_t *load_json(const char *path)
+{
+	json_error_t e;
+	json_t *j = json_load_file(path, 0, &e);
+
+	ck_assert_msg(j != NULL, "%s: %s", path, e.text);
+	return j;
+}
+
+/* All vocabularies of a folder: FOLDER/vocab_facts.json names them. */
+static void check_folder(const char *folder, const char *vocabs)
+{
+	char path[1024], file[1024], expect[1024];
+	struct count total = {0};
+	json_t *all, *facts;
+	const char *name;
+
+	snprintf(path, sizeof(path), "%s/vocab_facts.json", folder);
+	all = load_json(path);
+	json_object_foreach(all, name, facts) {
+		struct parity_cases cases = {0};
+
+		snprintf(path, sizeof(path), "%s/cases.tsv", folder);
+		ck_assert_msg(parity_cases_add(&cases, path), "%s", path);
+		snprintf(path, sizeof(path), "%s/own_%s.tsv", folder, name);
+		(void)parity_cases_add(&cases, path);
+		snprintf(path, sizeof(path), "%s/big_cases.tsv", folder);
+		(void)parity_cases_add(&cases, path);
+		snprintf(file, sizeof(file), "%s/%s/%s", folder, vocabs,
+			 json_string_value(json_object_get(facts, "file")));
+		snprintf(expect, sizeof(expect), "%s/expect_%s.tsv", folder, name);
+		if (!getenv("LMD_TEST_VOCAB") || !strcmp(getenv("LMD_TEST_VOCAB"), name))
+			check_vocab(file, name, facts, &cases, expect, &total);
+		parity_cases_free(&cases);
+	}
+	json_decref(all);
+	ck_assert_uint_eq(total.failed, 0);
+}
+
+START_TEST(real_vocabularies)
+{
+	char path[1024];
+
+	if (!lmd_parity_dir()) {
+		LMD_SKIP("real_vocabularies", "no parity pack");
+		return;
+	}
+	snprintf(path, sizeof(path), "%s/tokenizers", lmd_parity_dir());
+	check_folder(path, "vocabs");
+}
+END_TEST
+
+START_TEST(made_up_vocabularies)
+{
+	char path[1024];
+
+	if (!lmd_parity_dir()) {
+		LMD_SKIP("made_up_vocabularies", "no parity pack");
+		return;
+	}
+	snprintf(path, sizeof(path), "%s/tokenizers/synth", lmd_parity_dir());
+	check_folder(path, ".");
+}
+END_TEST
+
+/* One name on one vocabulary. */
+static void check_pre(const struct lmd_tokspec *base, const char *vocab, const char *pre,
+		      const json_t *group, const json_t *ids, const struct parity_cases *cases,
+		      struct count *n)
+{
+	struct lmd_tokspec spec = *base;
+	const json_t *variant = json_object_get(group, "variant");
+	struct lmi_tokens out = {0};
+	struct lmi_tokenizer *t;
+	struct lmd_error err;
+	char what[160];
+
+	spec.pre = pre;
+	snprintf(what, sizeof(what), "%s with %s", vocab, pre);
+	if (lmi_tokenizer_open(&t, registry, host, &spec, &err) != LMD_OK) {
+		printf("FAILED: %s: %s\n", what, err.text);
+		n->failed += (unsigned)cases->n;
+		return;
+	}
+	tally(n, json_is_true(json_object_get(group, "add_bos")) == lmi_tokenizer_info(t)->add_bos, what,
+	      "add_bos", "facts");
+	tally(n, json_is_true(json_object_get(group, "add_sep")) == lmi_tokenizer_info(t)->add_sep, what,
+	      "add_sep", "facts");
+	/* Seen by what decoding does, so it says something for vocabularies that fit alone. */
+	if (strcmp(pre, "sarvam-moe") != 0 || !strcmp(vocab, "probe-raw"))
+		tally(n, json_is_true(json_object_get(group, "clean_spaces_on_decode")) ==
+			      lmi_tokenizer_info(t)->clean_spaces, what, "clean_spaces", "facts");
+	for (size_t i = 0; i < cases->n; i++) {
+		json_int_t v = json_integer_value(json_array_get(variant, i));
+		const char *want = json_string_value(
+			json_array_get(json_array_get(ids, i), (size_t)v));
+		const struct parity_case *c = &cases->c[i];
+		bool ok = lmi_tokenizer_encode(t, c->text, c->bytes, 0, &out, &err) == LMD_OK;
+
+		if (ok && strcmp(want, "!") != 0)
+			ok = parity_ids_equal(want, out.id, out.n);
+		tally(n, ok, what, c->id, "ids");
+	}
+	lmi_tokens_fini(&out);
+	lmi_tokenizer_close(t);
+}
+
+static void check_matrix(const char *folder, const json_t *matrix, const struct parity_cases *cases,
+			 struct count *total)
+{
+	const char *vocab = json_string_value(json_object_get(matrix, "vocab"));
+	const char *name = json_string_value(json_object_get(matrix, "file"));
+	const json_t *groups = json_object_get(matrix, "groups"), *group, *pre;
+	struct lmi_model *m;
+	struct lmd_error err;
+	size_t i, k;
+	char path[1024];
+
+	snprintf(path, sizeof(path), "%s/%s%s", folder, !strcmp(vocab, "bpe") ? "../vocabs/" : "", name);
+	ck_assert_msg(lmi_model_open(&m, path, LMI_OPEN_HEADER_ONLY, &err) == LMD_OK, "%s", err.text);
+	json_array_foreach(groups, i, group) {
+		json_array_foreach(json_object_get(group, "names"), k, pre) {
+			struct count n = {0};
+
+			check_pre(lmi_model_view(m)->tok, vocab, json_string_value(pre), group,
+				  json_object_get(matrix, "ids"), cases, &n);
+			if (n.failed)
+				printf("%s with %s: %u passed, %u failed\n", vocab,
+				       json_string_value(pre), n.passed, n.failed);
+			total->passed += n.passed;
+			total->failed += n.failed;
+		}
+	}
+	lmi_model_close(m);
+}
+
+START_TEST(pre_tokenizers)
+{
+	char folder[512], path[1024];
+	struct parity_cases cases = {0};
+	struct count total = {0};
+	const json_t *m;
+	json_t *all;
+	size_t i;
+
+	if (!lmd_parity_dir()) {
+		LMD_SKIP("pre_tokenizers", "no parity pack");
+		return;
+	}
+	snprintf(folder, sizeof(folder), "%s/tokenizers/pre", lmd_parity_dir());
+	snprintf(path, sizeof(path), "%s/pre_cases.tsv", folder);
+	ck_assert(parity_cases_add(&cases, path));
+	snprintf(path, sizeof(path), "%s/pre_matrix.json", folder);
+	all = load_json(path);
+	json_array_foreach(json_object_get(all, "matrices"), i, m)
+		check_matrix(folder, m, &cases, &total);
+	json_decref(all);
+	parity_cases_free(&cases);
+	LMD_CASES("pre_tokenizers", total.passed, total.failed, total.skipped);
+	ck_assert_uint_eq(total.failed, 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("tokenizer");
+	TCase *tc = tcase_create("parity");
+	SRunner *r;
+
+	tcase_set_timeout(tc, 600);
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, real_vocabularies);
+	tcase_add_test(tc, made_up_vocabularies);
+	tcase_add_test(tc, pre_tokenizers);
+	suite_add_tcase(s, tc);
+	r = srunner_create(s);
+	return lmd_check_run(r);
+}
