@@ -410,6 +410,114 @@ START_TEST(odd_keys_are_refused_by_name)
 }
 END_TEST
 
+/* ---- hostile keys ---- */
+
+/* Describes and, when that goes well, builds; any answer is right, as long as there is one. */
+static void try_model(const json_t *c, const struct lmi_factory *f, const char *key,
+		      const json_t *value)
+{
+	struct lmi_model *m = make_model(c, key, value);
+	struct lmd_arena *arena = lmi_arena_create(0);
+	struct lmd_arch_desc d = {.struct_size = sizeof(d)};
+	struct lmi_plan_params p = {
+		.host = host, .model = &m->view, .arch = f->ops.arch, .desc = &d,
+		.act_dtype = LMD_DTYPE_F32, .kv_dtype = LMD_DTYPE_F32,
+		.key = {.struct_size = sizeof(p.key), .pooling = LMD_POOL_UNSET,
+			.flags = LMD_PLAN_LOGITS}};
+	struct lmd_error err = {0};
+	struct lmi_plan *out = NULL;
+	enum lmd_status st = f->ops.arch->describe(host, arena, &m->view, NULL, &d, &err);
+
+	for (int s = 0; s < LMD_N_SPACE; s++)
+		p.max_rows[s] = 8;
+	if (st == LMD_OK)
+		st = lmi_plan_build(&out, &p, &err);
+	ck_assert_msg(st == LMD_OK || err.text[0], "%s: %s fails without a sentence",
+		      m->view.name, key);
+	lmi_plan_destroy(out);
+	lmi_arena_destroy(arena);
+	lmi_model_close(m);
+}
+
+/* The first case of every architecture, each of its keys replaced by things that it is not. */
+START_TEST(hostile_keys_do_no_harm)
+{
+	static const char *const values[] = {
+		"null", "0", "1", "-1", "7", "1024", "4294967295", "9223372036854775807", "0.0",
+		"1e300", "-1e-300", "true", "\"\"", "\"x\"", "[]", "[0]", "[1,2,3]", "[-1,0]",
+		"[true]", "[\"a\"]",
+		"[1e30,1e30,1e30,1e30,1e30,1e30,1e30,1e30]", "[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]"};
+	json_t *cases = json_object_get(pack, "cases"), *c, *e;
+	char last[64] = "";
+	unsigned n = 0;
+	size_t i, j;
+
+	json_array_foreach(cases, i, c) {
+		const char *arch = json_string_value(json_object_get(c, "arch"));
+		const struct lmi_factory *f;
+
+		if (!strcmp(arch, last) || json_array_size(json_object_get(c, "tensors")) > 250)
+			continue;
+		snprintf(last, sizeof(last), "%s", arch);
+		if (lmi_factory_take(registry, LMD_KIND_ARCH, arch, &f, NULL) != LMD_OK)
+			continue;
+		json_array_foreach(json_object_get(c, "meta"), j, e) {
+			const char *key = json_string_value(json_array_get(e, 0));
+
+			for (size_t v = 0; v < LMD_LEN(values); v++, n++) {
+				json_t *value = json_loads(values[v], JSON_DECODE_ANY, NULL);
+
+				ck_assert_ptr_nonnull(value);
+				try_model(c, f, key, value);
+				json_decref(value);
+			}
+		}
+		lmi_factory_give(registry, f);
+	}
+	ck_assert_uint_gt(n, 1000);
+}
+END_TEST
+
+/* Old files hold one tensor for each expert. */
+START_TEST(experts_in_tensors_of_their_own)
+{
+	static const char *const names[] = {"gate", "up", "down"};
+	json_t *c = json_deep_copy(case_named("granitemoe-split")), *t;
+	json_t *tensors = json_object_get(c, "tensors"), *split = json_array();
+	const struct lmi_factory *f;
+	size_t i;
+
+	json_array_foreach(tensors, i, t) {
+		const char *name = json_string_value(json_array_get(t, 0));
+		const json_t *dims = json_array_get(t, 1);
+		int il, which = -1;
+		char part[8];
+
+		if (strstr(name, "_exps.weight") && sscanf(name, "blk.%d.ffn_%7[a-z]", &il, part) == 2) {
+			for (int k = 0; k < 3; k++)
+				which = strcmp(part, names[k]) ? which : k;
+		}
+		if (which < 0) {
+			json_array_append(split, t);
+			continue;
+		}
+		for (int e = 0; e < (int)json_integer_value(json_array_get(dims, 2)); e++) {
+			char one[64];
+
+			snprintf(one, sizeof(one), "blk.%d.ffn_%s.%d.weight", il, part, e);
+			json_array_append_new(split,
+					      json_pack("[s,[O,O],O]", one, json_array_get(dims, 0),
+							json_array_get(dims, 1), json_array_get(t, 2)));
+		}
+	}
+	json_object_set_new(c, "tensors", split);
+	ck_assert_int_eq(lmi_factory_take(registry, LMD_KIND_ARCH, "granitemoe", &f, NULL), LMD_OK);
+	ck_assert(run_case(c, f));
+	lmi_factory_give(registry, f);
+	json_decref(c);
+}
+END_TEST
+
 /* ---- a model without the tensors ---- */
 
 START_TEST(missing_tensor_is_named)
@@ -498,6 +606,8 @@ int main(void)
 	tcase_set_timeout(t, 120);
 	tcase_add_test(t, parity_cases_build);
 	tcase_add_test(t, odd_keys_are_refused_by_name);
+	tcase_add_test(t, hostile_keys_do_no_harm);
+	tcase_add_test(t, experts_in_tensors_of_their_own);
 	tcase_add_test(t, missing_tensor_is_named);
 	suite_add_tcase(s, t);
 	r = srunner_create(s);

@@ -133,7 +133,8 @@ uint32_t lmi_block_out(struct lmi_emit *e, struct lmd_opnd x, const struct lmd_n
 
 /* ---- ends ---- */
 
-/* Embeddings of tokens times hp->embd_scale, external rows times hp->embd_scale_ext.  f32. */
+/* Embeddings of tokens times hp->embd_scale, external rows times hp->embd_scale_ext.  f32.  A file
+ * without token_embd shares the output matrix. */
 uint32_t lmi_embed(struct lmi_emit *e);
 /* The same with learned positions: row `step.pos` + off of the table. */
 uint32_t lmi_embed_pos(struct lmi_emit *e, const struct lmd_tensor_row *pos, int32_t off);

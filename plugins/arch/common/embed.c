@@ -7,8 +7,15 @@ uint32_t lmi_embed_pos(struct lmi_emit *e, const struct lmd_tensor_row *pos, int
 {
 	const struct lmi_hparams *hp = e->hp;
 	struct lmd_op op = lmi_op(LMD_OP_EMBED);
-	struct lmi_w w = lmi_w(e, &lmi_rows[T_TOKEN_EMBD]);
+	struct lmi_w w = lmi_w_opt(e, &lmi_rows[T_TOKEN_EMBD]);
 	uint32_t x = lmi_f32(e, hp->n_embd, "x");
+
+	if (w.id == LMD_NONE && lmi_has(e, &lmi_rows[T_OUTPUT])) {
+		w = lmi_w(e, &lmi_rows[T_OUTPUT]); /* tied the other way around */
+		w.site = LMD_NONE;
+	} else if (w.id == LMD_NONE) {
+		w = lmi_w(e, &lmi_rows[T_TOKEN_EMBD]);
+	}
 
 	op.u.embed.y = lmi_cols(x, 0, hp->n_embd);
 	op.u.embed.table = w.id;

@@ -57,7 +57,7 @@ void lmi_hp_rope(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmi_hp
 	struct lmi_rope_hp *r = &hp->rope[LMI_ROPE_FULL];
 	struct lmd_str type = lmi_key_str(k, "rope.scaling.type", LMI_OPTIONAL);
 	bool yarn = str_is(type, "yarn");
-	double factor, log_mul, file_attn;
+	double factor, log_mul;
 
 	hp->rope_pairing = o->rope_pairing;
 	r->base = lmi_key_f64(k, "rope.freq_base", LMI_OPTIONAL, 10000.0, 1e-3, 1e18);
@@ -80,14 +80,14 @@ void lmi_hp_rope(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmi_hp
 	r->attn_factor =
 		lmi_key_f64(k, "rope.scaling.yarn_attn_factor", LMI_OPTIONAL, 1.0, 0.0, 1e6);
 	log_mul = lmi_key_f64(k, "rope.scaling.yarn_log_multiplier", LMI_OPTIONAL, 0.0, -1e3, 1e3);
-	file_attn = lmi_key_f64(k, "rope.scaling.attn_factor", LMI_OPTIONAL, 1.0, 0.0, 1e6);
+	r->file_factor = lmi_key_f64(k, "rope.scaling.attn_factor", LMI_OPTIONAL, 1.0, 0.0, 1e6);
 	if (r->ext_factor != 0.0) {
 		double f = 1.0 / r->freq_scale;
 		double all = log_mul != 0.0 ? yarn_magnitude(f, log_mul) : 1.0;
 
 		r->attn_factor = yarn_magnitude(f, 1.0) / all / (1.0 + 0.1 * log(f));
 	}
-	r->attn_factor *= file_attn;
+	r->attn_factor *= r->file_factor;
 	r->use_factors = 1;
 	hp->rope[LMI_ROPE_WINDOW] = *r;
 	read_sections(hp, k, o);
@@ -133,7 +133,7 @@ void lmi_hp_rope_window(struct lmi_hparams *hp, struct lmi_keys *k, double def_b
 	if (unscaled) {
 		r->freq_scale = 1.0;
 		r->ext_factor = 0.0;
-		r->attn_factor = 1.0;
+		r->attn_factor = r->file_factor;
 		r->use_factors = 0;
 	}
 	r->base = lmi_key_f64(k, "rope.freq_base_swa", LMI_OPTIONAL, def_base, 1e-3, 1e18);

@@ -57,6 +57,8 @@ static void read_sizes(struct lmi_hparams *hp, struct lmi_keys *k,
 	hp->causal = lmi_key_bool(k, "attention.causal", LMI_OPTIONAL, true);
 	hp->n_cls = (uint32_t)lmi_key_len(k, "classifier.output_labels");
 	hp->n_cls = hp->n_cls ? hp->n_cls : 1;
+	hp->n_dense2 = lmi_key_u32(k, "dense_2_feat_out", LMI_OPTIONAL, 0, 0, LMI_MAX_WIDTH);
+	hp->n_dense3 = lmi_key_u32(k, "dense_3_feat_out", LMI_OPTIONAL, 0, 0, LMI_MAX_WIDTH);
 }
 
 static void read_norm(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmi_hp_opts *o)

@@ -26,6 +26,7 @@ struct lmi_rope_hp {
 	double freq_scale;   /* 1 / factor */
 	double ext_factor;   /* 0: no YaRN */
 	double attn_factor;  /* magnitude before the 1 + 0.1 ln(1/freq_scale) of YaRN */
+	double file_factor;  /* rope.scaling.attn_factor, which is part of it */
 	double beta_fast, beta_slow;
 	uint32_t n_ctx_orig;
 	uint32_t use_factors; /* 1: divide by the tensors rope_freqs or rope_factors_* */
@@ -155,8 +156,8 @@ void lmi_hp_floats(void *state, struct lmi_keys *k, const struct lmi_key_f32 *ro
  * lmi_hp_read when opts.window.  A pattern in the file is an array (one flag a layer) or a period. */
 void lmi_hp_windows(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmi_hp_opts *o);
 
-/* Gives the layers with a window their own rotation: base from rope.freq_base_swa (def: that of
- * the others), unscaled when `unscaled`. */
+/* Gives the layers with a window their own rotation: base from rope.freq_base_swa or def_base,
+ * without stretching when `unscaled`.  Otherwise they turn as the others do. */
 void lmi_hp_rope_window(struct lmi_hparams *hp, struct lmi_keys *k, double def_base,
 			bool unscaled);
 

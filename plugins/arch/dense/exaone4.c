@@ -17,7 +17,6 @@ static void windows_of_32b(struct lmi_hparams *hp, struct lmi_keys *k)
 	if (hp->n_layer != 64)
 		return;
 	lmi_hp_windows(hp, k, &window);
-	lmi_hp_rope_window(hp, k, hp->rope[LMI_ROPE_FULL].base, false);
 }
 
 static const struct lmi_decoder_traits traits = {

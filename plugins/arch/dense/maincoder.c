@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Maincoder (model card Maincode/Maincoder-1B): LLaMA with a norm of queries and keys. */
+ * Maincoder (model card Maincode/Maincoder-1B): LLaMA with a norm of queries and keys after
+ * the rotation. */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {
@@ -10,6 +11,7 @@ static const struct lmd_tensor_set sets[] = {
 static const struct lmi_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_ADJACENT},
 	.qk_norm = LMI_QKN_HEAD,
+	.qk_norm_after = true,
 };
 
 LMI_DECODER_ARCH(maincoder, traits, sets)

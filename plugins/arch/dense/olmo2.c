@@ -12,7 +12,12 @@ static const struct lmd_tensor_set sets[] = {
 
 static void plain_windows(struct lmi_hparams *hp, struct lmi_keys *k)
 {
-	lmi_hp_rope_window(hp, k, hp->rope[LMI_ROPE_FULL].base, true);
+	struct lmi_rope_hp *r = &hp->rope[LMI_ROPE_WINDOW];
+
+	(void)k;
+	r->freq_scale = 1.0;
+	r->ext_factor = 0.0;
+	r->attn_factor = 1.0;
 }
 
 static const struct lmi_decoder_traits traits = {

@@ -11,7 +11,7 @@ static const struct lmd_tensor_set sets[] = {
 
 static void window_base(struct lmi_hparams *hp, struct lmi_keys *k)
 {
-	lmi_hp_rope_window(hp, k, hp->rope[LMI_ROPE_FULL].base, true);
+	lmi_hp_rope_window(hp, k, 10000.0, true);
 }
 
 static const struct lmi_decoder_traits traits = {

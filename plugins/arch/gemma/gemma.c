@@ -10,7 +10,7 @@ static const struct lmd_tensor_set sets[] = {
 static void scale(struct lmi_hparams *hp, struct lmi_keys *k)
 {
 	(void)k;
-	lmi_gemma_embedding(hp);
+	lmi_gemma_embedding(hp, 0.0f);
 }
 
 static const struct lmi_decoder_traits traits = {

@@ -17,7 +17,8 @@
 #define LMI_GEMMA_EXTERN(name, ident) extern const struct lmd_arch_ops lmi_arch_##ident;
 LMI_GEMMA_LIST(LMI_GEMMA_EXTERN)
 
-void lmi_gemma_embedding(struct lmi_hparams *hp);
+/* Embeddings times the root of the width; external rows times `ext`, 0: the same. */
+void lmi_gemma_embedding(struct lmi_hparams *hp, float ext);
 void lmi_gemma_attn_scale(struct lmi_hparams *hp, uint32_t n_layer_large);
 
 #endif /* LLAMAD_ARCH_GEMMA_GEMMA_H */

@@ -18,7 +18,7 @@ static const struct lmi_key_f32 floats[] = {
 
 static void scale(struct lmi_hparams *hp, struct lmi_keys *k)
 {
-	lmi_gemma_embedding(hp);
+	lmi_gemma_embedding(hp, 0.0f);
 	lmi_gemma_attn_scale(hp, N_LAYER_27B);
 	lmi_hp_rope_window(hp, k, hp->rope[LMI_ROPE_FULL].base, false);
 }

@@ -7,7 +7,7 @@
 static const struct lmd_tensor_set sets[] = {
 	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_QK_NORM,
 	LMI_REQ(T_POST_ATTN_NORM, T_POST_ATTN_NORM),
-	LMI_SET_FFN_NORM, LMI_SET_FFN, LMI_REQ(T_POST_FFN_NORM, T_POST_FFN_NORM),
+	LMI_SET_FFN_NORM, LMI_SET_FFN, LMI_REQ(T_POST_FFN_NORM, T_POST_FFN_NORM), LMI_SET_POOL,
 };
 
 static const struct lmi_key_f32 floats[] = {
@@ -19,7 +19,7 @@ static const struct lmi_key_f32 floats[] = {
 
 static void scale(struct lmi_hparams *hp, struct lmi_keys *k)
 {
-	lmi_gemma_embedding(hp);
+	lmi_gemma_embedding(hp, 1.0f); /* rows of pictures come scaled */
 	lmi_gemma_attn_scale(hp, N_LAYER_27B);
 	lmi_hp_rope_window(hp, k, WINDOW_BASE, true);
 }

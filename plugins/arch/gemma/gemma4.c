@@ -95,11 +95,11 @@ static void shared_keys(struct lmi_hparams *hp, struct lmi_keys *k)
 
 static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 {
-	lmi_gemma_embedding(hp);
+	lmi_gemma_embedding(hp, 1.0f);
 	hp->attn_scale = 1.0f;
 	window_heads(hp, k);
 	shared_keys(hp, k);
-	lmi_hp_rope_window(hp, k, hp->rope[LMI_ROPE_FULL].base, true);
+	lmi_hp_rope_window(hp, k, 10000.0, true);
 	N_PLE(hp) = lmi_key_u32(k, "embedding_length_per_layer_input", LMI_REQUIRED, 0, 0,
 				LMI_MAX_WIDTH / LMI_MAX_LAYER);
 	for (uint32_t il = 0; il < hp->n_layer; il++) {

@@ -15,10 +15,8 @@ static const struct lmd_tensor_set sets[] = {
 static void both_sides(struct lmi_hparams *hp, struct lmi_keys *k)
 {
 	hp->causal = false;
-	lmi_gemma_embedding(hp);
+	lmi_gemma_embedding(hp, 1.0f);
 	lmi_hp_rope_window(hp, k, WINDOW_BASE, true);
-	hp->n_dense2 = lmi_key_u32(k, "dense_2_feat_out", LMI_OPTIONAL, 0, 0, LMI_MAX_WIDTH);
-	hp->n_dense3 = lmi_key_u32(k, "dense_3_feat_out", LMI_OPTIONAL, 0, 0, LMI_MAX_WIDTH);
 }
 
 static const struct lmi_decoder_traits traits = {

@@ -5,11 +5,10 @@
 
 #include "arch/gemma/gemma.h"
 
-/* Rows of pictures come scaled. */
-void lmi_gemma_embedding(struct lmi_hparams *hp)
+void lmi_gemma_embedding(struct lmi_hparams *hp, float ext)
 {
 	hp->embd_scale = sqrtf((float)hp->n_embd);
-	hp->embd_scale_ext = 1.0f;
+	hp->embd_scale_ext = ext != 0.0f ? ext : hp->embd_scale;
 }
 
 /* The largest model of a generation, told by its depth, scales queries by the width of its share of

@@ -12,11 +12,6 @@ static const struct lmi_key_f32 floats[] = {
 	{"logit_scale", LMI_HP(logit_scale), LMI_REQUIRED, 1, 1e-6f, 1e6f},
 };
 
-static void window_base(struct lmi_hparams *hp, struct lmi_keys *k)
-{
-	lmi_hp_rope_window(hp, k, hp->rope[LMI_ROPE_FULL].base, false);
-}
-
 static const struct lmi_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_LAYER,
 	       .rope_pairing = LMD_ROPE_ADJACENT,
@@ -27,7 +22,6 @@ static const struct lmi_decoder_traits traits = {
 	.n_floats = LMD_LEN(floats),
 	.place = LMI_PARALLEL,
 	.nope_full = true,
-	.adjust = window_base,
 };
 
 LMI_DECODER_ARCH(cohere2, traits, sets)
