@@ -98,6 +98,7 @@ struct lmi_moe {
 	bool weight_before;
 	bool need_gate;         /* the gate tensors must be there */
 	uint32_t logits;        /* value with the router's logits, or LMD_NONE: made from x */
+	uint32_t given;         /* i32 value with the experts, or LMD_NONE: chosen by the logits */
 	float router_softcap;   /* of the logits */
 	const struct lmd_tensor_row *down, *up, *gate, *gate_up, *router, *probs_b;
 	struct lmi_ffn shared;  /* up NULL: no shared expert */

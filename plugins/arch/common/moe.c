@@ -16,7 +16,7 @@ struct lmi_moe lmi_moe_default(const struct lmi_emit *e)
 		.act = LMD_ACT_SILU, .fn = hp->route_fn, .renorm = hp->route_renorm,
 		.scale = hp->route_scale, .n_used = hp->n_expert_used,
 		.n_group = hp->n_expert_group, .n_group_used = hp->n_expert_group_used,
-		.logits = LMD_NONE, .down = &lmi_rows[T_FFN_DOWN_EXPS],
+		.logits = LMD_NONE, .given = LMD_NONE, .down = &lmi_rows[T_FFN_DOWN_EXPS],
 		.up = &lmi_rows[T_FFN_UP_EXPS], .gate = &lmi_rows[T_FFN_GATE_EXPS],
 		.gate_up = &lmi_rows[T_FFN_GATE_UP_EXPS], .router = &lmi_rows[T_FFN_GATE_INP],
 		.probs_b = &lmi_rows[T_EXP_PROBS_B]};
@@ -77,6 +77,8 @@ static void route(struct lmi_emit *e, const struct lmi_moe *m, uint32_t logits, 
 	r->n_group_used = m->n_group_used;
 	r->renorm = m->renorm;
 	r->scale = m->scale;
+	if (m->given != LMD_NONE)
+		r->given = lmi_cols(m->given, 0, m->n_used);
 	if (m->probs_b) {
 		lmi_tensor_name(e, m->probs_b, ".weight", name, sizeof(name));
 		r->bias = lmi_w_named(e, name);

@@ -11,6 +11,7 @@
 	}
 
 static const struct lmd_factory factories[] = {
+	ARCH("deepseek4", arch_deepseek4),
 	ARCH("gemma3n", arch_gemma3n),
 };
 
