@@ -406,10 +406,10 @@ START_TEST(refused_with_a_sentence)
 
 	refusals[_i].make();
 	r = open_registry();
-	ck_assert_int_eq(version_now(r, "sample", &why), -1);
+	ck_assert_int_eq(version_now(r, "test-sample", &why), -1);
 	ck_assert_msg(strstr(why.text, "a/x.so is refused: ") && strstr(why.text, says), "%s",
 		      why.text);
-	ck_assert_msg(strstr(why.text, "no plugin offers sampler 'sample'") != NULL, "%s", why.text);
+	ck_assert_msg(strstr(why.text, "no plugin offers sampler 'test-sample'") != NULL, "%s", why.text);
 	row = find_row(r, "a/x.so");
 	ck_assert_int_eq(row.n, 1);
 	ck_assert_str_eq(row.state, "refused");
@@ -426,7 +426,7 @@ START_TEST(canary_of_a_good_one)
 	good();
 	r = open_registry();
 	ck_assert_int_eq(canary_count(), 0); /* found and checked, but nobody asked for it */
-	ck_assert_int_eq(version_now(r, "sample", NULL), 1);
+	ck_assert_int_eq(version_now(r, "test-sample", NULL), 1);
 	ck_assert_int_eq(canary_count(), 1);
 	lmi_registry_destroy(r);
 }
@@ -438,11 +438,11 @@ START_TEST(a_fault_that_goes_away)
 
 	make_mode(0666, 0777);
 	r = open_registry();
-	ck_assert_int_eq(version_now(r, "sample", NULL), -1);
+	ck_assert_int_eq(version_now(r, "test-sample", NULL), -1);
 	ck_assert_int_eq(chmod(in_top("a"), 0755), 0);
-	ck_assert_int_eq(version_now(r, "sample", NULL), -1);
+	ck_assert_int_eq(version_now(r, "test-sample", NULL), -1);
 	ck_assert_int_eq(chmod(in_top("a/x.so"), 0644), 0);
-	ck_assert_int_eq(version_now(r, "sample", NULL), 1);
+	ck_assert_int_eq(version_now(r, "test-sample", NULL), 1);
 	ck_assert_str_eq(find_row(r, "x.so").state, "loaded");
 	lmi_registry_destroy(r);
 }
@@ -464,7 +464,7 @@ START_TEST(flipped_notes_in_files)
 		write_whole(in_top("a/x.so"), p, n);
 		p[k] = old;
 		r = open_registry();
-		(void)version_now(r, "sample", NULL);
+		(void)version_now(r, "test-sample", NULL);
 		lmi_registry_destroy(r);
 	}
 	free(p);

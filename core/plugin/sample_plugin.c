@@ -62,8 +62,8 @@ static const struct lmd_factory sample_factories[] = {
 	{
 		.struct_size = sizeof(struct lmd_factory),
 		.kind = LMD_KIND_SAMPLER,
-		.name = "sample",
-		.aliases = "pick\0choose\0",
+		.name = "test-sample",
+		.aliases = "test-pick\0test-choose\0",
 		.priority = SAMPLE_PRIORITY,
 		.state_bytes = 8,
 		.ops = &sample_ops,
