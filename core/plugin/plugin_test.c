@@ -252,6 +252,13 @@ static void names_section(void)
 	patch16(offsetof(Elf64_Ehdr, e_shstrndx), 999);
 }
 
+static void sections_outside(void)
+{
+	uint64_t v = 1u << 30;
+
+	patch(offsetof(Elf64_Ehdr, e_shoff), &v, sizeof(v));
+}
+
 static void abi_minor(void)
 {
 	uint16_t v = LMD_ABI_MINOR + 1;
@@ -379,6 +386,7 @@ static const struct {
 	{many_sections, "65280 section headers are outside 1..4096", false},
 	{no_sections, "0 section headers are outside", false},
 	{names_section, "section 999 has the names, but there are only", false},
+	{sections_outside, "section headers at offset 1073741824 end beyond the file's", false},
 	{segment_outside, "segment 0 (offset 0", false},
 	{abi_minor, "built for plugin ABI 0.2, this program speaks 0.1", false},
 	{abi_major, "built for plugin ABI 3.1, this program speaks 0.1", false},
