@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Least-squares searches of the encoders; fit.h has the contract. */
+ * What all encoders share, and the searches for a scale alone.  A fan of scales is probed in
+ * one pass each; the most promising ones are improved by rounding and solving in turn. */
 #include "core/quant/fit.h"
 
 #include <math.h>
@@ -8,8 +9,7 @@
 
 #include "core/quant/half.h"
 
-#define N_FAN    14 /* scales tried at each end of the range */
-#define N_ROUNDS 3  /* of "round, solve" for each */
+#define N_TOP 4 /* scales that are looked at closer */
 
 void lmi_fit_clean(const float *src, float *x, size_t n)
 {
@@ -24,46 +24,29 @@ void lmi_fit_clean(const float *src, float *x, size_t n)
 
 void lmi_fit_weights(const float *importance, float *w, size_t n)
 {
-	float sum = 0;
+	float top = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		float v = importance ? importance[i] : 1;
 
 		w[i] = v > 0 ? fminf(v, 0x1p100f) : 0;
-		sum += w[i];
+		top = fmaxf(top, w[i]);
 	}
-	for (size_t i = 0; sum <= 0 && i < n; i++)
-		w[i] = 1;
+	for (size_t i = 0; i < n; i++)
+		w[i] = top > 0 ? w[i] / top : 1;
+}
+
+bool lmi_fit_flat(const float *x, size_t n)
+{
+	for (size_t i = 1; i < n; i++)
+		if (x[i] != x[0])
+			return false;
+	return true;
 }
 
 float lmi_fit_f16(float f)
 {
 	return lmi_f16_to_f32(lmi_f32_to_f16(f > 65504 ? 65504 : f < -65504 ? -65504 : f));
-}
-
-int lmi_fit_round(float v, int lo, int hi)
-{
-	if (!(v > (float)lo))
-		return lo;
-	/* Adding 1.5 * 2^23 rounds to an integer, ties to even, without a call of rintf. */
-	return v >= (float)hi ? hi : (int)((v + 0x1.8p23f) - 0x1.8p23f);
-}
-
-/* Where in units of one code step the end of the range is put, relative to the last code:
- * a little inside, up to well outside (which cuts the greatest values off). */
-static float fan(int i)
-{
-	return -1 + 0.2f * (float)i;
-}
-
-static float peak_of(const float *x, size_t n)
-{
-	float peak = 0;
-
-	for (size_t i = 0; i < n; i++)
-		if (fabsf(x[i]) > fabsf(peak))
-			peak = x[i];
-	return peak;
 }
 
 struct scale_fit {
@@ -74,16 +57,61 @@ struct scale_fit {
 	double best;
 	float d;
 	int8_t *q;
+	struct {
+		double gain;
+		float d;
+	} top[N_TOP]; /* the most promising scales, best first */
 };
 
-/* The number of the book's value nearest to v. */
+/* The number of the book's value nearest to v: four steps of a binary search. */
 static int nearest(const int8_t book[16], float v)
 {
 	int i = 0;
 
-	while (i < 15 && v > 0.5f * (float)(book[i] + book[i + 1]))
-		i++;
+	for (int step = 8; step; step /= 2)
+		i += v > 0.5f * (float)(book[i + step - 1] + book[i + step]) ? step : 0;
 	return i;
+}
+
+/* How much of sum w x^2 the codes for scale d explain when the best scale for them is
+ * taken; one pass in float, good enough to choose where to look closer. */
+static void scale_probe(struct scale_fit *f, float d)
+{
+	float xq = 0, qq = 0, inv = 1 / d, lo = (float)f->lo, hi = (float)f->hi;
+	double gain;
+	int at = N_TOP;
+
+	for (size_t i = 0; i < f->n; i++) {
+		float v = f->x[i] * inv;
+
+		v = f->book ? (float)f->book[nearest(f->book, v)] : lmi_fit_nearest(v, lo, hi);
+		xq += f->w[i] * f->x[i] * v;
+		qq += f->w[i] * v * v;
+	}
+	gain = qq > 0 ? (double)xq * xq / qq : 0;
+	d = qq > 0 ? lmi_fit_f16(xq / qq) : d;
+	for (int i = 0; i < N_TOP; i++)
+		if (f->top[i].d == d)
+			return;
+	while (at > 0 && gain > f->top[at - 1].gain)
+		at--;
+	if (at == N_TOP)
+		return;
+	memmove(&f->top[at + 1], &f->top[at], (size_t)(N_TOP - 1 - at) * sizeof(f->top[0]));
+	f->top[at].gain = gain;
+	f->top[at].d = d;
+}
+
+/* Scales that put the peak near code `end`; step: the distance of codes there. */
+static void scale_fan(struct scale_fit *f, float peak, float end, float step)
+{
+	for (int i = 0; i < LMI_FIT_FAN; i++) {
+		float out = end + (end < 0 ? -step : step) * lmi_fit_fan(i);
+		float d = fabsf(out) < 0.5f * step ? 0 : lmi_fit_f16(peak / out);
+
+		if (d != 0)
+			scale_probe(f, d);
+	}
 }
 
 /* Rounds with scale d, keeps it if that is the best so far; returns the scale that suits
@@ -113,23 +141,48 @@ static float scale_round(struct scale_fit *f, float d)
 	return qq > 0 ? lmi_fit_f16((float)(xq / qq)) : d;
 }
 
-/* Scales that put the peak near code `end`; step: the distance of codes there. */
-static void scale_fan(struct scale_fit *f, float peak, float end, float step)
+static void scale_improve(struct scale_fit *f, float d)
 {
-	for (int i = 0; i < N_FAN; i++) {
-		float out = end + (end < 0 ? -step : step) * fan(i), d;
+	for (int round = 0; d != 0 && round < LMI_FIT_ROUNDS; round++) {
+		float next = scale_round(f, d);
 
-		if (fabsf(out) < 0.5f * step)
-			continue;
-		d = lmi_fit_f16(peak / out);
-		for (int round = 0; round < N_ROUNDS; round++) {
-			float next = scale_round(f, d);
-
-			if (next == d)
-				break;
-			d = next;
-		}
+		if (next == d)
+			return;
+		d = next;
 	}
+}
+
+/* All values equal: every code can meet them, only the rounding of d differs. */
+static void scale_flat(struct scale_fit *f, float x)
+{
+	int n = f->book ? 16 : f->hi - f->lo + 1;
+
+	for (int i = 0; i < n; i++) {
+		float v = f->book ? (float)f->book[i] : (float)(f->lo + i);
+
+		if (v != 0)
+			(void)scale_round(f, lmi_fit_f16(x / v));
+	}
+}
+
+/* The search from both ends of the codes. */
+static float scale_search(struct scale_fit *f, float lo, float lo_step, float hi, float hi_step)
+{
+	float peak = 0;
+
+	for (size_t i = 0; i < f->n; i++)
+		peak = fabsf(f->x[i]) > fabsf(peak) ? f->x[i] : peak;
+	(void)scale_round(f, 0);
+	if (peak == 0)
+		return 0;
+	scale_fan(f, peak, lo, lo_step);
+	scale_fan(f, peak, hi, hi_step);
+	scale_improve(f, lmi_fit_f16(peak / lo)); /* the plain scale wins when all are equal */
+	for (int i = 0; i < N_TOP; i++)
+		scale_improve(f, f->top[i].d);
+	if (lmi_fit_flat(f->x, f->n))
+		scale_flat(f, peak);
+	return f->d;
 }
 
 void lmi_fit_book_codes(const float *x, size_t n, const int8_t book[16], float d, int8_t *q)
@@ -143,161 +196,14 @@ void lmi_fit_book_codes(const float *x, size_t n, const int8_t book[16], float d
 float lmi_fit_scale(const float *x, const float *w, size_t n, int lo, int hi, int8_t *q)
 {
 	struct scale_fit f = {.x = x, .w = w, .n = n, .lo = lo, .hi = hi, .best = INFINITY, .q = q};
-	float peak = peak_of(x, n);
 
-	scale_round(&f, 0);
-	if (peak != 0) {
-		scale_fan(&f, peak, (float)lo, 1);
-		scale_fan(&f, peak, (float)hi, 1);
-	}
-	return f.d;
+	return scale_search(&f, (float)lo, 1, (float)hi, 1);
 }
 
 float lmi_fit_book(const float *x, const float *w, size_t n, const int8_t book[16], int8_t *q)
 {
 	struct scale_fit f = {.x = x, .w = w, .book = book, .n = n, .best = INFINITY, .q = q};
-	float peak = peak_of(x, n);
 
-	scale_round(&f, 0);
-	if (peak != 0) {
-		scale_fan(&f, peak, book[0], (float)(book[1] - book[0]));
-		scale_fan(&f, peak, book[15], (float)(book[15] - book[14]));
-	}
-	return f.d;
-}
-
-struct affine_fit {
-	const float *x, *w;
-	size_t n;
-	int hi;
-	double best;
-	float d, m;
-	uint8_t *q;
-};
-
-/* As scale_round; *d and *m become the solution for these codes. */
-static void affine_round(struct affine_fit *f, float *d, float *m)
-{
-	double err = 0, sw = 0, sx = 0, sq = 0, sxq = 0, sqq = 0, det;
-	float inv = *d > 0 ? 1 / *d : 0;
-	uint8_t q[LMI_FIT_MAX];
-
-	for (size_t i = 0; i < f->n; i++) {
-		double w = f->w[i], x = f->x[i], e;
-
-		q[i] = (uint8_t)lmi_fit_round((f->x[i] - *m) * inv, 0, f->hi);
-		e = x - ((double)*d * q[i] + *m);
-		err += w * e * e;
-		sw += w;
-		sx += w * x;
-		sq += w * q[i];
-		sxq += w * x * q[i];
-		sqq += w * q[i] * q[i];
-	}
-	if (err < f->best) {
-		f->best = err;
-		f->d = *d;
-		f->m = *m;
-		memcpy(f->q, q, f->n);
-	}
-	det = sw * sqq - sq * sq;
-	if (det > 0)
-		*d = lmi_fit_f16((float)fmax(0, (sw * sxq - sx * sq) / det));
-	*m = lmi_fit_f16((float)((sx - (double)*d * sq) / sw));
-}
-
-/* The fan over scales that map min..max onto the codes. */
-static void affine_range(struct affine_fit *f, float min, float max)
-{
-	for (int i = 0; i < N_FAN; i++) {
-		float d = lmi_fit_f16((max - min) / fmaxf((float)f->hi + fan(i), 1));
-		float m = lmi_fit_f16(min);
-
-		for (int round = 0; round < N_ROUNDS; round++) {
-			float old_d = d, old_m = m;
-
-			affine_round(f, &d, &m);
-			if (d == old_d && m == old_m)
-				break;
-		}
-	}
-}
-
-void lmi_fit_affine(const float *x, const float *w, size_t n, int hi, float *d, float *m,
-		    uint8_t *q)
-{
-	struct affine_fit f = {.x = x, .w = w, .n = n, .hi = hi, .best = INFINITY, .q = q};
-	float min = x[0], max = x[0];
-
-	for (size_t i = 1; i < n; i++) {
-		min = fminf(min, x[i]);
-		max = fmaxf(max, x[i]);
-	}
-	affine_range(&f, min, max);
-	/* Values on one side of 0: a range from 0 lets the minimum correct the rounding of d. */
-	if (min > 0 || max < 0)
-		affine_range(&f, fminf(min, 0), fmaxf(max, 0));
-	*d = f.d;
-	*m = f.m;
-}
-
-struct slope_fit {
-	const float *x, *w;
-	size_t n;
-	int hi;
-	double best;
-	float a, b;
-};
-
-/* As affine_round, with the minimum held at or below 0. */
-static void slope_round(struct slope_fit *f, float *a, float *b)
-{
-	double err = 0, sw = 0, sx = 0, sq = 0, sxq = 0, sqq = 0, det, slope, off;
-	float inv = *a > 0 ? 1 / *a : 0;
-
-	for (size_t i = 0; i < f->n; i++) {
-		double w = f->w[i], x = f->x[i], e;
-		int q = lmi_fit_round((f->x[i] + *b) * inv, 0, f->hi);
-
-		e = x - ((double)*a * q - *b);
-		err += w * e * e;
-		sw += w;
-		sx += w * x;
-		sq += w * q;
-		sxq += w * x * q;
-		sqq += w * q * q;
-	}
-	if (err < f->best) {
-		f->best = err;
-		f->a = *a;
-		f->b = *b;
-	}
-	det = sw * sqq - sq * sq;
-	slope = det > 0 ? (sw * sxq - sx * sq) / det : *a;
-	off = sw > 0 ? (slope * sq - sx) / sw : 0;
-	if (off < 0) {
-		off = 0;
-		slope = sqq > 0 ? sxq / sqq : 0;
-	}
-	*a = (float)fmax(slope, 0);
-	*b = (float)off;
-}
-
-void lmi_fit_slope(const float *x, const float *w, size_t n, int hi, float *a, float *b)
-{
-	struct slope_fit f = {.x = x, .w = w, .n = n, .hi = hi, .best = INFINITY};
-	float min = 0, max = x[0];
-
-	for (size_t i = 0; i < n; i++) {
-		min = fminf(min, x[i]);
-		max = fmaxf(max, x[i]);
-	}
-	for (int i = 0; i < N_FAN; i++) {
-		*a = (max - min) / fmaxf((float)hi + fan(i), 1);
-		*b = -min;
-		for (int round = 0; round < N_ROUNDS; round++)
-			slope_round(&f, a, b);
-	}
-	*a = f.a;
-	*b = f.b;
+	return scale_search(&f, book[0], (float)(book[1] - book[0]), book[15],
+			    (float)(book[15] - book[14]));
 }

@@ -9,24 +9,48 @@
 #ifndef LLAMAD_CORE_QUANT_FIT_H
 #define LLAMAD_CORE_QUANT_FIT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define LMI_FIT_MAX 256 /* values in one call */
+#define LMI_FIT_MAX    256 /* values in one call */
+#define LMI_FIT_FAN    14  /* scales that are probed at each end of the range */
+#define LMI_FIT_ROUNDS 3   /* of "round, solve" for those that are looked at closer */
 
 /* Copies n values with NaN as 0 and magnitudes cut at 2^100, so that every encoder gives a
  * valid block for any input. */
 void lmi_fit_clean(const float *src, float *x, size_t n);
 
-/* weights: importance, or 1 for each when it is NULL; negative and NaN count as 0, and when
- * all n are 0 each counts as 1. */
+/* weights: importance, scaled to a greatest value of 1, or 1 for each when it is NULL.
+ * Negative and NaN count as 0, and when all n are 0 each counts as 1. */
 void lmi_fit_weights(const float *importance, float *w, size_t n);
+
+/* True when all n values are equal. */
+bool lmi_fit_flat(const float *x, size_t n);
 
 /* f as the nearest f16, cut to the finite range. */
 float lmi_fit_f16(float f);
 
-/* v rounded to the nearest integer (ties to even), cut to lo..hi; NaN gives lo. */
-int lmi_fit_round(float v, int lo, int hi);
+/* v rounded to the nearest integer (ties to even) of lo..hi, which are within +-2^22.
+ * Adding 1.5 * 2^23 leaves no bit for a fraction; no call of rintf. */
+static inline float lmi_fit_nearest(float v, float lo, float hi)
+{
+	v = v > lo ? v : lo; /* NaN too */
+	v = v < hi ? v : hi;
+	return (v + 0x1.8p23f) - 0x1.8p23f;
+}
+
+static inline int lmi_fit_round(float v, int lo, int hi)
+{
+	return (int)lmi_fit_nearest(v, (float)lo, (float)hi);
+}
+
+/* Where, in steps of codes and relative to the last code, member i of the fan puts the end
+ * of the range: a little inside, up to well outside (which cuts the greatest values). */
+static inline float lmi_fit_fan(int i)
+{
+	return -1 + 0.2f * (float)i;
+}
 
 /* x ~ d * q with integer lo <= q <= hi (lo < 0 < hi); d is an f16 value of either sign.
  * Returns d; q [n]. */

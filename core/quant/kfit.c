@@ -11,7 +11,8 @@
 #include "core/quant/fit.h"
 
 #define MAX_GROUPS (LMI_K / 16)
-#define N_ROUNDS   5 /* of "integers, then scales" */
+#define N_ROUNDS   5  /* of "integers, then scales" */
+#define N_FLAT     24 /* starts when all values are equal: only the rounding of d differs */
 
 struct trial {
 	const struct lmi_kshape *k;
@@ -36,29 +37,25 @@ static void try_group(struct trial *t, int g, int s, int m, bool affine)
 	const struct lmi_kshape *k = t->k;
 	const float *x = t->x + g * k->group, *w = t->w + g * k->group;
 	float scale = t->b.d * (float)s, off = affine ? t->b.dmin * (float)m : 0;
+	float inv = scale != 0 ? 1 / scale : 0, lo = (float)k->q_lo, hi = (float)k->q_hi;
 	int8_t q[32];
 	double err = 0;
 
 	if (s < k->s_lo || s > k->s_hi || m < 0 || m > k->s_hi)
 		return;
-	if (k->book) {
+	if (k->book)
 		lmi_fit_book_codes(x, (size_t)k->group, k->book, scale, q);
-	} else {
-		float inv = scale != 0 ? 1 / scale : 0;
-
-		for (int i = 0; i < k->group; i++)
-			q[i] = (int8_t)(scale != 0 ? lmi_fit_round((x[i] + off) * inv, k->q_lo,
-								   k->q_hi)
-						   : 0);
-	}
 	for (int i = 0; i < k->group; i++) {
-		float v = k->book ? (float)k->book[q[i]] : (float)q[i];
+		float v = k->book ? (float)k->book[q[i]]
+				  : lmi_fit_nearest((x[i] + off) * inv, lo, hi);
 		double e = (double)x[i] - (double)(scale * v - off);
 
+		if (!k->book)
+			q[i] = (int8_t)v;
 		err += w[i] * e * e;
+		if (i % 8 == 7 && err >= t->err[g])
+			return;
 	}
-	if (err >= t->err[g])
-		return;
 	t->err[g] = err;
 	t->b.s[g] = (int16_t)s;
 	t->b.m[g] = (int16_t)m;
@@ -66,16 +63,22 @@ static void try_group(struct trial *t, int g, int s, int m, bool affine)
 }
 
 /* The integers of all groups near those that they have, for the block's scales as they
- * are now. */
-static void improve_groups(struct trial *t, bool affine)
+ * are now; scales with the other sign too, where codes reach further to one side.
+ * wide: all scales. */
+static void improve_groups(struct trial *t, bool affine, bool wide)
 {
 	for (int g = 0; g < t->n_groups; g++) {
 		int s0 = t->b.s[g], m0 = t->b.m[g];
 
 		t->err[g] = INFINITY;
-		for (int s = s0 - 1; s <= s0 + 1; s++)
+		try_group(t, g, s0, m0, affine);
+		for (int s = wide ? t->k->s_lo : s0 - 1; s <= (wide ? t->k->s_hi : s0 + 1); s++) {
 			for (int m = affine ? m0 - 1 : 0; m <= (affine ? m0 + 1 : 0); m++)
-				try_group(t, g, s, m, affine);
+				if (s != s0 || m != m0)
+					try_group(t, g, s, m, affine);
+			if (!affine && !wide)
+				try_group(t, g, -s, 0, false);
+		}
 	}
 }
 
@@ -112,10 +115,11 @@ static bool improve_scales(struct trial *t, bool affine)
 	return true;
 }
 
-static void improve(struct trial *t, bool affine, double *best, struct lmi_kblock *out)
+/* Integers and scales in turn; wide: of the first look at the integers. */
+static void improve(struct trial *t, bool affine, bool wide, double *best, struct lmi_kblock *out)
 {
 	for (int round = 0; round < N_ROUNDS; round++) {
-		improve_groups(t, affine);
+		improve_groups(t, affine, wide && round == 0);
 		if (total(t) < *best) {
 			*best = total(t);
 			*out = t->b;
@@ -160,6 +164,7 @@ void lmi_kfit_affine(const struct lmi_kshape *k, const float *x, const float *w,
 		     struct lmi_kblock *out)
 {
 	struct trial t = {.k = k, .x = x, .w = w, .n_groups = LMI_K / k->group};
+	int n_starts = lmi_fit_flat(x, LMI_K) ? N_FLAT : 4;
 	float a[MAX_GROUPS], b[MAX_GROUPS], top_a, top_b;
 	double best = INFINITY;
 
@@ -168,11 +173,11 @@ void lmi_kfit_affine(const struct lmi_kshape *k, const float *x, const float *w,
 			      &b[g]);
 	top_a = greatest(a, t.n_groups);
 	top_b = greatest(b, t.n_groups);
-	for (int i = 0; i < 4; i++) {
-		float top = (float)k->s_hi * (1 - 0.08f * (float)i);
+	for (int i = 0; i < n_starts; i++) {
+		float top = (float)k->s_hi * (1 - 0.32f * (float)i / (float)n_starts);
 
 		start(&t, top_a / top, top_b / top, a, b);
-		improve(&t, true, &best, out);
+		improve(&t, true, false, &best, out);
 	}
 }
 
@@ -180,6 +185,7 @@ void lmi_kfit_scale(const struct lmi_kshape *k, const float *x, const float *w,
 		    struct lmi_kblock *out)
 {
 	struct trial t = {.k = k, .x = x, .w = w, .n_groups = LMI_K / k->group};
+	int n_starts = lmi_fit_flat(x, LMI_K) ? N_FLAT : 3;
 	float a[MAX_GROUPS], b[MAX_GROUPS] = {0}, top;
 	double best = INFINITY;
 	int8_t q[32];
@@ -192,11 +198,17 @@ void lmi_kfit_scale(const struct lmi_kshape *k, const float *x, const float *w,
 	}
 	top = greatest(a, t.n_groups);
 	for (int end = 0; end < 2; end++) {
-		for (int i = 0; i < 3; i++) {
-			float s = (float)(end ? k->s_hi : k->s_lo) * (1 - 0.06f * (float)i);
+		for (int i = 0; i < n_starts; i++) {
+			float s = (float)(end ? k->s_hi : k->s_lo) *
+				  (1 - 0.18f * (float)i / (float)n_starts);
 
 			start(&t, top / s, 0, a, b);
-			improve(&t, false, &best, out);
+			improve(&t, false, false, &best, out);
 		}
+	}
+	/* With few codes, values that are nearly equal are met by many products s * q. */
+	if (k->q_hi - k->q_lo < 8 && !k->book) {
+		t.b = *out;
+		improve(&t, false, true, &best, out);
 	}
 }
