@@ -85,4 +85,11 @@ LMI_ENCODER(nvfp4);
 LMI_ENCODER(q1_0);
 LMI_ENCODER(q2_0);
 
+/* Plain rounding without a search, for caches: near.c. */
+void lmi_q4_0_near(const float *src, void *dst, size_t n, const float *importance);
+void lmi_q4_1_near(const float *src, void *dst, size_t n, const float *importance);
+void lmi_q5_0_near(const float *src, void *dst, size_t n, const float *importance);
+void lmi_q5_1_near(const float *src, void *dst, size_t n, const float *importance);
+void lmi_iq4_nl_near(const float *src, void *dst, size_t n, const float *importance);
+
 #endif /* LLAMAD_CORE_QUANT_CODEC_H */

@@ -17,7 +17,8 @@
 /* Decodes n values (a multiple of the block length) of one row.  src needs no alignment. */
 typedef void (*lmi_dequant_fn)(const void *src, float *dst, size_t n);
 
-/* Encodes n values of one row; importance [n] weighs the columns, NULL = all equal. */
+/* Encodes n values of one row; importance [n] weighs the columns, NULL = all equal.  NaN
+ * counts as 0, magnitudes are cut: any input gives a block that decodes to finite values. */
 typedef void (*lmi_quant_fn)(const float *src, void *dst, size_t n, const float *importance);
 
 struct lmi_dtype {
@@ -30,7 +31,8 @@ struct lmi_dtype {
 	bool is_activation;       /* q8_1, q8_k: never a weight */
 	bool needs_importance;    /* cannot be encoded without an importance matrix */
 	lmi_dequant_fn dequant;   /* NULL: cannot be decoded to float (integers have one too) */
-	lmi_quant_fn quant;       /* NULL: no encoder */
+	lmi_quant_fn quant;       /* NULL: no encoder.  Searches for the least error: for files */
+	lmi_quant_fn near;        /* plain rounding, for caches; NULL: quant is that already */
 };
 
 /* NULL for unknown or removed ids. */

@@ -366,24 +366,76 @@ START_TEST(encode_parity)
 }
 END_TEST
 
-/* Whatever goes in, a block comes out that decodes to finite values no greater than the
- * input, and the bytes depend on nothing but the input. */
+/* Plain rounding is the textbook formula: the bytes are those of the pack, where its
+ * encoder is that too. */
+START_TEST(near_parity)
+{
+	static const char *const types[] = {"q4_0", "q4_1", "q5_0", "q5_1", "q8_0"};
+	size_t n_x, n_ref;
+	float *x;
+
+	if (!lmd_parity_dir()) {
+		LMD_SKIP("near_parity", "no parity pack");
+		return;
+	}
+	x = (float *)(void *)slurp("rows.f32", &n_x);
+	for (size_t i = 0; i < LMD_LEN(types); i++) {
+		const struct lmi_dtype *t = lmi_dtype_by_name(types[i]);
+		uint8_t *ref, *got;
+		char name[64];
+
+		snprintf(name, sizeof(name), "%s.rows_plain.blk", types[i]);
+		ref = slurp(name, &n_ref);
+		got = malloc(n_ref);
+		ck_assert(ref && got);
+		(t->near ? t->near : t->quant)(x, got, n_x / 4, NULL);
+		for (size_t k = 0; k < n_ref; k++)
+			ck_assert_msg(got[k] == ref[k], "%s: byte %zu of block %zu: %02x, not %02x",
+				      t->name, k % t->block_bytes, k / t->block_bytes, got[k],
+				      ref[k]);
+		free(ref);
+		free(got);
+	}
+	LMD_CASES("plain rounding", LMD_LEN(types), 0, 0);
+	free(x);
+}
+END_TEST
+
+static void encode_odd(const struct lmi_dtype *t, lmi_quant_fn quant, const float *x,
+		       const float *w, size_t n)
+{
+	size_t bytes = n / t->block_elems * t->block_bytes;
+	uint8_t blk[2][4096];
+	float y[512];
+
+	ck_assert_uint_lt(bytes, sizeof(blk[0]));
+	for (int k = 0; k < 2; k++) {
+		memset(blk[k], k ? 0xAA : 0x55, sizeof(blk[k]));
+		quant(x, blk[k], n, w);
+		ck_assert_uint_eq(blk[k][bytes], k ? 0xAA : 0x55);
+	}
+	ck_assert_msg(!memcmp(blk[0], blk[1], bytes), "%s: not all bytes written", t->name);
+	t->dequant(blk[0], y, n);
+	for (size_t i = 0; i < n; i++)
+		ck_assert_msg(y[i] == y[i] && (t->is_activation || isfinite(y[i])),
+			      "%s: value %zu is %a", t->name, i, y[i]);
+}
+
+/* Whatever goes in, a block comes out that decodes to finite values, and its bytes depend
+ * on nothing but the input. */
 START_TEST(encode_hostile)
 {
 	enum { N = 512 };
 	static const float odd[] = {NAN,    INFINITY, -INFINITY, 3e38f, -3e38f,
 				    1e-45f, -0.0f,    1e-8f,     70000};
 	uint64_t seed = lmd_seed("encode_hostile", 42);
-	float x[N], w[N], y[N];
+	float x[N], w[N];
 
 	for (uint32_t id = 0; id < LMD_DTYPE_END; id++) {
 		const struct lmi_dtype *t = lmi_dtype(id);
-		uint8_t blk[2][N * 8];
-		size_t bytes;
 
 		if (!t || !t->quant || !(t->is_quant || t->is_activation))
 			continue;
-		bytes = N / t->block_elems * t->block_bytes;
 		for (int round = 0; round < 40; round++) {
 			for (int i = 0; i < N; i++) {
 				uint64_t r = lmd_rand(&seed);
@@ -392,17 +444,9 @@ START_TEST(encode_hostile)
 							  : odd[(r >> 8) % LMD_LEN(odd)];
 				w[i] = round % 3 ? (float)(r >> 40 & 255) : odd[r >> 40 & 7];
 			}
-			for (int k = 0; k < 2; k++) {
-				memset(blk[k], k ? 0xAA : 0x55, sizeof(blk[k]));
-				t->quant(x, blk[k], N, round % 2 ? w : NULL);
-				ck_assert_uint_eq(blk[k][bytes], k ? 0xAA : 0x55);
-			}
-			ck_assert_msg(!memcmp(blk[0], blk[1], bytes), "%s: not all bytes written",
-				      t->name);
-			t->dequant(blk[0], y, N);
-			for (int i = 0; i < N; i++)
-				ck_assert_msg(y[i] == y[i] && (t->is_activation || isfinite(y[i])),
-					      "%s: value %d is %a", t->name, i, y[i]);
+			encode_odd(t, t->quant, x, round % 2 ? w : NULL, N);
+			if (t->near)
+				encode_odd(t, t->near, x, NULL, N);
 		}
 	}
 }
@@ -472,6 +516,7 @@ int main(void)
 	tcase_add_test(tc, decode_by_hand);
 	tcase_add_test(tc, decode_parity);
 	tcase_add_test(tc, encode_parity);
+	tcase_add_test(tc, near_parity);
 	tcase_add_test(tc, encode_hostile);
 	suite_add_tcase(s, tc);
 	return lmd_check_run(srunner_create(s));

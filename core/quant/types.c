@@ -18,6 +18,8 @@
 #define PLAIN(ID, type, bytes)         ROW(ID, #type, 1, bytes, IN_OUT(type))
 #define INTEGER(ID, type, bytes)       ROW(ID, #type, 1, bytes, IN(type))
 #define WEIGHT(ID, type, elems, bytes) ROW(ID, #type, elems, bytes, IN_OUT(type), .is_quant = true)
+#define CACHE(ID, type, elems, bytes)                                                              \
+	ROW(ID, #type, elems, bytes, IN_OUT(type), .is_quant = true, .near = lmi_##type##_near)
 #define ACTIV(ID, type, elems, bytes)                                                              \
 	ROW(ID, #type, elems, bytes, IN_OUT(type), .is_activation = true)
 
@@ -30,10 +32,10 @@ static const struct lmi_dtype table[LMD_DTYPE_END] = {
 	INTEGER(I16, i16, 2),
 	INTEGER(I32, i32, 4),
 	INTEGER(I64, i64, 8),
-	WEIGHT(Q4_0, q4_0, 32, 18),
-	WEIGHT(Q4_1, q4_1, 32, 20),
-	WEIGHT(Q5_0, q5_0, 32, 22),
-	WEIGHT(Q5_1, q5_1, 32, 24),
+	CACHE(Q4_0, q4_0, 32, 18),
+	CACHE(Q4_1, q4_1, 32, 20),
+	CACHE(Q5_0, q5_0, 32, 22),
+	CACHE(Q5_1, q5_1, 32, 24),
 	WEIGHT(Q8_0, q8_0, 32, 34),
 	WEIGHT(Q2_K, q2_k, 256, 84),
 	WEIGHT(Q3_K, q3_k, 256, 110),
@@ -47,7 +49,7 @@ static const struct lmi_dtype table[LMD_DTYPE_END] = {
 	WEIGHT(IQ3_S, iq3_s, 256, 110),
 	WEIGHT(IQ1_S, iq1_s, 256, 50),
 	WEIGHT(IQ1_M, iq1_m, 256, 56),
-	WEIGHT(IQ4_NL, iq4_nl, 32, 18),
+	CACHE(IQ4_NL, iq4_nl, 32, 18),
 	WEIGHT(IQ4_XS, iq4_xs, 256, 136),
 	WEIGHT(TQ1_0, tq1_0, 256, 54),
 	WEIGHT(TQ2_0, tq2_0, 256, 66),
