@@ -10,7 +10,9 @@
 	X(version)                                                                                 \
 	X(plugins)                                                                                 \
 	X(info)                                                                                    \
-	X(debug_logits)                                                                            \
+	X(debug_logits)                                                                           \
+	X(debug_observe)                                                                          \
+	X(debug_diff)                                                                             \
 	X(debug_dequant)                                                                           \
 	X(debug_quant)
 
