@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/arena.h"
@@ -57,8 +58,8 @@ static const struct {
 	FLAG(treat_whitespace_as_suffix, "treat_whitespace_as_suffix"),
 	FLAG(ignore_merges, "ignore_merges"),
 	FLAG(clean_spaces, "clean_spaces"),
-	FLAG(lowercase, "lowercase"),
-	FLAG(strip_accents, "strip_accents"),
+	FLAG(lowercase, "normalizer.lowercase"),
+	FLAG(strip_accents, "normalizer.strip_accents"),
 #undef FLAG
 };
 
@@ -249,6 +250,35 @@ static enum lmd_status read_name(const struct lmi_model *m, const char *key, con
 	return LMD_OK;
 }
 
+/* What the file says of the model as a whole.  A name that is no C string says nothing. */
+static enum lmd_status read_model(struct lmi_model *m, struct lmd_error *err)
+{
+	struct lmd_str s = {0};
+	bool found;
+	enum lmd_status st = lmi_model_get_str(m, "general.name", &s, &found, err);
+
+	m->tok.arch = m->view.arch;
+	if (st == LMD_OK && found && !memchr(s.ptr, 0, s.len))
+		m->tok.model = s.ptr;
+	return st;
+}
+
+/* A vocabulary without texts may say how many ids there are. */
+static enum lmd_status read_size(struct lmi_model *m, struct lmd_error *err)
+{
+	int64_t n = 0;
+	char key[80];
+	bool found;
+	enum lmd_status st;
+
+	if (m->tok.text || !m->view.arch)
+		return LMD_OK;
+	snprintf(key, sizeof(key), "%.60s.vocab_size", m->view.arch);
+	st = lmi_model_get_int(m, key, 0, LMI_MAX_VOCAB, &n, &found, err);
+	m->tok.n_tokens = (uint32_t)n;
+	return st;
+}
+
 enum lmd_status lmi_model_read_tokspec(struct lmi_model *m, struct lmd_error *err)
 {
 	int64_t n_types = 0;
@@ -262,6 +292,10 @@ enum lmd_status lmi_model_read_tokspec(struct lmi_model *m, struct lmd_error *er
 		st = read_name(m, PREFIX "pre", &m->tok.pre, err);
 	if (st == LMD_OK)
 		st = read_tokens(m, err);
+	if (st == LMD_OK)
+		st = read_model(m, err);
+	if (st == LMD_OK)
+		st = read_size(m, err);
 	if (st == LMD_OK)
 		st = read_scores(m, err);
 	if (st == LMD_OK)

@@ -91,6 +91,9 @@ struct lmd_tokspec {
 		lowercase, strip_accents, reserved;
 	uint32_t n_token_types;      /* tokenizer.ggml.token_type_count */
 	struct lmd_str json;         /* the text of a tokenizer.json, when the model has one */
+	/* Some families keep rules for their special tokens in no key of their own. */
+	const char *arch;            /* general.architecture, or NULL */
+	const char *model;           /* general.name, or NULL */
 };
 
 /* How the tensors of a model may be looked up.  `lookup` state is the host's. */
