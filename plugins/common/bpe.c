@@ -58,7 +58,7 @@ static inline uint32_t first_symbol(const struct lmi_bpe *b, const char *w, size
 	*len = lmi_utf8_len((unsigned char)*w);
 	if (*len > left)
 		*len = left;
-	return lmi_strmap_find(&b->map, b->sym.p, w, *len);
+	return lmi_textmap_find(&b->map, b->sym.p, w, *len);
 }
 
 static inline uint32_t rank_of(const struct lmi_bpe *b, uint32_t left, uint32_t right, uint32_t *join)
@@ -256,7 +256,7 @@ static bool is_whole(const struct lmi_bpe *b, const char *w, size_t n, uint32_t 
 			if (w[i] != '\n')
 				return false;
 	}
-	*id = lmi_strmap_find(&b->map, b->sym.p, w, n);
+	*id = lmi_textmap_find(&b->map, b->sym.p, w, n);
 	return *id < b->vocab->n;
 }
 

@@ -18,7 +18,7 @@ struct lmi_bpe {
 	struct lmi_buf sym;      /* struct lmd_str [n_sym]: bytes of each symbol, ptr NULL = none */
 	uint32_t n_sym;
 	char *bytes;             /* what sym points to, if not the vocabulary */
-	struct lmi_strmap map;   /* bytes to symbol */
+	struct lmi_textmap map;   /* bytes to symbol */
 	struct lmi_pairmap pairs;
 	uint32_t byte_sym[256];  /* symbol of one byte (byte level) */
 	uint32_t byte_tok[256];  /* token for a byte that belongs to no token, or LMI_NONE */

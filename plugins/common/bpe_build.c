@@ -47,7 +47,7 @@ static bool add_tokens(struct lmi_bpe *b, const struct lmd_host *host, size_t ex
 		total += v->text[i].len;
 	b->bytes = lmi_host_array(host, total, 1);
 	if (!b->bytes || !lmi_buf_need(&b->sym, host, v->n * sizeof(struct lmd_str)) ||
-	    !lmi_strmap_init(&b->map, host, v->n))
+	    !lmi_textmap_init(&b->map, host, v->n))
 		return false;
 	at = b->bytes;
 	for (uint32_t i = 0; i < v->n; i++) {
@@ -63,7 +63,7 @@ static bool add_tokens(struct lmi_bpe *b, const struct lmd_host *host, size_t ex
 			}
 		}
 		*sym_at(b, i) = s;
-		if (s.ptr && lmi_strmap_add(&b->map, b->sym.p, i) == LMI_NONE)
+		if (s.ptr && lmi_textmap_add(&b->map, b->sym.p, i) == LMI_NONE)
 			return false;
 	}
 	b->n_sym = v->n;
@@ -74,16 +74,16 @@ static bool add_tokens(struct lmi_bpe *b, const struct lmd_host *host, size_t ex
  * points to s. */
 static uint32_t symbol(struct lmi_bpe *b, const struct lmd_host *host, const char *s, size_t n)
 {
-	uint32_t id = lmi_strmap_find(&b->map, b->sym.p, s, n);
+	uint32_t id = lmi_textmap_find(&b->map, b->sym.p, s, n);
 
 	if (id != LMI_NONE)
 		return id;
 	if (!lmi_buf_need(&b->sym, host, ((size_t)b->n_sym + 1) * sizeof(struct lmd_str)))
 		return LMI_NONE;
 	*sym_at(b, b->n_sym) = (struct lmd_str){s, n};
-	if (!lmi_strmap_grow(&b->map, host, b->sym.p, (size_t)b->n_sym + 1))
+	if (!lmi_textmap_grow(&b->map, host, b->sym.p, (size_t)b->n_sym + 1))
 		return LMI_NONE;
-	return lmi_strmap_add(&b->map, b->sym.p, b->n_sym++);
+	return lmi_textmap_add(&b->map, b->sym.p, b->n_sym++);
 }
 
 /* One merge: both parts and their join, written to `at` (as many bytes as the merge has). */
@@ -192,7 +192,7 @@ void lmi_bpe_close(struct lmi_bpe *b)
 	host = b->vocab->host;
 	lmi_buf_fini(&b->sym, host);
 	lmi_host_free(host, b->bytes);
-	lmi_strmap_fini(&b->map, host);
+	lmi_textmap_fini(&b->map, host);
 	lmi_pairmap_fini(&b->pairs, host);
 	b->bytes = NULL;
 	b->vocab = NULL;

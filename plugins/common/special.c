@@ -64,7 +64,7 @@ enum lmd_status lmi_special_init(struct lmi_vocab *v, struct lmd_error *err)
 	sp->n = n;
 	sp->id = lmi_host_array(v->host, n, sizeof(*sp->id));
 	sp->bucket = lmi_host_array(v->host, (size_t)n + 1, sizeof(*sp->bucket));
-	if (!sp->id || !sp->bucket || !lmi_strmap_init(&sp->map, v->host, n)) {
+	if (!sp->id || !sp->bucket || !lmi_textmap_init(&sp->map, v->host, n)) {
 		lmi_special_fini(v);
 		return lmd_fail(err, LMD_NOMEM, "vocabulary: no memory for %u special tokens", n);
 	}
@@ -72,7 +72,7 @@ enum lmd_status lmi_special_init(struct lmi_vocab *v, struct lmd_error *err)
 	for (uint32_t i = 0; i < v->n; i++) {
 		if (v->attr[i] & mask) {
 			sp->id[n++] = i;
-			(void)lmi_strmap_add(&sp->map, v->text, i); /* texts are unique */
+			(void)lmi_textmap_add(&sp->map, v->text, i); /* texts are unique */
 		}
 	}
 	sort_ids(v->text, sp->id, sp->bucket, n);
@@ -91,7 +91,7 @@ void lmi_special_fini(struct lmi_vocab *v)
 
 	lmi_host_free(v->host, sp->id);
 	lmi_host_free(v->host, sp->bucket);
-	lmi_strmap_fini(&sp->map, v->host);
+	lmi_textmap_fini(&sp->map, v->host);
 	memset(sp, 0, sizeof(*sp));
 }
 
@@ -120,7 +120,7 @@ static uint32_t token_at(const struct finder *f, uint32_t pos, uint32_t len)
 
 	if (len > f->n - pos)
 		return LMI_NONE;
-	id = lmi_strmap_find(&f->v->special.map, f->v->text, f->text + pos, len);
+	id = lmi_textmap_find(&f->v->special.map, f->v->text, f->text + pos, len);
 	if (id != LMI_NONE && !f->control && (f->v->attr[id] & LMI_ATTR_HIDDEN))
 		return LMI_NONE;
 	return id;

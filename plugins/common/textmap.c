@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Open addressing with linear probing, at most half full. */
-#include "common/strmap.h"
+#include "common/textmap.h"
 
 #include "common/mem.h"
 
@@ -22,7 +22,7 @@ static uint32_t slots_for(size_t n)
 	return size;
 }
 
-bool lmi_strmap_init(struct lmi_strmap *m, const struct lmd_host *host, size_t n)
+bool lmi_textmap_init(struct lmi_textmap *m, const struct lmd_host *host, size_t n)
 {
 	uint32_t size = slots_for(n);
 
@@ -36,14 +36,14 @@ bool lmi_strmap_init(struct lmi_strmap *m, const struct lmd_host *host, size_t n
 	return true;
 }
 
-void lmi_strmap_fini(struct lmi_strmap *m, const struct lmd_host *host)
+void lmi_textmap_fini(struct lmi_textmap *m, const struct lmd_host *host)
 {
 	if (m->slot)
 		lmi_host_free(host, m->slot);
 	m->slot = NULL;
 }
 
-uint32_t lmi_strmap_add(struct lmi_strmap *m, const struct lmd_str *keys, uint32_t value)
+uint32_t lmi_textmap_add(struct lmi_textmap *m, const struct lmd_str *keys, uint32_t value)
 {
 	const struct lmd_str *k = &keys[value];
 	uint64_t h = lmi_hash(k->ptr, k->len, m->seed);
@@ -62,19 +62,19 @@ uint32_t lmi_strmap_add(struct lmi_strmap *m, const struct lmd_str *keys, uint32
 	return value;
 }
 
-bool lmi_strmap_grow(struct lmi_strmap *m, const struct lmd_host *host, const struct lmd_str *keys,
+bool lmi_textmap_grow(struct lmi_textmap *m, const struct lmd_host *host, const struct lmd_str *keys,
 		     size_t n)
 {
-	struct lmi_strmap more;
+	struct lmi_textmap more;
 
 	if (n <= (m->mask + 1u) / 2)
 		return true;
-	if (!lmi_strmap_init(&more, host, n + n / 2))
+	if (!lmi_textmap_init(&more, host, n + n / 2))
 		return false;
 	for (uint32_t i = 0; i <= m->mask; i++)
 		if (m->slot[i].value != LMI_NONE)
-			(void)lmi_strmap_add(&more, keys, m->slot[i].value);
-	lmi_strmap_fini(m, host);
+			(void)lmi_textmap_add(&more, keys, m->slot[i].value);
+	lmi_textmap_fini(m, host);
 	*m = more;
 	return true;
 }

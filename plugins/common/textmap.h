@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * strmap.h - byte strings to numbers, and pairs of numbers to numbers: open addressing,
+ * textmap.h - byte strings to numbers, and pairs of numbers to numbers: open addressing,
  * no allocation per entry, seeded so that a file cannot choose the collisions.
  *
  * Readers of a finished map may be many at the same time. */
-#ifndef LLAMAD_PLUGINS_COMMON_STRMAP_H
-#define LLAMAD_PLUGINS_COMMON_STRMAP_H
+#ifndef LLAMAD_PLUGINS_COMMON_TEXTMAP_H
+#define LLAMAD_PLUGINS_COMMON_TEXTMAP_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,8 +50,8 @@ static inline uint64_t lmi_hash(const char *s, size_t n, uint64_t seed)
 }
 
 /* Values are indices into an array of keys that the owner keeps: keys[value]. */
-struct lmi_strmap {
-	struct lmi_strslot {
+struct lmi_textmap {
+	struct lmi_textslot {
 		uint32_t tag;   /* upper half of the hash */
 		uint32_t value; /* LMI_NONE = free */
 	} *slot;
@@ -61,18 +61,18 @@ struct lmi_strmap {
 };
 
 /* Room for n entries; *key of entry i is found at keys[i] later.  False without memory. */
-bool lmi_strmap_init(struct lmi_strmap *m, const struct lmd_host *host, size_t n);
-void lmi_strmap_fini(struct lmi_strmap *m, const struct lmd_host *host);
+bool lmi_textmap_init(struct lmi_textmap *m, const struct lmd_host *host, size_t n);
+void lmi_textmap_fini(struct lmi_textmap *m, const struct lmd_host *host);
 
 /* The value of a key, or LMI_NONE. */
-static inline uint32_t lmi_strmap_find(const struct lmi_strmap *m, const struct lmd_str *keys,
+static inline uint32_t lmi_textmap_find(const struct lmi_textmap *m, const struct lmd_str *keys,
 				       const char *s, size_t n)
 {
 	uint64_t h = lmi_hash(s, n, m->seed);
 	uint32_t tag = (uint32_t)(h >> 32);
 
 	for (uint32_t i = (uint32_t)h & m->mask;; i = (i + 1) & m->mask) {
-		const struct lmi_strslot *e = &m->slot[i];
+		const struct lmi_textslot *e = &m->slot[i];
 
 		if (e->value == LMI_NONE)
 			return LMI_NONE;
@@ -84,10 +84,10 @@ static inline uint32_t lmi_strmap_find(const struct lmi_strmap *m, const struct 
 
 /* Adds keys[value]; returns value, or the value of the equal key that is there already.
  * The caller made room for it in init. */
-uint32_t lmi_strmap_add(struct lmi_strmap *m, const struct lmd_str *keys, uint32_t value);
+uint32_t lmi_textmap_add(struct lmi_textmap *m, const struct lmd_str *keys, uint32_t value);
 
 /* Makes room for n entries in all.  False without memory; the map is unchanged then. */
-bool lmi_strmap_grow(struct lmi_strmap *m, const struct lmd_host *host, const struct lmd_str *keys,
+bool lmi_textmap_grow(struct lmi_textmap *m, const struct lmd_host *host, const struct lmd_str *keys,
 		     size_t n);
 
 /* Pairs of ids to two numbers. */
@@ -128,4 +128,4 @@ static inline const struct lmi_pairslot *lmi_pairmap_find(const struct lmi_pairm
 void lmi_pairmap_add(struct lmi_pairmap *m, uint32_t left, uint32_t right, uint32_t rank,
 		     uint32_t id);
 
-#endif /* LLAMAD_PLUGINS_COMMON_STRMAP_H */
+#endif /* LLAMAD_PLUGINS_COMMON_TEXTMAP_H */

@@ -93,10 +93,10 @@ static void fill_attrs(struct lmi_vocab *v)
 
 static enum lmd_status fill_map(struct lmi_vocab *v, struct lmd_error *err)
 {
-	if (!lmi_strmap_init(&v->map, v->host, v->n))
+	if (!lmi_textmap_init(&v->map, v->host, v->n))
 		return lmd_fail(err, LMD_NOMEM, "vocabulary: no memory for %u entries", v->n);
 	for (uint32_t i = 0; i < v->n; i++) {
-		uint32_t first = lmi_strmap_add(&v->map, v->text, i);
+		uint32_t first = lmi_textmap_add(&v->map, v->text, i);
 
 		if (first != i)
 			return lmd_fail(err, LMD_CORRUPT,
@@ -146,7 +146,7 @@ void lmi_vocab_close(struct lmi_vocab *v)
 	lmi_host_free(v->host, v->own_text);
 	lmi_host_free(v->host, v->eog);
 	lmi_special_fini(v);
-	lmi_strmap_fini(&v->map, v->host);
+	lmi_textmap_fini(&v->map, v->host);
 	memset(v, 0, sizeof(*v));
 }
 

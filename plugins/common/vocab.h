@@ -10,7 +10,7 @@
 #define LLAMAD_PLUGINS_COMMON_VOCAB_H
 
 #include "common/mem.h"
-#include "common/strmap.h"
+#include "common/textmap.h"
 #include "llamad/tokenizer.h"
 
 /* Attributes of a token; more than one may be set. */
@@ -30,7 +30,7 @@ struct lmi_vocab_defaults {
 	int32_t bos, eos, unk, sep, pad, mask; /* -1 = none; ignored when out of range */
 	int8_t add_bos, add_eos, add_sep, add_space_prefix, clean_spaces;
 	int8_t force_add_bos; /* whatever the file says */
-	int8_t mask_lstrip;   /* which mask token takes white space: 1 "<mask>", 2 "[MASK]" */
+	int8_t mask_lstrip;   /* "<mask>" takes the white space in front of it */
 };
 
 /* The tokens that are matched in the text before anything else, made by lmi_special_init. */
@@ -39,7 +39,7 @@ struct lmi_special {
 	uint32_t n;
 	uint32_t *bucket;     /* [n_bucket + 1] into id: where the texts of one length begin */
 	uint32_t n_bucket;
-	struct lmi_strmap map;
+	struct lmi_textmap map;
 	uint64_t start[1024]; /* by lmi_special_slot: bit b = a text of bucket b may begin here */
 };
 
@@ -51,7 +51,7 @@ struct lmi_vocab {
 	struct lmd_str *text;      /* [n] */
 	uint8_t *attr;             /* [n] LMI_ATTR_* */
 	char *own_text;            /* texts that are not the file's */
-	struct lmi_strmap map;     /* text to id */
+	struct lmi_textmap map;     /* text to id */
 	struct lmi_special special;
 	struct lmd_tok_info info;  /* what open hands out */
 	int32_t *eog;
@@ -71,7 +71,7 @@ void lmi_vocab_close(struct lmi_vocab *v);
 
 static inline uint32_t lmi_vocab_find(const struct lmi_vocab *v, const char *s, size_t n)
 {
-	return n <= v->max_bytes ? lmi_strmap_find(&v->map, v->text, s, n) : LMI_NONE;
+	return n <= v->max_bytes ? lmi_textmap_find(&v->map, v->text, s, n) : LMI_NONE;
 }
 
 static inline float lmi_vocab_score(const struct lmi_vocab *v, uint32_t id)

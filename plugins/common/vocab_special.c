@@ -7,6 +7,7 @@
 #include "common/vocab.h"
 
 #include <stdlib.h>
+#include <strings.h>
 
 #define FULLWIDTH_BAR "\xef\xbd\x9c" /* U+FF5C */
 #define LOW_BLOCK     "\xe2\x96\x81" /* U+2581 */
@@ -225,14 +226,43 @@ static enum lmd_status fill_eog(struct lmi_vocab *v, struct lmd_error *err)
 	return LMD_OK;
 }
 
+/* Is the word in the text, whatever the case of ASCII letters? */
+static bool mentions(const char *text, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (; text && *text; text++)
+		if (!strncasecmp(text, word, n))
+			return true;
+	return false;
+}
+
+static void set_strip(struct lmi_vocab *v, const char *text, uint8_t attr, bool on)
+{
+	int32_t id = find_text(v, text);
+
+	if (id >= 0)
+		v->attr[id] = (uint8_t)(on ? v->attr[id] | attr : v->attr[id] & ~attr);
+}
+
+/* Which special tokens take the white space beside them: known only by family. */
 static void fill_strip(struct lmi_vocab *v, const struct lmi_vocab_defaults *def)
 {
-	int32_t id = -1;
+	const char *arch = v->spec->arch, *model = v->spec->model;
 
-	if (def->mask_lstrip)
-		id = find_text(v, def->mask_lstrip == 1 ? "<mask>" : "[MASK]");
-	if (id >= 0)
-		v->attr[id] |= LMI_ATTR_LSTRIP;
+	if (def->mask_lstrip || mentions(arch, "nomic-bert-moe") || mentions(arch, "jina-bert-v3")) {
+		set_strip(v, "<mask>", LMI_ATTR_LSTRIP, true);
+	} else if (mentions(model, "phi-3") || mentions(model, "phi3")) {
+		for (uint32_t i = 0; i < v->n; i++)
+			if (v->attr[i] & (LMI_ATTR_HIDDEN | LMI_ATTR_USER))
+				v->attr[i] |= LMI_ATTR_RSTRIP;
+		set_strip(v, "</s>", LMI_ATTR_RSTRIP, true);
+		set_strip(v, "<unk>", LMI_ATTR_RSTRIP, false);
+		set_strip(v, "<s>", LMI_ATTR_RSTRIP, false);
+		set_strip(v, "<|endoftext|>", LMI_ATTR_RSTRIP, false);
+	} else if (mentions(model, "modern-bert")) {
+		set_strip(v, "[MASK]", LMI_ATTR_LSTRIP, true);
+	}
 }
 
 enum lmd_status lmi_vocab_finish(struct lmi_vocab *v, const struct lmi_vocab_defaults *def,

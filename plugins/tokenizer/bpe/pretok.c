@@ -6,14 +6,13 @@
 
 #include "common/uni.h"
 
-enum { STEP_RX, STEP_DIGITS_WORD, STEP_DIGITS_ALL, STEP_NUMBERS, STEP_END_SPACE };
+enum { STEP_RX, STEP_DIGITS, STEP_NUMBERS, STEP_END_SPACE };
 
 static int named_step(const char *text)
 {
-	static const char *const names[] = {NULL, PRETOK_DIGITS_WORD, PRETOK_DIGITS_ALL,
-					    PRETOK_NUMBERS, PRETOK_END_SPACE};
+	static const char *const names[] = {NULL, PRETOK_DIGITS, PRETOK_NUMBERS, PRETOK_END_SPACE};
 
-	for (int i = STEP_DIGITS_WORD; i <= STEP_END_SPACE; i++)
+	for (int i = STEP_DIGITS; i <= STEP_END_SPACE; i++)
 		if (!strcmp(text, names[i]))
 			return i;
 	return STEP_RX;
@@ -97,17 +96,10 @@ static bool digit_at(const char *s, const char *end, bool ascii, const char **ne
 	return ascii ? cp >= '0' && cp <= '9' : lmi_uni_is(cp, LMI_UNI_N);
 }
 
-static bool ascii_word_at(const char *s, const char *end)
-{
-	return s < end && (*s == '_' || (*s >= '0' && *s <= '9') ||
-			   ((*s | 32) >= 'a' && (*s | 32) <= 'z'));
-}
-
 /* Groups of three digits, counted from the right end of each run. */
 static enum lmd_status walk_digits(struct split *sp, uint32_t level, const char *s, const char *end)
 {
-	int kind = sp->p->step[level].kind;
-	bool ascii = kind != STEP_NUMBERS;
+	bool ascii = sp->p->step[level].kind == STEP_DIGITS;
 	const char *from = s; /* not given yet */
 	enum lmd_status st = LMD_OK;
 
@@ -123,19 +115,19 @@ static enum lmd_status walk_digits(struct split *sp, uint32_t level, const char 
 			s = next;
 			continue;
 		}
-		if (kind == STEP_DIGITS_WORD && ascii_word_at(s, end))
-			continue;
-		st = give(sp, level, from, run);
+		if (ascii) {
+			st = give(sp, level, from, run);
+			from = run;
+		}
 		for (size_t left = n; left && st == LMD_OK;) {
 			size_t group = left % 3 ? left % 3 : 3;
 
-			from = run;
 			for (size_t i = 0; i < group; i++)
 				(void)digit_at(run, end, ascii, &run);
 			left -= group;
 			st = give(sp, level, from, run);
+			from = run;
 		}
-		from = run;
 	}
 	return st == LMD_OK ? give(sp, level, from, end) : st;
 }

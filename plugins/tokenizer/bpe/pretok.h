@@ -14,11 +14,10 @@
 #define PRETOK_MAX_STEPS 6
 
 /* Steps that are no regular expression are named by a text that begins with a colon. */
-#define PRETOK_DIGITS_WORD ":digits-word" /* groups of 3 ASCII digits from the right, if no
-					   * ASCII letter, digit or _ follows */
-#define PRETOK_DIGITS_ALL  ":digits-all"  /* groups of 3 ASCII digits from the right */
-#define PRETOK_NUMBERS     ":numbers"     /* groups of 3 \p{N} from the right */
-#define PRETOK_END_SPACE   ":end-space"   /* white space at the end */
+#define PRETOK_DIGITS    ":digits"    /* groups of 3 ASCII digits, counted from the right */
+#define PRETOK_NUMBERS   ":numbers"   /* the same with \p{N}; the text in front of a number goes
+				       * with its first group */
+#define PRETOK_END_SPACE ":end-space" /* white space at the end */
 
 struct pretok_family {
 	const char *name;

@@ -101,7 +101,7 @@ static const struct pretok_family
 		    ASCII_SIGN "[A-Za-z]+|" MARKED "|" PUNCT "|[\\r\\n]|" SPACES, "\\p{N}"}},
 	f_afmoe = {"afmoe",
 		   {PRETOK_NUMBERS,
-		    "[\\x{4E00}-\\x{9FFF}\\x{3400}-\\x{4DBF}\\x{F900}-\\x{FAFF}\\x{3040}-\\x{309F}"
+		    "[\\x{4E00}-\\x{9FFF}\\x{3400}-\\x{4DBF}\\x{8C48}-\\x{FAFF}\\x{3040}-\\x{309F}"
 		    "\\x{30A0}-\\x{30FF}\\x{FF65}-\\x{FF9F}\\x{2F00}-\\x{2FDF}\\x{E40}-\\x{E7F}"
 		    "\\x{E80}-\\x{EFF}\\x{1780}-\\x{17FF}\\x{1000}-\\x{109F}\\x{AA60}-\\x{AA7F}"
 		    "\\x{A9E0}-\\x{A9FF}\\x{AC00}-\\x{D7AF}\\x{1100}-\\x{11FF}]+",
@@ -122,14 +122,14 @@ static const struct pretok_family
 	f_gpt4o = {"gpt4o", {CASED(UPPER, LOWER, SHORT_ANY "?") CASED_REST}},
 	f_granite_emb = {"granite-emb", {CASED(UPPERM, LOWERM, SHORT_ANY "?") CASED_REST}},
 	f_tiny_aya = {"tiny-aya",
-		      {PRETOK_DIGITS_WORD,
+		      {PRETOK_NUMBERS,
 		       "[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+" SHORT_ANY "?" CASED_REST}},
 	f_tekken = {"tekken",
 		    {CASED(UPPER, LOWER, "") "|\\p{N}|" SIGNS "[\\r\\n/]*|" LINES "|" SPACES}},
 	f_chameleon = {"chameleon",
 		       {"<sentinel:[0-9]++>", "IMGIMG[A-I]{1,4}Z", "[\\t\\n]|    |  ", "\\p{N}",
 			"[\\p{P}!-/:-@\\[-`{-~]", GPT2_STEP}},
-	f_superbpe = {"superbpe", {"\\p{N}+", PRETOK_DIGITS_ALL}},
+	f_superbpe = {"superbpe", {"\\p{N}+", PRETOK_DIGITS}},
 	f_kimi = {"kimi",
 		  {HAN "+|[^\\r\\n\\p{L}\\p{N}]?" NOT_HAN "+" SHORT_ANY "?|\\p{N}{1,3}|" SIGNS
 		       "[\\r\\n]*|" LINES "|" SPACES}},
