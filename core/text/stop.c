@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Each text has its own matcher (Knuth, Morris, Pratt: the length of the longest beginning
+ * of the text that the stream ends with).  What is held back is the longest of these
+ * beginnings, so it need not be stored: it can be read from the text that it begins. */
+#include "core/text/stop.h"
+
+#include <string.h>
+
+#include "core/base/alloc.h"
+
+struct matcher {
+	const char *text;
+	uint16_t *fall; /* [len]: fall[i] = longest beginning that text[0..i] ends with */
+	uint16_t len;
+	uint16_t at;    /* bytes matched so far, < len */
+};
+
+struct lmi_stop {
+	uint32_t n;
+	size_t max;
+	struct matcher m[LMI_STOP_MAX];
+	char *bytes;
+	uint16_t *falls;
+};
+
+static enum lmd_status check(const struct lmd_str *text, size_t n, size_t *total,
+			     struct lmd_error *err)
+{
+	*total = 0;
+	if (n > LMI_STOP_MAX)
+		return lmd_fail(err, LMD_INVALID, "stop: %zu texts, at most %d", n, LMI_STOP_MAX);
+	for (size_t i = 0; i < n; i++) {
+		if (!text[i].len)
+			return lmd_fail(err, LMD_INVALID, "stop: text %zu is empty", i);
+		if (text[i].len > LMI_STOP_MAX_BYTES)
+			return lmd_fail(err, LMD_INVALID, "stop: text %zu has %zu bytes, at most %d",
+					i, text[i].len, LMI_STOP_MAX_BYTES);
+		*total += text[i].len;
+	}
+	return LMD_OK;
+}
+
+static void fill_falls(struct matcher *m)
+{
+	uint16_t k = 0;
+
+	m->fall[0] = 0;
+	for (uint16_t i = 1; i < m->len; i++) {
+		while (k && m->text[i] != m->text[k])
+			k = m->fall[k - 1];
+		k = (uint16_t)(k + (m->text[i] == m->text[k]));
+		m->fall[i] = k;
+	}
+}
+
+enum lmd_status lmi_stop_create(struct lmi_stop **out, const struct lmd_str *text, size_t n,
+				struct lmd_error *err)
+{
+	struct lmi_stop *s;
+	size_t total, at = 0;
+	enum lmd_status st = check(text, n, &total, err);
+
+	if (st != LMD_OK)
+		return st;
+	s = lmi_alloc(1, sizeof(*s));
+	if (s) {
+		s->bytes = lmi_alloc(total + 1, 1);
+		s->falls = lmi_alloc(total + 1, sizeof(*s->falls));
+	}
+	if (!s || !s->bytes || !s->falls) {
+		lmi_stop_destroy(s);
+		return lmd_fail(err, LMD_NOMEM, "stop: no memory for %zu bytes", total);
+	}
+	s->n = (uint32_t)n;
+	for (size_t i = 0; i < n; i++) {
+		memcpy(s->bytes + at, text[i].ptr, text[i].len);
+		s->m[i] = (struct matcher){s->bytes + at, s->falls + at, (uint16_t)text[i].len, 0};
+		fill_falls(&s->m[i]);
+		at += text[i].len;
+		if (text[i].len > s->max)
+			s->max = text[i].len;
+	}
+	*out = s;
+	return LMD_OK;
+}
+
+void lmi_stop_destroy(struct lmi_stop *s)
+{
+	if (!s)
+		return;
+	lmi_free(s->bytes);
+	lmi_free(s->falls);
+	lmi_free(s);
+}
+
+void lmi_stop_reset(struct lmi_stop *s)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		s->m[i].at = 0;
+}
+
+size_t lmi_stop_max(const struct lmi_stop *s)
+{
+	return s->max;
+}
+
+/* The longest beginning that is matched now. */
+static const struct matcher *held(const struct lmi_stop *s)
+{
+	static const struct matcher none;
+	const struct matcher *best = &none;
+
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->m[i].at > best->at)
+			best = &s->m[i];
+	return best;
+}
+
+/* One byte; the index of the longest text that it completes, or -1. */
+static int step(struct lmi_stop *s, char c)
+{
+	int done = -1;
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct matcher *m = &s->m[i];
+
+		while (m->at && m->text[m->at] != c)
+			m->at = m->fall[m->at - 1];
+		m->at = (uint16_t)(m->at + (m->text[m->at] == c));
+		if (m->at < m->len)
+			continue;
+		if (done < 0 || m->len > s->m[done].len)
+			done = (int)i;
+		m->at = m->fall[m->len - 1];
+	}
+	return done;
+}
+
+int lmi_stop_feed(struct lmi_stop *s, const char *in, size_t n, char *out, size_t *n_out,
+		  size_t *used)
+{
+	const struct matcher *h = held(s);
+	size_t before = h->at, total, keep;
+	char *o = out;
+	int done = -1;
+	size_t i = 0;
+
+	/* The stream is what was held back, then `in`. */
+	memcpy(o, h->text ? h->text : "", before);
+	while (i < n && done < 0)
+		done = step(s, in[i++]);
+	memcpy(o + before, in, i);
+	total = before + i;
+	keep = done >= 0 ? s->m[done].len : held(s)->at;
+	*n_out = total - keep;
+	*used = i;
+	if (done >= 0)
+		lmi_stop_reset(s);
+	return done;
+}
+
+size_t lmi_stop_flush(struct lmi_stop *s, char *out)
+{
+	const struct matcher *h = held(s);
+	size_t n = h->at;
+
+	memcpy(out, h->text ? h->text : "", n);
+	lmi_stop_reset(s);
+	return n;
+}
