@@ -91,8 +91,13 @@ enum lmd_status ref_adapter_bind(void *state, const struct lmd_adapter_bind *b,
 	uint32_t i = lower_bound(dev, key(b->slot, b->site));
 	bool have = ref_adapter_find(dev, b->slot, b->site) != NULL;
 	struct ref_adapter x = {
-		.slot = b->slot, .site = b->site, .rank = b->rank, .n = b->n, .k = b->k,
-		.n_stack = b->n_stack ? b->n_stack : 1, .scale = b->scale,
+		.slot = b->slot,
+		.site = b->site,
+		.rank = b->rank,
+		.n = b->n,
+		.k = b->k,
+		.n_stack = b->n_stack ? b->n_stack : 1,
+		.scale = b->scale,
 	};
 
 	if (!b->slot)
@@ -103,14 +108,17 @@ enum lmd_status ref_adapter_bind(void *state, const struct lmd_adapter_bind *b,
 		return LMD_OK;
 	}
 	if (!b->n || (b->rank && !b->k))
-		return lmd_fail(err, LMD_INVALID, "adapter slot %u, site %u: shape [%u, %u] of rank %u",
-				b->slot, b->site, b->n, b->k, b->rank);
+		return lmd_fail(err, LMD_INVALID,
+				"adapter slot %u, site %u: shape [%u, %u] of rank %u", b->slot,
+				b->site, b->n, b->k, b->rank);
 	if (!copy(h, b->a, x.n_stack, x.rank, x.k, &x.a) ||
 	    !copy(h, b->b, x.n_stack, x.n, x.rank ? x.rank : 1, &x.b) || (!have && !grow(dev))) {
 		h->free(h->ctx, x.a);
 		h->free(h->ctx, x.b);
-		return lmd_fail(err, LMD_NOMEM, "adapter slot %u, site %u: no memory for rank %u of "
-				"[%u, %u]", b->slot, b->site, b->rank, b->n, b->k);
+		return lmd_fail(err, LMD_NOMEM,
+				"adapter slot %u, site %u: no memory for rank %u of "
+				"[%u, %u]",
+				b->slot, b->site, b->rank, b->n, b->k);
 	}
 	if (have)
 		forget(dev, i);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The step block is the host's, and the host is trusted to be right; but this backend is the oracle,
- * also for the host.  So every index of a step is compared with the memory behind it before
+ * The step block is the host's, and the host is trusted to be right; but this backend is the
+ * oracle, also for the host.  So every index of a step is compared with the memory behind it before
  * anything runs, and what runs needs no checks. */
 #include <string.h>
 
@@ -36,8 +36,8 @@ static enum lmd_status count_rows(struct ref_run *r, struct lmd_error *err)
 	r->rows[LMD_SPACE_SEQS] = s->n_seq;
 	for (uint32_t i = 0; i < LMD_LEN(names); i++) {
 		if (r->rows[i] > r->plan->max_rows[i])
-			return lmd_fail(err, LMD_INVALID, "step: %s is %u, the plan takes %u", names[i],
-					r->rows[i], r->plan->max_rows[i]);
+			return lmd_fail(err, LMD_INVALID, "step: %s is %u, the plan takes %u",
+					names[i], r->rows[i], r->plan->max_rows[i]);
 	}
 	for (uint32_t k = 0; k < LMD_MAX_X; k++) {
 		const int32_t *off = s->x_off[k];
@@ -71,7 +71,8 @@ static enum lmd_status check_sequences(const struct ref_run *r, struct lmd_error
 		if (s->q_start[i] < 0 || s->q_len[i] < 0 || (uint32_t)s->q_start[i] > s->n_tok)
 			return bad(err, "q_start", i, s->q_start[i], s->n_tok);
 		if ((uint32_t)s->q_len[i] > s->n_tok - (uint32_t)s->q_start[i])
-			return bad(err, "q_len", i, s->q_len[i], s->n_tok - (uint32_t)s->q_start[i]);
+			return bad(err, "q_len", i, s->q_len[i],
+				   s->n_tok - (uint32_t)s->q_start[i]);
 	}
 	return st == LMD_OK ? in_range(err, "out_row", s->out_row, s->n_out, 0, s->n_tok) : st;
 }
@@ -94,8 +95,10 @@ static enum lmd_status check_tokens(const struct ref_run *r, struct lmd_error *e
 
 			if (slot >= r->dev->n_chained || r->dev->chained[slot] < 0 ||
 			    (uint32_t)r->dev->chained[slot] >= r->cplan->token_limit)
-				return lmd_fail(err, LMD_INVALID, "step: token[%u] is chained to sequence "
-						"slot %u, for which no token was sampled", i, slot);
+				return lmd_fail(err, LMD_INVALID,
+						"step: token[%u] is chained to sequence "
+						"slot %u, for which no token was sampled",
+						i, slot);
 		}
 	}
 	return LMD_OK;
@@ -128,7 +131,8 @@ static enum lmd_status check_keys(const struct ref_run *r, uint32_t group, struc
 	uint32_t space = tokens ? LMD_SPACE_TOKENS : d->q_space, n = r->rows[space];
 
 	if (n && (!g->kv_lo || !g->kv_hi))
-		return lmd_fail(err, LMD_INVALID, "step: kv_lo or kv_hi of group %u is missing", group);
+		return lmd_fail(err, LMD_INVALID, "step: kv_lo or kv_hi of group %u is missing",
+				group);
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t seq = ref_seq_of(r, space, i), first, most;
 		const uint32_t *table = NULL;
@@ -151,10 +155,13 @@ static enum lmd_status check_keys(const struct ref_run *r, uint32_t group, struc
 		for (uint32_t j = (uint32_t)g->kv_lo[i] / p->page_tokens;
 		     j * p->page_tokens < (uint32_t)g->kv_hi[i]; j++) {
 			if (table[j] == REF_NO_PAGE)
-				return lmd_fail(err, LMD_INVALID, "step: group %u: page %u of sequence "
-						"slot %d is not in the page table, row %u sees keys "
-						"%d..%d", group, j, r->step->seq_slot[seq], i,
-						g->kv_lo[i], g->kv_hi[i]);
+				return lmd_fail(
+					err, LMD_INVALID,
+					"step: group %u: page %u of sequence "
+					"slot %d is not in the page table, row %u sees keys "
+					"%d..%d",
+					group, j, r->step->seq_slot[seq], i, g->kv_lo[i],
+					g->kv_hi[i]);
 		}
 	}
 	return LMD_OK;
@@ -182,8 +189,8 @@ static enum lmd_status check_group(const struct ref_run *r, uint32_t group, stru
 		st = in_range(err, "slot", g->slot,
 			      r->rows[r->plan->groups[group].kind == LMD_GROUP_CROSS
 					      ? r->plan->groups[group].k_space
-					      : LMD_SPACE_TOKENS], -1,
-			      p ? (int64_t)p->n_unit * p->page_tokens : INT32_MAX);
+					      : LMD_SPACE_TOKENS],
+			      -1, p ? (int64_t)p->n_unit * p->page_tokens : INT32_MAX);
 	if (st == LMD_OK && r->cplan->group_read[group])
 		st = check_keys(r, group, err);
 	return st;
@@ -196,13 +203,15 @@ static enum lmd_status check_bindings(const struct ref_run *r, struct lmd_error 
 		const struct lmd_binding *b = ref_input(r, i);
 
 		if (b && b->n_row > 1 && b->row_bytes < 4 * (uint64_t)x->width)
-			return lmd_fail(err, LMD_INVALID, "input %u (%s): rows of %llu bytes, %llu are "
-					"needed", i, x->name, (unsigned long long)b->row_bytes,
+			return lmd_fail(err, LMD_INVALID,
+					"input %u (%s): rows of %llu bytes, %llu are "
+					"needed",
+					i, x->name, (unsigned long long)b->row_bytes,
 					4 * (unsigned long long)x->width);
 		if (r->cplan->need_input[i] && !x->own_rows &&
 		    (b ? b->n_row : 0) < r->rows[x->space])
-			return lmd_fail(err, LMD_INVALID, "input %u (%s): %u rows, %u are needed", i,
-					x->name, b ? b->n_row : 0, r->rows[x->space]);
+			return lmd_fail(err, LMD_INVALID, "input %u (%s): %u rows, %u are needed",
+					i, x->name, b ? b->n_row : 0, r->rows[x->space]);
 	}
 	for (uint32_t i = 0; i < r->plan->n_row_in; i++) {
 		if (r->step->n_tok && !r->step->row_in[i])
@@ -218,8 +227,9 @@ static enum lmd_status check_folds(const struct ref_run *r, struct lmd_error *er
 		const struct ref_node *n = &r->cplan->nodes[i];
 
 		for (uint32_t j = 0; j < n->fn->n_in; j++) {
-			const struct lmd_opnd *o = (const struct lmd_opnd *)(const void *)
-				((const char *)n->op + n->fn->in[j]);
+			const struct lmd_opnd *o =
+				(const struct lmd_opnd *)(const void *)((const char *)n->op +
+									n->fn->in[j]);
 			uint32_t times = o->fold, space;
 
 			if (n->op->code == LMD_OP_REDUCE && n->op->u.reduce.axis == LMD_AXIS_BLOCK)
@@ -228,9 +238,11 @@ static enum lmd_status check_folds(const struct ref_run *r, struct lmd_error *er
 				continue;
 			space = r->plan->values[o->id].space;
 			if (r->rows[space] / times < r->rows[n->op->space])
-				return lmd_fail(err, LMD_INVALID, "step: op %u (%s) reads %u rows at a "
-						"time; %u rows do not make %u", i, n->fn->name, times,
-						r->rows[space], r->rows[n->op->space]);
+				return lmd_fail(err, LMD_INVALID,
+						"step: op %u (%s) reads %u rows at a "
+						"time; %u rows do not make %u",
+						i, n->fn->name, times, r->rows[space],
+						r->rows[n->op->space]);
 		}
 	}
 	return LMD_OK;
@@ -251,10 +263,11 @@ static enum lmd_status check_adapters(const struct ref_run *r, struct lmd_error 
 
 			if (a && (a->n != s->n || (a->rank && a->k != s->k) ||
 				  (a->n_stack != 1 && a->n_stack != s->n_stack)))
-				return lmd_fail(err, LMD_INVALID, "adapter slot %d, site %u: shape "
-						"[%u, %u, %u], %s has [%u, %u, %u]", slots[i], s->site,
-						a->n_stack, a->n, a->k, s->name, s->n_stack, s->n,
-						s->k);
+				return lmd_fail(err, LMD_INVALID,
+						"adapter slot %d, site %u: shape "
+						"[%u, %u, %u], %s has [%u, %u, %u]",
+						slots[i], s->site, a->n_stack, a->n, a->k, s->name,
+						s->n_stack, s->n, s->k);
 		}
 	}
 	return LMD_OK;

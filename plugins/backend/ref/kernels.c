@@ -11,7 +11,7 @@
 /* Lowered by the compiler to whatever registers there are. */
 typedef float lanes __attribute__((vector_size(32)));
 
-#define LANES_SUM(v) \
+#define LANES_SUM(v)                                                                               \
 	((((v)[0] + (v)[4]) + ((v)[2] + (v)[6])) + (((v)[1] + (v)[5]) + ((v)[3] + (v)[7])))
 
 #define ATTR
@@ -21,7 +21,7 @@ typedef float lanes __attribute__((vector_size(32)));
 #undef NAME
 
 #ifdef __x86_64__
-#define ATTR __attribute__((target("avx2")))
+#define ATTR	__attribute__((target("avx2")))
 #define NAME(x) x##_avx2
 #include "kernels_body.h"
 #undef ATTR

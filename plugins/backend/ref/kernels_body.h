@@ -90,5 +90,8 @@ ATTR static int32_t NAME(idot)(const int16_t *a, const int8_t *b, size_t n)
 }
 
 static const struct ref_kernels NAME(kernels) = {
-	NAME(dot), NAME(dot4x2), NAME(axpy), NAME(idot),
+	NAME(dot),
+	NAME(dot4x2),
+	NAME(axpy),
+	NAME(idot),
 };

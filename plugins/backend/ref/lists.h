@@ -2,16 +2,16 @@
  *
  * lists.h - (row, choice) pairs sorted by the slice they chose: for LINEAR with ids and MOE_FFN.
  *
- * Pair number = row * k + choice.  List e holds the pairs that chose slice e, in ascending order; list
- * n_slice those whose id is negative (or beyond the stack). */
+ * Pair number = row * k + choice.  List e holds the pairs that chose slice e, in ascending order;
+ * list n_slice those whose id is negative (or beyond the stack). */
 #ifndef LLAMAD_REF_LISTS_H
 #define LLAMAD_REF_LISTS_H
 
 #include "view.h"
 
 struct ref_lists {
-	uint32_t *start;   /* [n_slice + 2] */
-	uint32_t *pair;    /* [n_pair] */
+	uint32_t *start; /* [n_slice + 2] */
+	uint32_t *pair;	 /* [n_pair] */
 	uint64_t n_pair;
 	uint32_t n_slice;
 };

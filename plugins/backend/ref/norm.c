@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Norms: sums in double, two passes for LAYER, so that nothing depends on the order of the columns. */
+ * Norms: sums in double, two passes for LAYER, so that nothing depends on the order of the columns.
+ * */
 #include "norm.h"
 
 struct ref_norm ref_norm(const struct ref_run *r, const struct lmd_norm *n)

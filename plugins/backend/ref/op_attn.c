@@ -19,12 +19,12 @@ struct attn {
 	struct ref_view q, y, k[N_SRC], v[N_SRC], list[N_SRC], q2[2];
 	uint32_t n_head, per_kv;
 	/* of one part */
-	int32_t *key[N_SRC];    /* [cap] keys of the row at hand */
+	int32_t *key[N_SRC]; /* [cap] keys of the row at hand */
 	uint32_t n_key[N_SRC];
 	uint32_t cap[N_SRC];
-	float *score;           /* [per_kv][cap of both] */
-	float *tk, *tv, *tq;    /* a key, a value; a query of every head of the group */
-	float *out;             /* [dv] */
+	float *score;	     /* [per_kv][cap of both] */
+	float *tk, *tv, *tq; /* a key, a value; a query of every head of the group */
+	float *out;	     /* [dv] */
 };
 
 /* Greatest number of keys a row can see in a source. */
@@ -169,7 +169,8 @@ static void find_keys(struct attn *a, int i, uint32_t seq, uint32_t row, uint32_
 	}
 }
 
-static const float *key_row(const struct attn *a, int i, uint32_t seq, uint32_t kv_head, uint32_t key)
+static const float *key_row(const struct attn *a, int i, uint32_t seq, uint32_t kv_head,
+			    uint32_t key)
 {
 	const struct lmd_attn_src *s = &a->op->src[i];
 	const struct ref_cache *c;
@@ -224,8 +225,8 @@ static int32_t key_pos(const struct attn *a, int i, uint32_t seq, uint32_t key, 
 	return ref_pos(a->r, a->k[i].space, first + key, plane);
 }
 
-/* T5's bucket of a distance d = pos_k - pos_q: small distances have a bucket each, larger ones share
- * buckets that grow logarithmically up to max_distance. */
+/* T5's bucket of a distance d = pos_k - pos_q: small distances have a bucket each, larger ones
+ * share buckets that grow logarithmically up to max_distance. */
 static uint32_t bucket_of(const struct lmd_op_attn *op, int32_t d)
 {
 	uint32_t n = op->n_bucket, base = 0, exact, far;
@@ -236,7 +237,7 @@ static uint32_t bucket_of(const struct lmd_op_attn *op, int32_t d)
 		base = d > 0 ? n : 0;
 		dist = (uint32_t)(d < 0 ? -(int64_t)d : d);
 	} else {
-		dist = d < 0 ? (uint32_t)-(int64_t)d : 0;
+		dist = d < 0 ? (uint32_t)(-(int64_t)d) : 0;
 	}
 	exact = n / 2;
 	if (dist < exact)
@@ -249,7 +250,8 @@ static uint32_t bucket_of(const struct lmd_op_attn *op, int32_t d)
 	return base + (far < n - 1 ? far : n - 1);
 }
 
-static float bias(const struct attn *a, int i, uint32_t seq, uint32_t row, uint32_t head, uint32_t key)
+static float bias(const struct attn *a, int i, uint32_t seq, uint32_t row, uint32_t head,
+		  uint32_t key)
 {
 	const struct lmd_op_attn *op = a->op;
 	const struct lmd_weight *const *w = (const struct lmd_weight *const *)a->r->cplan->weights;
@@ -290,8 +292,7 @@ static uint32_t head_of(const struct attn *a, uint32_t kv_head, uint32_t g)
 /* Scores of one head become weights; false if it sees nothing. */
 static bool softmax(const struct attn *a, float *s, uint32_t n, uint32_t head)
 {
-	float sink = a->op->sinks == LMD_NONE ? 0
-					      : a->r->cplan->weights[a->op->sinks]->flat[head];
+	float sink = a->op->sinks == LMD_NONE ? 0 : a->r->cplan->weights[a->op->sinks]->flat[head];
 	float max = a->op->sinks == LMD_NONE ? -INFINITY : sink;
 	double sum = 0;
 
@@ -310,7 +311,8 @@ static bool softmax(const struct attn *a, float *s, uint32_t n, uint32_t head)
 	return true;
 }
 
-static void scores(const struct attn *a, uint32_t seq, uint32_t row, uint32_t kv_head, uint32_t total)
+static void scores(const struct attn *a, uint32_t seq, uint32_t row, uint32_t kv_head,
+		   uint32_t total)
 {
 	const struct ref_kernels *k = a->r->dev->kernels;
 	uint32_t at = 0;
@@ -322,8 +324,8 @@ static void scores(const struct attn *a, uint32_t seq, uint32_t row, uint32_t kv
 
 			for (uint32_t g = 0; g < a->per_kv; g++) {
 				uint32_t head = head_of(a, kv_head, g);
-				const float *q = ref_f32(&a->q, row, head,
-							 a->tq + (size_t)g * a->q.width);
+				const float *q =
+					ref_f32(&a->q, row, head, a->tq + (size_t)g * a->q.width);
 				float s = a->op->scale * k->dot(q, kr, a->q.width) +
 					  bias(a, i, seq, row, head, key);
 
@@ -350,8 +352,9 @@ static void one(struct attn *a, uint32_t row, uint32_t kv_head)
 		memset(y, 0, a->y.width * sizeof(*y));
 		for (int i = 0; sees && i < N_SRC; i++) {
 			for (uint32_t j = 0; j < a->n_key[i]; j++, at++)
-				k->axpy(y, s[at], value_row(a, i, seq, kv_head,
-							    (uint32_t)a->key[i][j]), a->y.width);
+				k->axpy(y, s[at],
+					value_row(a, i, seq, kv_head, (uint32_t)a->key[i][j]),
+					a->y.width);
 		}
 		ref_commit(&a->y, row, head, y, a->out);
 	}
@@ -369,12 +372,15 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct r
 }
 
 static const uint16_t ins[] = {
-	REF_OFF(attn.q), REF_OFF(attn.src[0].k), REF_OFF(attn.src[0].v), REF_OFF(attn.src[0].list),
-	REF_OFF(attn.src[1].k), REF_OFF(attn.src[1].v), REF_OFF(attn.src[1].list),
-	REF_OFF(attn.rel[0].q2), REF_OFF(attn.rel[1].q2),
+	REF_OFF(attn.q),	   REF_OFF(attn.src[0].k),  REF_OFF(attn.src[0].v),
+	REF_OFF(attn.src[0].list), REF_OFF(attn.src[1].k),  REF_OFF(attn.src[1].v),
+	REF_OFF(attn.src[1].list), REF_OFF(attn.rel[0].q2), REF_OFF(attn.rel[1].q2),
 };
 static const uint16_t outs[] = {REF_OFF(attn.y)};
 
 const struct ref_op ref_op_attn = {
-	.name = "attn", .plan = plan, .run = run, REF_OPERANDS(ins, outs),
+	.name = "attn",
+	.plan = plan,
+	.run = run,
+	REF_OPERANDS(ins, outs),
 };

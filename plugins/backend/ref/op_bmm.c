@@ -61,5 +61,8 @@ static const uint16_t ins[] = {REF_OFF(bmm.x)};
 static const uint16_t outs[] = {REF_OFF(bmm.y)};
 
 const struct ref_op ref_op_bmm = {
-	.name = "bmm", .plan = plan, .run = run, REF_OPERANDS(ins, outs),
+	.name = "bmm",
+	.plan = plan,
+	.run = run,
+	REF_OPERANDS(ins, outs),
 };

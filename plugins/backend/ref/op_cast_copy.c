@@ -29,5 +29,7 @@ static const uint16_t ins[] = {REF_OFF(cast_copy.x)};
 static const uint16_t outs[] = {REF_OFF(cast_copy.y)};
 
 const struct ref_op ref_op_cast_copy = {
-	.name = "cast_copy", .run = run, REF_OPERANDS(ins, outs),
+	.name = "cast_copy",
+	.run = run,
+	REF_OPERANDS(ins, outs),
 };

@@ -2,9 +2,9 @@
  *
  * CONV: along time within each sequence, or over a map.
  *
- * Rows are numbered from the sequence's first row of this step; rows before it have negative numbers
- * and come from the state slot, which is decoded before anything is written, because a sequence
- * may read and write the same slot. */
+ * Rows are numbered from the sequence's first row of this step; rows before it have negative
+ * numbers and come from the state slot, which is decoded before anything is written, because a
+ * sequence may read and write the same slot. */
 #include "act.h"
 #include "ops.h"
 #include "view.h"
@@ -12,14 +12,14 @@
 struct conv {
 	const struct ref_run *r;
 	const struct lmd_op_conv *op;
-	const struct lmd_weight *w;      /* DEPTHWISE */
-	const struct ref_cache *cache;   /* or NULL */
+	const struct lmd_weight *w;    /* DEPTHWISE */
+	const struct ref_cache *cache; /* or NULL */
 	struct ref_view x, score, y;
-	uint32_t cols;                   /* of x */
+	uint32_t cols; /* of x */
 	/* of one sequence */
 	uint32_t seq, first, n;
-	float *history;                  /* [dk][cache columns] */
-	float *row;                      /* [cache columns] */
+	float *history; /* [dk][cache columns] */
+	float *row;	/* [cache columns] */
 };
 
 static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct lmd_error *err)
@@ -71,8 +71,9 @@ static float at(const struct conv *c, int64_t i, uint32_t col)
 	if (i >= (int64_t)c->n)
 		return 0;
 	if (i >= 0)
-		return col < c->cols ? ref_cell_get(&c->x, c->first + (uint32_t)i, col)
-				     : ref_cell_get(&c->score, c->first + (uint32_t)i, col - c->cols);
+		return col < c->cols
+			       ? ref_cell_get(&c->x, c->first + (uint32_t)i, col)
+			       : ref_cell_get(&c->score, c->first + (uint32_t)i, col - c->cols);
 	if (!c->cache || -i > (int64_t)c->cache->desc.dk)
 		return 0;
 	return c->history[(size_t)(c->cache->desc.dk + i) * c->cache->k_cols + col];
@@ -81,15 +82,16 @@ static float at(const struct conv *c, int64_t i, uint32_t col)
 /* The last dk rows up to row i go to its slot. */
 static void store(const struct conv *c, uint32_t i)
 {
-	int32_t slot = c->cache ? c->r->step->group[c->cache->desc.group].state_out[c->first + i]
-				: -1;
+	int32_t slot =
+		c->cache ? c->r->step->group[c->cache->desc.group].state_out[c->first + i] : -1;
 
 	for (uint32_t j = 0; slot >= 0 && j < c->cache->desc.dk; j++) {
 		for (uint32_t col = 0; col < c->cache->k_cols; col++)
 			c->row[col] = at(c, (int64_t)i + 1 + j - c->cache->desc.dk, col);
 		ref_cache_encode(c->r->dev, c->cache->desc.k_dtype, c->row,
 				 pool(c)->mem + (size_t)slot * pool(c)->unit_bytes +
-					 c->cache->k_off + j * c->cache->k_row, c->cache->k_cols);
+					 c->cache->k_off + j * c->cache->k_row,
+				 c->cache->k_cols);
 	}
 }
 
@@ -185,7 +187,10 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct r
 {
 	const struct lmd_op_conv *o = &op->u.conv;
 	struct conv c = {
-		.r = r, .op = o, .x = ref_view(r, &o->x), .score = ref_view(r, &o->score),
+		.r = r,
+		.op = o,
+		.x = ref_view(r, &o->x),
+		.score = ref_view(r, &o->score),
 		.y = ref_view(r, &o->y),
 		.w = o->kind == LMD_CONV_DEPTHWISE ? r->cplan->weights[o->w] : NULL,
 		.cache = o->cache == LMD_NONE ? NULL : r->cplan->caches[o->cache],
@@ -213,5 +218,8 @@ static const uint16_t ins[] = {REF_OFF(conv.x), REF_OFF(conv.score)};
 static const uint16_t outs[] = {REF_OFF(conv.y)};
 
 const struct ref_op ref_op_conv = {
-	.name = "conv", .plan = plan, .run = run, REF_OPERANDS(ins, outs),
+	.name = "conv",
+	.plan = plan,
+	.run = run,
+	REF_OPERANDS(ins, outs),
 };

@@ -36,7 +36,7 @@ struct embed {
 	const struct lmd_op_embed *op;
 	const struct lmd_weight *w;
 	struct ref_view y, idx, pos;
-	float *row;     /* [columns of y] */
+	float *row; /* [columns of y] */
 };
 
 static const float *table_row(const struct embed *e, uint32_t wref, int64_t row)
@@ -75,7 +75,10 @@ static void add_adapter(const struct embed *e, uint32_t t, uint32_t id, float *y
 static void add_external(const struct embed *e, int32_t token, float *y)
 {
 	const struct lmd_opnd o = {
-		.src = LMD_SRC_INPUT, .id = 0, .col0 = e->op->ext_col0, .n_head = 1,
+		.src = LMD_SRC_INPUT,
+		.id = 0,
+		.col0 = e->op->ext_col0,
+		.n_head = 1,
 		.width = e->w->k,
 	};
 	struct ref_view x;
@@ -91,8 +94,8 @@ static void add_external(const struct embed *e, int32_t token, float *y)
 static void one_id(const struct embed *e, uint32_t r, uint32_t j, float *y)
 {
 	const struct lmd_op_embed *op = e->op;
-	int32_t id = op->idx_kind == LMD_IDX_TOKEN ? e->r->step->token[r]
-						   : ref_cell_i32(&e->idx, r, j);
+	int32_t id =
+		op->idx_kind == LMD_IDX_TOKEN ? e->r->step->token[r] : ref_cell_i32(&e->idx, r, j);
 
 	if (op->idx_kind == LMD_IDX_TOKEN && id < -(1 << 30))
 		id = e->r->dev->chained[(uint32_t)id - (uint32_t)LMD_TOKEN_CHAINED];
@@ -126,8 +129,8 @@ static void whole_row(const struct embed *e, uint32_t r, float *y)
 static void one_i32(const struct embed *e, uint32_t r, uint32_t j)
 {
 	const struct lmd_op_embed *op = e->op;
-	int32_t id = op->idx_kind == LMD_IDX_TOKEN ? e->r->step->token[r]
-						   : ref_cell_i32(&e->idx, r, j);
+	int32_t id =
+		op->idx_kind == LMD_IDX_TOKEN ? e->r->step->token[r] : ref_cell_i32(&e->idx, r, j);
 	const char *raw = NULL;
 
 	if (op->idx_kind == LMD_IDX_TOKEN && id < -(1 << 30))
@@ -148,8 +151,11 @@ static void one_i32(const struct embed *e, uint32_t r, uint32_t j)
 static void run(const struct ref_run *r, const struct lmd_op *op, const struct ref_part *p)
 {
 	struct embed e = {
-		.r = r, .op = &op->u.embed, .w = r->cplan->weights[op->u.embed.table],
-		.y = ref_view(r, &op->u.embed.y), .idx = ref_view(r, &op->u.embed.idx),
+		.r = r,
+		.op = &op->u.embed,
+		.w = r->cplan->weights[op->u.embed.table],
+		.y = ref_view(r, &op->u.embed.y),
+		.idx = ref_view(r, &op->u.embed.idx),
 		.pos = ref_view(r, &op->u.embed.pos),
 	};
 	char *scratch = p->scratch;
@@ -177,5 +183,8 @@ static const uint16_t ins[] = {REF_OFF(embed.idx), REF_OFF(embed.pos)};
 static const uint16_t outs[] = {REF_OFF(embed.y)};
 
 const struct ref_op ref_op_embed = {
-	.name = "embed", .plan = plan, .run = run, REF_OPERANDS(ins, outs),
+	.name = "embed",
+	.plan = plan,
+	.run = run,
+	REF_OPERANDS(ins, outs),
 };

@@ -11,7 +11,8 @@ static uint32_t input_row(const struct ref_run *r, const struct ref_view *in, ui
 {
 	if (in->row_bytes == 0 || in->n_row == 1)
 		return 0;
-	return in->space == LMD_SPACE_SEQS && space != LMD_SPACE_SEQS ? ref_seq_of(r, space, row) : row;
+	return in->space == LMD_SPACE_SEQS && space != LMD_SPACE_SEQS ? ref_seq_of(r, space, row)
+								      : row;
 }
 
 static float step(const struct lmd_ew_ins *i, const float *reg)
@@ -113,5 +114,7 @@ static const uint16_t ins[] = {
 static const uint16_t outs[] = {REF_OFF(ew.out[0]), REF_OFF(ew.out[1])};
 
 const struct ref_op ref_op_ew = {
-	.name = "ew", .run = run, REF_OPERANDS(ins, outs),
+	.name = "ew",
+	.run = run,
+	REF_OPERANDS(ins, outs),
 };

@@ -2,8 +2,8 @@
  *
  * FFN: norm, gate and up, activation, down, residual.
  *
- * Phases: 0 rows of x; 1 adapters of gate and up; 2 gate and up; 3 activation and what the adapter of
- * down adds; 4 down.  gate and up go to scratch of their own. */
+ * Phases: 0 rows of x; 1 adapters of gate and up; 2 gate and up; 3 activation and what the adapter
+ * of down adds; 4 down.  gate and up go to scratch of their own. */
 #include "act.h"
 #include "ops.h"
 #include "product.h"
@@ -11,12 +11,12 @@
 struct ffn {
 	const struct ref_run *r;
 	const struct lmd_op_ffn *op;
-	const struct lmd_weight *w[3];  /* gate or NULL, up, down */
+	const struct lmd_weight *w[3]; /* gate or NULL, up, down */
 	struct ref_view x, y, r_in, r_out;
-	uint64_t n;                     /* rows, heads counted */
+	uint64_t n; /* rows, heads counted */
 	uint32_t heads;
 	struct ref_x px, ph;
-	float *v[2];                    /* [n][F] gate, up */
+	float *v[2]; /* [n][F] gate, up */
 	float *delta[3];
 };
 
@@ -61,8 +61,12 @@ static void setup(struct ffn *f, const struct ref_run *r, const struct lmd_op *o
 	uint32_t width;
 
 	*f = (struct ffn){
-		.r = r, .op = o, .x = ref_view(r, &o->x), .y = ref_view(r, &o->y),
-		.r_in = ref_view(r, &o->r_in), .r_out = ref_view(r, &o->r_out),
+		.r = r,
+		.op = o,
+		.x = ref_view(r, &o->x),
+		.y = ref_view(r, &o->y),
+		.r_in = ref_view(r, &o->r_in),
+		.r_out = ref_view(r, &o->r_out),
 	};
 	for (int i = 0; i < 3; i++)
 		f->w[i] = wref[i] == LMD_NONE ? NULL : r->cplan->weights[wref[i]];
@@ -184,10 +188,16 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct r
 }
 
 static const uint16_t ins[] = {
-	REF_OFF(ffn.x), REF_OFF(ffn.norm.g), REF_OFF(ffn.norm.b), REF_OFF(ffn.r_in),
+	REF_OFF(ffn.x),
+	REF_OFF(ffn.norm.g),
+	REF_OFF(ffn.norm.b),
+	REF_OFF(ffn.r_in),
 };
 static const uint16_t outs[] = {REF_OFF(ffn.y), REF_OFF(ffn.r_out)};
 
 const struct ref_op ref_op_ffn = {
-	.name = "ffn", .plan = plan, .run = run, REF_OPERANDS(ins, outs),
+	.name = "ffn",
+	.plan = plan,
+	.run = run,
+	REF_OPERANDS(ins, outs),
 };

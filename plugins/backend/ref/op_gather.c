@@ -73,8 +73,11 @@ static void one_row(const struct work *w, uint32_t row)
 static void run(const struct ref_run *r, const struct lmd_op *op, const struct ref_part *p)
 {
 	struct work w = {
-		.r = r, .op = &op->u.gather, .x = ref_view(r, &op->u.gather.x),
-		.y = ref_view(r, &op->u.gather.y), .idx = ref_view(r, &op->u.gather.idx),
+		.r = r,
+		.op = &op->u.gather,
+		.x = ref_view(r, &op->u.gather.x),
+		.y = ref_view(r, &op->u.gather.y),
+		.idx = ref_view(r, &op->u.gather.idx),
 	};
 	uint64_t lo, hi;
 
@@ -87,5 +90,8 @@ static const uint16_t ins[] = {REF_OFF(gather.x), REF_OFF(gather.idx)};
 static const uint16_t outs[] = {REF_OFF(gather.y)};
 
 const struct ref_op ref_op_gather = {
-	.name = "gather", .run = run, .loose_inputs = true, REF_OPERANDS(ins, outs),
+	.name = "gather",
+	.run = run,
+	.loose_inputs = true,
+	REF_OPERANDS(ins, outs),
 };

@@ -40,5 +40,8 @@ static const uint16_t ins[] = {REF_OFF(glu.a), REF_OFF(glu.b)};
 static const uint16_t outs[] = {REF_OFF(glu.y)};
 
 const struct ref_op ref_op_glu = {
-	.name = "glu", .plan = plan, .run = run, REF_OPERANDS(ins, outs),
+	.name = "glu",
+	.plan = plan,
+	.run = run,
+	REF_OPERANDS(ins, outs),
 };

@@ -11,7 +11,7 @@ struct head {
 	const struct ref_run *r;
 	const struct lmd_op_head *op;
 	const struct lmd_weight *w;
-	const float *bias;        /* or NULL */
+	const float *bias; /* or NULL */
 	struct ref_view x, y;
 	struct ref_x px;
 	float *delta;
@@ -53,8 +53,11 @@ static void emit(void *arg, uint32_t item, uint32_t n0, uint32_t n, const float 
 static void run(const struct ref_run *r, const struct lmd_op *op, const struct ref_part *p)
 {
 	struct head h = {
-		.r = r, .op = &op->u.head, .w = r->cplan->weights[op->u.head.w],
-		.x = ref_view(r, &op->u.head.x), .y = ref_view(r, &op->u.head.y),
+		.r = r,
+		.op = &op->u.head,
+		.w = r->cplan->weights[op->u.head.w],
+		.x = ref_view(r, &op->u.head.x),
+		.y = ref_view(r, &op->u.head.y),
 	};
 	struct ref_items items = {.count = r->step->n_out, .div = 1};
 	struct ref_norm norm = ref_norm(r, &h.op->norm);
@@ -89,5 +92,8 @@ static const uint16_t ins[] = {REF_OFF(head.x), REF_OFF(head.norm.g), REF_OFF(he
 static const uint16_t outs[] = {REF_OFF(head.y)};
 
 const struct ref_op ref_op_head = {
-	.name = "head", .plan = plan, .run = run, REF_OPERANDS(ins, outs),
+	.name = "head",
+	.plan = plan,
+	.run = run,
+	REF_OPERANDS(ins, outs),
 };

@@ -14,9 +14,9 @@ struct work {
 	const struct ref_cache *cache;
 	const struct lmd_pool *pool;
 	struct ref_view q, w, y;
-	float *score;           /* [units] of the row and list at hand */
+	float *score; /* [units] of the row and list at hand */
 	float *tq, *tk;
-	uint32_t *heap;         /* [n] units */
+	uint32_t *heap; /* [n] units */
 };
 
 static uint64_t most_units(const struct lmd_pool *p, const struct lmd_op_index *o)
@@ -47,14 +47,16 @@ static float dot(const struct work *w, uint32_t seq, uint32_t row, uint32_t head
 	const char *page = ref_pool_row(w->pool, (uint32_t)w->r->step->seq_slot[seq], key, &at);
 	const float *k = ref_cache_decode(w->r->dev, w->cache->desc.k_dtype,
 					  page + w->cache->k_off + at * w->cache->k_row +
-						  kh * w->cache->k_head, w->tk, w->q.width);
+						  kh * w->cache->k_head,
+					  w->tk, w->q.width);
 
 	return w->op->scale *
 	       w->r->dev->kernels->dot(ref_f32(&w->q, row, head, w->tq), k, w->q.width);
 }
 
 /* Score of a key for list `list`. */
-static float key_score(const struct work *w, uint32_t seq, uint32_t row, uint32_t list, uint32_t key)
+static float key_score(const struct work *w, uint32_t seq, uint32_t row, uint32_t list,
+		       uint32_t key)
 {
 	float sum = 0;
 
@@ -68,9 +70,9 @@ static float key_score(const struct work *w, uint32_t seq, uint32_t row, uint32_
 	return sum;
 }
 
-/* Puts unit x, for which there is a hole at i, into the heap of n.  The hole first goes down to a leaf,
- * always to the worse child (the right one if they are equal); then x rises as long as its parent is
- * better. */
+/* Puts unit x, for which there is a hole at i, into the heap of n.  The hole first goes down to a
+ * leaf, always to the worse child (the right one if they are equal); then x rises as long as its
+ * parent is better. */
 static void sift(const struct work *w, uint32_t n, uint32_t i, uint32_t x)
 {
 	const float *s = w->score;
@@ -128,8 +130,12 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct r
 {
 	const struct lmd_op_index *o = &op->u.index;
 	struct work w = {
-		.r = r, .op = o, .cache = r->cplan->caches[o->cache],
-		.q = ref_view(r, &o->q), .w = ref_view(r, &o->w), .y = ref_view(r, &o->y),
+		.r = r,
+		.op = o,
+		.cache = r->cplan->caches[o->cache],
+		.q = ref_view(r, &o->q),
+		.w = ref_view(r, &o->w),
+		.y = ref_view(r, &o->y),
 	};
 	char *scratch = p->scratch;
 	uint64_t lo, hi;
@@ -148,5 +154,8 @@ static const uint16_t ins[] = {REF_OFF(index.q), REF_OFF(index.w)};
 static const uint16_t outs[] = {REF_OFF(index.y)};
 
 const struct ref_op ref_op_index = {
-	.name = "index", .plan = plan, .run = run, REF_OPERANDS(ins, outs),
+	.name = "index",
+	.plan = plan,
+	.run = run,
+	REF_OPERANDS(ins, outs),
 };

@@ -2,8 +2,8 @@
  *
  * LINEAR: one x, up to four weights; whole matrices or a slice for each (row, choice).
  *
- * Phases: 0 prepares the rows of x and, with ids, sorts the (row, choice) pairs by slice; 1 computes
- * what adapters add; 2 multiplies.  Without adapters phase 1 is left out. */
+ * Phases: 0 prepares the rows of x and, with ids, sorts the (row, choice) pairs by slice; 1
+ * computes what adapters add; 2 multiplies.  Without adapters phase 1 is left out. */
 #include "act.h"
 #include "lists.h"
 #include "ops.h"
@@ -13,9 +13,9 @@ struct lin {
 	const struct ref_run *r;
 	const struct lmd_op_linear *op;
 	struct ref_view x, ids;
-	uint64_t n_x;             /* rows of x, heads counted */
-	uint64_t n_item;          /* rows of each y, heads counted */
-	uint32_t heads;           /* of y */
+	uint64_t n_x;	 /* rows of x, heads counted */
+	uint64_t n_item; /* rows of each y, heads counted */
+	uint32_t heads;	 /* of y */
 	struct ref_x px;
 	struct ref_lists lists;
 	float *delta[LMD_LINEAR_MAX];
@@ -86,13 +86,14 @@ static void setup(struct lin *l, const struct ref_run *r, const struct lmd_op *o
 	l->heads = y.n_head;
 	l->px = ref_x_take(r, &cursor, l->n_x, l->x.width);
 	if (l->ids.base)
-		l->lists = ref_lists_take(&cursor, l->n_item, r->cplan->weights[l->op->w[0]]->n_stack);
+		l->lists =
+			ref_lists_take(&cursor, l->n_item, r->cplan->weights[l->op->w[0]]->n_stack);
 	for (uint32_t i = 0; i < l->op->n_w; i++) {
 		const struct lmd_weight *w = r->cplan->weights[l->op->w[i]];
 
 		if (ref_lora_wanted(r->plan, l->op->lora_site[i]))
-			l->delta[i] = ref_take(&cursor, l->n_item,
-					       outputs(l->op, w) * sizeof(float));
+			l->delta[i] =
+				ref_take(&cursor, l->n_item, outputs(l->op, w) * sizeof(float));
 	}
 }
 
@@ -103,8 +104,8 @@ static void prepare(const struct lin *l, const struct ref_part *p)
 
 	ref_slice(p, l->n_x, &lo, &hi);
 	for (uint64_t i = lo; i < hi; i++)
-		ref_x_set(&l->px, i, &l->x, (uint32_t)(i / l->x.n_head), (uint32_t)(i % l->x.n_head),
-			  &norm);
+		ref_x_set(&l->px, i, &l->x, (uint32_t)(i / l->x.n_head),
+			  (uint32_t)(i % l->x.n_head), &norm);
 	if (l->ids.base && p->part == 0)
 		ref_lists_fill(&l->lists, &l->ids, l->heads);
 }
@@ -125,10 +126,12 @@ static void adapters(const struct lin *l, const struct ref_part *p)
 
 		for (uint64_t i = lo; l->delta[j] && i < hi; i++) {
 			uint32_t row = (uint32_t)(i / l->heads);
-			uint32_t slice = l->ids.base ? (uint32_t)ref_cell_i32(&l->ids, row,
-									      i % l->heads) : 0;
+			uint32_t slice =
+				l->ids.base ? (uint32_t)ref_cell_i32(&l->ids, row, i % l->heads)
+					    : 0;
 			uint32_t slot = slice < l->r->cplan->weights[l->op->w[j]]->n_stack
-						? ref_lora_slot(l->r, l->x.space, row) : 0;
+						? ref_lora_slot(l->r, l->x.space, row)
+						: 0;
 
 			ref_lora_row(l->r, l->op->lora_site[j], slot, slice,
 				     l->px.row[i / divisor(l)], (uint32_t)n, l->delta[j] + i * n);
@@ -182,9 +185,12 @@ static void multiply(const struct lin *l, const struct ref_part *p)
 {
 	for (uint32_t j = 0; j < l->op->n_w; j++) {
 		struct out o = {
-			.l = l, .w = l->r->cplan->weights[l->op->w[j]],
-			.y = ref_view(l->r, &l->op->y[j]), .r_in = ref_view(l->r, &l->op->r_in[j]),
-			.r_out = ref_view(l->r, &l->op->r_out[j]), .delta = l->delta[j],
+			.l = l,
+			.w = l->r->cplan->weights[l->op->w[j]],
+			.y = ref_view(l->r, &l->op->y[j]),
+			.r_in = ref_view(l->r, &l->op->r_in[j]),
+			.r_out = ref_view(l->r, &l->op->r_out[j]),
+			.delta = l->delta[j],
 		};
 		struct ref_items items = {.count = (uint32_t)l->n_item, .div = divisor(l)};
 		uint64_t lo, hi;
@@ -218,16 +224,19 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct r
 }
 
 static const uint16_t ins[] = {
-	REF_OFF(linear.x), REF_OFF(linear.pro.g), REF_OFF(linear.pro.b), REF_OFF(linear.ids),
-	REF_OFF(linear.r_in[0]), REF_OFF(linear.r_in[1]), REF_OFF(linear.r_in[2]),
-	REF_OFF(linear.r_in[3]),
+	REF_OFF(linear.x),	 REF_OFF(linear.pro.g),	  REF_OFF(linear.pro.b),
+	REF_OFF(linear.ids),	 REF_OFF(linear.r_in[0]), REF_OFF(linear.r_in[1]),
+	REF_OFF(linear.r_in[2]), REF_OFF(linear.r_in[3]),
 };
 static const uint16_t outs[] = {
-	REF_OFF(linear.y[0]), REF_OFF(linear.y[1]), REF_OFF(linear.y[2]), REF_OFF(linear.y[3]),
-	REF_OFF(linear.r_out[0]), REF_OFF(linear.r_out[1]), REF_OFF(linear.r_out[2]),
-	REF_OFF(linear.r_out[3]),
+	REF_OFF(linear.y[0]),	  REF_OFF(linear.y[1]),	    REF_OFF(linear.y[2]),
+	REF_OFF(linear.y[3]),	  REF_OFF(linear.r_out[0]), REF_OFF(linear.r_out[1]),
+	REF_OFF(linear.r_out[2]), REF_OFF(linear.r_out[3]),
 };
 
 const struct ref_op ref_op_linear = {
-	.name = "linear", .plan = plan, .run = run, REF_OPERANDS(ins, outs),
+	.name = "linear",
+	.plan = plan,
+	.run = run,
+	REF_OPERANDS(ins, outs),
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Products with activations rounded to 8 bits: the bitwise definition that integer kernels are held to.
+ * Products with activations rounded to 8 bits: what integer kernels are held to, bit for bit.
  *
  * Activations, for each 32 neighbouring values x[0..32) of a row:
  *     amax = max |x[i]|;  d = amax / 127.0f;  inv = amax > 0 ? 127.0f / amax : 0
@@ -17,9 +17,9 @@
  *   q5_0   5 bits - 16                d            none
  *   q5_1   5 bits                     d            m
  *   q8_0   q                          d            none
- *   q4_k   sc * nibble                d            -(dmin * mn)      sc, mn: 6 bits of the sub-block
+ *   q4_k   sc * nibble                d            -(dmin * mn)      sc, mn: 6 bits for 32
  *   q5_k   sc * 5 bits                d            -(dmin * mn)
- *   q6_k   sc * (6 bits - 32)         d            none              sc: 8 bits for each 16 values
+ *   q6_k   sc * (6 bits - 32)         d            none              sc: 8 bits for 16
  *
  * An output, in f32 with every operation rounded on its own (no fused multiply-add), blocks in
  * ascending order:
@@ -35,8 +35,8 @@
 
 /* One weight row, unpacked. */
 struct row {
-	int16_t *p;     /* [k] */
-	float *d, *m;   /* [k/32] */
+	int16_t *p;   /* [k] */
+	float *d, *m; /* [k/32] */
 };
 
 static float f16(const uint8_t *p)
@@ -236,8 +236,10 @@ void ref_int8_product(const struct ref_run *r, const struct ref_x *x, const stru
 		for (uint32_t j = 0; j < count; j++) {
 			struct row row = {p + (size_t)j * w->k, d + j * nb, m + j * nb};
 
-			unpack(w, ref_weight_raw(w, (uint32_t)((n + j) / w->n),
-						 (uint32_t)((n + j) % w->n)), &row);
+			unpack(w,
+			       ref_weight_raw(w, (uint32_t)((n + j) / w->n),
+					      (uint32_t)((n + j) % w->n)),
+			       &row);
 		}
 		for (uint32_t i = 0; i < items->count; i++) {
 			uint32_t it = ref_item(items, i);

@@ -22,8 +22,12 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct r
 {
 	const struct lmd_op_mix *o = &op->u.mix;
 	struct work w = {
-		.op = o, .x = ref_view(r, &o->x), .c = ref_view(r, &o->c), .d = ref_view(r, &o->d),
-		.z = ref_view(r, &o->z), .y = ref_view(r, &o->y),
+		.op = o,
+		.x = ref_view(r, &o->x),
+		.c = ref_view(r, &o->c),
+		.d = ref_view(r, &o->d),
+		.z = ref_view(r, &o->z),
+		.y = ref_view(r, &o->y),
 	};
 	uint64_t lo, hi;
 
@@ -60,5 +64,8 @@ static const uint16_t ins[] = {REF_OFF(mix.x), REF_OFF(mix.c), REF_OFF(mix.d), R
 static const uint16_t outs[] = {REF_OFF(mix.y)};
 
 const struct ref_op ref_op_mix = {
-	.name = "mix", .plan = plan, .run = run, REF_OPERANDS(ins, outs),
+	.name = "mix",
+	.plan = plan,
+	.run = run,
+	REF_OPERANDS(ins, outs),
 };

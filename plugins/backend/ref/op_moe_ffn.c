@@ -17,13 +17,13 @@ struct moe {
 	const struct lmd_op_moe_ffn *op;
 	const struct lmd_weight *w[3]; /* with gate_up: GATE holds both halves and UP is NULL */
 	struct ref_view x, ids, weights, y, r_in, r_out;
-	uint32_t k, width, dim;        /* choices, F, D */
+	uint32_t k, width, dim; /* choices, F, D */
 	uint64_t n_pair;
-	uint32_t div;                  /* pairs that share a row of px */
+	uint32_t div; /* pairs that share a row of px */
 	struct ref_x px, ph;
 	struct ref_lists lists;
-	float *v[2];                   /* [n_pair][F] gate, up */
-	float *d;                      /* [n_pair][D] */
+	float *v[2]; /* [n_pair][F] gate, up */
+	float *d;    /* [n_pair][D] */
 	float *delta[3];
 };
 
@@ -73,9 +73,14 @@ static void setup(struct moe *m, const struct ref_run *r, const struct lmd_op *o
 
 	weights_of(o, wref);
 	*m = (struct moe){
-		.r = r, .op = o, .x = ref_view(r, &o->x), .ids = ref_view(r, &o->ids),
-		.weights = ref_view(r, &o->weights), .y = ref_view(r, &o->y),
-		.r_in = ref_view(r, &o->r_in), .r_out = ref_view(r, &o->r_out),
+		.r = r,
+		.op = o,
+		.x = ref_view(r, &o->x),
+		.ids = ref_view(r, &o->ids),
+		.weights = ref_view(r, &o->weights),
+		.y = ref_view(r, &o->y),
+		.r_in = ref_view(r, &o->r_in),
+		.r_out = ref_view(r, &o->r_out),
 	};
 	for (int i = 0; i < 3; i++)
 		m->w[i] = wref[i] == LMD_NONE ? NULL : r->cplan->weights[wref[i]];
@@ -130,8 +135,8 @@ static void adapter(const struct moe *m, int i, uint64_t pair, const float *x)
 		return;
 	n = m->w[i]->n;
 	ref_lora_row(m->r, m->op->lora_site[i],
-		     expert < m->w[i]->n_stack ? ref_lora_slot(m->r, m->x.space, row) : 0, expert, x,
-		     n, m->delta[i] + pair * n);
+		     expert < m->w[i]->n_stack ? ref_lora_slot(m->r, m->x.space, row) : 0, expert,
+		     x, n, m->delta[i] + pair * n);
 }
 
 struct out {
@@ -247,10 +252,16 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct r
 }
 
 static const uint16_t ins[] = {
-	REF_OFF(moe_ffn.x), REF_OFF(moe_ffn.ids), REF_OFF(moe_ffn.weights), REF_OFF(moe_ffn.r_in),
+	REF_OFF(moe_ffn.x),
+	REF_OFF(moe_ffn.ids),
+	REF_OFF(moe_ffn.weights),
+	REF_OFF(moe_ffn.r_in),
 };
 static const uint16_t outs[] = {REF_OFF(moe_ffn.y), REF_OFF(moe_ffn.r_out)};
 
 const struct ref_op ref_op_moe_ffn = {
-	.name = "moe_ffn", .plan = plan, .run = run, REF_OPERANDS(ins, outs),
+	.name = "moe_ffn",
+	.plan = plan,
+	.run = run,
+	REF_OPERANDS(ins, outs),
 };

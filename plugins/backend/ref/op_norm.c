@@ -91,11 +91,16 @@ static void over_rows(const struct work *w, uint32_t first, uint32_t rows, uint3
 static void run(const struct ref_run *r, const struct lmd_op *op, const struct ref_part *p)
 {
 	struct work w = {
-		.op = &op->u.norm, .x = ref_view(r, &op->u.norm.x), .r = ref_view(r, &op->u.norm.r),
-		.h = ref_view(r, &op->u.norm.h), .y = ref_view(r, &op->u.norm.y),
-		.stat = ref_view(r, &op->u.norm.stat), .norm = ref_norm(r, &op->u.norm.norm),
+		.op = &op->u.norm,
+		.x = ref_view(r, &op->u.norm.x),
+		.r = ref_view(r, &op->u.norm.r),
+		.h = ref_view(r, &op->u.norm.h),
+		.y = ref_view(r, &op->u.norm.y),
+		.stat = ref_view(r, &op->u.norm.stat),
+		.norm = ref_norm(r, &op->u.norm.norm),
 	};
-	uint32_t size = w.norm.n->n ? w.norm.n->n : w.x.width, groups = (w.x.width + size - 1) / size;
+	uint32_t size = w.norm.n->n ? w.norm.n->n : w.x.width,
+		 groups = (w.x.width + size - 1) / size;
 	char *scratch = p->scratch;
 	uint64_t lo, hi;
 
@@ -121,10 +126,16 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct r
 }
 
 static const uint16_t ins[] = {
-	REF_OFF(norm.x), REF_OFF(norm.r), REF_OFF(norm.norm.g), REF_OFF(norm.norm.b),
+	REF_OFF(norm.x),
+	REF_OFF(norm.r),
+	REF_OFF(norm.norm.g),
+	REF_OFF(norm.norm.b),
 };
 static const uint16_t outs[] = {REF_OFF(norm.h), REF_OFF(norm.y), REF_OFF(norm.stat)};
 
 const struct ref_op ref_op_norm = {
-	.name = "norm", .plan = plan, .run = run, REF_OPERANDS(ins, outs),
+	.name = "norm",
+	.plan = plan,
+	.run = run,
+	REF_OPERANDS(ins, outs),
 };

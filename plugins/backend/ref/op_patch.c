@@ -10,8 +10,8 @@ struct patch {
 	const struct lmd_op_patch *op;
 	const struct lmd_weight *w;
 	struct ref_view x, y;
-	uint32_t space;          /* of x */
-	uint32_t cols;           /* C */
+	uint32_t space; /* of x */
+	uint32_t cols;	/* C */
 	struct ref_x px;
 };
 
@@ -48,8 +48,8 @@ static uint32_t windows(const struct lmd_op_patch *o, int axis, uint32_t n)
 }
 
 /* Column c of the row of x at (i0, i1) of a map; 0 outside. */
-static float at(const struct patch *p, uint32_t first, const uint32_t size[2], int64_t i0, int64_t i1,
-		uint32_t c)
+static float at(const struct patch *p, uint32_t first, const uint32_t size[2], int64_t i0,
+		int64_t i1, uint32_t c)
 {
 	uint64_t row;
 
@@ -105,7 +105,10 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct r
 {
 	const struct lmd_op_patch *o = &op->u.patch;
 	struct patch p = {
-		.r = r, .op = o, .w = r->cplan->weights[o->w], .x = ref_view(r, &o->x),
+		.r = r,
+		.op = o,
+		.w = r->cplan->weights[o->w],
+		.x = ref_view(r, &o->x),
 		.y = ref_view(r, &o->y),
 		.space = o->x.src == LMD_SRC_INPUT ? o->x_space : r->plan->values[o->x.id].space,
 	};
@@ -129,5 +132,8 @@ static const uint16_t ins[] = {REF_OFF(patch.x)};
 static const uint16_t outs[] = {REF_OFF(patch.y)};
 
 const struct ref_op ref_op_patch = {
-	.name = "patch", .plan = plan, .run = run, REF_OPERANDS(ins, outs),
+	.name = "patch",
+	.plan = plan,
+	.run = run,
+	REF_OPERANDS(ins, outs),
 };

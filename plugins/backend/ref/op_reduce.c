@@ -46,7 +46,7 @@ struct work {
 	const struct ref_run *r;
 	const struct lmd_op_reduce *op;
 	struct ref_view x, y, y2;
-	bool *taken;         /* [width] TOP_K */
+	bool *taken; /* [width] TOP_K */
 };
 
 static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct lmd_error *err)
@@ -110,8 +110,11 @@ static void along_row(const struct work *w, uint32_t row, uint32_t head)
 static void run(const struct ref_run *r, const struct lmd_op *op, const struct ref_part *p)
 {
 	struct work w = {
-		.r = r, .op = &op->u.reduce, .x = ref_view(r, &op->u.reduce.x),
-		.y = ref_view(r, &op->u.reduce.y), .y2 = ref_view(r, &op->u.reduce.y2),
+		.r = r,
+		.op = &op->u.reduce,
+		.x = ref_view(r, &op->u.reduce.x),
+		.y = ref_view(r, &op->u.reduce.y),
+		.y2 = ref_view(r, &op->u.reduce.y2),
 		.taken = (bool *)(void *)p->scratch,
 	};
 	uint64_t lo, hi;
@@ -140,5 +143,8 @@ static const uint16_t ins[] = {REF_OFF(reduce.x)};
 static const uint16_t outs[] = {REF_OFF(reduce.y), REF_OFF(reduce.y2)};
 
 const struct ref_op ref_op_reduce = {
-	.name = "reduce", .plan = plan, .run = run, REF_OPERANDS(ins, outs),
+	.name = "reduce",
+	.plan = plan,
+	.run = run,
+	REF_OPERANDS(ins, outs),
 };

@@ -31,10 +31,10 @@ static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct
 struct work {
 	const struct ref_run *r;
 	const struct lmd_op_rope_kv *op;
-	const struct lmd_rope *rope;   /* or NULL */
+	const struct lmd_rope *rope; /* or NULL */
 	struct ref_view pos;
-	float *tmp, *head, *out;       /* a head each */
-	float *turn;                   /* [n_rot]: cos and sin of each pair of this row */
+	float *tmp, *head, *out; /* a head each */
+	float *turn;		 /* [n_rot]: cos and sin of each pair of this row */
 };
 
 /* Angles of one row. */
@@ -152,20 +152,22 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct r
 		}
 		for (uint32_t h = 0; v.base && page && c->has_v && h < v.n_head; h++) {
 			if (o->append & LMD_APPEND_V)
-				ref_cache_encode(r->dev, c->desc.v_dtype, ref_f32(&v, row, h, w.tmp),
-						 page + c->v_off + at * c->v_row + h * c->v_head,
-						 v.width);
+				ref_cache_encode(
+					r->dev, c->desc.v_dtype, ref_f32(&v, row, h, w.tmp),
+					page + c->v_off + at * c->v_row + h * c->v_head, v.width);
 		}
 	}
 }
 
 static const uint16_t ins[] = {
-	REF_OFF(rope_kv.q), REF_OFF(rope_kv.k), REF_OFF(rope_kv.v), REF_OFF(rope_kv.pos),
-	REF_OFF(rope_kv.qn.g), REF_OFF(rope_kv.qn.b), REF_OFF(rope_kv.kn.g),
-	REF_OFF(rope_kv.kn.b),
+	REF_OFF(rope_kv.q),    REF_OFF(rope_kv.k),    REF_OFF(rope_kv.v),    REF_OFF(rope_kv.pos),
+	REF_OFF(rope_kv.qn.g), REF_OFF(rope_kv.qn.b), REF_OFF(rope_kv.kn.g), REF_OFF(rope_kv.kn.b),
 };
 static const uint16_t outs[] = {REF_OFF(rope_kv.q_out), REF_OFF(rope_kv.k_out)};
 
 const struct ref_op ref_op_rope_kv = {
-	.name = "rope_kv", .plan = plan, .run = run, REF_OPERANDS(ins, outs),
+	.name = "rope_kv",
+	.plan = plan,
+	.run = run,
+	REF_OPERANDS(ins, outs),
 };

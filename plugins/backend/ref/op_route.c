@@ -9,11 +9,11 @@ struct work {
 	const struct lmd_op_route *op;
 	struct ref_view logits, ids, weights, given;
 	const float *bias;
-	uint32_t n;             /* experts */
+	uint32_t n; /* experts */
 	float *tmp, *p, *choice;
-	bool *out;              /* group is out of the race, by expert */
-	uint32_t *best;         /* [k] */
-	float *w;               /* [k] */
+	bool *out;	/* group is out of the race, by expert */
+	uint32_t *best; /* [k] */
+	float *w;	/* [k] */
 };
 
 static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct lmd_error *err)
@@ -164,8 +164,11 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct r
 {
 	const struct lmd_op_route *o = &op->u.route;
 	struct work w = {
-		.op = o, .logits = ref_view(r, &o->logits), .ids = ref_view(r, &o->ids),
-		.weights = ref_view(r, &o->weights), .given = ref_view(r, &o->given),
+		.op = o,
+		.logits = ref_view(r, &o->logits),
+		.ids = ref_view(r, &o->ids),
+		.weights = ref_view(r, &o->weights),
+		.given = ref_view(r, &o->given),
 		.bias = o->bias == LMD_NONE ? NULL : r->cplan->weights[o->bias]->flat,
 		.n = o->logits.width * o->logits.n_head,
 	};
@@ -187,5 +190,8 @@ static const uint16_t ins[] = {REF_OFF(route.logits), REF_OFF(route.given)};
 static const uint16_t outs[] = {REF_OFF(route.ids), REF_OFF(route.weights)};
 
 const struct ref_op ref_op_route = {
-	.name = "route", .plan = plan, .run = run, REF_OPERANDS(ins, outs),
+	.name = "route",
+	.plan = plan,
+	.run = run,
+	REF_OPERANDS(ins, outs),
 };

@@ -3,8 +3,8 @@
  * SAMPLE: the chain of a row, over candidates in memory of the part.
  *
  * Candidates stand in the order of their ids until TOP_K or TOP_P sorts them; sums of probabilities
- * run in that order.  A NaN counts as minus infinity.  Phase 0 samples, phase 1 remembers the tokens of
- * the sequences for steps that chain to them. */
+ * run in that order.  A NaN counts as minus infinity.  Phase 0 samples, phase 1 remembers the
+ * tokens of the sequences for steps that chain to them. */
 #include "llamad/sampler.h"
 #include "ops.h"
 #include "view.h"
@@ -19,8 +19,8 @@ struct work {
 	const struct lmd_op_sample *op;
 	struct ref_view logits, params, rng, mask, history, token, top_id, top_lp;
 	uint32_t vocab;
-	struct cand *v, *best;   /* [vocab] each */
-	uint32_t n;              /* candidates left */
+	struct cand *v, *best; /* [vocab] each */
+	uint32_t n;	       /* candidates left */
 	bool sorted;
 };
 
@@ -317,10 +317,15 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct r
 {
 	const struct lmd_op_sample *o = &op->u.sample;
 	struct work w = {
-		.r = r, .op = o, .logits = ref_view(r, &o->logits),
-		.params = ref_view(r, &o->params), .rng = ref_view(r, &o->rng),
-		.mask = ref_view(r, &o->mask), .history = ref_view(r, &o->history),
-		.token = ref_view(r, &o->token), .top_id = ref_view(r, &o->top_id),
+		.r = r,
+		.op = o,
+		.logits = ref_view(r, &o->logits),
+		.params = ref_view(r, &o->params),
+		.rng = ref_view(r, &o->rng),
+		.mask = ref_view(r, &o->mask),
+		.history = ref_view(r, &o->history),
+		.token = ref_view(r, &o->token),
+		.top_id = ref_view(r, &o->top_id),
 		.top_lp = ref_view(r, &o->top_lp),
 	};
 	char *scratch = p->scratch;
@@ -337,13 +342,18 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct r
 }
 
 static const uint16_t ins[] = {
-	REF_OFF(sample.logits), REF_OFF(sample.params), REF_OFF(sample.rng), REF_OFF(sample.mask),
-	REF_OFF(sample.history),
+	REF_OFF(sample.logits), REF_OFF(sample.params),	 REF_OFF(sample.rng),
+	REF_OFF(sample.mask),	REF_OFF(sample.history),
 };
 static const uint16_t outs[] = {
-	REF_OFF(sample.token), REF_OFF(sample.top_id), REF_OFF(sample.top_lp),
+	REF_OFF(sample.token),
+	REF_OFF(sample.top_id),
+	REF_OFF(sample.top_lp),
 };
 
 const struct ref_op ref_op_sample = {
-	.name = "sample", .plan = plan, .run = run, REF_OPERANDS(ins, outs),
+	.name = "sample",
+	.plan = plan,
+	.run = run,
+	REF_OPERANDS(ins, outs),
 };

@@ -2,8 +2,8 @@
  *
  * SCAN: one head of one sequence after the other, one row after the other.
  *
- * The state of a head is decoded from its slot, carried through the rows, and encoded wherever a row
- * asks for it.  S is stored as the formula writes it, the last index running fastest. */
+ * The state of a head is decoded from its slot, carried through the rows, and encoded wherever a
+ * row asks for it.  S is stored as the formula writes it, the last index running fastest. */
 #include "ops.h"
 #include "view.h"
 
@@ -13,13 +13,13 @@ struct scan {
 	const struct ref_run *r;
 	const struct lmd_op_scan *op;
 	const struct ref_cache *cache;
-	const float *w[2];               /* flat, or NULL */
+	const float *w[2]; /* flat, or NULL */
 	struct ref_view in[N_IN], y;
 	uint32_t dk, dv;
 	/* of the head at hand */
 	uint32_t head, key_head;
-	float *s;                        /* [dk*dv] */
-	float *tmp[N_IN], *out, *d;      /* in[] of a row; y [dv]; [dv] */
+	float *s;		    /* [dk*dv] */
+	float *tmp[N_IN], *out, *d; /* in[] of a row; y [dv]; [dv] */
 };
 
 static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct lmd_error *err)
@@ -220,8 +220,7 @@ static char *slot_memory(const struct scan *s, int32_t slot)
 {
 	const struct lmd_pool *p = s->r->cplan->pools[s->cache->desc.group];
 
-	return p->mem + (size_t)slot * p->unit_bytes + s->cache->k_off +
-	       s->head * s->cache->k_row;
+	return p->mem + (size_t)slot * p->unit_bytes + s->cache->k_off + s->head * s->cache->k_row;
 }
 
 static void load(const struct scan *s, uint32_t seq)
@@ -266,8 +265,12 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct r
 {
 	const struct lmd_op_scan *o = &op->u.scan;
 	struct scan s = {
-		.r = r, .op = o, .cache = r->cplan->caches[o->cache], .y = ref_view(r, &o->y),
-		.dk = o->dk, .dv = o->dv,
+		.r = r,
+		.op = o,
+		.cache = r->cplan->caches[o->cache],
+		.y = ref_view(r, &o->y),
+		.dk = o->dk,
+		.dv = o->dv,
 	};
 	uint32_t group = o->n_head / o->n_key_head;
 	char *scratch = p->scratch;
@@ -291,11 +294,14 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct r
 }
 
 static const uint16_t ins[] = {
-	REF_OFF(scan.in[0]), REF_OFF(scan.in[1]), REF_OFF(scan.in[2]), REF_OFF(scan.in[3]),
-	REF_OFF(scan.in[4]), REF_OFF(scan.in[5]),
+	REF_OFF(scan.in[0]), REF_OFF(scan.in[1]), REF_OFF(scan.in[2]),
+	REF_OFF(scan.in[3]), REF_OFF(scan.in[4]), REF_OFF(scan.in[5]),
 };
 static const uint16_t outs[] = {REF_OFF(scan.y)};
 
 const struct ref_op ref_op_scan = {
-	.name = "scan", .plan = plan, .run = run, REF_OPERANDS(ins, outs),
+	.name = "scan",
+	.plan = plan,
+	.run = run,
+	REF_OPERANDS(ins, outs),
 };

@@ -83,5 +83,8 @@ static const uint16_t ins[] = {REF_OFF(softmax.x)};
 static const uint16_t outs[] = {REF_OFF(softmax.y)};
 
 const struct ref_op ref_op_softmax = {
-	.name = "softmax", .plan = plan, .run = run, REF_OPERANDS(ins, outs),
+	.name = "softmax",
+	.plan = plan,
+	.run = run,
+	REF_OPERANDS(ins, outs),
 };

@@ -61,7 +61,11 @@ enum lmd_status ref_add_site(struct ref_build *b, uint32_t site, uint32_t wref,
 		p->cap_site = cap;
 	}
 	p->sites[p->n_site++] = (struct ref_site){
-		.site = site, .n = w->n, .k = w->k, .n_stack = w->n_stack, .name = w->name,
+		.site = site,
+		.n = w->n,
+		.k = w->k,
+		.n_stack = w->n_stack,
+		.name = w->name,
 	};
 	return LMD_OK;
 }
@@ -106,16 +110,18 @@ static enum lmd_status compile_op(struct ref_dev *dev, struct lmd_cplan *p, uint
 	enum lmd_status st;
 
 	if (!fn)
-		return lmd_fail(err, LMD_UNSUPPORTED, "ref: op %u of the plan has code %u, which needs "
-				"a device group or is unknown", i, op->code);
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"ref: op %u of the plan has code %u, which needs "
+				"a device group or is unknown",
+				i, op->code);
 	st = operands(&b, op, fn, err);
 	if (st == LMD_OK && fn->plan)
 		st = fn->plan(&b, op, err);
 	if (st != LMD_OK)
 		return st;
 	if (b.shared_bytes > SIZE_MAX / 4 || b.part_bytes > SIZE_MAX / 4 / dev->n_part)
-		return lmd_fail(err, LMD_NOMEM, "ref: op %u (%s) needs more scratch than there is", i,
-				fn->name);
+		return lmd_fail(err, LMD_NOMEM, "ref: op %u (%s) needs more scratch than there is",
+				i, fn->name);
 	p->nodes[i] = (struct ref_node){.op = op, .fn = fn, .n_phase = b.n_phase};
 	if (b.shared_bytes > p->shared_bytes)
 		p->shared_bytes = (size_t)b.shared_bytes;
@@ -150,8 +156,8 @@ static void find_caches(struct lmd_cplan *p)
 	}
 }
 
-static enum lmd_status compile(struct ref_dev *dev, const struct lmd_compile *c, struct lmd_cplan *p,
-			       struct lmd_error *err)
+static enum lmd_status compile(struct ref_dev *dev, const struct lmd_compile *c,
+			       struct lmd_cplan *p, struct lmd_error *err)
 {
 	const struct lmd_plan *plan = c->plan;
 	bool failed = false;
@@ -165,8 +171,10 @@ static enum lmd_status compile(struct ref_dev *dev, const struct lmd_compile *c,
 	p->need_input = array(dev, plan->n_input, sizeof(*p->need_input), &failed);
 	p->values = array(dev, (size_t)plan->scratch_bytes, 1, &failed);
 	if (failed)
-		return lmd_fail(err, LMD_NOMEM, "ref: no memory for a plan of %u ops and %llu bytes of "
-				"values", plan->n_op, (unsigned long long)plan->scratch_bytes);
+		return lmd_fail(err, LMD_NOMEM,
+				"ref: no memory for a plan of %u ops and %llu bytes of "
+				"values",
+				plan->n_op, (unsigned long long)plan->scratch_bytes);
 	if (plan->n_wref)
 		memcpy(p->weights, c->weights, plan->n_wref * sizeof(*p->weights));
 	if (plan->n_group)
@@ -182,7 +190,8 @@ static enum lmd_status compile(struct ref_dev *dev, const struct lmd_compile *c,
 	p->shared = array(dev, p->shared_bytes, 1, &failed);
 	p->part = array(dev, dev->n_part, p->part_bytes, &failed);
 	if (failed)
-		return lmd_fail(err, LMD_NOMEM, "ref: no memory for %zu + %u * %zu bytes of scratch",
+		return lmd_fail(err, LMD_NOMEM,
+				"ref: no memory for %zu + %u * %zu bytes of scratch",
 				p->shared_bytes, dev->n_part, p->part_bytes);
 	return ref_chain_reserve(dev, plan->max_rows[LMD_SPACE_SEQS], err);
 }
@@ -230,12 +239,15 @@ void ref_plan_destroy(void *state, struct lmd_cplan *p)
 	h->free(h->ctx, p);
 }
 
-uint32_t ref_plan_stats(void *state, const struct lmd_cplan *p, struct lmd_opstat *out, uint32_t cap)
+uint32_t ref_plan_stats(void *state, const struct lmd_cplan *p, struct lmd_opstat *out,
+			uint32_t cap)
 {
 	(void)state;
 	for (uint32_t i = 0; i < p->n_node && i < cap; i++) {
 		out[i] = (struct lmd_opstat){
-			.op = i, .n_run = p->nodes[i].n_run, .ns = p->nodes[i].ns,
+			.op = i,
+			.n_run = p->nodes[i].n_run,
+			.ns = p->nodes[i].ns,
 		};
 	}
 	return p->n_node;

@@ -18,8 +18,10 @@ static enum lmd_status row_bytes(struct ref_dev *dev, uint32_t cache, uint32_t d
 	if (!dev->host->dtype_info(dev->host->ctx, dtype, &elems, &bytes) || !elems)
 		return lmd_fail(err, LMD_UNSUPPORTED, "cache %u: type %u is unknown", cache, dtype);
 	if (cols % elems)
-		return lmd_fail(err, LMD_UNSUPPORTED, "cache %u: %u values do not divide into blocks of "
-				"%u", cache, cols, elems);
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"cache %u: %u values do not divide into blocks of "
+				"%u",
+				cache, cols, elems);
 	if (elems > LMD_LEN(zeros) || bytes > sizeof(block) ||
 	    dev->host->quant_rows(dev->host->ctx, dtype, zeros, block, elems) != LMD_OK)
 		return lmd_fail(err, LMD_UNSUPPORTED, "cache %u: type %u cannot be encoded", cache,
@@ -46,7 +48,7 @@ static enum lmd_status shape(struct ref_dev *dev, const struct lmd_pool_desc *d,
 	case LMD_CACHE_V_IN_K:
 	case LMD_CACHE_INDEX:
 		break;
-	case LMD_CACHE_CONV: /* dk rows of n_head*dv columns, encoded as a whole */
+	case LMD_CACHE_CONV:  /* dk rows of n_head*dv columns, encoded as a whole */
 	case LMD_CACHE_STATE: /* n_head matrices */
 		c->n_row = x->kind == LMD_CACHE_CONV ? x->dk : x->n_head;
 		c->k_cols = x->kind == LMD_CACHE_CONV ? x->n_head * x->dv : x->dk * x->dv;
@@ -65,8 +67,8 @@ static enum lmd_status shape(struct ref_dev *dev, const struct lmd_pool_desc *d,
 	return st;
 }
 
-static enum lmd_status layout(struct ref_dev *dev, const struct lmd_pool_desc *d, struct lmd_pool *p,
-			      struct lmd_error *err)
+static enum lmd_status layout(struct ref_dev *dev, const struct lmd_pool_desc *d,
+			      struct lmd_pool *p, struct lmd_error *err)
 {
 	size_t at = 0;
 
@@ -107,9 +109,10 @@ enum lmd_status ref_pool_create(void *state, const struct lmd_pool_desc *d, stru
 	p->n_index = d->n_index;
 	st = LMD_INVALID;
 	if (!p->n_unit || (!p->state && (!d->page_tokens || !d->n_seq || !d->n_index))) {
-		(void)lmd_fail(err, st, "group %u: a pool of %u units, %u tokens a page, %u sequences "
-			       "of %u pages is empty", d->group, p->n_unit, d->page_tokens, d->n_seq,
-			       d->n_index);
+		(void)lmd_fail(err, st,
+			       "group %u: a pool of %u units, %u tokens a page, %u sequences "
+			       "of %u pages is empty",
+			       d->group, p->n_unit, d->page_tokens, d->n_seq, d->n_index);
 		goto undo;
 	}
 	st = layout(dev, d, p, err);
@@ -154,7 +157,8 @@ void ref_pool_destroy(void *state, struct lmd_pool *pool)
 }
 
 /* Moves rows between a unit and host memory, cache by cache, K then V. */
-static enum lmd_status transfer(struct lmd_pool *p, const struct lmd_pool_op *op, struct lmd_error *err)
+static enum lmd_status transfer(struct lmd_pool *p, const struct lmd_pool_op *op,
+				struct lmd_error *err)
 {
 	bool export = op->kind == LMD_POOL_EXPORT;
 	uint32_t unit = export ? op->src : op->dst;
@@ -175,7 +179,8 @@ static enum lmd_status transfer(struct lmd_pool *p, const struct lmd_pool_op *op
 	for (uint32_t i = 0; i < p->n_cache; i++) {
 		const struct ref_cache *c = &p->caches[i];
 		uint32_t row0 = p->state ? 0 : op->row0, n = p->state ? c->n_row : op->n_row;
-		char *part[2] = {mem + c->k_off + row0 * c->k_row, mem + c->v_off + row0 * c->v_row};
+		char *part[2] = {mem + c->k_off + row0 * c->k_row,
+				 mem + c->v_off + row0 * c->v_row};
 		size_t bytes[2] = {n * c->k_row, n * c->v_row};
 
 		for (int j = 0; j < 2; j++) {
@@ -221,7 +226,8 @@ enum lmd_status ref_pool_op(void *state, struct lmd_queue *q, struct lmd_pool *p
 				return st;
 			break;
 		default:
-			return lmd_fail(err, LMD_UNSUPPORTED, "pool: operation %u is unknown", op->kind);
+			return lmd_fail(err, LMD_UNSUPPORTED, "pool: operation %u is unknown",
+					op->kind);
 		}
 	}
 	return LMD_OK;
@@ -237,8 +243,8 @@ void ref_cache_encode(const struct ref_dev *dev, uint32_t dtype, const float *sr
 					    n); /* the type was tried in row_bytes */
 }
 
-const float *ref_cache_decode(const struct ref_dev *dev, uint32_t dtype, const void *src, float *tmp,
-			      uint32_t n)
+const float *ref_cache_decode(const struct ref_dev *dev, uint32_t dtype, const void *src,
+			      float *tmp, uint32_t n)
 {
 	if (dtype == LMD_DTYPE_F32)
 		return src;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rows times weights in float; see product.h.  An output is one dot product of K terms in eight lanes,
- * whatever else is computed beside it. */
+ * Rows times weights in float; see product.h.  An output is one dot product of K terms in eight
+ * lanes, whatever else is computed beside it. */
 #include "product.h"
 
 #include <string.h>
@@ -148,7 +148,7 @@ void ref_lora_row(const struct ref_run *r, uint32_t site, uint32_t slot, uint32_
 		for (uint32_t j = 0; j < some; j++)
 			ax[j] = kernels->dot(ad->a + (s * ad->rank + r0 + j) * ad->k, x, ad->k);
 		for (uint32_t i = 0; i < n; i++)
-			delta[i] += ad->scale *
-				    kernels->dot(b + (size_t)i * ad->rank + r0, ax, some);
+			delta[i] +=
+				ad->scale * kernels->dot(b + (size_t)i * ad->rank + r0, ax, some);
 	}
 }

@@ -17,10 +17,10 @@
 
 /* Prepared rows. */
 struct ref_x {
-	const float **row;  /* [n] */
-	float *copy;        /* [n][k] */
-	int8_t *q;          /* [n][k] or NULL; see op_linear_int8.c */
-	float *d;           /* [n][k/32] */
+	const float **row; /* [n] */
+	float *copy;	   /* [n][k] */
+	int8_t *q;	   /* [n][k] or NULL; see op_linear_int8.c */
+	float *d;	   /* [n][k/32] */
 	uint32_t k;
 };
 
@@ -34,7 +34,8 @@ void ref_x_set(const struct ref_x *x, uint64_t i, const struct ref_view *v, uint
 /* Row i is what was written to its copy. */
 void ref_x_own(const struct ref_x *x, uint64_t i);
 
-/* Which rows: `list` [count] of item numbers, NULL = first..first+count; item i reads row i / div. */
+/* Which rows: `list` [count] of item numbers, NULL = first..first+count; item i reads row i / div.
+ * */
 struct ref_items {
 	const uint32_t *list;
 	uint32_t first, count, div;
@@ -61,8 +62,8 @@ void ref_tiles(const struct ref_part *p, uint64_t n, uint64_t *lo, uint64_t *hi)
 
 /* Does the plan leave room for adapters at this site? */
 bool ref_lora_wanted(const struct lmd_plan *plan, uint32_t site);
-/* delta[0..n) = scale * B (A x) of the adapter of (slot, site), zeros without one; of an adapter with
- * slices, those of `slice`. */
+/* delta[0..n) = scale * B (A x) of the adapter of (slot, site), zeros without one; of an adapter
+ * with slices, those of `slice`. */
 void ref_lora_row(const struct ref_run *r, uint32_t site, uint32_t slot, uint32_t slice,
 		  const float *x, uint32_t n, float *delta);
 

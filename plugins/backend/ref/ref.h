@@ -8,8 +8,8 @@
  * separated by barriers.  Every output element is computed by one thread in an order that
  * depends on nothing but the op, so results are the same for any number of threads.
  *
- * Threads: a device is used by one thread at a time (backend.h); inside run_phase() the parts of the
- * team share struct ref_run read-only and own their slice of the outputs and of the scratch. */
+ * Threads: a device is used by one thread at a time (backend.h); inside run_phase() the parts of
+ * the team share struct ref_run read-only and own their slice of the outputs and of the scratch. */
 #ifndef LLAMAD_REF_H
 #define LLAMAD_REF_H
 
@@ -28,8 +28,8 @@ struct ref_adapter {
 	uint32_t slot, site;
 	uint32_t rank, n, k, n_stack;
 	float scale;
-	float *a;  /* [n_stack][rank][k] */
-	float *b;  /* [n_stack][n][rank] */
+	float *a; /* [n_stack][rank][k] */
+	float *b; /* [n_stack][n][rank] */
 };
 
 /* State of an open device; allocated zeroed by the host. */
@@ -37,13 +37,13 @@ struct ref_dev {
 	const struct lmd_host *host;
 	struct lmd_team *team;
 	uint32_t n_part;
-	bool int8;                  /* activations in front of block types are rounded */
+	bool int8; /* activations in front of block types are rounded */
 	const struct ref_kernels *kernels;
 	struct ref_adapter *adapters; /* ordered by site, then slot */
 	uint32_t n_adapter, cap_adapter;
-	int32_t *chained;           /* [n_chained] token last sampled for a sequence slot */
+	int32_t *chained; /* [n_chained] token last sampled for a sequence slot */
 	uint32_t n_chained;
-	struct lmd_error error;     /* of the last plan_run */
+	struct lmd_error error; /* of the last plan_run */
 };
 
 extern const struct lmd_backend_ops ref_backend_ops;
@@ -63,11 +63,11 @@ struct lmd_weight {
 	const char *name;
 	uint32_t dtype, block_elems, block_bytes;
 	uint32_t n_stack, n, k;
-	bool stacked_pieces;        /* pieces follow each other in the stack, not in N */
+	bool stacked_pieces; /* pieces follow each other in the stack, not in N */
 	uint32_t n_piece;
 	struct lmd_wpiece *pieces;
-	float *copy;                /* transposed weights: f32 [n_stack][n][k]; or NULL */
-	const float *flat;          /* all elements as f32, made by ref_weight_flat; or NULL */
+	float *copy;	   /* transposed weights: f32 [n_stack][n][k]; or NULL */
+	const float *flat; /* all elements as f32, made by ref_weight_flat; or NULL */
 	float *own_flat;
 	const float *scale, *bias;
 	uint32_t n_scale, n_bias;
@@ -97,25 +97,25 @@ float ref_weight_bias(const struct lmd_weight *w, uint32_t slice, uint32_t n);
 /* Where a cache lies inside a page or a slot. */
 struct ref_cache {
 	struct lmd_cache desc;
-	uint32_t id;                /* in the plan */
+	uint32_t id; /* in the plan */
 	bool has_v;
-	uint32_t k_cols, v_cols;    /* elements of a stored row */
-	size_t k_row, v_row;        /* bytes of a row */
-	size_t k_head, v_head;      /* bytes of a head */
-	uint32_t n_row;             /* rows in a page or a slot */
-	size_t k_off, v_off;        /* in the page or slot */
+	uint32_t k_cols, v_cols; /* elements of a stored row */
+	size_t k_row, v_row;	 /* bytes of a row */
+	size_t k_head, v_head;	 /* bytes of a head */
+	uint32_t n_row;		 /* rows in a page or a slot */
+	size_t k_off, v_off;	 /* in the page or slot */
 };
 
 struct lmd_pool {
 	struct lmd_group desc;
-	bool state;                 /* slots instead of pages */
-	uint32_t n_unit;            /* pages or slots */
+	bool state;	 /* slots instead of pages */
+	uint32_t n_unit; /* pages or slots */
 	uint32_t page_tokens, n_seq, n_index;
 	uint32_t n_cache;
 	struct ref_cache *caches;
 	size_t unit_bytes;
-	char *mem;                  /* [n_unit][unit_bytes] */
-	uint32_t *table;            /* [n_seq][n_index], REF_NO_PAGE = not set */
+	char *mem;	 /* [n_unit][unit_bytes] */
+	uint32_t *table; /* [n_seq][n_index], REF_NO_PAGE = not set */
 };
 #define REF_NO_PAGE UINT32_MAX
 
@@ -128,8 +128,8 @@ void ref_pool_destroy(void *state, struct lmd_pool *pool);
 /* n numbers into and out of a cache.  decode: where they lie if they are f32, else tmp [n]. */
 void ref_cache_encode(const struct ref_dev *dev, uint32_t dtype, const float *src, void *dst,
 		      uint32_t n);
-const float *ref_cache_decode(const struct ref_dev *dev, uint32_t dtype, const void *src, float *tmp,
-			      uint32_t n);
+const float *ref_cache_decode(const struct ref_dev *dev, uint32_t dtype, const void *src,
+			      float *tmp, uint32_t n);
 
 /* Logical row `key` of a sequence slot: its page's memory and the row in the page. */
 static inline char *ref_pool_row(const struct lmd_pool *p, uint32_t seq_slot, uint32_t key,
@@ -158,21 +158,21 @@ struct ref_site {
 
 struct lmd_cplan {
 	const struct lmd_plan *plan;
-	struct lmd_weight **weights;      /* [n_wref] */
-	struct lmd_pool **pools;          /* [n_group] */
-	const struct ref_cache **caches;  /* [n_cache]; NULL: not in a given pool */
+	struct lmd_weight **weights;	 /* [n_wref] */
+	struct lmd_pool **pools;	 /* [n_group] */
+	const struct ref_cache **caches; /* [n_cache]; NULL: not in a given pool */
 	uint32_t n_node;
 	struct ref_node *nodes;
 	uint32_t n_site, cap_site;
 	struct ref_site *sites;
-	bool *need_input;                 /* [n_input] must be bound with all rows of its space */
-	bool group_read[LMD_MAX_GROUP];   /* kv_lo, kv_hi are used */
-	bool group_write[LMD_MAX_GROUP];  /* slot is used */
+	bool *need_input;		 /* [n_input] must be bound with all rows of its space */
+	bool group_read[LMD_MAX_GROUP];	 /* kv_lo, kv_hi are used */
+	bool group_write[LMD_MAX_GROUP]; /* slot is used */
 	bool reads_tokens;
-	uint32_t token_limit;             /* ids below */
-	char *values;                     /* plan->scratch_bytes */
-	char *shared;                     /* scratch of the running op */
-	char *part;                       /* [n_part][part_bytes] */
+	uint32_t token_limit; /* ids below */
+	char *values;	      /* plan->scratch_bytes */
+	char *shared;	      /* scratch of the running op */
+	char *part;	      /* [n_part][part_bytes] */
 	size_t shared_bytes, part_bytes;
 };
 
@@ -189,7 +189,7 @@ struct ref_build {
 	struct ref_dev *dev;
 	struct lmd_cplan *cplan;
 	const struct lmd_plan *plan;
-	uint32_t n_phase;                  /* out: 1 unless set */
+	uint32_t n_phase;		   /* out: 1 unless set */
 	uint64_t shared_bytes, part_bytes; /* out: see ref_need */
 };
 
@@ -214,37 +214,38 @@ struct ref_run {
 	const struct lmd_step *step;
 	const struct lmd_binding *in;
 	uint32_t n_in;
-	uint32_t rows[LMD_N_SPACE];       /* live rows */
-	char *shared;                     /* scratch of the op, shared by the parts */
+	uint32_t rows[LMD_N_SPACE]; /* live rows */
+	char *shared;		    /* scratch of the op, shared by the parts */
 };
 
 /* One thread's share of a phase. */
 struct ref_part {
 	uint32_t phase, part, n_part;
-	char *scratch;                    /* this part's own */
+	char *scratch; /* this part's own */
 };
 
 /* One op: a file op_NAME.c defines it, ops.c lists it. */
 struct ref_op {
 	const char *name;
 	/* Optional: NULL = one phase, no scratch. */
-	enum lmd_status (*plan)(struct ref_build *b, const struct lmd_op *op, struct lmd_error *err);
+	enum lmd_status (*plan)(struct ref_build *b, const struct lmd_op *op,
+				struct lmd_error *err);
 	void (*run)(const struct ref_run *r, const struct lmd_op *op, const struct ref_part *p);
-	bool loose_inputs;                /* bounds of INPUT operands are checked row by row */
+	bool loose_inputs; /* bounds of INPUT operands are checked row by row */
 	uint8_t n_in, n_out;
-	const uint16_t *in, *out;         /* offsets of operands in struct lmd_op */
+	const uint16_t *in, *out; /* offsets of operands in struct lmd_op */
 };
 
-#define REF_OFF(member) ((uint16_t)offsetof(struct lmd_op, u.member))
-#define REF_OPERANDS(ins, outs) \
-	.n_in = LMD_LEN(ins), .in = ins, .n_out = LMD_LEN(outs), .out = outs
+#define REF_OFF(member)		((uint16_t)offsetof(struct lmd_op, u.member))
+#define REF_OPERANDS(ins, outs) .n_in = LMD_LEN(ins), .in = ins, .n_out = LMD_LEN(outs), .out = outs
 
 /* NULL for codes this backend does not run. */
 const struct ref_op *ref_op_of(uint32_t code);
 
 enum lmd_status ref_plan_run(void *state, struct lmd_queue *q, struct lmd_cplan *p,
-			     const struct lmd_step *step, const struct lmd_binding *in, uint32_t n_in,
-			     const struct lmd_binding *out, uint32_t n_out, struct lmd_event *done);
+			     const struct lmd_step *step, const struct lmd_binding *in,
+			     uint32_t n_in, const struct lmd_binding *out, uint32_t n_out,
+			     struct lmd_event *done);
 enum lmd_status ref_plan_observe(void *state, struct lmd_cplan *p, const struct lmd_step *step,
 				 const struct lmd_binding *in, uint32_t n_in, lmd_observe_fn fn,
 				 void *arg);

@@ -16,7 +16,9 @@ static void run_part(void *arg, uint32_t part, uint32_t n_part)
 	const struct job *j = arg;
 	const struct lmd_cplan *p = j->run->cplan;
 	struct ref_part x = {
-		.phase = j->phase, .part = part, .n_part = n_part,
+		.phase = j->phase,
+		.part = part,
+		.n_part = n_part,
 		.scratch = p->part ? p->part + (size_t)part * p->part_bytes : NULL,
 	};
 
@@ -60,10 +62,11 @@ static enum lmd_status check_outputs(const struct ref_run *r, const struct lmd_b
 		const struct lmd_binding *b = binding(out, n_out, o->id);
 
 		if (b && (b->n_row < r->rows[v->space] || b->row_bytes < 4 * (uint64_t)v->width))
-			return lmd_fail(err, LMD_INVALID, "ref: output %u has room for %u rows of %llu "
-					"bytes, %u rows of %llu are needed", o->id, b->n_row,
-					(unsigned long long)b->row_bytes, r->rows[v->space],
-					4 * (unsigned long long)v->width);
+			return lmd_fail(err, LMD_INVALID,
+					"ref: output %u has room for %u rows of %llu "
+					"bytes, %u rows of %llu are needed",
+					o->id, b->n_row, (unsigned long long)b->row_bytes,
+					r->rows[v->space], 4 * (unsigned long long)v->width);
 	}
 	return LMD_OK;
 }
@@ -84,12 +87,18 @@ static void copy_outputs(const struct ref_run *r, const struct lmd_binding *out,
 }
 
 enum lmd_status ref_plan_run(void *state, struct lmd_queue *q, struct lmd_cplan *p,
-			     const struct lmd_step *step, const struct lmd_binding *in, uint32_t n_in,
-			     const struct lmd_binding *out, uint32_t n_out, struct lmd_event *done)
+			     const struct lmd_step *step, const struct lmd_binding *in,
+			     uint32_t n_in, const struct lmd_binding *out, uint32_t n_out,
+			     struct lmd_event *done)
 {
 	struct ref_dev *dev = state;
 	struct ref_run r = {
-		.dev = dev, .cplan = p, .plan = p->plan, .step = step, .in = in, .n_in = n_in,
+		.dev = dev,
+		.cplan = p,
+		.plan = p->plan,
+		.step = step,
+		.in = in,
+		.n_in = n_in,
 		.shared = p->shared,
 	};
 	enum lmd_status st;
@@ -103,8 +112,8 @@ enum lmd_status ref_plan_run(void *state, struct lmd_queue *q, struct lmd_cplan 
 		return st;
 	for (uint32_t i = 0; i < p->n_node; i++) {
 		if (cancelled(step))
-			return lmd_fail(&dev->error, LMD_CANCELLED, "ref: cancelled before op %u of %u",
-					i, p->n_node);
+			return lmd_fail(&dev->error, LMD_CANCELLED,
+					"ref: cancelled before op %u of %u", i, p->n_node);
 		run_node(&r, &p->nodes[i]);
 	}
 	copy_outputs(&r, out, n_out);
@@ -118,8 +127,9 @@ static bool show(const struct ref_run *r, uint32_t op, float *rows, lmd_observe_
 	uint32_t last = LMD_NONE;
 
 	for (uint32_t i = 0; i < n->fn->n_out; i++) {
-		const struct lmd_opnd *o = (const struct lmd_opnd *)(const void *)
-			((const char *)n->op + n->fn->out[i]);
+		const struct lmd_opnd *o =
+			(const struct lmd_opnd *)(const void *)((const char *)n->op +
+								n->fn->out[i]);
 		const struct lmd_value *v;
 		struct lmd_observed seen = {.op = op, .value = o->id, .data = rows};
 
@@ -146,7 +156,12 @@ enum lmd_status ref_plan_observe(void *state, struct lmd_cplan *p, const struct 
 	struct ref_dev *dev = state;
 	const struct lmd_host *h = dev->host;
 	struct ref_run r = {
-		.dev = dev, .cplan = p, .plan = p->plan, .step = step, .in = in, .n_in = n_in,
+		.dev = dev,
+		.cplan = p,
+		.plan = p->plan,
+		.step = step,
+		.in = in,
+		.n_in = n_in,
 		.shared = p->shared,
 	};
 	enum lmd_status st = ref_step_begin(&r, &dev->error);
@@ -166,8 +181,8 @@ enum lmd_status ref_plan_observe(void *state, struct lmd_cplan *p, const struct 
 		return lmd_fail(&dev->error, LMD_NOMEM, "ref: no memory to show %zu numbers", most);
 	for (uint32_t i = 0; i < p->n_node; i++) {
 		if (cancelled(step)) {
-			st = lmd_fail(&dev->error, LMD_CANCELLED, "ref: cancelled before op %u of %u",
-				      i, p->n_node);
+			st = lmd_fail(&dev->error, LMD_CANCELLED,
+				      "ref: cancelled before op %u of %u", i, p->n_node);
 			break;
 		}
 		run_node(&r, &p->nodes[i]);

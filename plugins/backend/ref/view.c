@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * From operands to memory, and from rows to sequences.  The step was checked (check.c) before any of
- * this runs, so indices here are within bounds. */
+ * From operands to memory, and from rows to sequences.  The step was checked (check.c) before any
+ * of this runs, so indices here are within bounds. */
 #include "view.h"
 
 const struct lmd_binding *ref_input(const struct ref_run *r, uint32_t id)
@@ -67,9 +67,13 @@ static void view_weight(const struct ref_run *r, uint32_t id, struct ref_view *v
 struct ref_view ref_view(const struct ref_run *r, const struct lmd_opnd *o)
 {
 	struct ref_view v = {
-		.col0 = o->col0, .n_head = o->n_head, .head_stride = o->head_stride,
-		.width = o->width, .fold = o->fold ? o->fold : 1,
-		.value_width = 1, .space = LMD_N_SPACE,
+		.col0 = o->col0,
+		.n_head = o->n_head,
+		.head_stride = o->head_stride,
+		.width = o->width,
+		.fold = o->fold ? o->fold : 1,
+		.value_width = 1,
+		.space = LMD_N_SPACE,
 	};
 
 	switch ((enum lmd_src)o->src) {

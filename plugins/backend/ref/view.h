@@ -14,13 +14,13 @@
 #include "ref.h"
 
 struct ref_view {
-	char *base;                /* of the first row; NULL: absent */
-	size_t row_bytes;          /* 0: one row serves all */
-	uint32_t n_row;            /* live rows after folding */
+	char *base;	  /* of the first row; NULL: absent */
+	size_t row_bytes; /* 0: one row serves all */
+	uint32_t n_row;	  /* live rows after folding */
 	uint32_t col0, n_head, head_stride, width;
-	uint32_t fold;             /* >= 1 */
+	uint32_t fold; /* >= 1 */
 	uint32_t value_width;
-	uint32_t space;            /* enum lmd_space; LMD_N_SPACE: rows of its own */
+	uint32_t space; /* enum lmd_space; LMD_N_SPACE: rows of its own */
 	bool i32;
 };
 
@@ -54,7 +54,9 @@ static inline void *ref_at(const struct ref_view *v, uint32_t row, uint32_t head
 				size_t j = col + c;
 
 				memcpy((char *)tmp + 4 * (size_t)c,
-				       p + j / v->value_width * v->row_bytes + 4 * (j % v->value_width), 4);
+				       p + j / v->value_width * v->row_bytes +
+					       4 * (j % v->value_width),
+				       4);
 			}
 			return tmp;
 		}
@@ -63,7 +65,8 @@ static inline void *ref_at(const struct ref_view *v, uint32_t row, uint32_t head
 }
 
 /* As ref_at, converted to f32 if it is i32. */
-static inline const float *ref_f32(const struct ref_view *v, uint32_t row, uint32_t head, float *tmp)
+static inline const float *ref_f32(const struct ref_view *v, uint32_t row, uint32_t head,
+				   float *tmp)
 {
 	const void *p = ref_at(v, row, head, tmp);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Weights: read where they lie.  Rows are decoded when they are needed, once for all rows of a step;
- * only transposed weights (small: two for each MLA layer) are kept as an f32 copy. */
+ * Weights: read where they lie.  Rows are decoded when they are needed, once for all rows of a
+ * step; only transposed weights (small: two for each MLA layer) are kept as an f32 copy. */
 #include <string.h>
 
 #include "ref.h"
@@ -28,9 +28,11 @@ static enum lmd_status check_pieces(const struct lmd_wdesc *d, bool *stacked, st
 		*stacked = true;
 		return LMD_OK;
 	}
-	return lmd_fail(err, LMD_INVALID, "%s: %u pieces with %llu rows and %llu slices do not make "
-			"%u slices of %u rows", ref->name, d->n_piece, (unsigned long long)rows,
-			(unsigned long long)slices, ref->n_stack, want);
+	return lmd_fail(err, LMD_INVALID,
+			"%s: %u pieces with %llu rows and %llu slices do not make "
+			"%u slices of %u rows",
+			ref->name, d->n_piece, (unsigned long long)rows, (unsigned long long)slices,
+			ref->n_stack, want);
 }
 
 static enum lmd_status check(const struct ref_dev *dev, const struct lmd_wdesc *d, uint32_t *elems,
@@ -50,8 +52,10 @@ static enum lmd_status check(const struct ref_dev *dev, const struct lmd_wdesc *
 		return lmd_fail(err, LMD_INVALID, "%s: shape [%u, %u, %u] is empty", ref->name,
 				ref->n_stack, ref->n, ref->k);
 	if (cols % *elems)
-		return lmd_fail(err, LMD_UNSUPPORTED, "%s: rows of %u values do not divide into blocks "
-				"of %u", ref->name, cols, *elems);
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"%s: rows of %u values do not divide into blocks "
+				"of %u",
+				ref->name, cols, *elems);
 	/* an integer table needs no decoder: it is only ever read by EMBED */
 	if (d->dtype != LMD_DTYPE_I32) {
 		row = dev->host->alloc(dev->host->ctx, *elems * sizeof(*row));
@@ -61,8 +65,9 @@ static enum lmd_status check(const struct ref_dev *dev, const struct lmd_wdesc *
 		st = dev->host->dequant_rows(dev->host->ctx, d->dtype, zeros, row, *elems);
 		dev->host->free(dev->host->ctx, row);
 		if (st != LMD_OK)
-			return lmd_fail(err, LMD_UNSUPPORTED, "%s: tensor type %u cannot be decoded",
-					ref->name, d->dtype);
+			return lmd_fail(err, LMD_UNSUPPORTED,
+					"%s: tensor type %u cannot be decoded", ref->name,
+					d->dtype);
 	}
 	return check_pieces(d, stacked, err);
 }
@@ -117,8 +122,9 @@ static enum lmd_status transpose(struct ref_dev *dev, struct lmd_weight *w, stru
 	w->copy = h->alloc(h->ctx, total * sizeof(float));
 	if (!row || !w->copy) {
 		h->free(h->ctx, row);
-		return lmd_fail(err, LMD_NOMEM, "%s: no memory for the transposed copy of %zu bytes",
-				w->name, total * sizeof(float));
+		return lmd_fail(err, LMD_NOMEM,
+				"%s: no memory for the transposed copy of %zu bytes", w->name,
+				total * sizeof(float));
 	}
 	for (uint32_t s = 0; s < w->n_stack; s++) {
 		float *slice = w->copy + (size_t)s * w->n * w->k;
@@ -153,8 +159,8 @@ enum lmd_status ref_weight_load(void *state, const struct lmd_wdesc *d, struct l
 		return st;
 	w = h->alloc(h->ctx, sizeof(*w) + d->n_piece * sizeof(*d->pieces) + name_bytes);
 	if (!w)
-		return lmd_fail(err, LMD_NOMEM, "%s: no memory for a weight of %u pieces", d->ref->name,
-				d->n_piece);
+		return lmd_fail(err, LMD_NOMEM, "%s: no memory for a weight of %u pieces",
+				d->ref->name, d->n_piece);
 	w->pieces = (struct lmd_wpiece *)(w + 1);
 	memcpy(w->pieces, d->pieces, d->n_piece * sizeof(*d->pieces));
 	name = (char *)(w->pieces + d->n_piece);
@@ -241,9 +247,10 @@ enum lmd_status ref_weight_flat(struct ref_dev *dev, struct lmd_weight *w, const
 			return lmd_fail(err, LMD_NOMEM, "%s: no memory for %zu bytes of numbers",
 					w->name, total);
 		for (size_t i = 0; i < rows; i++)
-			(void)h->dequant_rows(h->ctx, w->dtype,
-					      piece_row(w, (uint32_t)(i / w->n), (uint32_t)(i % w->n)),
-					      w->own_flat + i * w->k, w->k);
+			(void)h->dequant_rows(
+				h->ctx, w->dtype,
+				piece_row(w, (uint32_t)(i / w->n), (uint32_t)(i % w->n)),
+				w->own_flat + i * w->k, w->k);
 		w->flat = w->own_flat;
 	}
 	*out = w->flat;
