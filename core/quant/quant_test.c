@@ -469,6 +469,62 @@ static void decode_hex(const char *type, const char *hex, float *y, size_t n)
 	t->dequant(blk, y, n);
 }
 
+/* Hash of what 8192 values of pseudo-random blocks decode to; any NaN counts as one. */
+static uint64_t decode_hash(const struct lmi_dtype *t)
+{
+	enum { N = 8192 };
+	size_t bytes = N / t->block_elems * t->block_bytes;
+	uint8_t *blk = malloc(bytes);
+	float *y = malloc(N * sizeof(*y));
+	uint64_t seed = 1, h = 0xCBF29CE484222325u; /* FNV-1a */
+
+	ck_assert(blk && y);
+	for (size_t i = 0; i < bytes; i++)
+		blk[i] = (uint8_t)lmd_rand(&seed);
+	t->dequant(blk, y, N);
+	for (size_t i = 0; i < N; i++)
+		h = (h ^ (y[i] == y[i] ? lmi_f32_bits(y[i]) : 0x7FC00000u)) * 0x100000001B3u;
+	free(blk);
+	free(y);
+	return h;
+}
+
+/* Where there is no pack: the values of the day when the decoders agreed with it. */
+START_TEST(decode_hashes)
+{
+	static const struct {
+		enum lmd_dtype type;
+		uint64_t hash;
+	} want[] = {
+		{LMD_DTYPE_F32, 0x2126CCFF770EE5A9},     {LMD_DTYPE_F16, 0xF168EF480EF6A325},
+		{LMD_DTYPE_Q4_0, 0x721C0861461A4725},    {LMD_DTYPE_Q4_1, 0x579EE92F8E11ECA1},
+		{LMD_DTYPE_Q5_0, 0xE1D6AEB385186B25},    {LMD_DTYPE_Q5_1, 0xA31622FEFF2E7ACB},
+		{LMD_DTYPE_Q8_0, 0x49F3F8E5B805F4A5},    {LMD_DTYPE_Q8_1, 0xAC835C1BB8167765},
+		{LMD_DTYPE_Q2_K, 0xF8EB79EDFDABB156},    {LMD_DTYPE_Q3_K, 0x72597A95BC3D83E5},
+		{LMD_DTYPE_Q4_K, 0x169C2E1FFF69B559},    {LMD_DTYPE_Q5_K, 0xB47B59F3310BF8D0},
+		{LMD_DTYPE_Q6_K, 0xE47EDA38E93D6BE1},    {LMD_DTYPE_Q8_K, 0xF02A1D1E15ADE5C1},
+		{LMD_DTYPE_IQ2_XXS, 0x014E41BAA5978E79}, {LMD_DTYPE_IQ2_XS, 0xF8BC859B2DF0C2AD},
+		{LMD_DTYPE_IQ3_XXS, 0xECD1AE11EFB3B1E5}, {LMD_DTYPE_IQ1_S, 0x408A820AADC59F25},
+		{LMD_DTYPE_IQ4_NL, 0x370259C9FA621E65},  {LMD_DTYPE_IQ3_S, 0xACE702F07F0D6E25},
+		{LMD_DTYPE_IQ2_S, 0xFFDECF704D207D95},   {LMD_DTYPE_IQ4_XS, 0x993A7D806C34CE33},
+		{LMD_DTYPE_I8, 0x54A41A3EF7EAA325},      {LMD_DTYPE_I16, 0x93A496067D8E7125},
+		{LMD_DTYPE_I32, 0x92FFFA2D7115AB48},     {LMD_DTYPE_I64, 0x56576DB30531A547},
+		{LMD_DTYPE_F64, 0x07D223F71CACFC7E},     {LMD_DTYPE_IQ1_M, 0x2A3297262998E6E5},
+		{LMD_DTYPE_BF16, 0x9E67E384ACA5A325},    {LMD_DTYPE_TQ1_0, 0x754FBFBCD21EA325},
+		{LMD_DTYPE_TQ2_0, 0x9FCAA6A38293C325},   {LMD_DTYPE_MXFP4, 0x9DDDDF4E25F4A325},
+		{LMD_DTYPE_NVFP4, 0xC5562D8A7D60A325},   {LMD_DTYPE_Q1_0, 0x308728169BE16325},
+		{LMD_DTYPE_Q2_0, 0x5EBF062BC95C6325},
+	};
+
+	for (size_t i = 0; i < LMD_LEN(want); i++) {
+		const struct lmi_dtype *t = lmi_dtype(want[i].type);
+		uint64_t got = decode_hash(t);
+
+		ck_assert_msg(got == want[i].hash, "%s: %016llx", t->name, (unsigned long long)got);
+	}
+}
+END_TEST
+
 START_TEST(decode_by_hand)
 {
 	float y[32];
@@ -514,6 +570,7 @@ int main(void)
 	tcase_add_test(tc, half_by_hand);
 	tcase_add_test(tc, half_parity);
 	tcase_add_test(tc, decode_by_hand);
+	tcase_add_test(tc, decode_hashes);
 	tcase_add_test(tc, decode_parity);
 	tcase_add_test(tc, encode_parity);
 	tcase_add_test(tc, near_parity);
