@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Installs everything into an empty folder: the program finds its plugins beside itself, there are
+# no libtool files, and uninstalling leaves no file behind.
+build=${LMD_TEST_BUILDDIR:-.}
+dir=$(mktemp -d) || exit 99
+trap 'rm -rf "$dir"' EXIT
+failed=0
+
+bad() {
+	echo "FAIL: $*"
+	failed=1
+}
+
+# the make that runs this test is not to meddle with those below
+unset MAKEFLAGS MFLAGS MAKELEVEL
+make -s -C "$build" install DESTDIR="$dir/root" >"$dir/log" 2>&1 || {
+	cat "$dir/log"
+	echo "FAIL: make install"
+	exit 1
+}
+ctl=$(find "$dir/root" -name llamactl -path '*/bin/*')
+man=$(find "$dir/root" -name llamactl.1)
+[ -x "$ctl" ] && [ -n "$man" ] || bad "no program or no manual page is installed"
+found=$(find "$dir/root" -name '*.la')
+[ -z "$found" ] || bad "libtool files are installed:" $found
+plugins=$(find "$dir/root" -path '*/llamad/plugins/*.so' | wc -l)
+if [ "$plugins" -gt 0 ]; then
+	"$ctl" plugins --json >"$dir/json" || bad "llamactl plugins fails"
+	n=$(grep -c "\"file\": \"$dir/root/.*/llamad/plugins/.*\.so\"" "$dir/json")
+	[ "$n" -eq "$plugins" ] || bad "$n of $plugins installed plugins are found"
+	grep -q '"state": "refused"' "$dir/json" && bad "an installed plugin is refused"
+fi
+make -s -C "$build" uninstall DESTDIR="$dir/root" >"$dir/log" 2>&1 || bad "make uninstall"
+found=$(find "$dir/root" -type f)
+[ -z "$found" ] || bad "uninstall leaves behind:" $found
+exit $failed
