@@ -4,10 +4,12 @@
  * the sampler through the registry, the architecture and the backend together on a model that is
  * made here.  usage: examples_test FOLDER */
 #include <math.h>
+#include <unistd.h>
 
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
 #include "core/engine/sample.h"
+#include "core/format/gguf/write.h"
 #include "core/plan/plan.h"
 #include "core/plan/wref.h"
 #include "core/plugin/host_services.h"
@@ -18,8 +20,11 @@ static const char *folder;
 static struct lmd_host *host;
 static struct lmi_registry *registry;
 
+static void make_weights(void);
+
 static void setup(void)
 {
+	make_weights();
 	struct lmi_registry_opts opts = {.dirs = &folder, .n_dirs = 1, .no_default_dirs = true};
 	struct lmd_error err = {0};
 
@@ -109,7 +114,7 @@ END_TEST
 /* ---- a model of two tensors ---- */
 
 #define N_EMBD  3
-#define N_VOCAB 7
+#define N_VOCAB 258
 
 static float embd[N_VOCAB][N_EMBD], output[N_VOCAB][N_EMBD];
 static struct lmd_tensor tensors[2] = {
@@ -139,6 +144,29 @@ static const struct lmd_model model = {
 	.struct_size = sizeof(model), .n_meta = 1, .n_tensors = 2, .n_files = 1, .arch = "bigram",
 	.name = "made here", .format = "none", .meta = &width, .tensors = tensors,
 	.tok = &no_tokenizer, .find_meta = find_meta, .find_tensor = find_tensor};
+
+static void make_weights(void)
+{
+	uint64_t seed = lmd_seed("bigram example", 9);
+
+	for (int r = 0; r < N_VOCAB; r++)
+		for (int i = 0; i < N_EMBD; i++) {
+			embd[r][i] = (float)(lmd_rand(&seed) % 1000) / 500 - 1;
+			output[r][i] = (float)(lmd_rand(&seed) % 1000) / 500 - 1;
+		}
+}
+
+/* Is this what the model computes for a token? */
+static void check_row(const float *logits, int token)
+{
+	for (int r = 0; r < N_VOCAB; r++) {
+		double want = 0;
+
+		for (int i = 0; i < N_EMBD; i++)
+			want += (double)embd[token][i] * (double)output[r][i];
+		ck_assert_double_eq_tol((double)logits[r], want, 1e-5);
+	}
+}
 
 struct device {
 	const struct lmd_backend_ops *ops;
@@ -217,7 +245,6 @@ START_TEST(architecture_on_backend)
 	struct lmd_arch_params params = {.struct_size = sizeof(params), .pooling = LMD_POOL_UNSET};
 	struct lmd_arch_desc desc = {.struct_size = sizeof(desc)};
 	struct lmd_arena *arena = lmi_arena_create(0);
-	uint64_t seed = lmd_seed("bigram example", 9);
 	float logits[8][N_VOCAB];
 	struct lmd_binding out = {.id = LMD_OUT_LOGITS, .n_row = 8, .row_bytes = sizeof(logits[0]),
 				  .ptr = logits};
@@ -228,11 +255,6 @@ START_TEST(architecture_on_backend)
 	const struct lmd_plan *view;
 	struct lmi_plan *plan;
 
-	for (int r = 0; r < N_VOCAB; r++)
-		for (int i = 0; i < N_EMBD; i++) {
-			embd[r][i] = (float)(lmd_rand(&seed) % 1000) / 500 - 1;
-			output[r][i] = (float)(lmd_rand(&seed) % 1000) / 500 - 1;
-		}
 	ck_assert_int_eq(d.ops->open(d.state, host, &open, &err), LMD_OK);
 	ck_assert_msg(fa->ops.arch->describe(host, arena, &model, &params, &desc, &err) == LMD_OK,
 		      "%s", err.text);
@@ -253,17 +275,8 @@ START_TEST(architecture_on_backend)
 	fill_step(step, 5);
 	ck_assert_int_eq(d.ops->plan_run(d.state, NULL, cplan, &step->view, NULL, 0, &out, 1, NULL),
 			 LMD_OK);
-	for (int o = 0; o < 4; o++) {
-		int token = (o + 1) * 3 % N_VOCAB;
-
-		for (int r = 0; r < N_VOCAB; r++) {
-			double want = 0;
-
-			for (int i = 0; i < N_EMBD; i++)
-				want += (double)embd[token][i] * (double)output[r][i];
-			ck_assert_double_eq_tol((double)logits[o][r], want, 1e-5);
-		}
-	}
+	for (int o = 0; o < 4; o++)
+		check_row(logits[o], (o + 1) * 3 % N_VOCAB);
 	lmi_step_destroy(step);
 	d.ops->plan_destroy(d.state, cplan);
 	for (uint32_t i = 0; i < view->n_wref; i++)
@@ -274,6 +287,55 @@ START_TEST(architecture_on_backend)
 	lmi_arena_destroy(arena);
 	lmi_factory_give(registry, fa);
 	lmi_factory_give(registry, fb);
+}
+END_TEST
+
+/* ---- all together, as a user would ---- */
+
+static void write_model(const char *path)
+{
+	static const int64_t dims[] = {N_EMBD, N_VOCAB};
+	struct lmi_gguf_writer *w = NULL;
+	struct lmd_error err = {0};
+
+	ck_assert_int_eq(lmi_gguf_writer_create(&w, 32, &err), LMD_OK);
+	lmi_gguf_put_str(w, "general.architecture", "bigram");
+	lmi_gguf_put_u32(w, "bigram.embedding_length", N_EMBD);
+	lmi_gguf_put_str(w, "tokenizer.ggml.model", "bytes");
+	lmi_gguf_add_tensor(w, "token_embd.weight", LMD_DTYPE_F32, 2, dims);
+	lmi_gguf_add_tensor(w, "output.weight", LMD_DTYPE_F32, 2, dims);
+	ck_assert_msg(lmi_gguf_writer_start(w, path, &err) == LMD_OK, "%s", err.text);
+	ck_assert_int_eq(lmi_gguf_writer_data(w, embd, sizeof(embd), &err), LMD_OK);
+	ck_assert_int_eq(lmi_gguf_writer_data(w, output, sizeof(output), &err), LMD_OK);
+	ck_assert_msg(lmi_gguf_writer_finish(w, &err) == LMD_OK, "%s", err.text);
+	lmi_gguf_writer_destroy(w);
+}
+
+START_TEST(through_the_program)
+{
+	char dir[] = "/tmp/lmd-example-XXXXXX", path[64], command[2048];
+	float logits[4][N_VOCAB];
+	FILE *f;
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/bigram.gguf", dir);
+	write_model(path);
+	snprintf(command, sizeof(command),
+		 "%s/llamactl debug logits %s --tokens 65,66,257,0 --backend tiny -o %s/out.f32 "
+		 "--no-default-plugins --plugin-dir %s >%s/log",
+		 lmd_build_dir(), path, dir, folder, dir);
+	ck_assert_int_eq(system(command), 0);
+	snprintf(path, sizeof(path), "%s/out.f32", dir);
+	f = fopen(path, "rb");
+	ck_assert_ptr_nonnull(f);
+	ck_assert_uint_eq(fread(logits, 1, sizeof(logits) + 1, f), sizeof(logits));
+	fclose(f);
+	check_row(logits[0], 65);
+	check_row(logits[1], 66);
+	check_row(logits[2], 257);
+	check_row(logits[3], 0);
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	ck_assert_int_eq(system(command), 0);
 }
 END_TEST
 
@@ -311,6 +373,7 @@ int main(int argc, char **argv)
 	tcase_add_test(t, tokenizer);
 	tcase_add_test(t, sampler);
 	tcase_add_test(t, architecture_on_backend);
+	tcase_add_test(t, through_the_program);
 	tcase_add_test(t, architecture_refuses);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
