@@ -10,9 +10,11 @@
 	X(version)                                                                                 \
 	X(plugins)                                                                                 \
 	X(info)                                                                                    \
-	X(debug_logits)                                                                           \
-	X(debug_observe)                                                                          \
-	X(debug_diff)                                                                             \
+	X(explain)                                                                                 \
+	X(debug_logits)                                                                            \
+	X(debug_plan)                                                                              \
+	X(debug_observe)                                                                           \
+	X(debug_diff)                                                                              \
 	X(debug_dequant)                                                                           \
 	X(debug_quant)
 

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * llamactl explain: what the architecture expects of a model file, and what was found.  The place
+ * to look when a file does not load or a port is under way. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "client/llamactl/described.h"
+#include "client/llamactl/json_out.h"
+#include "core/base/show.h"
+#include "core/plan/model_check.h"
+#include "core/quant/quant.h"
+
+static const char *const driver_names[] = {"autoregressive", "encoder", "encoder-decoder",
+					   "diffusion", "codec"};
+static const char *const group_names[] = {"paged", "state", "cross", "batch"};
+/* What a reader looks for, with the words of the text form. */
+static const struct {
+	enum lmi_fit fit;
+	const char *title;
+} parts[] = {
+	{LMI_FIT_MISSING, "missing"},
+	{LMI_FIT_SHAPE, "of another shape than expected"},
+	{LMI_FIT_UNKNOWN, "not known to the architecture"},
+	{LMI_FIT_BEYOND, "of blocks behind the last layer (drafts)"},
+	{LMI_FIT_IGNORED, "known and not used"},
+	{LMI_FIT_USED, "used"},
+};
+
+static const char *driver_name(uint32_t driver)
+{
+	return driver < LMD_LEN(driver_names) ? driver_names[driver] : "unknown";
+}
+
+/* ---- text ---- */
+
+static void print_group(const struct lmd_arch_desc *d, uint32_t i)
+{
+	const struct lmd_group *g = &d->groups[i];
+	uint32_t n = 0;
+
+	for (uint32_t c = 0; c < d->n_cache; c++)
+		n += d->caches[c].group == i;
+	printf("  %-16s %s%s, %u %s", g->name ? g->name : "?",
+	       g->kind < LMD_LEN(group_names) ? group_names[g->kind] : "unknown",
+	       g->causal ? ", causal" : "", n, n == 1 ? "cache" : "caches");
+	if (g->window)
+		printf(", window %u", g->window);
+	if (g->chunk)
+		printf(", chunk %u", g->chunk);
+	if (g->ratio > 1)
+		printf(", one row for %u tokens", g->ratio);
+	putchar('\n');
+}
+
+static void print_fit(const struct lmi_model_fit *f)
+{
+	char name[160], have[96] = "-", want[96];
+
+	if (f->tensor)
+		(void)lmi_shape_text(have, sizeof(have), f->tensor->dims, f->tensor->n_dim);
+	printf("  %-40s %-8s %-20s", lmi_show(name, sizeof(name), f->name, strlen(f->name)),
+	       f->tensor ? lmi_dtype(f->tensor->dtype)->name : "-", have);
+	if (f->fit == LMI_FIT_MISSING || f->fit == LMI_FIT_SHAPE)
+		printf(" expected %s", lmi_shape_text(want, sizeof(want), f->want, f->n_want));
+	putchar('\n');
+}
+
+static void print_fits(const struct lmi_model_check *c, bool all)
+{
+	for (size_t p = 0; p < LMD_LEN(parts); p++) {
+		bool listed = all || parts[p].fit != LMI_FIT_USED;
+
+		if (!c->count[parts[p].fit])
+			continue;
+		printf("\n%u %s %s%s\n", c->count[parts[p].fit],
+		       c->count[parts[p].fit] == 1 ? "tensor" : "tensors", parts[p].title,
+		       listed ? ":" : "");
+		for (uint32_t i = 0; i < c->n && listed; i++)
+			if (c->fits[i].fit == parts[p].fit)
+				print_fit(&c->fits[i]);
+	}
+}
+
+static void print_text(const struct lmi_described *d, const struct lmi_model_check *c, bool all)
+{
+	printf("architecture  %s (plugin %s %s)\n", d->view->arch, d->arch->plugin,
+	       d->arch->version);
+	if (d->desc.summary)
+		printf("model         %s\n", d->desc.summary);
+	printf("runs as       %s\n", driver_name(d->desc.driver));
+	printf("sizes         %u layers, width %u, vocabulary %u, trained context %u\n",
+	       d->desc.n_layer, d->desc.n_embd, d->desc.n_vocab, d->desc.n_ctx_train);
+	if (d->desc.n_group) {
+		printf("memory of a sequence\n");
+		for (uint32_t i = 0; i < d->desc.n_group; i++)
+			print_group(&d->desc, i);
+	}
+	print_fits(c, all);
+}
+
+/* ---- JSON ---- */
+
+static void json_dims(struct lmi_json *j, const char *key, const int64_t *dims, uint32_t n)
+{
+	lmi_json_flat_array(j, key);
+	for (uint32_t i = 0; i < n; i++)
+		lmi_json_int(j, NULL, dims[i]);
+	lmi_json_end(j);
+}
+
+static void json_fits(struct lmi_json *j, const struct lmi_model_check *c)
+{
+	lmi_json_array(j, "tensors");
+	for (uint32_t i = 0; i < c->n; i++) {
+		const struct lmi_model_fit *f = &c->fits[i];
+
+		lmi_json_flat_object(j, NULL);
+		lmi_json_str(j, "name", f->name);
+		lmi_json_str(j, "fit", lmi_fit_text(f->fit));
+		if (f->tensor) {
+			lmi_json_str(j, "type", lmi_dtype(f->tensor->dtype)->name);
+			json_dims(j, "found", f->tensor->dims, f->tensor->n_dim);
+		}
+		if (f->n_want || f->fit == LMI_FIT_MISSING)
+			json_dims(j, "expected", f->want, f->n_want);
+		lmi_json_end(j);
+	}
+	lmi_json_end(j);
+}
+
+static void json_groups(struct lmi_json *j, const struct lmd_arch_desc *d)
+{
+	lmi_json_array(j, "groups");
+	for (uint32_t i = 0; i < d->n_group; i++) {
+		const struct lmd_group *g = &d->groups[i];
+
+		lmi_json_flat_object(j, NULL);
+		lmi_json_str(j, "name", g->name);
+		lmi_json_str(j, "kind",
+			     g->kind < LMD_LEN(group_names) ? group_names[g->kind] : "unknown");
+		lmi_json_bool(j, "causal", g->causal != 0);
+		lmi_json_uint(j, "window", g->window);
+		lmi_json_uint(j, "chunk", g->chunk);
+		lmi_json_uint(j, "ratio", g->ratio);
+		lmi_json_end(j);
+	}
+	lmi_json_end(j);
+}
+
+static void print_json(const struct lmi_described *d, const struct lmi_model_check *c)
+{
+	struct lmi_json j;
+
+	lmi_json_init(&j, stdout);
+	lmi_json_object(&j, NULL);
+	lmi_json_str(&j, "arch", d->view->arch);
+	lmi_json_str(&j, "plugin", d->arch->plugin);
+	lmi_json_str(&j, "version", d->arch->version);
+	lmi_json_str(&j, "summary", d->desc.summary);
+	lmi_json_str(&j, "driver", driver_name(d->desc.driver));
+	lmi_json_uint(&j, "layers", d->desc.n_layer);
+	lmi_json_uint(&j, "width", d->desc.n_embd);
+	lmi_json_uint(&j, "vocabulary", d->desc.n_vocab);
+	lmi_json_uint(&j, "context", d->desc.n_ctx_train);
+	json_groups(&j, &d->desc);
+	lmi_json_flat_object(&j, "count");
+	for (uint32_t i = 0; i < LMI_N_FIT; i++)
+		lmi_json_uint(&j, lmi_fit_text(i), c->count[i]);
+	lmi_json_end(&j);
+	json_fits(&j, c);
+	lmi_json_end(&j);
+	lmi_json_fini(&j);
+}
+
+static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	const char *path = lmi_arg_pos(&ctl->args, 0);
+	struct lmi_described d;
+	struct lmi_model_check c = {0};
+	enum lmd_status st = lmi_described_init(&d, ctl, path, 0, err);
+
+	if (st == LMD_OK)
+		st = lmi_model_check(&c, d.view, d.arch->ops.arch, &d.desc, err);
+	if (st == LMD_OK) {
+		if (lmi_arg_flag(&ctl->args, "json"))
+			print_json(&d, &c);
+		else
+			print_text(&d, &c, lmi_arg_flag(&ctl->args, "all"));
+		st = lmi_model_check_verdict(&c, err);
+		if (st != LMD_OK)
+			lmd_error_prefix(err, path);
+	}
+	lmi_model_check_fini(&c);
+	lmi_described_fini(&d);
+	return st;
+}
+
+static const struct lmi_opt opts[] = {
+	LMI_OPT_JSON,
+	{.name = "all",
+	 .type = LMI_OPT_FLAG,
+	 .doc = "List the tensors that are used as expected, too."},
+};
+
+const struct lmi_cmd lmi_cmd_explain = {
+	.name = "explain",
+	.args = "FILE",
+	.brief = "Compare the tensors of a model file with what its architecture expects",
+	.doc = "Prints what the architecture read from the keys, and the tensors that are missing, "
+	       "have another shape, or are not used.  The exit status is 1 when the model cannot be "
+	       "loaded.",
+	.opts = opts,
+	.n_opts = LMD_LEN(opts),
+	.run = run,
+};
