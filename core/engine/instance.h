@@ -41,6 +41,7 @@ struct lmi_inst_opts {
 	int32_t pooling;                /* enum lmd_pooling, or LMD_POOL_UNSET */
 	uint64_t memory_limit;          /* bytes; 0 = what the machine says is available */
 	uint32_t open_flags;            /* LMI_OPEN_* of format.h */
+	bool adapters;                  /* rows may carry adapters (lmi_inst_bind) */
 	bool keep_values;               /* plans whose values share no memory (observation) */
 	struct lmi_lane *lane;          /* of the device, shared by engines; NULL = none */
 };
@@ -109,6 +110,20 @@ void lmi_inst_close(struct lmi_inst *inst);
 
 /* The number of the compiled plan for a key, made when it is new.  No step may be running. */
 enum lmd_status lmi_inst_exec(struct lmi_inst *inst, const struct lmd_plan_key *key, uint32_t *exec,
+			      struct lmd_error *err);
+
+/* Puts an adapter for one base tensor into a slot >= 1: to what the tensor gives is added
+ * scale * b (a x).  site: the tensor's name without ".weight".  a [rank, k], b [n, rank]; copied
+ * by the backend as backend.h says; rank 0: b is one vector [n].  No step may be running.
+ * LMD_INVALID: opened without adapters; LMD_NOTFOUND: no adapter can sit there. */
+struct lmi_adapter {
+	uint32_t slot;
+	const char *site;
+	uint32_t rank, n, k;
+	const float *a, *b;
+	float scale;
+};
+enum lmd_status lmi_inst_bind(struct lmi_inst *inst, const struct lmi_adapter *ad,
 			      struct lmd_error *err);
 
 /* The pooling that is meant when `asked` (enum lmd_pooling) was asked for. */

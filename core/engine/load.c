@@ -372,6 +372,7 @@ enum lmd_status lmi_inst_open(struct lmi_inst **out, const struct lmi_inst_opts 
 	inst->host = o->host;
 	inst->registry = o->registry;
 	inst->keep_values = o->keep_values;
+	inst->has_adapters = o->adapters;
 	st = open_all(inst, o, &cause);
 	if (st == LMD_OK && lmi_guard_is_bad(&inst->guard))
 		st = lmd_fail(&cause, LMD_IO, "the file was cut short while it was read");
@@ -594,6 +595,34 @@ enum lmd_status lmi_inst_exec(struct lmi_inst *inst, const struct lmd_plan_key *
 		st = lmi_step_create(&e->step, e->view, lmi_kv_max_changes(inst->kv), &e->failed);
 	e->failed.status = st;
 	return st == LMD_OK ? st : lmd_fail(err, st, "%s", e->failed.text);
+}
+
+enum lmd_status lmi_inst_bind(struct lmi_inst *inst, const struct lmi_adapter *ad,
+			      struct lmd_error *err)
+{
+	const struct lmd_backend_ops *b = inst->backend->ops.backend;
+	struct lmd_adapter_bind bind = {.struct_size = sizeof(bind),
+					.slot = ad->slot,
+					.rank = ad->rank,
+					.a = ad->a,
+					.b = ad->b,
+					.n = ad->n,
+					.k = ad->k,
+					.n_stack = 1,
+					.scale = ad->scale};
+
+	if (!inst->has_adapters || !ad->slot)
+		return lmd_fail(err, LMD_INVALID, "adapter slot %u of %s: the model was opened %s",
+				ad->slot, ad->site,
+				inst->has_adapters ? "with slots from 1" : "without adapters");
+	if (!b->adapter_bind)
+		return lmd_fail(err, LMD_UNSUPPORTED, "backend %s has no adapters",
+				inst->backend->f->name);
+	for (bind.site = 0; bind.site < inst->desc.n_lora_site; bind.site++)
+		if (!strcmp(inst->desc.lora_sites[bind.site], ad->site))
+			return b->adapter_bind(inst->dev, &bind, err);
+	return lmd_fail(err, LMD_NOTFOUND, "no adapter can sit at %s of architecture %s", ad->site,
+			inst->model->arch);
 }
 
 int32_t lmi_inst_pooling(const struct lmi_inst *inst, int32_t asked)

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/tiny_model.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "core/base/alloc.h"
+#include "core/format/gguf/write.h"
+#include "tests/lmd_check.h"
+
+#define EMBD  ((int64_t)LMT_EMBD)
+#define VOCAB ((int64_t)LMT_VOCAB)
+#define FF    96
+#define HEADS 4
+#define KV    2
+#define INNER 128
+#define STATE 16
+
+/* A tensor: values lie between lo and hi; both 0: matrices that keep the size of rows. */
+struct row {
+	const char *name;
+	int64_t d0, d1;
+	float lo, hi;
+	uint32_t layers;      /* bit set of the layers that have it; 0: the model has it once */
+};
+
+#define NORM(n, at)     {n, EMBD, 0, 0.8f, 1.2f, at}
+#define ATTN(at)                                                                                   \
+	NORM("blk.%d.attn_norm.weight", at), {"blk.%d.attn_q.weight", EMBD, EMBD, 0, 0, at},       \
+		{"blk.%d.attn_k.weight", EMBD, EMBD / HEADS * KV, 0, 0, at},                       \
+		{"blk.%d.attn_v.weight", EMBD, EMBD / HEADS * KV, 0, 0, at},                       \
+		{"blk.%d.attn_output.weight", EMBD, EMBD, 0, 0, at}
+#define FFN(at)                                                                                    \
+	NORM("blk.%d.ffn_norm.weight", at), {"blk.%d.ffn_gate.weight", EMBD, FF, 0, 0, at},        \
+		{"blk.%d.ffn_up.weight", EMBD, FF, 0, 0, at},                                      \
+		{"blk.%d.ffn_down.weight", FF, EMBD, 0, 0, at}
+#define ENDS                                                                                       \
+	{"token_embd.weight", EMBD, VOCAB, -0.8f, 0.8f, 0}, NORM("output_norm.weight", 0),         \
+		{"output.weight", EMBD, VOCAB, 0, 0, 0}
+
+static const struct row full[] = {ENDS, ATTN(7), FFN(7), {0}};
+static const struct row window[] = {
+	ENDS, ATTN(15), FFN(15), {"blk.%d.attn_sinks.weight", HEADS, 0, -1, 1.5f, 15}, {0}};
+static const struct row state[] = {ENDS,
+				   NORM("blk.%d.attn_norm.weight", 3),
+				   {"blk.%d.ssm_in.weight", EMBD, 2 * INNER + 4 * STATE + 8, 0, 0, 3},
+				   {"blk.%d.ssm_conv1d.weight", 4, INNER + 4 * STATE, -0.8f, 0.8f, 3},
+				   {"blk.%d.ssm_conv1d.bias", INNER + 4 * STATE, 0, -0.2f, 0.2f, 3},
+				   {"blk.%d.ssm_dt.bias", 8, 0, -2, 1, 3},
+				   {"blk.%d.ssm_a", 1, 8, -1.6f, -0.2f, 3},
+				   {"blk.%d.ssm_d", 1, 8, 0.5f, 1.5f, 3},
+				   {"blk.%d.ssm_norm.weight", INNER / 2, 2, 0.8f, 1.2f, 3},
+				   {"blk.%d.ssm_out.weight", INNER, EMBD, 0, 0, 3},
+				   {0}};
+static const struct row hybrid[] = {ENDS,
+				    ATTN(2),
+				    FFN(7),
+				    NORM("blk.%d.attn_norm.weight", 5),
+				    {"blk.%d.ssm_in.weight", EMBD, 2 * INNER, 0, 0, 5},
+				    {"blk.%d.ssm_conv1d.weight", 4, INNER, -0.8f, 0.8f, 5},
+				    {"blk.%d.ssm_conv1d.bias", INNER, 0, -0.2f, 0.2f, 5},
+				    {"blk.%d.ssm_x.weight", INNER, 2 * STATE + 8, 0, 0, 5},
+				    {"blk.%d.ssm_dt_norm.weight", 8, 0, 0.8f, 1.2f, 5},
+				    {"blk.%d.ssm_dt.weight", 8, INNER, 0, 0, 5},
+				    {"blk.%d.ssm_dt.bias", INNER, 0, -2, 1, 5},
+				    {"blk.%d.ssm_b_norm.weight", STATE, 0, 0.8f, 1.2f, 5},
+				    {"blk.%d.ssm_c_norm.weight", STATE, 0, 0.8f, 1.2f, 5},
+				    {"blk.%d.ssm_a", STATE, INNER, -1.6f, -0.2f, 5},
+				    {"blk.%d.ssm_d", INNER, 0, 0.5f, 1.5f, 5},
+				    {"blk.%d.ssm_out.weight", INNER, EMBD, 0, 0, 5},
+				    {0}};
+
+static const struct {
+	const char *name, *arch;
+	const struct row *rows;
+	uint32_t n_layer;
+} kinds[LMT_N_TINY] = {
+	[LMT_FULL] = {"full", "llama", full, 3},
+	[LMT_WINDOW] = {"window", "granite_swa", window, 4},
+	[LMT_STATE] = {"state", "mamba2", state, 2},
+	[LMT_HYBRID] = {"hybrid", "jamba", hybrid, 3},
+};
+
+const char *lmt_tiny_name(enum lmt_tiny kind)
+{
+	return kinds[kind].name;
+}
+
+/* "ARCH.key" in one of a few buffers. */
+static const char *key(enum lmt_tiny kind, const char *name)
+{
+	static char buf[8][96]; /* of the test program */
+	static int at;
+
+	at = (at + 1) % 8;
+	snprintf(buf[at], sizeof(buf[at]), "%s.%s", kinds[kind].arch, name);
+	return buf[at];
+}
+
+static void put_array(struct lmi_gguf_writer *w, const char *name, uint32_t type,
+		      enum lmi_gguf_type file_type, const void *v, uint64_t n)
+{
+	const struct lmd_meta m = {
+		.key = name, .type = type, .file_type = file_type, .n = n, .v.a = v};
+
+	lmi_gguf_put_meta(w, &m);
+}
+
+static void put_keys(struct lmi_gguf_writer *w, enum lmt_tiny kind)
+{
+	static const uint8_t pattern[] = {1, 0, 1, 1};
+	static const int64_t kv_heads[] = {0, KV, 0};
+
+	lmi_gguf_put_str(w, "general.architecture", kinds[kind].arch);
+	lmi_gguf_put_u32(w, key(kind, "context_length"), LMT_CTX);
+	lmi_gguf_put_u32(w, key(kind, "embedding_length"), LMT_EMBD);
+	lmi_gguf_put_u32(w, key(kind, "block_count"), kinds[kind].n_layer);
+	lmi_gguf_put_u32(w, key(kind, "feed_forward_length"), kind == LMT_STATE ? 0 : FF);
+	lmi_gguf_put_u32(w, key(kind, "attention.head_count"), kind == LMT_STATE ? 0 : HEADS);
+	lmi_gguf_put_f32(w, key(kind, "attention.layer_norm_rms_epsilon"), 1e-5f);
+	lmi_gguf_put_u32(w, key(kind, "vocab_size"), LMT_VOCAB);
+	if (kind == LMT_HYBRID)
+		put_array(w, key(kind, "attention.head_count_kv"), LMD_META_ARR_I64, LMI_GGUF_I32,
+			  kv_heads, LMD_LEN(kv_heads));
+	else if (kind != LMT_STATE)
+		lmi_gguf_put_u32(w, key(kind, "attention.head_count_kv"), KV);
+	if (kind == LMT_WINDOW) {
+		lmi_gguf_put_f32(w, key(kind, "logit_scale"), 2);
+		lmi_gguf_put_u32(w, key(kind, "attention.sliding_window"), 8);
+		put_array(w, key(kind, "attention.sliding_window_pattern"), LMD_META_ARR_BOOL,
+			  LMI_GGUF_BOOL, pattern, LMD_LEN(pattern));
+	}
+	if (kind == LMT_STATE || kind == LMT_HYBRID) {
+		lmi_gguf_put_u32(w, key(kind, "ssm.conv_kernel"), 4);
+		lmi_gguf_put_u32(w, key(kind, "ssm.inner_size"), INNER);
+		lmi_gguf_put_u32(w, key(kind, "ssm.state_size"), STATE);
+		lmi_gguf_put_u32(w, key(kind, "ssm.time_step_rank"), 8);
+	}
+	if (kind == LMT_STATE)
+		lmi_gguf_put_u32(w, key(kind, "ssm.group_count"), 2);
+	lmi_gguf_put_str(w, "tokenizer.ggml.model", "no_vocab");
+}
+
+static void each_tensor(enum lmt_tiny kind,
+			void (*fn)(void *arg, const char *name, const struct row *r), void *arg)
+{
+	for (const struct row *r = kinds[kind].rows; r->name; r++) {
+		char name[96];
+
+		if (!r->layers)
+			fn(arg, r->name, r);
+		for (uint32_t il = 0; il < kinds[kind].n_layer; il++) {
+			if (!(r->layers >> il & 1))
+				continue;
+			snprintf(name, sizeof(name), "blk.%u%s", il, strchr(r->name, 'd') + 1);
+			fn(arg, name, r);
+		}
+	}
+}
+
+static void add(void *arg, const char *name, const struct row *r)
+{
+	const int64_t dims[2] = {r->d0, r->d1};
+
+	lmi_gguf_add_tensor(arg, name, LMD_DTYPE_F32, r->d1 ? 2 : 1, dims);
+}
+
+struct filler {
+	struct lmi_gguf_writer *w;
+	uint64_t rnd;
+};
+
+static void fill(void *arg, const char *name, const struct row *r)
+{
+	struct filler *f = arg;
+	size_t n = (size_t)(r->d0 * (r->d1 ? r->d1 : 1));
+	float *v = lmi_alloc(n, sizeof(*v)), lo = r->lo, hi = r->hi;
+	struct lmd_error err;
+
+	(void)name;
+	if (lo == 0 && hi == 0) {
+		hi = sqrtf(5.0f / (float)r->d0);
+		lo = -hi;
+	}
+	for (size_t i = 0; i < n; i++)
+		v[i] = lo + (hi - lo) * (float)(lmd_rand(&f->rnd) >> 40) * 0x1p-24f;
+	ck_assert_msg(lmi_gguf_writer_data(f->w, v, n * sizeof(*v), &err) == LMD_OK, "%s", err.text);
+	lmi_free(v);
+}
+
+void lmt_tiny_write(enum lmt_tiny kind, uint64_t seed, const char *path)
+{
+	struct filler f = {.rnd = seed};
+	struct lmd_error err;
+
+	ck_assert_msg(lmi_gguf_writer_create(&f.w, 32, &err) == LMD_OK, "%s", err.text);
+	put_keys(f.w, kind);
+	each_tensor(kind, add, f.w);
+	ck_assert_msg(lmi_gguf_writer_start(f.w, path, &err) == LMD_OK, "%s", err.text);
+	each_tensor(kind, fill, &f);
+	ck_assert_msg(lmi_gguf_writer_finish(f.w, &err) == LMD_OK, "%s", err.text);
+	lmi_gguf_writer_destroy(f.w);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny_model.h - small random models, written by the tests themselves: one of each kind of
+ * memory that a sequence can have. */
+#ifndef LLAMAD_TESTS_TINY_MODEL_H
+#define LLAMAD_TESTS_TINY_MODEL_H
+
+#include <stdint.h>
+
+enum lmt_tiny {
+	LMT_FULL,    /* llama: full attention */
+	LMT_WINDOW,  /* granite_swa: three of four layers see 8 tokens */
+	LMT_STATE,   /* mamba2: recurrent states alone */
+	LMT_HYBRID   /* jamba: states, and one layer of attention */
+};
+#define LMT_N_TINY 4
+#define LMT_VOCAB  96u
+#define LMT_EMBD   64u
+#define LMT_CTX    256u
+
+const char *lmt_tiny_name(enum lmt_tiny kind);
+
+/* Writes the file; ends the test when it cannot. */
+void lmt_tiny_write(enum lmt_tiny kind, uint64_t seed, const char *path);
+
+#endif /* LLAMAD_TESTS_TINY_MODEL_H */
