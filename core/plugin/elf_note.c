@@ -136,8 +136,8 @@ static enum lmd_status check_segments(const struct image *im, const Elf64_Ehdr *
 				      (unsigned long long)ph.p_filesz, (unsigned long long)im->n);
 		else if (ph.p_filesz > ph.p_memsz || !lmi_add_ok(ph.p_vaddr, ph.p_memsz, &top))
 			st = lmd_fail(im->err, LMD_CORRUPT,
-				      "segment %u: %llu bytes in the file, %llu in memory at %#llx", i,
-				      (unsigned long long)ph.p_filesz,
+				      "segment %u: %llu bytes in the file, %llu in memory at %#llx",
+				      i, (unsigned long long)ph.p_filesz,
 				      (unsigned long long)ph.p_memsz,
 				      (unsigned long long)ph.p_vaddr);
 	}
@@ -240,8 +240,8 @@ enum lmd_status lmi_elf_note(const void *bytes, size_t n, struct lmd_note *out,
 		return st;
 	if (sh.sh_size != sizeof(note) || !copy_at(&im, sh.sh_offset, &note, sizeof(note)))
 		return lmd_fail(err, LMD_INVALID,
-				"section .note.llamad has %llu bytes at offset %llu of a file of %zu, "
-				"the note has %zu",
+				"section .note.llamad has %llu bytes at offset %llu of a file of "
+				"%zu, the note has %zu",
 				(unsigned long long)sh.sh_size, (unsigned long long)sh.sh_offset, n,
 				sizeof(note));
 	st = check_note(&im, &note);

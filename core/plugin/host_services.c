@@ -62,8 +62,8 @@ static uint64_t host_now_ns(void *ctx)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-static enum lmd_status host_dequant_rows(void *ctx, enum lmd_dtype type, const void *src, float *dst,
-					 size_t n)
+static enum lmd_status host_dequant_rows(void *ctx, enum lmd_dtype type, const void *src,
+					 float *dst, size_t n)
 {
 	const struct lmi_dtype *t = lmi_dtype((uint32_t)type);
 

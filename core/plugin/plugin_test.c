@@ -417,7 +417,8 @@ START_TEST(refused_with_a_sentence)
 	ck_assert_int_eq(version_now(r, "test-sample", &why), -1);
 	ck_assert_msg(strstr(why.text, "a/x.so is refused: ") && strstr(why.text, says), "%s",
 		      why.text);
-	ck_assert_msg(strstr(why.text, "no plugin offers sampler 'test-sample'") != NULL, "%s", why.text);
+	ck_assert_msg(strstr(why.text, "no plugin offers sampler 'test-sample'") != NULL, "%s",
+		      why.text);
 	row = find_row(r, "a/x.so");
 	ck_assert_int_eq(row.n, 1);
 	ck_assert_str_eq(row.state, "refused");
@@ -531,8 +532,8 @@ START_TEST(default_folders)
 	char *dirs[LMI_MAX_DEFAULT_DIRS], exe[PATH_ROOM], want[PATH_ROOM];
 	char command[PATH_ROOM * 2];
 
-	snprintf(command, sizeof(command), "mkdir -p %s/p/bin %s/p/lib/llamad/plugins %s/b/plugins/.libs",
-		 top, top, top);
+	snprintf(command, sizeof(command),
+		 "mkdir -p %s/p/bin %s/p/lib/llamad/plugins %s/b/plugins/.libs", top, top, top);
 	ck_assert_int_eq(system(command), 0);
 	/* installed and moved */
 	snprintf(exe, sizeof(exe), "%s/p/bin/llamactl", top);
@@ -569,8 +570,9 @@ END_TEST
 START_TEST(names)
 {
 	static const char *const good_names[] = {"a", "7b", "llama", "q4_k", "deepseek2.mla-x"};
-	static const char *const bad_names[] = {"", "A", "_a", "-a", ".a", "a b", "a/b", "\xC3\xA9",
-						"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"};
+	static const char *const bad_names[] = {
+		"",    "A",   "_a",       "-a", ".a",
+		"a b", "a/b", "\xC3\xA9", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"};
 
 	for (size_t i = 0; i < LMD_LEN(good_names); i++)
 		ck_assert_msg(lmi_name_ok(good_names[i]), "%s", good_names[i]);

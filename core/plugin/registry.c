@@ -150,95 +150,6 @@ enum lmd_status lmi_load_kinds(struct lmi_registry *r, uint32_t kinds, struct lm
 	return LMD_OK;
 }
 
-/* ---- what a miss says ---- */
-
-struct text {
-	char *at;
-	size_t left;
-};
-
-static void say(struct text *t, const char *fmt, ...) LMD_PRINTF(2, 3);
-
-static void say(struct text *t, const char *fmt, ...)
-{
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	n = vsnprintf(t->at, t->left, fmt, ap);
-	va_end(ap);
-	if (n < 0 || (size_t)n >= t->left)
-		n = (int)t->left - 1;
-	t->at += n;
-	t->left -= (size_t)n;
-}
-
-static bool offers(const struct lmi_object *o, uint32_t kind, const char *name,
-		   const struct lmi_entry **out)
-{
-	for (uint32_t i = 0; i < o->n_entries; i++) {
-		if (o->entries[i].f.kind == kind && lmi_entry_answers(&o->entries[i], name)) {
-			*out = &o->entries[i];
-			return true;
-		}
-	}
-	return false;
-}
-
-/* Why this object does not answer, if that is worth a word; the most telling `rank` first. */
-static void say_reason(struct text *t, const struct lmi_object *o, uint32_t kind, const char *name,
-		       int rank)
-{
-	const struct lmi_entry *e = NULL;
-
-	switch (o->state) {
-	case LMI_OBJECT_LOADED:
-		if (rank == 0 && offers(o, kind, name, &e))
-			say(t, "; %s cannot run here: %s", o->path, e->why);
-		break;
-	case LMI_OBJECT_RETIRED:
-		if (rank == 1 && offers(o, kind, name, &e))
-			say(t, "; %s had it: %s", o->path, o->reason);
-		break;
-	case LMI_OBJECT_REFUSED:
-		if (rank == 2 && (!o->note.kinds || (o->note.kinds & LMD_KIND_BIT(kind))))
-			say(t, "; %s is refused: %s", o->path, o->reason);
-		break;
-	case LMI_OBJECT_CHECKED:
-		break;
-	}
-}
-
-static enum lmd_status miss(const struct lmi_registry *r, uint32_t kind, const char *name,
-			    struct lmd_error *err)
-{
-	char buf[LMD_ERROR_TEXT], shown[49];
-	struct text t = {buf, sizeof(buf)};
-	uint32_t n = 0;
-
-	snprintf(shown, sizeof(shown), "%s", name);
-	for (char *c = shown; *c; c++)
-		if (*c < ' ' || *c > '~')
-			*c = '?';
-	say(&t, "no plugin offers %s '%s'; looked in ", lmi_kind(kind)->word, shown);
-	for (uint32_t i = 0; i < r->n_dirs; i++) {
-		const struct lmi_dir *d = &r->dirs[i];
-
-		if (d->state == LMI_DIR_DUPLICATE)
-			continue;
-		say(&t, "%s%.120s%s%s%s", n++ ? ", " : "", d->path, *d->reason ? " (" : "",
-		    d->reason, *d->reason ? ")" : "");
-	}
-	if (!n)
-		say(&t, "no folder");
-	for (int rank = 0; rank < 3; rank++)
-		for (const struct lmi_object *o = r->objects; o; o = o->next)
-			say_reason(&t, o, kind, name, rank);
-	return lmd_fail(err, LMD_NOTFOUND, "%s", buf);
-}
-
-/* ---- the interface ---- */
-
 /* Counts a reference on the best entry; NULL when there is none or, with `fresh_only`, when
  * the answer might be another one after a scan. */
 static struct lmi_entry *take_best(struct lmi_registry *r, uint32_t kind, const char *name,
@@ -279,7 +190,7 @@ enum lmd_status lmi_factory_take(struct lmi_registry *r, enum lmd_kind kind, con
 		if (e)
 			*out = &e->pub;
 		else
-			st = miss(r, kind, name, err);
+			st = lmi_say_miss(r, kind, name, err);
 	}
 	pthread_mutex_unlock(&r->work);
 	return st;
@@ -298,6 +209,24 @@ void lmi_factory_give(struct lmi_registry *r, const struct lmi_factory *f)
 	pthread_mutex_unlock(&r->mu);
 }
 
+static const struct lmi_entry *greatest_score(const struct lmi_registry *r, uint32_t kind)
+{
+	const struct lmi_entry *best = NULL;
+
+	for (const struct lmi_object *o = r->objects; o; o = o->next) {
+		for (uint32_t i = 0; o->state == LMI_OBJECT_LOADED && i < o->n_entries; i++) {
+			const struct lmi_entry *e = &o->entries[i];
+
+			if (e->f.kind != kind || !e->pub.score)
+				continue;
+			if (!best || e->pub.score > best->pub.score ||
+			    (e->pub.score == best->pub.score && better(e, 2, best, 2)))
+				best = e;
+		}
+	}
+	return best;
+}
+
 const char *lmi_factory_best(struct lmi_registry *r, enum lmd_kind kind)
 {
 	const struct lmi_entry *best = NULL;
@@ -306,16 +235,7 @@ const char *lmi_factory_best(struct lmi_registry *r, enum lmd_kind kind)
 		return NULL;
 	pthread_mutex_lock(&r->work);
 	if (lmi_scan(r, NULL) == LMD_OK && lmi_load_kinds(r, LMD_KIND_BIT(kind), NULL) == LMD_OK)
-		for (const struct lmi_object *o = r->objects; o; o = o->next)
-			for (uint32_t i = 0; o->state == LMI_OBJECT_LOADED && i < o->n_entries; i++) {
-				const struct lmi_entry *e = &o->entries[i];
-
-				if (e->f.kind != (uint32_t)kind || !e->pub.score)
-					continue;
-				if (!best || e->pub.score > best->pub.score ||
-				    (e->pub.score == best->pub.score && better(e, 2, best, 2)))
-					best = e;
-			}
+		best = greatest_score(r, kind);
 	pthread_mutex_unlock(&r->work);
 	return best ? best->f.name : NULL;
 }

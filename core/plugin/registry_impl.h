@@ -63,4 +63,8 @@ struct lmi_entry *lmi_find_best(const struct lmi_registry *r, uint32_t kind, con
 /* Does the entry answer to this name?  0 no, 1 by an alias, 2 by its name. */
 int lmi_entry_answers(const struct lmi_entry *e, const char *name);
 
+/* LMD_NOTFOUND with the sentence of a miss.  `work` is held. */
+enum lmd_status lmi_say_miss(const struct lmi_registry *r, uint32_t kind, const char *name,
+			     struct lmd_error *err);
+
 #endif /* LLAMAD_CORE_PLUGIN_REGISTRY_IMPL_H */

@@ -58,7 +58,8 @@ START_TEST(misses)
 
 	ck_assert_int_eq(lmi_registry_create(&r, &opts, &err), LMD_OK);
 	ck_assert_int_eq(lmi_factory_take(r, LMD_KIND_ARCH, "nobody", &f, &err), LMD_NOTFOUND);
-	ck_assert_ptr_nonnull(strstr(err.text, "no plugin offers architecture 'nobody'; looked in"));
+	ck_assert_ptr_nonnull(
+		strstr(err.text, "no plugin offers architecture 'nobody'; looked in"));
 	ck_assert_ptr_nonnull(strstr(err.text, in_top("a")));
 	ck_assert_ptr_nonnull(strstr(err.text, "none (does not exist)"));
 	ck_assert_int_eq(lmi_factory_take(r, LMD_KIND_TOKENIZER, "a\nb\x80", &f, &err),

@@ -68,17 +68,20 @@ static enum lmd_status list_names(struct lmi_registry *r, const struct lmi_dir *
 			char **v = lmi_realloc(out->v, room ? 2 * room : 16, sizeof(*v));
 
 			if (!v)
-				return lmd_fail(err, LMD_NOMEM, "%s: no memory for its list", d->path);
+				goto no_memory;
 			out->v = v;
 			room = room ? 2 * room : 16;
 		}
 		out->v[out->n] = lmi_strndup(de->d_name, strlen(de->d_name));
-		if (!out->v[out->n++])
-			return lmd_fail(err, LMD_NOMEM, "%s: no memory for its list", d->path);
+		if (!out->v[out->n])
+			goto no_memory;
+		out->n++;
 	}
 	if (out->n)
 		qsort(out->v, out->n, sizeof(*out->v), by_text);
 	return LMD_OK;
+no_memory:
+	return lmd_fail(err, LMD_NOMEM, "%.200s: no memory for its list", d->path);
 }
 
 /* What is known of one path. */
@@ -331,7 +334,8 @@ static enum lmd_status scan_dir(struct lmi_registry *r, uint32_t i, struct lmd_e
 		closedir(dir);
 		return LMD_OK;
 	}
-	dir_why = lmi_trust_check(r->trust, fd, &sb, "its folder", &why) == LMD_OK ? NULL : why.text;
+	dir_why = lmi_trust_check(r->trust, fd, &sb, "its folder", &why) == LMD_OK ? NULL
+										   : why.text;
 	set_dir(r, i, LMI_DIR_PRESENT, &id, dir_why ? dir_why : "");
 	st = list_names(r, d, dir, &names, err);
 	for (uint32_t k = 0; k < names.n && st == LMD_OK; k++)
