@@ -14,6 +14,7 @@
 #include "core/engine/instance.h"
 #include "core/engine/lane.h"
 #include "core/engine/place.h"
+#include "core/plan/model_check.h"
 
 #define BATCH_DEFAULT  512u
 #define BATCH_MAX      65536u
@@ -158,18 +159,23 @@ static enum lmd_status describe(struct lmi_inst *inst, const struct lmi_inst_opt
 	st = inst->arch->ops.arch->describe(inst->host, inst->arena, inst->model, &p, d, err);
 	if (st != LMD_OK)
 		return st;
-	if (d->n_group > LMD_MAX_GROUP || d->n_row_in > LMD_MAX_ROW_IN || !d->n_vocab)
-		return lmd_fail(err, LMD_INTERNAL,
-				"architecture %s: %u groups (at most %d), %u row inputs (at most "
-				"%d), vocabulary of %u",
-				inst->model->arch, d->n_group, LMD_MAX_GROUP, d->n_row_in,
-				LMD_MAX_ROW_IN, d->n_vocab);
-	for (uint32_t i = 0; i < d->n_cache; i++)
-		if (d->caches[i].group >= d->n_group)
-			return lmd_fail(err, LMD_INTERNAL,
-					"architecture %s: cache %u of group %u, there are %u",
-					inst->model->arch, i, d->caches[i].group, d->n_group);
-	return LMD_OK;
+	if (!d->n_vocab)
+		return lmd_fail(err, LMD_INTERNAL, "architecture %s: vocabulary of 0",
+				inst->model->arch);
+	return lmi_desc_check(d, err);
+}
+
+/* A file without a tensor that it needs is refused before anything is allocated for it. */
+static enum lmd_status check_tensors(const struct lmi_inst *inst, struct lmd_error *err)
+{
+	struct lmi_model_check c;
+	enum lmd_status st =
+		lmi_model_check(&c, inst->model, inst->arch->ops.arch, &inst->desc, err);
+
+	if (st == LMD_OK)
+		st = lmi_model_check_verdict(&c, err);
+	lmi_model_check_fini(&c);
+	return st;
 }
 
 /* A row's keys are those of the step alone, or lie ahead: the sequence must run whole. */
@@ -247,6 +253,8 @@ static enum lmd_status settle(struct lmi_inst *inst, const struct lmi_inst_opts 
 	enum lmd_status st = describe(inst, o, o->n_ctx, err);
 	struct lmd_cache *caches;
 
+	if (st == LMD_OK)
+		st = check_tensors(inst, err);
 	if (st == LMD_OK)
 		st = choose_sizes(inst, o, err);
 	if (st != LMD_OK)

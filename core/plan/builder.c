@@ -362,7 +362,7 @@ static enum lmd_status check_params(const struct lmi_plan_params *p, struct lmd_
 		if (p->max_rows[i] > 1u << 30)
 			return lmd_fail(err, LMD_INVALID, "plan: %u rows in space %d, at most 2^30",
 					p->max_rows[i], i);
-	return lmi_shape_desc(p->desc, err);
+	return lmi_desc_check(p->desc, err);
 }
 
 static enum lmd_status run_build(struct build *b, const struct lmi_plan_params *params)

@@ -31,6 +31,10 @@ struct lmi_plan_params {
 	uint32_t max_rows[LMD_N_SPACE]; /* limits of a step */
 };
 
+/* Checks what describe() declared: groups, caches and row inputs.  lmi_plan_build does it too; a
+ * loader that sizes memory by them does it first. */
+enum lmd_status lmi_desc_check(const struct lmd_arch_desc *d, struct lmd_error *err);
+
 /* Builds and checks.  The sentence of a failure names the op, its layer, the operand and both
  * numbers. */
 enum lmd_status lmi_plan_build(struct lmi_plan **out, const struct lmi_plan_params *p,

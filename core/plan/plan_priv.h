@@ -130,9 +130,4 @@ enum lmd_status lmi_plan_check(struct lmi_plan *p, struct lmd_error *err);
 enum lmd_status lmi_shape_op(const struct lmi_plan *p, struct lmd_op *op, uint32_t index,
 			     struct lmd_error *err);
 
-/* ---- shape_desc.c ---- */
-
-/* Groups, caches and row inputs of a description. */
-enum lmd_status lmi_shape_desc(const struct lmd_arch_desc *d, struct lmd_error *err);
-
 #endif /* LLAMAD_CORE_PLAN_PLAN_PRIV_H */

@@ -64,7 +64,7 @@ static enum lmd_status check_cache(const struct lmd_cache *c, uint32_t i,
 	return LMD_OK;
 }
 
-enum lmd_status lmi_shape_desc(const struct lmd_arch_desc *d, struct lmd_error *err)
+enum lmd_status lmi_desc_check(const struct lmd_arch_desc *d, struct lmd_error *err)
 {
 	enum lmd_status st = LMD_OK;
 
