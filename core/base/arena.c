@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Chained blocks, each twice the last up to 1 MiB; a request that is larger gets a block
- * of its own.  Everything goes back in lmi_arena_destroy. */
+ * of its own.  The first in the chain is the one that has room.  Everything goes back in
+ * lmi_arena_destroy. */
 #include "core/base/arena.h"
 
 #include <stdarg.h>
@@ -65,10 +66,16 @@ void *lmi_arena_alloc(struct lmd_arena *a, size_t bytes, size_t align)
 		if (!b)
 			return NULL;
 		b->size = size;
-		b->next = a->head;
-		a->head = b;
-		if (a->next_size < LAST_BLOCK)
-			a->next_size *= 2;
+		if (a->head && bytes > a->next_size) {
+			/* full at once: goes behind the current block, which stays in use */
+			b->next = a->head->next;
+			a->head->next = b;
+		} else {
+			b->next = a->head;
+			a->head = b;
+			if (a->next_size < LAST_BLOCK)
+				a->next_size *= 2;
+		}
 		at = 0;
 	}
 	b->used = at + bytes;
