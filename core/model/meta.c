@@ -8,6 +8,8 @@
 #include "core/base/show.h"
 #include "core/model/model.h"
 
+#define NAME_BYTES 255u /* of a name for display */
+
 const char *lmi_meta_type_text(uint32_t type)
 {
 	switch ((enum lmd_meta_type)type) {
@@ -139,10 +141,15 @@ static enum lmd_status read_name(struct lmi_model *m, const char *path, struct l
 	base = base ? base + 1 : path;
 	if (!found || !name.len)
 		name = (struct lmd_str){.ptr = base, .len = strlen(base)};
-	copy = lmi_arena_strndup(m->arena, name.ptr, name.len < 255 ? name.len : 255);
+	if (name.len > NAME_BYTES) { /* cut between characters of UTF-8 */
+		name.len = NAME_BYTES;
+		while (name.len > NAME_BYTES - 3 && (name.ptr[name.len] & 0xC0) == 0x80)
+			name.len--;
+	}
+	copy = lmi_arena_strndup(m->arena, name.ptr, name.len);
 	if (!copy)
 		return lmi_model_no_memory(m, 256, err);
-	for (size_t i = 0; i < name.len && i < 255; i++)
+	for (size_t i = 0; i < name.len; i++)
 		if ((unsigned char)copy[i] < 0x20 || copy[i] == 0x7F)
 			copy[i] = '?';
 	m->view.name = copy;

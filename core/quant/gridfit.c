@@ -214,7 +214,7 @@ static int best_alt(const struct search *s, const struct unit *u, float t)
 static struct sums group_sums(const struct search *s, int g, float t, int *alt)
 {
 	const struct unit *u = s->unit + g * s->units_in_group;
-	bool common = s->k->sign == LMI_SHIFT_GROUP;
+	int common = s->k->sign == LMI_SHIFT_GROUP;
 	struct sums v[2] = {{0, 0}, {0, 0}};
 
 	for (int i = 0; i < s->units_in_group; i++) {
