@@ -228,6 +228,10 @@ static uint32_t attend(struct lmi_emit *e, const struct lmi_attn *a, const struc
 		t->src[0].k = s->k;
 		t->src[0].v = s->v;
 	}
+	if (a->list.src) {
+		t->src[0].list = a->list;
+		t->src[0].list_unit = a->list_unit;
+	}
 	if (a->sinks)
 		t->sinks = lmi_w(e, a->sinks).id;
 	if (a->alibi_max > 0.0f) {

@@ -65,6 +65,8 @@ enum lmd_status lmi_decoder_close(struct lmi_decoder *d, struct lmi_keys *k,
 				  const struct lmd_arch_params *params, struct lmd_arch_desc *out)
 {
 	lmi_hp_memory(&d->hp, k, d->hp.n_copy);
+	if (d->traits->memory && k->st == LMD_OK)
+		d->traits->memory(&d->hp, k);
 	lmi_hp_sites(&d->hp, k, sets, n_sets);
 	if (k->st == LMD_OK)
 		lmi_hp_finish(&d->hp, k, params, out);

@@ -57,6 +57,8 @@ struct lmi_decoder_traits {
 
 	/* After the keys are read: own keys, own defaults, kinds of layers.  Before memory. */
 	void (*adjust)(struct lmi_hparams *hp, struct lmi_keys *k);
+	/* After groups and caches of the usual kind are declared: more of them. */
+	void (*memory)(struct lmi_hparams *hp, struct lmi_keys *k);
 	/* Last word on a layer's attention and feed-forward. */
 	void (*attn)(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_attn *a);
 	void (*ffn)(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_ffn *f);
