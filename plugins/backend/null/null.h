@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * null.h - what the descriptor needs of the null backend. */
+#ifndef LLAMAD_NULL_H
+#define LLAMAD_NULL_H
+
+#include "llamad/backend.h"
+
+/* State of an open device. */
+struct null_dev {
+	const struct lmd_host *host;
+	struct lmd_error error; /* of the last plan_run */
+};
+
+extern const struct lmd_backend_ops null_backend_ops;
+
+#endif /* LLAMAD_NULL_H */
