@@ -9,6 +9,7 @@
 	X(help)                                                                                    \
 	X(version)                                                                                 \
 	X(plugins)                                                                                 \
+	X(plugins_test)                                                                            \
 	X(info)                                                                                    \
 	X(explain)                                                                                 \
 	X(debug_logits)                                                                            \

@@ -31,10 +31,9 @@ struct lmi_opcase_result {
 typedef void (*lmi_opcase_report_fn)(void *arg, const struct lmi_opcase_result *r);
 
 struct lmi_opcase_opts {
-	struct lmi_registry *registry;
 	const struct lmd_host *host;
-	const char *a;	    /* backend under test */
-	const char *b;	    /* the one it is held to: "ref" */
+	const struct lmi_factory *a; /* backend under test */
+	const struct lmi_factory *b; /* the one it is held to, usually "ref" */
 	const char *filter; /* cases whose "op name" contains it; NULL = all */
 	uint64_t seed;
 	struct lmd_team *team;	     /* for both; NULL = none */
@@ -46,8 +45,8 @@ struct lmi_opcase_totals {
 	uint32_t n_pass, n_fail, n_skip;
 };
 
-/* Runs all cases.  LMD_OK when they ran, whatever their verdicts; an error when a backend is not
- * there or cannot be opened. */
+/* Runs all cases.  LMD_OK when they ran, whatever their verdicts; an error when a backend cannot be
+ * opened. */
 enum lmd_status lmi_opcase_run(const struct lmi_opcase_opts *o, struct lmi_opcase_totals *out,
 			       struct lmd_error *err);
 
