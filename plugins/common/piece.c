@@ -145,10 +145,14 @@ static void put_escaped(struct lmi_sink *s, const struct lmd_str *text)
 
 void lmi_piece(const struct lmi_tok *t, uint32_t id, bool special, struct lmi_sink *s)
 {
-	const struct lmd_str *text = &t->vocab.text[id];
+	struct lmd_str shown = t->vocab.text[id];
+	const struct lmd_str *text = &shown;
 	uint8_t attr = t->vocab.attr[id];
 	char c;
 
+	if (id >= t->vocab.marked_from && shown.len > 3 &&
+	    !memcmp(shown.ptr + shown.len - 3, LMI_VOCAB_MARK, 3))
+		shown.len -= 3;
 	if (!special && (attr & LMI_ATTR_HIDDEN))
 		return;
 	if (t->kind.piece == LMI_PIECE_ESCAPED) {

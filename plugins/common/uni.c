@@ -45,7 +45,7 @@ uint32_t lmi_uni_base(uint32_t cp)
 		       : cp;
 }
 
-uint32_t lmi_utf8_get_slow(const char **s, const char *end)
+uint32_t lmi_utf8_get_top(const char **s, const char *end, uint32_t top)
 {
 	const unsigned char *p = (const unsigned char *)*s;
 	size_t left = (size_t)(end - *s), n = lmi_utf8_len(*p);
@@ -63,7 +63,7 @@ uint32_t lmi_utf8_get_slow(const char **s, const char *end)
 			goto bad;
 		cp = cp << 6 | (p[i] & 0x3fu);
 	}
-	if (cp > 0x10ffff)
+	if (cp > top)
 		goto bad;
 	*s += n;
 	return cp;
@@ -107,7 +107,7 @@ size_t lmi_utf8_put(char out[4], uint32_t cp)
 	return 4;
 }
 
-bool lmi_utf8_canonical(const char *s, size_t n)
+bool lmi_utf8_canonical(const char *s, size_t n, uint32_t top)
 {
 	const char *end = s + n;
 
@@ -127,7 +127,7 @@ bool lmi_utf8_canonical(const char *s, size_t n)
 		if (s == end)
 			return true;
 		at = s;
-		cp = lmi_utf8_get(&s, end);
+		cp = lmi_utf8_get_top(&s, end, top);
 		if (cp < 0x80 && s - at == 1)
 			continue;
 		if (lmi_utf8_put(again, cp) != (size_t)(s - at))
@@ -136,12 +136,12 @@ bool lmi_utf8_canonical(const char *s, size_t n)
 	return true;
 }
 
-size_t lmi_utf8_clean(char *out, const char *s, size_t n)
+size_t lmi_utf8_clean(char *out, const char *s, size_t n, uint32_t top)
 {
 	const char *end = s + n;
 	char *o = out;
 
 	while (s < end)
-		o += lmi_utf8_put(o, lmi_utf8_get(&s, end));
+		o += lmi_utf8_put(o, lmi_utf8_get_top(&s, end, top));
 	return (size_t)(o - out);
 }

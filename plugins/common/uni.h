@@ -73,26 +73,29 @@ static inline size_t lmi_utf8_len(unsigned char lead)
 	return lead < 0xc0 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
 }
 
-/* Reads one code point leniently at s < end and moves *s behind it. */
-uint32_t lmi_utf8_get_slow(const char **s, const char *end);
+#define LMI_UNI_TOP  0x10ffffu /* the last code point */
+#define LMI_UTF8_TOP 0x1fffffu /* the greatest value that four bytes can spell */
+
+/* Reads one code point up to `top` leniently at s < end and moves *s behind it. */
+uint32_t lmi_utf8_get_top(const char **s, const char *end, uint32_t top);
 
 static inline uint32_t lmi_utf8_get(const char **s, const char *end)
 {
 	if ((unsigned char)**s < 0x80)
 		return (unsigned char)*(*s)++;
-	return lmi_utf8_get_slow(s, end);
+	return lmi_utf8_get_top(s, end, LMI_UNI_TOP);
 }
 
 /* The code point before s in text that is canonical UTF-8; moves *s to its start. */
 uint32_t lmi_utf8_get_back(const char **s, const char *begin);
 
-/* Writes a code point up to U+10FFFF (surrogates as they are) in 1..4 bytes. */
+/* Writes a code point up to LMI_UTF8_TOP (surrogates as they are) in 1..4 bytes. */
 size_t lmi_utf8_put(char out[4], uint32_t cp);
 
 /* True if lenient reading and writing again gives the same bytes. */
-bool lmi_utf8_canonical(const char *s, size_t n);
+bool lmi_utf8_canonical(const char *s, size_t n, uint32_t top);
 
 /* Reads leniently and writes canonically; out holds 3 * n bytes; returns the length. */
-size_t lmi_utf8_clean(char *out, const char *s, size_t n);
+size_t lmi_utf8_clean(char *out, const char *s, size_t n, uint32_t top);
 
 #endif /* LLAMAD_PLUGINS_COMMON_UNI_H */

@@ -116,6 +116,7 @@ enum lmd_status lmi_vocab_open(struct lmi_vocab *v, const struct lmd_host *host,
 	v->host = host;
 	v->spec = spec;
 	v->n = spec->n_tokens;
+	v->marked_from = LMI_NONE;
 	if (!spec->text || !v->n)
 		return lmd_fail(err, LMD_CORRUPT, "vocabulary: tokenizer '%s' without tokens",
 				spec->kind ? spec->kind : "");

@@ -25,6 +25,9 @@
 /* not shown unless control tokens are written out */
 #define LMI_ATTR_HIDDEN  (LMI_ATTR_CONTROL | LMI_ATTR_UNKNOWN)
 
+/* U+E000 in UTF-8, see marked_from. */
+#define LMI_VOCAB_MARK "\xee\x80\x80"
+
 /* What a kind assumes where the file says nothing. */
 struct lmi_vocab_defaults {
 	int32_t bos, eos, unk, sep, pad, mask; /* -1 = none; ignored when out of range */
@@ -50,6 +53,8 @@ struct lmi_vocab {
 	uint32_t max_bytes;        /* longest text */
 	struct lmd_str *text;      /* [n] */
 	uint8_t *attr;             /* [n] LMI_ATTR_* */
+	uint32_t marked_from;      /* from this id on, LMI_VOCAB_MARK at the end of a text is not
+				    * part of its piece; LMI_NONE = nowhere */
 	char *own_text;            /* texts that are not the file's */
 	struct lmi_textmap map;     /* text to id */
 	struct lmi_special special;

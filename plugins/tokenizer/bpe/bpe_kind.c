@@ -51,10 +51,10 @@ enum lmd_status bpe_text(const struct lmi_tok *t, struct lmi_job *j, const char 
 
 	if (b->escape_space)
 		s = escape_spaces(j, s, &n);
-	if (s && !lmi_utf8_canonical(s, n)) {
+	if (s && !lmi_utf8_canonical(s, n, LMI_UNI_TOP)) {
 		if (!lmi_buf_need(&j->buf[BUF_CLEAN], j->host, n * 3))
 			return LMD_NOMEM;
-		n = lmi_utf8_clean(j->buf[BUF_CLEAN].p, s, n);
+		n = lmi_utf8_clean(j->buf[BUF_CLEAN].p, s, n, LMI_UNI_TOP);
 		s = j->buf[BUF_CLEAN].p;
 	}
 	return s ? pretok_split(&b->pre, s, n, put_word, &arg) : LMD_NOMEM;
@@ -119,6 +119,8 @@ enum lmd_status bpe_open(struct bpe_state *b, const struct lmd_host *host,
 		.force_add_bos = (name->flags & PRETOK_FORCE_BOS) != 0,
 		.mask_lstrip = (name->flags & PRETOK_MASK_LSTRIP) != 0,
 	};
+	if (b->dna)
+		bpe_dna_tokens(b);
 	st = pretok_open(&b->pre, host, name->family, err);
 	if (st == LMD_OK)
 		st = lmi_bpe_open(&b->bpe, &b->tok.vocab, err);

@@ -13,7 +13,8 @@ struct bpe_state {
 	struct pretok pre;
 	bool escape_space;
 	bool lowercase;     /* kind whitespace */
-	uint32_t dna_begin, dna_end, dna_oov; /* kind hybriddna */
+	bool dna;           /* kind hybriddna */
+	uint32_t dna_begin, dna_end, dna_oov; /* its tokens, or LMI_NONE */
 };
 
 /* Opens with the pre-tokenizer `pre` (NULL: the spec's, or "default" with a warning).
@@ -25,7 +26,12 @@ enum lmd_status bpe_open(struct bpe_state *b, const struct lmd_host *host,
 /* A fragment: spaces escaped if so wanted, made canonical, cut into words, merged. */
 enum lmd_status bpe_text(const struct lmi_tok *t, struct lmi_job *j, const char *s, size_t n);
 
+/* Looks up the tokens of kind hybriddna. */
+void bpe_dna_tokens(struct bpe_state *b);
+
 extern const struct lmd_tokenizer_ops bpe_gpt2_ops;
 extern const struct lmd_tokenizer_ops bpe_gemma4_ops;
+extern const struct lmd_tokenizer_ops bpe_whitespace_ops;
+extern const struct lmd_tokenizer_ops bpe_hybriddna_ops;
 
 #endif /* LLAMAD_PLUGINS_TOKENIZER_BPE_BPE_KIND_H */

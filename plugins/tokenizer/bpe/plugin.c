@@ -3,22 +3,20 @@
 
 #include "tokenizer/bpe/bpe_kind.h"
 
+#define KIND(name_, aliases_, ops_)                                                                \
+	{                                                                                          \
+		.struct_size = sizeof(struct lmd_factory), .kind = LMD_KIND_TOKENIZER,             \
+		.name = name_, .aliases = aliases_, .state_bytes = sizeof(struct bpe_state),       \
+		.ops = &ops_                                                                       \
+	}
+
 static const struct lmd_factory factories[] = {
-	{
-		.struct_size = sizeof(struct lmd_factory),
-		.kind = LMD_KIND_TOKENIZER,
-		.name = "gpt2",
-		.aliases = "bpe\0",
-		.state_bytes = sizeof(struct bpe_state),
-		.ops = &bpe_gpt2_ops,
-	},
-	{
-		.struct_size = sizeof(struct lmd_factory),
-		.kind = LMD_KIND_TOKENIZER,
-		.name = "gemma4",
-		.state_bytes = sizeof(struct bpe_state),
-		.ops = &bpe_gemma4_ops,
-	},
+	KIND("gpt2", "bpe\0", bpe_gpt2_ops),
+	KIND("gemma4", NULL, bpe_gemma4_ops),
+	KIND("whitespace", NULL, bpe_whitespace_ops),
+	KIND("hybriddna", NULL, bpe_hybriddna_ops),
 };
+
+#undef KIND
 
 LMD_PLUGIN_DEFINE("tokenizer-bpe", "1.0", "MIT", LMD_KIND_BIT(LMD_KIND_TOKENIZER), factories)

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * unigram.h - of all ways to cover a text with tokens, the one with the greatest sum of
+ * scores (log probabilities). */
+#ifndef LLAMAD_PLUGINS_COMMON_UNIGRAM_H
+#define LLAMAD_PLUGINS_COMMON_UNIGRAM_H
+
+#include "common/tok.h"
+#include "common/trie.h"
+
+struct lmi_unigram {
+	const struct lmi_vocab *vocab;
+	struct lmi_trie trie;  /* normal, user-defined and unused tokens */
+	double *score;         /* [n]; 0 for user-defined tokens */
+	double unknown_score;  /* of a character without a token */
+};
+
+/* Reads scores and attributes as the file has them, so before lmi_vocab_finish. */
+enum lmd_status lmi_unigram_open(struct lmi_unigram *u, const struct lmi_vocab *v,
+				 struct lmd_error *err);
+void lmi_unigram_close(struct lmi_unigram *u);
+
+/* Puts the tokens of a normalised text.  Neighbouring characters without a token are one
+ * unknown token.  Sums are in double.  Uses j->buf[0..1]. */
+enum lmd_status lmi_unigram_text(const struct lmi_unigram *u, struct lmi_job *j, const char *s,
+				 size_t n);
+
+#endif /* LLAMAD_PLUGINS_COMMON_UNIGRAM_H */

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Kind t5: SentencePiece's unigram model.  The text is normalised by the model's table of
+ * replacements, its spaces become U+2581, merged and with one in front (or behind) as the
+ * file says; then the best cover with tokens is taken. */
+#include "common/charsmap.h"
+#include "common/uni.h"
+#include "common/unigram.h"
+#include "llamad/plugin.h"
+
+enum { BUF_NORMAL = 2 };
+
+#define BLOCK "\xe2\x96\x81"
+
+struct unigram_state {
+	struct lmi_tok tok; /* first */
+	struct lmi_unigram uni;
+	struct lmi_charsmap map;
+	struct lmi_trie user;   /* user-defined tokens: not normalised */
+	bool merge_spaces, suffix;
+	struct lmd_str space;   /* what a space becomes */
+};
+
+/* The normalised text as it grows. */
+struct normal {
+	const struct unigram_state *u;
+	struct lmi_job *job;
+	size_t n;
+	bool in_word, prepended;
+	bool prepend;
+};
+
+static bool append(struct normal *o, const char *s, size_t n)
+{
+	struct lmi_buf *b = &o->job->buf[BUF_NORMAL];
+
+	if (!lmi_buf_need(b, o->job->host, o->n + n))
+		return false;
+	memcpy((char *)b->p + o->n, s, n);
+	o->n += n;
+	return true;
+}
+
+/* Adds normalised bytes; single spaces are judged here. */
+static bool add_bytes(struct normal *o, const char *s, size_t n)
+{
+	const struct lmd_str *space = &o->u->space;
+
+	for (size_t i = 0; i < n; i++) {
+		if (s[i] == ' ') {
+			o->in_word = false;
+			if (!o->u->merge_spaces && !append(o, space->ptr, space->len))
+				return false;
+			continue;
+		}
+		if (!o->in_word) {
+			o->in_word = true;
+			if ((o->prepend && !o->prepended) || o->u->merge_spaces) {
+				o->prepended = true;
+				if (!append(o, space->ptr, space->len))
+					return false;
+			}
+		}
+		if (!append(o, s + i, 1))
+			return false;
+	}
+	return true;
+}
+
+/* How far the beginnings of user-defined tokens reach into s: such bytes stay as they are,
+ * even if the token does not go on like the text. */
+static size_t user_path(const struct lmi_trie *t, const char *s, size_t n)
+{
+	uint32_t node = LMI_TRIE_ROOT;
+	size_t i = 0;
+
+	for (; i < n; i++) {
+		node = lmi_trie_next(t, node, (unsigned char)s[i]);
+		if (node == LMI_NONE)
+			break;
+	}
+	return i;
+}
+
+/* Length of the sequence at s if its continuation bytes are all there; else 0.  Values above
+ * U+10FFFF pass: the bytes are kept, whatever they mean. */
+static size_t sequence(const char *s, size_t n)
+{
+	unsigned char c = (unsigned char)*s;
+	size_t len = lmi_utf8_len(c);
+
+	if (c < 0x80)
+		return 1;
+	if (c < 0xc0 || c >= 0xf8 || len > n)
+		return 0;
+	for (size_t i = 1; i < len; i++)
+		if (((unsigned char)s[i] & 0xc0) != 0x80)
+			return 0;
+	return len;
+}
+
+static enum lmd_status unigram_text(const struct lmi_tok *t, struct lmi_job *j, const char *s, size_t n)
+{
+	const struct unigram_state *u = (const struct unigram_state *)t;
+	bool prefix = t->vocab.info.add_space_prefix;
+	struct normal o = {.u = u, .job = j, .prepend = prefix && !u->suffix};
+	bool ok = true;
+
+	for (size_t at = 0, len; ok && at < n; at += len) {
+		struct lmd_str with;
+
+		len = user_path(&u->user, s + at, n - at);
+		with = (struct lmd_str){s + at, len};
+		if (!len)
+			len = lmi_charsmap_find(&u->map, s + at, n - at, &with);
+		if (!len) {
+			len = sequence(s + at, n - at);
+			with = (struct lmd_str){s + at, len};
+		}
+		if (!len) {
+			len = 1;
+			with = (struct lmd_str){"\xef\xbf\xbd", 3};
+		}
+		ok = add_bytes(&o, with.ptr, with.len);
+	}
+	if (ok && prefix && u->suffix)
+		ok = append(&o, u->space.ptr, u->space.len);
+	return ok ? lmi_unigram_text(&u->uni, j, j->buf[BUF_NORMAL].p, o.n) : LMD_NOMEM;
+}
+
+static void unigram_close(struct lmi_tok *t)
+{
+	struct unigram_state *u = (struct unigram_state *)t;
+
+	lmi_trie_fini(&u->user, t->vocab.host);
+	lmi_unigram_close(&u->uni);
+}
+
+static enum lmd_status build(struct unigram_state *u, const struct lmd_tokspec *spec,
+			     struct lmd_error *err)
+{
+	const struct lmi_vocab *v = &u->tok.vocab;
+	enum lmd_status st = lmi_charsmap_open(&u->map, spec->charsmap, err);
+	bool ok;
+
+	if (st == LMD_OK)
+		st = lmi_unigram_open(&u->uni, v, err);
+	if (st != LMD_OK)
+		return st;
+	ok = lmi_trie_init(&u->user, v->host, 64);
+	for (uint32_t i = 0; ok && i < v->n; i++)
+		if (v->attr[i] & LMI_ATTR_USER)
+			ok = lmi_trie_add(&u->user, v->host, v->text[i].ptr, v->text[i].len, i);
+	return ok ? LMD_OK
+		  : lmd_fail(err, LMD_NOMEM, "vocabulary: no memory for %u tokens", v->n);
+}
+
+static enum lmd_status unigram_open(void *state, const struct lmd_host *host,
+				    const struct lmd_tokspec *spec, struct lmd_tok_info *info,
+				    struct lmd_error *err)
+{
+	static const struct lmi_vocab_defaults def = {
+		.bos = -1, .eos = 1, .unk = 2, .sep = -1, .pad = 0, .mask = -1, .add_eos = 1,
+	};
+	struct unigram_state *u = state;
+	enum lmd_status st = lmi_vocab_open(&u->tok.vocab, host, spec, err);
+
+	if (st != LMD_OK)
+		return st;
+	u->merge_spaces = spec->remove_extra_whitespaces == 1;
+	u->suffix = spec->treat_whitespace_as_suffix == 1;
+	u->space = spec->escape_whitespaces != 0 ? (struct lmd_str){BLOCK, 3}
+						 : (struct lmd_str){" ", 1};
+	u->tok.kind = (struct lmi_tok_kind){.add = LMI_ADD_FLAGS,
+					    .piece = LMI_PIECE_BLOCK,
+					    .text = unigram_text,
+					    .close = unigram_close};
+	st = build(u, spec, err);
+	if (st != LMD_OK) {
+		lmi_tok_close(u);
+		return st;
+	}
+	return lmi_tok_finish(&u->tok, &def, info, err);
+}
+
+static const struct lmd_tokenizer_ops ops = {
+	.struct_size = sizeof(struct lmd_tokenizer_ops),
+	.open = unigram_open,
+	.close = lmi_tok_close,
+	.encode = lmi_tok_encode,
+	.decode = lmi_tok_decode,
+	.piece = lmi_tok_piece,
+};
+
+static const struct lmd_factory factories[] = {{
+	.struct_size = sizeof(struct lmd_factory),
+	.kind = LMD_KIND_TOKENIZER,
+	.name = "t5",
+	.aliases = "ugm\0unigram\0",
+	.state_bytes = sizeof(struct unigram_state),
+	.ops = &ops,
+}};
+
+LMD_PLUGIN_DEFINE("tokenizer-unigram", "1.0", "MIT", LMD_KIND_BIT(LMD_KIND_TOKENIZER), factories)
