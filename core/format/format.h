@@ -20,7 +20,8 @@ struct lmi_model;
 
 /* Opens a model file (GGUF by now; a split set by its first part).  On success *out owns
  * files, mappings and tables until lmi_model_close.  Symlinks are followed; devices, FIFOs
- * and directories are refused.  Any thread. */
+ * and directories are refused.  A mapped file that somebody shortens raises SIGBUS in the
+ * thread that reads its weights; the engine has the handler.  Any thread. */
 enum lmd_status lmi_model_open(struct lmi_model **out, const char *path, uint32_t flags,
 			       struct lmd_error *err);
 
