@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every parity case of a supported architecture: a model with its keys and tensors (no data but
- * for short vectors) is described, its tensors are compared with the architecture's tables, and all
- * kinds of plans are built, checked, lowered and laid out.  Then: keys that are missing, absurd or of
- * the wrong type are refused with a sentence that names them. */
+ * Every parity case of a supported architecture: a model with its keys and tensors (no data but for
+ * short vectors) is described, its tensors are compared with the architecture's tables, and all
+ * kinds of plans are built, checked, lowered and laid out.  Then: keys that are missing, absurd or
+ * of the wrong type are refused with a sentence that names them. */
 #include <jansson.h>
 
 #include "core/base/arena.h"
@@ -113,7 +113,8 @@ static struct lmi_model *make_model(const json_t *c, const char *changed, const 
 	const json_t *e;
 
 	ck_assert_ptr_nonnull(m);
-	ck_assert_int_eq(lmi_model_reserve_meta(m, (uint32_t)json_array_size(meta) + 1, NULL), LMD_OK);
+	ck_assert_int_eq(lmi_model_reserve_meta(m, (uint32_t)json_array_size(meta) + 1, NULL),
+			 LMD_OK);
 	ck_assert_int_eq(lmi_model_reserve_tensors(m, (uint32_t)json_array_size(tensors), NULL),
 			 LMD_OK);
 	m->view.arch = keep(m, json_string_value(json_object_get(c, "arch")));
@@ -165,8 +166,8 @@ static bool dims_agree(const struct lmd_arch_ops *ops, const struct lmd_arch_des
 	return true;
 }
 
-static const struct lmd_tensor *find(const struct lmd_model *m, const char *stem, int il, int expert,
-				     const char *suffix)
+static const struct lmd_tensor *find(const struct lmd_model *m, const char *stem, int il,
+				     int expert, const char *suffix)
 {
 	char a[128], b[160];
 
@@ -189,7 +190,8 @@ static uint32_t check_row(const struct lmd_arch_ops *ops, const struct lmd_arch_
 						  row->flags & LMD_TENSOR_BARE ? "" : ".weight");
 
 		for (int s = 0; s < 2; s++) {
-			const struct lmd_tensor *x = find(m, row->stem, il, 0, s ? ".scale" : ".bias");
+			const struct lmd_tensor *x =
+				find(m, row->stem, il, 0, s ? ".scale" : ".bias");
 
 			if (x && (row->flags & (s ? LMD_TENSOR_SCALE
 						  : LMD_TENSOR_BIAS | LMD_TENSOR_BIAS_REQ)))
@@ -197,7 +199,8 @@ static uint32_t check_row(const struct lmd_arch_ops *ops, const struct lmd_arch_
 		}
 		if (t && dims_agree(ops, d, row, il, t)) {
 			known[t - m->tensors] = true;
-		} else if (!t && (row->flags & LMD_TENSOR_REQUIRED) && (!row->when || row->when & cls)) {
+		} else if (!t && (row->flags & LMD_TENSOR_REQUIRED) &&
+			   (!row->when || row->when & cls)) {
 			printf("  %s of layer %d is required and absent\n", row->stem, il);
 			bad++;
 		}
@@ -376,7 +379,8 @@ static void refused(const char *key, json_t *value, enum lmd_status want)
 	const struct lmi_factory *f;
 
 	ck_assert_int_eq(lmi_factory_take(registry, LMD_KIND_ARCH, "llama", &f, NULL), LMD_OK);
-	ck_assert_msg((int)f->ops.arch->describe(host, arena, &m->view, NULL, &d, &err) == (int)want,
+	ck_assert_msg((int)f->ops.arch->describe(host, arena, &m->view, NULL, &d, &err) ==
+			      (int)want,
 		      "%s: %s", key, err.text);
 	ck_assert_msg(strstr(err.text, key) != NULL, "%s is not named: %s", key, err.text);
 	lmi_factory_give(registry, f);
@@ -493,7 +497,8 @@ START_TEST(experts_in_tensors_of_their_own)
 		int il, which = -1;
 		char part[8];
 
-		if (strstr(name, "_exps.weight") && sscanf(name, "blk.%d.ffn_%7[a-z]", &il, part) == 2) {
+		if (strstr(name, "_exps.weight") &&
+		    sscanf(name, "blk.%d.ffn_%7[a-z]", &il, part) == 2) {
 			for (int k = 0; k < 3; k++)
 				which = strcmp(part, names[k]) ? which : k;
 		}
@@ -505,9 +510,9 @@ START_TEST(experts_in_tensors_of_their_own)
 			char one[64];
 
 			snprintf(one, sizeof(one), "blk.%d.ffn_%s.%d.weight", il, part, e);
-			json_array_append_new(split,
-					      json_pack("[s,[O,O],O]", one, json_array_get(dims, 0),
-							json_array_get(dims, 1), json_array_get(t, 2)));
+			json_array_append_new(
+				split, json_pack("[s,[O,O],O]", one, json_array_get(dims, 0),
+						 json_array_get(dims, 1), json_array_get(t, 2)));
 		}
 	}
 	json_object_set_new(c, "tensors", split);

@@ -47,7 +47,8 @@ void lmi_alibi_slopes(uint32_t n_head, float max_bias, float *out)
 	while (two * 2 <= n_head)
 		two *= 2;
 	for (uint32_t h = 0; h < n_head; h++) {
-		double e = h < two ? (double)(h + 1) / two : (double)(2 * (h - two) + 1) / (2 * two);
+		double e =
+			h < two ? (double)(h + 1) / two : (double)(2 * (h - two) + 1) / (2 * two);
 
 		out[h] = (float)exp2(-(double)max_bias * e);
 	}

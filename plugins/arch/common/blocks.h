@@ -58,7 +58,7 @@ struct lmi_attn {
 	const struct lmd_tensor_row *gate_row;
 	const struct lmd_tensor_row *q_gain; /* one number for each head that q is multiplied by */
 	uint32_t q_row_in;      /* row input [1] that q is multiplied by, or LMD_NONE */
-	uint32_t cache;         /* of the layer (and pass), or LMD_NONE: keys are rows of the step */
+	uint32_t cache;         /* of the layer and pass, or LMD_NONE: keys are rows of the step */
 	struct lmd_opnd list;   /* only these keys (i32, heads 1 or of the keys); src NONE: all */
 	uint32_t list_unit;     /* keys of an entry */
 };

@@ -120,9 +120,9 @@ void lmi_decoder_layer(struct lmi_emit *e, const struct lmi_decoder *d, struct l
 
 #define LMI_DECODER_ARCH(ident, traits_, sets_)                                                    \
 	static enum lmd_status ident##_describe(                                                   \
-		const struct lmd_host *host, struct lmd_arena *arena, const struct lmd_model *model, \
-		const struct lmd_arch_params *params, struct lmd_arch_desc *out,                   \
-		struct lmd_error *err)                                                             \
+		const struct lmd_host *host, struct lmd_arena *arena,                              \
+		const struct lmd_model *model, const struct lmd_arch_params *params,               \
+		struct lmd_arch_desc *out, struct lmd_error *err)                                  \
 	{                                                                                          \
 		return lmi_decoder_describe(&(traits_), sets_, LMD_LEN(sets_), host, arena, model, \
 					    params, out, err);                                     \

@@ -73,8 +73,8 @@ static struct lmi_w put_wref(struct lmi_emit *e, struct lmd_wref *r, const char 
 	return w;
 }
 
-static struct lmi_w from_tensor(struct lmi_emit *e, const struct lmd_tensor_row *row, uint32_t index,
-				uint32_t row0, uint32_t n_row, bool extras)
+static struct lmi_w from_tensor(struct lmi_emit *e, const struct lmd_tensor_row *row,
+				uint32_t index, uint32_t row0, uint32_t n_row, bool extras)
 {
 	const struct lmd_tensor *t = &e->hp->model->tensors[index];
 	struct lmd_wpart part = {
@@ -108,9 +108,10 @@ static struct lmi_w stack_experts(struct lmi_emit *e, const struct lmd_tensor_ro
 		parts[i].tensor = expert_index(e, row, i);
 		if (parts[i].tensor == LMD_NONE) {
 			(void)snprintf(name, sizeof(name), row->alt, (int)e->il, (int)i);
-			e->b->fail(e->b->ctx, LMD_NOTFOUND,
-				   "%s.weight: the file has no such tensor, %u experts are expected",
-				   name, e->hp->n_expert);
+			e->b->fail(
+				e->b->ctx, LMD_NOTFOUND,
+				"%s.weight: the file has no such tensor, %u experts are expected",
+				name, e->hp->n_expert);
 			return no_weight();
 		}
 	}

@@ -37,7 +37,8 @@ void lmi_finish(struct lmi_emit *e, const struct lmd_plan_key *key, struct lmi_s
 
 	lmi_layer(e, -1);
 	if (!(key->flags & (LMD_PLAN_LOGITS | LMD_PLAN_EMBED))) {
-		e->b->fail(e->b->ctx, LMD_UNSUPPORTED, "plan without logits and without embeddings");
+		e->b->fail(e->b->ctx, LMD_UNSUPPORTED,
+			   "plan without logits and without embeddings");
 		return;
 	}
 	if (key->flags & LMD_PLAN_EMBED) {

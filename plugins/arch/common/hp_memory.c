@@ -176,7 +176,8 @@ void lmi_hp_finish(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmd_
 {
 	const struct lmi_layer *l = hp->layer;
 	char *text = lmi_hp_alloc(hp, k, 192, 1);
-	int32_t pooling = params && params->pooling != LMD_POOL_UNSET ? params->pooling : hp->pooling;
+	int32_t pooling =
+		params && params->pooling != LMD_POOL_UNSET ? params->pooling : hp->pooling;
 
 	if (!text)
 		return;

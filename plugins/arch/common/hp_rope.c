@@ -65,14 +65,16 @@ void lmi_hp_rope(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmi_hp
 	factor = lmi_key_f64(k, "rope.scaling.factor", LMI_OPTIONAL, factor, 0.0, 1e6);
 	if (type.ptr && !yarn && !str_is(type, "none") && !str_is(type, "linear") &&
 	    !str_is(type, "longrope"))
-		lmi_key_fail(k, LMD_UNSUPPORTED,
-			     "%s.rope.scaling.type: \"%.*s\" is none of none, linear, yarn, longrope",
-			     k->model->arch, (int)(type.len < 32 ? type.len : 32), type.ptr);
+		lmi_key_fail(
+			k, LMD_UNSUPPORTED,
+			"%s.rope.scaling.type: \"%.*s\" is none of none, linear, yarn, longrope",
+			k->model->arch, (int)(type.len < 32 ? type.len : 32), type.ptr);
 	r->freq_scale = factor == 0.0 || str_is(type, "none") ? 1.0 : 1.0 / factor;
 	r->n_ctx_orig = lmi_key_u32(k, "rope.scaling.original_context_length", LMI_OPTIONAL,
 				    hp->n_ctx_train, 0, LMI_MAX_CTX);
 	r->n_ctx_orig = r->n_ctx_orig ? r->n_ctx_orig : hp->n_ctx_train;
-	r->ext_factor = lmi_key_f64(k, "rope.scaling.yarn_ext_factor", LMI_OPTIONAL, -1.0, -1.0, 1e3);
+	r->ext_factor =
+		lmi_key_f64(k, "rope.scaling.yarn_ext_factor", LMI_OPTIONAL, -1.0, -1.0, 1e3);
 	if (r->ext_factor < 0.0)
 		r->ext_factor = yarn ? 1.0 : 0.0;
 	r->beta_fast = lmi_key_f64(k, "rope.scaling.yarn_beta_fast", LMI_OPTIONAL, 32.0, 0.0, 1e6);

@@ -73,7 +73,8 @@ static void read_norm(struct lmi_hparams *hp, struct lmi_keys *k, const struct l
 static void read_heads(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmi_hp_opts *o)
 {
 	uint32_t lo = o->n_head_zero ? 0 : 1;
-	uint32_t *head = per_layer(hp, k, "attention.head_count", LMI_REQUIRED, 1, lo, LMI_MAX_HEAD);
+	uint32_t *head =
+		per_layer(hp, k, "attention.head_count", LMI_REQUIRED, 1, lo, LMI_MAX_HEAD);
 	uint32_t *kv = per_layer(hp, k, "attention.head_count_kv", LMI_OPTIONAL, UINT32_MAX, 0,
 				 LMI_MAX_HEAD);
 	uint32_t n_head = 0, dk, dv, n_rot;
@@ -88,8 +89,8 @@ static void read_heads(struct lmi_hparams *hp, struct lmi_keys *k, const struct 
 	n_rot = o->no_rope ? 0 : lmi_key_u32(k, "rope.dimension_count", LMI_OPTIONAL, dk, 0, dk);
 	if (n_head && (!dk || !dv))
 		lmi_key_fail(k, LMD_INVALID,
-			     "%s.attention.head_count: %u heads for an embedding of %u", k->model->arch,
-			     n_head, hp->n_embd);
+			     "%s.attention.head_count: %u heads for an embedding of %u",
+			     k->model->arch, n_head, hp->n_embd);
 	for (uint32_t il = 0; il < hp->n_layer && k->st == LMD_OK; il++) {
 		struct lmi_layer *l = &hp->layer[il];
 
@@ -100,10 +101,12 @@ static void read_heads(struct lmi_hparams *hp, struct lmi_keys *k, const struct 
 		l->n_rot = n_rot;
 		if (l->n_head && l->n_head_kv && l->n_head % l->n_head_kv)
 			lmi_key_fail(k, LMD_INVALID,
-				     "%s.attention.head_count_kv: %u of layer %u does not divide %u heads",
+				     "%s.attention.head_count_kv: %u of layer %u does not divide "
+				     "%u heads",
 				     k->model->arch, l->n_head_kv, il, l->n_head);
 		if ((uint64_t)l->n_head * (dk > dv ? dk : dv) > MAX_EMBD_PRODUCT / 4)
-			lmi_key_fail(k, LMD_INVALID, "%s.attention.key_length: %u heads of %u, at most %u",
+			lmi_key_fail(k, LMD_INVALID,
+				     "%s.attention.key_length: %u heads of %u, at most %u",
 				     k->model->arch, l->n_head, dk, MAX_EMBD_PRODUCT / 4);
 	}
 }
@@ -133,7 +136,8 @@ static void read_experts(struct lmi_hparams *hp, struct lmi_keys *k, const struc
 				     LMI_MAX_WIDTH);
 	hp->n_dense_lead = lmi_key_u32(k, "leading_dense_block_count", LMI_OPTIONAL, 0, 0,
 				       hp->n_layer);
-	hp->route_scale = (float)lmi_key_f64(k, "expert_weights_scale", LMI_OPTIONAL, 1.0, 0.0, 1e6);
+	hp->route_scale =
+		(float)lmi_key_f64(k, "expert_weights_scale", LMI_OPTIONAL, 1.0, 0.0, 1e6);
 	if (hp->route_scale == 0.0f)
 		hp->route_scale = 1.0f;
 	if (o->route_by_key) {
@@ -156,7 +160,8 @@ static void classify(struct lmi_hparams *hp)
 		l->cache = LMD_NONE;
 		l->cls = l->n_head && l->n_head_kv ? LMI_L_ATTN : 0;
 		if (hp->n_expert && il >= hp->n_dense_lead)
-			l->cls |= LMI_L_MOE | (hp->n_ff_shexp || hp->n_expert_shared ? LMI_L_SHEXP : 0);
+			l->cls |= LMI_L_MOE |
+				  (hp->n_ff_shexp || hp->n_expert_shared ? LMI_L_SHEXP : 0);
 		else
 			l->cls |= LMI_L_DENSE;
 	}

@@ -90,7 +90,7 @@ struct lmi_hparams {
 	float clamp_qkv;
 	float alibi_max;
 
-	/* queries of position p times 1 + scale * ln(1 + floor((p + offset) / length)); scale 0: no */
+	/* queries of position p times 1 + scale ln(1 + floor((p + offset) / length)); scale 0: no */
 	float temp_scale, temp_offset;
 	uint32_t temp_len;
 
@@ -126,8 +126,8 @@ struct lmi_hp_opts {
 	bool window;             /* reads window keys */
 	uint32_t window_need;    /* LMI_REQUIRED: attention.sliding_window must be there */
 	uint32_t window_default; /* without the key; 0: no window then */
-	uint32_t window_period;  /* without a pattern in the file: every period-th layer is full; 0: all
-				  * layers have the window */
+	uint32_t window_period;  /* without a pattern in the file: every period-th layer is full;
+				  * 0: all layers have the window */
 	bool window_dense_first; /* the full layer is the first of a period, not the last */
 	bool n_head_zero;        /* a layer may have 0 heads */
 	bool no_heads;           /* the architecture has no attention at all */
@@ -153,7 +153,7 @@ struct lmi_key_f32 {
 void lmi_hp_floats(void *state, struct lmi_keys *k, const struct lmi_key_f32 *rows, uint32_t n);
 
 /* Sets window and rope index of every layer from attention.sliding_window(_pattern); part of
- * lmi_hp_read when opts.window.  A pattern in the file is an array (one flag a layer) or a period. */
+ * lmi_hp_read when opts.window.  A pattern in the file is an array (a flag a layer) or a period. */
 void lmi_hp_windows(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmi_hp_opts *o);
 
 /* Gives the layers with a window their own rotation: base from rope.freq_base_swa or def_base,

@@ -39,7 +39,8 @@ static uint32_t in_space_of(struct lmi_emit *e, uint32_t like, uint32_t width, c
 }
 
 /* One matrix with its bias, and an activation. */
-static uint32_t dense(struct lmi_emit *e, uint32_t x, enum lmi_t row, uint32_t act, const char *name)
+static uint32_t dense(struct lmi_emit *e, uint32_t x, enum lmi_t row, uint32_t act,
+		      const char *name)
 {
 	struct lmd_op op = lmi_op(LMD_OP_LINEAR);
 	struct lmi_w w = lmi_w_opt(e, &lmi_rows[row]);

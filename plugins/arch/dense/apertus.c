@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Apertus (arXiv 2509.14233): norm of queries and keys, xIELU (arXiv 2411.13010) without a gate.  The file has the
- * alphas before their softplus. */
+ * Apertus (arXiv 2509.14233): norm of queries and keys, xIELU (arXiv 2411.13010) without a gate.
+ * The file has the alphas before their softplus. */
 #include <math.h>
 
 #include "arch/dense/dense.h"

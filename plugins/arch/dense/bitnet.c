@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * BitNet b1.58 (arXiv 2402.17764): norms before the two output matrices; ternary weights, scaled by a number of the
- * matrix.  hidden_activation is SiLU where the file does not say. */
+ * BitNet b1.58 (arXiv 2402.17764): norms before the two output matrices; ternary weights, scaled by
+ * a number of the matrix.  hidden_activation is SiLU where the file does not say. */
 #include <string.h>
 
 #include "arch/dense/dense.h"

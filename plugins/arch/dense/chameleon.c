@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chameleon (arXiv 2405.09818): LayerNorm of queries and keys with a weight for each head; the ids of picture
- * tokens are banned from the output.  Models with "swin norm" normalise after the blocks; there the
- * feed-forward block reads the normalised result of attention alone, as the reference implementation of
- * the file format has it. */
+ * Chameleon (arXiv 2405.09818): LayerNorm of queries and keys with a weight for each head; the ids
+ * of picture tokens are banned from the output.  Models with "swin norm" normalise after the
+ * blocks; there the feed-forward block reads the normalised result of attention alone, as the
+ * reference implementation of the file format has it. */
 #include "arch/dense/dense.h"
 
 #include <math.h>
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_REQ(T_ATTN_Q_NORM_EACH, T_ATTN_K_NORM_EACH),
-	LMI_SET_FFN_NORM, LMI_SET_FFN,
+	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV,
+	LMI_REQ(T_ATTN_Q_NORM_EACH, T_ATTN_K_NORM_EACH), LMI_SET_FFN_NORM, LMI_SET_FFN,
 };
 
 #define IMAGE_FIRST 4u

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Text model of CogVLM (arXiv 2311.03079): LLaMA with a second set of matrices ("visual expert") for picture
- * rows.  Picture and text rows never share a step; variant 1 of a plan is for pictures. */
+ * Text model of CogVLM (arXiv 2311.03079): LLaMA with a second set of matrices ("visual expert")
+ * for picture rows.  Picture and text rows never share a step; variant 1 of a plan is for
+ * pictures. */
 #include "arch/dense/dense.h"
 
 #define VIS_SPLIT(stem, d0, d1, split)                                                             \

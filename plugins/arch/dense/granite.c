@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Granite 3 and 4, dense and with experts (model cards ibm-granite/granite-3.0-8b-base,
- * granite-3.0-3b-a800m-base): LLaMA with scaled embeddings, residuals, scores and logits; a shared expert;
- * picture rows that join before some layers (granite-vision-4.1). */
+ * granite-3.0-3b-a800m-base): LLaMA with scaled embeddings, residuals, scores and logits; a shared
+ * expert; picture rows that join before some layers (granite-vision-4.1). */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {

@@ -10,7 +10,8 @@ void lmi_granite_scales(struct lmi_hparams *hp, struct lmi_keys *k)
 	hp->residual_scale = (float)lmi_key_f64(k, "residual_scale", LMI_OPTIONAL, 0.0, 0.0, 1e6);
 	hp->attn_scale = (float)lmi_key_f64(k, "attention.scale", LMI_OPTIONAL, 0.0, 0.0, 1e3);
 	/* the file's number divides */
-	hp->logit_scale = (float)(1.0 / lmi_key_f64(k, "logit_scale", LMI_REQUIRED, 1.0, 1e-6, 1e6));
+	hp->logit_scale =
+		(float)(1.0 / lmi_key_f64(k, "logit_scale", LMI_REQUIRED, 1.0, 1e-6, 1e6));
 }
 
 /* One block of columns for each layer, -1 = none; block 0 is the embedding itself. */

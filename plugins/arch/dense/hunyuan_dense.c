@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Hunyuan dense (model card tencent/Hunyuan-7B-Instruct): norm of queries and keys after the rotation; the base of
- * the rotation may be stretched by a factor alpha (NTK-aware: base * alpha^(d/(d-2))). */
+ * Hunyuan dense (model card tencent/Hunyuan-7B-Instruct): norm of queries and keys after the
+ * rotation; the base of the rotation may be stretched by a factor alpha (NTK-aware: base *
+ * alpha^(d/(d-2))). */
 #include <math.h>
 
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_QK_NORM, LMI_SET_FFN_NORM, LMI_SET_FFN,
-	LMI_SET_ROPE_FREQS,
+	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_QK_NORM, LMI_SET_FFN_NORM,
+	LMI_SET_FFN, LMI_SET_ROPE_FREQS,
 };
 
 void lmi_hunyuan_alpha(struct lmi_hparams *hp, struct lmi_keys *k)

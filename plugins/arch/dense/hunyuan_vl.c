@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Text model of HunyuanOCR and Hunyuan-VL (arXiv 2511.19575): Hunyuan dense with positions of four parts. */
+ * Text model of HunyuanOCR and Hunyuan-VL (arXiv 2511.19575): Hunyuan dense with positions of four
+ * parts. */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_QK_NORM, LMI_SET_FFN_NORM, LMI_SET_FFN,
-	LMI_SET_ROPE_FREQS,
+	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_QK_NORM, LMI_SET_FFN_NORM,
+	LMI_SET_FFN, LMI_SET_ROPE_FREQS,
 };
 
 static const struct lmi_decoder_traits traits = {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Nanbeige (model cards Nanbeige/Nanbeige4-3B and its looped successors): the LLaMA block; the stack of
- * layers may run several times over its own output, each pass with its own cache, with the final norm
- * between passes. */
+ * Nanbeige (model cards Nanbeige/Nanbeige4-3B and its looped successors): the LLaMA block; the
+ * stack of layers may run several times over its own output, each pass with its own cache, with the
+ * final norm between passes. */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_FFN_NORM, LMI_SET_FFN, LMI_SET_ROPE_FREQS,
+	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_FFN_NORM, LMI_SET_FFN,
+	LMI_SET_ROPE_FREQS,
 };
 
 #define MAX_LOOP 16

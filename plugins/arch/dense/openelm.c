@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * OpenELM (arXiv 2404.14619): heads and feed-forward width differ by layer; fused q, k, v; norm of queries, keys. */
+ * OpenELM (arXiv 2404.14619): heads and feed-forward width differ by layer; fused q, k, v; norm of
+ * queries, keys. */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_QK_NORM, LMI_SET_FFN_NORM, LMI_SET_FFN,
+	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_QK_NORM, LMI_SET_FFN_NORM,
+	LMI_SET_FFN,
 };
 
 static const struct lmi_decoder_traits traits = {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Qwen3 (arXiv 2505.09388): norm of queries and keys in every head.  Rerankers end in a softmax over the
- * labels of the last row. */
+ * Qwen3 (arXiv 2505.09388): norm of queries and keys in every head.  Rerankers end in a softmax
+ * over the labels of the last row. */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_QK_NORM, LMI_SET_FFN_NORM, LMI_SET_FFN,
-	LMI_SET_POOL,
+	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_QK_NORM, LMI_SET_FFN_NORM,
+	LMI_SET_FFN, LMI_SET_POOL,
 };
 
 static const struct lmi_decoder_traits traits = {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Qwen3-TTS talker (model card Qwen/Qwen3-TTS-12Hz-1.7B-Base): the Qwen3-VL block over speech tokens. */
+ * Qwen3-TTS talker (model card Qwen/Qwen3-TTS-12Hz-1.7B-Base): the Qwen3-VL block over speech
+ * tokens. */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_QK_NORM, LMI_SET_FFN_NORM, LMI_SET_FFN,
+	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_QK_NORM, LMI_SET_FFN_NORM,
+	LMI_SET_FFN,
 };
 
 static const struct lmi_decoder_traits traits = {

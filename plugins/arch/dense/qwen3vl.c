@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Text model of Qwen3-VL (arXiv 2511.21631): Qwen3 with interleaved positions of four parts; picture rows bring
- * further columns, which join the stream after the first layers. */
+ * Text model of Qwen3-VL (arXiv 2511.21631): Qwen3 with interleaved positions of four parts;
+ * picture rows bring further columns, which join the stream after the first layers. */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_QK_NORM, LMI_SET_FFN_NORM, LMI_SET_FFN,
-	LMI_SET_POOL,
+	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_QK_NORM, LMI_SET_FFN_NORM,
+	LMI_SET_FFN, LMI_SET_POOL,
 };
 
 #define MAX_DEEPSTACK 64u

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Talkie (architecture talkie): norms without weights; queries and keys are normalised after the rotation and
- * queries then scaled by one number for each head; the normalised embedding joins again after every layer. */
+ * Talkie (architecture talkie): norms without weights; queries and keys are normalised after the
+ * rotation and queries then scaled by one number for each head; the normalised embedding joins
+ * again after every layer. */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_row own_rows[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Gemma 2 (arXiv 2408.00118): norms before and after the blocks, soft caps of scores and logits, a window in every
- * second layer. */
+ * Gemma 2 (arXiv 2408.00118): norms before and after the blocks, soft caps of scores and logits, a
+ * window in every second layer. */
 #include "arch/gemma/gemma.h"
 
 static const struct lmd_tensor_set sets[] = {

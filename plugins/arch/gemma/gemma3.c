@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Gemma 3 (arXiv 2503.19786): Gemma 2 with a norm of queries and keys in place of the soft cap of scores; five of
- * six layers have a window and a rotation of their own, which is never stretched. */
+ * Gemma 3 (arXiv 2503.19786): Gemma 2 with a norm of queries and keys in place of the soft cap of
+ * scores; five of six layers have a window and a rotation of their own, which is never
+ * stretched. */
 #include "arch/gemma/gemma.h"
 
 static const struct lmd_tensor_set sets[] = {

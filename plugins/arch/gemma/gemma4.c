@@ -1,15 +1,27 @@
 /* SPDX-License-Identifier: MIT
  *
- * Gemma 4 (model cards google/gemma-4-E2B, -E4B, -26B-A4B, -31B).  Window layers have smaller heads and a rotation
- * of their own, full layers divide their frequencies by rope_freqs; values are normalised, and are the keys
- * where the file has no attn_v; the last layers read the keys of the last earlier layer of their kind.
- * Optional: per-layer embeddings, which enter through a gate after each layer; experts beside the dense
- * block, each branch with norms of its own; a factor on the result of a layer. */
+ * Gemma 4 (model cards google/gemma-4-E2B, -E4B, -26B-A4B, -31B).  Window layers have smaller heads
+ * and a rotation of their own, full layers divide their frequencies by rope_freqs; values are
+ * normalised, and are the keys where the file has no attn_v; the last layers read the keys of the
+ * last earlier layer of their kind. Optional: per-layer embeddings, which enter through a gate
+ * after each layer; experts beside the dense block, each branch with norms of its own; a factor on
+ * the result of a layer. */
 #include <math.h>
 
 #include "arch/gemma/gemma.h"
 
-enum { PLE_EMBD, PLE_PROJ, PLE_NORM, INP_GATE, PROJ, POST_NORM, ROUTER_SCALE, PRE_2, POST_1, POST_2 };
+enum {
+	PLE_EMBD,
+	PLE_PROJ,
+	PLE_NORM,
+	INP_GATE,
+	PROJ,
+	POST_NORM,
+	ROUTER_SCALE,
+	PRE_2,
+	POST_1,
+	POST_2
+};
 #define D_PLE     (D_OWN + 0) /* columns of the per-layer embedding of a layer */
 #define D_PLE_ALL (D_OWN + 1) /* of all layers */
 #define HAS_PLE   LMI_L_OWN
@@ -84,10 +96,11 @@ static void shared_keys(struct lmi_hparams *hp, struct lmi_keys *k)
 		if (il < hp->n_layer - n)
 			*mine = il;
 		else if (*mine == LMD_NONE)
-			lmi_key_fail(k, LMD_INVALID,
-				     "%s.attention.shared_kv_layers: %u, but no earlier layer is of "
-				     "the kind of layer %u",
-				     k->model->arch, n, il);
+			lmi_key_fail(
+				k, LMD_INVALID,
+				"%s.attention.shared_kv_layers: %u, but no earlier layer is of "
+				"the kind of layer %u",
+				k->model->arch, n, il);
 		else
 			l->kv_layer = *mine;
 	}
@@ -126,8 +139,8 @@ static int64_t dim(const void *state, uint32_t symbol, int32_t layer)
 
 /* ---- per-layer embeddings ---- */
 
-/* (norm(W x / sqrt(width)) + table[token] * sqrt(columns)) / sqrt 2, a head for each layer.  External
- * rows read row 0 of the table. */
+/* (norm(W x / sqrt(width)) + table[token] * sqrt(columns)) / sqrt 2, a head for each layer.
+ * External rows read row 0 of the table. */
 static void begin(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s)
 {
 	uint32_t n = N_PLE(&d->hp), all = n * d->hp.n_layer, look, proj, normed, y;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * CodeShell (arXiv 2403.15747): LayerNorm, rotation, biases, GELU without a gate.  The embedding may be
- * missing and is the output matrix then. */
+ * CodeShell (arXiv 2403.15747): LayerNorm, rotation, biases, GELU without a gate.  The embedding
+ * may be missing and is the output matrix then. */
 #include "arch/gpt/gpt.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_OPT(T_TOKEN_EMBD, T_TOKEN_EMBD), LMI_REQ(T_OUTPUT_NORM, T_OUTPUT), LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_FFN_NORM, LMI_SET_FFN_PLAIN,
+	LMI_OPT(T_TOKEN_EMBD, T_TOKEN_EMBD), LMI_REQ(T_OUTPUT_NORM, T_OUTPUT), LMI_SET_ATTN_NORM,
+	LMI_SET_QKV, LMI_SET_FFN_NORM, LMI_SET_FFN_PLAIN,
 };
 
 static const struct lmi_decoder_traits traits = {

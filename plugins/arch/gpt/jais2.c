@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Jais 2 (model card inceptionai/Jais-2-8B-Chat): LayerNorm, rotation, biases, squared ReLU without a gate. */
+ * Jais 2 (model card inceptionai/Jais-2-8B-Chat): LayerNorm, rotation, biases, squared ReLU without
+ * a gate. */
 #include "arch/gpt/gpt.h"
 
 static const struct lmd_tensor_set sets[] = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * OLMo (arXiv 2402.00838): LLaMA with LayerNorm without weights; queries, keys and values may be clamped. */
+ * OLMo (arXiv 2402.00838): LLaMA with LayerNorm without weights; queries, keys and values may be
+ * clamped. */
 #include "arch/gpt/gpt.h"
 
 static const struct lmd_tensor_set sets[] = {
