@@ -47,16 +47,18 @@ LMI_DECODER(iq1_m)
 
 LMI_ENCODER(iq1_m)
 {
-	static const struct lmi_gridshape shape = {.codes = lmi_iq_codes + LMI_GRID_IQ1_S,
-						   .n_codes = 2048,
-						   .cell = 8,
-						   .bits = 2,
-						   .level = {-1, 0, 1},
-						   .group = 16,
-						   .sign = LMI_SHIFT_CELL,
-						   .n_scales = 8,
-						   .scale0 = 1,
-						   .step = 2};
+	static const struct lmi_gridshape shape = {
+		.codes = lmi_iq_codes + LMI_GRID_IQ1_S,
+		.n_codes = 2048,
+		.cell = 8,
+		.bits = 2,
+		.level = {-1, 0, 1},
+		.group = 16,
+		.sign = LMI_SHIFT_CELL,
+		.n_scales = 8,
+		.scale0 = 1,
+		.step = 2,
+	};
 	struct block *b = dst;
 	struct lmi_gridblock k;
 	float x[N], w[N];

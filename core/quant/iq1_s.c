@@ -40,16 +40,18 @@ LMI_DECODER(iq1_s)
 
 LMI_ENCODER(iq1_s)
 {
-	static const struct lmi_gridshape shape = {.codes = lmi_iq_codes + LMI_GRID_IQ1_S,
-						   .n_codes = 2048,
-						   .cell = 8,
-						   .bits = 2,
-						   .level = {-1, 0, 1},
-						   .group = 32,
-						   .sign = LMI_SHIFT_GROUP,
-						   .n_scales = 8,
-						   .scale0 = 1,
-						   .step = 2};
+	static const struct lmi_gridshape shape = {
+		.codes = lmi_iq_codes + LMI_GRID_IQ1_S,
+		.n_codes = 2048,
+		.cell = 8,
+		.bits = 2,
+		.level = {-1, 0, 1},
+		.group = 32,
+		.sign = LMI_SHIFT_GROUP,
+		.n_scales = 8,
+		.scale0 = 1,
+		.step = 2,
+	};
 	struct block *b = dst;
 	struct lmi_gridblock k;
 	float x[N], w[N];

@@ -45,16 +45,18 @@ LMI_DECODER(iq2_s)
 
 LMI_ENCODER(iq2_s)
 {
-	static const struct lmi_gridshape shape = {.codes = lmi_iq_codes + LMI_GRID_IQ2_S,
-						   .n_codes = 1024,
-						   .cell = 8,
-						   .bits = 2,
-						   .level = {8, 25, 43},
-						   .group = 16,
-						   .sign = LMI_SIGN_FREE,
-						   .n_scales = 16,
-						   .scale0 = 0.125f,
-						   .step = 0.25f};
+	static const struct lmi_gridshape shape = {
+		.codes = lmi_iq_codes + LMI_GRID_IQ2_S,
+		.n_codes = 1024,
+		.cell = 8,
+		.bits = 2,
+		.level = {8, 25, 43},
+		.group = 16,
+		.sign = LMI_SIGN_FREE,
+		.n_scales = 16,
+		.scale0 = 0.125f,
+		.step = 0.25f,
+	};
 	struct block *b = dst;
 	struct lmi_gridblock k;
 	float x[N], w[N];

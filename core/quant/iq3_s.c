@@ -45,16 +45,18 @@ LMI_DECODER(iq3_s)
 
 LMI_ENCODER(iq3_s)
 {
-	static const struct lmi_gridshape shape = {.codes = lmi_iq_codes + LMI_GRID_IQ3_S,
-						   .n_codes = 512,
-						   .cell = 4,
-						   .bits = 3,
-						   .level = {1, 3, 5, 7, 9, 11, 13, 15},
-						   .group = 32,
-						   .sign = LMI_SIGN_FREE,
-						   .n_scales = 16,
-						   .scale0 = 1,
-						   .step = 2};
+	static const struct lmi_gridshape shape = {
+		.codes = lmi_iq_codes + LMI_GRID_IQ3_S,
+		.n_codes = 512,
+		.cell = 4,
+		.bits = 3,
+		.level = {1, 3, 5, 7, 9, 11, 13, 15},
+		.group = 32,
+		.sign = LMI_SIGN_FREE,
+		.n_scales = 16,
+		.scale0 = 1,
+		.step = 2,
+	};
 	struct block *b = dst;
 	struct lmi_gridblock k;
 	float x[N], w[N];

@@ -42,16 +42,18 @@ LMI_DECODER(iq3_xxs)
 
 LMI_ENCODER(iq3_xxs)
 {
-	static const struct lmi_gridshape shape = {.codes = lmi_iq_codes + LMI_GRID_IQ3_XXS,
-						   .n_codes = 256,
-						   .cell = 4,
-						   .bits = 3,
-						   .level = {4, 12, 20, 28, 36, 44, 52, 62},
-						   .group = 32,
-						   .sign = LMI_SIGN_EVEN,
-						   .n_scales = 16,
-						   .scale0 = 0.25f,
-						   .step = 0.5f};
+	static const struct lmi_gridshape shape = {
+		.codes = lmi_iq_codes + LMI_GRID_IQ3_XXS,
+		.n_codes = 256,
+		.cell = 4,
+		.bits = 3,
+		.level = {4, 12, 20, 28, 36, 44, 52, 62},
+		.group = 32,
+		.sign = LMI_SIGN_EVEN,
+		.n_scales = 16,
+		.scale0 = 0.25f,
+		.step = 0.5f,
+	};
 	struct block *b = dst;
 	struct lmi_gridblock k;
 	float x[N], w[N];
