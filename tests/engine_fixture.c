@@ -46,7 +46,8 @@ struct lmi_engine_opts lmt_opts(const struct lmt_env *env, const char *path)
 			 .activations = LMD_ACTIVATIONS_F32,
 			 .kv_dtype = LMD_DTYPE_F32,
 			 .pooling = LMD_POOL_UNSET},
-		.in_line = true};
+		.in_line = true,
+		.no_tokenizer = true};
 }
 
 struct lmi_input_seq lmt_tokens(const lmd_token *v, uint32_t n)

@@ -138,6 +138,7 @@ static enum lmd_status open_and_evaluate(struct lmi_ctl *ctl, const struct lmi_e
 	if (lmi_arg_given(a, "pooling"))
 		cmd.pooling = o.inst.pooling = (int32_t)lmi_arg_int(a, "pooling");
 	lmi_eval_args_size(in, &o);
+	o.no_tokenizer = true;
 	if (cmd.whole)
 		o.inst.n_batch = o.inst.n_out = in->n_row_max;
 	st = lmi_engine_open(&e, &o, err);

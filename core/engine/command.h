@@ -32,6 +32,7 @@ struct lmi_input_seq {
 	/* The first fork_at tokens are those of sequence fork_of of the same command, an earlier
 	 * one; they are computed once if possible and do not leave.  LMI_NO_FORK: none. */
 	uint32_t fork_of, fork_at;
+	uint32_t out_from;       /* results of rows below this one are not wanted */
 };
 
 /* ---- evaluation ---- */

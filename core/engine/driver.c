@@ -63,6 +63,7 @@ enum lmd_status lmi_driver_forward(struct lmi_inst *inst, const struct lmi_seq *
 	out->n_known = q->n_rows;
 	out->n_limit = s->gen ? q->cap : q->n_rows;
 	out->out = outputs(s);
+	out->out_from = q->out_from;
 	out->max_chunk = s->chunk;
 	out->whole = s->whole;
 	return LMD_OK;

@@ -65,11 +65,39 @@ static enum lmd_status check_opts(const struct lmi_engine_opts *o, struct lmd_er
 	return LMD_OK;
 }
 
+static enum lmd_status open_tokenizer(struct lmi_engine *e, struct lmd_error *err)
+{
+	const struct lmi_inst *inst = e->inst;
+	enum lmd_status st = lmi_tokenizer_open(&e->tok, inst->registry, inst->host,
+						inst->model->tok, err);
+
+	if (st == LMD_OK)
+		st = lmi_gen_vocab_init(&e->vocab, e->tok, err);
+	if (st == LMD_OK)
+		e->events_per_seq += (uint32_t)(lmi_gen_text_max(e->tok) / LMI_EVENT_TEXT);
+	return st;
+}
+
+static enum lmd_status open_queues(struct lmi_engine *e, const struct lmi_engine_opts *o,
+				   struct lmd_error *err)
+{
+	enum lmd_status st = lmi_order_ring_init(&e->orders, 4 * e->n_request + 64, err);
+	/* what may wait, what a step may write, and the end of every sequence */
+	uint64_t step = (uint64_t)e->events_per_seq * e->inst->n_seq;
+	uint64_t n = (o->n_event > step ? o->n_event : step > N_EVENT ? step : N_EVENT) +
+		     e->n_request + 1u;
+
+	if (n > N_EVENT_MAX)
+		return lmd_fail(err, LMD_INVALID,
+				"%u sequences at a time may cause %llu events: the most is %u",
+				e->inst->n_seq, (unsigned long long)n, N_EVENT_MAX);
+	return st == LMD_OK ? lmi_event_ring_init(&e->events, (uint32_t)n, err) : st;
+}
+
 static enum lmd_status open_all(struct lmi_engine *e, const struct lmi_engine_opts *o,
 				struct lmd_error *err)
 {
 	struct lmi_sched_opts so;
-	uint32_t n_event;
 	enum lmd_status st = lmi_inst_open(&e->inst, &o->inst, err);
 
 	if (st != LMD_OK)
@@ -94,13 +122,10 @@ static enum lmd_status open_all(struct lmi_engine *e, const struct lmi_engine_op
 	e->session_of = lmi_alloc(e->inst->n_seq, sizeof(*e->session_of));
 	if (!e->seq_of || !e->parts || !e->part_seq || !e->session_of)
 		return lmd_fail(err, LMD_NOMEM, "no memory for %u requests", e->n_request);
-	st = lmi_order_ring_init(&e->orders, 4 * e->n_request + 64, err);
-	if (st != LMD_OK)
-		return st;
-	n_event = (o->n_event ? o->n_event : N_EVENT) + e->n_request;
-	if (n_event < e->n_request + LMI_EVENTS_PER_SEQ * e->inst->n_seq)
-		n_event = e->n_request + LMI_EVENTS_PER_SEQ * e->inst->n_seq;
-	return lmi_event_ring_init(&e->events, n_event, err);
+	e->events_per_seq = 4;
+	if (!o->no_tokenizer)
+		st = open_tokenizer(e, err);
+	return st == LMD_OK ? open_queues(e, o, err) : st;
 }
 
 enum lmd_status lmi_engine_open(struct lmi_engine **out, const struct lmi_engine_opts *o,
@@ -131,6 +156,11 @@ const struct lmi_inst *lmi_engine_inst(const struct lmi_engine *e)
 	return e->inst;
 }
 
+const struct lmi_tokenizer *lmi_engine_tokenizer(const struct lmi_engine *e)
+{
+	return e->tok;
+}
+
 /* ---- commands ---- */
 
 /* Takes places for the sequences of a session and queues it; owns it from here on. */
@@ -155,6 +185,18 @@ static enum lmd_status submit(struct lmi_engine *e, struct lmi_session *own_s,
 	return st;
 }
 
+/* Can the driver serve it?  Owns the session. */
+static enum lmd_status check_and_submit(struct lmi_engine *e, struct lmi_session *own_s,
+					struct lmd_error *err)
+{
+	enum lmd_status st = e->driver->check(e->inst, own_s, err);
+
+	if (st == LMD_OK)
+		return submit(e, own_s, err);
+	lmi_session_destroy(own_s);
+	return st;
+}
+
 enum lmd_status lmi_engine_eval(struct lmi_engine *e, const struct lmi_eval *cmd,
 				struct lmd_error *err)
 {
@@ -164,14 +206,21 @@ enum lmd_status lmi_engine_eval(struct lmi_engine *e, const struct lmi_eval *cmd
 	if (!cmd->id)
 		return lmd_fail(err, LMD_INVALID, "command id 0: ids begin with 1");
 	st = lmi_session_eval(&s, e->inst, cmd, err);
-	if (st != LMD_OK)
-		return st;
-	st = e->driver->check(e->inst, s, err);
-	if (st != LMD_OK) {
-		lmi_session_destroy(s);
-		return st;
-	}
-	return submit(e, s, err);
+	return st == LMD_OK ? check_and_submit(e, s, err) : st;
+}
+
+enum lmd_status lmi_engine_generate(struct lmi_engine *e, const struct lmi_generate *cmd,
+				    struct lmd_error *err)
+{
+	struct lmi_session *s;
+	enum lmd_status st;
+
+	if (!cmd->id)
+		return lmd_fail(err, LMD_INVALID, "command id 0: ids begin with 1");
+	if (!e->tok)
+		return lmd_fail(err, LMD_UNSUPPORTED, "the engine was opened without a tokenizer");
+	st = lmi_session_generate(&s, e->inst, &e->vocab, cmd, err);
+	return st == LMD_OK ? check_and_submit(e, s, err) : st;
 }
 
 enum lmd_status lmi_engine_cancel(struct lmi_engine *e, uint64_t id)
@@ -200,13 +249,11 @@ bool lmi_engine_poll(struct lmi_engine *e, struct lmi_event *out)
 
 bool lmi_engine_wait(struct lmi_engine *e, struct lmi_event *out, int timeout_ms)
 {
-	bool quiet;
-
-	do {
-		quiet = atomic_load(&e->quiet);
-		if (lmi_engine_poll(e, out))
-			return true;
-	} while (!quiet && lmi_eventfd_wait(e->events.fd, timeout_ms));
+	if (lmi_engine_poll(e, out))
+		return true;
+	if (atomic_load(&e->quiet))
+		return lmi_engine_poll(e, out);
+	(void)lmi_eventfd_wait(e->events.fd, timeout_ms);
 	return lmi_engine_poll(e, out);
 }
 
@@ -261,6 +308,7 @@ void lmi_engine_fini(struct lmi_engine *e)
 	lmi_free(e->parts);
 	lmi_free(e->part_seq);
 	lmi_free(e->session_of);
+	lmi_tokenizer_close(e->tok);
 	lmi_inst_close(e->inst);
 	lmi_free(e);
 }

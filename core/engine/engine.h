@@ -22,12 +22,14 @@
 #include "core/engine/instance.h"
 
 struct lmi_engine;
+struct lmi_tokenizer;
 
 struct lmi_engine_opts {
 	struct lmi_inst_opts inst;
 	uint32_t n_request;   /* sequences at a time, waiting ones included; 0 = 256 */
 	uint32_t n_event;     /* events that may wait to be read; 0 = 1024 */
 	bool in_line;         /* no thread: see lmi_engine_turn */
+	bool no_tokenizer;    /* evaluation only: the vocabulary is not opened */
 };
 
 /* Opens the model and starts the thread.  Slow: reads the file's tables and weights. */
@@ -35,12 +37,16 @@ enum lmd_status lmi_engine_open(struct lmi_engine **out, const struct lmi_engine
 				struct lmd_error *err);
 /* What was opened; read-only, lives as long as the engine. */
 const struct lmi_inst *lmi_engine_inst(const struct lmi_engine *e);
+/* NULL when it was opened without. */
+const struct lmi_tokenizer *lmi_engine_tokenizer(const struct lmi_engine *e);
 
 /* Any thread.  What cannot be run is refused here, with the numbers: LMD_INVALID,
  * LMD_UNSUPPORTED, LMD_NOTFOUND; LMD_BUSY: too many at a time.  What is found out later comes
  * as an event. */
 enum lmd_status lmi_engine_eval(struct lmi_engine *e, const struct lmi_eval *cmd,
 				struct lmd_error *err);
+enum lmd_status lmi_engine_generate(struct lmi_engine *e, const struct lmi_generate *cmd,
+				    struct lmd_error *err);
 /* Ends a command after the step that runs now, which is cut short if all its rows are of
  * that command.  Unknown ids are ignored: the command may have ended meanwhile.  LMD_BUSY: the
  * queue is full, nothing was cancelled.  Any thread. */
@@ -48,8 +54,9 @@ enum lmd_status lmi_engine_cancel(struct lmi_engine *e, uint64_t id);
 
 /* The next event; false when there is none.  One thread. */
 bool lmi_engine_poll(struct lmi_engine *e, struct lmi_event *out);
-/* Waits for it; false after timeout_ms (-1 = for ever), or when the engine has stopped and
- * all was read.  Not for engines in line.  A signal handler may end the wait early. */
+/* Waits for it; false after timeout_ms (-1 = for ever), when the engine has stopped and all was
+ * read, and whenever the wait ended for another reason, such as a signal or a write to
+ * lmi_engine_fd (an eventfd).  Not for engines in line. */
 bool lmi_engine_wait(struct lmi_engine *e, struct lmi_event *out, int timeout_ms);
 /* Readable while events may be there; for loops that watch many things. */
 int lmi_engine_fd(const struct lmi_engine *e);

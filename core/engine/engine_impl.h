@@ -10,6 +10,7 @@
 
 #include "core/engine/driver.h"
 #include "core/engine/engine.h"
+#include "core/engine/generate.h"
 #include "core/engine/ring.h"
 #include "core/engine/step.h"
 
@@ -24,6 +25,9 @@ struct lmi_engine {
 	struct lmi_inst *inst;
 	const struct lmi_driver *driver;
 	struct lmi_sched *sched;
+	struct lmi_tokenizer *tok;     /* NULL: evaluation only */
+	struct lmi_gen_vocab vocab;
+	uint32_t events_per_seq;       /* that one sequence can cause in one step, at most */
 	uint32_t n_request;
 	struct lmi_order_ring orders;
 	struct lmi_event_ring events;
@@ -42,14 +46,12 @@ struct lmi_engine {
 	struct lmi_seq **part_seq;     /* [inst->n_seq] of its parts; NULL: gone meanwhile */
 	struct lmi_session **session_of; /* [inst->n_seq] of its parts */
 	bool pushed;                   /* events were queued in this turn */
+	bool evaluated;                /* ... rows among them, which are allocated */
 	struct lmd_error broken;       /* status LMD_OK, or why nothing runs any more */
 
 	pthread_t thread;
 	bool has_thread;
 };
-
-/* Most events that one sequence can cause in one step. */
-#define LMI_EVENTS_PER_SEQ 4
 
 enum lmi_turn lmi_turn(struct lmi_engine *e);
 /* No sequence and no command is left. */

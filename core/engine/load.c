@@ -282,6 +282,11 @@ static enum lmd_status settle(struct lmi_inst *inst, const struct lmi_inst_opts 
 			caches[i].dtype_policy == LMD_KV_DTYPE_USER ? inst->kv_dtype : LMD_DTYPE_F32;
 	}
 	inst->desc.caches = caches;
+	inst->host->log(inst->host->ctx, "engine", place->cut ? LMD_LOG_WARN : LMD_LOG_INFO,
+			"context chosen%s model=%s n_ctx=%u trained=%u sequences=%u kv_mib=%llu",
+			place->cut ? " by memory" : "", inst->model->name, inst->n_ctx,
+			inst->desc.n_ctx_train, inst->n_seq,
+			(unsigned long long)(inst->kv_bytes >> 20));
 	return LMD_OK;
 }
 

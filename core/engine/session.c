@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "core/base/checked.h"
+#include "core/engine/generate.h"
 
 #define SEQ_MAX 65536u
 
@@ -146,6 +146,7 @@ static bool copy_seq(struct lmi_seq *q, const struct lmi_input_seq *in, uint32_t
 	q->adapter = in->adapter;
 	q->fork_of = in->fork_of;
 	q->fork_at = in->fork_at;
+	q->out_from = in->out_from;
 	q->cap = cap > in->n_tokens ? cap : in->n_tokens;
 	if (in->n_tokens) {
 		q->tokens = lmi_alloc(q->cap, sizeof(*q->tokens));
@@ -252,6 +253,7 @@ void lmi_session_destroy(struct lmi_session *s)
 		lmi_free(s->seqs[i].ext);
 		lmi_free(s->seqs[i].pos);
 	}
+	lmi_gen_destroy(s->gen);
 	lmi_free(s);
 }
 

@@ -26,7 +26,7 @@ struct lmi_seq {
 	uint32_t n_plane;
 	uint32_t n_rows;       /* rows at the start: tokens or external ones */
 	int32_t adapter;
-	uint32_t fork_of, fork_at;
+	uint32_t fork_of, fork_at, out_from;
 };
 
 struct lmi_session {

@@ -160,6 +160,7 @@ static bool emit_rows(struct lmi_engine *e, const struct lmi_seq *q, uint32_t fi
 {
 	struct lmi_event *ev;
 
+	e->evaluated = true;
 	*v = lmi_alloc((size_t)n * width, sizeof(**v));
 	if (!*v)
 		return false;
@@ -241,12 +242,68 @@ static bool eval_part(struct lmi_engine *e, const struct lmi_exec *x, uint32_t p
 	return false;
 }
 
+/* Text in as many events as it takes; the first one carries the token. */
+static void emit_text(struct lmi_engine *e, const struct lmi_session *s,
+		      const struct lmi_gen_step *g)
+{
+	enum lmi_event_kind kind = LMI_EV_TOKEN;
+	size_t at = 0;
+
+	do {
+		size_t n = g->n_text - at < LMI_EVENT_TEXT ? g->n_text - at : LMI_EVENT_TEXT;
+		struct lmi_event *ev = lmi_emit(e, s, kind);
+
+		ev->u.text.token = g->token;
+		ev->u.text.n = (uint32_t)n;
+		memcpy(ev->u.text.bytes, g->text + at, n);
+		at += n;
+		kind = LMI_EV_TEXT;
+	} while (at < g->n_text);
+}
+
+/* False when the session is gone. */
+static bool gen_part(struct lmi_engine *e, const struct lmi_exec *x, uint32_t part,
+		     const float *logits)
+{
+	struct lmi_seq *q = e->part_seq[part];
+	struct lmi_session *s = q->session;
+	struct lmi_gen_step g;
+	struct lmd_error err;
+	enum lmd_status st;
+
+	if (!e->parts[part].n_out)
+		return true;
+	st = lmi_gen_next(s->gen, q, logits, x->out_width, q->n_tokens < q->cap,
+			  e->inst->host->now_ns(e->inst->host->ctx), &g);
+	if (st != LMD_OK) {
+		(void)lmd_fail(&err, st, "sampling: %s", lmd_status_text(st));
+		fail_session(e, s, &err);
+		return false;
+	}
+	if (g.token >= 0) {
+		atomic_fetch_add_explicit(&e->count.n_generated, 1, memory_order_relaxed);
+		emit_text(e, s, &g);
+	}
+	if (g.finish == LMI_FINISH_NONE) {
+		bool grown = lmi_sched_grow(e->sched, q->handle);
+
+		assert(grown); /* there was room in the tokens */
+		(void)grown;
+		return true;
+	}
+	lmi_gen_report(s->gen, lmi_emit(e, s, LMI_EV_DONE));
+	end_session(e, s);
+	return false;
+}
+
 /* ---- the step ---- */
 
 static void fill_part(struct lmi_engine *e, const struct lmi_sched_part *p, uint32_t i)
 {
 	struct lmi_seq *q = e->seq_of[p->seq];
 
+	if (q->session->gen)
+		lmi_gen_begin(q->session->gen, e->inst->host->now_ns(e->inst->host->ctx));
 	e->part_seq[i] = q;
 	e->session_of[i] = q->session;
 	e->parts[i] = (struct lmi_rows){
@@ -296,6 +353,13 @@ static void forget(struct lmi_engine *e, const struct lmi_session *gone, uint32_
 			e->part_seq[k] = NULL;
 }
 
+static bool hand_part(struct lmi_engine *e, const struct lmi_exec *x, uint32_t part,
+		      const float *rows)
+{
+	return e->part_seq[part]->session->gen ? gen_part(e, x, part, rows)
+					       : eval_part(e, x, part, rows);
+}
+
 static void hand_out(struct lmi_engine *e, uint32_t plan, uint32_t n_part)
 {
 	const struct lmi_exec *x = e->inst->execs[plan];
@@ -304,7 +368,7 @@ static void hand_out(struct lmi_engine *e, uint32_t plan, uint32_t n_part)
 	for (uint32_t i = 0; i < n_part; i++) {
 		const struct lmi_rows *p = &e->parts[i];
 
-		if (e->part_seq[i] && !p->encode && !eval_part(e, x, i, rows))
+		if (e->part_seq[i] && !p->encode && !hand_part(e, x, i, rows))
 			forget(e, e->session_of[i], i, n_part);
 		rows += (size_t)p->n_out * x->out_width;
 	}
@@ -369,15 +433,20 @@ static bool step(struct lmi_engine *e)
 enum lmi_turn lmi_turn(struct lmi_engine *e)
 {
 	/* a final event for each that lives, beside what a step may say */
-	uint32_t need = LMI_EVENTS_PER_SEQ * e->inst->n_seq;
+	uint32_t need = e->events_per_seq * e->inst->n_seq;
 	enum lmi_turn t = LMI_TURN_IDLE;
+	uint64_t allocs;
 
 	take_orders(e);
+	e->evaluated = false;
+	allocs = lmi_alloc_thread_count();
 	if (lmi_event_ring_room(&e->events) < need + atomic_load(&e->n_live) + 1)
 		t = LMI_TURN_FULL;
 	else if (step(e))
 		t = LMI_TURN_RAN;
 	publish(e);
 	flush(e);
+	if (!e->evaluated)
+		e->count.step_allocs += lmi_alloc_thread_count() - allocs;
 	return t;
 }

@@ -190,6 +190,8 @@ enum lmd_status lmi_sched_submit(struct lmi_sched *s, const struct lmi_sched_seq
 		s->rec[i].share = s->rec[o->share].arrival;
 		s->rec[i].n_emitted = o->share_rows;
 	}
+	if (o->out_from > s->rec[i].n_emitted)
+		s->rec[i].n_emitted = o->out_from;
 	list_insert(s, &s->waiting, i);
 	*seq = i;
 	return LMD_OK;

@@ -42,6 +42,7 @@ struct lmi_sched_seq {
 	uint32_t n_limit;    /* rows it may grow to, at least n_known */
 	uint32_t plan;       /* only sequences of one plan share a step; the caller's numbers */
 	enum lmi_sched_out out;
+	uint32_t out_from;   /* ALL: rows below this one do not leave */
 	uint32_t max_chunk;  /* rows of a part at most; 0 = no bound */
 	bool whole;          /* all rows in one step (attention looks ahead): it cannot grow */
 	/* Before its rows it runs n_encode rows of another plan, whole, into the CROSS groups. */

@@ -114,6 +114,8 @@ static void submit(struct world *w)
 			o.share = LMI_NO_SEQ;
 		}
 	}
+	if (!below(w, 6))
+		o.out_from = below(w, o.n_known);
 	if (o.n_limit > 160)
 		return;
 	st = lmi_sched_submit(w->s, &o, &i, &err);
@@ -123,6 +125,8 @@ static void submit(struct world *w)
 	MUST(!w->c[i].used);
 	w->c[i] = (struct client){.used = true, .o = o, .n_known = o.n_known, .born = ++w->n_born};
 	w->c[i].first_out = o.share == LMI_NO_SEQ ? 0 : o.share_rows;
+	if (o.out_from > w->c[i].first_out)
+		w->c[i].first_out = o.out_from;
 	w->c[i].n_out = w->c[i].first_out;
 }
 

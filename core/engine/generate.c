@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A generation is a chain of samplers, a detokeniser and a matcher of stop texts, with counts.
+ * Everything is allocated when it is submitted; a token allocates nothing. */
+#include "core/engine/generate.h"
+
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/engine/sample.h"
+#include "core/text/detok.h"
+#include "core/text/stop.h"
+
+struct lmi_gen {
+	struct lmi_chain *chain;
+	const struct lmi_tokenizer *tok;
+	struct lmi_detok detok;
+	struct lmi_stop *stop;  /* NULL: no stop texts */
+	char *raw;              /* [lmi_detok_room] bytes of a token */
+	char *text;             /* [lmi_gen_text_max] */
+	int64_t n_predict;      /* < 0: no bound */
+	uint32_t flags;
+	uint32_t n_prompt, n_out;
+	enum lmi_finish finish;
+	bool begun;
+	uint64_t begin_ns, first_ns, last_ns;
+};
+
+/* ---- the vocabulary of samplers ---- */
+
+static size_t vocab_piece(const void *ctx, lmd_token id, char *out, size_t cap)
+{
+	return lmi_tokenizer_piece(ctx, id, LMD_DECODE_UNPARSE_SPECIAL, out, cap);
+}
+
+static enum lmd_status vocab_encode(const void *ctx, const char *text, size_t bytes,
+				    lmd_token *out, size_t cap, size_t *n)
+{
+	struct lmi_tokens t = {0};
+	enum lmd_status st = lmi_tokenizer_encode(ctx, text, bytes, 0, &t, NULL);
+
+	if (st == LMD_OK) {
+		*n = t.n;
+		if (t.n && cap)
+			memcpy(out, t.id, (t.n < cap ? t.n : cap) * sizeof(*out));
+	}
+	lmi_tokens_fini(&t);
+	return st;
+}
+
+enum lmd_status lmi_gen_vocab_init(struct lmi_gen_vocab *v, const struct lmi_tokenizer *tok,
+				   struct lmd_error *err)
+{
+	const struct lmd_tok_info *info = lmi_tokenizer_info(tok);
+	struct lmi_tokens nl = {0};
+	enum lmd_status st = LMD_OK;
+
+	*v = (struct lmi_gen_vocab){.tok = tok};
+	v->view = (struct lmd_sample_vocab){.struct_size = sizeof(v->view),
+					    .n_tokens = info->n_tokens,
+					    .ctx = tok,
+					    .piece = vocab_piece,
+					    .encode = vocab_encode,
+					    .eog = info->eog,
+					    .n_eog = info->n_eog,
+					    .eot = info->eot,
+					    .eos = info->eos,
+					    .nl = -1};
+	if (info->n_tokens)
+		st = lmi_tokenizer_encode(tok, "\n", 1, 0, &nl, err);
+	if (st == LMD_OK && nl.n)
+		v->view.nl = nl.id[nl.n - 1];
+	lmi_tokens_fini(&nl);
+	return st;
+}
+
+size_t lmi_gen_text_max(const struct lmi_tokenizer *tok)
+{
+	/* a token, what the detokeniser and the matcher hold back */
+	return 2 * lmi_detok_room(tok) + LMI_STOP_MAX_BYTES;
+}
+
+/* ---- create ---- */
+
+void lmi_gen_destroy(struct lmi_gen *g)
+{
+	if (!g)
+		return;
+	lmi_chain_destroy(g->chain);
+	lmi_stop_destroy(g->stop);
+	lmi_free(g->raw);
+	lmi_free(g->text);
+	lmi_free(g);
+}
+
+static enum lmd_status make_chain(struct lmi_gen *g, const struct lmi_inst *inst,
+				  const struct lmi_gen_vocab *vocab,
+				  const struct lmi_generate *cmd, struct lmd_error *err)
+{
+	const struct lmi_chain_opts o = {.registry = inst->registry,
+					 .host = inst->host,
+					 .specs = cmd->specs,
+					 .n_specs = cmd->n_specs,
+					 .vocab = &vocab->view,
+					 .n_vocab = inst->desc.n_vocab,
+					 .seed = cmd->seed};
+	enum lmd_status st = lmi_chain_create(&g->chain, &o, err);
+
+	for (uint32_t i = 0; i < cmd->seq.n_tokens && st == LMD_OK; i++)
+		lmi_chain_accept(g->chain, cmd->seq.tokens[i], true);
+	return st;
+}
+
+static enum lmd_status make_gen(struct lmi_gen **out, const struct lmi_inst *inst,
+				const struct lmi_gen_vocab *vocab, const struct lmi_generate *cmd,
+				struct lmd_error *err)
+{
+	struct lmi_gen *g = lmi_alloc(1, sizeof(*g));
+	enum lmd_status st = LMD_OK;
+
+	if (!g)
+		return lmd_fail(err, LMD_NOMEM, "generation: no memory");
+	g->tok = vocab->tok;
+	g->n_predict = cmd->n_predict;
+	g->flags = cmd->flags;
+	g->n_prompt = cmd->seq.n_tokens;
+	lmi_detok_init(&g->detok, g->tok,
+		       cmd->flags & LMI_GEN_SPECIAL ? LMD_DECODE_UNPARSE_SPECIAL : 0);
+	g->raw = lmi_alloc(lmi_detok_room(g->tok), 1);
+	g->text = lmi_alloc(lmi_gen_text_max(g->tok), 1);
+	if (!g->raw || !g->text)
+		st = lmd_fail(err, LMD_NOMEM, "generation: no memory");
+	if (st == LMD_OK && cmd->n_stops)
+		st = lmi_stop_create(&g->stop, cmd->stops, cmd->n_stops, err);
+	if (st == LMD_OK)
+		st = make_chain(g, inst, vocab, cmd, err);
+	if (st != LMD_OK) {
+		lmi_gen_destroy(g);
+		return st;
+	}
+	*out = g;
+	return LMD_OK;
+}
+
+enum lmd_status lmi_session_generate(struct lmi_session **out, const struct lmi_inst *inst,
+				     const struct lmi_gen_vocab *vocab,
+				     const struct lmi_generate *cmd, struct lmd_error *err)
+{
+	struct lmi_input_seq in = cmd->seq;
+	lmd_token start = inst->desc.decoder_start;
+	uint64_t cap = inst->n_ctx;
+	struct lmi_session *s;
+	enum lmd_status st;
+
+	in.fork_of = LMI_NO_FORK;
+	if (in.n_rows)
+		return lmd_fail(err, LMD_UNSUPPORTED, "%u rows: a generation begins with tokens",
+				in.n_rows);
+	if (inst->desc.driver == LMD_DRIVER_ENCDEC && in.n_tokens) {
+		/* the prompt is the encoder's; the decoder begins by itself */
+		if (start < 0)
+			return lmd_fail(err, LMD_UNSUPPORTED,
+					"architecture %s: the file names no token to begin with",
+					inst->model->arch);
+		in.enc = in.tokens;
+		in.n_enc = in.n_tokens;
+		in.tokens = &start;
+		in.n_tokens = 1;
+	}
+	if (cmd->n_predict >= 0 && in.n_tokens + (uint64_t)cmd->n_predict < cap)
+		cap = in.n_tokens + (uint64_t)cmd->n_predict;
+	st = lmi_session_one(&s, inst, cmd->id, &in, (uint32_t)cap, err);
+	if (st != LMD_OK)
+		return st;
+	st = make_gen(&s->gen, inst, vocab, cmd, err);
+	if (st != LMD_OK) {
+		lmi_session_destroy(s);
+		return st;
+	}
+	*out = s;
+	return LMD_OK;
+}
+
+/* ---- a token ---- */
+
+void lmi_gen_begin(struct lmi_gen *g, uint64_t now_ns)
+{
+	if (!g->begun)
+		g->begin_ns = now_ns;
+	g->begun = true;
+}
+
+/* Takes bytes through the matcher; appends what it sets free.  True at a stop text. */
+static bool feed(struct lmi_gen *g, size_t n_raw, size_t *n_text)
+{
+	size_t n, used;
+	int hit;
+
+	if (!g->stop) {
+		memcpy(g->text + *n_text, g->raw, n_raw);
+		*n_text += n_raw;
+		return false;
+	}
+	hit = lmi_stop_feed(g->stop, g->raw, n_raw, g->text + *n_text, &n, &used);
+	*n_text += n;
+	return hit >= 0;
+}
+
+/* The end without a stop text: what was held back comes out. */
+static size_t flush(struct lmi_gen *g, size_t n_text)
+{
+	if (feed(g, lmi_detok_flush(&g->detok, g->raw), &n_text)) {
+		g->finish = LMI_FINISH_STOP;
+		return n_text;
+	}
+	return g->stop ? n_text + lmi_stop_flush(g->stop, g->text + n_text) : n_text;
+}
+
+static enum lmi_finish why_finish(const struct lmi_gen *g, lmd_token token, bool room)
+{
+	if (!(g->flags & LMI_GEN_IGNORE_EOG) && lmi_tokenizer_is_eog(g->tok, token))
+		return LMI_FINISH_EOG;
+	if (g->n_predict >= 0 && g->n_out >= g->n_predict)
+		return LMI_FINISH_LENGTH;
+	return room ? LMI_FINISH_NONE : LMI_FINISH_CONTEXT;
+}
+
+enum lmd_status lmi_gen_next(struct lmi_gen *g, struct lmi_seq *q, const float *logits,
+			     uint32_t n_logits, bool room, uint64_t now_ns,
+			     struct lmi_gen_step *out)
+{
+	size_t n_text = 0;
+	enum lmd_status st;
+
+	*out = (struct lmi_gen_step){.token = -1, .text = g->text};
+	if (!g->n_out)
+		g->first_ns = now_ns;
+	g->last_ns = now_ns;
+	if (!g->n_predict) {
+		out->finish = g->finish = LMI_FINISH_LENGTH;
+		return LMD_OK;
+	}
+	st = lmi_chain_sample(g->chain, logits, n_logits, NULL, &out->token);
+	if (st != LMD_OK)
+		return st;
+	lmi_chain_accept(g->chain, out->token, false);
+	g->n_out++;
+	if (room)
+		q->tokens[q->n_tokens++] = out->token;
+	g->finish = why_finish(g, out->token, room);
+	/* the token that ends a text is no part of it */
+	if ((g->finish != LMI_FINISH_EOG || (g->flags & LMI_GEN_SPECIAL)) &&
+	    feed(g, lmi_detok_add(&g->detok, out->token, g->raw), &n_text))
+		g->finish = LMI_FINISH_STOP;
+	else if (g->finish != LMI_FINISH_NONE)
+		n_text = flush(g, n_text);
+	out->n_text = n_text;
+	out->finish = g->finish;
+	return LMD_OK;
+}
+
+void lmi_gen_report(const struct lmi_gen *g, struct lmi_event *ev)
+{
+	ev->u.done.finish = g->finish;
+	ev->u.done.n_prompt = g->n_prompt;
+	ev->u.done.n_out = g->n_out;
+	ev->u.done.prompt_ns = g->first_ns - g->begin_ns;
+	ev->u.done.out_ns = g->last_ns - g->first_ns;
+}
