@@ -9,8 +9,8 @@
 	X(help)                                                                                    \
 	X(version)                                                                                 \
 	X(plugins)                                                                                 \
-	X(plugins_test)                                                                           \
-	X(run)                                                                                    \
+	X(plugins_test)                                                                            \
+	X(run)                                                                                     \
 	X(info)                                                                                    \
 	X(explain)                                                                                 \
 	X(debug_logits)                                                                            \
