@@ -11,6 +11,8 @@
 	X(plugins)                                                                                 \
 	X(plugins_test)                                                                            \
 	X(run)                                                                                     \
+	X(bench)                                                                                   \
+	X(perplexity)                                                                              \
 	X(info)                                                                                    \
 	X(explain)                                                                                 \
 	X(debug_logits)                                                                            \

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * llamactl bench: tokens a second of reading a prompt and of writing. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/llamactl/embedded.h"
+#include "client/llamactl/json_out.h"
+#include "core/base/alloc.h"
+
+#define RUNS_MAX 1000
+
+struct result {
+	char test[24];        /* "pp512", "tg64" */
+	double median, lo, hi; /* tokens a second */
+};
+
+/* "AMD EPYC 7763 64-Core Processor, 8 cores". */
+static void machine_name(const struct lmd_host *host, char *buf, size_t n)
+{
+	FILE *f = fopen("/proc/cpuinfo", "re");
+	char line[256], model[160] = "unknown processor";
+
+	while (f && fgets(line, sizeof(line), f)) {
+		char *p = strchr(line, ':');
+
+		if (strncmp(line, "model name", 10) != 0 || !p)
+			continue;
+		p[strcspn(p, "\n")] = 0;
+		(void)snprintf(model, sizeof(model), "%s", p + 1 + strspn(p + 1, " "));
+		break;
+	}
+	if (f)
+		(void)fclose(f);
+	(void)snprintf(buf, n, "%s, %u cores", model, host->cpu(host->ctx)->n_core);
+}
+
+/* Tokens that are in every vocabulary and differ from each other. */
+static void fill_tokens(lmd_token *v, uint32_t n, uint32_t n_vocab)
+{
+	uint64_t x = 1;
+
+	for (uint32_t i = 0; i < n; i++) {
+		x = x * 6364136223846793005u + 1442695040888963407u;
+		v[i] = (lmd_token)((x >> 33) % n_vocab);
+	}
+}
+
+/* One run: n tokens at once with the logits of the last, or one by one with all logits. */
+static enum lmd_status once(struct lmi_engine *e, const lmd_token *v, uint32_t n, bool prompt,
+			    double *rate, struct lmd_error *err)
+{
+	const struct lmd_host *host = lmi_engine_inst(e)->host;
+	const struct lmi_input_seq in = {.tokens = v, .n_tokens = n, .fork_of = LMI_NO_FORK};
+	const struct lmi_eval cmd = {.id = 1,
+				     .seqs = &in,
+				     .n_seq = 1,
+				     .want = prompt ? LMI_WANT_LAST : LMI_WANT_LOGITS,
+				     .pooling = LMD_POOL_UNSET,
+				     .chunk = prompt ? 0 : 1};
+	uint64_t t0 = host->now_ns(host->ctx);
+	enum lmd_status st = lmi_engine_eval(e, &cmd, err);
+
+	if (st == LMD_OK)
+		st = lmi_embedded_drain(e, cmd.id, NULL, NULL, NULL, err);
+	*rate = n * 1e9 / (double)(host->now_ns(host->ctx) - t0);
+	return st;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static enum lmd_status measure(struct lmi_engine *e, uint32_t n, bool prompt, uint32_t n_run,
+			       struct result *out, struct lmd_error *err)
+{
+	lmd_token *v = lmi_alloc(n, sizeof(*v));
+	double *rate = lmi_alloc(n_run + 1u, sizeof(*rate));
+	enum lmd_status st = LMD_OK;
+
+	if (!v || !rate)
+		st = lmd_fail(err, LMD_NOMEM, "no memory for %u runs of %u tokens", n_run, n);
+	if (st == LMD_OK)
+		fill_tokens(v, n, lmi_engine_inst(e)->desc.n_vocab);
+	/* run 0 warms caches and is not counted */
+	for (uint32_t i = 0; i <= n_run && st == LMD_OK; i++)
+		st = once(e, v, n, prompt, &rate[i], err);
+	if (st == LMD_OK) {
+		qsort(rate + 1, n_run, sizeof(*rate), by_size);
+		(void)snprintf(out->test, sizeof(out->test), "%s%u", prompt ? "pp" : "tg", n);
+		out->lo = rate[1];
+		out->hi = rate[n_run];
+		out->median = (rate[1 + (n_run - 1) / 2] + rate[1 + n_run / 2]) / 2;
+	}
+	lmi_free(rate);
+	lmi_free(v);
+	return st;
+}
+
+static void print_results(const struct lmi_args *a, const struct lmi_engine *e,
+			  const struct result *r, uint32_t n)
+{
+	const struct lmi_inst *inst = lmi_engine_inst(e);
+	struct lmi_json j;
+	char machine[200];
+
+	machine_name(inst->host, machine, sizeof(machine));
+	if (!lmi_arg_flag(a, "json")) {
+		printf("%s, backend %s, %u threads, %s\n", inst->model->name,
+		       inst->backend->f->name, inst->n_thread, machine);
+		for (uint32_t i = 0; i < n; i++)
+			printf("%-8s %10.2f tokens/s (%.2f to %.2f)\n", r[i].test, r[i].median,
+			       r[i].lo, r[i].hi);
+		return;
+	}
+	lmi_json_init(&j, stdout);
+	lmi_json_array(&j, NULL);
+	for (uint32_t i = 0; i < n; i++) {
+		lmi_json_object(&j, NULL);
+		lmi_json_str(&j, "test", r[i].test);
+		lmi_json_uint(&j, "threads", inst->n_thread);
+		lmi_json_str(&j, "backend", inst->backend->f->name);
+		lmi_json_f64(&j, "median", r[i].median);
+		lmi_json_f64(&j, "min", r[i].lo);
+		lmi_json_f64(&j, "max", r[i].hi);
+		lmi_json_str(&j, "model", inst->model->name);
+		lmi_json_str(&j, "machine", machine);
+		lmi_json_end(&j);
+	}
+	lmi_json_end(&j);
+	lmi_json_fini(&j);
+}
+
+static enum lmd_status bench(const struct lmi_args *a, struct lmi_engine *e, struct lmd_error *err)
+{
+	uint32_t n[2] = {(uint32_t)lmi_arg_int(a, "prompt"), (uint32_t)lmi_arg_int(a, "predict")};
+	uint32_t n_run = (uint32_t)lmi_arg_int(a, "runs"), n_result = 0;
+	struct result r[2];
+	enum lmd_status st = LMD_OK;
+
+	for (int i = 0; i < 2 && st == LMD_OK; i++)
+		if (n[i])
+			st = measure(e, n[i], i == 0, n_run, &r[n_result++], err);
+	if (st == LMD_OK)
+		print_results(a, e, r, n_result);
+	return st;
+}
+
+static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	const struct lmi_args *a = &ctl->args;
+	const char *path = lmi_arg_pos(a, 0);
+	uint32_t pp = (uint32_t)lmi_arg_int(a, "prompt"), tg = (uint32_t)lmi_arg_int(a, "predict");
+	struct lmi_engine_opts o;
+	struct lmi_engine *e = NULL;
+	enum lmd_status st;
+
+	if (!pp && !tg)
+		return lmi_usage(ctl, err, "-p 0 -n 0: nothing to measure");
+	st = lmi_embedded_opts(ctl, path, &o, err);
+	if (st != LMD_OK)
+		return st;
+	o.no_tokenizer = true;
+	o.inst.kv_tokens = pp > tg ? pp : tg;
+	st = lmi_engine_open(&e, &o, err);
+	if (st == LMD_OK)
+		st = bench(a, e, err);
+	lmi_engine_fini(e);
+	return lmi_name_file(st, path, err);
+}
+
+static const struct lmi_opt opts[] = {
+	{.name = "prompt",
+	 .letter = 'p',
+	 .type = LMI_OPT_INT,
+	 .value = "N",
+	 .def = "512",
+	 .min = 0,
+	 .max = 1 << 24,
+	 .doc = "Tokens of the prompt to be read; 0: not measured."},
+	{.name = "predict",
+	 .letter = 'n',
+	 .type = LMI_OPT_INT,
+	 .value = "N",
+	 .def = "64",
+	 .min = 0,
+	 .max = 1 << 24,
+	 .doc = "Tokens to be written, one by one; 0: not measured."},
+	{.name = "runs",
+	 .letter = 'r',
+	 .type = LMI_OPT_INT,
+	 .value = "N",
+	 .def = "5",
+	 .min = 1,
+	 .max = RUNS_MAX,
+	 .doc = "Runs of each, after one that is not counted."},
+	LMI_OPTS_ENGINE,
+	LMI_OPT_JSON,
+};
+
+const struct lmi_cmd lmi_cmd_bench = {
+	.name = "bench",
+	.args = "FILE",
+	.brief = "Measure tokens a second",
+	.doc = "Reads a prompt of N tokens in one go (ppN) and computes N tokens one by one with the "
+	       "logits of each (tgN), both from an empty context.  Prints the median, the least and "
+	       "the greatest of the runs.",
+	.opts = opts,
+	.n_opts = LMD_LEN(opts),
+	.run = run,
+};
