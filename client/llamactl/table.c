@@ -15,6 +15,8 @@
 	X(perplexity)                                                                              \
 	X(info)                                                                                    \
 	X(explain)                                                                                 \
+	X(tokenize)                                                                                \
+	X(detokenize)                                                                              \
 	X(debug_logits)                                                                            \
 	X(debug_plan)                                                                              \
 	X(debug_observe)                                                                           \

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * llamactl detokenize: token ids to bytes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/llamactl/vocab_file.h"
+#include "core/base/alloc.h"
+
+/* Appends an id; the list doubles. */
+static enum lmd_status add_id(struct lmi_tokens *ids, int64_t id, struct lmd_error *err)
+{
+	if (id < 0 || id > INT32_MAX)
+		return lmd_fail(err, LMD_INVALID, "token %lld at position %zu: must be 0..%d",
+				(long long)id, ids->n, INT32_MAX);
+	if (ids->n == ids->cap) {
+		size_t cap = ids->cap ? ids->cap * 2 : 256;
+		lmd_token *p = lmi_realloc(ids->id, cap, sizeof(*p));
+
+		if (!p)
+			return lmd_fail(err, LMD_NOMEM, "no memory for %zu tokens", cap);
+		ids->id = p;
+		ids->cap = cap;
+	}
+	ids->id[ids->n++] = (lmd_token)id;
+	return LMD_OK;
+}
+
+static bool is_gap(char c)
+{
+	return c == ',' || c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+/* Numbers with commas or blanks between. */
+static enum lmd_status parse_ids(const char *s, size_t n, struct lmi_tokens *ids, struct lmd_error *err)
+{
+	size_t at = 0;
+
+	while (at < n) {
+		char word[24];
+		size_t len = 0;
+		enum lmd_status st;
+		int64_t id;
+
+		if (is_gap(s[at])) {
+			at++;
+			continue;
+		}
+		while (at + len < n && !is_gap(s[at + len]))
+			len++;
+		snprintf(word, sizeof(word), "%.*s", (int)(len < 23 ? len : 23), s + at);
+		st = lmi_parse_int("token", word, &id, err);
+		if (st == LMD_OK)
+			st = add_id(ids, id, err);
+		if (st != LMD_OK)
+			return st;
+		at += len;
+	}
+	return LMD_OK;
+}
+
+struct batch {
+	const struct lmi_vocab_file *v;
+	bool special; /* where a line does not say */
+	struct lmi_tokens ids;
+	struct lmi_text text;
+};
+
+static enum lmd_status answer(void *arg, const json_t *line, struct lmd_error *err)
+{
+	struct batch *b = arg;
+	const json_t *list = json_object_get(line, "ids"), *id;
+	bool special;
+	size_t i;
+	enum lmd_status st = lmi_batch_bool(line, "special", b->special, &special, err);
+
+	if (st == LMD_OK && !json_is_array(list))
+		st = lmd_fail(err, LMD_INVALID, "\"ids\" is missing or no array");
+	b->ids.n = 0;
+	json_array_foreach(list, i, id) {
+		if (st == LMD_OK && !json_is_integer(id))
+			st = lmd_fail(err, LMD_INVALID, "\"ids\": element %zu is no whole number", i);
+		if (st == LMD_OK)
+			st = add_id(&b->ids, json_integer_value(id), err);
+	}
+	if (st == LMD_OK)
+		st = lmi_tokenizer_decode(b->v->tok, b->ids.id, b->ids.n,
+					  special ? LMD_DECODE_UNPARSE_SPECIAL : 0, &b->text, err);
+	if (st != LMD_OK)
+		return st;
+	fputs("{\"hex\": \"", stdout);
+	for (i = 0; i < b->text.n; i++)
+		printf("%02x", (unsigned char)b->text.p[i]);
+	puts("\"}");
+	return LMD_OK;
+}
+
+static enum lmd_status run_one(struct batch *b, struct lmd_error *err)
+{
+	char *input;
+	size_t n;
+	enum lmd_status st = lmi_read_stdin(&input, &n, err);
+
+	if (st != LMD_OK)
+		return st;
+	st = parse_ids(input, n, &b->ids, err);
+	free(input);
+	if (st == LMD_OK)
+		st = lmi_tokenizer_decode(b->v->tok, b->ids.id, b->ids.n,
+					  b->special ? LMD_DECODE_UNPARSE_SPECIAL : 0, &b->text, err);
+	if (st == LMD_OK)
+		fwrite(b->text.p, 1, b->text.n, stdout);
+	return st;
+}
+
+static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	struct lmi_vocab_file v;
+	struct batch b = {.v = &v, .special = !lmi_arg_flag(&ctl->args, "no-special")};
+	enum lmd_status st = lmi_vocab_file_open(&v, ctl, lmi_arg_pos(&ctl->args, 0), NULL, err);
+
+	if (st == LMD_OK)
+		st = lmi_arg_flag(&ctl->args, "batch") ? lmi_batch(answer, &b, err)
+						       : run_one(&b, err);
+	lmi_tokens_fini(&b.ids);
+	lmi_text_fini(&b.text);
+	lmi_vocab_file_close(&v);
+	return st;
+}
+
+static const struct lmi_opt opts[] = {
+	{.name = "no-special",
+	 .type = LMI_OPT_FLAG,
+	 .doc = "Leave control tokens out instead of writing their texts."},
+	{.name = "batch",
+	 .type = LMI_OPT_FLAG,
+	 .doc = "Read lines of JSON, {\"ids\": [...], \"special\": bool}, and answer each with a "
+		"line {\"hex\": \"...\"} or {\"error\": \"...\"}."},
+};
+
+const struct lmi_cmd lmi_cmd_detokenize = {
+	.name = "detokenize",
+	.args = "FILE",
+	.brief = "Turn token ids into text",
+	.doc = "Reads ids from standard input, with commas or blanks between, and writes exactly "
+	       "the bytes of the text: no line end is added.",
+	.opts = opts,
+	.n_opts = LMD_LEN(opts),
+	.run = run,
+};

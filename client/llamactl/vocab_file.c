@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+#include "client/llamactl/vocab_file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/llamactl/json_out.h"
+#include "core/format/format.h"
+
+#define MAX_INPUT (1u << 30)
+
+enum lmd_status lmi_vocab_file_open(struct lmi_vocab_file *v, struct lmi_ctl *ctl, const char *path,
+				    const char *pre, struct lmd_error *err)
+{
+	struct lmi_registry *registry;
+	const struct lmd_host *host;
+	enum lmd_status st;
+
+	memset(v, 0, sizeof(*v));
+	st = lmi_ctl_host(ctl, &host, err);
+	if (st == LMD_OK)
+		st = lmi_ctl_registry(ctl, &registry, err);
+	if (st == LMD_OK)
+		st = lmi_model_open(&v->model, path, LMI_OPEN_HEADER_ONLY, err);
+	if (st != LMD_OK)
+		return st;
+	v->spec = *lmi_model_view(v->model)->tok;
+	if (pre)
+		v->spec.pre = pre;
+	st = lmi_tokenizer_open(&v->tok, registry, host, &v->spec, err);
+	if (st != LMD_OK)
+		lmd_error_prefix(err, path);
+	return st;
+}
+
+void lmi_vocab_file_close(struct lmi_vocab_file *v)
+{
+	lmi_tokenizer_close(v->tok);
+	lmi_model_close(v->model);
+	memset(v, 0, sizeof(*v));
+}
+
+enum lmd_status lmi_read_stdin(char **out, size_t *n, struct lmd_error *err)
+{
+	size_t cap = 1 << 16, len = 0;
+	char *p = malloc(cap);
+
+	while (p) {
+		char *more;
+
+		len += fread(p + len, 1, cap - len, stdin);
+		if (len < cap)
+			break;
+		if (cap >= MAX_INPUT) {
+			free(p);
+			return lmd_fail(err, LMD_INVALID, "standard input: more than %u bytes",
+					MAX_INPUT);
+		}
+		more = realloc(p, cap *= 2);
+		if (!more)
+			free(p);
+		p = more;
+	}
+	if (!p)
+		return lmd_fail(err, LMD_NOMEM, "standard input: no memory for %zu bytes", cap);
+	if (ferror(stdin)) {
+		free(p);
+		return lmd_fail(err, LMD_IO, "standard input: %s", strerror(errno));
+	}
+	*out = p;
+	*n = len;
+	return LMD_OK;
+}
+
+enum lmd_status lmi_batch_bool(const json_t *line, const char *key, bool def, bool *out,
+			       struct lmd_error *err)
+{
+	const json_t *v = json_object_get(line, key);
+
+	if (v && !json_is_boolean(v))
+		return lmd_fail(err, LMD_INVALID, "\"%s\" is neither true nor false", key);
+	*out = v ? json_is_true(v) : def;
+	return LMD_OK;
+}
+
+static void print_error(const struct lmd_error *err)
+{
+	struct lmi_json j;
+
+	lmi_json_init(&j, stdout);
+	lmi_json_flat_object(&j, NULL);
+	lmi_json_str(&j, "error", err->text);
+	lmi_json_end(&j);
+	lmi_json_fini(&j);
+}
+
+enum lmd_status lmi_batch(lmi_batch_fn answer, void *arg, struct lmd_error *err)
+{
+	char *line = NULL;
+	size_t cap = 0;
+	ssize_t n;
+
+	while ((n = getline(&line, &cap, stdin)) > 0) {
+		struct lmd_error e;
+		json_error_t je;
+		json_t *j = json_loadb(line, (size_t)n, 0, &je);
+		enum lmd_status st;
+
+		if (json_is_object(j))
+			st = answer(arg, j, &e);
+		else
+			st = lmd_fail(&e, LMD_INVALID, "not a JSON object: %s",
+				      j ? "another kind of value" : je.text);
+		if (st != LMD_OK)
+			print_error(&e);
+		json_decref(j);
+		/* whoever waits for this answer before the next question gets it now */
+		if (fflush(stdout))
+			break;
+	}
+	free(line);
+	if (ferror(stdin))
+		return lmd_fail(err, LMD_IO, "standard input: %s", strerror(errno));
+	return LMD_OK;
+}
