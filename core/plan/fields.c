@@ -331,6 +331,8 @@ static const struct lmi_field index_[] = {
 	U32(index, unit, 1),
 	U32(index, local, 0),
 	F32(index, scale, 1),
+	U32(index, each, 0),
+	ONE(index, of, GROUP, LMI_F_OPT, 0),
 };
 
 static const struct lmi_field cast_copy[] = {

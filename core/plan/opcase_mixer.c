@@ -316,8 +316,8 @@ static const struct opcase scan_cases[] = {
 };
 SET(scan, LMD_OP_SCAN);
 
-/* ---- INDEX: kind, n, unit, local, coarse (scores of whole numbers, so that many are equal) ----
- * */
+/* ---- INDEX: kind, n, unit, local, coarse (scores of whole numbers, so that many are equal),
+ * each ---- */
 
 static void index_op(struct oc *c, const int *v)
 {
@@ -348,6 +348,8 @@ static void index_op(struct oc *c, const int *v)
 	x->n = (uint32_t)v[1];
 	x->unit = (uint32_t)v[2];
 	x->local = (uint32_t)v[3];
+	x->each = (uint32_t)v[5];
+	x->of = v[5] ? OC_G_FULL : LMD_NONE;
 	x->scale = 0.35f;
 	x->y = oc_y_ids(c, T, lists, x->n);
 	oc_emit(c, &op);
@@ -360,6 +362,11 @@ static const struct lmd_cache head_keys[] = {
 	{OC_G_FULL, LMD_CACHE_INDEX, 3, 8, 0, LMD_KV_DTYPE_F32, 0, 0},
 };
 
+static const struct lmd_cache block_keys[] = {
+	{OC_G_COMP, LMD_CACHE_INDEX, 1, 8, 0, LMD_KV_DTYPE_F32, 0, 0},
+	{OC_G_FULL, LMD_CACHE_KV, 1, 8, 8, LMD_KV_DTYPE_F32, 0, 0},
+};
+
 static const struct opcase index_cases[] = {
 	{"weighted", index_op, {LMD_INDEX_WEIGHTED, 6, 1, 0}, OC_SETS, keys, 1, .nmse = OC_SUM},
 	{"sum, more than there are", index_op, {LMD_INDEX_SUM, 50, 1, 0}, OC_SETS, keys, 1,
@@ -369,6 +376,8 @@ static const struct opcase index_cases[] = {
 	{"units of 4, the last 2 always", index_op, {LMD_INDEX_SUM, 5, 4, 2}, OC_SETS, keys, 1,
 	 .nmse = OC_SUM},
 	{"all scores equal", index_op, {LMD_INDEX_SUM, 7, 1, 1, 1}, OC_SETS, keys, 1,
+	 .nmse = OC_SUM},
+	{"a row for four keys", index_op, {LMD_INDEX_SUM, 7, 1, 0, 0, 4}, OC_SETS, block_keys, 2,
 	 .nmse = OC_SUM},
 };
 SET(index, LMD_OP_INDEX);

@@ -252,6 +252,23 @@ void shape_scan(struct shape *s)
 
 /* ---- INDEX, SAMPLE ---- */
 
+/* Rows of the cache that stand for several keys each. */
+static void index_each(struct shape *s, const struct lmd_op_index *o, const struct lmd_cache *c)
+{
+	const struct lmd_group *of;
+
+	shape_eq(s, "each", o->each, "ratio of the cache's group", s->p->groups[c->group].ratio);
+	shape_eq(s, "unit", o->unit, "each > 1", 1);
+	shape_eq(s, "local", o->local, "each > 1", 0);
+	if (o->of == LMD_NONE) {
+		shape_fail(s, "of is missing, each is %u", o->each);
+		return;
+	}
+	of = &s->p->groups[o->of];
+	shape_eq(s, "kind of group of", of->kind, "PAGED", LMD_GROUP_PAGED);
+	shape_eq(s, "ratio of group of", of->ratio, "keys", 1);
+}
+
 void shape_index(struct shape *s)
 {
 	struct lmd_op_index *o = &s->op->u.index;
@@ -267,6 +284,8 @@ void shape_index(struct shape *s)
 	shape_range(s, "n", o->n, 1, 1u << 20);
 	shape_range(s, "unit", o->unit, 1, 1u << 20);
 	shape_range(s, "local", o->local, 0, o->n);
+	if (o->each > 1)
+		index_each(s, o, c);
 	shape_heads(s, "y", &o->y, lists, o->n);
 	if (o->kind == LMD_INDEX_WEIGHTED)
 		shape_cols(s, "w", &o->w, o->q.n_head);

@@ -568,6 +568,9 @@ struct lmd_op_mix {
  *  WEIGHTED  s_j = sum_h w[h] relu(scale * q_h . k_j)     one list
  *  SUM       s_j = sum_h relu(scale * q_h . k_j)          one list
  *  PER_HEAD  s_hj = scale * q_h . k_j                     a list for every head
+ * each e > 1 (e: the ratio of the cache's group): row j of the cache stands for the keys j*e ..
+ * j*e+e-1 of group `of`, each with the score s_j; the keys after these up to the row's end of its
+ * interval in `of` have the score +infinity.  The list holds keys of `of`, unit is 1, local 0.
  * unit u > 1: a unit's score is the maximum over its keys, units are counted from key 0, and
  * the last `local` units that the row sees are always in (before all others).  The list holds
  * key or unit numbers, -1 beyond the end; its order is free, its choice is not:
@@ -588,6 +591,8 @@ struct lmd_op_index {
 	uint32_t unit;        /* >= 1 */
 	uint32_t local;
 	float scale;
+	uint32_t each;        /* 0 and 1: a row of the cache is a key */
+	uint32_t of;          /* each > 1: the group of the listed keys */
 };
 
 /* 21. CAST_COPY (mandatory).  y = x, converted to y's type.  (row, head) as a row. */

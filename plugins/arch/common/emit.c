@@ -188,7 +188,7 @@ struct lmd_op lmi_op(enum lmd_op_code code)
 		op.u.scan.scale = 1.0f;
 		break;
 	case LMD_OP_INDEX:
-		op.u.index.cache = LMD_NONE;
+		op.u.index.cache = op.u.index.of = LMD_NONE;
 		op.u.index.unit = 1;
 		op.u.index.scale = 1.0f;
 		break;

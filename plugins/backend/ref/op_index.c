@@ -12,7 +12,7 @@ struct work {
 	const struct ref_run *r;
 	const struct lmd_op_index *op;
 	const struct ref_cache *cache;
-	const struct lmd_pool *pool;
+	const struct lmd_pool *pool; /* of the cache */
 	struct ref_view q, w, y;
 	float *score; /* [units] of the row and list at hand */
 	float *tq, *tk;
@@ -28,13 +28,16 @@ static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct
 {
 	const struct lmd_op_index *o = &op->u.index;
 	enum lmd_status st = ref_need_cache(b, o->cache, err);
-	uint32_t group;
+	uint32_t group, of;
 
 	if (st != LMD_OK)
 		return st;
 	group = b->plan->caches[o->cache].group;
-	b->cplan->group_read[group] = true;
-	ref_need(&b->part_bytes, most_units(b->cplan->pools[group], o), sizeof(float));
+	of = o->each > 1 ? o->of : group;
+	if (!b->cplan->pools[of])
+		return lmd_fail(err, LMD_INVALID, "index: group %s has no cache", b->plan->groups[of].name);
+	b->cplan->group_read[group] = b->cplan->group_read[of] = true;
+	ref_need(&b->part_bytes, most_units(b->cplan->pools[of], o), sizeof(float));
 	ref_need(&b->part_bytes, o->q.width, sizeof(float));
 	ref_need(&b->part_bytes, o->q.width, sizeof(float));
 	ref_need(&b->part_bytes, o->n, sizeof(uint32_t));
@@ -106,19 +109,42 @@ static uint32_t choose(const struct work *w, uint32_t lo, uint32_t hi)
 	return n;
 }
 
+/* Scores of the keys lo..hi of the group `of`, `each` of which share a row of the cache. */
+static void spread(const struct work *w, uint32_t seq, uint32_t row, uint32_t list, uint32_t *lo,
+		   uint32_t *hi)
+{
+	const struct lmd_step_group *rows = &w->r->step->group[w->cache->desc.group];
+	const struct lmd_step_group *keys = &w->r->step->group[w->op->of];
+	uint32_t e = w->op->each, first = (uint32_t)rows->kv_lo[row], end = (uint32_t)rows->kv_hi[row];
+	float score = INFINITY;
+
+	*lo = (uint32_t)keys->kv_lo[row] > first * e ? (uint32_t)keys->kv_lo[row] : first * e;
+	*hi = (uint32_t)keys->kv_hi[row];
+	if (*lo > *hi)
+		*lo = *hi;
+	for (uint32_t key = *lo; key < *hi; key++) {
+		if (key == *lo || key % e == 0)
+			score = key / e < end ? key_score(w, seq, row, list, key / e) : INFINITY;
+		w->score[key] = score;
+	}
+}
+
 static void one(const struct work *w, uint32_t row, uint32_t list)
 {
 	const struct lmd_step_group *g = &w->r->step->group[w->cache->desc.group];
 	uint32_t seq = (uint32_t)w->r->step->seq_of[row], u = w->op->unit, lo = 0, hi = 0, n;
 
-	if (g->kv_lo[row] < g->kv_hi[row]) {
+	if (w->op->each > 1) {
+		spread(w, seq, row, list, &lo, &hi);
+	} else if (g->kv_lo[row] < g->kv_hi[row]) {
 		lo = (uint32_t)g->kv_lo[row] / u;
 		hi = (uint32_t)(g->kv_hi[row] - 1) / u + 1;
+		for (uint32_t i = lo; i < hi; i++)
+			w->score[i] = -INFINITY;
+		for (uint32_t key = (uint32_t)g->kv_lo[row]; key < (uint32_t)g->kv_hi[row]; key++)
+			w->score[key / u] =
+				fmaxf(w->score[key / u], key_score(w, seq, row, list, key));
 	}
-	for (uint32_t i = lo; i < hi; i++)
-		w->score[i] = -INFINITY;
-	for (uint32_t key = (uint32_t)g->kv_lo[row]; hi && key < (uint32_t)g->kv_hi[row]; key++)
-		w->score[key / u] = fmaxf(w->score[key / u], key_score(w, seq, row, list, key));
 	for (uint32_t i = 0; i < w->op->local && i < hi - lo; i++)
 		w->score[hi - 1 - i] = INFINITY;
 	n = choose(w, lo, hi);
