@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * delta.c - keys, memory and the mixer of gated delta layers.
+ *
+ * (q, k, v) = silu(conv(W u)); q and k to length one; log decay g = A softplus(alpha u + dt) and
+ * step beta = sigmoid(b u) for every head; y = scan(q, k, v, g, beta); out(norm(y) * act(Z u)). */
+#include <math.h>
+#include <string.h>
+
+#include "arch/common/delta.h"
+
+#define R LMD_TENSOR_REQUIRED
+#define W LMI_L_RECURRENT
+#define SCALE LMD_TENSOR_SCALE
+
+const struct lmd_tensor_row lmi_delta_rows[DL_N] = {
+	[DL_QKV] = {"blk.%d.attn_qkv", {D_EMBD, D_DELTA_QKV}, R | SCALE, LMD_SPLIT_HEADS, W, NULL},
+	[DL_GATE] = {"blk.%d.attn_gate", {D_EMBD, D_DELTA_V}, R | SCALE, LMD_SPLIT_HEADS, W, NULL},
+	[DL_CONV1D] = {"blk.%d.ssm_conv1d", {D_DELTA_CONV, D_DELTA_QKV}, R, LMD_SPLIT_HEADS, W, NULL},
+	[DL_DT] = {"blk.%d.ssm_dt.bias", {D_DELTA_HEAD}, R | LMD_TENSOR_BARE, LMD_SPLIT_HEADS, W, NULL},
+	[DL_A] = {"blk.%d.ssm_a", {D_DELTA_HEAD}, R | LMD_TENSOR_BARE, LMD_SPLIT_HEADS, W, NULL},
+	[DL_BETA] = {"blk.%d.ssm_beta", {D_EMBD, D_DELTA_HEAD}, R | SCALE, LMD_SPLIT_HEADS, W, NULL},
+	[DL_ALPHA] = {"blk.%d.ssm_alpha", {D_EMBD, D_DELTA_HEAD}, R | SCALE, LMD_SPLIT_HEADS, W, NULL},
+	[DL_NORM] = {"blk.%d.ssm_norm", {D_DELTA_DV}, R, LMD_SPLIT_REPLICATE, W, NULL},
+	[DL_OUT] = {"blk.%d.ssm_out", {D_DELTA_V, D_EMBD}, R | SCALE, LMD_SPLIT_COLS, W, NULL},
+};
+
+void lmi_delta_read(struct lmi_delta *d, struct lmi_hparams *hp, struct lmi_keys *k)
+{
+	uint32_t inner;
+
+	memset(d, 0, sizeof(*d));
+	d->key_map = LMD_MAP_CYCLE;
+	d->gate_act = LMD_ACT_SILU;
+	d->d_conv = lmi_key_u32(k, "ssm.conv_kernel", LMI_REQUIRED, 2, 2, 256);
+	inner = lmi_key_u32(k, "ssm.inner_size", LMI_REQUIRED, 1, 1, LMI_MAX_WIDTH / 4);
+	d->dk = lmi_key_u32(k, "ssm.state_size", LMI_REQUIRED, 1, 1, 4096);
+	d->n_head = lmi_key_u32(k, "ssm.time_step_rank", LMI_REQUIRED, 1, 1, LMI_MAX_HEAD);
+	d->n_key_head = lmi_key_u32(k, "ssm.group_count", LMI_REQUIRED, 1, 1, LMI_MAX_HEAD);
+	d->dv = inner / d->n_head;
+	if (inner % d->n_head || d->n_head % d->n_key_head)
+		lmi_key_fail(k, LMD_INVALID,
+			     "%s.ssm: %u heads and %u key heads do not divide an inner size of %u",
+			     hp->model->arch, d->n_head, d->n_key_head, inner);
+}
+
+static uint32_t channels(const struct lmi_delta *d)
+{
+	return 2 * d->n_key_head * d->dk + d->n_head * d->dv;
+}
+
+void lmi_delta_memory(struct lmi_delta *d, struct lmi_hparams *hp, struct lmi_keys *k)
+{
+	const struct lmd_group g = {.name = "state", .kind = LMD_GROUP_STATE, .causal = 1, .ratio = 1};
+	struct lmd_cache conv = {.kind = LMD_CACHE_CONV, .n_head = 1, .dk = d->d_conv - 1,
+				 .dv = channels(d), .dtype_policy = LMD_KV_DTYPE_F32};
+	struct lmd_cache scan = {.kind = LMD_CACHE_STATE, .n_head = d->n_head, .dk = d->dk, .dv = d->dv,
+				 .dtype_policy = LMD_KV_DTYPE_F32};
+
+	d->conv = lmi_hp_alloc(hp, k, hp->n_layer, sizeof(*d->conv));
+	d->scan = lmi_hp_alloc(hp, k, hp->n_layer, sizeof(*d->scan));
+	d->unit = lmi_hp_alloc(hp, k, d->dk, sizeof(*d->unit));
+	if (k->st != LMD_OK)
+		return;
+	for (uint32_t i = 0; i < d->dk; i++)
+		d->unit[i] = 1.0f / sqrtf((float)d->dk);
+	d->group = lmi_hp_add_group(hp, k, &g);
+	conv.group = scan.group = d->group;
+	for (uint32_t il = 0; il < hp->n_layer; il++) {
+		if (!(hp->layer[il].cls & LMI_L_RECURRENT))
+			continue;
+		d->conv[il] = lmi_hp_add_cache(hp, k, &conv);
+		d->scan[il] = lmi_hp_add_cache(hp, k, &scan);
+	}
+}
+
+int64_t lmi_delta_dim(const struct lmi_delta *d, uint32_t symbol)
+{
+	switch (symbol) {
+	case D_DELTA_CONV:
+		return d->d_conv;
+	case D_DELTA_QKV:
+		return channels(d);
+	case D_DELTA_V:
+		return (int64_t)d->n_head * d->dv;
+	case D_DELTA_HEAD:
+		return d->n_head;
+	case D_DELTA_DV:
+		return d->dv;
+	default:
+		return 0;
+	}
+}
+
+enum { V_QKV, V_Z, V_ALPHA, V_BETA, N_V };
+
+/* The four projections of the layer's input in one op. */
+static void project(struct lmi_emit *e, const struct lmi_io *io, uint32_t v[N_V])
+{
+	static const uint8_t rows[N_V] = {DL_QKV, DL_GATE, DL_ALPHA, DL_BETA};
+	static const char *const names[N_V] = {"delta_qkv", "delta_z", "delta_alpha", "delta_beta"};
+	struct lmd_op op = lmi_op(LMD_OP_LINEAR);
+
+	op.u.linear.x = io->x;
+	op.u.linear.pro = io->norm;
+	op.u.linear.n_w = N_V;
+	for (uint32_t i = 0; i < N_V; i++) {
+		struct lmi_w w = lmi_w(e, &lmi_delta_rows[rows[i]]);
+
+		v[i] = i < V_ALPHA ? lmi_act(e, w.n, names[i]) : lmi_f32(e, w.n, names[i]);
+		op.u.linear.w[i] = w.id;
+		op.u.linear.lora_site[i] = w.site;
+		op.u.linear.y[i] = lmi_whole(e, v[i]);
+	}
+	lmi_put(e, &op);
+}
+
+/* Log decay and step of every head. */
+static void put_steps(struct lmi_emit *e, const struct lmi_delta *d, const uint32_t v[N_V], uint32_t g,
+		      uint32_t beta)
+{
+	struct lmi_ew p = lmi_ew();
+	uint8_t alpha = lmi_ew_in(&p, lmi_whole(e, v[V_ALPHA])), b = lmi_ew_in(&p, lmi_whole(e, v[V_BETA]));
+	uint8_t dt = lmi_ew_in(&p, lmi_wcols(lmi_w(e, &lmi_delta_rows[DL_DT]).id, d->n_head));
+	uint8_t a = lmi_ew_in(&p, lmi_wcols(lmi_w(e, &lmi_delta_rows[DL_A]).id, d->n_head));
+
+	lmi_ew_also(&p, lmi_ew1(&p, LMD_EW_SIGMOID, b), lmi_whole(e, beta));
+	alpha = lmi_ew1(&p, LMD_EW_SOFTPLUS, lmi_ew2(&p, LMD_EW_ADD, alpha, dt));
+	lmi_ew_out(e, &p, lmi_ew2(&p, LMD_EW_MUL, alpha, a), lmi_whole(e, g));
+}
+
+/* q and k of every head to length one: x / sqrt(sum x^2 + eps). */
+static uint32_t put_unit(struct lmi_emit *e, const struct lmi_delta *d, uint32_t x)
+{
+	const uint32_t n = 2 * d->n_key_head;
+	struct lmd_norm norm = {.kind = LMD_NORM_RMS, .eps = e->hp->eps / (float)d->dk};
+	uint32_t y = lmi_act(e, n * d->dk, "delta_qk");
+
+	norm.g = lmi_wcols(lmi_literal(e, d->unit, d->dk, "unit"), d->dk);
+	lmi_put_norm(e, lmi_heads(x, 0, n, d->dk), &norm, lmi_heads(y, 0, n, d->dk));
+	return y;
+}
+
+uint32_t lmi_delta(struct lmi_emit *e, const struct lmi_io *io, const struct lmi_delta *d)
+{
+	const uint32_t hk = d->n_key_head, h = d->n_head, n_qk = 2 * hk * d->dk, n_v = h * d->dv;
+	struct lmd_norm norm = lmi_norm_req(e, LMD_NORM_RMS, &lmi_delta_rows[DL_NORM]);
+	struct lmi_w out = lmi_w(e, &lmi_delta_rows[DL_OUT]);
+	uint32_t mixed = lmi_act(e, channels(d), "delta_conv"), g = lmi_f32(e, h, "delta_g");
+	uint32_t beta = lmi_f32(e, h, "delta_step"), y = lmi_f32(e, n_v, "delta_scan");
+	uint32_t normed = lmi_act(e, n_v, "delta_norm"), gated = lmi_act(e, n_v, "delta_gated"), qk;
+	uint32_t v[N_V];
+	struct lmd_op op = lmi_op(LMD_OP_CONV);
+
+	project(e, io, v);
+	op.u.conv.x = lmi_whole(e, v[V_QKV]);
+	op.u.conv.y = lmi_whole(e, mixed);
+	op.u.conv.kind = LMD_CONV_DEPTHWISE;
+	op.u.conv.w = lmi_w(e, &lmi_delta_rows[DL_CONV1D]).id;
+	op.u.conv.kernel = d->d_conv;
+	op.u.conv.dilation = 1;
+	op.u.conv.left = d->d_conv - 1;
+	op.u.conv.act = LMD_ACT_SILU;
+	op.u.conv.cache = d->conv[e->il];
+	lmi_put(e, &op);
+	put_steps(e, d, v, g, beta);
+	qk = put_unit(e, d, mixed);
+
+	op = lmi_op(LMD_OP_SCAN);
+	op.u.scan.kind = LMD_SCAN_DELTA;
+	op.u.scan.in[0] = lmi_heads(qk, 0, hk, d->dk);
+	op.u.scan.in[1] = lmi_heads(qk, hk * d->dk, hk, d->dk);
+	op.u.scan.in[2] = lmi_heads(mixed, n_qk, h, d->dv);
+	op.u.scan.in[3] = lmi_heads(g, 0, h, 1);
+	op.u.scan.in[4] = lmi_whole(e, beta);
+	op.u.scan.y = lmi_heads(y, 0, h, d->dv);
+	op.u.scan.n_head = h;
+	op.u.scan.n_key_head = hk;
+	op.u.scan.dk = d->dk;
+	op.u.scan.dv = d->dv;
+	op.u.scan.key_map = d->key_map;
+	op.u.scan.scale = 1.0f / sqrtf((float)d->dk);
+	op.u.scan.cache = d->scan[e->il];
+	lmi_put(e, &op);
+
+	lmi_put_norm(e, lmi_heads(y, 0, h, d->dv), &norm, lmi_heads(normed, 0, h, d->dv));
+	lmi_put_glu(e, d->gate_act, NULL, lmi_whole(e, v[V_Z]), lmi_whole(e, normed), lmi_whole(e, gated));
+	return lmi_block_out(e, lmi_whole(e, gated), NULL, &out, io);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * delta.h - linear attention by the gated delta rule (arXiv 2412.06464).
+ *
+ * An architecture with such layers keeps a struct lmi_delta in its state, lists LMI_SET_DELTA for
+ * its recurrent layers, asks lmi_delta_dim from its own dim function, and puts lmi_delta where the
+ * layer's mixer stands. */
+#ifndef LLAMAD_ARCH_COMMON_DELTA_H
+#define LLAMAD_ARCH_COMMON_DELTA_H
+
+#include "arch/common/blocks.h"
+
+/* Symbols of dims; between those of ssm.h and an architecture's own. */
+enum lmi_d_delta {
+	D_DELTA_CONV = 160, /* kernel of the convolution */
+	D_DELTA_QKV,        /* q, k and v side by side: the channels of the convolution */
+	D_DELTA_V,          /* heads of v * dv */
+	D_DELTA_HEAD,
+	D_DELTA_DV
+};
+
+enum lmi_delta_t { DL_QKV, DL_GATE, DL_CONV1D, DL_DT, DL_A, DL_BETA, DL_ALPHA, DL_NORM, DL_OUT, DL_N };
+extern const struct lmd_tensor_row lmi_delta_rows[DL_N];
+#define LMI_SET_DELTA {lmi_delta_rows, DL_N, 0}
+
+struct lmi_delta {
+	uint32_t d_conv;
+	uint32_t dk, dv;      /* of a head */
+	uint32_t n_head;      /* of v */
+	uint32_t n_key_head;  /* of q and k */
+	uint32_t key_map;     /* enum lmd_head_map; lmi_delta_read: CYCLE */
+	uint32_t gate_act;    /* enum lmd_act of the output gate; lmi_delta_read: SiLU */
+	uint32_t group;       /* the STATE group */
+	uint32_t *conv;       /* [n_layer] cache of each recurrent layer */
+	uint32_t *scan;
+	float *unit;          /* [dk] 1/sqrt(dk), makes of an RMS norm one of length one */
+};
+
+/* Reads ssm.* keys. */
+void lmi_delta_read(struct lmi_delta *d, struct lmi_hparams *hp, struct lmi_keys *k);
+
+/* Declares the STATE group and two caches for every layer of class LMI_L_RECURRENT. */
+void lmi_delta_memory(struct lmi_delta *d, struct lmi_hparams *hp, struct lmi_keys *k);
+
+/* Value of a D_DELTA_* symbol; 0 for all others. */
+int64_t lmi_delta_dim(const struct lmi_delta *d, uint32_t symbol);
+
+/* The mixer of the current layer, with the residual or without it as blocks.h says. */
+uint32_t lmi_delta(struct lmi_emit *e, const struct lmi_io *io, const struct lmi_delta *d);
+
+#endif /* LLAMAD_ARCH_COMMON_DELTA_H */
