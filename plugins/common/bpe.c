@@ -68,7 +68,7 @@ static inline uint32_t rank_of(const struct lmi_bpe *b, uint32_t left, uint32_t 
 	if (!e)
 		return LMI_NONE;
 	*join = e->id;
-	return e->rank;
+	return e->next - 1;
 }
 
 /* n_sym <= SHORT_MAX symbols. */
@@ -236,7 +236,7 @@ static struct cached *cache_slot(const struct lmi_bpe *b, struct lmi_job *j, con
 	if (n > CACHE_TEXT || j->text_bytes < 2048)
 		return NULL;
 	if (!j->buf[0].p) {
-		while (slots < 8192 && slots * 64 * 2 <= j->text_bytes)
+		while (slots < 8192 && slots * 64 * 4 <= j->text_bytes)
 			slots *= 2;
 		if (!lmi_buf_need(&j->buf[0], j->host, slots * sizeof(struct cached)))
 			return NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Open addressing with linear probing, at most half full. */
+ * Open addressing with linear probing: texts at most half full, pairs at most two thirds. */
 #include "common/textmap.h"
 
 #include "common/mem.h"
@@ -29,7 +29,6 @@ bool lmi_textmap_init(struct lmi_textmap *m, const struct lmd_host *host, size_t
 	m->slot = n < 1u << 30 ? lmi_host_array(host, size, sizeof(*m->slot)) : NULL;
 	if (!m->slot)
 		return false;
-	memset(m->slot, 0xff, size * sizeof(*m->slot));
 	m->mask = size - 1;
 	m->n = 0;
 	m->seed = new_seed(host, m->slot);
@@ -43,23 +42,54 @@ void lmi_textmap_fini(struct lmi_textmap *m, const struct lmd_host *host)
 	m->slot = NULL;
 }
 
-uint32_t lmi_textmap_add(struct lmi_textmap *m, const struct lmd_str *keys, uint32_t value)
+static uint32_t add_hash(struct lmi_textmap *m, const struct lmd_str *keys, uint32_t value, uint64_t h)
 {
 	const struct lmd_str *k = &keys[value];
-	uint64_t h = lmi_hash(k->ptr, k->len, m->seed);
 	uint32_t tag = (uint32_t)(h >> 32), i = (uint32_t)h & m->mask;
 
-	for (; m->slot[i].value != LMI_NONE; i = (i + 1) & m->mask) {
-		const struct lmd_str *o = &keys[m->slot[i].value];
+	for (; m->slot[i].next; i = (i + 1) & m->mask) {
+		uint32_t old = m->slot[i].next - 1;
 
-		if (m->slot[i].tag == tag && o->len == k->len &&
-		    (!k->len || !memcmp(o->ptr, k->ptr, k->len)))
-			return m->slot[i].value;
+		if (m->slot[i].tag == tag && keys[old].len == k->len &&
+		    (!k->len || !memcmp(keys[old].ptr, k->ptr, k->len)))
+			return old;
 	}
 	m->slot[i].tag = tag;
-	m->slot[i].value = value;
+	m->slot[i].next = value + 1;
 	m->n++;
 	return value;
+}
+
+uint32_t lmi_textmap_add(struct lmi_textmap *m, const struct lmd_str *keys, uint32_t value)
+{
+	return add_hash(m, keys, value, lmi_hash(keys[value].ptr, keys[value].len, m->seed));
+}
+
+#define AHEAD 16
+
+uint32_t lmi_textmap_add_all(struct lmi_textmap *m, const struct lmd_str *keys, uint32_t n,
+			     uint32_t *other)
+{
+	uint64_t hash[AHEAD];
+
+	for (uint32_t from = 0; from < n; from += AHEAD) {
+		uint32_t many = n - from < AHEAD ? n - from : AHEAD;
+
+		for (uint32_t i = 0; i < many; i++) {
+			const struct lmd_str *k = &keys[from + i];
+
+			hash[i] = k->ptr ? lmi_hash(k->ptr, k->len, m->seed) : 0;
+			lmi_textmap_prefetch(m, hash[i]);
+		}
+		for (uint32_t i = 0; i < many; i++) {
+			if (!keys[from + i].ptr)
+				continue;
+			*other = add_hash(m, keys, from + i, hash[i]);
+			if (*other != from + i)
+				return from + i;
+		}
+	}
+	return LMI_NONE;
 }
 
 bool lmi_textmap_grow(struct lmi_textmap *m, const struct lmd_host *host, const struct lmd_str *keys,
@@ -71,9 +101,10 @@ bool lmi_textmap_grow(struct lmi_textmap *m, const struct lmd_host *host, const 
 		return true;
 	if (!lmi_textmap_init(&more, host, n + n / 2))
 		return false;
+	more.seed = m->seed; /* hashes that callers keep stay right */
 	for (uint32_t i = 0; i <= m->mask; i++)
-		if (m->slot[i].value != LMI_NONE)
-			(void)lmi_textmap_add(&more, keys, m->slot[i].value);
+		if (m->slot[i].next)
+			(void)lmi_textmap_add(&more, keys, m->slot[i].next - 1);
 	lmi_textmap_fini(m, host);
 	*m = more;
 	return true;
@@ -83,10 +114,11 @@ bool lmi_pairmap_init(struct lmi_pairmap *m, const struct lmd_host *host, size_t
 {
 	uint32_t size = slots_for(n);
 
+	if (size > 16 && n <= size / 3)
+		size /= 2;
 	m->slot = n < 1u << 30 ? lmi_host_array(host, size, sizeof(*m->slot)) : NULL;
 	if (!m->slot)
 		return false;
-	memset(m->slot, 0xff, size * sizeof(*m->slot));
 	m->mask = size - 1;
 	m->mul = new_seed(host, m->slot) | 1;
 	return true;
@@ -105,8 +137,8 @@ void lmi_pairmap_add(struct lmi_pairmap *m, uint32_t left, uint32_t right, uint3
 	uint64_t key = (uint64_t)left << 32 | right;
 	uint32_t i = lmi_pair_start(m, key);
 
-	for (; m->slot[i].rank != LMI_NONE; i = (i + 1) & m->mask)
+	for (; m->slot[i].next; i = (i + 1) & m->mask)
 		if (m->slot[i].key == key)
 			return;
-	m->slot[i] = (struct lmi_pairslot){key, rank, id};
+	m->slot[i] = (struct lmi_pairslot){key, rank + 1, id};
 }

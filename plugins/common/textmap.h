@@ -53,7 +53,7 @@ static inline uint64_t lmi_hash(const char *s, size_t n, uint64_t seed)
 struct lmi_textmap {
 	struct lmi_textslot {
 		uint32_t tag;   /* upper half of the hash */
-		uint32_t value; /* LMI_NONE = free */
+		uint32_t next;  /* value + 1; 0 = free */
 	} *slot;
 	uint32_t mask;
 	uint32_t n;
@@ -64,27 +64,49 @@ struct lmi_textmap {
 bool lmi_textmap_init(struct lmi_textmap *m, const struct lmd_host *host, size_t n);
 void lmi_textmap_fini(struct lmi_textmap *m, const struct lmd_host *host);
 
-/* The value of a key, or LMI_NONE. */
-static inline uint32_t lmi_textmap_find(const struct lmi_textmap *m, const struct lmd_str *keys,
-				       const char *s, size_t n)
+static inline uint64_t lmi_textmap_hash(const struct lmi_textmap *m, const char *s, size_t n)
 {
-	uint64_t h = lmi_hash(s, n, m->seed);
+	return lmi_hash(s, n, m->seed);
+}
+
+/* Brings the place of a hash into the cache, some work before it is looked at. */
+static inline void lmi_textmap_prefetch(const struct lmi_textmap *m, uint64_t hash)
+{
+	__builtin_prefetch(&m->slot[(uint32_t)hash & m->mask]);
+}
+
+/* The value of a key whose hash is known, or LMI_NONE. */
+static inline uint32_t lmi_textmap_find_hash(const struct lmi_textmap *m, const struct lmd_str *keys,
+					     const char *s, size_t n, uint64_t h)
+{
 	uint32_t tag = (uint32_t)(h >> 32);
 
 	for (uint32_t i = (uint32_t)h & m->mask;; i = (i + 1) & m->mask) {
 		const struct lmi_textslot *e = &m->slot[i];
 
-		if (e->value == LMI_NONE)
+		if (!e->next)
 			return LMI_NONE;
-		if (e->tag == tag && keys[e->value].len == n &&
-		    (!n || !memcmp(keys[e->value].ptr, s, n)))
-			return e->value;
+		if (e->tag == tag && keys[e->next - 1].len == n &&
+		    (!n || !memcmp(keys[e->next - 1].ptr, s, n)))
+			return e->next - 1;
 	}
+}
+
+/* The value of a key, or LMI_NONE. */
+static inline uint32_t lmi_textmap_find(const struct lmi_textmap *m, const struct lmd_str *keys,
+					const char *s, size_t n)
+{
+	return lmi_textmap_find_hash(m, keys, s, n, lmi_textmap_hash(m, s, n));
 }
 
 /* Adds keys[value]; returns value, or the value of the equal key that is there already.
  * The caller made room for it in init. */
 uint32_t lmi_textmap_add(struct lmi_textmap *m, const struct lmd_str *keys, uint32_t value);
+
+/* Adds keys[0..n), leaving out those without bytes (ptr NULL).  Returns LMI_NONE, or the first
+ * index whose key was there already; *other is its equal. */
+uint32_t lmi_textmap_add_all(struct lmi_textmap *m, const struct lmd_str *keys, uint32_t n,
+			     uint32_t *other);
 
 /* Makes room for n entries in all.  False without memory; the map is unchanged then. */
 bool lmi_textmap_grow(struct lmi_textmap *m, const struct lmd_host *host, const struct lmd_str *keys,
@@ -94,7 +116,7 @@ bool lmi_textmap_grow(struct lmi_textmap *m, const struct lmd_host *host, const 
 struct lmi_pairmap {
 	struct lmi_pairslot {
 		uint64_t key;  /* left << 32 | right */
-		uint32_t rank; /* LMI_NONE = free */
+		uint32_t next; /* rank + 1; 0 = free */
 		uint32_t id;
 	} *slot;
 	uint32_t mask;
@@ -117,11 +139,16 @@ static inline const struct lmi_pairslot *lmi_pairmap_find(const struct lmi_pairm
 	for (uint32_t i = lmi_pair_start(m, key);; i = (i + 1) & m->mask) {
 		const struct lmi_pairslot *e = &m->slot[i];
 
-		if (e->rank == LMI_NONE)
+		if (!e->next)
 			return NULL;
 		if (e->key == key)
 			return e;
 	}
+}
+
+static inline void lmi_pairmap_prefetch(const struct lmi_pairmap *m, uint32_t left, uint32_t right)
+{
+	__builtin_prefetch(&m->slot[lmi_pair_start(m, (uint64_t)left << 32 | right)]);
 }
 
 /* Adds a pair unless it is there.  rank < LMI_NONE. */

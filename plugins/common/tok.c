@@ -17,11 +17,11 @@ enum lmd_status lmi_tok_finish(struct lmi_tok *t, const struct lmi_vocab_default
 		lmi_tok_close(t);
 		return st;
 	}
-	for (uint32_t i = 0; i < v->n; i++) {
+	v->info.max_piece_bytes = v->max_bytes;
+	for (uint32_t i = 0; t->kind.long_piece && i < v->n; i++) {
 		size_t len;
 
-		/* A piece is never longer than its text, with one exception. */
-		if (v->text[i].len <= v->info.max_piece_bytes && t->kind.piece != LMI_PIECE_BYTES)
+		if (!t->kind.long_piece(t, i))
 			continue;
 		len = lmi_tok_piece(t, (lmd_token)i, LMD_DECODE_UNPARSE_SPECIAL, NULL, 0);
 		if (len > v->info.max_piece_bytes)

@@ -51,6 +51,8 @@ struct lmi_tok_kind {
 	/* Tokens of one fragment of plain text, n >= 1 bytes, none of it special. */
 	enum lmd_status (*text)(const struct lmi_tok *t, struct lmi_job *j, const char *s,
 				size_t n);
+	/* May the piece be longer than the text?  NULL: never. */
+	bool (*long_piece)(const struct lmi_tok *t, uint32_t id);
 	/* Releases what the kind added to the state; NULL allowed. */
 	void (*close)(struct lmi_tok *t);
 };

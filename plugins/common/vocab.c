@@ -93,18 +93,16 @@ static void fill_attrs(struct lmi_vocab *v)
 
 static enum lmd_status fill_map(struct lmi_vocab *v, struct lmd_error *err)
 {
+	uint32_t twice, first;
+
 	if (!lmi_textmap_init(&v->map, v->host, v->n))
 		return lmd_fail(err, LMD_NOMEM, "vocabulary: no memory for %u entries", v->n);
-	for (uint32_t i = 0; i < v->n; i++) {
-		uint32_t first = lmi_textmap_add(&v->map, v->text, i);
-
-		if (first != i)
-			return lmd_fail(err, LMD_CORRUPT,
-					"vocabulary: tokens %u and %u have the same text '%.*s'",
-					first, i, (int)(v->text[i].len < 60 ? v->text[i].len : 60),
-					v->text[i].ptr);
-	}
-	return LMD_OK;
+	twice = lmi_textmap_add_all(&v->map, v->text, v->n, &first);
+	if (twice == LMI_NONE)
+		return LMD_OK;
+	return lmd_fail(err, LMD_CORRUPT, "vocabulary: tokens %u and %u have the same text '%.*s'",
+			first, twice, (int)(v->text[twice].len < 60 ? v->text[twice].len : 60),
+			v->text[twice].ptr);
 }
 
 enum lmd_status lmi_vocab_open(struct lmi_vocab *v, const struct lmd_host *host,

@@ -68,6 +68,15 @@ static void close_kind(struct lmi_tok *t)
 	lmi_bpe_close(&b->bpe);
 }
 
+/* Characters outside of the byte alphabet are shown by a note. */
+static bool long_piece(const struct lmi_tok *t, uint32_t id)
+{
+	const struct bpe_state *b = (const struct bpe_state *)t;
+
+	return b->tok.kind.piece == LMI_PIECE_BYTES &&
+	       (!b->bpe.byte_level || !((const struct lmd_str *)b->bpe.sym.p)[id].ptr);
+}
+
 static const struct pretok_name *find_name(const struct lmd_host *host, const char *pre)
 {
 	if (pre && *pre)
@@ -100,6 +109,7 @@ enum lmd_status bpe_open(struct bpe_state *b, const struct lmd_host *host,
 	b->tok.kind.add = LMI_ADD_FLAGS;
 	b->tok.kind.piece = b->escape_space ? LMI_PIECE_BLOCK : LMI_PIECE_BYTES;
 	b->tok.kind.close = close_kind;
+	b->tok.kind.long_piece = long_piece;
 	if (!b->tok.kind.text)
 		b->tok.kind.text = bpe_text;
 	b->bpe.byte_level = !(name->flags & PRETOK_PLAIN);

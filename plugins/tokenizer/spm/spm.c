@@ -271,7 +271,7 @@ static struct cached *cache_slot(const struct spm_state *s, struct lmi_job *j, c
 	if (n > CACHE_TEXT || j->text_bytes < 2048)
 		return NULL;
 	if (!j->buf[BUF_CACHE].p) {
-		while (slots < 8192 && slots * 64 * 2 <= j->text_bytes)
+		while (slots < 8192 && slots * 64 * 4 <= j->text_bytes)
 			slots *= 2;
 		if (!lmi_buf_need(&j->buf[BUF_CACHE], j->host, slots * sizeof(struct cached)))
 			return NULL;
