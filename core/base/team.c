@@ -216,6 +216,11 @@ enum lmd_status lmi_team_create(struct lmd_team **out, const struct lmi_team_opt
 	}
 	/* signals of the process are for the threads that expect them */
 	sigfillset(&all);
+	/* faults are the thread's own: blocked, they would end the process unheard */
+	sigdelset(&all, SIGBUS);
+	sigdelset(&all, SIGSEGV);
+	sigdelset(&all, SIGFPE);
+	sigdelset(&all, SIGILL);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	for (uint32_t i = 0; i + 1 < t->n && !rc; i++) {
 		struct helper *h = &t->helpers[i];
