@@ -107,6 +107,32 @@ static void put_array(struct lmi_gguf_writer *w, const char *name, uint32_t type
 	lmi_gguf_put_meta(w, &m);
 }
 
+/* Characters as tokens of a byte-pair vocabulary without merges of use. */
+static void put_vocab(struct lmi_gguf_writer *w)
+{
+	static char text[LMT_VOCAB][8]; /* of the test program */
+	struct lmd_str tokens[LMT_VOCAB];
+	const struct lmd_str merge = {"! !", 3};
+	int64_t types[LMT_VOCAB];
+
+	for (uint32_t i = 0; i < LMT_VOCAB; i++) {
+		snprintf(text[i], sizeof(text[i]), "%c", (int)(32 + i));
+		types[i] = LMD_TOKEN_NORMAL;
+	}
+	snprintf(text[0], sizeof(text[0]), "\xC4\xA0"); /* how such vocabularies write a blank */
+	snprintf(text[LMT_EOS], sizeof(text[LMT_EOS]), "<eos>");
+	types[LMT_EOS] = LMD_TOKEN_CONTROL;
+	for (uint32_t i = 0; i < LMT_VOCAB; i++)
+		tokens[i] = (struct lmd_str){text[i], strlen(text[i])};
+	lmi_gguf_put_str(w, "tokenizer.ggml.model", "gpt2");
+	lmi_gguf_put_str(w, "tokenizer.ggml.pre", "default");
+	lmi_gguf_put_strings(w, "tokenizer.ggml.tokens", tokens, LMT_VOCAB);
+	put_array(w, "tokenizer.ggml.token_type", LMD_META_ARR_I64, LMI_GGUF_I32, types, LMT_VOCAB);
+	lmi_gguf_put_strings(w, "tokenizer.ggml.merges", &merge, 1);
+	lmi_gguf_put_u32(w, "tokenizer.ggml.eos_token_id", LMT_EOS);
+	lmi_gguf_put_bool(w, "tokenizer.ggml.add_bos_token", false);
+}
+
 static void put_keys(struct lmi_gguf_writer *w, enum lmt_tiny kind)
 {
 	static const uint8_t pattern[] = {1, 0, 1, 1};
@@ -139,7 +165,10 @@ static void put_keys(struct lmi_gguf_writer *w, enum lmt_tiny kind)
 	}
 	if (kind == LMT_STATE)
 		lmi_gguf_put_u32(w, key(kind, "ssm.group_count"), 2);
-	lmi_gguf_put_str(w, "tokenizer.ggml.model", "no_vocab");
+	if (kind == LMT_FULL)
+		put_vocab(w);
+	else
+		lmi_gguf_put_str(w, "tokenizer.ggml.model", "no_vocab");
 }
 
 static void each_tensor(enum lmt_tiny kind,

@@ -20,6 +20,10 @@ enum lmt_tiny {
 
 const char *lmt_tiny_name(enum lmt_tiny kind);
 
+/* LMT_FULL has a vocabulary: token i < 95 is the character 32 + i, the last ends a text.  The
+ * others have none. */
+#define LMT_EOS 95
+
 /* Writes the file; ends the test when it cannot. */
 void lmt_tiny_write(enum lmt_tiny kind, uint64_t seed, const char *path);
 

@@ -84,8 +84,8 @@ static enum lmd_status open_queues(struct lmi_engine *e, const struct lmi_engine
 	enum lmd_status st = lmi_order_ring_init(&e->orders, 4 * e->n_request + 64, err);
 	/* what may wait, what a step may write, and the end of every sequence */
 	uint64_t step = (uint64_t)e->events_per_seq * e->inst->n_seq;
-	uint64_t n = (o->n_event > step ? o->n_event : step > N_EVENT ? step : N_EVENT) +
-		     e->n_request + 1u;
+	uint64_t wait = o->n_event ? o->n_event : N_EVENT;
+	uint64_t n = (wait > step ? wait : step) + e->n_request + 1u;
 
 	if (n > N_EVENT_MAX)
 		return lmd_fail(err, LMD_INVALID,

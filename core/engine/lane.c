@@ -37,15 +37,11 @@ void lmi_lane_state_part(struct lmi_lane_state *s, uint32_t id)
 void lmi_lane_state_want(struct lmi_lane_state *s, uint32_t id, enum lmi_class class)
 {
 	struct lmi_lane_member *m = &s->m[id];
-	uint64_t least = UINT64_MAX;
 
 	assert(m->used && !m->waits && s->holder != id);
-	/* who was away does not come back with credit: not below those who were here */
-	for (uint32_t i = 0; i < LMI_LANE_MAX; i++)
-		if (s->m[i].used && (s->m[i].waits || s->holder == i) && s->m[i].vtime < least)
-			least = s->m[i].vtime;
-	if (least != UINT64_MAX && m->vtime < least)
-		m->vtime = least;
+	/* who was away does not come back with credit: not below where the others are */
+	if (m->vtime < s->floor)
+		m->vtime = s->floor;
 	m->waits = true;
 	m->class = class;
 	m->since = s->n_asked++;

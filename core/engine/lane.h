@@ -3,8 +3,9 @@
  * lane.h - whose step runs next on a device that several engines share.
  *
  * Calls on one device come one at a time.  Of those who wait, the one with the least virtual
- * time goes first: the time its steps took, divided by the weight of its class.  Who was away
- * does not save up: it comes back with the least virtual time of those who were there.
+ * time goes first: the time its steps took, divided by the weight of its class (start-time fair
+ * queueing, Goyal, Vin and Cheng 1996).  Who was away does not save up: it comes back with the
+ * virtual time at which the last one was let in.
  *
  * The choice is a pure state machine (struct lmi_lane_state: no clock, no thread), driven by
  * tests; struct lmi_lane is that machine with a lock, a clock and sleepers. */
@@ -39,7 +40,7 @@ struct lmi_lane_state {
 	struct lmi_lane_member m[LMI_LANE_MAX];
 	uint32_t holder;      /* LMI_LANE_MAX: nobody */
 	uint64_t n_asked;
-	uint64_t floor;       /* the greatest virtual time at which somebody was let in */
+	uint64_t floor;       /* virtual time of who was let in last */
 };
 
 void lmi_lane_state_init(struct lmi_lane_state *s);
