@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define MAX_EMBD_PRODUCT (1u << 24) /* columns of a value */
+#define MAX_DEEPSTACK    64u
 
 void *lmi_hp_alloc(struct lmi_hparams *hp, struct lmi_keys *k, size_t n, size_t size)
 {
@@ -136,8 +137,9 @@ static void read_experts(struct lmi_hparams *hp, struct lmi_keys *k, const struc
 				     LMI_MAX_WIDTH);
 	hp->n_dense_lead = lmi_key_u32(k, "leading_dense_block_count", LMI_OPTIONAL, 0, 0,
 				       hp->n_layer);
-	hp->route_scale =
-		(float)lmi_key_f64(k, "expert_weights_scale", LMI_OPTIONAL, 1.0, 0.0, 1e6);
+	if (o->route_scaled || o->route_by_key)
+		hp->route_scale = (float)lmi_key_f64(k, "expert_weights_scale", LMI_OPTIONAL, 1.0,
+						     0.0, 1e6);
 	if (hp->route_scale == 0.0f)
 		hp->route_scale = 1.0f;
 	if (o->route_by_key) {
@@ -208,6 +210,15 @@ void lmi_hp_floats(void *state, struct lmi_keys *k, const struct lmi_key_f32 *ro
 
 		memcpy((char *)state + r->offset, &v, sizeof(v));
 	}
+}
+
+void lmi_hp_deepstack(struct lmi_hparams *hp, struct lmi_keys *k)
+{
+	uint32_t n = lmi_key_u32(k, "n_deepstack_layers", LMI_OPTIONAL, 0, 0, MAX_DEEPSTACK);
+
+	for (uint32_t il = 0; il < n && il < hp->n_layer; il++)
+		hp->layer[il].deep_after = il + 1;
+	hp->n_embd_inp = hp->n_embd * (1 + n);
 }
 
 /* GLOBAL rows ask with layer -1: the first layer that has the thing answers. */

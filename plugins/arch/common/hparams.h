@@ -133,7 +133,8 @@ struct lmi_hp_opts {
 	bool no_heads;           /* the architecture has no attention at all */
 	uint32_t route_fn;       /* when expert_gating_func is absent */
 	bool route_renorm;       /* when expert_weights_norm is absent */
-	bool route_by_key;       /* reads expert_gating_func and expert_weights_norm */
+	bool route_scaled;       /* reads expert_weights_scale */
+	bool route_by_key;       /* ... and expert_gating_func and expert_weights_norm */
 };
 
 /* Reads and checks sizes, heads, norm epsilon, rotation, windows, experts, pooling.
@@ -163,6 +164,10 @@ void lmi_hp_rope_window(struct lmi_hparams *hp, struct lmi_keys *k, double def_b
 
 /* Rotation keys alone, for architectures that do without lmi_hp_read. */
 void lmi_hp_rope(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmi_hp_opts *o);
+
+/* Reads n_deepstack_layers: rows of pictures carry that many further embeddings, which join the
+ * stream after the first layers (DeepStack, arXiv 2406.04334). */
+void lmi_hp_deepstack(struct lmi_hparams *hp, struct lmi_keys *k);
 
 /* Zeroed memory in the arena; on failure sticks LMD_NOMEM in k and returns NULL. */
 void *lmi_hp_alloc(struct lmi_hparams *hp, struct lmi_keys *k, size_t n, size_t size);

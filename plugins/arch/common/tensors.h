@@ -97,6 +97,9 @@ enum lmi_d {
 	  NULL)                                                                                    \
 	X(POST_ATTN_NORM, "blk.%d.post_attention_norm", D_EMBD, 0, 0, REQ | BIA, REPLICATE, 0,     \
 	  NULL)                                                                                    \
+	X(ATTN_OUT_NORM, "blk.%d.attn_output_norm", D_EMBD, 0, 0, REQ | BIA, REPLICATE, 0, NULL)   \
+	X(LAYER_OUT_NORM, "blk.%d.layer_output_norm", D_EMBD, 0, 0, REQ | BIA, REPLICATE, 0,       \
+	  "blk.%d.post_ffw_norm")                                                                  \
 	X(FFN_NORM, "blk.%d.ffn_norm", D_EMBD, 0, 0, REQ | BIA, REPLICATE,                         \
 	  LMI_L_DENSE | LMI_L_MOE, NULL)                                                           \
 	X(FFN_GATE, "blk.%d.ffn_gate", D_EMBD, D_FF, 0, REQ | BIA | SCA, ROWS, LMI_L_DENSE, NULL)  \

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * layers.c - which layers have experts, where it is not "all after the first n". */
+#include <stdio.h>
+
+#include "arch/moe/moe.h"
+
+static void set_experts(struct lmi_hparams *hp, uint32_t il, bool experts)
+{
+	struct lmi_layer *l = &hp->layer[il];
+	bool shared = hp->n_ff_shexp || hp->n_expert_shared;
+
+	l->cls &= ~(LMI_L_DENSE | LMI_L_MOE | LMI_L_SHEXP);
+	l->cls |= !experts ? LMI_L_DENSE : LMI_L_MOE | (shared ? LMI_L_SHEXP : 0);
+}
+
+void lmi_moe_by_tensor(struct lmi_hparams *hp)
+{
+	char name[64];
+
+	for (uint32_t il = 0; il < hp->n_layer; il++) {
+		(void)snprintf(name, sizeof(name), "blk.%u.ffn_gate_inp.weight", il);
+		set_experts(hp, il, hp->n_expert && lmi_hp_tensor(hp, name) != LMD_NONE);
+	}
+}
+
+void lmi_moe_by_step(struct lmi_hparams *hp, uint32_t step)
+{
+	for (uint32_t il = 0; il < hp->n_layer; il++)
+		set_experts(hp, il, hp->n_expert && step && il >= hp->n_dense_lead && (il + 1) % step == 0);
+}
+
+void lmi_moe_split_ff(struct lmi_hparams *hp, struct lmi_keys *k)
+{
+	if (hp->n_expert && !lmi_key_has(k, "expert_feed_forward_length"))
+		hp->n_ff_exp = hp->layer[0].n_ff / hp->n_expert_used;
+}
