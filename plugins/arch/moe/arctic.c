@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Snowflake Arctic (model card Snowflake/snowflake-arctic-base): a square dense feed-forward block after
- * attention, and experts beside both, which read the layer's input through a norm of their own. */
+ * Snowflake Arctic (model card Snowflake/snowflake-arctic-base): a square dense feed-forward block
+ * after attention, and experts beside both, which read the layer's input through a norm of their
+ * own. */
 #include "arch/moe/moe.h"
 
 enum { A_GATE, A_UP, A_DOWN, A_NORM, A_N };
@@ -12,14 +13,17 @@ static const struct lmd_tensor_row rows[A_N] = {
 	[A_GATE] = FFN("ffn_gate", ROWS),
 	[A_UP] = FFN("ffn_up", ROWS),
 	[A_DOWN] = FFN("ffn_down", COLS),
-	[A_NORM] = {"blk.%d.ffn_norm_exps", {D_EMBD}, LMD_TENSOR_REQUIRED, LMD_SPLIT_REPLICATE, 0, NULL},
+	[A_NORM] = {"blk.%d.ffn_norm_exps", {D_EMBD}, LMD_TENSOR_REQUIRED, LMD_SPLIT_REPLICATE, 0,
+		    NULL},
 };
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_FFN_NORM, LMI_OWN(rows), LMI_SET_MOE,
+	LMI_SET_GLOBAL,   LMI_SET_ATTN_NORM, LMI_SET_QKV,
+	LMI_SET_FFN_NORM, LMI_OWN(rows),     LMI_SET_MOE,
 };
 
-static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s, uint32_t pass)
+static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
+		  uint32_t pass)
 {
 	const uint32_t x = s->x; /* nothing is pending between layers */
 	struct lmd_norm n = lmi_decoder_norm(e, d, 0, T_ATTN_NORM);

@@ -27,8 +27,8 @@ static const struct lmi_decoder_traits traits = {
 LMI_DECODER_ARCH(bailingmoe, traits, sets)
 
 static const struct lmd_tensor_set sets2[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_QK_NORM, LMI_SET_FFN_NORM, LMI_SET_FFN,
-	LMI_SET_MOE, LMI_SET_SHEXP,
+	LMI_SET_GLOBAL,   LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_QK_NORM,
+	LMI_SET_FFN_NORM, LMI_SET_FFN,       LMI_SET_MOE, LMI_SET_SHEXP,
 };
 
 /* The file's width is that of one shared expert. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * DeepSeekMoE (arXiv 2401.06066): LLaMA with dense first layers, then fine-grained and shared
- * experts.  deepseek2-ocr is the text model of DeepSeek-OCR (arXiv 2510.18234): the same with a router as
- * the file says. */
+ * experts.  deepseek2-ocr is the text model of DeepSeek-OCR (arXiv 2510.18234): the
+ * same with halves rotated and a router as the file says. */
 #include "arch/moe/moe.h"
 
 static const struct lmd_tensor_set sets[] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Grok-1 and 2 (model cards xai-org/grok-1, grok-2): norms before and after the blocks, capped scores,
- * GELU.  Grok-2 has a dense block beside the experts; the two are added and divided by the root of
- * two.  Old files say nothing of the factors, which then are those of Grok-1. */
+ * Grok-1 and 2 (model cards xai-org/grok-1, grok-2): norms before and after the blocks, capped
+ * scores, GELU.  Grok-2 has a dense block beside the experts; the two are added and divided by the
+ * root of two.  Old files say nothing of the factors, which then are those of Grok-1. */
 #include "arch/moe/moe.h"
 
 static const struct lmd_tensor_set sets[] = {
@@ -33,7 +33,8 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 		hp->layer[il].cls |= LMI_L_DENSE;
 }
 
-static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s, uint32_t pass)
+static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
+		  uint32_t pass)
 {
 	struct lmd_norm n = lmi_decoder_norm(e, d, 0, T_ATTN_NORM);
 	struct lmi_io io = lmi_read(e, s, &n);

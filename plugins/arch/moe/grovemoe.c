@@ -8,7 +8,10 @@
 enum { D_FF_CHUNK = D_OWN, D_CHUNKS };
 enum { CH_GATE, CH_DOWN, CH_UP, CH_N };
 #define ROW(stem, d0, d1)                                                                          \
-	{"blk.%d." stem, {d0, d1, D_CHUNKS}, LMD_TENSOR_REQUIRED, LMD_SPLIT_EXPERTS, LMI_L_MOE, NULL}
+	{                                                                                          \
+		"blk.%d." stem, {d0, d1, D_CHUNKS}, LMD_TENSOR_REQUIRED, LMD_SPLIT_EXPERTS,        \
+			LMI_L_MOE, NULL                                                            \
+	}
 
 static const struct lmd_tensor_row rows[CH_N] = {
 	[CH_GATE] = ROW("ffn_gate_chexps", D_EMBD, D_FF_CHUNK),
@@ -33,7 +36,8 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 	if (!g)
 		return;
 	hp->own_data = g;
-	g->n_ff = lmi_key_u32(k, "expert_chunk_feed_forward_length", LMI_REQUIRED, 1, 1, LMI_MAX_WIDTH);
+	g->n_ff = lmi_key_u32(k, "expert_chunk_feed_forward_length", LMI_REQUIRED, 1, 1,
+			      LMI_MAX_WIDTH);
 	g->scale = (float)lmi_key_f64(k, "expert_group_scale", LMI_REQUIRED, 1.0, -1e6, 1e6);
 	g->per_group = lmi_key_u32(k, "experts_per_group", LMI_REQUIRED, 1, 1, LMI_MAX_EXPERT);
 	if (k->st == LMD_OK && (!hp->n_expert || hp->n_expert % g->per_group))
@@ -68,7 +72,8 @@ static uint32_t chunks_of(struct lmi_emit *e, const struct lmi_moe *m, uint32_t 
 	return ids;
 }
 
-static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s, uint32_t pass)
+static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
+		  uint32_t pass)
 {
 	const struct grove *g = d->hp.own_data;
 	const uint32_t n_chunk = d->hp.n_expert / g->per_group;
@@ -113,7 +118,8 @@ static enum lmd_status describe(const struct lmd_host *host, struct lmd_arena *a
 				const struct lmd_model *model, const struct lmd_arch_params *params,
 				struct lmd_arch_desc *out, struct lmd_error *err)
 {
-	return lmi_decoder_describe(&traits, sets, LMD_LEN(sets), host, arena, model, params, out, err);
+	return lmi_decoder_describe(&traits, sets, LMD_LEN(sets), host, arena, model, params, out,
+				    err);
 }
 
 const struct lmd_arch_ops lmi_arch_grovemoe = {

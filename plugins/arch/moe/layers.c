@@ -27,7 +27,8 @@ void lmi_moe_by_tensor(struct lmi_hparams *hp)
 void lmi_moe_by_step(struct lmi_hparams *hp, uint32_t step)
 {
 	for (uint32_t il = 0; il < hp->n_layer; il++)
-		set_experts(hp, il, hp->n_expert && step && il >= hp->n_dense_lead && (il + 1) % step == 0);
+		set_experts(hp, il,
+			    hp->n_expert && step && il >= hp->n_dense_lead && (il + 1) % step == 0);
 }
 
 void lmi_moe_split_ff(struct lmi_hparams *hp, struct lmi_keys *k)

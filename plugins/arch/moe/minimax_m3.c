@@ -14,7 +14,11 @@
 
 enum { D_IDX_Q = D_OWN, D_IDX_K };
 enum { I_Q, I_K, I_Q_NORM, I_K_NORM, I_N };
-#define ROW(stem, d0, d1) {"blk.%d.indexer." stem, {d0, d1}, LMD_TENSOR_REQUIRED, LMD_SPLIT_REPLICATE, LMI_L_MOE, NULL}
+#define ROW(stem, d0, d1)                                                                          \
+	{                                                                                          \
+		"blk.%d.indexer." stem, {d0, d1}, LMD_TENSOR_REQUIRED, LMD_SPLIT_REPLICATE,        \
+			LMI_L_MOE, NULL                                                            \
+	}
 
 static const struct lmd_tensor_row rows[I_N] = {
 	[I_Q] = ROW("q_proj", D_EMBD, D_IDX_Q),
@@ -40,7 +44,8 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 	if (!x)
 		return;
 	hp->own_data = x;
-	x->n_head = lmi_key_u32(k, "attention.indexer.head_count", LMI_REQUIRED, 1, 1, LMI_MAX_HEAD);
+	x->n_head =
+		lmi_key_u32(k, "attention.indexer.head_count", LMI_REQUIRED, 1, 1, LMI_MAX_HEAD);
 	x->dk = lmi_key_u32(k, "attention.indexer.key_length", LMI_REQUIRED, 2, 2, LMI_MAX_DK);
 	x->top = lmi_key_u32(k, "attention.indexer.top_k", LMI_REQUIRED, 1, 1, LMI_MAX_CTX);
 	x->block = lmi_key_u32(k, "attention.indexer.block_size", LMI_REQUIRED, 1, 1, LMI_MAX_CTX);
@@ -51,7 +56,8 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 
 		if ((l->cls & LMI_L_MOE) && (l->n_head_kv != x->n_head || l->n_rot > x->dk))
 			lmi_key_fail(k, LMD_INVALID,
-				     "%s.attention.indexer.head_count: %u heads of %u; layer %u has %u key "
+				     "%s.attention.indexer.head_count: %u heads of %u; layer %u "
+				     "has %u key "
 				     "heads and rotates %u columns",
 				     hp->model->arch, x->n_head, x->dk, il, l->n_head_kv, l->n_rot);
 	}
@@ -63,8 +69,11 @@ static void index_memory(struct lmi_hparams *hp, struct lmi_keys *k)
 	struct indexer *x = (struct indexer *)(uintptr_t)hp->own_data;
 
 	for (uint32_t il = 0; il < hp->n_layer && k->st == LMD_OK; il++) {
-		const struct lmd_cache c = {.group = hp->layer[il].group, .kind = LMD_CACHE_INDEX,
-					    .n_head = 1, .dk = x->dk, .dtype_policy = LMD_KV_DTYPE_F32};
+		const struct lmd_cache c = {.group = hp->layer[il].group,
+					    .kind = LMD_CACHE_INDEX,
+					    .n_head = 1,
+					    .dk = x->dk,
+					    .dtype_policy = LMD_KV_DTYPE_F32};
 
 		if (!(hp->layer[il].cls & LMI_L_MOE))
 			continue;
@@ -117,7 +126,8 @@ static uint32_t choose(struct lmi_emit *e, const struct indexer *x, struct lmd_o
 	return list;
 }
 
-static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s, uint32_t pass)
+static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
+		  uint32_t pass)
 {
 	const struct indexer *x = d->hp.own_data;
 	struct lmd_norm n = lmi_decoder_norm(e, d, 0, T_ATTN_NORM);
@@ -166,7 +176,8 @@ static enum lmd_status describe(const struct lmd_host *host, struct lmd_arena *a
 				const struct lmd_model *model, const struct lmd_arch_params *params,
 				struct lmd_arch_desc *out, struct lmd_error *err)
 {
-	return lmi_decoder_describe(&traits, sets, LMD_LEN(sets), host, arena, model, params, out, err);
+	return lmi_decoder_describe(&traits, sets, LMD_LEN(sets), host, arena, model, params, out,
+				    err);
 }
 
 const struct lmd_arch_ops lmi_arch_minimax_m3 = {

@@ -5,7 +5,8 @@
 #include "arch/moe/moe.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_REQ(T_ATTN_Q_NORM_FULL, T_ATTN_K_NORM_FULL),
+	LMI_SET_GLOBAL,   LMI_SET_ATTN_NORM,
+	LMI_SET_QKV,      LMI_REQ(T_ATTN_Q_NORM_FULL, T_ATTN_K_NORM_FULL),
 	LMI_SET_FFN_NORM, LMI_SET_MOE,
 };
 
