@@ -256,7 +256,7 @@ static void answer_fini(struct answer *a)
 
 static uint32_t encode_flags(const struct lmi_args *a)
 {
-	return LMD_ENCODE_ADD_SPECIAL |
+	return (lmi_arg_flag(a, "no-special") ? 0 : LMD_ENCODE_ADD_SPECIAL) |
 	       (lmi_arg_flag(a, "parse-special") ? LMD_ENCODE_PARSE_SPECIAL : 0);
 }
 
@@ -476,6 +476,9 @@ static const struct lmi_opt opts[] = {
 	{.name = "parse-special",
 	 .type = LMI_OPT_FLAG,
 	 .doc = "Text of control tokens in the prompt becomes those tokens."},
+	{.name = "no-special",
+	 .type = LMI_OPT_FLAG,
+	 .doc = "Add no begin or end tokens to the prompt."},
 	{.name = "special", .type = LMI_OPT_FLAG, .doc = "Write control tokens out as text."},
 	{.name = "raw",
 	 .type = LMI_OPT_FLAG,

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Runs llamactl over real models and lets the pack's compare.py judge.
+
+    real_test.py PACK          PACK: folder with compare.py, cases.json, text.txt
+
+Environment: LMD_TEST_BUILDDIR, LLAMAD_CACHE, LMD_TEST_LONG=1 (all cases, else a selection),
+LMD_TEST_BACKEND (default ref), LMD_TEST_ACTIVATIONS (f32 or int8; decides the limits).
+"""
+import json
+import math
+import os
+import subprocess
+import sys
+
+FILES = {"smollm2": "SmolLM2-135M-Instruct.Q4_1.gguf", "gemma3": "gemma-3-270m-q4_k_m.gguf"}
+# what every run does: a window model and one without, each way once
+SHORT = {("batch", "smollm2/prose"), ("batch", "gemma3/question"), ("step", "smollm2/question"),
+         ("greedy", "smollm2/one-token")}
+# token by token, the long run takes only what is shorter than this
+STEP_MAX = 140
+
+pack = sys.argv[1]
+build = os.environ.get("LMD_TEST_BUILDDIR", ".")
+llamactl = os.path.join(build, "llamactl")
+cache = os.environ.get("LLAMAD_CACHE") or os.path.expanduser("~/.cache/llamad/models")
+long_run = os.environ.get("LMD_TEST_LONG") == "1"
+backend = os.environ.get("LMD_TEST_BACKEND", "ref")
+kind = os.environ.get("LMD_TEST_ACTIVATIONS", "f32")
+options = ["--backend", backend, "--activations", kind, "--kv-type", "f32"]
+out = os.path.join(build, "tests", "real", "got.%d.f32" % os.getpid())
+count = {"passed": 0, "failed": 0, "skipped": 0}
+
+
+def ctl(*args):
+    r = subprocess.run([llamactl, *args], capture_output=True)
+    if r.returncode:
+        raise RuntimeError(r.stderr.decode(errors="replace").strip())
+    return r.stdout
+
+
+def judge(*args):
+    r = subprocess.run([sys.executable, os.path.join(pack, "compare.py"), "--as", kind, *args],
+                       capture_output=True, text=True)
+    if r.returncode:
+        raise RuntimeError((r.stdout + r.stderr).strip()[-600:])
+
+
+def tokens(name):
+    return subprocess.run([sys.executable, os.path.join(pack, "compare.py"), "tokens", name],
+                          capture_output=True, text=True, check=True).stdout.strip()
+
+
+def logits(name, model, case, *how):
+    os.makedirs(os.path.dirname(out), exist_ok=True)
+    try:
+        ctl("debug", "logits", model, "--tokens", tokens(name), "-o", out, *how, *options)
+        judge("check", name, out)
+    finally:
+        if os.path.exists(out):
+            os.remove(out)
+
+
+def greedy(name, model, case):
+    args = ["run", model, "-p", case["text"], "-n", "64", "--temp", "0", "--json", "-c", "2048"]
+    if case["parse_special"]:
+        args.append("--parse-special")
+    if not case["add_special"]:
+        args.append("--no-special")
+    got = json.loads(ctl(*args, *options))
+    judge("greedy", name, ",".join(map(str, got["tokens"])))
+
+
+def perplexity(name, model, want, *how):
+    got = json.loads(ctl("perplexity", model, "--text", os.path.join(pack, "text.txt"), "--json",
+                         *how, *options))["perplexity"]
+    limit = 1e-4 if kind == "f32" else 0.02
+    if abs(got / want - 1) > limit:
+        raise RuntimeError("perplexity %.4f, expected %.4f" % (got, want))
+
+
+def run(way, name, fn, *args):
+    if not long_run and (way, name) not in SHORT:
+        return
+    model = os.path.join(cache, FILES[name.split("/")[0]])
+    if not os.path.exists(model):
+        count["skipped"] += 1
+        print("SKIP: %s, %s: %s is not there (scripts/fetch-model)" % (name, way, model))
+        return
+    try:
+        fn(name, model, *args)
+        count["passed"] += 1
+    except (RuntimeError, ValueError, KeyError) as e:
+        count["failed"] += 1
+        print("FAIL: %s, %s: %s" % (name, way, e))
+    sys.stdout.flush()
+
+
+def main():
+    with open(os.path.join(pack, "cases.json")) as f:
+        cases = json.load(f)
+    with open(os.path.join(pack, "ppl.json")) as f:
+        ppl = json.load(f)
+    for c in cases:
+        name = c["model"] + "/" + c["name"]
+        run("batch", name, logits, c)
+        if c["rows"] <= STEP_MAX:
+            run("step", name, logits, c, "--one-by-one")
+        if "\0" not in c["text"]:
+            run("greedy", name, greedy, c)
+    for model in FILES:
+        for part, how in (("windows", ()), ("plain", ("--plain",))):
+            want = expected_perplexity(ppl[model], part)
+            run("perplexity", model + "/" + part, perplexity, want, *how)
+    print("CASES: real models: %(passed)d passed, %(failed)d failed, %(skipped)d skipped" % count)
+    return 1 if count["failed"] else 0
+
+
+def expected_perplexity(p, part):
+    nll = p["plain"]["exact"] if part == "plain" else [x for w in p["windows"] for x in w["exact"]]
+    return math.exp(sum(nll) / len(nll))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

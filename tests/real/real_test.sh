@@ -1,0 +1,15 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Real models against two oracles (LLAMAD_PARITY_DIR/real): logits in one batch and token by
+# token, free-running continuations, perplexities.  The models are those that
+# scripts/fetch-model keeps; what is not there is skipped by name.  LMD_TEST_LONG=1: all cases.
+dir=$LLAMAD_PARITY_DIR/real
+if ! command -v python3 >/dev/null; then
+	echo "SKIP: real models: no Python"
+	exit 77
+fi
+if [ ! -f "$dir/compare.py" ]; then
+	echo "SKIP: real models: no parity pack"
+	exit 77
+fi
+exec python3 "${LMD_TEST_SRCDIR:-.}/tests/real/real_test.py" "$dir"
