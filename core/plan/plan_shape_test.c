@@ -292,11 +292,114 @@ START_TEST(refusals_tail)
 }
 END_TEST
 
+/* ---- any change of any member ---- */
+
+static double random_number(uint64_t *seed)
+{
+	static const double n[] = {0,  1,  2,  3,   4,	 5,	8,	    12,	    16,	   17,
+				   24, 31, 32, 255, 256, 65536, 2147483648, 4294967295};
+
+	return lmd_rand(seed) % 4 ? n[lmd_rand(seed) % LMD_LEN(n)] : (double)(lmd_rand(seed) % 64);
+}
+
+static struct fx_edit random_edit(uint64_t *seed, char *name, size_t n)
+{
+	const uint32_t code = (uint32_t)(1 + lmd_rand(seed) % (LMD_N_OP - 1));
+	const struct lmi_op_info *info = lmi_op_info(code);
+	const struct lmi_field *f = &info->fields[lmd_rand(seed) % info->n_fields];
+	const bool operand = f->kind == LMI_FIELD_IN || f->kind == LMI_FIELD_OUT;
+
+	snprintf(name, n, "%s#%u", f->name, (unsigned)(lmd_rand(seed) % f->count));
+	return (struct fx_edit){
+		.code = code,
+		.nth = (uint32_t)(lmd_rand(seed) % 6),
+		.field = name,
+		.member = operand ? FX_SRC + (uint32_t)(lmd_rand(seed) % (FX_NONE - FX_SRC + 1))
+				  : FX_SELF,
+		.value = random_number(seed),
+	};
+}
+
+/* Every window of a plan that was accepted lies inside what it looks at. */
+static void windows_inside(const struct lmd_plan *p)
+{
+	for (uint32_t i = 0; i < p->n_op; i++) {
+		const struct lmi_op_info *info = lmi_op_info(p->ops[i].code);
+
+		for (uint32_t k = 0; k < info->n_fields; k++)
+			for (uint32_t j = 0; j < info->fields[k].count; j++) {
+				const struct lmd_opnd *o = lmi_field_get(&info->fields[k], &p->ops[i], j);
+
+				if ((info->fields[k].kind != LMI_FIELD_IN &&
+				     info->fields[k].kind != LMI_FIELD_OUT) ||
+				    o->src != LMD_SRC_VALUE)
+					continue;
+				ck_assert_uint_lt(o->id, p->n_value);
+				ck_assert_uint_gt(o->n_head, 0);
+				ck_assert_uint_gt(o->width, 0);
+				ck_assert_uint_le(o->col0 + (uint64_t)(o->n_head - 1) * o->head_stride +
+							  o->width,
+						  (uint64_t)p->values[o->id].width * o->fold);
+			}
+	}
+}
+
+/* Whatever passes the checks can be taken apart, laid out and printed. */
+static bool try_edit(const struct fx_edit *e, FILE *f)
+{
+	struct lmd_error err = {0};
+	struct lmi_plan *p = NULL;
+	struct fx fx;
+	enum lmd_status st;
+
+	fx_init_all_ops(&fx);
+	fx.params.key.kind = e->code == LMD_OP_SAMPLE ? LMD_PLAN_TAIL : LMD_PLAN_FORWARD;
+	fx.arg = (void *)(uintptr_t)e;
+	st = lmi_plan_build(&p, &fx.params, &err);
+	if (st != LMD_OK) {
+		ck_assert_msg(st == LMD_INVALID, "%s.%s: status %d, %s", lmi_op_info(e->code)->name,
+			      e->field, st, err.text);
+		return false;
+	}
+	windows_inside(lmi_plan_view(p));
+	st = lmi_plan_lower_all(p, &err);
+	ck_assert_msg(st == LMD_OK, "%s.%s member %u = %.0f was accepted, but: %s",
+		      lmi_op_info(e->code)->name, e->field, e->member, e->value, err.text);
+	windows_inside(lmi_plan_view(p));
+	ck_assert_int_eq(lmi_plan_layout(p, &err), LMD_OK);
+	ck_assert_int_eq(lmi_plan_dump(p, f), LMD_OK);
+	lmi_plan_destroy(p);
+	return true;
+}
+
+START_TEST(any_change)
+{
+	uint64_t seed = lmd_seed("changes of ops", 990);
+	FILE *f = fopen("/dev/null", "w");
+	unsigned accepted = 0, refusals_seen = 0;
+
+	for (int i = 0; i < 3000; i++) {
+		char name[64];
+		const struct fx_edit e = random_edit(&seed, name, sizeof(name));
+
+		if (try_edit(&e, f))
+			accepted++;
+		else
+			refusals_seen++;
+	}
+	fclose(f);
+	ck_assert_uint_gt(accepted, 300);
+	ck_assert_uint_gt(refusals_seen, 300);
+}
+END_TEST
+
 TCase *plan_shape_cases(void)
 {
 	TCase *t = tcase_create("shape");
 
 	tcase_add_loop_test(t, refusals, 0, LMD_LEN(refused));
 	tcase_add_loop_test(t, refusals_tail, 0, LMD_LEN(refused_tail));
+	tcase_set_timeout(t, 120);
+	tcase_add_test(t, any_change);
 	return t;
 }
