@@ -8,7 +8,6 @@
 #include "core/plan/plan.h"
 #include "core/quant/quant.h"
 
-
 /* What a user means who says nothing: what the model is for. */
 static void default_key(const struct lmi_described *d, struct lmd_plan_key *key)
 {
@@ -106,8 +105,8 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	const char *path = lmi_arg_pos(&ctl->args, 0);
 	struct lmd_plan_key key;
 	struct lmi_described d;
-	enum lmd_status st = lmi_described_init(&d, ctl, path,
-						(uint32_t)lmi_arg_int(&ctl->args, "ctx"), err);
+	enum lmd_status st =
+		lmi_described_init(&d, ctl, path, (uint32_t)lmi_arg_int(&ctl->args, "ctx"), err);
 
 	if (st == LMD_OK) {
 		default_key(&d, &key);

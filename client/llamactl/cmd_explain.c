@@ -208,7 +208,8 @@ const struct lmi_cmd lmi_cmd_explain = {
 	.args = "FILE",
 	.brief = "Compare the tensors of a model file with what its architecture expects",
 	.doc = "Prints what the architecture read from the keys, and the tensors that are missing, "
-	       "have another shape, or are not used.  The exit status is 1 when the model cannot be "
+	       "have another shape, or are not used.  The exit status is 1 when the model cannot "
+	       "be "
 	       "loaded.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),

@@ -47,9 +47,10 @@ static uint32_t b_value(void *ctx, enum lmd_space space, enum lmd_vtype vtype, u
 		return 0;
 	if (!space_exists(&b->p->view, v.space) || v.vtype > LMD_VTYPE_I32 || !width ||
 	    width > LMI_MAX_WIDTH)
-		b->st = lmd_fail(&b->err, LMD_INVALID,
-				 "value %s (layer %d): space %u, type %u, width %u; widths are 1..%u",
-				 name ? name : "?", b->layer, v.space, v.vtype, width, LMI_MAX_WIDTH);
+		b->st = lmd_fail(
+			&b->err, LMD_INVALID,
+			"value %s (layer %d): space %u, type %u, width %u; widths are 1..%u",
+			name ? name : "?", b->layer, v.space, v.vtype, width, LMI_MAX_WIDTH);
 	else
 		b->st = lmi_plan_add_value(b->p, &v, b->layer, &id, &b->err);
 	return id;
@@ -76,9 +77,9 @@ static bool same_parts(const struct lmd_wref *a, const struct lmd_wref *b)
 static bool same_wref(const struct lmd_wref *a, const struct lmd_wref *b)
 {
 	return a->n_part == b->n_part && a->xform == b->xform && a->split == b->split &&
-	       a->n_head == b->n_head && a->head_rows == b->head_rows &&
-	       a->n_stack == b->n_stack && a->n == b->n && a->k == b->k && a->scale == b->scale &&
-	       a->bias == b->bias && same_parts(a, b);
+	       a->n_head == b->n_head && a->head_rows == b->head_rows && a->n_stack == b->n_stack &&
+	       a->n == b->n && a->k == b->k && a->scale == b->scale && a->bias == b->bias &&
+	       same_parts(a, b);
 }
 
 /* A name when the architecture gave none: that of the first tensor. */
@@ -225,14 +226,18 @@ static void b_output(void *ctx, uint32_t id, uint32_t value)
 	if (b->st != LMD_OK)
 		return;
 	if (!output_exists(id) || value >= b->p->view.n_value) {
-		b->st = lmd_fail(&b->err, LMD_INVALID, "output %u: value %u of %u; ids are 0..3 and "
-				 "16..63", id, value, b->p->view.n_value);
+		b->st = lmd_fail(&b->err, LMD_INVALID,
+				 "output %u: value %u of %u; ids are 0..3 and "
+				 "16..63",
+				 id, value, b->p->view.n_value);
 		return;
 	}
 	for (uint32_t i = 0; i < b->p->view.n_output; i++)
 		if (b->p->outputs[i].id == id) {
-			b->st = lmd_fail(&b->err, LMD_INVALID, "output %u: value %s, it is %s "
-					 "already", id, b->p->values[value].name,
+			b->st = lmd_fail(&b->err, LMD_INVALID,
+					 "output %u: value %s, it is %s "
+					 "already",
+					 id, b->p->values[value].name,
 					 b->p->values[b->p->outputs[i].value].name);
 			return;
 		}
@@ -300,15 +305,15 @@ static bool b_wref_info(void *ctx, uint32_t wref, struct lmd_wref *out)
 static enum lmd_status cache_dtypes(struct lmd_cache *c, uint32_t i, uint32_t user,
 				    struct lmd_error *err)
 {
-	const struct lmi_dtype *t = lmi_dtype(c->dtype_policy == LMD_KV_DTYPE_F32 ? LMD_DTYPE_F32
-										  : user);
+	const struct lmi_dtype *t =
+		lmi_dtype(c->dtype_policy == LMD_KV_DTYPE_F32 ? LMD_DTYPE_F32 : user);
 
 	if (!t)
 		return lmd_fail(err, LMD_INVALID, "cache %u: type %u is unknown", i, user);
 	if (c->dk % t->block_elems || c->dv % t->block_elems)
 		return lmd_fail(err, LMD_UNSUPPORTED,
-				"cache %u: type %s needs heads of a multiple of %u, not %u and %u", i,
-				t->name, t->block_elems, c->dk, c->dv);
+				"cache %u: type %s needs heads of a multiple of %u, not %u and %u",
+				i, t->name, t->block_elems, c->dk, c->dv);
 	c->k_dtype = c->v_dtype = t->id;
 	return LMD_OK;
 }
@@ -352,12 +357,16 @@ static enum lmd_status check_params(const struct lmi_plan_params *p, struct lmd_
 {
 	if (p->key.kind > LMD_PLAN_TAIL || p->key.pooling < LMD_POOL_UNSET ||
 	    p->key.pooling > LMD_POOL_RANK)
-		return lmd_fail(err, LMD_INVALID, "plan: kind %u, pooling %d; known are 0..%d and "
-				"-1..%d", p->key.kind, p->key.pooling, LMD_PLAN_TAIL, LMD_POOL_RANK);
+		return lmd_fail(err, LMD_INVALID,
+				"plan: kind %u, pooling %d; known are 0..%d and "
+				"-1..%d",
+				p->key.kind, p->key.pooling, LMD_PLAN_TAIL, LMD_POOL_RANK);
 	if (p->act_dtype != LMD_DTYPE_F32 && p->act_dtype != LMD_DTYPE_F16 &&
 	    p->act_dtype != LMD_DTYPE_BF16)
-		return lmd_fail(err, LMD_INVALID, "plan: activations of type %u, possible are f32, "
-				"f16, bf16", p->act_dtype);
+		return lmd_fail(err, LMD_INVALID,
+				"plan: activations of type %u, possible are f32, "
+				"f16, bf16",
+				p->act_dtype);
 	for (int i = 0; i < LMD_N_SPACE; i++)
 		if (p->max_rows[i] > 1u << 30)
 			return lmd_fail(err, LMD_INVALID, "plan: %u rows in space %d, at most 2^30",

@@ -2,8 +2,8 @@
  *
  * A plan as segments, each for one device.  Segment s holds value v when one of its ops touches it.
  * If an earlier segment wrote v, s gets these columns through an input and copies them into its
- * own v at its start, so that all operands stay values; the input comes from the last segment before
- * s that wrote v, which by the same rule has all that was written until then. */
+ * own v at its start, so that all operands stay values; the input comes from the last segment
+ * before s that wrote v, which by the same rule has all that was written until then. */
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -13,10 +13,10 @@
 struct segment {
 	struct lmi_plan *plan;
 	uint32_t device;
-	uint32_t first, end;      /* ops of the whole plan */
+	uint32_t first, end; /* ops of the whole plan */
 	uint32_t n_link, cap_link;
 	struct lmi_cut_link *links;
-	uint32_t *value;          /* numbers here of the whole's values; LMD_NONE: not held */
+	uint32_t *value; /* numbers here of the whole's values; LMD_NONE: not held */
 };
 
 struct lmi_cut {
@@ -29,9 +29,9 @@ struct work {
 	const struct lmi_plan *p;
 	struct lmi_cut *c;
 	struct lmi_spans *written; /* columns of each value, up to the segment at hand */
-	uint32_t *writer;          /* last segment that wrote it */
-	uint32_t *wref;            /* numbers of the weights in the segment at hand */
-	bool *touched;             /* by the segment at hand */
+	uint32_t *writer;	   /* last segment that wrote it */
+	uint32_t *wref;		   /* numbers of the weights in the segment at hand */
+	bool *touched;		   /* by the segment at hand */
 };
 
 static enum lmd_status no_memory(struct lmd_error *err)

@@ -132,8 +132,7 @@ static void dump_part(const struct lmi_plan *p, const struct lmd_wref *w,
 	uint64_t rows = 0;
 
 	if (pt->kind == LMD_WPART_LITERAL) {
-		size_t n = (size_t)pt->n_row *
-			   (w->xform == LMD_XFORM_HEAD_TRANSPOSE ? w->n : w->k);
+		size_t n = (size_t)pt->n_row * (w->xform == LMD_XFORM_HEAD_TRANSPOSE ? w->n : w->k);
 
 		fputs(" literal", f);
 		for (size_t i = 0; i < n && n <= 8; i++)
@@ -348,7 +347,8 @@ static void dump_values(const struct lmd_plan *p, FILE *f)
 
 		fprintf(f, "value %s %s %s[%u]%s\n", v->name, spaces[v->space], vtypes[v->vtype],
 			v->width,
-			v->flags & LMD_VALUE_KEEP && !(p->key.flags & LMD_PLAN_KEEP) ? " keep" : "");
+			v->flags & LMD_VALUE_KEEP && !(p->key.flags & LMD_PLAN_KEEP) ? " keep"
+										     : "");
 	}
 }
 

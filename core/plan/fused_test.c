@@ -85,7 +85,8 @@ START_TEST(fused_is_decomposed)
 	struct lmd_error err = {0};
 	unsigned passed = 0, failed = 0, same = 0;
 
-	ck_assert_msg(oc_backend_open(&be, factory, host, NULL, LMD_ACTIVATIONS_F32, &err) == LMD_OK,
+	ck_assert_msg(oc_backend_open(&be, factory, host, NULL, LMD_ACTIVATIONS_F32, &err) ==
+			      LMD_OK,
 		      "%s", err.text);
 	for (uint32_t i = 0; i < n_opcase_sets; i++)
 		for (uint32_t j = 0; j < opcase_sets[i]->n; j++)

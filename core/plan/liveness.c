@@ -87,8 +87,9 @@ static enum lmd_status measure(struct lmi_plan *p, struct life *life, struct lmd
 		if (!lmi_mul_ok(v->width, lmi_vtype_bytes(&p->view, v->vtype), &row) ||
 		    !lmi_align_ok(row, ALIGN, &row) || row > UINT32_MAX ||
 		    !lmi_mul_ok(row, p->view.max_rows[v->space], &life[i].bytes))
-			return lmd_fail(err, LMD_INVALID, "value %s: %u rows of %u columns overflow",
-					v->name, p->view.max_rows[v->space], v->width);
+			return lmd_fail(err, LMD_INVALID,
+					"value %s: %u rows of %u columns overflow", v->name,
+					p->view.max_rows[v->space], v->width);
 		v->row_bytes = (uint32_t)row;
 	}
 	return LMD_OK;

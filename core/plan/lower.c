@@ -123,9 +123,11 @@ static void lower_op(struct lower *l, const struct lmd_op *op)
 	if (!l->support)
 		push(l, op);
 	else
-		l->st = lmd_fail(l->err, LMD_UNSUPPORTED, "op %s (layer %d): the device cannot run "
-				 "it%s%s", lmi_op_info(op->code)->name, op->layer,
-				 reason[0] ? ": " : "", reason);
+		l->st = lmd_fail(l->err, LMD_UNSUPPORTED,
+				 "op %s (layer %d): the device cannot run "
+				 "it%s%s",
+				 lmi_op_info(op->code)->name, op->layer, reason[0] ? ": " : "",
+				 reason);
 }
 
 void lower_emit(struct lower *l, struct lmd_op *op)
@@ -143,7 +145,8 @@ static enum lmd_status lower_all(struct lmi_plan *p, lmi_support_fn support, voi
 	struct lower l = {.p = p, .support = support, .arg = arg, .err = err};
 
 	for (uint32_t i = 0; i < p->view.n_op; i++) {
-		struct lmd_op op = p->ops[i]; /* rules may grow other arrays of the plan, not this */
+		struct lmd_op op =
+			p->ops[i]; /* rules may grow other arrays of the plan, not this */
 
 		lower_op(&l, &op);
 	}

@@ -12,13 +12,13 @@
 
 struct lower {
 	struct lmi_plan *p;
-	lmi_support_fn support;  /* NULL: everything that can be decomposed is */
+	lmi_support_fn support; /* NULL: everything that can be decomposed is */
 	void *arg;
-	struct lmd_op *out;      /* the new list */
+	struct lmd_op *out; /* the new list */
 	uint32_t n, cap;
 	uint32_t depth;
 	const struct lmd_op *from; /* being decomposed */
-	enum lmd_status st;      /* sticks */
+	enum lmd_status st;	   /* sticks */
 	struct lmd_error *err;
 };
 
@@ -37,8 +37,8 @@ void lower_emit(struct lower *l, struct lmd_op *op);
 
 struct prog {
 	struct lmd_op op;
-	uint8_t next;  /* free register */
-	bool full;     /* more than a program can hold */
+	uint8_t next; /* free register */
+	bool full;    /* more than a program can hold */
 };
 void prog_init(struct prog *g);
 uint8_t prog_in(struct prog *g, const struct lmd_opnd *o);

@@ -76,8 +76,7 @@ static void linear_epilogue(struct lower *l, const struct lmd_op_linear *o, uint
 		glu.u.glu.a = v;
 		glu.u.glu.act = o->act;
 		memcpy(glu.u.glu.p, o->p, sizeof(o->p));
-		v = last ? o->y[i]
-			 : lower_temp(l, name, LMD_VTYPE_F32, v.n_head, v.width, "act");
+		v = last ? o->y[i] : lower_temp(l, name, LMD_VTYPE_F32, v.n_head, v.width, "act");
 		glu.u.glu.y = v;
 		lower_emit(l, &glu);
 		if (last)
@@ -186,8 +185,8 @@ bool lower_head(struct lower *l, const struct lmd_op *op)
 	linear.u.linear.lora_site[0] = o->lora_site;
 	lower_emit(l, &linear);
 	if (o->bias != LMD_NONE) {
-		const struct lmd_opnd bias = {.src = LMD_SRC_WEIGHT, .id = o->bias, .n_head = 1,
-					      .width = o->y.width};
+		const struct lmd_opnd bias = {
+			.src = LMD_SRC_WEIGHT, .id = o->bias, .n_head = 1, .width = o->y.width};
 		uint8_t x, b;
 
 		prog_init(&g);

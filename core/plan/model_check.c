@@ -34,8 +34,8 @@ struct walk {
 struct want {
 	const struct lmd_tensor_row *row;
 	int32_t layer;
-	bool applies;       /* the layer has such a thing */
-	uint32_t n;         /* dimensions other than 1 */
+	bool applies; /* the layer has such a thing */
+	uint32_t n;   /* dimensions other than 1 */
 	int64_t dims[LMD_MAX_DIMS];
 	int64_t in, out, stack; /* dims 0, 1 and 2 with the ones */
 };
@@ -111,8 +111,10 @@ static bool is_new_missing(struct walk *w, const char *name)
 		return false;
 	}
 	if (w->n - w->m->n_tensors == MAX_MISSING) {
-		w->st = lmd_fail(w->err, LMD_INVALID, "architecture %s: more than %u tensors are "
-				 "missing", w->m->arch, MAX_MISSING);
+		w->st = lmd_fail(w->err, LMD_INVALID,
+				 "architecture %s: more than %u tensors are "
+				 "missing",
+				 w->m->arch, MAX_MISSING);
 		return false;
 	}
 	return lmi_strmap_add(&w->absent, name, w->n);
@@ -138,8 +140,7 @@ static void add_missing(struct walk *w, const char *text, const int64_t *dims, u
 		w->fits = fits;
 		w->cap *= 2;
 	}
-	w->fits[w->n] =
-		(struct lmi_model_fit){.name = name, .fit = LMI_FIT_MISSING, .n_want = n};
+	w->fits[w->n] = (struct lmi_model_fit){.name = name, .fit = LMI_FIT_MISSING, .n_want = n};
 	memcpy(w->fits[w->n++].want, dims, n * sizeof(*dims));
 }
 
@@ -163,7 +164,7 @@ static bool visit(struct walk *w, const struct want *want, const char *name, con
 	f = &w->fits[t - w->m->tensors];
 	if (want->row->flags & LMD_TENSOR_ANY_SHAPE || same_shape(t, dims, n)) {
 		f->fit = want->row->flags & LMD_TENSOR_UNUSED || !want->applies ? LMI_FIT_IGNORED
-										 : LMI_FIT_USED;
+										: LMI_FIT_USED;
 	} else if (f->fit == LMI_FIT_UNKNOWN && want->applies) {
 		f->fit = LMI_FIT_SHAPE;
 	} else {
@@ -329,8 +330,7 @@ static void check_sets(struct walk *w)
 			uint32_t n = row->flags & LMD_TENSOR_GLOBAL ? 1 : w->desc->n_layer;
 
 			for (uint32_t i = 0; i < n && w->st == LMD_OK; i++)
-				check_row(w, row,
-					  row->flags & LMD_TENSOR_GLOBAL ? -1 : (int32_t)i);
+				check_row(w, row, row->flags & LMD_TENSOR_GLOBAL ? -1 : (int32_t)i);
 		}
 }
 
@@ -439,10 +439,9 @@ enum lmd_status lmi_model_check_verdict(const struct lmi_model_check *c, struct 
 					lmi_shape_text(want, sizeof(want), f->want, f->n_want),
 					more);
 		if (f->fit == LMI_FIT_MISSING)
-			return lmd_fail(err, LMD_NOTFOUND, "tensor %s is missing, expected %s%s",
-					name,
-					lmi_shape_text(want, sizeof(want), f->want, f->n_want),
-					more);
+			return lmd_fail(
+				err, LMD_NOTFOUND, "tensor %s is missing, expected %s%s", name,
+				lmi_shape_text(want, sizeof(want), f->want, f->n_want), more);
 	}
 	return LMD_INTERNAL;
 }

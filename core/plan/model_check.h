@@ -25,8 +25,8 @@ const char *lmi_fit_text(enum lmi_fit fit);
 struct lmi_model_fit {
 	const char *name;
 	enum lmi_fit fit;
-	const struct lmd_tensor *tensor;  /* NULL: missing */
-	uint32_t n_want;                  /* dimensions other than 1; 0: any shape, or not known */
+	const struct lmd_tensor *tensor; /* NULL: missing */
+	uint32_t n_want;		 /* dimensions other than 1; 0: any shape, or not known */
 	int64_t want[LMD_MAX_DIMS];
 };
 
@@ -35,7 +35,7 @@ struct lmi_model_check {
 	uint32_t n;
 	const struct lmi_model_fit *fits;
 	uint32_t count[LMI_N_FIT];
-	struct lmd_arena *arena;          /* owns the entries */
+	struct lmd_arena *arena; /* owns the entries */
 };
 
 /* Compares.  desc: of describe() for this model.  LMD_OK also when things are missing; fails for
@@ -45,8 +45,8 @@ enum lmd_status lmi_model_check(struct lmi_model_check *out, const struct lmd_mo
 				struct lmd_error *err);
 void lmi_model_check_fini(struct lmi_model_check *c);
 
-/* LMD_OK, or the sentence a loader refuses with: the first missing tensor (LMD_NOTFOUND) or the first
- * of another shape (LMD_INVALID), expected and found, and how many more there are. */
+/* LMD_OK, or the sentence a loader refuses with: the first missing tensor (LMD_NOTFOUND) or the
+ * first of another shape (LMD_INVALID), expected and found, and how many more there are. */
 enum lmd_status lmi_model_check_verdict(const struct lmi_model_check *c, struct lmd_error *err);
 
 /* "[576, 49152]" of the dimensions other than 1; "[1]" when all are. */

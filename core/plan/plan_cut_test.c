@@ -17,8 +17,9 @@ struct cols {
 
 static const uint64_t *source(const struct cols *c, const struct lmd_opnd *o)
 {
-	return o->src == LMD_SRC_VALUE ? c->value[o->id]
-	       : o->src == LMD_SRC_INPUT ? c->input[o->id] : NULL;
+	return o->src == LMD_SRC_VALUE	 ? c->value[o->id]
+	       : o->src == LMD_SRC_INPUT ? c->input[o->id]
+					 : NULL;
 }
 
 static uint64_t hash_in(uint64_t h, const struct lmd_plan *p, const struct cols *c,
@@ -62,8 +63,9 @@ static void run_op(const struct lmd_plan *p, const struct lmd_op *op, struct col
 			if (info->fields[f].kind != LMI_FIELD_OUT || !o->src)
 				continue;
 			for (uint32_t i = 0; i < o->n_head * o->width; i++)
-				c->value[o->id][o->col0 + i / o->width * o->head_stride +
-						i % o->width] = mix(h, (uint64_t)f << 32 | j << 24 | i);
+				c->value[o->id]
+					[o->col0 + i / o->width * o->head_stride + i % o->width] =
+					mix(h, (uint64_t)f << 32 | j << 24 | i);
 		}
 }
 
@@ -109,10 +111,10 @@ static void evaluate_cut(const struct lmi_cut *cut, struct cols *seg)
 
 		for (uint32_t k = 0; k < n; k++) {
 			uint32_t dev;
-			const struct lmd_plan *from = lmi_plan_view(
-				lmi_cut_segment(cut, links[k].from_segment, &dev));
-			const uint64_t *col = output(from, &seg[links[k].from_segment],
-						     links[k].out_id, &width);
+			const struct lmd_plan *from =
+				lmi_plan_view(lmi_cut_segment(cut, links[k].from_segment, &dev));
+			const uint64_t *col =
+				output(from, &seg[links[k].from_segment], links[k].out_id, &width);
 
 			ck_assert_uint_lt(links[k].from_segment, i);
 			ck_assert_ptr_nonnull(col);

@@ -57,7 +57,9 @@ uint32_t fx_tensor(struct fx *fx, const char *name, uint32_t dtype, int64_t d0, 
 	fx->tensors[i] = (struct lmd_tensor){
 		.name = fx->names[i],
 		.dtype = dtype,
-		.n_dim = d2 ? 3 : d1 ? 2 : 1,
+		.n_dim = d2   ? 3
+			 : d1 ? 2
+			      : 1,
 		.dims = {d0, d1 ? d1 : 1, d2 ? d2 : 1, 1},
 	};
 	fx->model.n_tensors++;
@@ -76,7 +78,8 @@ static uint32_t weight(const struct lmd_builder *b, uint32_t tensor, uint32_t n_
 	return b->wref(b->ctx, &w);
 }
 
-uint32_t fx_weight(struct fx *fx, const struct lmd_builder *b, const char *name, int64_t n, int64_t k)
+uint32_t fx_weight(struct fx *fx, const struct lmd_builder *b, const char *name, int64_t n,
+		   int64_t k)
 {
 	return weight(b, fx_tensor(fx, name, LMD_DTYPE_F32, k, n > 1 ? n : 0, 0), 1);
 }

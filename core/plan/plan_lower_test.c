@@ -104,7 +104,8 @@ static double activation(uint32_t act, const float *p, double x, double b, bool 
 	case LMD_ACT_XIELU:
 		return (x > 0 ? (double)p[1] * x * x + (double)p[2] * x
 			      : (expm1(fmin(x, (double)p[3])) - x) * (double)p[0] +
-					(double)p[2] * x) * b;
+					(double)p[2] * x) *
+		       b;
 	case LMD_ACT_OAI: {
 		double g = fmin(x, (double)p[1]), u = has_b ? clamp(b, (double)p[1]) + 1 : 1;
 
@@ -245,9 +246,14 @@ START_TEST(a_device_gets_what_it_runs)
 		uint32_t refused;
 		enum lmd_status st;
 	} cases[] = {
-		{0, LMD_OK},		{LMD_OP_FFN, LMD_OK},	   {LMD_OP_MOE_FFN, LMD_OK},
-		{LMD_OP_HEAD, LMD_OK},	{LMD_OP_GLU, LMD_OK},	   {LMD_OP_EW, LMD_UNSUPPORTED},
-		{LMD_OP_NORM, LMD_UNSUPPORTED}, {LMD_OP_BMM, LMD_UNSUPPORTED},
+		{0, LMD_OK},
+		{LMD_OP_FFN, LMD_OK},
+		{LMD_OP_MOE_FFN, LMD_OK},
+		{LMD_OP_HEAD, LMD_OK},
+		{LMD_OP_GLU, LMD_OK},
+		{LMD_OP_EW, LMD_UNSUPPORTED},
+		{LMD_OP_NORM, LMD_UNSUPPORTED},
+		{LMD_OP_BMM, LMD_UNSUPPORTED},
 		{LMD_OP_SCAN, LMD_UNSUPPORTED},
 	};
 	struct device d = {.refused = cases[_i].refused};

@@ -9,14 +9,22 @@ enum { D_EMBD = 1, D_FF, D_EXPERT, D_NONE_HERE, D_OF_LAYER };
 enum { EVEN = 1, ODD = 2 };
 
 static const struct lmd_tensor_row rows[] = {
-	{.stem = "embd", .dims = {D_EMBD, LMD_DIM(32)}, .flags = LMD_TENSOR_REQUIRED | LMD_TENSOR_GLOBAL},
-	{.stem = "blk.%d.up", .dims = {D_EMBD, D_FF},
+	{.stem = "embd",
+	 .dims = {D_EMBD, LMD_DIM(32)},
+	 .flags = LMD_TENSOR_REQUIRED | LMD_TENSOR_GLOBAL},
+	{.stem = "blk.%d.up",
+	 .dims = {D_EMBD, D_FF},
 	 .flags = LMD_TENSOR_REQUIRED | LMD_TENSOR_BIAS | LMD_TENSOR_SCALE},
-	{.stem = "blk.%d.norm", .dims = {D_EMBD}, .flags = LMD_TENSOR_REQUIRED | LMD_TENSOR_BIAS_REQ,
+	{.stem = "blk.%d.norm",
+	 .dims = {D_EMBD},
+	 .flags = LMD_TENSOR_REQUIRED | LMD_TENSOR_BIAS_REQ,
 	 .when = EVEN},
 	{.stem = "blk.%d.norm", .dims = {D_EMBD, LMD_DIM(2)}, .when = ODD},
-	{.stem = "blk.%d.exps", .dims = {D_EMBD, D_FF, D_EXPERT},
-	 .flags = LMD_TENSOR_REQUIRED | LMD_TENSOR_PER_EXPERT, .when = ODD, .alt = "blk.%d.exp.%d"},
+	{.stem = "blk.%d.exps",
+	 .dims = {D_EMBD, D_FF, D_EXPERT},
+	 .flags = LMD_TENSOR_REQUIRED | LMD_TENSOR_PER_EXPERT,
+	 .when = ODD,
+	 .alt = "blk.%d.exp.%d"},
 	{.stem = "blk.%d.old", .dims = {D_EMBD}, .flags = LMD_TENSOR_UNUSED, .alt = "blk.%d.older"},
 	{.stem = "blk.%d.bare", .dims = {D_OF_LAYER}, .flags = LMD_TENSOR_BARE},
 	{.stem = "blk.%d.no", .dims = {D_NONE_HERE}, .flags = LMD_TENSOR_REQUIRED},
@@ -53,8 +61,8 @@ struct tensor {
 
 /* Two layers with everything they need. */
 static const struct tensor whole[] = {
-	{"embd.weight", {8, 32}},     {"blk.0.up.weight", {8, 12}}, {"blk.0.norm.weight", {8}},
-	{"blk.0.norm.bias", {8}},     {"blk.1.up.weight", {8, 12}}, {"blk.1.exps.weight", {8, 12, 3}},
+	{"embd.weight", {8, 32}}, {"blk.0.up.weight", {8, 12}}, {"blk.0.norm.weight", {8}},
+	{"blk.0.norm.bias", {8}}, {"blk.1.up.weight", {8, 12}}, {"blk.1.exps.weight", {8, 12, 3}},
 };
 
 static void fill(struct fx *fx, const struct tensor *t, size_t n)
@@ -105,34 +113,71 @@ END_TEST
 
 /* One tensor of the whole model changed, or one more. */
 static const struct {
-	const char *drop;          /* tensor that is left out */
+	const char *drop; /* tensor that is left out */
 	struct tensor add;
-	const char *name;          /* whose fit is looked at */
+	const char *name; /* whose fit is looked at */
 	enum lmi_fit fit;
 	enum lmd_status st;
 	const char *text;
 } cases[] = {
-	{"blk.1.up.weight", {0}, "blk.1.up.weight", LMI_FIT_MISSING, LMD_NOTFOUND,
+	{"blk.1.up.weight",
+	 {0},
+	 "blk.1.up.weight",
+	 LMI_FIT_MISSING,
+	 LMD_NOTFOUND,
 	 "tensor blk.1.up.weight is missing, expected [8, 12]"},
-	{"blk.1.up.weight", {"blk.1.up.weight", {8, 13}}, "blk.1.up.weight", LMI_FIT_SHAPE, LMD_INVALID,
+	{"blk.1.up.weight",
+	 {"blk.1.up.weight", {8, 13}},
+	 "blk.1.up.weight",
+	 LMI_FIT_SHAPE,
+	 LMD_INVALID,
 	 "tensor blk.1.up.weight is [8, 13], expected [8, 12]"},
-	{"blk.0.norm.bias", {0}, "blk.0.norm.bias", LMI_FIT_MISSING, LMD_NOTFOUND,
+	{"blk.0.norm.bias",
+	 {0},
+	 "blk.0.norm.bias",
+	 LMI_FIT_MISSING,
+	 LMD_NOTFOUND,
 	 "tensor blk.0.norm.bias is missing, expected [8]"},
-	{"blk.1.exps.weight", {0}, "blk.1.exps.weight", LMI_FIT_MISSING, LMD_NOTFOUND,
+	{"blk.1.exps.weight",
+	 {0},
+	 "blk.1.exps.weight",
+	 LMI_FIT_MISSING,
+	 LMD_NOTFOUND,
 	 "tensor blk.1.exps.weight is missing, expected [8, 12, 3]"},
-	{"blk.1.exps.weight", {"blk.1.exp.0.weight", {8, 12}}, "blk.1.exp.2.weight", LMI_FIT_MISSING,
-	 LMD_NOTFOUND, "tensor blk.1.exp.1.weight is missing, expected [8, 12], and 1 more do not fit"},
+	{"blk.1.exps.weight",
+	 {"blk.1.exp.0.weight", {8, 12}},
+	 "blk.1.exp.2.weight",
+	 LMI_FIT_MISSING,
+	 LMD_NOTFOUND,
+	 "tensor blk.1.exp.1.weight is missing, expected [8, 12], and 1 more do not fit"},
 	{NULL, {"blk.0.up.bias", {12}}, "blk.0.up.bias", LMI_FIT_USED, LMD_OK, NULL},
-	{NULL, {"blk.0.up.bias", {8}}, "blk.0.up.bias", LMI_FIT_SHAPE, LMD_INVALID,
+	{NULL,
+	 {"blk.0.up.bias", {8}},
+	 "blk.0.up.bias",
+	 LMI_FIT_SHAPE,
+	 LMD_INVALID,
 	 "blk.0.up.bias is [8], expected [12]"},
 	{NULL, {"blk.0.up.scale", {1}}, "blk.0.up.scale", LMI_FIT_USED, LMD_OK, NULL},
 	{NULL, {"blk.0.up.scale", {12}}, "blk.0.up.scale", LMI_FIT_USED, LMD_OK, NULL},
-	{NULL, {"blk.0.up.scale", {5}}, "blk.0.up.scale", LMI_FIT_SHAPE, LMD_INVALID,
+	{NULL,
+	 {"blk.0.up.scale", {5}},
+	 "blk.0.up.scale",
+	 LMI_FIT_SHAPE,
+	 LMD_INVALID,
 	 "blk.0.up.scale is [5], expected [1]"},
 	{NULL, {"blk.1.norm.weight", {8, 2}}, "blk.1.norm.weight", LMI_FIT_USED, LMD_OK, NULL},
-	{NULL, {"blk.1.norm.weight", {9, 2}}, "blk.1.norm.weight", LMI_FIT_SHAPE, LMD_INVALID,
+	{NULL,
+	 {"blk.1.norm.weight", {9, 2}},
+	 "blk.1.norm.weight",
+	 LMI_FIT_SHAPE,
+	 LMD_INVALID,
 	 "blk.1.norm.weight is [9, 2], expected [8, 2]"},
-	{NULL, {"blk.0.exps.weight", {8, 12, 3}}, "blk.0.exps.weight", LMI_FIT_IGNORED, LMD_OK, NULL},
+	{NULL,
+	 {"blk.0.exps.weight", {8, 12, 3}},
+	 "blk.0.exps.weight",
+	 LMI_FIT_IGNORED,
+	 LMD_OK,
+	 NULL},
 	{NULL, {"blk.1.old.weight", {8}}, "blk.1.old.weight", LMI_FIT_IGNORED, LMD_OK, NULL},
 	{NULL, {"blk.1.older.weight", {8}}, "blk.1.older.weight", LMI_FIT_IGNORED, LMD_OK, NULL},
 	{NULL, {"blk.1.bare", {6}}, "blk.1.bare", LMI_FIT_USED, LMD_OK, NULL},
@@ -160,8 +205,8 @@ START_TEST(one_difference)
 	ck_assert_msg(fit_of(&c, cases[_i].name) == cases[_i].fit, "%s is %s", cases[_i].name,
 		      lmi_fit_text(fit_of(&c, cases[_i].name)));
 	if (cases[_i].text)
-		ck_assert_msg(strstr(err.text, cases[_i].text) != NULL, "\"%s\" does not say \"%s\"",
-			      err.text, cases[_i].text);
+		ck_assert_msg(strstr(err.text, cases[_i].text) != NULL,
+			      "\"%s\" does not say \"%s\"", err.text, cases[_i].text);
 	lmi_model_check_fini(&c);
 }
 END_TEST

@@ -10,7 +10,7 @@
 struct fx_edit {
 	uint32_t code;     /* enum lmd_op_code */
 	uint32_t nth;      /* occurrence of that code */
-	const char *field; /* name in the field table, with "[i]" for arrays of it as a suffix "#i" */
+	const char *field; /* name in the field table; "#i" behind it: element i of an array */
 	uint32_t member;   /* enum fx_member */
 	double value;
 	const char *text;  /* what the refusal says */

@@ -26,7 +26,7 @@ struct lmi_plan {
 };
 
 /* More ops, values or weights than this is a runaway build function. */
-#define LMI_PLAN_MAX (1u << 20)
+#define LMI_PLAN_MAX  (1u << 20)
 #define LMI_MAX_WIDTH (1u << 24)
 
 /* ---- store.c ---- */

@@ -63,8 +63,8 @@ static void check(struct probe *probe, const double *freq, const uint8_t *plane,
 	ck_assert_uint_eq(r->pairing, probe->params.pairing);
 	ck_assert_double_eq_tol((double)r->magnitude, magnitude, 1e-6 * magnitude);
 	for (uint32_t i = 0; i < r->n_rot / 2; i++) {
-		ck_assert_msg(fabs(r->freq[i] - freq[i]) <= 1e-13 * freq[i], "pair %u: %.17g, %.17g",
-			      i, r->freq[i], freq[i]);
+		ck_assert_msg(fabs(r->freq[i] - freq[i]) <= 1e-13 * freq[i],
+			      "pair %u: %.17g, %.17g", i, r->freq[i], freq[i]);
 		ck_assert_uint_eq(r->plane[i], plane[i]);
 	}
 	lmi_plan_destroy(p);

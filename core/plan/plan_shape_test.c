@@ -275,8 +275,8 @@ static void check_refusal(const struct fx_edit *e, uint32_t kind)
 	ck_assert_msg(st == LMD_INVALID, "%s %u %s = %g: status %d, %s", lmi_op_info(e->code)->name,
 		      e->nth, e->field, e->value, st, err.text);
 	ck_assert_msg(strstr(err.text, head) && strstr(err.text, e->text),
-		      "%s %u %s = %g: \"%s\" does not say \"%s\"", lmi_op_info(e->code)->name, e->nth,
-		      e->field, e->value, err.text, e->text);
+		      "%s %u %s = %g: \"%s\" does not say \"%s\"", lmi_op_info(e->code)->name,
+		      e->nth, e->field, e->value, err.text, e->text);
 	ck_assert_ptr_null(p);
 }
 
@@ -296,8 +296,8 @@ END_TEST
 
 static double random_number(uint64_t *seed)
 {
-	static const double n[] = {0,  1,  2,  3,   4,	 5,	8,	    12,	    16,	   17,
-				   24, 31, 32, 255, 256, 65536, 2147483648, 4294967295};
+	static const double n[] = {0, 1, 2, 3, 4, 5, 8, 12, 16, 17, 24, 31, 32, 255, 256, 65536,
+				   2147483648, 4294967295};
 
 	return lmd_rand(seed) % 4 ? n[lmd_rand(seed) % LMD_LEN(n)] : (double)(lmd_rand(seed) % 64);
 }
@@ -320,27 +320,30 @@ static struct fx_edit random_edit(uint64_t *seed, char *name, size_t n)
 	};
 }
 
+static void inside(const struct lmd_plan *p, const struct lmd_opnd *o)
+{
+	if (o->src != LMD_SRC_VALUE)
+		return;
+	ck_assert_uint_lt(o->id, p->n_value);
+	ck_assert_uint_gt(o->n_head, 0);
+	ck_assert_uint_gt(o->width, 0);
+	ck_assert_uint_le(o->col0 + (uint64_t)(o->n_head - 1) * o->head_stride + o->width,
+			  (uint64_t)p->values[o->id].width * o->fold);
+}
+
 /* Every window of a plan that was accepted lies inside what it looks at. */
 static void windows_inside(const struct lmd_plan *p)
 {
 	for (uint32_t i = 0; i < p->n_op; i++) {
 		const struct lmi_op_info *info = lmi_op_info(p->ops[i].code);
 
-		for (uint32_t k = 0; k < info->n_fields; k++)
-			for (uint32_t j = 0; j < info->fields[k].count; j++) {
-				const struct lmd_opnd *o = lmi_field_get(&info->fields[k], &p->ops[i], j);
+		for (uint32_t k = 0; k < info->n_fields; k++) {
+			const struct lmi_field *f = &info->fields[k];
 
-				if ((info->fields[k].kind != LMI_FIELD_IN &&
-				     info->fields[k].kind != LMI_FIELD_OUT) ||
-				    o->src != LMD_SRC_VALUE)
-					continue;
-				ck_assert_uint_lt(o->id, p->n_value);
-				ck_assert_uint_gt(o->n_head, 0);
-				ck_assert_uint_gt(o->width, 0);
-				ck_assert_uint_le(o->col0 + (uint64_t)(o->n_head - 1) * o->head_stride +
-							  o->width,
-						  (uint64_t)p->values[o->id].width * o->fold);
-			}
+			for (uint32_t j = 0; j < f->count; j++)
+				if (f->kind == LMI_FIELD_IN || f->kind == LMI_FIELD_OUT)
+					inside(p, lmi_field_get(f, &p->ops[i], j));
+		}
 	}
 }
 

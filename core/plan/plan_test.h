@@ -15,6 +15,7 @@ TCase *plan_layout_cases(void);
 TCase *plan_lower_cases(void);
 TCase *plan_cut_cases(void);
 TCase *plan_model_cases(void);
+TCase *plan_wref_cases(void);
 
 /* The plan of every op; fails the test when it does not build. */
 static inline struct lmi_plan *plan_of_all_ops(struct fx *fx)

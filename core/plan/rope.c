@@ -86,21 +86,27 @@ static bool positive(double v)
 static enum lmd_status check(const struct lmd_rope_params *p, uint32_t *sum, struct lmd_error *err)
 {
 	if (!p->n_rot || p->n_rot % 2 || p->n_rot > MAX_ROT)
-		return lmd_fail(err, LMD_INVALID, "rope: n_rot %u, an even number up to %u is "
-				"possible", p->n_rot, MAX_ROT);
+		return lmd_fail(err, LMD_INVALID,
+				"rope: n_rot %u, an even number up to %u is "
+				"possible",
+				p->n_rot, MAX_ROT);
 	if (p->pairing > LMD_ROPE_HALVES || p->sections_kind > LMD_SECTIONS_2D)
-		return lmd_fail(err, LMD_INVALID, "rope: pairing %u, sections %u; known are 0..1 and "
-				"0..3", p->pairing, p->sections_kind);
+		return lmd_fail(err, LMD_INVALID,
+				"rope: pairing %u, sections %u; known are 0..1 and "
+				"0..3",
+				p->pairing, p->sections_kind);
 	if (!positive(p->base) || !positive(p->freq_scale) || !isfinite(p->ext_factor) ||
 	    !isfinite(p->attn_factor))
-		return lmd_fail(err, LMD_INVALID, "rope: base %g, freq_scale %g must be positive, "
-				"ext_factor %g, attn_factor %g finite", p->base, p->freq_scale,
-				p->ext_factor, p->attn_factor);
-	if (p->ext_factor != 0 && (!p->n_ctx_orig || p->base == 1 || !positive(p->beta_fast) ||
-				   !positive(p->beta_slow)))
-		return lmd_fail(err, LMD_INVALID, "rope: YaRN over a context of %u, base %g, "
-				"beta_fast %g, beta_slow %g", p->n_ctx_orig, p->base, p->beta_fast,
-				p->beta_slow);
+		return lmd_fail(err, LMD_INVALID,
+				"rope: base %g, freq_scale %g must be positive, "
+				"ext_factor %g, attn_factor %g finite",
+				p->base, p->freq_scale, p->ext_factor, p->attn_factor);
+	if (p->ext_factor != 0 &&
+	    (!p->n_ctx_orig || p->base == 1 || !positive(p->beta_fast) || !positive(p->beta_slow)))
+		return lmd_fail(err, LMD_INVALID,
+				"rope: YaRN over a context of %u, base %g, "
+				"beta_fast %g, beta_slow %g",
+				p->n_ctx_orig, p->base, p->beta_fast, p->beta_slow);
 	if (p->n_factors && (p->n_factors != p->n_rot / 2 || !p->factors))
 		return lmd_fail(err, LMD_INVALID, "rope: %u factors for %u pairs", p->n_factors,
 				p->n_rot / 2);
@@ -111,17 +117,21 @@ static enum lmd_status check(const struct lmd_rope_params *p, uint32_t *sum, str
 	*sum = 0;
 	for (int i = 0; i < 4; i++) {
 		if (p->sections[i] > MAX_ROT)
-			return lmd_fail(err, LMD_INVALID, "rope: section %d has %u pairs, at most %u",
-					i, p->sections[i], MAX_ROT);
+			return lmd_fail(err, LMD_INVALID,
+					"rope: section %d has %u pairs, at most %u", i,
+					p->sections[i], MAX_ROT);
 		*sum += p->sections[i];
 	}
 	if ((p->sections_kind == LMD_SECTIONS_BLOCKS ||
-	     p->sections_kind == LMD_SECTIONS_INTERLEAVED) && !*sum)
+	     p->sections_kind == LMD_SECTIONS_INTERLEAVED) &&
+	    !*sum)
 		return lmd_fail(err, LMD_INVALID, "rope: sections of 0 pairs for %u pairs",
 				p->n_rot / 2);
 	if (p->sections_kind == LMD_SECTIONS_2D && p->n_rot % 4)
-		return lmd_fail(err, LMD_INVALID, "rope: n_rot %u in two dimensions, a multiple of 4 "
-				"is needed", p->n_rot);
+		return lmd_fail(err, LMD_INVALID,
+				"rope: n_rot %u in two dimensions, a multiple of 4 "
+				"is needed",
+				p->n_rot);
 	return LMD_OK;
 }
 

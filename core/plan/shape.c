@@ -197,8 +197,7 @@ void shape_norm(struct shape *s, const char *what, struct lmd_norm *n, uint64_t 
 		if (cols != width && cols != n_head * width)
 			shape_fail(s, "%s.%s has %llu columns, expected %llu or %llu", what,
 				   i ? "b" : "g", (unsigned long long)cols,
-				   (unsigned long long)width,
-				   (unsigned long long)(n_head * width));
+				   (unsigned long long)width, (unsigned long long)(n_head * width));
 		shape_heads(s, i ? "norm.b" : "norm.g", gb[i], cols == width ? 1 : n_head, width);
 	}
 }
@@ -312,8 +311,10 @@ static void check_in_source(struct shape *s, const struct lmi_field *f, const st
 	if (o->fold > 1 && s->st == LMD_OK &&
 	    (shape_space(s, o) < LMD_SPACE_X0 || s->op->space < LMD_SPACE_X0 ||
 	     shape_space(s, o) == s->op->space))
-		shape_fail(s, "%s: fold %u of rows over %s to rows over %s; only an X space folds "
-			   "to another", f->name, o->fold, space_names[shape_space(s, o)],
+		shape_fail(s,
+			   "%s: fold %u of rows over %s to rows over %s; only an X space folds "
+			   "to another",
+			   f->name, o->fold, space_names[shape_space(s, o)],
 			   space_names[s->op->space]);
 }
 

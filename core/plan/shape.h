@@ -13,7 +13,7 @@ struct shape {
 	uint32_t index;
 	uint32_t n_lora_site;
 	const uint32_t *wref_dtype; /* [n_wref] */
-	enum lmd_status st;    /* sticks: after the first refusal all checks do nothing */
+	enum lmd_status st;	    /* sticks: after the first refusal all checks do nothing */
 	struct lmd_error *err;
 };
 

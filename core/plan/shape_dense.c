@@ -201,8 +201,8 @@ void shape_rope_kv(struct shape *s)
 
 static void attn_cache(struct shape *s, const struct lmd_op_attn *o, const struct lmd_attn_src *src)
 {
-	const struct lmd_cache *c =
-		shape_cache(s, "src.cache", src->cache, 1u << LMD_CACHE_KV | 1u << LMD_CACHE_V_IN_K);
+	const struct lmd_cache *c = shape_cache(s, "src.cache", src->cache,
+						1u << LMD_CACHE_KV | 1u << LMD_CACHE_V_IN_K);
 
 	shape_absent(s, "src.k", &src->k, "the source is a cache");
 	shape_absent(s, "src.v", &src->v, "the source is a cache");

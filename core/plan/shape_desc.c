@@ -13,23 +13,26 @@ static enum lmd_status check_group(const struct lmd_group *g, uint32_t i, uint32
 	if (!g->name)
 		return lmd_fail(err, LMD_INVALID, "group %u has no name", i);
 	if (g->kind > LMD_GROUP_BATCH)
-		return lmd_fail(err, LMD_INVALID, "group %u %s: kind %u, known are 0..%d", i, g->name,
-				g->kind, LMD_GROUP_BATCH);
+		return lmd_fail(err, LMD_INVALID, "group %u %s: kind %u, known are 0..%d", i,
+				g->name, g->kind, LMD_GROUP_BATCH);
 	if (!g->ratio || g->ratio > 1u << 16)
 		return lmd_fail(err, LMD_INVALID, "group %u %s: ratio %u, possible are 1..65536", i,
 				g->name, g->ratio);
 	if (g->window && g->chunk)
-		return lmd_fail(err, LMD_INVALID, "group %u %s: window %u and chunk %u, only one is "
-				"possible", i, g->name, g->window, g->chunk);
+		return lmd_fail(err, LMD_INVALID,
+				"group %u %s: window %u and chunk %u, only one is "
+				"possible",
+				i, g->name, g->window, g->chunk);
 	if (g->kind != LMD_GROUP_BATCH && g->kind != LMD_GROUP_CROSS)
 		return LMD_OK;
 	for (int k = 0; k < 2; k++) {
 		uint32_t space = k ? g->k_space : g->q_space;
 
 		if (space != LMD_SPACE_TOKENS && (space < LMD_SPACE_X0 || space > last))
-			return lmd_fail(err, LMD_INVALID, "group %u %s: %s is %u, the description "
-					"has %u X spaces", i, g->name, k ? "k_space" : "q_space",
-					space, n_x);
+			return lmd_fail(err, LMD_INVALID,
+					"group %u %s: %s is %u, the description "
+					"has %u X spaces",
+					i, g->name, k ? "k_space" : "q_space", space, n_x);
 	}
 	return LMD_OK;
 }
@@ -45,8 +48,10 @@ static enum lmd_status check_cache(const struct lmd_cache *c, uint32_t i,
 		return lmd_fail(err, LMD_INVALID, "cache %u: group %u, there are %u", i, c->group,
 				d->n_group);
 	if (c->kind > LMD_CACHE_INDEX || c->dtype_policy > LMD_KV_DTYPE_F32)
-		return lmd_fail(err, LMD_INVALID, "cache %u: kind %u, dtype policy %u; known are "
-				"0..%d and 0..1", i, c->kind, c->dtype_policy, LMD_CACHE_INDEX);
+		return lmd_fail(err, LMD_INVALID,
+				"cache %u: kind %u, dtype policy %u; known are "
+				"0..%d and 0..1",
+				i, c->kind, c->dtype_policy, LMD_CACHE_INDEX);
 	if (!c->n_head || !c->dk || (has_v && !c->dv) || c->n_head > LMI_MAX_WIDTH ||
 	    c->dk > LMI_MAX_WIDTH || c->dv > LMI_MAX_WIDTH)
 		return lmd_fail(err, LMD_INVALID, "cache %u: %u heads, dk %u, dv %u; each is 1..%u",
@@ -69,16 +74,20 @@ enum lmd_status lmi_desc_check(const struct lmd_arch_desc *d, struct lmd_error *
 	enum lmd_status st = LMD_OK;
 
 	if (d->n_group > LMD_MAX_GROUP || d->n_row_in > LMD_MAX_ROW_IN || d->n_x > LMD_MAX_X)
-		return lmd_fail(err, LMD_INVALID, "description: %u groups, %u row inputs, %u X "
-				"spaces; at most %d, %d, %d", d->n_group, d->n_row_in, d->n_x,
-				LMD_MAX_GROUP, LMD_MAX_ROW_IN, LMD_MAX_X);
+		return lmd_fail(err, LMD_INVALID,
+				"description: %u groups, %u row inputs, %u X "
+				"spaces; at most %d, %d, %d",
+				d->n_group, d->n_row_in, d->n_x, LMD_MAX_GROUP, LMD_MAX_ROW_IN,
+				LMD_MAX_X);
 	if (d->n_cache > 1u << 16)
 		return lmd_fail(err, LMD_INVALID, "description: %u caches, at most 65536",
 				d->n_cache);
-	if ((d->n_group && !d->groups) || (d->n_cache && !d->caches) || (d->n_row_in && !d->row_ins))
-		return lmd_fail(err, LMD_INVALID, "description: %u groups, %u caches, %u row inputs "
-				"announced, but not all are there", d->n_group, d->n_cache,
-				d->n_row_in);
+	if ((d->n_group && !d->groups) || (d->n_cache && !d->caches) ||
+	    (d->n_row_in && !d->row_ins))
+		return lmd_fail(err, LMD_INVALID,
+				"description: %u groups, %u caches, %u row inputs "
+				"announced, but not all are there",
+				d->n_group, d->n_cache, d->n_row_in);
 	for (uint32_t i = 0; i < d->n_group && st == LMD_OK; i++)
 		st = check_group(&d->groups[i], i, d->n_x, err);
 	for (uint32_t i = 0; i < d->n_cache && st == LMD_OK; i++)
@@ -88,8 +97,10 @@ enum lmd_status lmi_desc_check(const struct lmd_arch_desc *d, struct lmd_error *
 
 		if ((r->vtype != LMD_VTYPE_F32 && r->vtype != LMD_VTYPE_I32) || !r->width ||
 		    r->width > 32)
-			st = lmd_fail(err, LMD_INVALID, "row input %u: type %u, width %u; possible "
-				      "are f32 or i32, 1..32", i, r->vtype, r->width);
+			st = lmd_fail(err, LMD_INVALID,
+				      "row input %u: type %u, width %u; possible "
+				      "are f32 or i32, 1..32",
+				      i, r->vtype, r->width);
 	}
 	return st;
 }

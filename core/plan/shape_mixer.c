@@ -114,8 +114,7 @@ static void conv_pool(struct shape *s, struct lmd_op_conv *o)
 	if (o->score.src)
 		shape_like(s, "score", &o->score, "x", &o->x);
 	shape_cols(s, "y", &o->y, cols / times);
-	shape_eq(s, "columns of x", cols, "times those of y",
-		 cols / times * times);
+	shape_eq(s, "columns of x", cols, "times those of y", cols / times * times);
 	if (o->group == LMD_NONE) {
 		shape_fail(s, "group is missing");
 		return;
@@ -324,7 +323,8 @@ void shape_sample(struct shape *s)
 		if (last != (i + 1 == o->n_stage))
 			shape_fail(s, "stage[%u] of %u is %u; greedy or dist is the last one", i,
 				   o->n_stage, o->stage[i]);
-		if (o->param_col[i] > n_param || stage_params(o->stage[i]) > n_param - o->param_col[i])
+		if (o->param_col[i] > n_param ||
+		    stage_params(o->stage[i]) > n_param - o->param_col[i])
 			shape_fail(s, "stage[%u] reads columns from %u on, params has %llu", i,
 				   o->param_col[i], (unsigned long long)n_param);
 		if (o->stage[i] == LMD_STAGE_PENALTIES)

@@ -11,18 +11,18 @@ static const struct {
 	const char *name;
 	uint32_t n_arg;
 } instructions[] = {
-	[LMD_EW_CONST] = {"const", 0},	   [LMD_EW_ADD] = {"add", 2},
-	[LMD_EW_SUB] = {"sub", 2},	   [LMD_EW_MUL] = {"mul", 2},
-	[LMD_EW_DIV] = {"div", 2},	   [LMD_EW_FMA] = {"fma", 3},
-	[LMD_EW_MIN] = {"min", 2},	   [LMD_EW_MAX] = {"max", 2},
-	[LMD_EW_ABS] = {"abs", 1},	   [LMD_EW_SIGN] = {"sign", 1},
-	[LMD_EW_LT] = {"lt", 2},	   [LMD_EW_LE] = {"le", 2},
-	[LMD_EW_EQ] = {"eq", 2},	   [LMD_EW_SELECT] = {"select", 3},
-	[LMD_EW_ROUND] = {"round", 1},	   [LMD_EW_EXP] = {"exp", 1},
-	[LMD_EW_SQRT] = {"sqrt", 1},	   [LMD_EW_RSQRT] = {"rsqrt", 1},
-	[LMD_EW_SIN] = {"sin", 1},	   [LMD_EW_COS] = {"cos", 1},
-	[LMD_EW_TANH] = {"tanh", 1},	   [LMD_EW_SIGMOID] = {"sigmoid", 1},
-	[LMD_EW_SILU] = {"silu", 1},	   [LMD_EW_SOFTPLUS] = {"softplus", 1},
+	[LMD_EW_CONST] = {"const", 0}, [LMD_EW_ADD] = {"add", 2},
+	[LMD_EW_SUB] = {"sub", 2},     [LMD_EW_MUL] = {"mul", 2},
+	[LMD_EW_DIV] = {"div", 2},     [LMD_EW_FMA] = {"fma", 3},
+	[LMD_EW_MIN] = {"min", 2},     [LMD_EW_MAX] = {"max", 2},
+	[LMD_EW_ABS] = {"abs", 1},     [LMD_EW_SIGN] = {"sign", 1},
+	[LMD_EW_LT] = {"lt", 2},       [LMD_EW_LE] = {"le", 2},
+	[LMD_EW_EQ] = {"eq", 2},       [LMD_EW_SELECT] = {"select", 3},
+	[LMD_EW_ROUND] = {"round", 1}, [LMD_EW_EXP] = {"exp", 1},
+	[LMD_EW_SQRT] = {"sqrt", 1},   [LMD_EW_RSQRT] = {"rsqrt", 1},
+	[LMD_EW_SIN] = {"sin", 1},     [LMD_EW_COS] = {"cos", 1},
+	[LMD_EW_TANH] = {"tanh", 1},   [LMD_EW_SIGMOID] = {"sigmoid", 1},
+	[LMD_EW_SILU] = {"silu", 1},   [LMD_EW_SOFTPLUS] = {"softplus", 1},
 	[LMD_EW_ERF] = {"erf", 1},
 };
 _Static_assert(LMD_LEN(instructions) == LMD_N_EW, "an instruction without a name");
@@ -127,7 +127,8 @@ static void gather_index(struct shape *s, struct lmd_op_gather *o)
 		shape_in_space(s, LMD_SPACE_TOKENS, "rows named by tokens");
 		if (o->x.src != LMD_SRC_INPUT || o->x.id != 0 ||
 		    shape_space(s, &o->x) != LMD_N_SPACE)
-			shape_fail(s, "x is source %u number %u, expected input 0 with its own rows",
+			shape_fail(s,
+				   "x is source %u number %u, expected input 0 with its own rows",
 				   o->x.src, o->x.id);
 		break;
 	}
@@ -163,8 +164,10 @@ static void reduce_spaces(struct shape *s, const struct lmd_op_reduce *o)
 	case LMD_AXIS_BLOCK:
 		shape_range(s, "n", o->n, 1, 1u << 20);
 		if (from < LMD_SPACE_X0 || s->op->space < LMD_SPACE_X0 || from == s->op->space)
-			shape_fail(s, "blocks of rows over space %u to rows over %u, expected two X "
-				   "spaces", from, s->op->space);
+			shape_fail(s,
+				   "blocks of rows over space %u to rows over %u, expected two X "
+				   "spaces",
+				   from, s->op->space);
 		return;
 	case LMD_AXIS_ROW:
 		shape_rows(s, "x", &o->x, s->op->space);

@@ -12,7 +12,7 @@
 #define ALIGN 64u
 
 struct carve {
-	char *base;      /* NULL: count only */
+	char *base; /* NULL: count only */
 	uint64_t at;
 	bool overflow;
 };

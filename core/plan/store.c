@@ -130,8 +130,8 @@ static uint32_t same_name(const struct lmi_plan *p, const char *name)
 enum lmd_status lmi_plan_add_value(struct lmi_plan *p, const struct lmd_value *v, int32_t layer,
 				   uint32_t *id, struct lmd_error *err)
 {
-	enum lmd_status st = room(&p->values, &p->cap_value, p->view.n_value, sizeof(*p->values),
-				  "values", err);
+	enum lmd_status st =
+		room(&p->values, &p->cap_value, p->view.n_value, sizeof(*p->values), "values", err);
 	const char *name = v->name && *v->name ? v->name : "value";
 	uint32_t n;
 
@@ -155,8 +155,7 @@ enum lmd_status lmi_plan_add_value(struct lmi_plan *p, const struct lmd_value *v
 
 enum lmd_status lmi_plan_add_op(struct lmi_plan *p, const struct lmd_op *op, struct lmd_error *err)
 {
-	enum lmd_status st =
-		room(&p->ops, &p->cap_op, p->view.n_op, sizeof(*p->ops), "ops", err);
+	enum lmd_status st = room(&p->ops, &p->cap_op, p->view.n_op, sizeof(*p->ops), "ops", err);
 
 	if (st == LMD_OK) {
 		p->view.ops = p->ops;
@@ -184,8 +183,8 @@ static const char *weight_name(const struct lmi_plan *p, const char *name)
 enum lmd_status lmi_plan_add_wref(struct lmi_plan *p, const struct lmd_wref *w, uint32_t dtype,
 				  uint32_t *id, struct lmd_error *err)
 {
-	enum lmd_status st = room(&p->wrefs, &p->cap_wref, p->view.n_wref, sizeof(*p->wrefs),
-				  "weights", err);
+	enum lmd_status st =
+		room(&p->wrefs, &p->cap_wref, p->view.n_wref, sizeof(*p->wrefs), "weights", err);
 	struct lmd_wpart *parts;
 	struct lmd_wref *dst;
 
@@ -242,8 +241,8 @@ enum lmd_status lmi_plan_add_rope(struct lmi_plan *p, const struct lmd_rope *r, 
 enum lmd_status lmi_plan_add_input(struct lmi_plan *p, const struct lmd_input *in, uint32_t *id,
 				   struct lmd_error *err)
 {
-	enum lmd_status st = room(&p->inputs, &p->cap_input, p->view.n_input, sizeof(*p->inputs),
-				  "inputs", err);
+	enum lmd_status st =
+		room(&p->inputs, &p->cap_input, p->view.n_input, sizeof(*p->inputs), "inputs", err);
 	const char *name;
 
 	if (st != LMD_OK)

@@ -13,8 +13,8 @@ struct rows {
 	const char *name;
 	const struct lmi_dtype *type;
 	const void *data;
-	uint64_t k, rows;       /* of the tensor */
-	uint64_t head_rows;     /* distance of heads in rows */
+	uint64_t k, rows;   /* of the tensor */
+	uint64_t head_rows; /* distance of heads in rows */
 	uint64_t row0, n_row;
 };
 
@@ -74,8 +74,10 @@ static enum lmd_status open_tensor(const struct lmd_wref *w, const struct lmd_wp
 	uint64_t elems;
 
 	if (!m)
-		return lmd_fail(err, LMD_INVALID, "weight %s: a part of the target model, but there "
-				"is no target", w->name);
+		return lmd_fail(err, LMD_INVALID,
+				"weight %s: a part of the target model, but there "
+				"is no target",
+				w->name);
 	if (pt->tensor >= m->n_tensors)
 		return lmd_fail(err, LMD_INVALID, "weight %s: tensor %u, the model has %u", w->name,
 				pt->tensor, m->n_tensors);
@@ -121,8 +123,8 @@ static enum lmd_status window(const struct lmd_wref *w, const struct lmd_wpart *
 		else
 			return lmd_fail(err, LMD_INVALID,
 					"weight %s: %llu rows of tensor %s do not divide over %u "
-					"heads", w->name, (unsigned long long)r->rows, r->name,
-					w->n_head);
+					"heads",
+					w->name, (unsigned long long)r->rows, r->name, w->n_head);
 		if (!lmi_mul_ok(r->head_rows, w->n_head, &need) || need > r->rows)
 			return lmd_fail(err, LMD_INVALID,
 					"weight %s: %u heads of %llu rows, tensor %s has %llu rows",
@@ -132,10 +134,12 @@ static enum lmd_status window(const struct lmd_wref *w, const struct lmd_wpart *
 	}
 	r->n_row = pt->n_row && !(w->n_head && pt->kind == LMD_WPART_LITERAL) ? pt->n_row
 		   : r->row0 < bound					      ? bound - r->row0
-										: 0;
+									      : 0;
 	if (!lmi_add_ok(r->row0, r->n_row, &end) || !r->n_row || end > bound)
-		return lmd_fail(err, LMD_INVALID, "weight %s: rows %llu..%llu of tensor %s, which "
-				"has %llu%s", w->name, (unsigned long long)r->row0,
+		return lmd_fail(err, LMD_INVALID,
+				"weight %s: rows %llu..%llu of tensor %s, which "
+				"has %llu%s",
+				w->name, (unsigned long long)r->row0,
 				(unsigned long long)(r->row0 + r->n_row), r->name,
 				(unsigned long long)bound, w->n_head ? " in a head" : "");
 	return LMD_OK;
@@ -148,8 +152,8 @@ static enum lmd_status open_part(const struct lmd_wref *w, const struct lmd_wpar
 	enum lmd_status st;
 
 	if (pt->kind > LMD_WPART_OF_TARGET)
-		return lmd_fail(err, LMD_INVALID, "weight %s: part kind %u, known are 0..2", w->name,
-				pt->kind);
+		return lmd_fail(err, LMD_INVALID, "weight %s: part kind %u, known are 0..2",
+				w->name, pt->kind);
 	*r = (struct rows){0};
 	st = pt->kind == LMD_WPART_LITERAL
 		     ? open_literal(w, pt, r, err)
@@ -164,8 +168,8 @@ static enum lmd_status set_size(const struct lmd_wref *w, const char *what, uint
 	if (!*dst && found <= INT32_MAX)
 		*dst = (uint32_t)found;
 	if (*dst != found)
-		return lmd_fail(err, LMD_INVALID, "weight %s: %s is %u, its parts give %llu", w->name,
-				what, *dst, (unsigned long long)found);
+		return lmd_fail(err, LMD_INVALID, "weight %s: %s is %u, its parts give %llu",
+				w->name, what, *dst, (unsigned long long)found);
 	return LMD_OK;
 }
 
@@ -208,8 +212,9 @@ static enum lmd_status sizes(struct lmd_wref *w, const struct rows *first, uint6
 	}
 	st = plain_sizes(w, total, err);
 	if (st == LMD_OK && w->n_stack > 1 && w->n_part > 1)
-		return lmd_fail(err, LMD_INVALID, "weight %s: %u parts of a stack of %u need n_head",
-				w->name, w->n_part, w->n_stack);
+		return lmd_fail(err, LMD_INVALID,
+				"weight %s: %u parts of a stack of %u need n_head", w->name,
+				w->n_part, w->n_stack);
 	return st;
 }
 
@@ -230,9 +235,9 @@ static enum lmd_status extra(const struct lmd_wref *w, const char *what, uint32_
 		return lmd_fail(err, LMD_UNSUPPORTED, "weight %s: type %u of tensor %s is unknown",
 				w->name, t->dtype, t->name);
 	if (!tensor_elems(t, &elems) || (elems != n[0] && elems != n[1] && elems != n[2]))
-		return lmd_fail(err, LMD_INVALID, "weight %s: %s %s has %lld elements, expected %llu",
-				w->name, what, t->name, (long long)t->dims[0],
-				(unsigned long long)n[1]);
+		return lmd_fail(err, LMD_INVALID,
+				"weight %s: %s %s has %lld elements, expected %llu", w->name, what,
+				t->name, (long long)t->dims[0], (unsigned long long)n[1]);
 	return LMD_OK;
 }
 
@@ -242,15 +247,21 @@ static enum lmd_status check_form(const struct lmd_wref *w, struct lmd_error *er
 		return lmd_fail(err, LMD_INVALID, "weight %s: %u parts, possible are 1..4096",
 				w->name, w->n_part);
 	if (w->xform > LMD_XFORM_STACK_EXPERTS || w->split > LMD_SPLIT_EXPERTS)
-		return lmd_fail(err, LMD_INVALID, "weight %s: transform %u, split %u; known are "
-				"0..%d and 0..%d", w->name, w->xform, w->split,
-				LMD_XFORM_STACK_EXPERTS, LMD_SPLIT_EXPERTS);
+		return lmd_fail(err, LMD_INVALID,
+				"weight %s: transform %u, split %u; known are "
+				"0..%d and 0..%d",
+				w->name, w->xform, w->split, LMD_XFORM_STACK_EXPERTS,
+				LMD_SPLIT_EXPERTS);
 	if (w->xform == LMD_XFORM_HEAD_TRANSPOSE && (!w->n_head || w->n_part != 1))
-		return lmd_fail(err, LMD_INVALID, "weight %s: a transposition of heads has 1 part "
-				"and some heads, not %u and %u", w->name, w->n_part, w->n_head);
+		return lmd_fail(err, LMD_INVALID,
+				"weight %s: a transposition of heads has 1 part "
+				"and some heads, not %u and %u",
+				w->name, w->n_part, w->n_head);
 	if (w->xform == LMD_XFORM_STACK_EXPERTS && w->n_head)
-		return lmd_fail(err, LMD_INVALID, "weight %s: a stack of experts has no heads, not "
-				"%u", w->name, w->n_head);
+		return lmd_fail(err, LMD_INVALID,
+				"weight %s: a stack of experts has no heads, not "
+				"%u",
+				w->name, w->n_head);
 	return LMD_OK;
 }
 
@@ -273,8 +284,10 @@ enum lmd_status lmi_wref_resolve(struct lmd_wref *w, struct lmd_wpart *parts,
 		if (!i)
 			first = r;
 		if (r.type != first.type)
-			return lmd_fail(err, LMD_INVALID, "weight %s: tensor %s is %s, tensor %s is "
-					"%s", w->name, first.name, first.type->name, r.name,
+			return lmd_fail(err, LMD_INVALID,
+					"weight %s: tensor %s is %s, tensor %s is "
+					"%s",
+					w->name, first.name, first.type->name, r.name,
 					r.type->name);
 		if (r.k != first.k)
 			return lmd_fail(err, LMD_INVALID,
@@ -289,9 +302,10 @@ enum lmd_status lmi_wref_resolve(struct lmd_wref *w, struct lmd_wpart *parts,
 		if (parts[i].kind != LMD_WPART_LITERAL)
 			parts[i].n_row = (uint32_t)r.n_row;
 		if (r.n_row > INT32_MAX || !lmi_add_ok(total, r.n_row, &total))
-			return lmd_fail(err, LMD_INVALID, "weight %s: tensor %s has %llu rows, at "
-					"most 2^31 - 1 can be", w->name, r.name,
-					(unsigned long long)r.n_row);
+			return lmd_fail(err, LMD_INVALID,
+					"weight %s: tensor %s has %llu rows, at "
+					"most 2^31 - 1 can be",
+					w->name, r.name, (unsigned long long)r.n_row);
 	}
 	st = sizes(w, &first, total, err);
 	if (st != LMD_OK)
@@ -304,9 +318,10 @@ enum lmd_status lmi_wref_resolve(struct lmd_wref *w, struct lmd_wpart *parts,
 		   lmi_wref_model(w, model, target), err);
 	if (st != LMD_OK)
 		return st;
-	return extra(w, "bias", w->bias,
-		     (uint64_t[]){w->n, (uint64_t)w->n * w->n_stack, w->n}, /* one for all, or each */
-		     lmi_wref_model(w, model, target), err);
+	return extra(
+		w, "bias", w->bias,
+		(uint64_t[]){w->n, (uint64_t)w->n * w->n_stack, w->n}, /* one for all, or each */
+		lmi_wref_model(w, model, target), err);
 }
 
 enum lmd_status lmi_wref_pieces(const struct lmd_wref *w, const struct lmd_model *model,
@@ -321,8 +336,10 @@ enum lmd_status lmi_wref_pieces(const struct lmd_wref *w, const struct lmd_model
 		if (st != LMD_OK)
 			return st;
 		if (!r.data)
-			return lmd_fail(err, LMD_INVALID, "weight %s: tensor %s has no data, only the "
-					"header was opened", w->name, r.name);
+			return lmd_fail(err, LMD_INVALID,
+					"weight %s: tensor %s has no data, only the "
+					"header was opened",
+					w->name, r.name);
 		*pc = (struct lmd_wpiece){.n_row = (uint32_t)r.n_row, .n_slice = 1};
 		if (!lmi_row_bytes(r.type, r.k, &pc->row_bytes))
 			return lmd_fail(err, LMD_INVALID, "weight %s: a row of %llu overflows",

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * plan_ops_priv.h - tests: what the files of the plan of every op share. */
+#ifndef LLAMAD_CORE_PLAN_PLAN_OPS_PRIV_H
+#define LLAMAD_CORE_PLAN_PLAN_OPS_PRIV_H
+
+#include "core/plan/plan_ops_fixture.h"
+
+#define X1 (LMD_SPACE_X0 + 1)
+
+enum { D = 16, V = 32, H = 4, HK = 2, DK = 8 };
+enum { G_FULL, G_STATE, G_BATCH, G_COMP, G_CROSS, G_XB, N_GROUP };
+enum { C_KV, C_CONV, C_SSD, C_INDEX, C_MLA, C_MAMBA, C_RWKV, C_POOL, C_CROSS, C_SHIFT, N_CACHE };
+extern const struct lmd_cache fx_caches[N_CACHE];
+
+/* The plan while it is emitted. */
+struct em {
+	struct fx *fx;
+	const struct lmd_builder *b;
+	uint32_t count[LMD_N_OP];
+};
+
+/* Appends an op, changed if it is the one that fx->arg is about. */
+void fx_emit(struct em *m, struct lmd_op *op);
+
+/* Values; over TOKENS; lists over TOKENS. */
+uint32_t fx_val(struct em *m, enum lmd_space space, enum lmd_vtype vtype, uint32_t width,
+		const char *name);
+uint32_t fx_tok(struct em *m, uint32_t width, const char *name);
+uint32_t fx_ids(struct em *m, uint32_t width, const char *name);
+
+/* A weight [n, k]; one of n numbers as an operand; a norm with it. */
+uint32_t fx_wt(struct em *m, const char *name, int64_t n, int64_t k);
+struct lmd_opnd fx_wvec(struct em *m, const char *name, uint32_t n);
+struct lmd_norm fx_rms(struct em *m, const char *name, uint32_t n);
+/* y = x W^T, the simplest way to a value of some width. */
+uint32_t fx_linear(struct em *m, uint32_t x, uint32_t k, uint32_t n, const char *name);
+
+/* Parts of the plan; x is a value of D columns. */
+void fx_experts(struct em *m, uint32_t x);
+void fx_row_ops(struct em *m, uint32_t x, uint32_t hash);
+void fx_ew_and_mix(struct em *m, uint32_t x);
+void fx_convs(struct em *m, uint32_t x);
+void fx_scans(struct em *m, uint32_t x);
+void fx_sparse(struct em *m, uint32_t x);
+void fx_maps(struct em *m);
+/* All of the TAIL plan. */
+void fx_tail(struct em *m);
+
+#endif /* LLAMAD_CORE_PLAN_PLAN_OPS_PRIV_H */
