@@ -98,6 +98,8 @@ static void windows(struct lmi_emit *e, const struct lmi_attn *a, const struct l
 		    struct qkv *s)
 {
 	s->q = lmi_heads(s->value, 0, l->n_head, l->dk);
+	if (a->gate == LMI_GATE_IN_Q)
+		s->q.head_stride = 2 * l->dk;
 	s->k = s->nk ? lmi_heads(s->value, s->nq, l->n_head_kv, l->dk) : lmi_none();
 	s->v = s->nv ? lmi_heads(s->value, s->nq + s->nk, l->n_head_kv, l->dv) : lmi_none();
 	if (s->nk && !s->nv)
@@ -164,7 +166,7 @@ static void rope_kv(struct lmi_emit *e, const struct lmi_attn *a, const struct l
 	if (!touch && !store)
 		return;
 	if (touch) {
-		uint32_t q = lmi_act(e, s->nq, "q_rot");
+		uint32_t q = lmi_act(e, l->n_head * l->dk, "q_rot");
 
 		r->q = s->q;
 		r->q_out = s->q = lmi_heads(q, 0, l->n_head, l->dk);
@@ -244,17 +246,27 @@ static uint32_t attend(struct lmi_emit *e, const struct lmi_attn *a, const struc
 	return y;
 }
 
-/* The gate reads what q, k and v read. */
+/* The gate reads what q, k and v read, or stands beside q. */
 static uint32_t gate(struct lmi_emit *e, const struct lmi_io *io, const struct lmi_attn *a,
-		     const struct lmi_layer *l, uint32_t y)
+		     const struct lmi_layer *l, uint32_t qkv, uint32_t y)
 {
 	enum lmd_ew fn = a->gate == LMI_GATE_SOFTPLUS ? LMD_EW_SOFTPLUS : LMD_EW_SIGMOID;
-	struct lmi_w w = lmi_w(e, a->gate_row);
-	uint32_t g = lmi_linear(e, io->x, &io->norm, &w, LMD_VTYPE_ACT, "gate");
 	uint32_t out = lmi_act(e, l->n_head * l->dv, "gated");
 	struct lmi_ew p = lmi_ew();
-	uint8_t r0 = lmi_ew_in(&p, lmi_heads(g, 0, l->n_head, w.n / l->n_head));
-	uint8_t r1 = lmi_ew_in(&p, lmi_heads(y, 0, l->n_head, l->dv));
+	struct lmd_opnd g;
+	uint8_t r0, r1;
+
+	if (a->gate == LMI_GATE_IN_Q) {
+		g = lmi_heads(qkv, l->dk, l->n_head, l->dv);
+		g.head_stride = 2 * l->dk;
+	} else {
+		struct lmi_w w = lmi_w(e, a->gate_row);
+
+		g = lmi_heads(lmi_linear(e, io->x, &io->norm, &w, LMD_VTYPE_ACT, "gate"), 0, l->n_head,
+			      w.n / l->n_head);
+	}
+	r0 = lmi_ew_in(&p, g);
+	r1 = lmi_ew_in(&p, lmi_heads(y, 0, l->n_head, l->dv));
 
 	lmi_ew_out(e, &p, lmi_ew2(&p, LMD_EW_MUL, lmi_ew1(&p, fn, r0), r1),
 		   lmi_heads(out, 0, l->n_head, l->dv));
@@ -270,6 +282,8 @@ uint32_t lmi_attn(struct lmi_emit *e, const struct lmi_io *io, const struct lmi_
 	struct lmi_w w;
 	uint32_t y, out;
 
+	if (a->gate == LMI_GATE_IN_Q)
+		s.nq *= 2;
 	s.nv = own_kv ? l->n_head_kv * l->dv : 0;
 	if (a->v_from_k && !lmi_has(e, a->rows->v) && !lmi_has(e, a->rows->qkv))
 		s.nv = 0;
@@ -283,7 +297,7 @@ uint32_t lmi_attn(struct lmi_emit *e, const struct lmi_io *io, const struct lmi_
 	s.q = temper(e, a, l, s.q);
 	y = attend(e, a, l, &s);
 	if (a->gate)
-		y = gate(e, io, a, l, y);
+		y = gate(e, io, a, l, s.value, y);
 
 	if (a->out_bias_ignored) {
 		struct lmd_tensor_row row = *a->rows->out;

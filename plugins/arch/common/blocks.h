@@ -35,7 +35,8 @@ enum lmi_qk_norm {
 enum lmi_gate {
 	LMI_GATE_NONE = 0,
 	LMI_GATE_SIGMOID = 1, /* result of attention * sigmoid(W x), per column or per head */
-	LMI_GATE_SOFTPLUS = 2
+	LMI_GATE_SOFTPLUS = 2,
+	LMI_GATE_IN_Q = 3     /* sigmoid; row q gives the query, then the gate of each head */
 };
 
 struct lmi_attn {

@@ -33,6 +33,7 @@ enum lmi_d {
 	D_DV,
 	D_HEAD,
 	D_HEAD_KV,
+	D_Q2,        /* query and gate of every head */
 	D_ROT_HALF,  /* n_rot / 2 of the layer; GLOBAL rows: of the first layer with rotation */
 	D_FF,
 	D_FF2,       /* gate and up in one */
@@ -81,6 +82,7 @@ enum lmi_d {
 	X(ATTN_V, "blk.%d.attn_v", D_EMBD, D_V, 0, BIA | SCA, HEADS, LMI_L_ATTN, NULL)             \
 	X(ATTN_QKV, "blk.%d.attn_qkv", D_EMBD, D_QKV, 0, BIA | SCA, HEADS, LMI_L_ATTN, NULL)       \
 	X(ATTN_OUT, "blk.%d.attn_output", D_O, D_EMBD, 0, REQ | BIA | SCA, COLS, LMI_L_ATTN, NULL) \
+	X(ATTN_Q_GATED, "blk.%d.attn_q", D_EMBD, D_Q2, 0, REQ | SCA, HEADS, LMI_L_ATTN, NULL)      \
 	X(ATTN_Q_NORM, "blk.%d.attn_q_norm", D_DK, 0, 0, REQ | BIA, REPLICATE, LMI_L_ATTN, NULL)   \
 	X(ATTN_K_NORM, "blk.%d.attn_k_norm", D_DK, 0, 0, REQ | BIA, REPLICATE, LMI_L_ATTN, NULL)   \
 	X(ATTN_Q_NORM_FULL, "blk.%d.attn_q_norm", D_Q, 0, 0, REQ | BIA, HEADS, LMI_L_ATTN, NULL)   \

@@ -13,6 +13,7 @@
 static const struct lmd_factory factories[] = {
 	ARCH("deepseek4", arch_deepseek4),
 	ARCH("gemma3n", arch_gemma3n),
+	ARCH("qwen4exp", arch_qwen4exp),
 };
 
 LMD_PLUGIN_DEFINE("arch-streams", LMD_VERSION, "MIT", LMD_KIND_BIT(LMD_KIND_ARCH), factories)

@@ -6,6 +6,6 @@
 
 #include "llamad/arch.h"
 
-extern const struct lmd_arch_ops arch_deepseek4, arch_gemma3n;
+extern const struct lmd_arch_ops arch_deepseek4, arch_gemma3n, arch_qwen4exp;
 
 #endif /* LLAMAD_ARCH_STREAMS_STREAMS_H */
