@@ -104,6 +104,9 @@ struct lmi_moe {
 	uint32_t given;         /* i32 value with the experts, or LMD_NONE: chosen by the logits */
 	float router_softcap;   /* of the logits */
 	const struct lmd_tensor_row *down, *up, *gate, *gate_up, *router, *probs_b;
+	/* experts work on a narrower row: into it and back; NULL or absent: they do not */
+	const struct lmd_tensor_row *latent_down, *latent_up;
+	const struct lmd_tensor_row *latent_norm; /* of the experts' sum before latent_up, or NULL */
 	struct lmi_ffn shared;  /* up NULL: no shared expert */
 	const struct lmd_tensor_row *shared_gate; /* one logit; times its sigmoid */
 };

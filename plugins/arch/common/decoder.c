@@ -240,6 +240,10 @@ void lmi_decoder_layer(struct lmi_emit *e, const struct lmi_decoder *d, struct l
 		io = enter(e, d, s, t->t_attn_norm, T_ATTN_NORM);
 		y = lmi_attn(e, &io, &a);
 		leave(e, d, s, y, t->t_attn_post, T_POST_ATTN_NORM);
+	} else if (t->mixer && (l->cls & LMI_L_RECURRENT)) {
+		io = enter(e, d, s, t->t_attn_norm, T_ATTN_NORM);
+		y = t->mixer(e, d, &io);
+		leave(e, d, s, y, t->t_attn_post, T_POST_ATTN_NORM);
 	}
 	if (l->cls & (LMI_L_DENSE | LMI_L_MOE)) {
 		io = enter(e, d, s, t->t_ffn_norm, T_FFN_NORM);

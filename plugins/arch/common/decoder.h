@@ -67,6 +67,8 @@ struct lmi_decoder_traits {
 	uint32_t (*embed)(struct lmi_emit *e, const struct lmi_decoder *d);
 	/* Before the first layer. */
 	void (*begin)(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s);
+	/* In place of the attention in layers of class LMI_L_RECURRENT. */
+	uint32_t (*mixer)(struct lmi_emit *e, const struct lmi_decoder *d, const struct lmi_io *io);
 	/* In place of a whole layer. */
 	void (*layer)(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
 		      uint32_t pass);

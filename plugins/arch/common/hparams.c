@@ -64,9 +64,13 @@ static void read_sizes(struct lmi_hparams *hp, struct lmi_keys *k,
 
 static void read_norm(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmi_hp_opts *o)
 {
-	const char *key = o->norm_kind == LMD_NORM_LAYER ? "attention.layer_norm_epsilon"
-							 : "attention.layer_norm_rms_epsilon";
+	static const char *const keys[2] = {
+		"attention.layer_norm_rms_epsilon", "attention.layer_norm_epsilon"};
+	bool layer = o->norm_kind == LMD_NORM_LAYER;
+	const char *key = keys[layer];
 
+	if (o->eps_either && !lmi_key_has(k, key) && lmi_key_has(k, keys[!layer]))
+		key = keys[!layer];
 	hp->norm_kind = o->norm_kind;
 	hp->eps = (float)lmi_key_f64(k, key, LMI_REQUIRED, 1e-5, 0.0, 1.0);
 }

@@ -119,6 +119,7 @@ struct lmi_hparams {
 /* What lmi_hp_read cannot know. */
 struct lmi_hp_opts {
 	uint32_t norm_kind;      /* decides which epsilon key is required */
+	bool eps_either;         /* where it is absent the other one will do */
 	uint32_t rope_pairing;
 	uint32_t sections_kind;  /* what rope.dimension_sections means here */
 	bool sections_required;

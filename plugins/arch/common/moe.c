@@ -128,6 +128,43 @@ static uint32_t gated_shared(struct lmi_emit *e, struct lmd_opnd x, const struct
 	return y;
 }
 
+/* What the experts read and where their sum goes; returns the value. */
+static uint32_t experts(struct lmi_emit *e, struct lmd_opnd x, const struct lmi_io *io,
+			const struct lmi_moe *m, struct lmd_op_moe_ffn *o)
+{
+	bool stream = io->res != LMD_NONE;
+	uint32_t out;
+
+	o->x = x;
+	if (stream) {
+		out = lmi_f32(e, x.width, "x_moe");
+		o->r_in = lmi_cols(io->res, 0, x.width);
+		o->r_out = lmi_cols(out, 0, x.width);
+	} else {
+		out = m->shared.up ? lmi_f32(e, x.width, "moe") : lmi_act(e, x.width, "moe");
+		o->y = lmi_cols(out, 0, x.width);
+	}
+	return out;
+}
+
+/* The same for experts on a narrower row. */
+static uint32_t latent_experts(struct lmi_emit *e, struct lmd_opnd x, const struct lmi_io *io,
+			       const struct lmi_moe *m, struct lmd_op *op)
+{
+	struct lmi_w down = lmi_w(e, m->latent_down), up = lmi_w(e, m->latent_up);
+	uint32_t z = lmi_linear(e, x, NULL, &down, LMD_VTYPE_ACT, "latent");
+	uint32_t y = lmi_act(e, down.n, "latent_moe");
+	struct lmd_norm norm = lmi_no_norm();
+
+	op->u.moe_ffn.a = 1.0f;
+	op->u.moe_ffn.x = lmi_whole(e, z);
+	op->u.moe_ffn.y = lmi_whole(e, y);
+	lmi_put(e, op);
+	if (m->latent_norm)
+		norm = lmi_norm_req(e, LMD_NORM_RMS, m->latent_norm);
+	return lmi_block_out(e, lmi_whole(e, y), &norm, &up, io);
+}
+
 uint32_t lmi_moe(struct lmi_emit *e, const struct lmi_io *io, const struct lmi_moe *m)
 {
 	struct lmd_op op = lmi_op(LMD_OP_MOE_FFN);
@@ -135,30 +172,26 @@ uint32_t lmi_moe(struct lmi_emit *e, const struct lmi_io *io, const struct lmi_m
 	struct lmd_opnd x = lmi_normed(e, io, "ffn_norm");
 	uint32_t logits = m->logits == LMD_NONE ? lmi_router(e, x, m->router) : m->logits;
 	uint32_t ids = lmi_i32(e, m->n_used, "experts"), weights = lmi_f32(e, m->n_used, "weights");
-	uint32_t width = x.width, out;
-	bool stream = io->res != LMD_NONE, shared = m->shared.up != NULL;
+	bool stream = io->res != LMD_NONE;
+	uint32_t out;
 
 	if (m->router_softcap > 0.0f)
 		logits = capped(e, logits, m->router_softcap);
 	route(e, m, logits, ids, weights);
 	expert_weights(e, m, o);
-	o->x = x;
 	o->ids = lmi_cols(ids, 0, m->n_used);
 	o->weights = lmi_cols(weights, 0, m->n_used);
 	o->act = m->act;
 	memcpy(o->p, m->p, sizeof(o->p));
 	o->weight_before = m->weight_before;
 	o->a = io->a;
-	if (stream) {
-		out = lmi_f32(e, width, "x_moe");
-		o->r_in = lmi_cols(io->res, 0, width);
-		o->r_out = lmi_cols(out, 0, width);
+	if (m->latent_down && lmi_has(e, m->latent_down)) {
+		out = latent_experts(e, x, io, m, &op);
 	} else {
-		out = shared ? lmi_f32(e, width, "moe") : lmi_act(e, width, "moe");
-		o->y = lmi_cols(out, 0, width);
+		out = experts(e, x, io, m, o);
+		lmi_put(e, &op);
 	}
-	lmi_put(e, &op);
-	if (!shared)
+	if (!m->shared.up)
 		return out;
 	if (m->shared_gate && lmi_has(e, m->shared_gate))
 		return gated_shared(e, x, m, out, stream ? io->a : 1.0f, stream);
