@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hybrid.c - the state of the family, and layers that are Mamba-2 or attention. */
+#include "arch/hybrid/hybrid.h"
+
+const struct lmd_tensor_row lmi_hybrid_norm_rows[1] = {
+	{"blk.%d.attn_norm", {D_EMBD}, LMD_TENSOR_REQUIRED, LMD_SPLIT_REPLICATE, 0, NULL},
+};
+
+void lmi_hybrid_layers(struct lmi_hparams *hp)
+{
+	for (uint32_t il = 0; il < hp->n_layer; il++) {
+		struct lmi_layer *l = &hp->layer[il];
+
+		if (!(l->cls & LMI_L_ATTN))
+			l->cls |= LMI_L_RECURRENT;
+	}
+}
+
+void lmi_hybrid_mamba2(struct lmi_hparams *hp, struct lmi_keys *k)
+{
+	lmi_ssm_read(&lmi_hybrid(hp)->ssm, hp, k, 2);
+	lmi_hybrid_layers(hp);
+}
+
+void lmi_hybrid_mamba2_memory(struct lmi_hparams *hp, struct lmi_keys *k)
+{
+	lmi_ssm_memory(&lmi_hybrid(hp)->ssm, hp, k);
+}
+
+uint32_t lmi_hybrid_mamba2_mixer(struct lmi_emit *e, const struct lmi_decoder *d,
+				 const struct lmi_io *io)
+{
+	const struct lmi_hybrid *h = d->hp.own_data;
+
+	return lmi_ssm(e, io, &h->ssm);
+}
+
+enum lmd_status lmi_hybrid_describe(const struct lmi_decoder_traits *t,
+				    const struct lmd_tensor_set *sets, uint32_t n_sets,
+				    const struct lmd_host *host, struct lmd_arena *arena,
+				    const struct lmd_model *model,
+				    const struct lmd_arch_params *params,
+				    struct lmd_arch_desc *out, struct lmd_error *err)
+{
+	struct lmi_decoder *d;
+	struct lmi_keys k;
+
+	lmi_keys_init(&k, model, err);
+	d = lmi_decoder_open(sizeof(struct lmi_hybrid), t, &k, host, arena, params);
+	if (!d)
+		return k.st;
+	d->hp.own_data = d;
+	(void)lmi_decoder_close(d, &k, sets, n_sets, params, out); /* k.st says the same */
+	out->traits |= LMD_TRAIT_RECURRENT;
+	return k.st;
+}
+
+int64_t lmi_hybrid_dim(const void *state, uint32_t symbol, int32_t layer)
+{
+	const struct lmi_hybrid *h = state;
+	int64_t v;
+
+	if (symbol >= D_OWN)
+		return symbol - D_OWN < LMI_HYBRID_N_DIM ? h->dims[symbol - D_OWN] : 0;
+	v = lmi_ssm_dim(&h->ssm, symbol);
+	return v ? v : lmi_hp_dim(state, symbol, layer);
+}

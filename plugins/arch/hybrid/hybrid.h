@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hybrid.h - the architectures of arch-hybrid.so, and what they share.
+ *
+ * They are shared decoders (common/decoder.h) some of whose layers have a mixer with a state of
+ * fixed size in the place of attention: class LMI_L_RECURRENT.  A new one is a file here and a line in
+ * LMI_HYBRID_LIST. */
+#ifndef LLAMAD_ARCH_HYBRID_HYBRID_H
+#define LLAMAD_ARCH_HYBRID_HYBRID_H
+
+#include "arch/common/decoder.h"
+#include "arch/common/ssm.h"
+
+#define LMI_HYBRID_LIST(X)                                                                         \
+	X("falcon-h1", falcon_h1)                                                                  \
+	X("granitehybrid", granitehybrid)                                                          \
+	X("lfm2", lfm2)                                                                            \
+	X("lfm2moe", lfm2moe)                                                                      \
+	X("nemotron_h", nemotron_h)                                                                \
+	X("nemotron_h_moe", nemotron_h_moe)                                                        \
+	X("plamo2", plamo2)
+
+#define LMI_HYBRID_EXTERN(name, ident) extern const struct lmd_arch_ops lmi_arch_##ident;
+LMI_HYBRID_LIST(LMI_HYBRID_EXTERN)
+
+/* Values of an architecture's own symbols of dims, D_OWN and up. */
+#define LMI_HYBRID_N_DIM 8u
+
+/* The state; build hooks find it as hp->own_data, the hooks of describe by lmi_hybrid. */
+struct lmi_hybrid {
+	struct lmi_decoder d;
+	struct lmi_ssm ssm;
+	uint32_t n_conv;      /* LFM2: kernel of the convolution */
+	uint32_t *conv;       /* ... [n_layer] cache of each recurrent layer */
+	int64_t dims[LMI_HYBRID_N_DIM];
+};
+
+static inline struct lmi_hybrid *lmi_hybrid(struct lmi_hparams *hp)
+{
+	return (struct lmi_hybrid *)hp;
+}
+
+/* attn_norm in all layers, whatever their mixer. */
+extern const struct lmd_tensor_row lmi_hybrid_norm_rows[1];
+#define LMI_SET_HYBRID_NORM LMI_OWN(lmi_hybrid_norm_rows)
+
+/* Layers without key heads are recurrent. */
+void lmi_hybrid_layers(struct lmi_hparams *hp);
+/* ... and have a Mamba-2 mixer; the three of them as hooks. */
+void lmi_hybrid_mamba2(struct lmi_hparams *hp, struct lmi_keys *k);
+void lmi_hybrid_mamba2_memory(struct lmi_hparams *hp, struct lmi_keys *k);
+uint32_t lmi_hybrid_mamba2_mixer(struct lmi_emit *e, const struct lmi_decoder *d,
+				 const struct lmi_io *io);
+
+enum lmd_status lmi_hybrid_describe(const struct lmi_decoder_traits *t,
+				    const struct lmd_tensor_set *sets, uint32_t n_sets,
+				    const struct lmd_host *host, struct lmd_arena *arena,
+				    const struct lmd_model *model,
+				    const struct lmd_arch_params *params,
+				    struct lmd_arch_desc *out, struct lmd_error *err);
+int64_t lmi_hybrid_dim(const void *state, uint32_t symbol, int32_t layer);
+
+/* LMI_DECODER_ARCH for states that are a struct lmi_hybrid. */
+#define LMI_HYBRID_ARCH(ident, traits_, sets_)                                                     \
+	static enum lmd_status ident##_describe(                                                   \
+		const struct lmd_host *host, struct lmd_arena *arena,                              \
+		const struct lmd_model *model, const struct lmd_arch_params *params,               \
+		struct lmd_arch_desc *out, struct lmd_error *err)                                  \
+	{                                                                                          \
+		return lmi_hybrid_describe(&(traits_), sets_, LMD_LEN(sets_), host, arena, model,  \
+					   params, out, err);                                      \
+	}                                                                                          \
+	const struct lmd_arch_ops lmi_arch_##ident = {                                             \
+		.struct_size = sizeof(struct lmd_arch_ops),                                        \
+		.n_sets = LMD_LEN(sets_),                                                          \
+		.sets = sets_,                                                                     \
+		.describe = ident##_describe,                                                      \
+		.dim = lmi_hybrid_dim,                                                             \
+		.layer_class = lmi_hp_layer_class,                                                 \
+		.build = lmi_decoder_build,                                                        \
+		.rows = lmi_decoder_rows,                                                          \
+	};
+
+#endif /* LLAMAD_ARCH_HYBRID_HYBRID_H */

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Nemotron-H (arXiv 2504.03624) and Nemotron 3 with experts (model card
+ * nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16): every layer is one thing behind one norm: Mamba-2,
+ * an attention without rotation, or a feed-forward block with squared ReLU and no gate.  Experts may
+ * work on a narrower row than the stream; their shared expert does not. */
+#include "arch/hybrid/hybrid.h"
+
+enum { D_LATENT = D_OWN, D_EXP_IN };
+
+static const struct lmd_tensor_row latent_rows[] = {
+	{"blk.%d.ffn_latent_down", {D_EMBD, D_LATENT}, 0, LMD_SPLIT_REPLICATE, LMI_L_MOE, NULL},
+	{"blk.%d.ffn_latent_up", {D_LATENT, D_EMBD}, 0, LMD_SPLIT_REPLICATE, LMI_L_MOE, NULL},
+};
+enum { X_UP, X_DOWN };
+static const struct lmd_tensor_row expert_rows[] = {
+	[X_UP] = {"blk.%d.ffn_up_exps", {D_EXP_IN, D_FF_EXP, D_EXPERT},
+		  LMD_TENSOR_REQUIRED | LMD_TENSOR_SCALE | LMD_TENSOR_PER_EXPERT, LMD_SPLIT_EXPERTS,
+		  LMI_L_MOE, "blk.%d.ffn_up.%d"},
+	[X_DOWN] = {"blk.%d.ffn_down_exps", {D_FF_EXP, D_EXP_IN, D_EXPERT},
+		    LMD_TENSOR_REQUIRED | LMD_TENSOR_SCALE | LMD_TENSOR_PER_EXPERT,
+		    LMD_SPLIT_EXPERTS, LMI_L_MOE, "blk.%d.ffn_down.%d"},
+};
+
+#define SETS LMI_SET_GLOBAL, LMI_SET_HYBRID_NORM, LMI_SET_MAMBA2, LMI_SET_QKV, LMI_SET_FFN_PLAIN
+
+static const struct lmd_tensor_set sets[] = {SETS};
+static const struct lmd_tensor_set sets_moe[] = {
+	SETS, LMI_REQ(T_FFN_GATE_INP, T_FFN_GATE_INP), LMI_OWN(expert_rows), LMI_OWN(latent_rows),
+	LMI_REQ(T_EXP_PROBS_B, T_EXP_PROBS_B), LMI_REQ(T_FFN_UP_SHEXP, T_FFN_DOWN_SHEXP),
+};
+
+static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
+{
+	const uint32_t ffn = LMI_L_DENSE | LMI_L_MOE | LMI_L_SHEXP;
+	struct lmi_hybrid *h = lmi_hybrid(hp);
+	uint32_t latent = lmi_key_u32(k, "moe_latent_size", LMI_OPTIONAL, 0, 0, LMI_MAX_WIDTH);
+
+	lmi_ssm_read(&h->ssm, hp, k, 2);
+	h->dims[D_LATENT - D_OWN] = latent;
+	h->dims[D_EXP_IN - D_OWN] = latent ? latent : hp->n_embd;
+	for (uint32_t il = 0; il < hp->n_layer; il++) {
+		struct lmi_layer *l = &hp->layer[il];
+
+		if (l->n_ff)
+			l->cls &= ffn;
+		else
+			l->cls = l->cls & LMI_L_ATTN ? LMI_L_ATTN : LMI_L_RECURRENT;
+	}
+}
+
+static void moe(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_moe *m)
+{
+	(void)e;
+	(void)d;
+	m->gate = m->gate_up = NULL;
+	m->up = &expert_rows[X_UP];
+	m->down = &expert_rows[X_DOWN];
+	m->shared.gate = NULL;
+	m->latent_down = &latent_rows[0];
+	m->latent_up = &latent_rows[1];
+}
+
+static const struct lmi_key_f32 floats[] = {
+	{"attention.scale", LMI_HP(attn_scale), LMI_OPTIONAL, 0, 0, 1e3f},
+};
+
+static const struct lmi_decoder_traits traits = {
+	.hp = {.norm_kind = LMD_NORM_RMS, .eps_either = true, .no_rope = true,
+	       .n_head_zero = true, .route_fn = LMD_ROUTE_SIGMOID, .route_by_key = true},
+	.floats = floats,
+	.n_floats = LMD_LEN(floats),
+	.t_ffn_norm = T_ATTN_NORM,
+	.act = LMD_ACT_RELU2,
+	.ffn_plain = true,
+	.adjust = adjust,
+	.memory = lmi_hybrid_mamba2_memory,
+	.moe = moe,
+	.mixer = lmi_hybrid_mamba2_mixer,
+};
+
+LMI_HYBRID_ARCH(nemotron_h, traits, sets)
+LMI_HYBRID_ARCH(nemotron_h_moe, traits, sets_moe)
