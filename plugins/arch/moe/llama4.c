@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Llama 4 (model cards meta-llama/Llama-4-Scout-17B-16E, -Maverick-17B-128E): three of four layers
+ * look at their own chunk of 8192 positions, rotate, and in the small model normalise queries and
+ * keys; the fourth sees everything, does not rotate, and sharpens the queries of late positions.
+ * The router's sigmoid multiplies what the experts read.  Files with a window of 0 rotate
+ * everywhere and have no chunks. */
+#include "arch/moe/moe.h"
+
+#define CHUNK      8192u
+#define PERIOD     4u
+#define TEMP_SCALE 0.1f
+
+static const struct lmd_tensor_set sets[] = {
+	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV,   LMI_SET_FFN_NORM,
+	LMI_SET_FFN,    LMI_SET_MOE,       LMI_SET_SHEXP, LMI_SET_ROPE_FREQS,
+};
+
+static const struct lmi_key_f32 floats[] = {
+	{"attention.scale", LMI_HP(attn_scale), LMI_OPTIONAL, 0, 0, 1e3f},
+};
+
+/* The file may say which layers have chunks as it would say of windows. */
+static const struct lmi_hp_opts chunks = {
+	.window = true, .window_default = CHUNK, .window_period = PERIOD};
+
+static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
+{
+	uint32_t step =
+		lmi_key_u32(k, "interleave_moe_layer_step", LMI_REQUIRED, 1, 0, LMI_MAX_LAYER);
+
+	hp->n_ff_shexp = hp->n_ff_exp;
+	hp->n_dense_lead = 0;
+	lmi_moe_by_step(hp, step);
+	lmi_hp_rope_window(hp, k, hp->rope[LMI_ROPE_FULL].base, false);
+	lmi_hp_windows(hp, k, &chunks);
+	if (lmi_key_u32(k, "attention.sliding_window", LMI_OPTIONAL, CHUNK, 0, LMI_MAX_CTX) == 0)
+		return;
+	for (uint32_t il = 0; il < hp->n_layer; il++) {
+		struct lmi_layer *l = &hp->layer[il];
+
+		l->chunk = l->window ? CHUNK : 0;
+		l->window = 0;
+		if ((il + 1) % PERIOD == 0)
+			l->rope = LMD_NONE;
+	}
+	hp->temp_scale = TEMP_SCALE;
+	hp->temp_offset = 1.0f;
+	hp->temp_len = CHUNK;
+}
+
+static void attn(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_attn *a)
+{
+	if (lmi_cur(e)->rope == LMD_NONE)
+		return;
+	a->q_row_in = LMD_NONE;
+	if (d->hp.n_expert != 128) /* the large model */
+		a->qk_norm = LMI_QKN_BARE;
+}
+
+static void moe(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_moe *m)
+{
+	(void)e;
+	(void)d;
+	m->weight_before = true;
+}
+
+static const struct lmi_decoder_traits traits = {
+	.hp = {.norm_kind = LMD_NORM_RMS,
+	       .rope_pairing = LMD_ROPE_ADJACENT,
+	       .route_fn = LMD_ROUTE_SIGMOID},
+	.floats = floats,
+	.n_floats = LMD_LEN(floats),
+	.qk_norm_after = true,
+	.adjust = adjust,
+	.attn = attn,
+	.moe = moe,
+};
+LMI_DECODER_ARCH(llama4, traits, sets)
