@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * ERNIE 4.5 with experts (model card baidu/ERNIE-4.5-21B-A3B-PT): dense first layers, then experts
- * in every step-th, with a bias of the choice and, when the file has a width for it, a shared one. */
+ * in every step-th, with a bias of the choice and, when the file has a width for it, a shared
+ * one. */
 #include "arch/moe/moe.h"
 
 static const struct lmd_tensor_set sets[] = {

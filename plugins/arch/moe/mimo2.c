@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * MiMo-V2 (arXiv 2601.02780): layers with a window have heads, sizes of heads and a rotation of
- * their own, and sinks; partial rotation; the result of attention is scaled.  A layer is dense unless it
- * has a router.  Draft blocks are not run. */
+ * their own, and sinks; partial rotation; the result of attention is scaled.  A layer is dense
+ * unless it has a router.  Draft blocks are not run. */
 #include "arch/moe/moe.h"
 
 static const struct lmd_tensor_set sets[] = {
