@@ -41,6 +41,7 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct r
 	char *cursor = r->shared;
 	struct ref_x px = ref_x_take(r, &cursor, n, x.width);
 
+	px.q = NULL; /* always in float */
 	if (p->phase == 0) {
 		ref_slice(p, n, &lo, &hi);
 		for (uint64_t i = lo; i < hi; i++)

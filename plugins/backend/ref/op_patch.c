@@ -118,6 +118,7 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct r
 
 	p.cols = ref_cols(&p.x);
 	p.px = ref_x_take(r, &cursor, p.y.n_row, p.w->k);
+	p.px.q = NULL; /* always in float */
 	if (part->phase == 0) {
 		ref_slice(part, p.y.n_row, &lo, &hi);
 		for (uint64_t row = lo; row < hi; row++)

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * naive.h - tests: the ops once more, in double, written from llamad/op.h alone.
+ *
+ * Nothing of the backend is used, nothing is fast: every value is an array of doubles, an element
+ * is fetched through the definition of an operand, every op is its formula. */
+#ifndef LLAMAD_REF_NAIVE_H
+#define LLAMAD_REF_NAIVE_H
+
+#include "core/plan/opcase_priv.h"
+
+struct naive {
+	const struct oc *c;
+	const struct lmd_plan *p;
+	const struct lmd_step *s;
+	bool int8;	       /* activations are rounded in front of block types */
+	double **value;	       /* [n_value][rows][width] */
+	double **weight;       /* [n_wref][n_stack*n*k] */
+	uint32_t *dtype;       /* [n_wref] */
+	double *k[16], *v[16]; /* caches: [sequence slot][key][columns], or [slot][...] */
+};
+
+/* Evaluates the plan; results as oc_execute collects them.  false without memory. */
+bool naive_run(const struct oc *c, bool int8, struct oc_result *out);
+
+/* ---- what the files of ops share ---- */
+
+double get(const struct naive *n, const struct lmd_opnd *o, uint32_t row, uint32_t head,
+	   uint32_t col);
+void put(struct naive *n, const struct lmd_opnd *o, uint32_t row, uint32_t head, uint32_t col,
+	 double x);
+/* Column j of the heads side by side. */
+double get_flat(const struct naive *n, const struct lmd_opnd *o, uint32_t row, uint32_t j);
+void put_flat(struct naive *n, const struct lmd_opnd *o, uint32_t row, uint32_t j, double x);
+uint32_t cols(const struct lmd_opnd *o);
+/* Live rows of an operand that is a value or an input. */
+uint32_t rows_of(const struct naive *n, const struct lmd_opnd *o);
+uint32_t space_of(const struct naive *n, const struct lmd_opnd *o);
+
+/* Row `row` of slice `slice` of a weight; its scale and bias there. */
+const double *wrow(const struct naive *n, uint32_t wref, uint32_t slice, uint32_t row);
+double wscale(const struct naive *n, uint32_t wref, uint32_t slice, uint32_t row);
+double wbias(const struct naive *n, uint32_t wref, uint32_t slice, uint32_t row);
+/* sum of x[i]*w[i] for a weight that takes part in int8 products if the device does */
+double product(const struct naive *n, uint32_t wref, uint32_t slice, uint32_t row, const double *x);
+/* What the adapter of a row adds to output i of a slice at a site. */
+double lora(const struct naive *n, uint32_t site, uint32_t space, uint32_t row, uint32_t slice,
+	    const double *x, uint32_t i);
+
+uint32_t seq_of(const struct naive *n, uint32_t space, uint32_t row);
+void seq_rows(const struct naive *n, uint32_t space, uint32_t seq, uint32_t *first, uint32_t *len);
+/* Row of TOKENS behind a row, or -1. */
+int64_t token_of(const struct naive *n, uint32_t space, uint32_t row);
+
+double act(uint32_t kind, const float *p, double x, const double *b);
+/* y = norm(x) of one (row, head) of width columns. */
+void norm_row(const struct naive *n, const struct lmd_norm *m, uint32_t row, uint32_t head,
+	      const double *x, double *y, uint32_t width, double *stat);
+
+/* One row of a cache after it was stored as its type. */
+void cache_store(const struct naive *n, uint32_t dtype, const double *x, double *to,
+		 uint32_t count);
+
+typedef void (*naive_op)(struct naive *n, const struct lmd_op *op);
+void naive_embed(struct naive *n, const struct lmd_op *op);
+void naive_norm(struct naive *n, const struct lmd_op *op);
+void naive_linear(struct naive *n, const struct lmd_op *op);
+void naive_rope_kv(struct naive *n, const struct lmd_op *op);
+void naive_attn(struct naive *n, const struct lmd_op *op);
+void naive_glu(struct naive *n, const struct lmd_op *op);
+void naive_ffn(struct naive *n, const struct lmd_op *op);
+void naive_head(struct naive *n, const struct lmd_op *op);
+void naive_sample(struct naive *n, const struct lmd_op *op);
+void naive_ew(struct naive *n, const struct lmd_op *op);
+void naive_route(struct naive *n, const struct lmd_op *op);
+void naive_moe_ffn(struct naive *n, const struct lmd_op *op);
+void naive_bmm(struct naive *n, const struct lmd_op *op);
+void naive_gather(struct naive *n, const struct lmd_op *op);
+void naive_reduce(struct naive *n, const struct lmd_op *op);
+void naive_softmax(struct naive *n, const struct lmd_op *op);
+void naive_conv(struct naive *n, const struct lmd_op *op);
+void naive_scan(struct naive *n, const struct lmd_op *op);
+void naive_mix(struct naive *n, const struct lmd_op *op);
+void naive_index(struct naive *n, const struct lmd_op *op);
+void naive_cast_copy(struct naive *n, const struct lmd_op *op);
+void naive_patch(struct naive *n, const struct lmd_op *op);
+
+#endif /* LLAMAD_REF_NAIVE_H */

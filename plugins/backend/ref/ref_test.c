@@ -1,0 +1,706 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The reference backend against the formulas in double (naive.h), against itself taken apart,
+ * and its manners: steps that lie, cancellation, memory that runs out. */
+#include <math.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/team.h"
+#include "core/plugin/host_services.h"
+#include "plugins/backend/ref/naive.h"
+#include "tests/lmd_check.h"
+
+#define SEED 20
+
+struct fixture {
+	struct lmd_host *host;
+	struct lmi_registry *registry;
+	const struct lmi_factory *factory;
+	uint64_t seed;
+};
+static struct fixture fx;
+
+static void setup(void)
+{
+	static char dir[4096];
+	static const char *const dirs[] = {dir};
+	struct lmd_error err = {.text = ""};
+	struct lmi_registry_opts opts = {.dirs = dirs, .n_dirs = 1, .no_default_dirs = true};
+
+	snprintf(dir, sizeof(dir), "%s/plugins/.libs", lmd_build_dir());
+	ck_assert_int_eq(lmi_host_create(&fx.host, UINT64_MAX), LMD_OK);
+	opts.host = fx.host;
+	ck_assert_int_eq(lmi_registry_create(&fx.registry, &opts, &err), LMD_OK);
+	ck_assert_msg(lmi_factory_take(fx.registry, LMD_KIND_BACKEND, "ref", &fx.factory, &err) ==
+			      LMD_OK,
+		      "%s", err.text);
+	fx.seed = lmd_seed("ref", SEED);
+}
+
+static void teardown(void)
+{
+	lmi_factory_give(fx.registry, fx.factory);
+	lmi_registry_destroy(fx.registry);
+	lmi_host_destroy(fx.host);
+}
+
+static void open_ref(struct oc_backend *be, const struct lmd_host *host, struct lmd_team *team,
+		     uint32_t activations)
+{
+	struct lmd_error err = {.text = ""};
+
+	ck_assert_msg(oc_backend_open(be, fx.factory, host, team, activations, &err) == LMD_OK,
+		      "%s", err.text);
+}
+
+/* ---- all cases ---- */
+
+struct tally {
+	uint32_t passed, failed;
+};
+
+/* What is compared: run(arg, case, layout, a, b) makes both results. */
+typedef void (*pair_fn)(void *arg, const struct opcase *def, const struct oc_layout *layout,
+			struct oc_result *a, struct oc_result *b);
+
+static void all_cases(pair_fn run, void *arg, uint32_t flags, double tol, struct tally *t)
+{
+	for (uint32_t i = 0; i < n_opcase_sets; i++) {
+		for (uint32_t j = 0; j < opcase_sets[i]->n; j++) {
+			const struct opcase *def = &opcase_sets[i]->cases[j];
+
+			for (uint32_t k = 0; (def->flags & flags) == flags && k < n_oc_layouts;
+			     k++) {
+				double nmse = tol < 0 ? 0 : fmax(def->nmse, tol);
+				struct lmi_opcase_result r = {
+					.tol_nmse = nmse,
+					.tol_abs = 50 * sqrt(nmse),
+				};
+				struct oc_result a = {0}, b = {0};
+				char text[480] = "";
+
+				run(arg, def, &oc_layouts[k], &a, &b);
+				if (oc_compare(&a, &b, def->flags & OC_SETS, 0, &r, text,
+					       sizeof(text))) {
+					t->passed++;
+				} else {
+					t->failed++;
+					printf("FAIL: %s %s; %s: %s\n",
+					       lmi_op_info(opcase_sets[i]->op)->name, def->name,
+					       oc_layouts[k].name, text);
+				}
+				oc_result_free(&a);
+				oc_result_free(&b);
+			}
+		}
+	}
+}
+
+static struct oc *create(const struct opcase *def, const struct oc_layout *layout,
+			 struct oc_backend *be, bool lowered)
+{
+	struct oc_device dev = oc_backend_device(be);
+	struct lmd_error err = {.text = ""};
+	struct oc *c = NULL;
+
+	ck_assert_msg(oc_create(&c, def, layout, be->host, &dev, fx.seed, lowered, &err) == LMD_OK,
+		      "%s", err.text);
+	return c;
+}
+
+static void execute(struct oc_backend *be, const struct oc *c, struct oc_result *out)
+{
+	struct lmd_error err = {.text = ""};
+
+	ck_assert_msg(oc_execute(be, c, out, &err) == LMD_OK, "%s: %s", c->def->name, err.text);
+}
+
+struct with_naive {
+	struct oc_backend be;
+	bool int8;
+};
+
+static void against_naive(void *arg, const struct opcase *def, const struct oc_layout *layout,
+			  struct oc_result *a, struct oc_result *b)
+{
+	struct with_naive *w = arg;
+	struct oc *c = create(def, layout, &w->be, false);
+
+	execute(&w->be, c, a);
+	ck_assert(naive_run(c, w->int8, b));
+	oc_destroy(c);
+}
+
+START_TEST(formulas)
+{
+	struct with_naive w = {0};
+	struct tally t = {0};
+
+	open_ref(&w.be, fx.host, NULL, LMD_ACTIVATIONS_F32);
+	all_cases(against_naive, &w, 0, 0, &t);
+	oc_backend_close(&w.be);
+	LMD_CASES("ref against formulas", t.passed, t.failed, 0);
+	ck_assert_uint_eq(t.failed, 0);
+	ck_assert_uint_ge(t.passed, 1000);
+}
+END_TEST
+
+START_TEST(formulas_int8)
+{
+	struct with_naive w = {.int8 = true};
+	struct tally t = {0};
+
+	open_ref(&w.be, fx.host, NULL, LMD_ACTIVATIONS_INT8);
+	/* activations that lie on the edge between two integers may be rounded either way when
+	 * what is before them was computed in double */
+	all_cases(against_naive, &w, OC_INT8, 1e-6, &t);
+	oc_backend_close(&w.be);
+	LMD_CASES("ref against formulas, int8", t.passed, t.failed, 0);
+	ck_assert_uint_eq(t.failed, 0);
+	ck_assert_uint_ge(t.passed, 100);
+}
+END_TEST
+
+static void against_parts(void *arg, const struct opcase *def, const struct oc_layout *layout,
+			  struct oc_result *a, struct oc_result *b)
+{
+	struct oc_backend *be = arg;
+	struct oc *c = create(def, layout, be, false), *d = create(def, layout, be, true);
+
+	execute(be, c, a);
+	execute(be, d, b);
+	oc_destroy(c);
+	oc_destroy(d);
+}
+
+START_TEST(fused_is_decomposed)
+{
+	struct oc_backend be;
+	struct tally t = {0};
+
+	open_ref(&be, fx.host, NULL, LMD_ACTIVATIONS_F32);
+	all_cases(against_parts, &be, 0, 1e-9, &t);
+	oc_backend_close(&be);
+	LMD_CASES("ref taken apart", t.passed, t.failed, 0);
+	ck_assert_uint_eq(t.failed, 0);
+}
+END_TEST
+
+/* ---- the same bits ---- */
+
+static void against_other(void *arg, const struct opcase *def, const struct oc_layout *layout,
+			  struct oc_result *a, struct oc_result *b)
+{
+	struct oc_backend *be = arg;
+	struct oc *c = create(def, layout, &be[0], false);
+
+	execute(&be[0], c, a);
+	execute(&be[1], c, b);
+	oc_destroy(c);
+}
+
+static void same_bits(const char *name, struct oc_backend be[2], uint32_t flags)
+{
+	struct tally t = {0};
+
+	all_cases(against_other, be, flags, -1, &t);
+	oc_backend_close(&be[0]);
+	oc_backend_close(&be[1]);
+	LMD_CASES(name, t.passed, t.failed, 0);
+	ck_assert_uint_eq(t.failed, 0);
+}
+
+START_TEST(threads_change_nothing)
+{
+	const struct lmi_team_opts opts = {.n = 3, .spin_ns = 0};
+	struct lmd_error err;
+	struct lmd_team *team;
+	struct oc_backend be[2];
+
+	ck_assert_int_eq(lmi_team_create(&team, &opts, &err), LMD_OK);
+	open_ref(&be[0], fx.host, NULL, LMD_ACTIVATIONS_F32);
+	open_ref(&be[1], fx.host, team, LMD_ACTIVATIONS_F32);
+	same_bits("ref with 1 and 3 threads", be, 0);
+	open_ref(&be[0], fx.host, NULL, LMD_ACTIVATIONS_INT8);
+	open_ref(&be[1], fx.host, team, LMD_ACTIVATIONS_INT8);
+	same_bits("ref with 1 and 3 threads, int8", be, OC_INT8);
+	lmi_team_destroy(team);
+}
+END_TEST
+
+START_TEST(registers_change_nothing)
+{
+	struct oc_backend be[2];
+	struct lmd_host *plain;
+
+	ck_assert_int_eq(lmi_host_create(&plain, 0), LMD_OK);
+	open_ref(&be[0], fx.host, NULL, LMD_ACTIVATIONS_F32);
+	open_ref(&be[1], plain, NULL, LMD_ACTIVATIONS_F32);
+	same_bits("ref with and without wide registers", be, 0);
+	open_ref(&be[0], fx.host, NULL, LMD_ACTIVATIONS_INT8);
+	open_ref(&be[1], plain, NULL, LMD_ACTIVATIONS_INT8);
+	same_bits("ref with and without wide registers, int8", be, OC_INT8);
+	lmi_host_destroy(plain);
+}
+END_TEST
+
+/* ---- manners ---- */
+
+static const struct opcase *find_case(const struct opcase_set *set, const char *name)
+{
+	for (uint32_t i = 0; i < set->n; i++) {
+		if (!strcmp(set->cases[i].name, name))
+			return &set->cases[i];
+	}
+	ck_abort_msg("no case %s", name);
+	return NULL;
+}
+
+/* A step that says something wrong, and what the refusal says. */
+struct lie {
+	const char *text;
+	const struct opcase_set *set;
+	const char *name;
+	void (*tell)(struct lmi_step *s);
+};
+
+static void lie_token(struct lmi_step *s)
+{
+	s->token[2] = OC_VOCAB;
+}
+static void lie_chained(struct lmi_step *s)
+{
+	s->token[1] = LMD_TOKEN_CHAINED + 4000;
+}
+static void lie_unsampled(struct lmi_step *s)
+{
+	s->token[1] = LMD_TOKEN_CHAINED + 1;
+}
+static void lie_n_tok(struct lmi_step *s)
+{
+	s->view.n_tok = OC_MAX_TOK + 1;
+}
+static void lie_seq_of(struct lmi_step *s)
+{
+	s->seq_of[3] = 9;
+}
+static void lie_q_len(struct lmi_step *s)
+{
+	s->q_len[2] = 400;
+}
+static void lie_out_row(struct lmi_step *s)
+{
+	s->out_row[1] = 33;
+}
+static void lie_slot(struct lmi_step *s)
+{
+	s->group[OC_G_FULL].slot[0] = 1 << 30;
+}
+static void lie_kv_hi(struct lmi_step *s)
+{
+	s->group[OC_G_FULL].kv_hi[4] = 4000;
+}
+static void lie_kv_lo(struct lmi_step *s)
+{
+	s->group[OC_G_FULL].kv_lo[4] = -1;
+}
+static void lie_rows(struct lmi_step *s)
+{
+	s->group[OC_G_BATCH].kv_hi[0] = 6;
+}
+static void lie_page(struct lmi_step *s)
+{
+	s->group[OC_G_FULL].change[1].page = 99999;
+}
+static void lie_index(struct lmi_step *s)
+{
+	s->group[OC_G_FULL].change[1].index = 99999;
+}
+static void lie_no_page(struct lmi_step *s)
+{
+	s->view.group[OC_G_FULL].n_change = 1;
+}
+static void lie_state_in(struct lmi_step *s)
+{
+	s->group[OC_G_STATE].state_in[0] = OC_N_SLOT;
+}
+static void lie_state_out(struct lmi_step *s)
+{
+	s->group[OC_G_STATE].state_out[32] = -2;
+}
+static void lie_seq_slot(struct lmi_step *s)
+{
+	s->seq_slot[0] = -1;
+}
+static void lie_x_off(struct lmi_step *s)
+{
+	s->x_off[0][1] = 1 << 20;
+}
+static void lie_x_w(struct lmi_step *s)
+{
+	s->x_w[0][0] = 1 << 20;
+}
+static void lie_fold(struct lmi_step *s)
+{
+	s->x_off[0][1] = s->x_off[0][2] = s->x_off[0][3] = 7;
+	s->x_w[0][0] = s->x_w[0][1] = s->x_w[0][2] = 0;
+}
+
+#define ATTN  &opcase_attn, "cache, two key heads"
+#define EMBED &opcase_embed, "f32, tokens and rows of the input"
+#define ROPE  &opcase_rope_kv, "halves, appended"
+#define SCAN  &opcase_scan, "rwkv7"
+#define FOLD  &opcase_cast_copy, "folded rows"
+static const struct lie lies[] = {
+	{"token[2] is 32, bound 32", EMBED, lie_token},
+	{"chained to sequence slot 4000", EMBED, lie_chained},
+	{"for which no token was sampled", EMBED, lie_unsampled},
+	{"n_tok is 41, the plan takes 40", EMBED, lie_n_tok},
+	{"seq_of[3] is 9, bound 3", EMBED, lie_seq_of},
+	{"q_len[2] is 400", EMBED, lie_q_len},
+	{"out_row[1] is 33, bound 33", &opcase_head, "f32", lie_out_row},
+	{"slot[0] is 1073741824", ROPE, lie_slot},
+	{"kv_hi[4] is 4000", ATTN, lie_kv_hi},
+	{"kv_lo[4] is -1, bound 0", ATTN, lie_kv_lo},
+	{"kv_hi[0] is 6, bound 5", &opcase_attn, "rows, dv > dk", lie_rows},
+	{"change.page[1] is 99999", ATTN, lie_page},
+	{"change.index[1] is 99999", ATTN, lie_index},
+	{"is not in the page table", ATTN, lie_no_page},
+	{"state_in[0] is 16, bound 16", SCAN, lie_state_in},
+	{"state_out[32] is -2, bound -1", SCAN, lie_state_out},
+	{"seq_slot[0] is -1, bound 0", ATTN, lie_seq_slot},
+	{"x_off", FOLD, lie_x_off},
+	{"x_w[0] is 1048576", FOLD, lie_x_w},
+	{"reads 2 rows at a time; 7 rows do not make 18", FOLD, lie_fold},
+};
+
+START_TEST(lies_are_refused)
+{
+	const struct lie *l = &lies[_i];
+	struct oc_backend be;
+	struct lmd_error err = {.text = ""};
+	struct oc_result out;
+	struct oc *c;
+
+	open_ref(&be, fx.host, NULL, LMD_ACTIVATIONS_F32);
+	c = create(find_case(l->set, l->name), &oc_layouts[5], &be, false);
+	l->tell(c->step);
+	ck_assert_msg(oc_execute(&be, c, &out, &err) == LMD_INVALID, "%s: %s", l->text, err.text);
+	ck_assert_msg(strstr(err.text, l->text), "'%s' lacks '%s'", err.text, l->text);
+	oc_destroy(c);
+	oc_backend_close(&be);
+}
+END_TEST
+
+START_TEST(cancelled)
+{
+	volatile int32_t word = 1;
+	struct oc_backend be;
+	struct lmd_error err = {.text = ""};
+	struct oc_result out;
+	struct oc *c;
+
+	open_ref(&be, fx.host, NULL, LMD_ACTIVATIONS_F32);
+	c = create(find_case(ATTN), &oc_layouts[0], &be, false);
+	c->step->view.cancel = &word;
+	ck_assert_int_eq(oc_execute(&be, c, &out, &err), LMD_CANCELLED);
+	ck_assert_msg(strstr(err.text, "cancelled before op 0"), "%s", err.text);
+	oc_destroy(c);
+	oc_backend_close(&be);
+}
+END_TEST
+
+/* Every allocation of loading, compiling and running fails once; nothing is leaked, and each
+ * failure is said. */
+START_TEST(memory_runs_out)
+{
+	static const struct {
+		const struct opcase_set *set;
+		const char *name;
+	} cases[] = {
+		{&opcase_bmm, "q4_0, transposed heads"},
+		{&opcase_ffn, "f32 silu with adapters"},
+		{ATTN},
+		{&opcase_scan, "mamba1"},
+	};
+	struct oc_backend be;
+
+	open_ref(&be, fx.host, NULL, LMD_ACTIVATIONS_F32);
+	for (size_t i = 0; i < LMD_LEN(cases); i++) {
+		struct oc *c =
+			create(find_case(cases[i].set, cases[i].name), &oc_layouts[3], &be, false);
+		enum lmd_status st = LMD_NOMEM;
+		uint64_t nth = 1;
+
+		for (; nth < 1000 && st != LMD_OK; nth++) {
+			struct lmi_alloc_stats before, after;
+			struct lmd_error err = {.text = ""};
+			struct oc_result out = {0};
+
+			lmi_alloc_stats(&before);
+			lmi_alloc_fail_nth(nth, false);
+			st = oc_execute(&be, c, &out, &err);
+			if (!lmi_alloc_did_fail())
+				ck_assert_msg(st == LMD_OK, "%s", err.text);
+			else
+				ck_assert_msg(st != LMD_OK && err.text[0], "allocation %d of %s",
+					      (int)nth, c->def->name);
+			lmi_alloc_fail_nth(0, false);
+			oc_result_free(&out);
+			lmi_alloc_stats(&after);
+			/* the device keeps its table of adapters and chained tokens */
+			ck_assert_uint_le(after.n_live, before.n_live + 2);
+		}
+		ck_assert_int_eq(st, LMD_OK);
+		ck_assert_uint_gt(nth, 5);
+		oc_destroy(c);
+	}
+	oc_backend_close(&be);
+}
+END_TEST
+
+/* ---- running allocates nothing; observation shows every value ---- */
+
+struct watch {
+	uint32_t n;
+	uint32_t last_op;
+	double sum;
+};
+
+static bool watch(void *arg, const struct lmd_observed *o)
+{
+	struct watch *w = arg;
+
+	w->n++;
+	w->last_op = o->op;
+	for (uint32_t i = 0; i < o->n_row * o->width; i++)
+		w->sum += (double)((const float *)o->data)[i];
+	return true;
+}
+
+START_TEST(run_and_observe)
+{
+	struct oc_backend be;
+	struct lmd_error err = {.text = ""};
+	struct lmd_weight *weights[64];
+	struct lmd_opstat stat[64];
+	struct lmd_compile compile = {.struct_size = sizeof(compile), .weights = weights};
+	struct lmd_cplan *plan = NULL;
+	struct lmd_binding in[OC_MAX_INPUT], out;
+	struct watch w = {0};
+	float y[OC_MAX_TOK * 64];
+	double sum = 0;
+	uint64_t before;
+	struct oc *c;
+
+	open_ref(&be, fx.host, NULL, LMD_ACTIVATIONS_F32);
+	c = create(find_case(&opcase_softmax, "rows"), &oc_layouts[4], &be, false);
+	ck_assert_uint_eq(c->view->n_wref, 0);
+	compile.plan = c->view;
+	compile.pools = (struct lmd_pool *[LMD_MAX_GROUP]){NULL};
+	ck_assert_msg(be.ops->plan_compile(be.state, &compile, &plan, &err) == LMD_OK, "%s",
+		      err.text);
+	for (uint32_t i = 0; i < c->n_input; i++)
+		in[i] = (struct lmd_binding){
+			.id = i,
+			.n_row = c->inputs[i].n_row,
+			.row_bytes = 4 * c->inputs[i].width,
+			.ptr = c->inputs[i].data,
+		};
+	out = (struct lmd_binding){
+		.id = LMD_OUT_TAP,
+		.n_row = OC_MAX_TOK,
+		.row_bytes = 4 * 65,
+		.ptr = y,
+	};
+	before = lmi_alloc_thread_count();
+	ck_assert_int_eq(be.ops->plan_run(be.state, NULL, plan, &c->step->view, in, c->n_input,
+					  &out, 1, NULL),
+			 LMD_OK);
+	ck_assert_uint_eq(lmi_alloc_thread_count(), before);
+	ck_assert_uint_eq(be.ops->plan_stats(be.state, plan, stat, 64), c->view->n_op);
+	ck_assert_uint_eq(stat[0].n_run, 1);
+	ck_assert_int_eq(
+		be.ops->plan_observe(be.state, plan, &c->step->view, in, c->n_input, watch, &w),
+		LMD_OK);
+	ck_assert_uint_eq(w.n, c->view->n_op);
+	ck_assert_uint_eq(w.last_op, c->view->n_op - 1);
+	for (uint32_t i = 0; i < c->step->view.n_tok * 65; i++)
+		sum += (double)y[i];
+	ck_assert_double_gt(sum, 32.9); /* 33 rows that add up to 1 */
+	ck_assert_double_gt(fabs(w.sum), 0);
+	/* an input that is not bound, and one that is too short */
+	in[c->n_input - 1].n_row = 32;
+	ck_assert_int_eq(be.ops->plan_run(be.state, NULL, plan, &c->step->view, in, c->n_input,
+					  &out, 1, NULL),
+			 LMD_INVALID);
+	ck_assert_ptr_nonnull(strstr(be.ops->last_error(be.state), "32 rows, 33 are needed"));
+	ck_assert_int_eq(
+		be.ops->plan_run(be.state, NULL, plan, &c->step->view, NULL, 0, &out, 1, NULL),
+		LMD_INVALID);
+	out.n_row = 5;
+	in[c->n_input - 1].n_row = 33;
+	ck_assert_int_eq(be.ops->plan_run(be.state, NULL, plan, &c->step->view, in, c->n_input,
+					  &out, 1, NULL),
+			 LMD_INVALID);
+	be.ops->plan_destroy(be.state, plan);
+	oc_destroy(c);
+	oc_backend_close(&be);
+}
+END_TEST
+
+/* ---- weights, pools and adapters that cannot be ---- */
+
+START_TEST(refusals)
+{
+	struct oc_backend be;
+	struct lmd_error err = {.text = ""};
+	const float data[64] = {0};
+	struct lmd_wref ref = {.n_stack = 1, .n = 2, .k = 32, .name = "w"};
+	struct lmd_wpiece piece = {data, 128, 0, 2, 1};
+	struct lmd_wdesc d = {
+		.struct_size = sizeof(d),
+		.dtype = 99,
+		.ref = &ref,
+		.n_piece = 1,
+		.pieces = &piece,
+	};
+	const struct lmd_group group = {.name = "g", .kind = LMD_GROUP_PAGED, .ratio = 1};
+	struct lmd_cache cache = {
+		.kind = LMD_CACHE_KV,
+		.n_head = 1,
+		.dk = 20,
+		.dv = 20,
+		.k_dtype = LMD_DTYPE_Q8_0,
+	};
+	const uint32_t id = 0;
+	struct lmd_pool_desc p = {
+		.struct_size = sizeof(p),
+		.desc = &group,
+		.n_cache = 1,
+		.caches = &cache,
+		.cache_ids = &id,
+		.n_page = 2,
+		.page_tokens = 16,
+		.n_seq = 1,
+		.n_index = 2,
+	};
+	const struct lmd_adapter_bind none = {.struct_size = sizeof(none)};
+	const struct lmd_plan half = {.act_dtype = LMD_DTYPE_F16};
+	const struct lmd_compile compile = {.struct_size = sizeof(compile), .plan = &half};
+	const struct lmd_op sum = {.code = LMD_OP_ALLREDUCE};
+	struct lmd_support support;
+	struct lmd_weight *w = NULL;
+	struct lmd_pool *pool = NULL;
+	struct lmd_cplan *plan = NULL;
+
+	open_ref(&be, fx.host, NULL, LMD_ACTIVATIONS_DEFAULT);
+	ck_assert_int_eq(be.ops->weight_load(be.state, &d, &w, &err), LMD_UNSUPPORTED);
+	ck_assert_str_eq(err.text, "w: tensor type 99 is unknown");
+	d.dtype = LMD_DTYPE_Q4_K;
+	ck_assert_int_eq(be.ops->weight_load(be.state, &d, &w, &err), LMD_UNSUPPORTED);
+	ck_assert_str_eq(err.text, "w: rows of 32 values do not divide into blocks of 256");
+	d.dtype = LMD_DTYPE_F32;
+	piece.n_row = 3;
+	ck_assert_int_eq(be.ops->weight_load(be.state, &d, &w, &err), LMD_INVALID);
+	ck_assert_ptr_nonnull(strstr(err.text, "do not make 1 slices of 2 rows"));
+	ck_assert_int_eq(be.ops->pool_create(be.state, &p, &pool, &err), LMD_UNSUPPORTED);
+	ck_assert_str_eq(err.text, "cache 0: 20 values do not divide into blocks of 32");
+	cache.k_dtype = LMD_DTYPE_F32;
+	p.n_page = 0;
+	ck_assert_int_eq(be.ops->pool_create(be.state, &p, &pool, &err), LMD_INVALID);
+	ck_assert_int_eq(be.ops->adapter_bind(be.state, &none, &err), LMD_INVALID);
+	ck_assert_int_eq(be.ops->plan_compile(be.state, &compile, &plan, &err), LMD_UNSUPPORTED);
+	be.ops->op_support(be.state, &half, &sum, &support);
+	ck_assert_int_eq(support.native, 0);
+	ck_assert_str_ne(support.reason, "");
+	oc_backend_close(&be);
+}
+END_TEST
+
+START_TEST(pages_are_copied)
+{
+	struct oc_backend be;
+	struct lmd_error err = {.text = ""};
+	const struct lmd_group group = {.name = "g", .kind = LMD_GROUP_PAGED, .ratio = 1};
+	const struct lmd_cache cache = {.kind = LMD_CACHE_KV, .n_head = 2, .dk = 3, .dv = 1};
+	const uint32_t id = 0;
+	const struct lmd_pool_desc p = {
+		.struct_size = sizeof(p),
+		.desc = &group,
+		.n_cache = 1,
+		.caches = &cache,
+		.cache_ids = &id,
+		.n_page = 3,
+		.page_tokens = 4,
+		.n_seq = 1,
+		.n_index = 2,
+	};
+	float rows[2][8], back[2][8];
+	struct lmd_pool_op op = {
+		.kind = LMD_POOL_IMPORT,
+		.dst = 1,
+		.row0 = 1,
+		.n_row = 2,
+		.host = rows,
+		.host_bytes = sizeof(rows),
+	};
+	struct lmd_pool *pool = NULL;
+
+	for (int i = 0; i < 16; i++)
+		rows[i / 8][i % 8] = (float)i;
+	open_ref(&be, fx.host, NULL, LMD_ACTIVATIONS_F32);
+	ck_assert_int_eq(be.ops->pool_create(be.state, &p, &pool, &err), LMD_OK);
+	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, &err), LMD_OK);
+	op = (struct lmd_pool_op){.kind = LMD_POOL_COPY_PAGE, .src = 1, .dst = 2};
+	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, &err), LMD_OK);
+	op = (struct lmd_pool_op){
+		.kind = LMD_POOL_EXPORT,
+		.src = 2,
+		.row0 = 1,
+		.n_row = 2,
+		.host = back,
+		.host_bytes = sizeof(back),
+	};
+	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, &err), LMD_OK);
+	ck_assert_mem_eq(rows, back, sizeof(rows));
+	/* row 2 alone: its K, then its V */
+	op.row0 = 2;
+	op.n_row = 1;
+	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, &err), LMD_OK);
+	ck_assert_float_eq(back[0][0], 6);
+	ck_assert_float_eq(back[0][6], 14);
+	op.row0 = 3;
+	op.n_row = 2;
+	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, &err), LMD_INVALID);
+	op.n_row = 1;
+	op.host_bytes = 31;
+	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, &err), LMD_INVALID);
+	ck_assert_str_eq(err.text, "pool: 31 bytes of host memory, 32 needed");
+	be.ops->pool_destroy(be.state, pool);
+	oc_backend_close(&be);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("ref");
+	TCase *t = tcase_create("ref");
+
+	tcase_set_timeout(t, 300);
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, formulas);
+	tcase_add_test(t, formulas_int8);
+	tcase_add_test(t, fused_is_decomposed);
+	tcase_add_test(t, threads_change_nothing);
+	tcase_add_test(t, registers_change_nothing);
+	tcase_add_loop_test(t, lies_are_refused, 0, (int)LMD_LEN(lies));
+	tcase_add_test(t, cancelled);
+	tcase_add_test(t, memory_runs_out);
+	tcase_add_test(t, run_and_observe);
+	tcase_add_test(t, refusals);
+	tcase_add_test(t, pages_are_copied);
+	suite_add_tcase(s, t);
+	return lmd_check_run(srunner_create(s));
+}
