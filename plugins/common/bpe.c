@@ -211,10 +211,12 @@ static enum lmd_status merge_long(const struct lmi_bpe *b, struct lmi_job *j, co
 	for (uint32_t i = 0; i < k; i++)
 		if (!offer(b, &q, l, i))
 			return LMD_NOMEM;
+	j->work += k;
 	while (q.n) {
 		uint64_t top = heap_pop(&q);
 		uint32_t i = (uint32_t)top;
 
+		j->work += 3;
 		if (l[i].rank == (uint32_t)(top >> 32) && !join_pair(b, &q, l, i))
 			return LMD_NOMEM;
 	}

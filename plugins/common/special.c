@@ -64,7 +64,9 @@ enum lmd_status lmi_special_init(struct lmi_vocab *v, struct lmd_error *err)
 	sp->n = n;
 	sp->id = lmi_host_array(v->host, n, sizeof(*sp->id));
 	sp->bucket = lmi_host_array(v->host, (size_t)n + 1, sizeof(*sp->bucket));
-	if (!sp->id || !sp->bucket || !lmi_textmap_init(&sp->map, v->host, n)) {
+	sp->strips = lmi_host_array(v->host, n, sizeof(*sp->strips));
+	if (!sp->id || !sp->bucket || !sp->strips ||
+	    !lmi_textmap_init(&sp->map, v->host, n)) {
 		lmi_special_fini(v);
 		return lmd_fail(err, LMD_NOMEM, "vocabulary: no memory for %u special tokens", n);
 	}
@@ -80,6 +82,8 @@ enum lmd_status lmi_special_init(struct lmi_vocab *v, struct lmd_error *err)
 		if (!i || v->text[sp->id[i]].len != v->text[sp->id[i - 1]].len)
 			sp->bucket[sp->n_bucket++] = i;
 		add_start(sp, &v->text[sp->id[i]], sp->n_bucket - 1);
+		sp->strips[sp->n_bucket - 1] |=
+			(v->attr[sp->id[i]] & (LMI_ATTR_LSTRIP | LMI_ATTR_RSTRIP)) != 0;
 	}
 	sp->bucket[sp->n_bucket] = n;
 	return LMD_OK;
@@ -91,6 +95,7 @@ void lmi_special_fini(struct lmi_vocab *v)
 
 	lmi_host_free(v->host, sp->id);
 	lmi_host_free(v->host, sp->bucket);
+	lmi_host_free(v->host, sp->strips);
 	lmi_textmap_fini(&sp->map, v->host);
 	memset(sp, 0, sizeof(*sp));
 }
@@ -101,6 +106,7 @@ struct finder {
 	const char *text;
 	uint32_t n;
 	bool control;
+	uint32_t only;        /* look for this token alone, or LMI_NONE */
 	struct lmi_buf pos;   /* uint32_t: where some token may begin */
 	size_t n_pos;
 	uint64_t lens;        /* bits of the buckets that may occur */
@@ -121,7 +127,8 @@ static uint32_t token_at(const struct finder *f, uint32_t pos, uint32_t len)
 	if (len > f->n - pos)
 		return LMI_NONE;
 	id = lmi_textmap_find(&f->v->special.map, f->v->text, f->text + pos, len);
-	if (id != LMI_NONE && !f->control && (f->v->attr[id] & LMI_ATTR_HIDDEN))
+	if (id != LMI_NONE && ((!f->control && (f->v->attr[id] & LMI_ATTR_HIDDEN)) ||
+			       (f->only != LMI_NONE && f->only != id)))
 		return LMI_NONE;
 	return id;
 }
@@ -212,13 +219,13 @@ static struct lmi_claim claim_of(const struct finder *f, const struct cand *c, u
 	return k;
 }
 
-/* Places of one length that lie in free text, chains settled.  *n of them. */
+/* Places of one length that lie in free text.  *n of them. */
 static bool collect(struct finder *f, const struct lmi_claim *old, size_t n_old, uint32_t len,
 		    size_t *n)
 {
 	const uint32_t *pos = f->pos.p;
 	struct cand *c;
-	size_t k = 0, chain = 0;
+	size_t k = 0;
 
 	*n = 0;
 	for (size_t i = 0; i < f->n_pos; i++) {
@@ -236,9 +243,17 @@ static bool collect(struct finder *f, const struct lmi_claim *old, size_t n_old,
 		c = f->cand.p;
 		c[(*n)++] = (struct cand){pos[i], id, 0};
 	}
-	c = f->cand.p;
-	for (size_t i = 1; i <= *n; i++) {
-		if (i < *n && c[i].pos - c[i - 1].pos < len)
+	return true;
+}
+
+/* Settles each chain of places that overlap. */
+static bool settle_all(struct finder *f, size_t n, uint32_t len)
+{
+	struct cand *c = f->cand.p;
+	size_t chain = 0;
+
+	for (size_t i = 1; i <= n; i++) {
+		if (i < n && c[i].pos - c[i - 1].pos < len)
 			continue;
 		if (!settle(f->v->host, c + chain, i - chain, len))
 			return false;
@@ -260,7 +275,8 @@ static bool take_length(struct finder *f, uint32_t len, struct lmi_buf *claims, 
 		return false;
 	if (!n_cand)
 		return true;
-	if (!lmi_buf_need(&f->other, f->v->host, (n_old + n_cand) * sizeof(*out)))
+	if (!settle_all(f, n_cand, len) ||
+	    !lmi_buf_need(&f->other, f->v->host, (n_old + n_cand) * sizeof(*out)))
 		return false;
 	out = f->other.p;
 	c = f->cand.p;
@@ -283,11 +299,46 @@ static bool take_length(struct finder *f, uint32_t len, struct lmi_buf *claims, 
 	return true;
 }
 
+static int by_id(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* One length with tokens that strip white space: what one of them takes away may be the
+ * beginning of the next, so each token that occurs gets its own pass. */
+static bool take_stripping(struct finder *f, uint32_t len, struct lmi_buf *claims, size_t *n_claims)
+{
+	size_t n;
+	uint32_t *id;
+	bool ok = collect(f, claims->p, *n_claims, len, &n);
+
+	if (!ok || !n)
+		return ok;
+	id = lmi_host_array(f->v->host, n, sizeof(*id));
+	if (!id)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		id[i] = ((struct cand *)f->cand.p)[i].id;
+	qsort(id, n, sizeof(*id), by_id);
+	for (size_t i = 0; ok && i < n; i++) {
+		if (i && id[i] == id[i - 1])
+			continue;
+		f->only = id[i];
+		ok = take_length(f, len, claims, n_claims);
+	}
+	f->only = LMI_NONE;
+	lmi_host_free(f->v->host, id);
+	return ok;
+}
+
 enum lmd_status lmi_special_find(const struct lmi_vocab *v, const char *text, size_t n,
 				 bool control, struct lmi_buf *claims, size_t *n_claims)
 {
 	const struct lmi_special *sp = &v->special;
-	struct finder f = {.v = v, .text = text, .n = (uint32_t)n, .control = control};
+	struct finder f = {.v = v, .text = text, .n = (uint32_t)n, .control = control,
+			   .only = LMI_NONE};
 	bool ok = true;
 
 	*n_claims = 0;
@@ -297,8 +348,10 @@ enum lmd_status lmi_special_find(const struct lmi_vocab *v, const char *text, si
 	for (uint32_t b = 0; ok && f.n_pos && b < sp->n_bucket; b++) {
 		uint32_t len = (uint32_t)v->text[sp->id[sp->bucket[b]]].len;
 
-		if (f.lens >> bit_of(b) & 1)
-			ok = take_length(&f, len, claims, n_claims);
+		if (!(f.lens >> bit_of(b) & 1))
+			continue;
+		ok = sp->strips[b] ? take_stripping(&f, len, claims, n_claims)
+				   : take_length(&f, len, claims, n_claims);
 	}
 	lmi_buf_fini(&f.pos, v->host);
 	lmi_buf_fini(&f.cand, v->host);

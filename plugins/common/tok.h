@@ -19,6 +19,7 @@ struct lmi_job {
 	size_t cap, n;        /* n counts what does not fit as well */
 	bool after_special;   /* the fragment stands at the beginning or behind a special token */
 	size_t text_bytes;    /* of the whole call */
+	uint64_t work;        /* pairs looked up in long words */
 	struct lmi_buf buf[12]; /* the kind's own */
 	struct lmd_error *err;
 };

@@ -42,6 +42,7 @@ struct lmi_special {
 	uint32_t n;
 	uint32_t *bucket;     /* [n_bucket + 1] into id: where the texts of one length begin */
 	uint32_t n_bucket;
+	uint8_t *strips;      /* [n_bucket] some token of the bucket strips white space */
 	struct lmi_textmap map;
 	uint64_t start[1024]; /* by lmi_special_slot: bit b = a text of bucket b may begin here */
 };

@@ -57,7 +57,7 @@ enum lmd_status bpe_text(const struct lmi_tok *t, struct lmi_job *j, const char 
 		n = lmi_utf8_clean(j->buf[BUF_CLEAN].p, s, n, LMI_UNI_TOP);
 		s = j->buf[BUF_CLEAN].p;
 	}
-	return s ? pretok_split(&b->pre, s, n, put_word, &arg) : LMD_NOMEM;
+	return s ? pretok_split(&b->pre, s, n, put_word, &arg, NULL) : LMD_NOMEM;
 }
 
 static void close_kind(struct lmi_tok *t)

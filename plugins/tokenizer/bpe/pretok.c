@@ -157,7 +157,7 @@ static enum lmd_status walk(struct split *sp, uint32_t level, const char *s, con
 }
 
 enum lmd_status pretok_split(const struct pretok *p, const char *s, size_t n, pretok_word_fn word,
-			     void *arg)
+			     void *arg, uint64_t *work)
 {
 	struct split sp = {.p = p, .word = word, .arg = arg};
 	enum lmd_status st;
@@ -165,7 +165,10 @@ enum lmd_status pretok_split(const struct pretok *p, const char *s, size_t n, pr
 	for (uint32_t i = 0; i < p->n; i++)
 		sp.run[i].host = p->host;
 	st = n ? walk(&sp, 0, s, s + n) : LMD_OK;
-	for (uint32_t i = 0; i < p->n; i++)
+	for (uint32_t i = 0; i < p->n; i++) {
+		if (work)
+			*work += sp.run[i].steps;
 		lmi_rx_run_fini(&sp.run[i]);
+	}
 	return st;
 }

@@ -63,9 +63,10 @@ enum lmd_status pretok_open(struct pretok *p, const struct lmd_host *host,
 void pretok_close(struct pretok *p);
 
 /* Calls word for each word of canonical UTF-8 text, in order, n >= 1; stops at the first
- * status that is not LMD_OK and returns it. */
+ * status that is not LMD_OK and returns it.  The words in a row are the text.  Adds the
+ * basic operations that matching took to *work (NULL allowed). */
 typedef enum lmd_status (*pretok_word_fn)(void *arg, const char *w, size_t n);
 enum lmd_status pretok_split(const struct pretok *p, const char *s, size_t n, pretok_word_fn word,
-			     void *arg);
+			     void *arg, uint64_t *work);
 
 #endif /* LLAMAD_PLUGINS_TOKENIZER_BPE_PRETOK_H */

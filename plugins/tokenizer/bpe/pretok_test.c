@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Pre-tokenizers: the words in a row are the text, and the work grows with the text alone,
+ * whatever is in it.  What the words are is tested with vocabularies in tokenizer_test. */
+#include "tokenizer/bpe/pretok.h"
+
+#include "common/uni.h"
+#include "core/plugin/host_services.h"
+#include "tests/lmd_check.h"
+
+static struct lmd_host *host;
+
+static void setup(void)
+{
+	ck_assert_int_eq(lmi_host_create(&host, UINT64_MAX), LMD_OK);
+}
+
+static void teardown(void)
+{
+	lmi_host_destroy(host);
+}
+
+struct cursor {
+	const char *at;
+	bool wrong;
+};
+
+static enum lmd_status next_word(void *arg, const char *w, size_t n)
+{
+	struct cursor *c = arg;
+
+	c->wrong |= w != c->at || !n; /* an assertion for each word would take most of the time */
+	c->at += n;
+	return LMD_OK;
+}
+
+static void open_row(struct pretok *p, const struct pretok_name *row)
+{
+	struct lmd_error err;
+
+	ck_assert_msg(pretok_open(p, host, row->family, &err) == LMD_OK, "%s: %s", row->name,
+		      err.text);
+}
+
+/* Splits and returns the work. */
+static uint64_t split(const struct pretok *p, const char *s, size_t n)
+{
+	struct cursor c = {s, false};
+	uint64_t work = 0;
+
+	ck_assert_int_eq(pretok_split(p, s, n, next_word, &c, &work), LMD_OK);
+	ck_assert(!c.wrong);
+	ck_assert_ptr_eq(c.at, s + n);
+	return work;
+}
+
+START_TEST(names)
+{
+	const struct pretok_name *row;
+	size_t n = 0;
+
+	for (; (row = pretok_row(n)); n++) {
+		ck_assert_ptr_eq(pretok_find(row->name), row); /* no name twice */
+		ck_assert_ptr_nonnull(row->family);
+	}
+	ck_assert_uint_ge(n, 90);
+	ck_assert_ptr_null(pretok_find("nonsense"));
+	ck_assert_ptr_null(pretok_find(""));
+}
+END_TEST
+
+START_TEST(words_are_the_text)
+{
+	uint64_t seed = lmd_seed("pretok", 11);
+
+	for (size_t i = 0; pretok_row(i); i++) {
+		struct pretok p;
+
+		open_row(&p, pretok_row(i));
+		for (int round = 0; round < 200; round++) {
+			char text[400];
+			size_t n = 0, many = lmd_rand(&seed) % 80;
+
+			while (many--) {
+				uint32_t r = (uint32_t)lmd_rand(&seed), cp = r % 128;
+
+				if (r >> 30 == 1)
+					cp = r % 0x3000;
+				else if (r >> 30 == 2)
+					cp = r % 0x20000;
+				n += lmi_utf8_put(text + n, cp);
+			}
+			split(&p, text, n);
+		}
+		pretok_close(&p);
+	}
+}
+END_TEST
+
+START_TEST(linear_work)
+{
+	static const char *const units[] = {
+		" ", "\n", "\t", "\r\n", " \n", "a", "A", "aA", "1", "1a", "a1", "'", "'s", ".", " .",
+		". ", "a ", " a", "  a", "\xc3\xa4", "\xc3\x84", "\xe4\xbd\xa0", "\xcc\x81", "a\xcc\x81",
+		"\xe3\x80\x80", "\xc2\xa0", "\xd9\xa3", "<sentinel:", "<sentinel:1", "IMGIMGA",
+		"\xf0\x9f\x98\x80", "a\xe4\xbd\xa0", "1 ", "/", "\n/", "-a", "$a", "\xe0\xa4\xa8",
+		"\xf4\x8f\xbf\xbd", "                                 x",
+	};
+	enum { N = 10000 };
+	char *text = malloc(4 * N);
+
+	for (size_t i = 0; pretok_row(i); i++) {
+		struct pretok p;
+
+		open_row(&p, pretok_row(i));
+		for (size_t u = 0; u < LMD_LEN(units); u++) {
+			size_t len = strlen(units[u]);
+			uint64_t once, four;
+
+			for (size_t k = 0; k < 4 * N; k++)
+				text[k] = units[u][k % len];
+			once = split(&p, text, N / len * len);
+			four = split(&p, text, 4 * (N / len * len));
+			ck_assert_msg(four <= 5 * once + 1000 && once <= 400u * N,
+				      "%s on '%s': work %llu, four times the text %llu",
+				      pretok_row(i)->name, units[u], (unsigned long long)once,
+				      (unsigned long long)four);
+		}
+		pretok_close(&p);
+	}
+	free(text);
+}
+END_TEST
+
+static enum lmd_status refuse(void *arg, const char *w, size_t n)
+{
+	(void)arg;
+	(void)w;
+	(void)n;
+	return LMD_CANCELLED;
+}
+
+START_TEST(stops_when_told)
+{
+	struct pretok p;
+
+	open_row(&p, pretok_find("default"));
+	ck_assert_int_eq(pretok_split(&p, "a b", 3, refuse, NULL, NULL), LMD_CANCELLED);
+	ck_assert_int_eq(pretok_split(&p, "", 0, refuse, NULL, NULL), LMD_OK);
+	pretok_close(&p);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("pretok");
+	TCase *tc = tcase_create("pretok");
+	SRunner *r;
+
+	tcase_set_timeout(tc, 300);
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, names);
+	tcase_add_test(tc, words_are_the_text);
+	tcase_add_test(tc, linear_work);
+	tcase_add_test(tc, stops_when_told);
+	suite_add_tcase(s, tc);
+	r = srunner_create(s);
+	return lmd_check_run(r);
+}
