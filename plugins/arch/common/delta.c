@@ -16,13 +16,20 @@
 const struct lmd_tensor_row lmi_delta_rows[DL_N] = {
 	[DL_QKV] = {"blk.%d.attn_qkv", {D_EMBD, D_DELTA_QKV}, R | SCALE, LMD_SPLIT_HEADS, W, NULL},
 	[DL_GATE] = {"blk.%d.attn_gate", {D_EMBD, D_DELTA_V}, R | SCALE, LMD_SPLIT_HEADS, W, NULL},
+	[DL_BETA] = {"blk.%d.ssm_beta", {D_EMBD, D_DELTA_HEAD}, R | SCALE, LMD_SPLIT_HEADS, W, NULL},
+	[DL_ALPHA] = {"blk.%d.ssm_alpha", {D_EMBD, D_DELTA_HEAD}, R | SCALE, LMD_SPLIT_HEADS, W, NULL},
 	[DL_CONV1D] = {"blk.%d.ssm_conv1d", {D_DELTA_CONV, D_DELTA_QKV}, R, LMD_SPLIT_HEADS, W, NULL},
 	[DL_DT] = {"blk.%d.ssm_dt.bias", {D_DELTA_HEAD}, R | LMD_TENSOR_BARE, LMD_SPLIT_HEADS, W, NULL},
 	[DL_A] = {"blk.%d.ssm_a", {D_DELTA_HEAD}, R | LMD_TENSOR_BARE, LMD_SPLIT_HEADS, W, NULL},
-	[DL_BETA] = {"blk.%d.ssm_beta", {D_EMBD, D_DELTA_HEAD}, R | SCALE, LMD_SPLIT_HEADS, W, NULL},
-	[DL_ALPHA] = {"blk.%d.ssm_alpha", {D_EMBD, D_DELTA_HEAD}, R | SCALE, LMD_SPLIT_HEADS, W, NULL},
 	[DL_NORM] = {"blk.%d.ssm_norm", {D_DELTA_DV}, R, LMD_SPLIT_REPLICATE, W, NULL},
 	[DL_OUT] = {"blk.%d.ssm_out", {D_DELTA_V, D_EMBD}, R | SCALE, LMD_SPLIT_COLS, W, NULL},
+};
+
+const struct lmd_tensor_row lmi_delta_joint_rows[DJ_N] = {
+	[DJ_IN] = {"blk.%d.ssm_in", {D_EMBD, D_DELTA_IN}, SCALE, LMD_SPLIT_HEADS, W, NULL},
+	[DJ_BA] = {"blk.%d.ssm_ba", {D_EMBD, D_DELTA_BA}, R | SCALE, LMD_SPLIT_HEADS, W, NULL},
+	[DJ_QKV] = {"blk.%d.attn_qkv", {D_EMBD, D_DELTA_QKV}, SCALE, LMD_SPLIT_HEADS, W, NULL},
+	[DJ_GATE] = {"blk.%d.attn_gate", {D_EMBD, D_DELTA_V}, SCALE, LMD_SPLIT_HEADS, W, NULL},
 };
 
 void lmi_delta_read(struct lmi_delta *d, struct lmi_hparams *hp, struct lmi_keys *k)
@@ -87,46 +94,115 @@ int64_t lmi_delta_dim(const struct lmi_delta *d, uint32_t symbol)
 		return d->n_head;
 	case D_DELTA_DV:
 		return d->dv;
+	case D_DELTA_IN:
+		return (int64_t)channels(d) + d->n_head * d->dv;
+	case D_DELTA_BA:
+		return 2 * (int64_t)d->n_head;
 	default:
 		return 0;
 	}
 }
 
-enum { V_QKV, V_Z, V_ALPHA, V_BETA, N_V };
+/* What the layer's input becomes. */
+struct parts {
+	uint32_t qkv;               /* value, q, k and v side by side */
+	struct lmd_opnd z;          /* the gate: one run of columns, or one for each key head */
+	struct lmd_opnd alpha, beta; /* for every head, in runs likewise */
+};
 
-/* The four projections of the layer's input in one op. */
-static void project(struct lmi_emit *e, const struct lmi_io *io, uint32_t v[N_V])
+/* Adds one projection to the op; returns its value. */
+static uint32_t add(struct lmi_emit *e, struct lmd_op *op, const struct lmd_tensor_row *row,
+		    enum lmd_vtype vtype, const char *name)
 {
-	static const uint8_t rows[N_V] = {DL_QKV, DL_GATE, DL_ALPHA, DL_BETA};
-	static const char *const names[N_V] = {"delta_qkv", "delta_z", "delta_alpha", "delta_beta"};
-	struct lmd_op op = lmi_op(LMD_OP_LINEAR);
+	struct lmd_op_linear *l = &op->u.linear;
+	struct lmi_w w = lmi_w(e, row);
+	uint32_t v = lmi_value(e, LMD_SPACE_TOKENS, vtype, w.n, name);
 
-	op.u.linear.x = io->x;
-	op.u.linear.pro = io->norm;
-	op.u.linear.n_w = N_V;
-	for (uint32_t i = 0; i < N_V; i++) {
-		struct lmi_w w = lmi_w(e, &lmi_delta_rows[rows[i]]);
+	l->w[l->n_w] = w.id;
+	l->lora_site[l->n_w] = w.site;
+	l->y[l->n_w++] = lmi_whole(e, v);
+	return v;
+}
 
-		v[i] = i < V_ALPHA ? lmi_act(e, w.n, names[i]) : lmi_f32(e, w.n, names[i]);
-		op.u.linear.w[i] = w.id;
-		op.u.linear.lora_site[i] = w.site;
-		op.u.linear.y[i] = lmi_whole(e, v[i]);
-	}
+/* Columns of the joint value `v` for all key heads. */
+static struct lmd_opnd of_key_heads(const struct lmi_delta *d, uint32_t v, uint32_t col0,
+				    uint32_t stride, uint32_t width)
+{
+	struct lmd_opnd x = lmi_heads(v, col0, d->n_key_head, width);
+
+	x.head_stride = stride;
+	return x;
+}
+
+static void copy(struct lmi_emit *e, struct lmd_opnd x, struct lmd_opnd y)
+{
+	struct lmd_op op = lmi_op(LMD_OP_CAST_COPY);
+
+	op.u.cast_copy.x = x;
+	op.u.cast_copy.y = y;
 	lmi_put(e, &op);
 }
 
-/* Log decay and step of every head. */
-static void put_steps(struct lmi_emit *e, const struct lmi_delta *d, const uint32_t v[N_V], uint32_t g,
-		      uint32_t beta)
+/* q, k, v of the joint value side by side, as the convolution wants them. */
+static uint32_t sort_out(struct lmi_emit *e, const struct lmi_delta *d, uint32_t in,
+			 struct lmd_opnd *z)
 {
-	struct lmi_ew p = lmi_ew();
-	uint8_t alpha = lmi_ew_in(&p, lmi_whole(e, v[V_ALPHA])), b = lmi_ew_in(&p, lmi_whole(e, v[V_BETA]));
-	uint8_t dt = lmi_ew_in(&p, lmi_wcols(lmi_w(e, &lmi_delta_rows[DL_DT]).id, d->n_head));
-	uint8_t a = lmi_ew_in(&p, lmi_wcols(lmi_w(e, &lmi_delta_rows[DL_A]).id, d->n_head));
+	const uint32_t hk = d->n_key_head, dk = d->dk, n = d->n_head / hk * d->dv;
+	const uint32_t stride = 2 * dk + 2 * n;
+	uint32_t v = lmi_act(e, channels(d), "delta_qkv");
 
-	lmi_ew_also(&p, lmi_ew1(&p, LMD_EW_SIGMOID, b), lmi_whole(e, beta));
+	copy(e, of_key_heads(d, in, 0, stride, dk), lmi_heads(v, 0, hk, dk));
+	copy(e, of_key_heads(d, in, dk, stride, dk), lmi_heads(v, hk * dk, hk, dk));
+	copy(e, of_key_heads(d, in, 2 * dk, stride, n), lmi_heads(v, 2 * hk * dk, hk, n));
+	*z = of_key_heads(d, in, 2 * dk + n, stride, n);
+	return v;
+}
+
+/* The projections of the layer's input in one op. */
+static struct parts project(struct lmi_emit *e, const struct lmi_io *io, const struct lmi_delta *d)
+{
+	const uint32_t r = d->n_head / d->n_key_head;
+	bool joint = lmi_has(e, &lmi_delta_joint_rows[DJ_IN]);
+	struct lmd_op op = lmi_op(LMD_OP_LINEAR);
+	struct parts p = {.qkv = LMD_NONE};
+	uint32_t in, v;
+
+	op.u.linear.x = io->x;
+	op.u.linear.pro = io->norm;
+	if (joint) {
+		in = add(e, &op, &lmi_delta_joint_rows[DJ_IN], LMD_VTYPE_ACT, "delta_in");
+	} else {
+		in = add(e, &op, &lmi_delta_rows[DL_QKV], LMD_VTYPE_ACT, "delta_qkv");
+		v = add(e, &op, &lmi_delta_rows[DL_GATE], LMD_VTYPE_ACT, "delta_z");
+		p.z = lmi_whole(e, v);
+	}
+	if (lmi_has(e, &lmi_delta_joint_rows[DJ_BA])) {
+		v = add(e, &op, &lmi_delta_joint_rows[DJ_BA], LMD_VTYPE_F32, "delta_ba");
+		p.beta = of_key_heads(d, v, 0, 2 * r, r);
+		p.alpha = of_key_heads(d, v, r, 2 * r, r);
+	} else {
+		v = add(e, &op, &lmi_delta_rows[DL_ALPHA], LMD_VTYPE_F32, "delta_alpha");
+		p.alpha = lmi_whole(e, v);
+		v = add(e, &op, &lmi_delta_rows[DL_BETA], LMD_VTYPE_F32, "delta_beta");
+		p.beta = lmi_whole(e, v);
+	}
+	lmi_put(e, &op);
+	p.qkv = joint ? sort_out(e, d, in, &p.z) : in;
+	return p;
+}
+
+/* Log decay and step of every head. */
+static void put_steps(struct lmi_emit *e, const struct parts *v, uint32_t g, uint32_t beta)
+{
+	const uint32_t n = v->alpha.n_head, r = v->alpha.width;
+	struct lmi_ew p = lmi_ew();
+	uint8_t alpha = lmi_ew_in(&p, v->alpha), b = lmi_ew_in(&p, v->beta);
+	uint8_t dt = lmi_ew_in(&p, lmi_wheads(lmi_w(e, &lmi_delta_rows[DL_DT]).id, n, r));
+	uint8_t a = lmi_ew_in(&p, lmi_wheads(lmi_w(e, &lmi_delta_rows[DL_A]).id, n, r));
+
+	lmi_ew_also(&p, lmi_ew1(&p, LMD_EW_SIGMOID, b), lmi_heads(beta, 0, n, r));
 	alpha = lmi_ew1(&p, LMD_EW_SOFTPLUS, lmi_ew2(&p, LMD_EW_ADD, alpha, dt));
-	lmi_ew_out(e, &p, lmi_ew2(&p, LMD_EW_MUL, alpha, a), lmi_whole(e, g));
+	lmi_ew_out(e, &p, lmi_ew2(&p, LMD_EW_MUL, alpha, a), lmi_heads(g, 0, n, r));
 }
 
 /* q and k of every head to length one: x / sqrt(sum x^2 + eps). */
@@ -149,11 +225,10 @@ uint32_t lmi_delta(struct lmi_emit *e, const struct lmi_io *io, const struct lmi
 	uint32_t mixed = lmi_act(e, channels(d), "delta_conv"), g = lmi_f32(e, h, "delta_g");
 	uint32_t beta = lmi_f32(e, h, "delta_step"), y = lmi_f32(e, n_v, "delta_scan");
 	uint32_t normed = lmi_act(e, n_v, "delta_norm"), gated = lmi_act(e, n_v, "delta_gated"), qk;
-	uint32_t v[N_V];
+	struct parts v = project(e, io, d);
 	struct lmd_op op = lmi_op(LMD_OP_CONV);
 
-	project(e, io, v);
-	op.u.conv.x = lmi_whole(e, v[V_QKV]);
+	op.u.conv.x = lmi_whole(e, v.qkv);
 	op.u.conv.y = lmi_whole(e, mixed);
 	op.u.conv.kind = LMD_CONV_DEPTHWISE;
 	op.u.conv.w = lmi_w(e, &lmi_delta_rows[DL_CONV1D]).id;
@@ -163,7 +238,7 @@ uint32_t lmi_delta(struct lmi_emit *e, const struct lmi_io *io, const struct lmi
 	op.u.conv.act = LMD_ACT_SILU;
 	op.u.conv.cache = d->conv[e->il];
 	lmi_put(e, &op);
-	put_steps(e, d, v, g, beta);
+	put_steps(e, &v, g, beta);
 	qk = put_unit(e, d, mixed);
 
 	op = lmi_op(LMD_OP_SCAN);
@@ -184,6 +259,7 @@ uint32_t lmi_delta(struct lmi_emit *e, const struct lmi_io *io, const struct lmi
 	lmi_put(e, &op);
 
 	lmi_put_norm(e, lmi_heads(y, 0, h, d->dv), &norm, lmi_heads(normed, 0, h, d->dv));
-	lmi_put_glu(e, d->gate_act, NULL, lmi_whole(e, v[V_Z]), lmi_whole(e, normed), lmi_whole(e, gated));
+	lmi_put_glu(e, d->gate_act, NULL, v.z, lmi_heads(normed, 0, v.z.n_head, v.z.width),
+		    lmi_heads(gated, 0, v.z.n_head, v.z.width));
 	return lmi_block_out(e, lmi_whole(e, gated), NULL, &out, io);
 }

@@ -12,16 +12,25 @@
 
 /* Symbols of dims; between those of ssm.h and an architecture's own. */
 enum lmi_d_delta {
-	D_DELTA_CONV = 160, /* kernel of the convolution */
+	D_DELTA_CONV = 144, /* kernel of the convolution */
 	D_DELTA_QKV,        /* q, k and v side by side: the channels of the convolution */
 	D_DELTA_V,          /* heads of v * dv */
 	D_DELTA_HEAD,
-	D_DELTA_DV
+	D_DELTA_DV,
+	D_DELTA_IN,         /* q, k, v and the gate */
+	D_DELTA_BA          /* step and decay */
 };
 
-enum lmi_delta_t { DL_QKV, DL_GATE, DL_CONV1D, DL_DT, DL_A, DL_BETA, DL_ALPHA, DL_NORM, DL_OUT, DL_N };
+enum lmi_delta_t { DL_QKV, DL_GATE, DL_BETA, DL_ALPHA, DL_CONV1D, DL_DT, DL_A, DL_NORM, DL_OUT, DL_N };
 extern const struct lmd_tensor_row lmi_delta_rows[DL_N];
 #define LMI_SET_DELTA {lmi_delta_rows, DL_N, 0}
+
+/* The same in files that join matrices, the outputs for each key head side by side: step and decay
+ * in ssm_ba; q, k, v and the gate of its value heads in ssm_in, where the file has that one. */
+enum lmi_delta_joint_t { DJ_IN, DJ_BA, DJ_QKV, DJ_GATE, DJ_N };
+extern const struct lmd_tensor_row lmi_delta_joint_rows[DJ_N];
+#define LMI_SET_DELTA_JOINT                                                                        \
+	{lmi_delta_rows + DL_CONV1D, DL_OUT - DL_CONV1D + 1, 0}, {lmi_delta_joint_rows, DJ_N, 0}
 
 struct lmi_delta {
 	uint32_t d_conv;

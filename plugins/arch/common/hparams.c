@@ -252,7 +252,8 @@ static int64_t head_dim(const struct lmi_layer *l, uint32_t symbol)
 	case D_DV: return l->dv;
 	case D_HEAD: return l->n_head;
 	case D_HEAD_KV: return l->n_head_kv;
-	case D_Q2: return 2 * (int64_t)l->n_head * l->dk;
+	case D_Q2: return 2 * q;
+	case D_QKV2: return 2 * q + k + v;
 	case D_ROT_HALF: return l->n_rot / 2;
 	case D_FF: return l->n_ff;
 	case D_FF2: return 2 * (int64_t)l->n_ff;

@@ -34,6 +34,7 @@ enum lmi_d {
 	D_HEAD,
 	D_HEAD_KV,
 	D_Q2,        /* query and gate of every head */
+	D_QKV2,      /* D_Q2 + D_K + D_V */
 	D_ROT_HALF,  /* n_rot / 2 of the layer; GLOBAL rows: of the first layer with rotation */
 	D_FF,
 	D_FF2,       /* gate and up in one */
