@@ -64,5 +64,6 @@ int64_t lmi_hybrid_dim(const void *state, uint32_t symbol, int32_t layer)
 	if (symbol >= D_OWN)
 		return symbol - D_OWN < LMI_HYBRID_N_DIM ? h->dims[symbol - D_OWN] : 0;
 	v = lmi_ssm_dim(&h->ssm, symbol);
+	v = v ? v : lmi_delta_dim(&h->delta, symbol);
 	return v ? v : lmi_hp_dim(state, symbol, layer);
 }

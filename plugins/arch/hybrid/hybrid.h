@@ -9,6 +9,7 @@
 #define LLAMAD_ARCH_HYBRID_HYBRID_H
 
 #include "arch/common/decoder.h"
+#include "arch/common/delta.h"
 #include "arch/common/ssm.h"
 
 #define LMI_HYBRID_LIST(X)                                                                         \
@@ -18,7 +19,10 @@
 	X("lfm2moe", lfm2moe)                                                                      \
 	X("nemotron_h", nemotron_h)                                                                \
 	X("nemotron_h_moe", nemotron_h_moe)                                                        \
-	X("plamo2", plamo2)
+	X("plamo2", plamo2)                                                                        \
+	X("qwen35", qwen35)                                                                        \
+	X("qwen35moe", qwen35moe)                                                                  \
+	X("qwen3next", qwen3next)
 
 #define LMI_HYBRID_EXTERN(name, ident) extern const struct lmd_arch_ops lmi_arch_##ident;
 LMI_HYBRID_LIST(LMI_HYBRID_EXTERN)
@@ -30,6 +34,7 @@ LMI_HYBRID_LIST(LMI_HYBRID_EXTERN)
 struct lmi_hybrid {
 	struct lmi_decoder d;
 	struct lmi_ssm ssm;
+	struct lmi_delta delta;
 	uint32_t n_conv;      /* LFM2: kernel of the convolution */
 	uint32_t *conv;       /* ... [n_layer] cache of each recurrent layer */
 	int64_t dims[LMI_HYBRID_N_DIM];
