@@ -53,7 +53,7 @@ struct answer {
 	struct lmi_text text; /* json: the answer */
 	lmd_token *tokens;    /* generated */
 	uint32_t n_tokens, cap;
-	char last;            /* byte that was written */
+	char last;            /* byte that was written; 0: none yet */
 	struct lmi_event done;
 };
 
@@ -239,11 +239,11 @@ static void print_json(const struct answer *a)
 	lmi_json_fini(&j);
 }
 
-static void end_line(struct answer *a)
+/* A newline if the answer has none; an answer that failed before its first byte is nothing. */
+static void end_line(const struct answer *a, enum lmd_status st)
 {
-	if (!a->json && a->last != '\n')
+	if (!a->json && a->last != '\n' && (a->last || st == LMD_OK))
 		putchar('\n');
-	a->last = '\n';
 }
 
 static void answer_fini(struct answer *a)
@@ -291,7 +291,7 @@ static enum lmd_status run_once(struct lmi_ctl *ctl, struct lmi_engine *e, struc
 {
 	const struct lmi_args *args = &ctl->args;
 	const char *prompt = lmi_arg_str(args, "prompt");
-	struct answer a = {.e = e, .json = lmi_arg_flag(args, "json"), .last = '\n'};
+	struct answer a = {.e = e, .json = lmi_arg_flag(args, "json")};
 	struct lmi_tokens tokens = {0};
 	struct lmi_text in = {0};
 	enum lmd_status st = prompt ? LMD_OK : read_stdin(&in, err);
@@ -302,7 +302,7 @@ static enum lmd_status run_once(struct lmi_ctl *ctl, struct lmi_engine *e, struc
 					  &tokens, err);
 	if (st == LMD_OK)
 		st = generate(ctl, &a, tokens.id, tokens.n, err);
-	end_line(&a);
+	end_line(&a, st);
 	if (st == LMD_OK && a.json)
 		print_json(&a);
 	if (st == LMD_CANCELLED)
@@ -338,7 +338,7 @@ static enum lmd_status turn(struct lmi_ctl *ctl, struct lmi_engine *e, struct lm
 			    const char *line, size_t n, struct lmd_error *err)
 {
 	uint32_t flags = encode_flags(&ctl->args);
-	struct answer a = {.e = e, .last = '\n'};
+	struct answer a = {.e = e};
 	struct lmi_tokens more = {0};
 	enum lmd_status st;
 
@@ -349,7 +349,7 @@ static enum lmd_status turn(struct lmi_ctl *ctl, struct lmi_engine *e, struct lm
 		st = append(history, more.id, more.n, err);
 	if (st == LMD_OK)
 		st = generate(ctl, &a, history->id, history->n, err);
-	end_line(&a);
+	end_line(&a, st);
 	if (st == LMD_OK || st == LMD_CANCELLED)
 		st = append(history, a.tokens, a.n_tokens, err);
 	answer_fini(&a);

@@ -1,0 +1,173 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The commands that run a model, as a user or a script meets them: what is on standard output,
+# exit statuses, and one sentence on standard error that names the file or thing at fault.
+build=${LMD_TEST_BUILDDIR:-.}
+ctl=$build/llamactl
+dir=$(mktemp -d) || exit 99
+trap 'rm -rf "$dir"' EXIT
+failed=0 passed=0
+model=$dir/full.gguf
+"$build/tests/mktiny" full 5 "$model" || exit 99
+"$build/tests/mktiny" window 6 "$dir/window.gguf" || exit 99
+"$build/tests/mktiny" hybrid 7 "$dir/hybrid.gguf" || exit 99
+
+ok() {
+	passed=$((passed + 1))
+}
+bad() {
+	echo "FAIL: $*"
+	failed=$((failed + 1))
+}
+
+# refused STATUS PATTERN ARGUMENT...: that status, nothing on stdout, PATTERN in the last line
+refused() {
+	want=$1 pattern=$2
+	shift 2
+	"$ctl" "$@" >"$dir/out" 2>"$dir/err" </dev/null
+	got=$?
+	if [ $got -ne "$want" ]; then
+		bad "llamactl $*: exit status $got, not $want"
+	elif ! tail -n 1 "$dir/err" | grep -q -e "$pattern"; then
+		bad "llamactl $*: stderr is '$(cat "$dir/err")', not like '$pattern'"
+	elif [ -s "$dir/out" ]; then
+		bad "llamactl $*: something on stdout"
+	else
+		ok
+	fi
+}
+
+# does ARGUMENT...: status 0, nothing on stderr; stdout in $dir/out
+does() {
+	if ! "$ctl" "$@" >"$dir/out" 2>"$dir/err" </dev/null; then
+		bad "llamactl $*: exit status is not 0: $(cat "$dir/err")"
+		return 1
+	elif [ -s "$dir/err" ]; then
+		bad "llamactl $*: something on stderr: $(cat "$dir/err")"
+		return 1
+	fi
+	ok
+}
+
+# holds TEXT COMMAND...: for checks of the last output
+holds() {
+	text=$1
+	shift
+	if "$@"; then ok; else bad "$text"; fi
+}
+
+# -- run --
+does run "$model" -p Hello -n 20 --temp 0
+cp "$dir/out" "$dir/greedy"
+holds "an answer ends in one newline" [ "$(tail -c 1 "$dir/greedy" | od -An -tx1 | tr -d ' ')" = 0a ]
+holds "20 characters and a newline" [ "$(wc -c <"$dir/greedy")" -eq 21 ]
+does run "$model" -p Hello -n 20 --temp 0 -t 2 -c 64 --kv-type f32
+holds "threads and context change nothing" cmp -s "$dir/out" "$dir/greedy"
+printf Hello | "$ctl" run "$model" -n 20 --temp 0 >"$dir/out" 2>"$dir/err"
+holds "standard input is a prompt" cmp -s "$dir/out" "$dir/greedy"
+does run "$model" -p Hello -n 8 --temp 1 --seed 3
+cp "$dir/out" "$dir/seed3"
+does run "$model" -p Hello -n 8 --temp 1 --seed 3 --top-k 0 --top-p 1 --min-p 0
+does run "$model" -p Hello -n 8 --temp 1 --seed 3
+holds "the same seed, the same text" cmp -s "$dir/out" "$dir/seed3"
+does run "$model" -p Hello -n 20 --temp 0 --json
+holds "json has the tokens" grep -q '"n_out": 20' "$dir/out"
+holds "json says why it ended" grep -q '"finish": "length"' "$dir/out"
+stop=$(cut -c 5-8 "$dir/greedy")
+does run "$model" -p Hello -n 20 --temp 0 --stop "$stop"
+holds "a stop text ends it before it" \
+	[ "$(cat "$dir/out")" = "$(awk -v s="$stop" '{ print substr($0, 1, index($0, s) - 1) }' "$dir/greedy")" ]
+does run "$model" -p Hello -n 0
+holds "nothing to write is an empty line" [ "$(wc -c <"$dir/out")" -eq 1 ]
+does run "$model" -p Hello -n 20 --temp 0 --repeat-penalty 1.5 --frequency-penalty 0.5 \
+	--presence-penalty 0.5
+holds "penalties change the text" [ "$(cat "$dir/out")" != "$(cat "$dir/greedy")" ]
+printf 'a\nb\n' | "$ctl" run "$model" -i -n 5 --temp 0 >"$dir/out" 2>"$dir/err"
+holds "interactive: an answer for each line" [ "$(wc -l <"$dir/out")" -ge 2 ]
+
+refused 1 "$dir/nothing.gguf: " run "$dir/nothing.gguf" -p x
+refused 1 "$dir/window.gguf: the model has no text vocabulary" run "$dir/window.gguf" -p Hello
+refused 1 'more than the context of 4' run "$model" -p 'Hello there' -c 4
+refused 1 "backend 'nonsense'\|nonsense" run "$model" -p x --backend nonsense
+refused 1 "$model: 0 tokens" run "$model" -p ''
+refused 2 'is below -1' run "$model" -p x -n -5
+refused 1 "kv-type" run "$model" -p x --kv-type q9
+refused 2 "not one of" run "$model" -p x --activations f64
+refused 2 "exclude each other" run "$model" -i --json
+head -c 3000 "$model" >"$dir/cut.gguf"
+refused 1 "$dir/cut.gguf: " run "$dir/cut.gguf" -p x
+
+# Ctrl-C: after the first character it ends with what was written, a newline and status 1
+mkfifo "$dir/pipe"
+"$ctl" run "$model" -p Hello --ignore-eos -c 200000 >"$dir/pipe" 2>"$dir/err" </dev/null &
+pid=$!
+exec 3<"$dir/pipe"
+dd bs=1 count=1 <&3 >"$dir/out" 2>/dev/null
+kill -INT $pid
+cat <&3 >>"$dir/out"
+wait $pid
+status=$?
+exec 3<&-
+holds "an interrupt is status 1, not $status" [ $status -eq 1 ]
+holds "an interrupt has a sentence" grep -q 'stopped by a signal' "$dir/err"
+holds "an interrupted answer ends in a newline" \
+	[ "$(tail -c 1 "$dir/out" | od -An -tx1 | tr -d ' ')" = 0a ]
+
+# -- debug logits --
+for m in full window hybrid; do
+	does debug logits "$dir/$m.gguf" --tokens 1,2,3,4,5 --tokens 9,8 -o "$dir/batch.f32"
+	holds "$m: shape" [ "$(cat "$dir/out")" = "7 96" ]
+	does debug logits "$dir/$m.gguf" --tokens 1,2,3,4,5 --tokens 9,8 -o "$dir/step.f32" --one-by-one
+	holds "$m: batch and steps are equal" cmp -s "$dir/batch.f32" "$dir/step.f32"
+	does debug logits "$dir/$m.gguf" --tokens 1,2,3,4,5 -o "$dir/one.f32" --all
+	holds "$m: rows of the first sequence come first" \
+		cmp -s -n $((5 * 96 * 4)) "$dir/batch.f32" "$dir/one.f32"
+done
+does debug logits "$model" --tokens 1,2,3 --embd -o "$dir/e.f32"
+holds "embeddings: a row for each token" [ "$(cat "$dir/out")" = "3 64" ]
+does debug logits "$model" --tokens 1,2,3 --tokens 4 --embd --pooling mean -o "$dir/e.f32" --json
+holds "pooled: a row for each sequence" grep -q '"rows": 2' "$dir/out"
+holds "pooled rows in the file" [ "$(wc -c <"$dir/e.f32")" -eq $((2 * 64 * 4)) ]
+refused 1 "$model: token 1 is 96: the model's vocabulary has 96" debug logits "$model" --tokens 1,96
+refused 1 "entry 1, 'x'" debug logits "$model" --tokens 1,x
+refused 2 'is needed' debug logits "$model"
+refused 2 'go together' debug logits "$model" --enc 1,2
+refused 2 'exclude each other' debug logits "$model" --tokens 1 --all --one-by-one
+refused 1 'encoder' debug logits "$model" --enc 1 --dec 2
+refused 1 '/nonexistent/out.f32' debug logits "$model" --tokens 1 -o /nonexistent/out.f32
+head -c 512 /dev/zero >"$dir/in.f32"
+does debug logits "$model" --input "$dir/in.f32" --width 64 --pos 0,1 -o "$dir/r.f32"
+holds "rows from a file" [ "$(cat "$dir/out")" = "2 96" ]
+refused 1 'rows of 32 numbers: the model takes 64' debug logits "$model" --input "$dir/in.f32" --width 32
+refused 1 'no rows of 60' debug logits "$model" --input "$dir/in.f32" --width 60
+refused 1 '1 lists with 3 numbers' debug logits "$model" --input "$dir/in.f32" --width 64 --pos 0,1,2
+
+# -- debug observe, debug diff --
+does debug observe "$model" --tokens 1,2,3
+holds "observe shows the logits" grep -q '^logits .* 3 x 96' "$dir/out"
+does debug observe "$model" --tokens 1,2,3 --value logits
+holds "a value is a row on a line" [ "$(wc -l <"$dir/out")" -eq 3 ]
+does debug observe "$model" --tokens 1 --json
+refused 1 "no value 'nix'" debug observe "$model" --tokens 1 --value nix
+does debug diff "$model" --tokens 1,2,3 --backend ref --against ref
+refused 2 'against NAME is needed' debug diff "$model" --tokens 1
+
+# -- bench, perplexity --
+does bench "$model" -p 16 -n 4 -r 3 -t 1 --json
+for word in '"test": "pp16"' '"test": "tg4"' '"threads": 1' '"backend": ' '"median": ' '"min": ' \
+	'"max": ' '"model": ' '"machine": '; do
+	holds "bench: $word" grep -q "$word" "$dir/out"
+done
+refused 2 'nothing to measure' bench "$model" -p 0 -n 0
+awk 'BEGIN { for (i = 0; i < 200; i++) printf "%c", 33 + i * 7 % 90 }' >"$dir/text"
+does perplexity "$model" --text "$dir/text" --ctx 32 --json
+holds "perplexity: windows" grep -q '"windows": 6' "$dir/out"
+holds "perplexity: scored tokens" grep -q '"scored": 90' "$dir/out"
+does perplexity "$model" --text "$dir/text" --plain --ctx 100 --json
+holds "plain: scored tokens" grep -q '"scored": 99' "$dir/out"
+refused 1 'a window of 512 is not full' perplexity "$model" --text "$dir/text" --ctx 512
+refused 2 'text FILE is needed' perplexity "$model"
+refused 1 "$dir/none" perplexity "$model" --text "$dir/none"
+
+echo "CASES: llamactl models: $passed passed, $failed failed, 0 skipped"
+[ $failed -eq 0 ]

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * mktiny KIND SEED PATH: one of the small models of tiny_model.h, for tests that are scripts. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/tiny_model.h"
+
+int main(int argc, char **argv)
+{
+	for (int k = 0; argc == 4 && k < LMT_N_TINY; k++) {
+		if (strcmp(argv[1], lmt_tiny_name((enum lmt_tiny)k)) != 0)
+			continue;
+		lmt_tiny_write((enum lmt_tiny)k, strtoull(argv[2], NULL, 0), argv[3]);
+		return 0;
+	}
+	fprintf(stderr, "usage: mktiny full|window|state|hybrid SEED PATH\n");
+	return 2;
+}
