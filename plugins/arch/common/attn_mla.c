@@ -32,7 +32,8 @@ struct lmi_mla *lmi_mla_read(struct lmi_hparams *hp, struct lmi_keys *k, bool lo
 		return NULL;
 	m->n_head = l0->n_head;
 	if (low_q)
-		m->rank_q = lmi_key_u32(k, "attention.q_lora_rank", LMI_REQUIRED, 1, 1, LMI_MAX_WIDTH);
+		m->rank_q =
+			lmi_key_u32(k, "attention.q_lora_rank", LMI_REQUIRED, 1, 1, LMI_MAX_WIDTH);
 	m->rank_kv = lmi_key_u32(k, "attention.kv_lora_rank", LMI_REQUIRED, 1, 1, LMI_MAX_DK);
 	m->absorbed = lmi_key_has(k, "attention.key_length_mla");
 	dk = lmi_key_u32(k, "attention.key_length_mla", LMI_OPTIONAL, l0->dk, 1, LMI_MAX_DK);
@@ -104,7 +105,8 @@ static void copy(struct lmi_emit *e, struct lmd_opnd x, struct lmd_opnd y)
 }
 
 /* n heads of `width` columns, `stride` apart. */
-static struct lmd_opnd part(uint32_t value, uint32_t col0, uint32_t n, uint32_t stride, uint32_t width)
+static struct lmd_opnd part(uint32_t value, uint32_t col0, uint32_t n, uint32_t stride,
+			    uint32_t width)
 {
 	struct lmd_opnd o = lmi_heads(value, col0, n, width);
 
@@ -115,6 +117,8 @@ static struct lmd_opnd part(uint32_t value, uint32_t col0, uint32_t n, uint32_t 
 struct sides {
 	uint32_t q;           /* heads of [nope | rope] */
 	uint32_t kv;          /* [latent | rope], not normalised */
+	struct lmd_opnd list; /* keys to look at */
+	uint32_t q_row_in;
 };
 
 static void add(struct lmd_op_linear *l, const struct lmi_w *w, struct lmd_opnd y)
@@ -142,6 +146,14 @@ static struct sides project(struct lmi_emit *e, const struct lmi_io *io, const s
 	if (m->rank_q) {
 		norm = lmi_norm_req(e, LMD_NORM_RMS, &r[MLA_Q_A_NORM]);
 		wq = lmi_w(e, &r[MLA_Q_B]);
+		if (m->choose) {
+			uint32_t qr = lmi_f32(e, m->rank_q, "q_a_norm");
+
+			lmi_put_norm(e, lmi_whole(e, s.q), &norm, lmi_whole(e, qr));
+			s.list = m->choose(e, io->x, lmi_whole(e, qr));
+			s.q = qr;
+			norm = lmi_no_norm();
+		}
 		s.q = lmi_linear(e, lmi_whole(e, s.q), &norm, &wq, LMD_VTYPE_ACT, "q");
 	}
 	return s;
@@ -153,11 +165,17 @@ static uint32_t from_kv_b(struct lmi_emit *e, const struct lmi_mla *m, bool keys
 	struct lmd_wpart p = {.kind = LMD_WPART_TENSOR,
 			      .tensor = lmi_tensor_index(e, &lmi_mla_rows[MLA_KV_B], ".weight"),
 			      .row0 = keys ? 0 : m->nope, .n_row = keys ? m->nope : m->dv};
-	const struct lmd_wref w = {
-		.struct_size = sizeof(w), .n_part = 1, .parts = &p,
-		.xform = keys ? LMD_XFORM_HEAD_TRANSPOSE : LMD_XFORM_NONE, .split = LMD_SPLIT_HEADS,
-		.n_head = m->n_head, .head_rows = m->nope + m->dv, .n_stack = m->n_head,
-		.scale = LMD_NONE, .bias = LMD_NONE, .name = keys ? "k_b of attn_kv_b" : "v_b of attn_kv_b"};
+	const struct lmd_wref w = {.struct_size = sizeof(w),
+				   .n_part = 1,
+				   .parts = &p,
+				   .xform = keys ? LMD_XFORM_HEAD_TRANSPOSE : LMD_XFORM_NONE,
+				   .split = LMD_SPLIT_HEADS,
+				   .n_head = m->n_head,
+				   .head_rows = m->nope + m->dv,
+				   .n_stack = m->n_head,
+				   .scale = LMD_NONE,
+				   .bias = LMD_NONE,
+				   .name = keys ? "k_b of attn_kv_b" : "v_b of attn_kv_b"};
 
 	if (p.tensor == LMD_NONE) {
 		(void)lmi_w(e, &lmi_mla_rows[keys ? MLA_K_B : MLA_V_B]); /* names what is missing */
@@ -190,11 +208,12 @@ static struct lmd_opnd temper(struct lmi_emit *e, struct lmd_opnd q, uint32_t ro
 }
 
 /* Rotation of the last n_rot columns of q and k, storing; then attention. */
-static uint32_t attend(struct lmi_emit *e, const struct lmi_mla *m, struct lmd_opnd q,
-		       struct lmd_opnd k, struct lmd_opnd v, uint32_t q_row_in)
+static uint32_t attend(struct lmi_emit *e, const struct lmi_mla *m, const struct sides *s,
+		       struct lmd_opnd q, struct lmd_opnd k, struct lmd_opnd v)
 {
 	const struct lmi_layer *l = lmi_cur(e);
-	uint32_t q_rot = lmi_act(e, q.n_head * q.width, "q_rot"), y = lmi_act(e, m->n_head * l->dv, "attn");
+	uint32_t q_rot = lmi_act(e, q.n_head * q.width, "q_rot"),
+		 y = lmi_act(e, m->n_head * l->dv, "attn");
 	struct lmd_op op = lmi_op(LMD_OP_ROPE_KV);
 
 	op.u.rope_kv.q = q;
@@ -208,7 +227,7 @@ static uint32_t attend(struct lmi_emit *e, const struct lmi_mla *m, struct lmd_o
 	lmi_put(e, &op);
 
 	op = lmi_op(LMD_OP_ATTN);
-	op.u.attn.q = temper(e, q, q_row_in);
+	op.u.attn.q = temper(e, q, s->q_row_in);
 	op.u.attn.y = lmi_heads(y, 0, m->n_head, l->dv);
 	op.u.attn.n_kv_head = l->n_head_kv;
 	op.u.attn.src[0].kind = LMD_KV_CACHE;
@@ -216,48 +235,92 @@ static uint32_t attend(struct lmi_emit *e, const struct lmi_mla *m, struct lmd_o
 	op.u.attn.src[0].group = l->group;
 	op.u.attn.scale = m->scale != 0.0f ? m->scale : 1.0f / sqrtf((float)(m->nope + m->n_rot));
 	op.u.attn.tree = 1;
+	op.u.attn.src[0].list = s->list;
+	if (m->sinks)
+		op.u.attn.sinks = lmi_w(e, m->sinks).id;
 	lmi_put(e, &op);
 	return y;
 }
 
-static uint32_t absorbed(struct lmi_emit *e, const struct lmi_mla *m, const struct sides *s,
-			 uint32_t q_row_in)
+/* The part of the key that all heads share, normalised where the architecture does. */
+static void shared_key(struct lmi_emit *e, const struct lmi_mla *m, struct lmd_opnd x,
+		       struct lmd_opnd y)
 {
-	const uint32_t h = m->n_head, rank = m->rank_kv, dk = m->nope + m->n_rot, dc = rank + m->n_rot;
+	struct lmd_norm norm;
+
+	if (!m->k_norm) {
+		copy(e, x, y);
+		return;
+	}
+	norm = lmi_norm_req(e, LMD_NORM_RMS, m->k_norm);
+	lmi_put_norm(e, x, &norm, y);
+}
+
+static uint32_t absorbed(struct lmi_emit *e, const struct lmi_mla *m, const struct sides *s)
+{
+	const uint32_t h = m->n_head, rank = m->rank_kv, dk = m->nope + m->n_rot,
+		       dc = rank + m->n_rot;
 	uint32_t q = lmi_act(e, h * dc, "q_latent"), k = lmi_act(e, dc, "k_latent");
 	uint32_t y, out = lmi_act(e, h * m->dv, "attn_v");
 	struct lmd_norm norm = lmi_norm_req(e, LMD_NORM_RMS, &lmi_mla_rows[MLA_KV_A_NORM]);
 
 	lmi_put_norm(e, lmi_cols(s->kv, 0, rank), &norm, lmi_cols(k, 0, rank));
-	copy(e, lmi_cols(s->kv, rank, m->n_rot), lmi_cols(k, rank, m->n_rot));
+	shared_key(e, m, lmi_cols(s->kv, rank, m->n_rot), lmi_cols(k, rank, m->n_rot));
 	bmm(e, part(s->q, 0, h, dk, m->nope), m, true, part(q, 0, h, dc, rank));
 	copy(e, part(s->q, m->nope, h, dk, m->n_rot), part(q, rank, h, dc, m->n_rot));
-	y = attend(e, m, lmi_heads(q, 0, h, dc), lmi_whole(e, k), lmi_none(), q_row_in);
+	y = attend(e, m, s, lmi_heads(q, 0, h, dc), lmi_whole(e, k), lmi_none());
 	bmm(e, lmi_heads(y, 0, h, rank), m, false, lmi_heads(out, 0, h, m->dv));
 	return out;
 }
 
-static uint32_t expanded(struct lmi_emit *e, const struct lmi_mla *m, const struct sides *s,
-			 uint32_t q_row_in)
+static uint32_t expanded(struct lmi_emit *e, const struct lmi_mla *m, const struct sides *s)
 {
-	const uint32_t h = m->n_head, rank = m->rank_kv, dk = m->nope + m->n_rot, n = m->nope + m->dv;
+	const uint32_t h = m->n_head, rank = m->rank_kv, dk = m->nope + m->n_rot,
+		       n = m->nope + m->dv;
 	struct lmd_norm norm = lmi_norm_req(e, LMD_NORM_RMS, &lmi_mla_rows[MLA_KV_A_NORM]);
 	struct lmi_w w = lmi_w(e, &lmi_mla_rows[MLA_KV_B]);
 	uint32_t kv = lmi_linear(e, lmi_cols(s->kv, 0, rank), &norm, &w, LMD_VTYPE_ACT, "kv");
 	uint32_t k = lmi_act(e, h * dk, "k");
 
 	copy(e, part(kv, 0, h, n, m->nope), part(k, 0, h, dk, m->nope));
-	copy(e, part(s->kv, rank, h, 0, m->n_rot), part(k, m->nope, h, dk, m->n_rot));
-	return attend(e, m, lmi_heads(s->q, 0, h, dk), lmi_heads(k, 0, h, dk), part(kv, m->nope, h, n, m->dv),
-		      q_row_in);
+	shared_key(e, m, part(s->kv, rank, h, 0, m->n_rot), part(k, m->nope, h, dk, m->n_rot));
+	return attend(e, m, s, lmi_heads(s->q, 0, h, dk), lmi_heads(k, 0, h, dk),
+		      part(kv, m->nope, h, n, m->dv));
+}
+
+/* y * sigmoid(W x), a number for each head or each column. */
+static uint32_t gated(struct lmi_emit *e, const struct lmi_mla *m, const struct lmi_io *io,
+		      uint32_t y)
+{
+	struct lmi_w w = lmi_w(e, m->gate);
+	uint32_t g = lmi_linear(e, io->x, &io->norm, &w, LMD_VTYPE_ACT, "gate");
+	uint32_t out = lmi_act(e, m->n_head * m->dv, "gated");
+	struct lmi_ew p = lmi_ew();
+	uint8_t r0 = lmi_ew_in(&p, lmi_heads(g, 0, m->n_head, w.n / m->n_head));
+	uint8_t r1 = lmi_ew_in(&p, lmi_heads(y, 0, m->n_head, m->dv));
+
+	r0 = lmi_ew1(&p, LMD_EW_SIGMOID, r0);
+	lmi_ew_out(e, &p, lmi_ew2(&p, LMD_EW_MUL, r0, r1), lmi_heads(out, 0, m->n_head, m->dv));
+	return out;
 }
 
 uint32_t lmi_mla(struct lmi_emit *e, const struct lmi_io *io, const struct lmi_mla *m,
 		 uint32_t q_row_in)
 {
-	struct sides s = project(e, io, m);
-	uint32_t y = m->absorbed ? absorbed(e, m, &s, q_row_in) : expanded(e, m, &s, q_row_in);
-	struct lmi_w w = lmi_w(e, &lmi_mla_rows[MLA_OUT]);
+	struct lmi_io in = *io;
+	struct sides s;
+	struct lmi_w w;
+	uint32_t y;
 
+	if (m->choose || m->gate) { /* several readers */
+		in.x = lmi_normed(e, io, "attn_norm");
+		in.norm = lmi_no_norm();
+	}
+	s = project(e, &in, m);
+	s.q_row_in = q_row_in;
+	y = m->absorbed ? absorbed(e, m, &s) : expanded(e, m, &s);
+	if (m->gate)
+		y = gated(e, m, &in, y);
+	w = lmi_w(e, &lmi_mla_rows[MLA_OUT]);
 	return lmi_block_out(e, lmi_whole(e, y), NULL, &w, io);
 }

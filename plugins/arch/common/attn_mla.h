@@ -43,6 +43,14 @@ struct lmi_mla {
 	uint32_t dv;
 	bool absorbed;
 	float scale;          /* of q k^T; 0: 1/sqrt(dk) */
+
+	/* further pieces; NULL: the architecture has none */
+	const struct lmd_tensor_row *k_norm; /* of the shared part of the key, before rotation */
+	const struct lmd_tensor_row *sinks;
+	const struct lmd_tensor_row *gate;   /* sigmoid, times the result; per head or per column */
+	/* The list of keys to look at (i32, one head), or NONE for all: x is what the block reads,
+	 * normalised, qr the normalised low-rank query. */
+	struct lmd_opnd (*choose)(struct lmi_emit *e, struct lmd_opnd x, struct lmd_opnd qr);
 };
 
 /* Reads q_lora_rank (when `low_q`), kv_lora_rank and the head sizes; sets the layers' key heads and

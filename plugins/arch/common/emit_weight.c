@@ -259,7 +259,7 @@ static uint32_t make_rope(struct lmi_emit *e, const struct lmi_rope_hp *r, uint3
 	struct lmd_rope_params p = {
 		.struct_size = sizeof(p),
 		.n_rot = n_rot,
-		.pairing = e->hp->rope_pairing,
+		.pairing = r->own_pairing ? r->own_pairing - 1 : e->hp->rope_pairing,
 		.sections_kind = e->hp->sections_kind,
 		.base = r->base,
 		.freq_scale = r->freq_scale,

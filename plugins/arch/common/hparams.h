@@ -30,6 +30,7 @@ struct lmi_rope_hp {
 	double beta_fast, beta_slow;
 	uint32_t n_ctx_orig;
 	uint32_t use_factors; /* 1: divide by the tensors rope_freqs or rope_factors_* */
+	uint32_t own_pairing; /* 0: that of the model; else 1 + enum lmd_rope_pairing */
 };
 #define LMI_ROPE_FULL   0u
 #define LMI_ROPE_WINDOW 1u

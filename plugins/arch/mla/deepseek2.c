@@ -21,20 +21,26 @@ static bool is_lite(const struct lmi_hparams *hp)
 	return hp->n_layer == 26 || hp->n_layer == 27;
 }
 
-static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
+void lmi_deepseek_yarn(struct lmi_hparams *hp, struct lmi_keys *k, struct lmi_mla *m)
 {
-	struct lmi_mla *m = lmi_mla_read(hp, k, !is_lite(hp) && lmi_key_has(k, "attention.q_lora_rank"));
 	struct lmi_rope_hp *r = &hp->rope[LMI_ROPE_FULL];
 	double mul = 10.0 * lmi_key_f64(k, "rope.scaling.yarn_log_multiplier", LMI_OPTIONAL, 0.0, -1e3, 1e3);
 	double attn = lmi_key_f64(k, "rope.scaling.attn_factor", LMI_OPTIONAL, 1.0, 0.0, 1e6);
 	double ln = log(1.0 / r->freq_scale), s = attn * (1.0 + 0.1 * mul * ln);
 
-	hp->own_data = m;
-	if (!m)
-		return;
 	m->scale = (float)(s * s / sqrt((double)(m->nope + m->n_rot)));
 	if (r->ext_factor != 0.0)
 		r->attn_factor = attn / (1.0 + 0.1 * ln);
+}
+
+static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
+{
+	struct lmi_mla *m = lmi_mla_read(hp, k, !is_lite(hp) && lmi_key_has(k, "attention.q_lora_rank"));
+
+	hp->own_data = m;
+	if (!m)
+		return;
+	lmi_deepseek_yarn(hp, k, m);
 	hp->temp_scale = (float)lmi_key_f64(k, "attention.temperature_scale", LMI_OPTIONAL, 0.0, 0.0, 1e3);
 	if (hp->temp_scale != 0.0f)
 		hp->temp_len = lmi_key_u32(k, "attention.temperature_length", LMI_REQUIRED, 1, 1, LMI_MAX_CTX);

@@ -15,6 +15,9 @@ static const struct lmd_factory factories[] = {
 	ARCH("mistral4", lmi_arch_mistral4),
 	ARCH("minicpm3", lmi_arch_minicpm3),
 	ARCH("plm", lmi_arch_plm),
+	ARCH("deepseek32", lmi_arch_deepseek32),
+	ARCH("glm-dsa", lmi_arch_glm_dsa),
+	ARCH("dots3note", lmi_arch_dots3note),
 };
 
 LMD_PLUGIN_DEFINE("arch-mla", LMD_VERSION, "MIT", LMD_KIND_BIT(LMD_KIND_ARCH), factories)
