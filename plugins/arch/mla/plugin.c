@@ -18,6 +18,7 @@ static const struct lmd_factory factories[] = {
 	ARCH("deepseek32", lmi_arch_deepseek32),
 	ARCH("glm-dsa", lmi_arch_glm_dsa),
 	ARCH("dots3note", lmi_arch_dots3note),
+	ARCH("hy_v4", lmi_arch_hy_v4),
 };
 
 LMD_PLUGIN_DEFINE("arch-mla", LMD_VERSION, "MIT", LMD_KIND_BIT(LMD_KIND_ARCH), factories)
