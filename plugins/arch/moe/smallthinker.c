@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * SmallThinker (arXiv 2507.20984): the router reads the layer's input before attention, so that
- * experts can be fetched in time; gates with ReLU.  The first of four layers sees everything and does
- * not rotate, the others have a window of 4096, whatever number the file gives; without the key all
- * layers are full and rotate. */
+ * experts can be fetched in time; gates with ReLU.  The first of four layers sees everything and
+ * does not rotate, the others have a window of 4096, whatever number the file gives; without the
+ * key all layers are full and rotate. */
 #include "arch/moe/moe.h"
 
 #define WINDOW 4096u
