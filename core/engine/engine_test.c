@@ -156,6 +156,51 @@ START_TEST(generation_is_what_evaluation_says)
 }
 END_TEST
 
+/* The prompt is the encoder's, the decoder begins by itself; against whole evaluations. */
+START_TEST(an_encoder_and_a_decoder)
+{
+	const char *models = lmt_parity_models();
+	char file[4200];
+	struct lmi_engine_opts o;
+	struct lmi_generate cmd = command(1, hello, 5, 12);
+	struct lmi_engine *e;
+	struct story s;
+	lmd_token v[16];
+
+	if (!models) {
+		LMD_SKIP("an_encoder_and_a_decoder", "no parity pack");
+		return;
+	}
+	snprintf(file, sizeof(file), "%s/t5.gguf", models);
+	o = lmt_opts(&env, file);
+	o.no_tokenizer = false;
+	o.inst.n_seq = 2;
+	e = open_engine(&o);
+	s = generate(e, &cmd);
+	ck_assert_int_eq(s.end, LMI_EV_DONE);
+	ck_assert_uint_eq(s.n_tokens, 12);
+	ck_assert_uint_eq(s.last.u.done.n_prompt, 5);
+	v[0] = lmi_engine_inst(e)->desc.decoder_start;
+	for (uint32_t i = 0; i < 12; i++) {
+		struct lmi_input_seq in = lmt_tokens(v, 1 + i);
+		struct lmi_eval ev = {.id = 1, .seqs = &in, .n_seq = 1, .want = LMI_WANT_LAST};
+		struct lmt_rows r;
+		uint32_t best = 0;
+
+		in.enc = hello;
+		in.n_enc = 5;
+		ck_assert_int_eq(lmt_eval(e, &ev, &r, NULL), LMD_OK);
+		for (uint32_t k = 1; k < r.width; k++)
+			if (r.v[k] > r.v[best])
+				best = k;
+		lmi_free(r.v);
+		ck_assert_int_eq(s.tokens[i], (lmd_token)best);
+		v[1 + i] = (lmd_token)best;
+	}
+	lmi_engine_fini(e);
+}
+END_TEST
+
 START_TEST(many_at_a_time_are_each_alone)
 {
 	struct lmi_engine_opts one = opts(1), many = opts(4);
@@ -601,6 +646,7 @@ int main(void)
 	tcase_set_timeout(t, 300);
 	tcase_add_unchecked_fixture(t, setup, teardown);
 	tcase_add_test(t, generation_is_what_evaluation_says);
+	tcase_add_test(t, an_encoder_and_a_decoder);
 	tcase_add_test(t, many_at_a_time_are_each_alone);
 	tcase_add_test(t, stop_texts_end_it_before_them);
 	tcase_add_test(t, the_model_ends_it);

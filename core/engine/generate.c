@@ -53,7 +53,7 @@ enum lmd_status lmi_gen_vocab_init(struct lmi_gen_vocab *v, const struct lmi_tok
 {
 	const struct lmd_tok_info *info = lmi_tokenizer_info(tok);
 	struct lmi_tokens nl = {0};
-	enum lmd_status st = LMD_OK;
+	enum lmd_status st;
 
 	*v = (struct lmi_gen_vocab){.tok = tok};
 	v->view = (struct lmd_sample_vocab){.struct_size = sizeof(v->view),
@@ -66,12 +66,12 @@ enum lmd_status lmi_gen_vocab_init(struct lmi_gen_vocab *v, const struct lmi_tok
 					    .eot = info->eot,
 					    .eos = info->eos,
 					    .nl = -1};
-	if (info->n_tokens)
-		st = lmi_tokenizer_encode(tok, "\n", 1, 0, &nl, err);
+	st = lmi_tokenizer_encode(tok, "\n", 1, 0, &nl, err);
 	if (st == LMD_OK && nl.n)
 		v->view.nl = nl.id[nl.n - 1];
 	lmi_tokens_fini(&nl);
-	return st;
+	/* a vocabulary without text has no newline, and that is all there is to say */
+	return st == LMD_NOMEM ? st : LMD_OK;
 }
 
 size_t lmi_gen_text_max(const struct lmi_tokenizer *tok)
