@@ -394,6 +394,7 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 
 	if (st != LMD_OK)
 		return st;
+	o.inst.n_out = 1; /* one row leaves a step */
 	if (lmi_arg_flag(&ctl->args, "interactive") && lmi_arg_flag(&ctl->args, "json"))
 		return lmi_usage(ctl, err, "--interactive and --json exclude each other");
 	/* threads of the engine inherit the mask: the signal is for this one */

@@ -82,7 +82,9 @@ struct lmi_engine_stats {
 	uint64_t n_step, n_row, n_preempted, n_shared_rows, n_generated;
 	uint32_t n_waiting, n_active;
 	uint32_t n_page[LMD_MAX_GROUP], n_free[LMD_MAX_GROUP];
-	uint64_t step_allocs; /* allocations of the engine's thread inside of steps */
+	uint64_t step_allocs; /* allocations of the engine's thread from choosing a step to queueing
+			       * its events; steps with evaluations, whose rows are
+			       * allocated, are left out */
 };
 /* As of the last turn; any thread. */
 void lmi_engine_stats(struct lmi_engine *e, struct lmi_engine_stats *out);

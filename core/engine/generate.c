@@ -172,6 +172,7 @@ enum lmd_status lmi_session_generate(struct lmi_session **out, const struct lmi_
 	st = lmi_session_one(&s, inst, cmd->id, &in, (uint32_t)cap, err);
 	if (st != LMD_OK)
 		return st;
+	s->class = cmd->class;
 	st = make_gen(&s->gen, inst, vocab, cmd, err);
 	if (st != LMD_OK) {
 		lmi_session_destroy(s);

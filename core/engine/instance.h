@@ -13,14 +13,13 @@
 #include <stdint.h>
 
 #include "core/engine/guard.h"
+#include "core/engine/lane.h"
 #include "core/format/format.h"
 #include "core/kv/kv.h"
 #include "core/plan/plan.h"
 #include "core/plugin/registry.h"
 #include "llamad/arch.h"
 #include "llamad/backend.h"
-
-struct lmi_lane;
 
 struct lmi_inst_opts {
 	struct lmi_registry *registry;  /* outlives the instance */
@@ -85,6 +84,7 @@ struct lmi_inst {
 	uint32_t n_exec;
 	struct lmi_lane *lane;
 	uint32_t lane_id;
+	enum lmi_class lane_class;      /* of the step that runs next; the engine sets it */
 	struct lmi_guard guard;         /* of the mapped files */
 
 	uint32_t n_ctx, n_seq, n_batch, n_out, kv_dtype;

@@ -12,7 +12,6 @@
 #include "core/base/show.h"
 #include "core/base/team.h"
 #include "core/engine/instance.h"
-#include "core/engine/lane.h"
 #include "core/engine/place.h"
 #include "core/plan/model_check.h"
 
@@ -386,6 +385,7 @@ enum lmd_status lmi_inst_open(struct lmi_inst **out, const struct lmi_inst_opts 
 	inst->registry = o->registry;
 	inst->keep_values = o->keep_values;
 	inst->has_adapters = o->adapters;
+	inst->lane_class = LMI_CLASS_NORMAL;
 	st = open_all(inst, o, &cause);
 	if (st == LMD_OK && lmi_guard_is_bad(&inst->guard))
 		st = lmd_fail(&cause, LMD_IO, "the file was cut short while it was read");

@@ -181,6 +181,7 @@ static enum lmd_status create(struct lmi_session **out, const struct lmi_inst *i
 	if (!s)
 		return lmd_fail(err, LMD_NOMEM, "no memory for %u sequences", n);
 	s->id = id;
+	s->class = LMI_CLASS_NORMAL;
 	s->n_seq = s->n_left = n;
 	s->pooling = LMD_POOL_UNSET;
 	for (uint32_t i = 0; i < n; i++) {

@@ -31,6 +31,7 @@ struct lmi_seq {
 
 struct lmi_session {
 	uint64_t id;
+	enum lmi_class class;
 	struct lmi_session *next, *prev; /* in the engine's list */
 	/* evaluation */
 	enum lmi_want want;

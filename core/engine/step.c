@@ -243,7 +243,7 @@ enum lmd_status lmi_step_run(struct lmi_inst *inst, uint32_t exec, const struct 
 	struct lmi_exec *e = inst->execs[exec];
 	enum lmd_status st;
 
-	lmi_lane_enter(inst->lane, inst->lane_id, LMI_CLASS_NORMAL);
+	lmi_lane_enter(inst->lane, inst->lane_id, inst->lane_class);
 	st = prepare(inst, e, parts, n_part, cancel, err);
 	if (st == LMD_OK)
 		st = run(inst, e, err);
@@ -267,10 +267,14 @@ enum lmd_status lmi_step_observe(struct lmi_inst *inst, uint32_t exec, const str
 	if (!b->plan_observe)
 		return lmd_fail(err, LMD_UNSUPPORTED, "backend %s does not show values",
 				inst->backend->f->name);
+	lmi_lane_enter(inst->lane, inst->lane_id, inst->lane_class);
 	st = prepare(inst, e, parts, n_part, NULL, err);
-	if (st != LMD_OK)
-		return st;
-	in = input_of(inst, e, &n_in);
-	st = b->plan_observe(inst->dev, e->cplan, &e->step->view, &in, n_in, fn, arg);
-	return st == LMD_OK ? st : lmd_fail(err, st, "%s", b->last_error(inst->dev));
+	if (st == LMD_OK) {
+		in = input_of(inst, e, &n_in);
+		st = b->plan_observe(inst->dev, e->cplan, &e->step->view, &in, n_in, fn, arg);
+		if (st != LMD_OK)
+			(void)lmd_fail(err, st, "%s", b->last_error(inst->dev));
+	}
+	lmi_lane_leave(inst->lane);
+	return st;
 }

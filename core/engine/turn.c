@@ -321,6 +321,17 @@ static void fill_part(struct lmi_engine *e, const struct lmi_sched_part *p, uint
 		e->parts[i].pos[k] = lmi_seq_pos(q, k);
 }
 
+/* A step has the class of the most urgent of its sequences. */
+static enum lmi_class class_of(const struct lmi_engine *e, uint32_t n_part)
+{
+	enum lmi_class best = LMI_CLASS_BATCH;
+
+	for (uint32_t i = 0; i < n_part; i++)
+		if (e->session_of[i]->class < best)
+			best = e->session_of[i]->class;
+	return best;
+}
+
 static uint64_t only_session(const struct lmi_engine *e, uint32_t n_part)
 {
 	for (uint32_t i = 1; i < n_part; i++)
@@ -336,6 +347,7 @@ static enum lmd_status run_step(struct lmi_engine *e, const struct lmi_sched_ste
 
 	for (uint32_t i = 0; i < step->n_part; i++)
 		fill_part(e, &step->parts[i], i);
+	e->inst->lane_class = class_of(e, step->n_part);
 	atomic_store(&e->cancel_word, atomic_load(&e->stopping));
 	atomic_store(&e->only_id, only_session(e, step->n_part));
 	st = lmi_step_run(e->inst, step->plan, e->parts, step->n_part,

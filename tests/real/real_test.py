@@ -5,6 +5,7 @@
     real_test.py PACK          PACK: folder with compare.py, cases.json, text.txt
 
 Environment: LMD_TEST_BUILDDIR, LLAMAD_CACHE, LMD_TEST_LONG=1 (all cases, else a selection),
+LMD_TEST_CASES (only those with this text in "WAY MODEL/CASE"; WAY: batch, step, greedy, perplexity),
 LMD_TEST_BACKEND (default ref), LMD_TEST_ACTIVATIONS (f32 or int8; decides the limits).
 """
 import json
@@ -25,6 +26,7 @@ build = os.environ.get("LMD_TEST_BUILDDIR", ".")
 llamactl = os.path.join(build, "llamactl")
 cache = os.environ.get("LLAMAD_CACHE") or os.path.expanduser("~/.cache/llamad/models")
 long_run = os.environ.get("LMD_TEST_LONG") == "1"
+only = os.environ.get("LMD_TEST_CASES", "")
 backend = os.environ.get("LMD_TEST_BACKEND", "ref")
 kind = os.environ.get("LMD_TEST_ACTIVATIONS", "f32")
 options = ["--backend", backend, "--activations", kind, "--kv-type", "f32"]
@@ -80,7 +82,7 @@ def perplexity(name, model, want, *how):
 
 
 def run(way, name, fn, *args):
-    if not long_run and (way, name) not in SHORT:
+    if only not in "%s %s" % (way, name) or not (long_run or only or (way, name) in SHORT):
         return
     model = os.path.join(cache, FILES[name.split("/")[0]])
     if not os.path.exists(model):
