@@ -158,14 +158,18 @@ static enum lmd_status read_types(struct lmi_model *m, struct lmd_error *err)
 
 static enum lmd_status read_merges(struct lmi_model *m, struct lmd_error *err)
 {
+	static const struct lmd_str none = {"", 0};
 	const struct lmd_meta *v = find(m, PREFIX "merges");
 
-	if (!v || (v->type != LMD_META_ARR_STR && v->n == 0))
+	if (!v)
+		return LMD_OK;
+	m->tok.merge = &none;
+	if (v->n == 0)
 		return LMD_OK;
 	if (v->type != LMD_META_ARR_STR)
 		return wrong_type(v, "an array of strings", err);
 	m->tok.n_merges = v->n;
-	m->tok.merge = v->n ? v->v.a : NULL;
+	m->tok.merge = v->v.a;
 	return LMD_OK;
 }
 

@@ -80,7 +80,7 @@ struct lmd_tokspec {
 	const float *score;          /* [n_tokens] or NULL */
 	const uint8_t *type;         /* [n_tokens] enum lmd_token_kind, or NULL */
 	uint64_t n_merges;
-	const struct lmd_str *merge; /* "left right", best first */
+	const struct lmd_str *merge; /* "left right", best first; NULL: the file has no list */
 	struct lmd_str charsmap;     /* precompiled_charsmap bytes, ptr NULL if absent */
 	/* special ids, -1 = absent (the file has no key for it) */
 	int32_t bos, eos, eot, eom, unk, sep, pad, cls, mask;

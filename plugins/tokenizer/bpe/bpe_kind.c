@@ -99,7 +99,7 @@ enum lmd_status bpe_open(struct bpe_state *b, const struct lmd_host *host,
 		return lmd_fail(err, LMD_UNSUPPORTED, "tokenizer.ggml.pre: pre-tokenizer '%.80s' is "
 						      "not known",
 				pre);
-	if (!spec->n_merges && !(name->flags & PRETOK_NO_MERGES))
+	if (!spec->merge && !(name->flags & PRETOK_NO_MERGES))
 		return lmd_fail(err, LMD_CORRUPT, "vocabulary: tokenizer '%s' without merges",
 				spec->kind ? spec->kind : "");
 	st = lmi_vocab_open(&b->tok.vocab, host, spec, err);
