@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Arithmetic as in Python: integers are exact or an error, division rounds down, texts
+ * and lists are added and repeated. */
+#include <math.h>
+
+#include "core/text/template/value.h"
+
+static const char *const signs[] = {
+	[LMI_OP_ADD] = "+", [LMI_OP_SUB] = "-",      [LMI_OP_MUL] = "*",  [LMI_OP_DIV] = "/",
+	[LMI_OP_MOD] = "%", [LMI_OP_FLOORDIV] = "//", [LMI_OP_POW] = "**",
+};
+
+static struct lmi_val too_large(struct lmi_run *run)
+{
+	lmi_run_fail_status(run, LMD_UNSUPPORTED, "an integer does not fit in 64 bits");
+	return lmi_none();
+}
+
+static struct lmi_val by_zero(struct lmi_run *run)
+{
+	lmi_run_fail(run, "division by zero");
+	return lmi_none();
+}
+
+static struct lmi_val int_pow(struct lmi_run *run, int64_t a, int64_t b)
+{
+	int64_t r = 1;
+
+	if (b < 0) {
+		if (!a)
+			return by_zero(run);
+		return lmi_float(pow((double)a, (double)b));
+	}
+	if (a == 0 || a == 1 || a == -1)
+		return lmi_int(b == 0 ? 1 : a == -1 && !(b & 1) ? 1 : a);
+	for (; b; b--) { /* at most 63 rounds before it is too large */
+		if (__builtin_mul_overflow(r, a, &r))
+			return too_large(run);
+	}
+	return lmi_int(r);
+}
+
+static struct lmi_val int_op(struct lmi_run *run, enum lmi_binop op, int64_t a, int64_t b)
+{
+	int64_t r = 0;
+	bool over = false;
+
+	switch (op) {
+	case LMI_OP_ADD:
+		over = __builtin_add_overflow(a, b, &r);
+		break;
+	case LMI_OP_SUB:
+		over = __builtin_sub_overflow(a, b, &r);
+		break;
+	case LMI_OP_MUL:
+		over = __builtin_mul_overflow(a, b, &r);
+		break;
+	case LMI_OP_DIV:
+		if (!b)
+			return by_zero(run);
+		return lmi_float((double)((long double)a / (long double)b));
+	case LMI_OP_FLOORDIV:
+	case LMI_OP_MOD:
+		if (!b)
+			return by_zero(run);
+		if (b == -1) { /* the machine cannot divide the least integer by -1 */
+			if (op == LMI_OP_MOD)
+				return lmi_int(0);
+			over = __builtin_sub_overflow(0, a, &r);
+			break;
+		}
+		r = op == LMI_OP_MOD ? a % b : a / b;
+		if (a % b && (a < 0) != (b < 0))
+			r += op == LMI_OP_MOD ? b : -1;
+		break;
+	case LMI_OP_POW:
+		return int_pow(run, a, b);
+	}
+	return over ? too_large(run) : lmi_int(r);
+}
+
+static struct lmi_val float_pow(struct lmi_run *run, double a, double b)
+{
+	double r;
+
+	if (a == 0.0 && b < 0.0)
+		return by_zero(run);
+	if (a < 0.0 && isfinite(b) && b != floor(b)) {
+		lmi_run_fail_status(run, LMD_UNSUPPORTED, "a power is a complex number");
+		return lmi_none();
+	}
+	r = pow(a, b);
+	if (isinf(r) && isfinite(a) && isfinite(b))
+		lmi_run_fail(run, "a power is too large for a float");
+	return lmi_float(r);
+}
+
+/* Quotient rounded down and remainder with the sign of b. */
+static struct lmi_val float_divmod(enum lmi_binop op, double a, double b)
+{
+	double mod = fmod(a, b), div = (a - mod) / b, down;
+
+	if (mod != 0.0) {
+		if ((b < 0.0) != (mod < 0.0)) {
+			mod += b;
+			div -= 1.0;
+		}
+	} else {
+		mod = copysign(0.0, b);
+	}
+	if (op == LMI_OP_MOD)
+		return lmi_float(mod);
+	if (div == 0.0)
+		return lmi_float(copysign(0.0, a / b));
+	down = floor(div);
+	return lmi_float(div - down > 0.5 ? down + 1.0 : down);
+}
+
+static struct lmi_val float_op(struct lmi_run *run, enum lmi_binop op, double a, double b)
+{
+	switch (op) {
+	case LMI_OP_ADD:
+		return lmi_float(a + b);
+	case LMI_OP_SUB:
+		return lmi_float(a - b);
+	case LMI_OP_MUL:
+		return lmi_float(a * b);
+	case LMI_OP_DIV:
+		return b == 0.0 ? by_zero(run) : lmi_float(a / b);
+	case LMI_OP_FLOORDIV:
+	case LMI_OP_MOD:
+		return b == 0.0 ? by_zero(run) : float_divmod(op, a, b);
+	case LMI_OP_POW:
+		return float_pow(run, a, b);
+	}
+	return lmi_none();
+}
+
+static struct lmi_val add_str(struct lmi_run *run, struct lmi_val a, struct lmi_val b)
+{
+	struct lmi_val r;
+	uint8_t safe = (a.flags | b.flags) & LMI_VF_SAFE;
+
+	if (safe) { /* what is not marked safe is made so */
+		a = lmi_val_escape(run, a);
+		b = lmi_val_escape(run, b);
+	}
+	r = lmi_str_cat(run, a, b);
+	r.flags = safe;
+	return r;
+}
+
+static struct lmi_val add_list(struct lmi_run *run, struct lmi_val a, struct lmi_val b)
+{
+	struct lmi_val r = lmi_list_new(run);
+
+	for (uint32_t i = 0; i < a.u.list->n && lmi_run_step(run, 1); i++)
+		lmi_list_add(run, r.u.list, a.u.list->v[i]);
+	for (uint32_t i = 0; i < b.u.list->n && lmi_run_step(run, 1); i++)
+		lmi_list_add(run, r.u.list, b.u.list->v[i]);
+	r.kind = a.kind;
+	return r;
+}
+
+static struct lmi_val repeat(struct lmi_run *run, struct lmi_val v, int64_t n)
+{
+	struct lmi_val r;
+
+	n = n < 0 ? 0 : n;
+	if (v.kind == LMI_V_STR || v.kind == LMI_V_BYTES) {
+		struct lmi_buf b = {.run = run};
+
+		for (; n && v.n && lmi_run_step(run, 1); n--)
+			lmi_buf_add(&b, v.u.s, v.n);
+		r = lmi_buf_done(&b);
+		r.flags = v.flags;
+	} else {
+		r = lmi_list_new(run);
+		for (; n && v.u.list->n && lmi_run_step(run, 1); n--) {
+			for (uint32_t i = 0; i < v.u.list->n && lmi_run_step(run, 1); i++)
+				lmi_list_add(run, r.u.list, v.u.list->v[i]);
+		}
+	}
+	r.kind = v.kind;
+	return r;
+}
+
+static bool repeats(struct lmi_val v)
+{
+	return v.kind == LMI_V_STR || v.kind == LMI_V_BYTES || v.kind == LMI_V_LIST ||
+	       v.kind == LMI_V_TUPLE;
+}
+
+static bool undefined(struct lmi_run *run, struct lmi_val v)
+{
+	if (v.kind == LMI_V_UNDEF)
+		lmi_run_fail(run, "'%.*s' is undefined", (int)v.n, v.u.s);
+	return v.kind == LMI_V_UNDEF;
+}
+
+struct lmi_val lmi_val_binary(struct lmi_run *run, enum lmi_binop op, struct lmi_val a,
+			      struct lmi_val b)
+{
+	if (run->failed)
+		return a;
+	if (lmi_is_integer(a) && lmi_is_integer(b))
+		return int_op(run, op, lmi_integer(a), lmi_integer(b));
+	if (lmi_is_number(a) && lmi_is_number(b))
+		return float_op(run, op, lmi_number(a), lmi_number(b));
+	if (op == LMI_OP_MOD && a.kind == LMI_V_STR)
+		return lmi_format_percent(run, a, b);
+	if (undefined(run, a) || undefined(run, b))
+		return lmi_none();
+	if (op == LMI_OP_ADD && a.kind == b.kind) {
+		if (a.kind == LMI_V_STR || a.kind == LMI_V_BYTES)
+			return add_str(run, a, b);
+		if (a.kind == LMI_V_LIST || a.kind == LMI_V_TUPLE)
+			return add_list(run, a, b);
+	}
+	if (op == LMI_OP_MUL && repeats(a) && lmi_is_integer(b))
+		return repeat(run, a, lmi_integer(b));
+	if (op == LMI_OP_MUL && repeats(b) && lmi_is_integer(a))
+		return repeat(run, b, lmi_integer(a));
+	lmi_run_fail(run, "unsupported operand types for %s: '%s' and '%s'", signs[op],
+		     lmi_val_type(a), lmi_val_type(b));
+	return lmi_none();
+}
+
+struct lmi_val lmi_val_negate(struct lmi_run *run, struct lmi_val v)
+{
+	if (lmi_is_integer(v))
+		return int_op(run, LMI_OP_SUB, 0, lmi_integer(v));
+	if (v.kind == LMI_V_FLOAT)
+		return lmi_float(-v.u.f);
+	if (!undefined(run, v))
+		lmi_run_fail(run, "bad operand type for unary -: '%s'", lmi_val_type(v));
+	return v;
+}
+
+struct lmi_val lmi_val_positive(struct lmi_run *run, struct lmi_val v)
+{
+	if (lmi_is_integer(v))
+		return lmi_int(lmi_integer(v));
+	if (v.kind == LMI_V_FLOAT || undefined(run, v))
+		return v;
+	lmi_run_fail(run, "bad operand type for unary +: '%s'", lmi_val_type(v));
+	return v;
+}

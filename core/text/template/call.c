@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Calls: arguments to parameters, and what can be called. */
+#include "core/text/template/eval.h"
+#include "core/text/template/value.h"
+
+struct lmi_val lmi_builtin_value(struct lmi_run *run, const struct lmi_builtin *f,
+				 struct lmi_val self)
+{
+	struct lmi_bound *b = lmi_run_alloc(run, sizeof(*b));
+
+	if (!b)
+		return lmi_none();
+	b->f = f;
+	b->self = self;
+	return (struct lmi_val){.kind = LMI_V_BUILTIN, .u.bound = b};
+}
+
+static bool in_words(const char *words, const char *name, size_t n, uint32_t *index)
+{
+	for (*index = 0; *words; (*index)++) {
+		size_t len = strcspn(words, " ");
+
+		if (len == n && !memcmp(words, name, n))
+			return true;
+		words += len + (words[len] == ' ');
+	}
+	return false;
+}
+
+static uint32_t count_words(const char *words)
+{
+	uint32_t n = 0;
+
+	(void)in_words(words, "", 0, &n); /* counts on the way */
+	return n;
+}
+
+/* Puts arguments at the places of their parameters; false: failed. */
+static bool bind(struct lmi_run *run, const struct lmi_builtin *f, const struct lmi_call_args *args,
+		 struct lmi_val a[LMI_PARAMS_MAX])
+{
+	uint32_t n = count_words(f->params), i;
+
+	for (i = 0; i < LMI_PARAMS_MAX; i++)
+		a[i] = lmi_missing();
+	if (args->n_pos > n) {
+		lmi_run_fail(run, "%s takes at most %u arguments, %u were given", f->name, n,
+			     args->n_pos);
+		return false;
+	}
+	for (i = 0; i < args->n_pos; i++)
+		a[i] = args->pos[i];
+	for (uint32_t k = 0; k < args->n_kw; k++) {
+		const struct lmd_str *name = &args->kw[k].name;
+
+		if (f->pos_only || !in_words(f->params, name->ptr, name->len, &i)) {
+			lmi_run_fail(run, "%s takes no argument named '%.*s'", f->name,
+				     (int)name->len, name->ptr);
+			return false;
+		}
+		if (lmi_given(a[i])) {
+			lmi_run_fail(run, "%s got two values for '%.*s'", f->name, (int)name->len,
+				     name->ptr);
+			return false;
+		}
+		a[i] = args->kw[k].v;
+	}
+	for (i = 0; i < f->n_required; i++) {
+		if (!lmi_given(a[i])) {
+			lmi_run_fail(run, "%s needs argument %u of (%s)", f->name, i + 1,
+				     f->params);
+			return false;
+		}
+	}
+	return true;
+}
+
+struct lmi_val lmi_builtin_call(struct lmi_run *run, const struct lmi_builtin *f,
+				struct lmi_val self, const struct lmi_call_args *args)
+{
+	struct lmi_val a[LMI_PARAMS_MAX], out = lmi_none();
+	uint64_t cost = 1 + (self.kind == LMI_V_STR ? self.n / 64 : 0);
+
+	if (!lmi_run_step(run, cost) || !lmi_run_enter(run))
+		return out;
+	if (!f->params)
+		out = f->raw(run, self, args);
+	else if (bind(run, f, args, a))
+		out = f->fn(run, self, a);
+	lmi_run_leave(run);
+	return out;
+}
+
+bool lmi_val_callable(struct lmi_val v)
+{
+	return v.kind == LMI_V_BUILTIN || v.kind == LMI_V_MACRO || v.kind == LMI_V_JOINER ||
+	       v.kind == LMI_V_LOOP || v.kind == LMI_V_UNDEF;
+}
+
+/* The separator, but nothing the first time. */
+static struct lmi_val join(struct lmi_joiner *j)
+{
+	bool used = j->used;
+
+	j->used = true;
+	return used ? j->separator : lmi_strn("", 0);
+}
+
+struct lmi_val lmi_val_call(struct lmi_run *run, struct lmi_val callee,
+			    const struct lmi_call_args *args)
+{
+	if (run->failed)
+		return lmi_none();
+	switch ((enum lmi_vkind)callee.kind) {
+	case LMI_V_BUILTIN:
+		return lmi_builtin_call(run, callee.u.bound->f, callee.u.bound->self, args);
+	case LMI_V_MACRO:
+		return lmi_macro_call(run, callee.u.macro, args);
+	case LMI_V_LOOP:
+		return lmi_loop_call(run, callee.u.loop, args);
+	case LMI_V_JOINER:
+		if (!args->n_pos && !args->n_kw)
+			return join(callee.u.joiner);
+		lmi_run_fail(run, "a joiner takes no arguments");
+		return lmi_none();
+	case LMI_V_UNDEF:
+		lmi_run_fail(run, "'%.*s' is undefined", (int)callee.n, callee.u.s);
+		return lmi_none();
+	default:
+		lmi_run_fail(run, "'%s' object is not callable", lmi_val_type(callee));
+		return lmi_none();
+	}
+}
+
+const struct lmi_builtin *lmi_builtin_find(const struct lmi_builtin *table, size_t n,
+					   const char *name, size_t n_name)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (strlen(table[i].name) == n_name && !memcmp(table[i].name, name, n_name))
+			return &table[i];
+	}
+	return NULL;
+}
+
+int64_t lmi_param_int(struct lmi_run *run, struct lmi_val v, int64_t def, const char *what)
+{
+	if (!lmi_given(v))
+		return def;
+	if (lmi_is_integer(v))
+		return lmi_integer(v);
+	lmi_run_fail(run, "%s must be an integer, not %s", what, lmi_val_type(v));
+	return def;
+}
+
+struct lmi_val lmi_param_str(struct lmi_run *run, struct lmi_val v, const char *def,
+			     const char *what)
+{
+	if (!lmi_given(v))
+		return lmi_str(def);
+	if (v.kind == LMI_V_STR)
+		return v;
+	lmi_run_fail(run, "%s must be a text, not %s", what, lmi_val_type(v));
+	return lmi_str(def);
+}

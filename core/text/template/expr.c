@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Scopes and the evaluation of expressions. */
+#include "core/text/template/eval.h"
+
+struct lmi_scope *lmi_scope_new(struct lmi_run *run, struct lmi_scope *parent)
+{
+	struct lmi_scope *s = lmi_run_alloc(run, sizeof(*s));
+
+	if (s)
+		s->parent = parent;
+	return s;
+}
+
+static bool same_name(struct lmd_str a, struct lmd_str b)
+{
+	return a.len == b.len && (a.ptr == b.ptr || !memcmp(a.ptr, b.ptr, a.len));
+}
+
+void lmi_scope_set(struct lmi_run *run, struct lmi_scope *s, struct lmd_str name, struct lmi_val v)
+{
+	if (!lmi_run_step(run, s->n / 8))
+		return;
+	for (uint32_t i = 0; i < s->n; i++) {
+		if (same_name(s->var[i].name, name)) {
+			s->var[i].v = v;
+			return;
+		}
+	}
+	if (s->n == s->cap) {
+		uint32_t cap = s->cap ? 2 * s->cap : 4;
+		struct lmi_var *p = lmi_run_alloc(run, cap * sizeof(*p));
+
+		if (!p)
+			return;
+		if (s->n)
+			memcpy(p, s->var, s->n * sizeof(*p));
+		s->var = p;
+		s->cap = cap;
+	}
+	s->var[s->n++] = (struct lmi_var){name, v};
+}
+
+struct lmi_val lmi_scope_get(struct lmi_run *run, const struct lmi_scope *s, struct lmd_str name)
+{
+	const struct lmi_builtin *f;
+	const struct lmi_val *v;
+
+	for (; s && lmi_run_step(run, s->n / 8); s = s->parent) {
+		for (uint32_t i = 0; i < s->n; i++) {
+			if (same_name(s->var[i].name, name))
+				return s->var[i].v;
+		}
+	}
+	v = lmi_dict_find_str(run, run->vars, name.ptr, name.len);
+	if (v)
+		return *v;
+	f = lmi_global_find(name.ptr, name.len);
+	return f ? lmi_builtin_value(run, f, lmi_none()) : lmi_undef(name.ptr, name.len);
+}
+
+/* Arguments */
+
+static void add_star(struct lmi_run *run, struct lmi_list *pos, struct lmi_val v)
+{
+	const struct lmi_list *l = lmi_val_items(run, v);
+
+	for (uint32_t i = 0; l && i < l->n && lmi_run_step(run, 1); i++)
+		lmi_list_add(run, pos, l->v[i]);
+}
+
+static uint32_t add_star_star(struct lmi_run *run, struct lmi_kwarg *kw, uint32_t n,
+			      const struct lmi_dict *d)
+{
+	for (uint32_t i = 0; i < d->n && lmi_run_step(run, n + 1); i++) {
+		struct lmd_str name = {d->e[i].key.u.s, d->e[i].key.n};
+
+		if (d->e[i].key.kind != LMI_V_STR) {
+			lmi_run_fail(run, "keywords must be strings");
+			return n;
+		}
+		for (uint32_t k = 0; k < n; k++) {
+			if (same_name(kw[k].name, name))
+				lmi_run_fail(run, "argument '%.*s' is given twice", (int)name.len,
+					     name.ptr);
+		}
+		kw[n++] = (struct lmi_kwarg){name, d->e[i].value};
+	}
+	return n;
+}
+
+bool lmi_run_eval_args(struct lmi_run *run, const struct lmi_arg_nodes *in, struct lmi_scope *s,
+		       struct lmi_call_args *out)
+{
+	struct lmi_list *pos;
+	struct lmi_kwarg *kw = NULL;
+	struct lmi_val more = lmi_none();
+	uint32_t n_kw = 0;
+
+	*out = (struct lmi_call_args){0};
+	if (!in)
+		return !run->failed;
+	pos = lmi_list_new(run).u.list;
+	for (uint32_t i = 0; i < in->pos.n && !run->failed; i++)
+		lmi_list_add(run, pos, lmi_run_eval(run, in->pos.v[i], s));
+	if (in->star)
+		add_star(run, pos, lmi_run_eval(run, in->star, s));
+	if (in->n_kw || in->star_star) {
+		/* Named arguments are evaluated in their order, the dictionary last. */
+		kw = lmi_run_alloc(run, (in->n_kw + 1) * sizeof(*kw));
+		for (uint32_t i = 0; kw && i < in->n_kw && !run->failed; i++)
+			kw[n_kw++] = (struct lmi_kwarg){in->kw[i].name,
+							lmi_run_eval(run, in->kw[i].value, s)};
+	}
+	if (in->star_star) {
+		more = lmi_run_eval(run, in->star_star, s);
+		if (more.kind != LMI_V_DICT && !run->failed)
+			lmi_run_fail(run, "what follows ** must be a dictionary, not %s",
+				     lmi_val_type(more));
+	}
+	if (more.kind == LMI_V_DICT && more.u.dict->n && !run->failed) {
+		struct lmi_kwarg *all = lmi_run_alloc(run, (n_kw + more.u.dict->n) * sizeof(*all));
+
+		if (!all)
+			return false;
+		if (n_kw)
+			memcpy(all, kw, n_kw * sizeof(*all));
+		kw = all;
+		n_kw = add_star_star(run, kw, n_kw, more.u.dict);
+	}
+	*out = (struct lmi_call_args){.pos = pos->v, .n_pos = pos->n, .kw = kw, .n_kw = n_kw};
+	return !run->failed;
+}
+
+/* Parts of expressions */
+
+static struct lmi_val eval_list(struct lmi_run *run, const struct lmi_node *n, struct lmi_scope *s)
+{
+	struct lmi_val l = lmi_list_new(run);
+
+	for (uint32_t i = 0; i < n->kids.n && !run->failed; i++)
+		lmi_list_add(run, l.u.list, lmi_run_eval(run, n->kids.v[i], s));
+	return l;
+}
+
+static struct lmi_val eval_dict(struct lmi_run *run, const struct lmi_node *n, struct lmi_scope *s)
+{
+	struct lmi_val d = lmi_dict_new(run);
+
+	for (uint32_t i = 0; i + 1 < n->kids.n && !run->failed; i += 2) {
+		struct lmi_val key = lmi_run_eval(run, n->kids.v[i], s);
+
+		lmi_dict_set(run, d.u.dict, key, lmi_run_eval(run, n->kids.v[i + 1], s));
+	}
+	return d;
+}
+
+static bool relation_holds(struct lmi_run *run, enum lmi_rel rel, struct lmi_val a,
+			   struct lmi_val b)
+{
+	switch (rel) {
+	case LMI_REL_EQ:
+		return lmi_val_equal(run, a, b);
+	case LMI_REL_NE:
+		return !lmi_val_equal(run, a, b);
+	case LMI_REL_IN:
+		return lmi_val_contains(run, b, a);
+	case LMI_REL_NOT_IN:
+		return !lmi_val_contains(run, b, a);
+	case LMI_REL_LT:
+	case LMI_REL_LE:
+	case LMI_REL_GT:
+	case LMI_REL_GE:
+		break;
+	}
+	return lmi_val_compare(run, (enum lmi_cmp)rel, a, b);
+}
+
+/* a < b < c: each operand is evaluated once, the first that fails ends it. */
+static struct lmi_val eval_compare(struct lmi_run *run, const struct lmi_node *n,
+				   struct lmi_scope *s)
+{
+	struct lmi_val a = lmi_run_eval(run, n->a, s);
+
+	for (uint32_t i = 0; i < n->kids.n && !run->failed; i++) {
+		struct lmi_val b = lmi_run_eval(run, n->kids.v[i]->a, s);
+
+		if (run->failed || !relation_holds(run, (enum lmi_rel)n->kids.v[i]->sub, a, b))
+			return lmi_bool(false);
+		a = b;
+	}
+	return lmi_bool(true);
+}
+
+/* With automatic escaping one marked text makes the others escape and marks the whole. */
+static struct lmi_val eval_concat(struct lmi_run *run, const struct lmi_node *n,
+				  struct lmi_scope *s)
+{
+	struct lmi_val parts = eval_list(run, n, s), out = lmi_strn("", 0);
+	bool safe = false;
+
+	for (uint32_t i = 0; run->autoescape && i < parts.u.list->n; i++)
+		safe |= parts.u.list->v[i].kind == LMI_V_STR &&
+			parts.u.list->v[i].flags & LMI_VF_SAFE;
+	for (uint32_t i = 0; i < parts.u.list->n && lmi_run_step(run, 1); i++) {
+		struct lmi_val v = parts.u.list->v[i];
+
+		v = safe ? lmi_val_escape(run, v) : lmi_val_text(run, v);
+		out = lmi_str_cat(run, out, v);
+	}
+	out.flags = safe ? LMI_VF_SAFE : 0;
+	return out;
+}
+
+static struct lmi_val eval_item(struct lmi_run *run, const struct lmi_node *n, struct lmi_scope *s)
+{
+	struct lmi_val v = lmi_run_eval(run, n->a, s), part[3];
+	const struct lmi_node *ends[3] = {n->b->a, n->b->b, n->b->c};
+
+	if (n->b->op != LMI_N_SLICE)
+		return lmi_val_item(run, v, lmi_run_eval(run, n->b, s));
+	for (int i = 0; i < 3; i++)
+		part[i] = ends[i] ? lmi_run_eval(run, ends[i], s) : lmi_none();
+	return run->failed ? v : lmi_val_slice(run, v, part[0], part[1], part[2]);
+}
+
+static struct lmi_val eval_call(struct lmi_run *run, const struct lmi_node *n, struct lmi_scope *s)
+{
+	struct lmi_val callee = lmi_run_eval(run, n->a, s), out = lmi_none();
+	struct lmi_call_args args;
+
+	if (lmi_run_eval_args(run, n->args, s, &args)) {
+		run->line = n->line;
+		out = lmi_val_call(run, callee, &args);
+	}
+	return out;
+}
+
+static struct lmi_val unknown(struct lmi_run *run, const struct lmi_node *n, const char *what)
+{
+	lmi_run_fail(run, "there is no %s '%.*s'", what, (int)n->name.len, n->name.ptr);
+	return lmi_none();
+}
+
+static struct lmi_val apply_filter(struct lmi_run *run, const struct lmi_node *n,
+				   struct lmi_scope *s, struct lmi_val v)
+{
+	struct lmi_call_args args;
+
+	if (!n->f)
+		return unknown(run, n, "filter");
+	if (!lmi_run_eval_args(run, n->args, s, &args))
+		return v;
+	run->line = n->line;
+	return lmi_builtin_call(run, n->f, v, &args);
+}
+
+struct lmi_val lmi_run_eval_filters(struct lmi_run *run, const struct lmi_node *chain,
+				    struct lmi_scope *s, struct lmi_val v)
+{
+	if (!chain || !lmi_run_enter(run))
+		return v;
+	v = lmi_run_eval_filters(run, chain->a, s, v);
+	v = run->failed ? v : apply_filter(run, chain, s, v);
+	lmi_run_leave(run);
+	return v;
+}
+
+static struct lmi_val eval_test(struct lmi_run *run, const struct lmi_node *n, struct lmi_scope *s)
+{
+	struct lmi_val v = lmi_run_eval(run, n->a, s), r;
+	struct lmi_call_args args;
+
+	if (!n->f)
+		return unknown(run, n, "test");
+	if (!lmi_run_eval_args(run, n->args, s, &args))
+		return v;
+	run->line = n->line;
+	r = lmi_builtin_call(run, n->f, v, &args);
+	return n->sub ? lmi_bool(!lmi_val_truth(r)) : r;
+}
+
+static struct lmi_val eval_any(struct lmi_run *run, const struct lmi_node *n, struct lmi_scope *s)
+{
+	struct lmi_val a, b;
+
+	switch ((enum lmi_op)n->op) {
+	case LMI_N_CONST:
+		return n->value;
+	case LMI_N_NAME:
+		return lmi_scope_get(run, s, n->name);
+	case LMI_N_TUPLE:
+		return lmi_as_tuple(eval_list(run, n, s));
+	case LMI_N_LIST:
+		return eval_list(run, n, s);
+	case LMI_N_DICT:
+		return eval_dict(run, n, s);
+	case LMI_N_IF:
+		if (lmi_val_truth(lmi_run_eval(run, n->b, s)))
+			return lmi_run_eval(run, n->a, s);
+		return n->c ? lmi_run_eval(run, n->c, s) : lmi_undef("an if without else", 18);
+	case LMI_N_OR:
+		a = lmi_run_eval(run, n->a, s);
+		return lmi_val_truth(a) || run->failed ? a : lmi_run_eval(run, n->b, s);
+	case LMI_N_AND:
+		a = lmi_run_eval(run, n->a, s);
+		return !lmi_val_truth(a) || run->failed ? a : lmi_run_eval(run, n->b, s);
+	case LMI_N_NOT:
+		return lmi_bool(!lmi_val_truth(lmi_run_eval(run, n->a, s)));
+	case LMI_N_COMPARE:
+		return eval_compare(run, n, s);
+	case LMI_N_CONCAT:
+		return eval_concat(run, n, s);
+	case LMI_N_BINARY:
+		a = lmi_run_eval(run, n->a, s);
+		b = lmi_run_eval(run, n->b, s);
+		run->line = n->line;
+		return lmi_val_binary(run, (enum lmi_binop)n->sub, a, b);
+	case LMI_N_NEG:
+		return lmi_val_negate(run, lmi_run_eval(run, n->a, s));
+	case LMI_N_POS:
+		return lmi_val_positive(run, lmi_run_eval(run, n->a, s));
+	case LMI_N_ATTR:
+		a = lmi_run_eval(run, n->a, s);
+		run->line = n->line;
+		return run->failed ? a : lmi_val_attr(run, a, n->name.ptr, n->name.len);
+	case LMI_N_ITEM:
+		return eval_item(run, n, s);
+	case LMI_N_CALL:
+		return eval_call(run, n, s);
+	case LMI_N_FILTER:
+		a = lmi_run_eval(run, n->a, s);
+		return run->failed ? a : apply_filter(run, n, s, a);
+	case LMI_N_TEST:
+		return eval_test(run, n, s);
+	default: /* a slice outside of brackets, and statements: the parser makes none here */
+		lmi_run_fail(run, "a slice is no value by itself");
+		return lmi_none();
+	}
+}
+
+struct lmi_val lmi_run_eval(struct lmi_run *run, const struct lmi_node *n, struct lmi_scope *s)
+{
+	struct lmi_val v;
+
+	if (!lmi_run_step(run, 1) || !lmi_run_enter(run))
+		return lmi_none();
+	run->line = n->line;
+	v = eval_any(run, n, s);
+	lmi_run_leave(run);
+	return v;
+}

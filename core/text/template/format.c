@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * "%s" % x and "{}".format(x). */
+#include "core/text/template/spec.h"
+
+#include <ctype.h>
+#include <math.h>
+
+/* % */
+
+struct percent {
+	struct lmi_run *run;
+	struct lmi_val fmt, arg;
+	size_t at;
+	uint32_t next;        /* of the tuple */
+	struct lmi_buf b;
+};
+
+/* The next value of the tuple, or the one value. */
+static struct lmi_val next_value(struct percent *p)
+{
+	if (p->arg.kind == LMI_V_TUPLE && p->next < p->arg.u.list->n)
+		return p->arg.u.list->v[p->next++];
+	if (p->arg.kind != LMI_V_TUPLE && !p->next++)
+		return p->arg;
+	lmi_run_fail(p->run, "not enough arguments for a format text");
+	return lmi_none();
+}
+
+/* (name): the member of the mapping. */
+static bool named_value(struct percent *p, struct lmi_val *out)
+{
+	size_t from = ++p->at;
+	uint32_t depth = 1;
+
+	for (; p->at < p->fmt.n; p->at++) {
+		depth += p->fmt.u.s[p->at] == '(';
+		depth -= p->fmt.u.s[p->at] == ')';
+		if (!depth)
+			break;
+	}
+	if (depth) {
+		lmi_run_fail(p->run, "incomplete format key");
+		return false;
+	}
+	if (p->arg.kind != LMI_V_DICT) {
+		lmi_run_fail(p->run, "format requires a mapping");
+		return false;
+	}
+	*out = lmi_val_item(p->run, p->arg, lmi_strn(p->fmt.u.s + from, p->at - from));
+	p->at++;
+	if (out->kind == LMI_V_UNDEF)
+		lmi_run_fail(p->run, "format: there is no '%.*s'", (int)out->n, out->u.s);
+	return !p->run->failed;
+}
+
+/* A number or * for the next value. */
+static bool percent_size(struct percent *p, int64_t *out)
+{
+	*out = 0;
+	if (p->at < p->fmt.n && p->fmt.u.s[p->at] == '*') {
+		p->at++;
+		*out = lmi_param_int(p->run, next_value(p), 0, "* of a format");
+	}
+	while (p->at < p->fmt.n && isdigit((unsigned char)p->fmt.u.s[p->at]) &&
+	       *out <= LMI_SPEC_MAX)
+		*out = *out * 10 + p->fmt.u.s[p->at++] - '0';
+	if (*out > LMI_SPEC_MAX || *out < -LMI_SPEC_MAX)
+		lmi_run_fail(p->run, "a width or precision of a format is over %d", LMI_SPEC_MAX);
+	return !p->run->failed;
+}
+
+static bool percent_flags(struct percent *p, struct lmi_spec *s)
+{
+	int64_t n;
+	bool zero = false;
+
+	s->align = '>';
+	for (; p->at < p->fmt.n && strchr("-+ #0", p->fmt.u.s[p->at]) && p->fmt.u.s[p->at];
+	     p->at++) {
+		char c = p->fmt.u.s[p->at];
+
+		zero |= c == '0';
+		s->alt |= c == '#';
+		if (c == '-')
+			s->align = '<';
+		else if (c == '+' || (c == ' ' && s->sign != '+'))
+			s->sign = c;
+	}
+	if (!percent_size(p, &n))
+		return false;
+	if (n < 0)
+		s->align = '<';
+	s->width = (uint32_t)(n < 0 ? -n : n);
+	if (p->at < p->fmt.n && p->fmt.u.s[p->at] == '.') {
+		p->at++;
+		if (!percent_size(p, &n))
+			return false;
+		s->precision = n < 0 ? 0 : (int32_t)n;
+	}
+	if (zero && s->align == '>') {
+		s->align = '=';
+		s->fill = '0';
+	}
+	if (p->at < p->fmt.n && strchr("hlL", p->fmt.u.s[p->at]))
+		p->at++;
+	return true;
+}
+
+/* Digits padded with zeros to the precision, which %d has and format() does not. */
+static void percent_int(struct percent *p, struct lmi_spec *s, struct lmi_val v)
+{
+	int64_t i;
+
+	if (v.kind == LMI_V_FLOAT && strchr("diu", s->type) && fabs(v.u.f) < 0x1p63) {
+		i = (int64_t)v.u.f;
+	} else if (v.kind == LMI_V_FLOAT && strchr("diu", s->type)) {
+		lmi_run_fail_status(p->run, LMD_UNSUPPORTED, "%g does not fit in 64 bits", v.u.f);
+		return;
+	} else if (lmi_is_integer(v)) {
+		i = lmi_integer(v);
+	} else {
+		lmi_run_fail(p->run, "%%%c format: a number is required, not %s", s->type,
+			     lmi_val_type(v));
+		return;
+	}
+	if (strchr("iu", s->type))
+		s->type = 'd';
+	if (s->precision >= 0) {
+		struct lmi_buf b = {.run = p->run};
+		struct lmi_spec digits = {.fill = '0',
+					  .align = '=',
+					  .precision = -1,
+					  .type = s->type,
+					  .sign = s->sign,
+					  .alt = s->alt,
+					  .width = (uint32_t)s->precision + (i < 0 || s->sign) +
+						   (s->alt && s->type != 'd' ? 2 : 0)};
+
+		lmi_spec_int(&b, &digits, i);
+		s->sign = 0;
+		s->alt = false;
+		s->precision = -1;
+		s->type = 0;
+		s->align = s->align == '=' ? '>' : s->align;
+		s->fill = ' ';
+		lmi_spec_str(&p->b, s, lmi_buf_done(&b));
+		return;
+	}
+	lmi_spec_int(&p->b, s, i);
+}
+
+static void percent_text(struct percent *p, struct lmi_spec *s, struct lmi_val v)
+{
+	if (s->type == 's')
+		v = p->fmt.flags & LMI_VF_SAFE ? lmi_val_escape(p->run, v)
+					       : lmi_val_text(p->run, v);
+	else
+		v = s->type == 'a' ? lmi_val_ascii(p->run, v) : lmi_val_repr(p->run, v);
+	s->type = 0;
+	s->sign = 0;
+	s->alt = false;
+	s->fill = ' ';
+	s->align = s->align == '=' ? '>' : s->align;
+	lmi_spec_str(&p->b, s, v);
+}
+
+static void percent_char(struct percent *p, struct lmi_spec *s, struct lmi_val v)
+{
+	s->precision = -1;
+	s->sign = 0;
+	s->alt = false;
+	if (v.kind == LMI_V_STR && lmi_val_length(v) == 1) {
+		s->type = 's';
+		percent_text(p, s, v);
+		return;
+	}
+	if (!lmi_is_integer(v))
+		lmi_run_fail(p->run, "%%c requires an integer or a character");
+	else
+		lmi_spec_int(&p->b, s, lmi_integer(v));
+}
+
+/* One conversion, behind its %. */
+static void percent_one(struct percent *p)
+{
+	struct lmi_spec s = {.fill = ' ', .precision = -1};
+	struct lmi_val v = lmi_missing();
+
+	if (p->at < p->fmt.n && p->fmt.u.s[p->at] == '%') {
+		lmi_buf_char(&p->b, '%');
+		p->at++;
+		return;
+	}
+	if (p->at < p->fmt.n && p->fmt.u.s[p->at] == '(' && !named_value(p, &v))
+		return;
+	if (!percent_flags(p, &s))
+		return;
+	if (p->at == p->fmt.n) {
+		lmi_run_fail(p->run, "incomplete format");
+		return;
+	}
+	s.type = p->fmt.u.s[p->at++];
+	if (!lmi_given(v))
+		v = next_value(p);
+	if (p->run->failed)
+		return;
+	if (strchr("diuxXo", s.type)) {
+		percent_int(p, &s, v);
+	} else if (strchr("eEfFgG", s.type)) {
+		if (lmi_is_number(v))
+			lmi_spec_float(&p->b, &s, lmi_number(v));
+		else
+			lmi_run_fail(p->run, "must be real number, not %s", lmi_val_type(v));
+	} else if (strchr("sra", s.type)) {
+		percent_text(p, &s, v);
+	} else if (s.type == 'c') {
+		percent_char(p, &s, v);
+	} else {
+		lmi_run_fail(p->run, "unsupported format character '%c'", s.type);
+	}
+}
+
+struct lmi_val lmi_format_percent(struct lmi_run *run, struct lmi_val fmt, struct lmi_val arg)
+{
+	struct percent p = {.run = run, .fmt = fmt, .arg = arg, .b = {.run = run}};
+	struct lmi_val out;
+	bool all;
+
+	while (p.at < fmt.n && lmi_run_step(run, 1)) {
+		const char *pct = memchr(fmt.u.s + p.at, '%', fmt.n - p.at);
+		size_t end = pct ? (size_t)(pct - fmt.u.s) : fmt.n;
+
+		lmi_buf_add(&p.b, fmt.u.s + p.at, end - p.at);
+		p.at = end;
+		if (pct) {
+			p.at++;
+			percent_one(&p);
+		}
+	}
+	/* What is subscripted may stay unused, as a mapping may. */
+	all = arg.kind == LMI_V_TUPLE
+		      ? p.next == arg.u.list->n
+		      : p.next || (arg.kind != LMI_V_STR && lmi_val_length(arg) >= 0);
+	if (!all)
+		lmi_run_fail(run, "not all arguments converted during string formatting");
+	out = lmi_buf_done(&p.b);
+	out.flags = fmt.flags;
+	return out;
+}
+
+/* {} */
+
+struct braces {
+	struct lmi_run *run;
+	const struct lmi_call_args *args;
+	int64_t next;         /* automatic number; -1 once numbers are given */
+	uint8_t safe;
+};
+
+static void put_braces(struct braces *f, struct lmi_buf *b, struct lmi_val fmt, uint32_t depth);
+
+/* The argument of a number or name. */
+static struct lmi_val field_first(struct braces *f, const char *name, size_t n)
+{
+	int64_t i = 0;
+
+	for (size_t k = 0; k < n && i >= 0; k++)
+		i = isdigit((unsigned char)name[k]) && k < 9 ? i * 10 + name[k] - '0' : -1;
+	if (i >= 0) {
+		if (n ? f->next > 0 : f->next < 0) {
+			lmi_run_fail(f->run, "format: automatic and given numbers are mixed");
+			return lmi_none();
+		}
+		i = n ? i : f->next++;
+		if (n)
+			f->next = -1;
+		if (i < f->args->n_pos)
+			return f->args->pos[i];
+		lmi_run_fail(f->run, "format: there is no argument %lld", (long long)i);
+		return lmi_none();
+	}
+	for (uint32_t k = 0; k < f->args->n_kw; k++) {
+		const struct lmi_kwarg *kw = &f->args->kw[k];
+
+		if (kw->name.len == n && !memcmp(kw->name.ptr, name, n))
+			return kw->v;
+	}
+	lmi_run_fail(f->run, "format: there is no argument '%.*s'", (int)n, name);
+	return lmi_none();
+}
+
+static bool all_digits(const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!isdigit((unsigned char)s[i]))
+			return false;
+	}
+	return n > 0 && n < 10;
+}
+
+/* name[.attribute | [item]]... */
+static struct lmi_val field_value(struct braces *f, const char *s, size_t n)
+{
+	size_t at = 0, from;
+	struct lmi_val v;
+
+	while (at < n && s[at] != '.' && s[at] != '[')
+		at++;
+	v = field_first(f, s, at);
+	while (at < n && lmi_run_step(f->run, 1)) {
+		char kind = s[at++];
+
+		from = at;
+		if (kind == '.') {
+			while (at < n && s[at] != '.' && s[at] != '[')
+				at++;
+			v = lmi_val_attr(f->run, v, lmi_str_copy(f->run, s + from, at - from).u.s,
+					 at - from);
+		} else {
+			while (at < n && s[at] != ']')
+				at++;
+			if (kind != '[' || at == n) {
+				lmi_run_fail(f->run, "format: a field is not closed");
+				return v;
+			}
+			v = lmi_val_item(f->run, v,
+					 all_digits(s + from, at - from)
+						 ? lmi_int(atoll(s + from))
+						 : lmi_strn(s + from, at - from));
+			at++;
+		}
+	}
+	return v;
+}
+
+/* The value by its specification. */
+static void put_field(struct braces *f, struct lmi_buf *b, struct lmi_val v, char conversion,
+		      struct lmi_val spec)
+{
+	struct lmi_spec s;
+
+	if (conversion == 'r')
+		v = lmi_val_repr(f->run, v);
+	else if (conversion == 'a')
+		v = lmi_val_ascii(f->run, v);
+	else if (conversion == 's')
+		v = lmi_val_text(f->run, v);
+	if (!spec.n) {
+		lmi_buf_val(b, f->safe ? lmi_val_escape(f->run, v) : lmi_val_text(f->run, v));
+		return;
+	}
+	if (!lmi_spec_parse(f->run, spec, &s))
+		return;
+	if (v.kind == LMI_V_STR)
+		lmi_spec_str(b, &s, v);
+	else if (lmi_is_integer(v))
+		lmi_spec_int(b, &s, lmi_integer(v));
+	else if (v.kind == LMI_V_FLOAT)
+		lmi_spec_float(b, &s, v.u.f);
+	else
+		lmi_run_fail(f->run, "a value of type %s takes no format", lmi_val_type(v));
+}
+
+/* One replacement field, fmt[at] behind its brace; returns where it ends. */
+static size_t field(struct braces *f, struct lmi_buf *b, struct lmi_val fmt, size_t at,
+		    uint32_t depth)
+{
+	size_t from = at, end;
+	struct lmi_buf spec = {.run = f->run};
+	struct lmi_val v;
+	char conversion = 0;
+	uint32_t open = 1;
+	bool in_index = false;
+
+	while (at < fmt.n && (in_index || !strchr("!:}", fmt.u.s[at]))) {
+		in_index = fmt.u.s[at] == '[' || (in_index && fmt.u.s[at] != ']');
+		at++;
+	}
+	v = field_value(f, fmt.u.s + from, at - from);
+	if (at + 1 < fmt.n && fmt.u.s[at] == '!') {
+		conversion = fmt.u.s[at + 1];
+		at += 2;
+		if (!strchr("rsa", conversion) || at >= fmt.n || !strchr(":}", fmt.u.s[at]))
+			lmi_run_fail(f->run, "format: unknown conversion");
+	}
+	if (at < fmt.n && fmt.u.s[at] == ':')
+		at++;
+	for (end = at; end < fmt.n && !f->run->failed; end++) {
+		open += fmt.u.s[end] == '{';
+		open -= fmt.u.s[end] == '}';
+		if (!open)
+			break;
+	}
+	if (end >= fmt.n || depth >= 2) {
+		lmi_run_fail(f->run, depth >= 2 ? "format: fields are nested too deep"
+						: "format: '}' is missing");
+		return fmt.n;
+	}
+	put_braces(f, &spec, lmi_strn(fmt.u.s + at, end - at), depth + 1);
+	put_field(f, b, v, conversion, lmi_buf_done(&spec));
+	return end + 1;
+}
+
+static void put_braces(struct braces *f, struct lmi_buf *b, struct lmi_val fmt, uint32_t depth)
+{
+	for (size_t at = 0; at < fmt.n && lmi_run_step(f->run, 1);) {
+		char c = fmt.u.s[at];
+		bool twice = at + 1 < fmt.n && fmt.u.s[at + 1] == c;
+
+		if (c != '{' && c != '}') {
+			size_t from = at;
+
+			while (at < fmt.n && fmt.u.s[at] != '{' && fmt.u.s[at] != '}')
+				at++;
+			lmi_buf_add(b, fmt.u.s + from, at - from);
+		} else if (twice && depth == 0) {
+			lmi_buf_char(b, (unsigned char)c);
+			at += 2;
+		} else if (c == '}') {
+			lmi_run_fail(f->run, "format: a single '}'");
+		} else {
+			at = field(f, b, fmt, at + 1, depth);
+		}
+	}
+}
+
+struct lmi_val lmi_format_braces(struct lmi_run *run, struct lmi_val self,
+				 const struct lmi_call_args *args)
+{
+	struct braces f = {.run = run, .args = args, .safe = self.flags & LMI_VF_SAFE};
+	struct lmi_buf b = {.run = run};
+	struct lmi_val out;
+
+	put_braces(&f, &b, self, 0);
+	out = lmi_buf_done(&b);
+	out.flags = self.flags;
+	return out;
+}

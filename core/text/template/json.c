@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The filter tojson: JSON as Python's json.dumps writes it. */
+#include <math.h>
+
+#include "core/text/template/builtin.h"
+#include "core/text/template/uni.h"
+
+struct writer {
+	struct lmi_buf b;
+	struct lmi_val item_sep, key_sep;
+	struct lmi_val indent; /* NONE: on one line */
+	bool ascii, sort;
+};
+
+static void write_value(struct writer *w, struct lmi_val v, uint32_t depth);
+
+static void write_string(struct writer *w, struct lmi_val v)
+{
+	lmi_buf_char(&w->b, '"');
+	for (size_t at = 0; at < v.n && lmi_run_step(w->b.run, 1);) {
+		uint32_t c = lmi_uni_next(v.u.s, v.n, &at);
+		const char *esc = c == '"'    ? "\\\""
+				  : c == '\\' ? "\\\\"
+				  : c == '\n' ? "\\n"
+				  : c == '\r' ? "\\r"
+				  : c == '\t' ? "\\t"
+				  : c == '\b' ? "\\b"
+				  : c == '\f' ? "\\f"
+					      : NULL;
+
+		if (esc) {
+			lmi_buf_str(&w->b, esc);
+		} else if (c < 0x20 || (w->ascii && c >= 0x7f && c < 0x10000)) {
+			lmi_buf_printf(&w->b, "\\u%04x", c);
+		} else if (w->ascii && c >= 0x10000) {
+			c -= 0x10000;
+			lmi_buf_printf(&w->b, "\\u%04x\\u%04x", 0xd800 + (c >> 10),
+				       0xdc00 + (c & 0x3ff));
+		} else {
+			lmi_buf_char(&w->b, c);
+		}
+	}
+	lmi_buf_char(&w->b, '"');
+}
+
+static void write_float(struct writer *w, double f)
+{
+	char text[32];
+
+	if (isnan(f)) {
+		lmi_buf_str(&w->b, "NaN");
+	} else if (isinf(f)) {
+		lmi_buf_str(&w->b, f < 0 ? "-Infinity" : "Infinity");
+	} else {
+		lmi_float_text(f, text);
+		lmi_buf_str(&w->b, text);
+	}
+}
+
+static void new_line(struct writer *w, uint32_t depth)
+{
+	if (w->indent.kind == LMI_V_NONE)
+		return;
+	lmi_buf_char(&w->b, '\n');
+	for (uint32_t i = 0; i < depth && lmi_run_step(w->b.run, 1); i++)
+		lmi_buf_val(&w->b, w->indent);
+}
+
+static void write_list(struct writer *w, const struct lmi_list *l, uint32_t depth)
+{
+	if (!l->n) {
+		lmi_buf_str(&w->b, "[]");
+		return;
+	}
+	lmi_buf_char(&w->b, '[');
+	for (uint32_t i = 0; i < l->n && lmi_run_step(w->b.run, 1); i++) {
+		if (i)
+			lmi_buf_val(&w->b, w->item_sep);
+		new_line(w, depth + 1);
+		write_value(w, l->v[i], depth + 1);
+	}
+	new_line(w, depth);
+	lmi_buf_char(&w->b, ']');
+}
+
+static void write_key(struct writer *w, struct lmi_val key)
+{
+	if (key.kind == LMI_V_STR) {
+		write_string(w, key);
+		return;
+	}
+	if (key.kind != LMI_V_NONE && !lmi_is_number(key)) {
+		lmi_run_fail(w->b.run, "a key of JSON cannot be of type %s", lmi_val_type(key));
+		return;
+	}
+	lmi_buf_char(&w->b, '"');
+	write_value(w, key, 0);
+	lmi_buf_char(&w->b, '"');
+}
+
+static void write_dict(struct writer *w, const struct lmi_dict *d, uint32_t depth)
+{
+	struct lmi_run *run = w->b.run;
+	struct lmi_list *keys = lmi_list_new(run).u.list;
+
+	if (!d->n) {
+		lmi_buf_str(&w->b, "{}");
+		return;
+	}
+	for (uint32_t i = 0; i < d->n && lmi_run_step(run, 1); i++)
+		lmi_list_add(run, keys, d->e[i].key);
+	if (w->sort)
+		lmi_list_sort(run, keys, NULL, false);
+	lmi_buf_char(&w->b, '{');
+	for (uint32_t i = 0; i < keys->n && lmi_run_step(run, 1); i++) {
+		const struct lmi_val *v = lmi_dict_find(run, d, keys->v[i]);
+
+		if (i)
+			lmi_buf_val(&w->b, w->item_sep);
+		new_line(w, depth + 1);
+		write_key(w, keys->v[i]);
+		lmi_buf_val(&w->b, w->key_sep);
+		if (v)
+			write_value(w, *v, depth + 1);
+	}
+	new_line(w, depth);
+	lmi_buf_char(&w->b, '}');
+}
+
+static void write_any(struct writer *w, struct lmi_val v, uint32_t depth)
+{
+	switch ((enum lmi_vkind)v.kind) {
+	case LMI_V_NONE:
+		lmi_buf_str(&w->b, "null");
+		break;
+	case LMI_V_BOOL:
+		lmi_buf_str(&w->b, v.u.b ? "true" : "false");
+		break;
+	case LMI_V_INT:
+		lmi_buf_printf(&w->b, "%lld", (long long)v.u.i);
+		break;
+	case LMI_V_FLOAT:
+		write_float(w, v.u.f);
+		break;
+	case LMI_V_STR:
+		write_string(w, v);
+		break;
+	case LMI_V_LIST:
+	case LMI_V_TUPLE:
+		write_list(w, v.u.list, depth);
+		break;
+	case LMI_V_DICT:
+		write_dict(w, v.u.dict, depth);
+		break;
+	default: /* undefined, functions, iterators, ... */
+		lmi_run_fail(w->b.run, "a value of type %s has no JSON", lmi_val_type(v));
+		break;
+	}
+}
+
+static void write_value(struct writer *w, struct lmi_val v, uint32_t depth)
+{
+	if (!lmi_run_enter(w->b.run))
+		return;
+	write_any(w, v, depth);
+	lmi_run_leave(w->b.run);
+}
+
+enum { ENSURE_ASCII, INDENT, SEPARATORS, SORT_KEYS };
+
+struct lmi_val lmi_tojson(struct lmi_run *run, struct lmi_val self, const struct lmi_val *a)
+{
+	struct writer w = {.b = {.run = run}, .indent = lmi_none()};
+
+	w.ascii = lmi_param_truth(a[ENSURE_ASCII], false);
+	w.sort = lmi_param_truth(a[SORT_KEYS], false);
+	if (lmi_given(a[INDENT]) && lmi_is_integer(a[INDENT])) {
+		struct lmi_buf b = {.run = run};
+		int64_t n = lmi_integer(a[INDENT]);
+
+		lmi_buf_fill(&b, ' ', n > 0 ? (uint64_t)n : 0);
+		w.indent = lmi_buf_done(&b);
+	} else if (lmi_given(a[INDENT]) && a[INDENT].kind != LMI_V_NONE) {
+		w.indent = lmi_param_str(run, a[INDENT], "", "indent");
+	}
+	w.item_sep = lmi_str(w.indent.kind == LMI_V_NONE ? ", " : ",");
+	w.key_sep = lmi_str(": ");
+	if (lmi_given(a[SEPARATORS]) && a[SEPARATORS].kind != LMI_V_NONE) {
+		const struct lmi_list *l = lmi_val_items(run, a[SEPARATORS]);
+
+		if (!l || l->n != 2) {
+			lmi_run_fail(run, "separators must be two texts");
+			return lmi_none();
+		}
+		w.item_sep = lmi_param_str(run, l->v[0], "", "a separator");
+		w.key_sep = lmi_param_str(run, l->v[1], "", "a separator");
+	}
+	write_value(&w, self, 0);
+	return lmi_buf_done(&w.b);
+}

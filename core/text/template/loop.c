@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The statement for, and its variable `loop`.
+ *
+ * Items are drawn one by one: the condition of "for x in y if c" is evaluated when its
+ * item is needed and not before, since the body may change what it depends on.  Looking
+ * ahead (loop.last, loop.nextitem) draws one item early, loop.length all of them. */
+#include "core/text/template/eval.h"
+
+struct lmi_loop {
+	const struct lmi_node *node;
+	struct lmi_scope *outer;
+	const struct lmi_list *items;
+	uint32_t at;          /* of the next item to draw */
+	struct lmi_list *ahead; /* drawn, not yet in the body */
+	uint32_t ahead_at;
+	int64_t index0;       /* of the current item */
+	uint32_t depth0;
+	struct lmi_val current, previous;
+	bool has_previous;
+	struct lmi_list *changed; /* arguments of the last loop.changed(), or NULL */
+};
+
+/* Does the item pass the condition? */
+static bool passes(struct lmi_run *run, struct lmi_loop *l, struct lmi_val item)
+{
+	struct lmi_scope *s;
+
+	if (!l->node->c)
+		return true;
+	s = lmi_scope_new(run, l->outer);
+	if (!s)
+		return false;
+	lmi_run_assign(run, l->node->a, s, item);
+	return lmi_val_truth(lmi_run_eval(run, l->node->c, s)) && !run->failed;
+}
+
+static bool draw(struct lmi_run *run, struct lmi_loop *l, struct lmi_val *out)
+{
+	while (l->at < l->items->n && lmi_run_step(run, 1)) {
+		*out = l->items->v[l->at++];
+		if (passes(run, l, *out))
+			return true;
+	}
+	return false;
+}
+
+static bool next(struct lmi_run *run, struct lmi_loop *l, struct lmi_val *out)
+{
+	if (l->ahead_at < l->ahead->n) {
+		*out = l->ahead->v[l->ahead_at++];
+		return true;
+	}
+	return draw(run, l, out);
+}
+
+static bool peek(struct lmi_run *run, struct lmi_loop *l, struct lmi_val *out)
+{
+	if (l->ahead_at == l->ahead->n) {
+		if (!draw(run, l, out))
+			return false;
+		lmi_list_add(run, l->ahead, *out);
+	}
+	*out = l->ahead->v[l->ahead_at];
+	return !run->failed;
+}
+
+static int64_t length(struct lmi_run *run, struct lmi_loop *l)
+{
+	struct lmi_val v;
+
+	while (draw(run, l, &v))
+		lmi_list_add(run, l->ahead, v);
+	return l->index0 + 1 + (l->ahead->n - l->ahead_at);
+}
+
+static bool is(const char *name, size_t n, const char *want)
+{
+	return n == strlen(want) && !memcmp(name, want, n);
+}
+
+bool lmi_loop_attr(struct lmi_run *run, struct lmi_loop *l, const char *name, size_t n,
+		   struct lmi_val *out)
+{
+	struct lmi_val v;
+
+	if (is(name, n, "index"))
+		*out = lmi_int(l->index0 + 1);
+	else if (is(name, n, "index0"))
+		*out = lmi_int(l->index0);
+	else if (is(name, n, "first"))
+		*out = lmi_bool(l->index0 == 0);
+	else if (is(name, n, "last"))
+		*out = lmi_bool(!peek(run, l, &v));
+	else if (is(name, n, "length"))
+		*out = lmi_int(length(run, l));
+	else if (is(name, n, "revindex"))
+		*out = lmi_int(length(run, l) - l->index0);
+	else if (is(name, n, "revindex0"))
+		*out = lmi_int(length(run, l) - l->index0 - 1);
+	else if (is(name, n, "depth"))
+		*out = lmi_int(l->depth0 + 1);
+	else if (is(name, n, "depth0"))
+		*out = lmi_int(l->depth0);
+	else if (is(name, n, "previtem"))
+		*out = l->has_previous ? l->previous : lmi_undef("the item before the first", 25);
+	else if (is(name, n, "nextitem"))
+		*out = peek(run, l, &v) ? v : lmi_undef("the item behind the last", 24);
+	else
+		return false;
+	return true;
+}
+
+static struct lmi_val loop_cycle(struct lmi_run *run, struct lmi_val self,
+				 const struct lmi_call_args *args)
+{
+	if (!args->n_pos || args->n_kw) {
+		lmi_run_fail(run, "cycle needs items, and no named arguments");
+		return lmi_none();
+	}
+	return args->pos[self.u.loop->index0 % args->n_pos];
+}
+
+static struct lmi_val loop_changed(struct lmi_run *run, struct lmi_val self,
+				   const struct lmi_call_args *args)
+{
+	struct lmi_loop *l = self.u.loop;
+	struct lmi_list *now = lmi_list_new(run).u.list;
+	bool same;
+
+	for (uint32_t i = 0; i < args->n_pos; i++)
+		lmi_list_add(run, now, args->pos[i]);
+	same = l->changed &&
+	       lmi_val_equal(run, (struct lmi_val){.kind = LMI_V_LIST, .u.list = now},
+			     (struct lmi_val){.kind = LMI_V_LIST, .u.list = l->changed});
+	l->changed = now;
+	return lmi_bool(!same);
+}
+
+static const struct lmi_builtin methods[] = {
+	{ .name = "cycle", .raw = loop_cycle },
+	{ .name = "changed", .raw = loop_changed },
+};
+
+const struct lmi_table lmi_loop_methods = LMI_TABLE(methods);
+
+void lmi_loop_repr(struct lmi_buf *b, struct lmi_loop *l)
+{
+	lmi_buf_printf(b, "<LoopContext %lld/%lld>", (long long)l->index0 + 1,
+		       (long long)length(b->run, l));
+}
+
+enum lmi_flow lmi_loop_run(struct lmi_run *run, const struct lmi_node *n, struct lmi_scope *s,
+			   struct lmi_val items, uint32_t depth)
+{
+	struct lmi_loop *l = lmi_run_alloc(run, sizeof(*l));
+	static const struct lmd_str loop_name = {"loop", 4};
+	struct lmi_val item;
+	bool any = false;
+
+	if (!l)
+		return LMI_FLOW_NEXT;
+	*l = (struct lmi_loop){.node = n,
+			       .outer = s,
+			       .items = lmi_val_items(run, items),
+			       .ahead = lmi_list_new(run).u.list,
+			       .index0 = -1,
+			       .depth0 = depth};
+	while (!run->failed && next(run, l, &item)) {
+		struct lmi_scope *inner = lmi_scope_new(run, s);
+
+		if (!inner)
+			break;
+		any = true;
+		l->previous = l->current;
+		l->has_previous = l->index0 >= 0;
+		l->current = item;
+		l->index0++;
+		lmi_scope_set(run, inner, loop_name,
+			      (struct lmi_val){.kind = LMI_V_LOOP, .u.loop = l});
+		lmi_run_assign(run, n->a, inner, item);
+		if (lmi_run_exec(run, &n->body, inner) == LMI_FLOW_BREAK)
+			break;
+	}
+	if (any || run->failed)
+		return LMI_FLOW_NEXT;
+	s = lmi_scope_new(run, s);
+	return s ? lmi_run_exec(run, &n->other, s) : LMI_FLOW_NEXT;
+}
+
+struct lmi_val lmi_loop_call(struct lmi_run *run, struct lmi_loop *l,
+			     const struct lmi_call_args *args)
+{
+	size_t from = run->n_out;
+
+	if (!l->node->sub)
+		lmi_run_fail(run, "the loop is not recursive");
+	else if (args->n_pos != 1 || args->n_kw)
+		lmi_run_fail(run, "loop() needs one argument");
+	if (run->failed || !lmi_run_enter(run))
+		return lmi_none();
+	(void)lmi_loop_run(run, l->node, l->outer, args->pos[0], l->depth0 + 1); /* ends here */
+	lmi_run_leave(run);
+	return lmi_run_take_out(run, from);
+}

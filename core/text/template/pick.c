@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Attributes of items, and the filters that walk through a list with a filter, a test or
+ * an attribute: map, select, reject, selectattr, rejectattr, groupby, unique, min, max,
+ * sum, sort. */
+#include "core/text/template/pick.h"
+
+static void add_part(struct lmi_run *run, struct lmi_list *parts, const char *s, size_t n)
+{
+	int64_t number = 0;
+
+	for (size_t i = 0; i < n && number >= 0; i++)
+		number = s[i] >= '0' && s[i] <= '9' && i < 9 ? number * 10 + s[i] - '0' : -1;
+	lmi_list_add(run, parts, n && number >= 0 ? lmi_int(number) : lmi_strn(s, n));
+}
+
+struct lmi_pick lmi_pick_make(struct lmi_run *run, struct lmi_val attribute, bool fold)
+{
+	struct lmi_list *parts = lmi_list_new(run).u.list;
+	struct lmi_pick p = {.parts = parts, .fallback = lmi_missing(), .fold = fold};
+	uint32_t from = 0;
+
+	if (!lmi_given(attribute) || attribute.kind == LMI_V_NONE)
+		return p;
+	if (lmi_is_integer(attribute)) {
+		lmi_list_add(run, parts, attribute);
+		return p;
+	}
+	attribute = lmi_param_str(run, attribute, "", "an attribute");
+	for (uint32_t i = 0; i <= attribute.n && lmi_run_step(run, 1); i++) {
+		if (i < attribute.n && attribute.u.s[i] != '.')
+			continue;
+		add_part(run, parts, attribute.u.s + from, i - from);
+		from = i + 1;
+	}
+	return p;
+}
+
+struct lmi_val lmi_pick(struct lmi_run *run, const struct lmi_pick *p, struct lmi_val item)
+{
+	for (uint32_t i = 0; i < p->parts->n && lmi_run_step(run, 1); i++) {
+		item = lmi_val_item(run, item, p->parts->v[i]);
+		if (item.kind == LMI_V_UNDEF && lmi_given(p->fallback) &&
+		    p->fallback.kind != LMI_V_NONE)
+			item = p->fallback;
+	}
+	if (p->fold && item.kind == LMI_V_STR)
+		item = lmi_str_case(run, item, LMI_STR_LOWER);
+	return item;
+}
+
+struct lmi_list *lmi_pick_all(struct lmi_run *run, const struct lmi_pick *p,
+			      const struct lmi_list *items)
+{
+	struct lmi_list *out = lmi_list_new(run).u.list;
+
+	for (uint32_t i = 0; i < items->n && lmi_run_step(run, 1); i++)
+		lmi_list_add(run, out, lmi_pick(run, p, items->v[i]));
+	return run->failed ? NULL : out;
+}
+
+struct lmi_list *lmi_pick_keys(struct lmi_run *run, struct lmi_val attribute, bool fold,
+			       const struct lmi_list *items)
+{
+	struct lmi_list *out = lmi_list_new(run).u.list, *names = lmi_list_new(run).u.list;
+	struct lmi_pick *picks;
+	uint32_t from = 0;
+
+	if (lmi_given(attribute) && attribute.kind == LMI_V_STR) {
+		for (uint32_t i = 0; i <= attribute.n && lmi_run_step(run, 1); i++) {
+			if (i < attribute.n && attribute.u.s[i] != ',')
+				continue;
+			lmi_list_add(run, names, lmi_strn(attribute.u.s + from, i - from));
+			from = i + 1;
+		}
+	} else {
+		lmi_list_add(run, names, attribute);
+	}
+	picks = lmi_run_alloc(run, names->n * sizeof(*picks) + 1);
+	if (!picks)
+		return NULL;
+	for (uint32_t k = 0; k < names->n; k++)
+		picks[k] = lmi_pick_make(run, names->v[k], fold);
+	for (uint32_t i = 0; i < items->n && lmi_run_step(run, names->n); i++) {
+		struct lmi_val key = lmi_list_new(run);
+
+		for (uint32_t k = 0; k < names->n; k++)
+			lmi_list_add(run, key.u.list, lmi_pick(run, &picks[k], items->v[i]));
+		lmi_list_add(run, out, key);
+	}
+	return run->failed ? NULL : out;
+}
+
+/* A list that may be changed: a copy of the items. */
+static struct lmi_list *copy_items(struct lmi_run *run, struct lmi_val v)
+{
+	const struct lmi_list *items = lmi_val_items(run, v);
+	struct lmi_list *out = lmi_list_new(run).u.list;
+
+	for (uint32_t i = 0; items && i < items->n && lmi_run_step(run, 1); i++)
+		lmi_list_add(run, out, items->v[i]);
+	return run->failed ? NULL : out;
+}
+
+static struct lmi_val list_value(struct lmi_list *l)
+{
+	return (struct lmi_val){.kind = LMI_V_LIST, .u.list = l};
+}
+
+/* sort, unique, min, max, sum, groupby */
+
+static LMI_BUILTIN(f_sort)
+{
+	struct lmi_list *items = copy_items(run, self), *keys;
+
+	if (!items)
+		return lmi_none();
+	keys = lmi_pick_keys(run, a[2], !lmi_param_truth(a[1], false), items);
+	if (keys)
+		lmi_list_sort(run, items, keys, lmi_param_truth(a[0], false));
+	return list_value(items);
+}
+
+static LMI_BUILTIN(f_unique)
+{
+	struct lmi_pick p = lmi_pick_make(run, a[1], !lmi_param_truth(a[0], false));
+	const struct lmi_list *items = lmi_val_items(run, self);
+	struct lmi_val out = lmi_list_new(run), seen = lmi_dict_new(run);
+
+	for (uint32_t i = 0; items && i < items->n && lmi_run_step(run, 1); i++) {
+		struct lmi_val key = lmi_pick(run, &p, items->v[i]);
+
+		if (lmi_dict_find(run, seen.u.dict, key) || run->failed)
+			continue;
+		lmi_dict_set(run, seen.u.dict, key, lmi_none());
+		lmi_list_add(run, out.u.list, items->v[i]);
+	}
+	return lmi_iter_new(run, out);
+}
+
+static struct lmi_val extreme(struct lmi_run *run, struct lmi_val self, const struct lmi_val *a,
+			      enum lmi_cmp better)
+{
+	struct lmi_pick p = lmi_pick_make(run, a[1], !lmi_param_truth(a[0], false));
+	const struct lmi_list *items = lmi_val_items(run, self), *keys;
+	uint32_t best = 0;
+
+	if (!items || !items->n)
+		return lmi_undef("the extreme of no items", 23);
+	keys = lmi_pick_all(run, &p, items);
+	for (uint32_t i = 1; keys && i < keys->n && lmi_run_step(run, 1); i++) {
+		if (lmi_val_compare(run, better, keys->v[i], keys->v[best]))
+			best = i;
+	}
+	return items->v[best];
+}
+
+static LMI_BUILTIN(f_min)
+{
+	return extreme(run, self, a, LMI_CMP_LT);
+}
+
+static LMI_BUILTIN(f_max)
+{
+	return extreme(run, self, a, LMI_CMP_GT);
+}
+
+static LMI_BUILTIN(f_sum)
+{
+	struct lmi_pick p = lmi_pick_make(run, a[0], false);
+	const struct lmi_list *items = lmi_val_items(run, self);
+	struct lmi_val sum = lmi_given(a[1]) ? a[1] : lmi_int(0);
+
+	if (items && lmi_given(a[0]) && a[0].kind != LMI_V_NONE)
+		items = lmi_pick_all(run, &p, items);
+	if (sum.kind == LMI_V_STR)
+		lmi_run_fail(run, "sum() can't sum strings; use join");
+	for (uint32_t i = 0; items && i < items->n && lmi_run_step(run, 1); i++)
+		sum = lmi_val_binary(run, LMI_OP_ADD, sum, items->v[i]);
+	return sum;
+}
+
+static LMI_BUILTIN(f_groupby)
+{
+	bool fold = !lmi_param_truth(a[2], false);
+	struct lmi_pick p = lmi_pick_make(run, a[0], fold), plain = lmi_pick_make(run, a[0], false);
+	struct lmi_list *items = copy_items(run, self), *keys;
+	struct lmi_val out = lmi_list_new(run), group = lmi_none();
+
+	p.fallback = plain.fallback = a[1];
+	if (!items)
+		return out;
+	keys = lmi_pick_all(run, &p, items);
+	if (!keys)
+		return out;
+	lmi_list_sort(run, items, keys, false);
+	keys = lmi_pick_all(run, &p, items);
+	for (uint32_t i = 0; keys && i < items->n && lmi_run_step(run, 1); i++) {
+		if (!i || !lmi_val_equal(run, keys->v[i], keys->v[i - 1])) {
+			struct lmi_val t = lmi_tuple2(run, lmi_pick(run, &plain, items->v[i]),
+						      group = lmi_list_new(run));
+
+			t.flags = LMI_VF_GROUP;
+			lmi_list_add(run, out.u.list, t);
+		}
+		lmi_list_add(run, group.u.list, items->v[i]);
+	}
+	return out;
+}
+
+/* map and the like */
+
+static const struct lmi_kwarg *kwarg(const struct lmi_call_args *args, const char *name)
+{
+	for (uint32_t i = 0; i < args->n_kw; i++) {
+		if (args->kw[i].name.len == strlen(name) &&
+		    !memcmp(args->kw[i].name.ptr, name, args->kw[i].name.len))
+			return &args->kw[i];
+	}
+	return NULL;
+}
+
+static struct lmi_val map_attribute(struct lmi_run *run, struct lmi_val self,
+				    const struct lmi_call_args *args)
+{
+	const struct lmi_kwarg *def = kwarg(args, "default");
+	struct lmi_pick p = lmi_pick_make(run, kwarg(args, "attribute")->v, false);
+	const struct lmi_list *items;
+	struct lmi_val out = lmi_list_new(run);
+
+	if (args->n_kw != 1u + (def != NULL))
+		lmi_run_fail(run, "map: there is an unexpected named argument");
+	if (def)
+		p.fallback = def->v;
+	items = lmi_val_items(run, self);
+	for (uint32_t i = 0; items && i < items->n && lmi_run_step(run, 1); i++) {
+		struct lmi_val v = lmi_pick(run, &p, items->v[i]);
+
+		if (!run->failed)
+			lmi_list_add(run, out.u.list, v);
+	}
+	return lmi_iter_new(run, out);
+}
+
+static struct lmi_val f_map(struct lmi_run *run, struct lmi_val self,
+			    const struct lmi_call_args *args)
+{
+	struct lmi_call_args rest = *args;
+	const struct lmi_builtin *f;
+	const struct lmi_list *items;
+	struct lmi_val out = lmi_list_new(run), name;
+
+	if (!lmi_val_truth(self))
+		return lmi_iter_new(run, out);
+	if (!args->n_pos && kwarg(args, "attribute"))
+		return map_attribute(run, self, args);
+	if (!args->n_pos) {
+		lmi_run_fail(run, "map requires a filter argument");
+		return lmi_none();
+	}
+	name = lmi_param_str(run, args->pos[0], "", "the name of a filter");
+	f = lmi_filter_find(name.u.s, name.n);
+	if (!f)
+		lmi_run_fail(run, "there is no filter '%.*s'", (int)name.n, name.u.s);
+	rest.pos++;
+	rest.n_pos--;
+	items = lmi_val_items(run, self);
+	for (uint32_t i = 0; f && items && i < items->n && lmi_run_step(run, 1); i++) {
+		struct lmi_val v = lmi_builtin_call(run, f, items->v[i], &rest);
+
+		if (!run->failed)
+			lmi_list_add(run, out.u.list, v);
+	}
+	return lmi_iter_new(run, out);
+}
+
+/* Items (or an attribute of them) that pass a test, or do not. */
+static struct lmi_val choose(struct lmi_run *run, struct lmi_val self,
+			     const struct lmi_call_args *args, bool by_attribute, bool want)
+{
+	struct lmi_call_args rest = *args;
+	const struct lmi_builtin *test = NULL;
+	const struct lmi_list *items;
+	struct lmi_val out = lmi_list_new(run);
+	struct lmi_pick p;
+
+	if (!lmi_val_truth(self))
+		return lmi_iter_new(run, out);
+	if (by_attribute && !args->n_pos) {
+		lmi_run_fail(run, "the name of an attribute is missing");
+		return lmi_none();
+	}
+	p = lmi_pick_make(run, by_attribute ? args->pos[0] : lmi_none(), false);
+	if (by_attribute) {
+		rest.pos++;
+		rest.n_pos--;
+	}
+	if (rest.n_pos) {
+		struct lmi_val name = lmi_param_str(run, rest.pos[0], "", "the name of a test");
+
+		test = lmi_test_find(name.u.s, name.n);
+		if (!test)
+			lmi_run_fail(run, "there is no test '%.*s'", (int)name.n, name.u.s);
+		rest.pos++;
+		rest.n_pos--;
+	}
+	items = lmi_val_items(run, self);
+	for (uint32_t i = 0; items && i < items->n && lmi_run_step(run, 1); i++) {
+		struct lmi_val v = lmi_pick(run, &p, items->v[i]);
+
+		if (test)
+			v = lmi_builtin_call(run, test, v, &rest);
+		if (!run->failed && lmi_val_truth(v) == want)
+			lmi_list_add(run, out.u.list, items->v[i]);
+	}
+	return lmi_iter_new(run, out);
+}
+
+static struct lmi_val f_select(struct lmi_run *run, struct lmi_val self,
+			       const struct lmi_call_args *args)
+{
+	return choose(run, self, args, false, true);
+}
+
+static struct lmi_val f_reject(struct lmi_run *run, struct lmi_val self,
+			       const struct lmi_call_args *args)
+{
+	return choose(run, self, args, false, false);
+}
+
+static struct lmi_val f_selectattr(struct lmi_run *run, struct lmi_val self,
+				   const struct lmi_call_args *args)
+{
+	return choose(run, self, args, true, true);
+}
+
+static struct lmi_val f_rejectattr(struct lmi_run *run, struct lmi_val self,
+				   const struct lmi_call_args *args)
+{
+	return choose(run, self, args, true, false);
+}
+
+static LMI_BUILTIN(f_attr)
+{
+	struct lmi_val name = lmi_val_text(run, a[0]), out;
+
+	if (self.kind == LMI_V_UNDEF && !(name.n > 1 && !memcmp(name.u.s, "__", 2))) {
+		lmi_run_fail(run, "'%.*s' is undefined", (int)self.n, self.u.s);
+		return self;
+	}
+	return lmi_val_find_attr(run, self, name.u.s, name.n, &out) ? out
+								    : lmi_undef(name.u.s, name.n);
+}
+
+static const struct lmi_builtin rows[] = {
+	{ .name = "sort", .fn = f_sort, .params = "reverse case_sensitive attribute" },
+	{ .name = "unique", .fn = f_unique, .params = "case_sensitive attribute" },
+	{ .name = "min", .fn = f_min, .params = "case_sensitive attribute" },
+	{ .name = "max", .fn = f_max, .params = "case_sensitive attribute" },
+	{ .name = "sum", .fn = f_sum, .params = "attribute start" },
+	{ .name = "groupby", .fn = f_groupby, .params = "attribute default case_sensitive",
+	  .n_required = 1 },
+	{ .name = "map", .raw = f_map },
+	{ .name = "select", .raw = f_select },
+	{ .name = "reject", .raw = f_reject },
+	{ .name = "selectattr", .raw = f_selectattr },
+	{ .name = "rejectattr", .raw = f_rejectattr },
+	{ .name = "attr", .fn = f_attr, .params = "name", .n_required = 1 },
+};
+
+const struct lmi_table lmi_pick_filters = LMI_TABLE(rows);

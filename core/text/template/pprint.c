@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The filter pprint: the repr of a value, dictionaries sorted by key, what is longer than
+ * a line on several. */
+#include "core/text/template/builtin.h"
+
+#define WIDTH 80
+
+static void put(struct lmi_buf *b, struct lmi_val v, int64_t indent, int64_t behind);
+
+/* The keys in order, or as they are if there is none. */
+static struct lmi_list *sorted_keys(struct lmi_run *run, const struct lmi_dict *d)
+{
+	struct lmi_list *keys = lmi_list_new(run).u.list;
+	bool comparable = true;
+
+	for (uint32_t i = 0; i < d->n && lmi_run_step(run, 1); i++) {
+		comparable &= d->e[i].key.kind == d->e[0].key.kind &&
+			      (lmi_is_number(d->e[i].key) || d->e[i].key.kind == LMI_V_STR);
+		lmi_list_add(run, keys, d->e[i].key);
+	}
+	if (comparable)
+		lmi_list_sort(run, keys, NULL, false);
+	return keys;
+}
+
+static struct lmi_val sorted(struct lmi_run *run, struct lmi_val v)
+{
+	struct lmi_val out = v;
+	const struct lmi_list *keys;
+
+	if (!lmi_run_enter(run))
+		return v;
+	if (v.kind == LMI_V_DICT) {
+		out = lmi_dict_new(run);
+		keys = sorted_keys(run, v.u.dict);
+		for (uint32_t i = 0; i < keys->n && lmi_run_step(run, 1); i++) {
+			const struct lmi_val *p = lmi_dict_find(run, v.u.dict, keys->v[i]);
+
+			if (p)
+				lmi_dict_set(run, out.u.dict, keys->v[i], sorted(run, *p));
+		}
+	} else if (v.kind == LMI_V_LIST || v.kind == LMI_V_TUPLE) {
+		out = lmi_list_new(run);
+		for (uint32_t i = 0; i < v.u.list->n && lmi_run_step(run, 1); i++)
+			lmi_list_add(run, out.u.list, sorted(run, v.u.list->v[i]));
+		out.kind = v.kind;
+	}
+	lmi_run_leave(run);
+	return out;
+}
+
+static void new_line(struct lmi_buf *b, int64_t indent)
+{
+	lmi_buf_str(b, ",\n");
+	lmi_buf_fill(b, ' ', (uint64_t)indent);
+}
+
+static void put_list(struct lmi_buf *b, struct lmi_val v, int64_t indent, int64_t behind)
+{
+	const struct lmi_list *l = v.u.list;
+	const char *close = v.kind == LMI_V_LIST ? "]" : l->n == 1 ? ",)" : ")";
+
+	lmi_buf_char(b, v.kind == LMI_V_LIST ? '[' : '(');
+	for (uint32_t i = 0; i < l->n && lmi_run_step(b->run, 1); i++) {
+		bool last = i + 1 == l->n;
+
+		put(b, l->v[i], indent + 1, last ? behind + (int64_t)strlen(close) : 1);
+		if (!last)
+			new_line(b, indent + 1);
+	}
+	lmi_buf_str(b, close);
+}
+
+static void put_dict(struct lmi_buf *b, const struct lmi_dict *d, int64_t indent, int64_t behind)
+{
+	lmi_buf_char(b, '{');
+	for (uint32_t i = 0; i < d->n && lmi_run_step(b->run, 1); i++) {
+		struct lmi_val key = lmi_val_repr(b->run, d->e[i].key);
+		bool last = i + 1 == d->n;
+
+		lmi_buf_val(b, key);
+		lmi_buf_str(b, ": ");
+		put(b, d->e[i].value, indent + 1 + lmi_val_length(key) + 2, last ? behind + 1 : 1);
+		if (!last)
+			new_line(b, indent + 1);
+	}
+	lmi_buf_char(b, '}');
+}
+
+/* v in column `indent`, with `behind` more characters to stand behind it. */
+static void put(struct lmi_buf *b, struct lmi_val v, int64_t indent, int64_t behind)
+{
+	struct lmi_val text = lmi_val_repr(b->run, v);
+
+	if (!lmi_run_enter(b->run))
+		return;
+	if (lmi_val_length(text) <= WIDTH - indent - behind)
+		lmi_buf_val(b, text);
+	else if ((v.kind == LMI_V_LIST || v.kind == LMI_V_TUPLE) && v.u.list->n)
+		put_list(b, v, indent, behind);
+	else if (v.kind == LMI_V_DICT && v.u.dict->n)
+		put_dict(b, v.u.dict, indent, behind);
+	else
+		lmi_buf_val(b, text);
+	lmi_run_leave(b->run);
+}
+
+struct lmi_val lmi_pprint(struct lmi_run *run, struct lmi_val self, const struct lmi_val *a)
+{
+	struct lmi_buf b = {.run = run};
+
+	(void)a;
+	put(&b, sorted(run, self), 0, 0);
+	return lmi_buf_done(&b);
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Texts of values: str() and repr() of Python, and entities. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/text/template/eval.h"
+#include "core/text/template/uni.h"
+#include "core/text/template/value.h"
+
+/* Digits and exponent of the shortest decimal text that reads back as f. */
+static int shortest(double f, char digits[24], int *exponent)
+{
+	char text[40];
+	int n = 0, precision = 1;
+	const char *e;
+
+	do {
+		(void)snprintf(text, sizeof(text), "%.*e", precision - 1, f);
+	} while (strtod(text, NULL) != f && precision++ < 17);
+	e = strchr(text, 'e');
+	for (const char *p = text; p < e; p++) {
+		if (*p >= '0' && *p <= '9')
+			digits[n++] = *p;
+	}
+	*exponent = atoi(e + 1);
+	while (n > 1 && digits[n - 1] == '0')
+		n--;
+	return n;
+}
+
+void lmi_float_text(double f, char out[32])
+{
+	char digits[24];
+	int n, e, at = 0;
+
+	if (isnan(f) || isinf(f)) {
+		(void)snprintf(out, 32, "%s", isnan(f) ? "nan" : f < 0 ? "-inf" : "inf");
+		return;
+	}
+	n = shortest(fabs(f), digits, &e);
+	if (signbit(f))
+		out[at++] = '-';
+	if (e < -4 || e >= 16) {
+		out[at++] = digits[0];
+		if (n > 1)
+			out[at++] = '.';
+		for (int i = 1; i < n; i++)
+			out[at++] = digits[i];
+		(void)snprintf(out + at, (size_t)(32 - at), "e%c%02d", e < 0 ? '-' : '+', abs(e));
+		return;
+	}
+	if (e < 0) {
+		out[at++] = '0';
+		out[at++] = '.';
+		for (int i = -1; i > e; i--)
+			out[at++] = '0';
+	}
+	for (int i = 0; i < n || i <= e; i++) {
+		out[at++] = i < n ? digits[i] : '0';
+		if (i == e) {
+			out[at++] = '.';
+			if (i + 1 >= n)
+				out[at++] = '0';
+		}
+	}
+	out[at] = '\0';
+}
+
+static void escape_char(struct lmi_buf *b, uint32_t c)
+{
+	if (c < 0x100)
+		lmi_buf_printf(b, "\\x%02x", c);
+	else
+		lmi_buf_printf(b, c < 0x10000 ? "\\u%04x" : "\\U%08x", c);
+}
+
+/* One character of a repr. */
+static void repr_char(struct lmi_buf *b, uint32_t c, uint32_t quote)
+{
+	if (c == quote || c == '\\') {
+		lmi_buf_char(b, '\\');
+		lmi_buf_char(b, c);
+	} else if (c == '\n') {
+		lmi_buf_str(b, "\\n");
+	} else if (c == '\r') {
+		lmi_buf_str(b, "\\r");
+	} else if (c == '\t') {
+		lmi_buf_str(b, "\\t");
+	} else if (lmi_uni_printable(c)) {
+		lmi_buf_char(b, c);
+	} else {
+		escape_char(b, c);
+	}
+}
+
+/* Single quotes, unless there is one in the text and no double one. */
+static void repr_str(struct lmi_buf *b, struct lmi_val v)
+{
+	uint32_t quote = '\'';
+
+	if (v.n && memchr(v.u.s, '\'', v.n) && !memchr(v.u.s, '"', v.n))
+		quote = '"';
+	if (v.kind == LMI_V_BYTES)
+		lmi_buf_char(b, 'b');
+	lmi_buf_char(b, quote);
+	for (size_t at = 0; at < v.n && lmi_run_step(b->run, 1);) {
+		uint32_t c = v.kind == LMI_V_BYTES ? (unsigned char)v.u.s[at++]
+						   : lmi_uni_next(v.u.s, v.n, &at);
+
+		if (v.kind == LMI_V_BYTES && c >= 0x7f)
+			lmi_buf_printf(b, "\\x%02x", c);
+		else
+			repr_char(b, c, quote);
+	}
+	lmi_buf_char(b, quote);
+}
+
+static void repr_list(struct lmi_buf *b, const struct lmi_list *l, const char *open,
+		      const char *close)
+{
+	lmi_buf_str(b, open);
+	for (uint32_t i = 0; i < l->n && lmi_run_step(b->run, 1); i++) {
+		if (i)
+			lmi_buf_str(b, ", ");
+		lmi_val_repr_to(b, l->v[i]);
+	}
+	lmi_buf_str(b, close);
+}
+
+static void repr_dict(struct lmi_buf *b, const struct lmi_dict *d)
+{
+	lmi_buf_char(b, '{');
+	for (uint32_t i = 0; i < d->n && lmi_run_step(b->run, 1); i++) {
+		if (i)
+			lmi_buf_str(b, ", ");
+		lmi_val_repr_to(b, d->e[i].key);
+		lmi_buf_str(b, ": ");
+		lmi_val_repr_to(b, d->e[i].value);
+	}
+	lmi_buf_char(b, '}');
+}
+
+static void repr_view(struct lmi_buf *b, struct lmi_val v)
+{
+	static const char *const open[] = {"dict_keys([", "dict_values([", "dict_items(["};
+	const struct lmi_list *l = lmi_val_items(b->run, v);
+
+	if (l)
+		repr_list(b, l, open[v.u.view->of], "])");
+}
+
+static void repr_range(struct lmi_buf *b, const struct lmi_range *r)
+{
+	lmi_buf_printf(b, "range(%lld, %lld", (long long)r->start, (long long)r->stop);
+	if (r->step != 1)
+		lmi_buf_printf(b, ", %lld", (long long)r->step);
+	lmi_buf_char(b, ')');
+}
+
+static void repr_any(struct lmi_buf *b, struct lmi_val v)
+{
+	struct lmi_val name;
+	char text[32];
+
+	switch ((enum lmi_vkind)v.kind) {
+	case LMI_V_MISSING:
+	case LMI_V_UNDEF:
+		lmi_buf_str(b, "Undefined");
+		break;
+	case LMI_V_NONE:
+		lmi_buf_str(b, "None");
+		break;
+	case LMI_V_BOOL:
+		lmi_buf_str(b, v.u.b ? "True" : "False");
+		break;
+	case LMI_V_INT:
+		lmi_buf_printf(b, "%lld", (long long)v.u.i);
+		break;
+	case LMI_V_FLOAT:
+		lmi_float_text(v.u.f, text);
+		lmi_buf_str(b, text);
+		break;
+	case LMI_V_STR:
+	case LMI_V_BYTES:
+		if (v.flags & LMI_VF_SAFE)
+			lmi_buf_str(b, "Markup(");
+		repr_str(b, v);
+		if (v.flags & LMI_VF_SAFE)
+			lmi_buf_char(b, ')');
+		break;
+	case LMI_V_LIST:
+		repr_list(b, v.u.list, "[", "]");
+		break;
+	case LMI_V_TUPLE:
+		repr_list(b, v.u.list, "(", v.u.list->n == 1 ? ",)" : ")");
+		break;
+	case LMI_V_DICT:
+		repr_dict(b, v.u.dict);
+		break;
+	case LMI_V_VIEW:
+		repr_view(b, v);
+		break;
+	case LMI_V_RANGE:
+		repr_range(b, v.u.range);
+		break;
+	case LMI_V_NAMESPACE:
+		lmi_buf_str(b, "<Namespace ");
+		repr_dict(b, v.u.dict);
+		lmi_buf_char(b, '>');
+		break;
+	case LMI_V_MACRO:
+		name = lmi_macro_name(v.u.macro);
+		lmi_buf_str(b, "<Macro ");
+		if (name.kind == LMI_V_NONE)
+			lmi_buf_str(b, "anonymous");
+		else
+			lmi_val_repr_to(b, name);
+		lmi_buf_char(b, '>');
+		break;
+	case LMI_V_LOOP:
+		lmi_loop_repr(b, v.u.loop);
+		break;
+	case LMI_V_ITER:
+	case LMI_V_BUILTIN:
+	case LMI_V_CYCLER:
+	case LMI_V_JOINER:
+		lmi_buf_printf(b, "<%s object>", lmi_val_type(v));
+		break;
+	}
+}
+
+void lmi_val_repr_to(struct lmi_buf *b, struct lmi_val v)
+{
+	if (!lmi_run_enter(b->run))
+		return;
+	repr_any(b, v);
+	lmi_run_leave(b->run);
+}
+
+struct lmi_val lmi_val_repr(struct lmi_run *run, struct lmi_val v)
+{
+	struct lmi_buf b = {.run = run};
+
+	lmi_val_repr_to(&b, v);
+	return lmi_buf_done(&b);
+}
+
+struct lmi_val lmi_val_ascii(struct lmi_run *run, struct lmi_val v)
+{
+	struct lmi_val text = lmi_val_repr(run, v);
+	struct lmi_buf b = {.run = run};
+
+	for (size_t at = 0; at < text.n && lmi_run_step(run, 1);) {
+		uint32_t c = lmi_uni_next(text.u.s, text.n, &at);
+
+		if (c < 0x80)
+			lmi_buf_char(&b, c);
+		else
+			escape_char(&b, c);
+	}
+	return lmi_buf_done(&b);
+}
+
+struct lmi_val lmi_val_text(struct lmi_run *run, struct lmi_val v)
+{
+	if (v.kind == LMI_V_STR)
+		return v;
+	if (v.kind == LMI_V_UNDEF)
+		return lmi_strn("", 0);
+	return lmi_val_repr(run, v);
+}
+
+struct lmi_val lmi_val_escape(struct lmi_run *run, struct lmi_val v)
+{
+	struct lmi_buf b = {.run = run};
+	uint32_t good = 0;
+
+	v = lmi_val_text(run, v);
+	if (v.flags & LMI_VF_SAFE)
+		return v;
+	for (uint32_t i = 0; i < v.n; i++) {
+		const char *entity = v.u.s[i] == '&'	? "&amp;"
+				     : v.u.s[i] == '<'	? "&lt;"
+				     : v.u.s[i] == '>'	? "&gt;"
+				     : v.u.s[i] == '\'' ? "&#39;"
+				     : v.u.s[i] == '"'	? "&#34;"
+							: NULL;
+
+		if (!entity)
+			continue;
+		lmi_buf_add(&b, v.u.s + good, i - good);
+		lmi_buf_str(&b, entity);
+		good = i + 1;
+	}
+	if (good) {
+		lmi_buf_add(&b, v.u.s + good, v.n - good);
+		v = lmi_buf_done(&b);
+	}
+	v.flags |= LMI_VF_SAFE;
+	return v;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Categories and simple case come from utf8proc, the rest from casing.gen.h. */
+#include "core/text/template/uni.h"
+
+#include <utf8proc.h>
+
+#include "core/text/template/casing.gen.h"
+#include "llamad/attr.h"
+
+uint32_t lmi_uni_next(const char *s, size_t n, size_t *at)
+{
+	const unsigned char *p = (const unsigned char *)s + *at;
+	size_t left = n - *at;
+	uint32_t c = p[0], min;
+	size_t len;
+
+	if (c < 0x80) {
+		*at += 1;
+		return c;
+	}
+	len = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
+	min = len == 4 ? 0x10000 : len == 3 ? 0x800 : 0x80;
+	if (c < 0xc2 || c > 0xf4 || len > left)
+		goto bad;
+	c &= 0x7fu >> len;
+	for (size_t i = 1; i < len; i++) {
+		if ((p[i] & 0xc0) != 0x80)
+			goto bad;
+		c = c << 6 | (p[i] & 0x3f);
+	}
+	if (c < min || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+		goto bad;
+	*at += len;
+	return c;
+bad:
+	*at += 1;
+	return 0xfffd;
+}
+
+uint32_t lmi_uni_prev(const char *s, size_t *at)
+{
+	size_t from = *at - 1, i;
+	uint32_t c;
+
+	while (from && *at - from < 4 && ((unsigned char)s[from] & 0xc0) == 0x80)
+		from--;
+	i = from;
+	c = lmi_uni_next(s, *at, &i);
+	if (i != *at) { /* stray continuation bytes */
+		from = *at - 1;
+		c = 0xfffd;
+	}
+	*at = from;
+	return c;
+}
+
+size_t lmi_uni_put(char *out, uint32_t c)
+{
+	if (c < 0x80) {
+		out[0] = (char)c;
+		return 1;
+	}
+	if (c < 0x800) {
+		out[0] = (char)(0xc0 | c >> 6);
+		out[1] = (char)(0x80 | (c & 0x3f));
+		return 2;
+	}
+	if (c < 0x10000) {
+		out[0] = (char)(0xe0 | c >> 12);
+		out[1] = (char)(0x80 | (c >> 6 & 0x3f));
+		out[2] = (char)(0x80 | (c & 0x3f));
+		return 3;
+	}
+	out[0] = (char)(0xf0 | c >> 18);
+	out[1] = (char)(0x80 | (c >> 12 & 0x3f));
+	out[2] = (char)(0x80 | (c >> 6 & 0x3f));
+	out[3] = (char)(0x80 | (c & 0x3f));
+	return 4;
+}
+
+size_t lmi_uni_count(const char *s, size_t n)
+{
+	size_t k = 0;
+
+	for (size_t at = 0; at < n; k++)
+		(void)lmi_uni_next(s, n, &at);
+	return k;
+}
+
+size_t lmi_uni_offset(const char *s, size_t n, size_t k)
+{
+	size_t at = 0;
+
+	while (k-- && at < n)
+		(void)lmi_uni_next(s, n, &at);
+	return at;
+}
+
+static utf8proc_category_t category(uint32_t c)
+{
+	return utf8proc_category((utf8proc_int32_t)c);
+}
+
+static bool in_ranges(const uint32_t (*r)[2], size_t n, uint32_t c)
+{
+	for (size_t i = 0; i < n && r[i][0] <= c; i++) {
+		if (c <= r[i][1])
+			return true;
+	}
+	return false;
+}
+
+bool lmi_uni_space(uint32_t c)
+{
+	return (c >= 9 && c <= 13) || (c >= 0x1c && c <= 0x20) || c == 0x85 ||
+	       (c >= 0xa0 && (category(c) == UTF8PROC_CATEGORY_ZS || c == 0x2028 || c == 0x2029));
+}
+
+bool lmi_uni_newline(uint32_t c)
+{
+	return (c >= 10 && c <= 13) || (c >= 0x1c && c <= 0x1e) || c == 0x85 || c == 0x2028 ||
+	       c == 0x2029;
+}
+
+bool lmi_uni_alpha(uint32_t c)
+{
+	utf8proc_category_t cat = category(c);
+
+	return cat >= UTF8PROC_CATEGORY_LU && cat <= UTF8PROC_CATEGORY_LO;
+}
+
+bool lmi_uni_decimal(uint32_t c)
+{
+	return category(c) == UTF8PROC_CATEGORY_ND;
+}
+
+bool lmi_uni_digit(uint32_t c)
+{
+	return lmi_uni_decimal(c) || in_ranges(digit_extra, LMD_LEN(digit_extra), c);
+}
+
+bool lmi_uni_numeric(uint32_t c)
+{
+	utf8proc_category_t cat = category(c);
+
+	return (cat >= UTF8PROC_CATEGORY_ND && cat <= UTF8PROC_CATEGORY_NO) ||
+	       in_ranges(numeric_extra, LMD_LEN(numeric_extra), c);
+}
+
+bool lmi_uni_upper(uint32_t c)
+{
+	return category(c) == UTF8PROC_CATEGORY_LU ||
+	       in_ranges(upper_extra, LMD_LEN(upper_extra), c);
+}
+
+bool lmi_uni_lower(uint32_t c)
+{
+	return category(c) == UTF8PROC_CATEGORY_LL ||
+	       in_ranges(lower_extra, LMD_LEN(lower_extra), c);
+}
+
+bool lmi_uni_title(uint32_t c)
+{
+	return category(c) == UTF8PROC_CATEGORY_LT;
+}
+
+bool lmi_uni_cased(uint32_t c)
+{
+	return lmi_uni_upper(c) || lmi_uni_lower(c) || lmi_uni_title(c);
+}
+
+bool lmi_uni_printable(uint32_t c)
+{
+	switch (category(c)) {
+	case UTF8PROC_CATEGORY_CC:
+	case UTF8PROC_CATEGORY_CF:
+	case UTF8PROC_CATEGORY_CS:
+	case UTF8PROC_CATEGORY_CO:
+	case UTF8PROC_CATEGORY_CN:
+	case UTF8PROC_CATEGORY_ZL:
+	case UTF8PROC_CATEGORY_ZP:
+		return false;
+	case UTF8PROC_CATEGORY_ZS:
+		return c == ' ';
+	default: /* the enum is utf8proc's: every other category shows */
+		return true;
+	}
+}
+
+bool lmi_uni_word(uint32_t c)
+{
+	return c == '_' || lmi_uni_alpha(c) || lmi_uni_numeric(c);
+}
+
+bool lmi_uni_ident(uint32_t c, bool first)
+{
+	utf8proc_category_t cat = category(c);
+
+	if (c == '_' || lmi_uni_alpha(c) || cat == UTF8PROC_CATEGORY_NL)
+		return true;
+	return !first && (cat == UTF8PROC_CATEGORY_MN || cat == UTF8PROC_CATEGORY_MC ||
+			  cat == UTF8PROC_CATEGORY_ND || cat == UTF8PROC_CATEGORY_PC);
+}
+
+static const struct casing *find(const struct casing *t, size_t n, uint32_t c)
+{
+	size_t lo = 0, hi = n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (t[mid].from < c)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < n && t[lo].from == c ? &t[lo] : NULL;
+}
+
+/* Folding of one character: simple folding is the lower case of the upper case, but for
+ * the Cherokee letters, which fold upwards. */
+static uint32_t fold(uint32_t c)
+{
+	if ((c >= 0x13a0 && c <= 0x13f5) || c == 0x131 || c == 0x130)
+		return c;
+	if (c >= 0xab70 && c <= 0xabbf)
+		return c - 0xab70 + 0x13a0;
+	if (c >= 0x13f8 && c <= 0x13fd)
+		return c - 8;
+	return (uint32_t)utf8proc_tolower(utf8proc_toupper((utf8proc_int32_t)c));
+}
+
+int lmi_uni_map(enum lmi_case to, uint32_t c, uint32_t out[3])
+{
+	const struct casing *m = NULL;
+	int n = 0;
+
+	switch (to) {
+	case LMI_CASE_UPPER:
+		m = find(casing_upper, LMD_LEN(casing_upper), c);
+		out[0] = (uint32_t)utf8proc_toupper((utf8proc_int32_t)c);
+		break;
+	case LMI_CASE_TITLE:
+		m = find(casing_title, LMD_LEN(casing_title), c);
+		out[0] = (uint32_t)utf8proc_totitle((utf8proc_int32_t)c);
+		break;
+	case LMI_CASE_FOLD:
+		m = find(casing_fold, LMD_LEN(casing_fold), c);
+		out[0] = fold(c);
+		break;
+	case LMI_CASE_LOWER:
+		out[0] = (uint32_t)utf8proc_tolower((utf8proc_int32_t)c);
+		if (c == 0x130) { /* the one character whose lower case is two */
+			out[0] = 'i';
+			out[1] = 0x307;
+			return 2;
+		}
+		break;
+	}
+	if (!m)
+		return 1;
+	for (; n < 3 && m->to[n]; n++)
+		out[n] = m->to[n];
+	return n;
+}

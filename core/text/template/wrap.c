@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The filter wordwrap: lines of at most so many characters, broken at blanks and behind
+ * hyphens inside of words. */
+#include "core/text/template/builtin.h"
+
+struct wrap {
+	struct lmi_run *run;
+	int64_t width;
+	bool break_long, break_hyphens;
+	struct lmi_list *chunks; /* blanks and pieces of words, in turn */
+	uint32_t at;          /* the next chunk */
+	struct lmi_list *lines;
+};
+
+static bool ascii_space(uint32_t c)
+{
+	return c == ' ' || (c >= 9 && c <= 13);
+}
+
+static bool letter(struct lmi_val v, size_t at)
+{
+	return at < v.n && lmi_uni_word(lmi_uni_next(v.u.s, v.n, &at)) &&
+	       !(v.u.s[at - 1] >= '0' && v.u.s[at - 1] <= '9') && v.u.s[at - 1] != '_';
+}
+
+/* A hyphen at `at` behind two letters (or letter, hyphen, letter) and before letters. */
+static bool is_hyphen(struct lmi_val v, size_t from, size_t at)
+{
+	size_t a = at, b;
+	uint32_t c;
+
+	if (v.u.s[at] != '-' || at == from)
+		return false;
+	c = lmi_uni_prev(v.u.s, &a);
+	if (!lmi_uni_word(c) || !letter(v, a) || a == from)
+		return false;
+	b = a;
+	c = lmi_uni_prev(v.u.s, &b);
+	if (!letter(v, b) && !(c == '-' && b > from && letter(v, b - 1)))
+		return false;
+	if (!letter(v, at + 1))
+		return false;
+	b = at + 1;
+	(void)lmi_uni_next(v.u.s, v.n, &b); /* only the way matters */
+	return letter(v, b) || (b < v.n && v.u.s[b] == '-' && letter(v, b + 1));
+}
+
+/* Cuts a text into chunks. */
+static void cut(struct wrap *w, struct lmi_val v)
+{
+	for (size_t from = 0, at = 0; from < v.n && lmi_run_step(w->run, 1); from = at) {
+		bool blank = ascii_space((unsigned char)v.u.s[from]);
+
+		while (at < v.n && ascii_space((unsigned char)v.u.s[at]) == blank) {
+			at++;
+			if (!blank && w->break_hyphens && is_hyphen(v, from, at - 1))
+				break;
+		}
+		lmi_list_add(w->run, w->chunks, lmi_strn(v.u.s + from, at - from));
+	}
+}
+
+static bool is_blank(struct lmi_run *run, struct lmi_val v)
+{
+	return !lmi_str_strip(run, v, lmi_none(), LMI_BOTH).n;
+}
+
+/* A word longer than a line: as much of it as there is room for, or all of it on a line of
+ * its own. */
+static void put_long(struct wrap *w, struct lmi_list *line, int64_t length)
+{
+	struct lmi_val *word = &w->chunks->v[w->at], part;
+	int64_t room = w->width - length;
+	const char *hyphen;
+
+	if (!w->break_long) {
+		if (!line->n)
+			lmi_list_add(w->run, line, w->chunks->v[w->at++]);
+		return;
+	}
+	part = lmi_strn(word->u.s, lmi_uni_offset(word->u.s, word->n, (size_t)room));
+	hyphen = w->break_hyphens ? memrchr(part.u.s, '-', part.n) : NULL;
+	if (hyphen && lmi_str_strip(w->run, lmi_strn(part.u.s, (size_t)(hyphen - part.u.s)),
+				    lmi_strn("-", 1), LMI_BOTH)
+			      .n)
+		part.n = (uint32_t)(hyphen - part.u.s) + 1;
+	lmi_list_add(w->run, line, part);
+	*word = lmi_strn(word->u.s + part.n, word->n - part.n);
+}
+
+static void put_line(struct wrap *w)
+{
+	struct lmi_list *line = lmi_list_new(w->run).u.list;
+	const struct lmi_list *c = w->chunks;
+	int64_t length = 0;
+
+	if (w->lines->n && is_blank(w->run, c->v[w->at]))
+		w->at++;
+	while (w->at < c->n && length + lmi_val_length(c->v[w->at]) <= w->width &&
+	       lmi_run_step(w->run, 1)) {
+		length += lmi_val_length(c->v[w->at]);
+		lmi_list_add(w->run, line, c->v[w->at++]);
+	}
+	/* a long word is measured again for every line it fills */
+	if (w->at < c->n && lmi_run_step(w->run, c->v[w->at].n / 16) &&
+	    lmi_val_length(c->v[w->at]) > w->width)
+		put_long(w, line, length);
+	if (line->n && is_blank(w->run, line->v[line->n - 1]))
+		line->n--;
+	if (line->n)
+		lmi_list_add(w->run, w->lines, lmi_str_join(w->run, lmi_strn("", 0), line, false));
+}
+
+struct lmi_val lmi_wordwrap(struct lmi_run *run, struct lmi_val self, const struct lmi_val *a)
+{
+	struct wrap w = {.run = run,
+			 .width = lmi_param_int(run, a[0], 79, "the width"),
+			 .break_long = lmi_param_truth(a[1], true),
+			 .break_hyphens = lmi_param_truth(a[3], true)};
+	struct lmi_val sep = a[2], out = lmi_list_new(run);
+	const struct lmi_list *lines;
+
+	sep = lmi_given(sep) && sep.kind != LMI_V_NONE ? lmi_param_str(run, sep, "", "wrapstring")
+						       : lmi_strn("\n", 1);
+	if (self.kind != LMI_V_STR) {
+		lmi_run_fail(run, "wordwrap needs a text, not %s", lmi_val_type(self));
+		return self;
+	}
+	lines = lmi_str_lines(run, self, false).u.list;
+	if (w.width < 1 && lines->n) {
+		lmi_run_fail(run, "invalid width %lld (must be > 0)", (long long)w.width);
+		return self;
+	}
+	for (uint32_t i = 0; i < lines->n && lmi_run_step(run, 1); i++) {
+		w.lines = lmi_list_new(run).u.list;
+		w.chunks = lmi_list_new(run).u.list;
+		w.at = 0;
+		cut(&w, lines->v[i]);
+		while (w.at < w.chunks->n && lmi_run_step(run, 1))
+			put_line(&w);
+		lmi_list_add(run, out.u.list, lmi_str_join(run, sep, w.lines, false));
+	}
+	return lmi_str_join(run, sep, out.u.list, false);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Fuzz target: any bytes as a chat template over fixed variables.  It renders or it fails
+ * with a sentence, within its bounds, and leaves nothing behind.
+ *
+ *     tests/fuzz/template_fuzz -seeds=FOLDER     writes the seed files and ends
+ *     tests/fuzz/template_fuzz FOLDER            runs */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/text/template/template.h"
+#include "llamad/attr.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+
+#define REQUIRE(x)                                                                                 \
+	do {                                                                                       \
+		if (!(x)) {                                                                        \
+			fprintf(stderr, "not true: %s\n", #x);                                     \
+			abort();                                                                   \
+		}                                                                                  \
+	} while (0)
+
+static const char variables[] =
+	"{\"messages\": [{\"role\": \"user\", \"content\": \"h\\u00e9llo\"}, {\"role\": "
+	"\"assistant\", \"content\": null, \"tool_calls\": [{\"function\": {\"name\": \"f\", "
+	"\"arguments\": {\"a\": 1.5, \"b\": [true, -3]}}}]}], \"tools\": null, \"x\": \"ab\", "
+	"\"add_generation_prompt\": true, \"n\": 7, \"l\": [3, 1, 2], \"d\": {\"k\": \"v\"}}";
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct lmd_arena *arena = lmi_arena_create(0);
+	json_t *json = json_loads(variables, 0, NULL);
+	struct lmi_tvalue vars;
+	struct lmi_template_input in = {
+		.vars = &vars, .n_vars = 1,
+		.limits = {.steps = 200000, .memory_bytes = 16 << 20, .output_bytes = 1 << 20}};
+	struct lmi_template_output out = {0};
+	struct lmi_template *t;
+	struct lmi_alloc_stats stats;
+	struct lmd_error err = {0};
+	enum lmd_status st;
+
+	REQUIRE(arena && json);
+	REQUIRE(lmi_tvalue_from_json(json, arena, &vars, &err) == LMD_OK);
+	st = lmi_template_parse(&t, (const char *)data, size, &err);
+	if (st == LMD_OK) {
+		st = lmi_template_render(t, &in, &out, &err);
+		REQUIRE(st != LMD_OK || (out.text && out.text[out.bytes] == 0));
+		lmi_template_output_fini(&out);
+		lmi_template_destroy(t);
+	}
+	REQUIRE(st == LMD_OK || (err.status == st && (err.text[0] || st == LMD_INVALID)));
+	lmi_arena_destroy(arena);
+	json_decref(json);
+	lmi_alloc_stats(&stats);
+	REQUIRE(stats.n_live == 0);
+	return 0;
+}
+
+static const char *const seeds[] = {
+	"{%- for m in messages -%}<|{{ m.role }}|>{{ m['content'] | trim if m.content else '' }}"
+	"{% if not loop.last %}\n{% endif %}{%- endfor %}{% if add_generation_prompt %}a{% endif %}",
+	"{% macro f(a, b=2) %}{{ a ~ b }}{{ varargs }}{{ caller() }}{% endmacro %}"
+	"{% call f(1) %}{{ n }}{% endcall %}{{ raise_exception('no') if n == 8 }}",
+	"{% set ns = namespace(a=0, b=[]) %}{% for x in l|sort if x > 1 %}{% set ns.a = ns.a + x %}"
+	"{% set _ = ns.b.append(x) %}{% else %}{% endfor %}{{ ns.a }}{{ ns.b|tojson(indent=2) }}",
+	"{{ '%5.1f|%-4s|%(a)s' % (1.5, x) }}{{ '{0[k]!r:>8}{:,}'.format(d, 1000) }}"
+	"{{ x.split('a') }}",
+	"{{ l|map('string')|join(',') }}{{ messages|selectattr('role', 'equalto', 'user')|list }}"
+	"{{ messages|groupby('role') }}{{ x|wordwrap(1) }}{{ d|dictsort }}{{ l|batch(2, 0)|list }}",
+	"{% set s %}{{ x }}{% endset %}{% filter upper|replace('A', 'b') %}{{ s }}{% endfilter %}"
+	"{% with a = 1 %}{{ a }}{% endwith %}{% raw %}{{ }}{% endraw %}{# c #}"
+	"{{ l[::-1][1:] }}",
+	"{{ strftime_now('%Y') }}{{ range(3)|sum ** 2 // 3 % 2 }}"
+	"{{ 1 < n <= 7 and not x in ['ab'] }}"
+	"{% autoescape true %}{{ '<'|safe ~ '<' }}{% endautoescape %}{{ cycler(1, 2).next() }}",
+};
+
+/* -seeds=FOLDER: one file for each text above. */
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	for (int i = 1; i < *argc; i++) {
+		if (strncmp((*argv)[i], "-seeds=", 7) != 0)
+			continue;
+		for (size_t k = 0; k < LMD_LEN(seeds); k++) {
+			char path[4096];
+			FILE *f;
+
+			snprintf(path, sizeof(path), "%s/seed%02zu.jinja", (*argv)[i] + 7, k);
+			f = fopen(path, "wb");
+			if (!f || fputs(seeds[k], f) < 0 || fclose(f)) {
+				perror(path);
+				exit(1);
+			}
+		}
+		exit(0);
+	}
+	return 0;
+}
