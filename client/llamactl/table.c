@@ -22,7 +22,9 @@
 	X(debug_observe)                                                                           \
 	X(debug_diff)                                                                              \
 	X(debug_dequant)                                                                           \
-	X(debug_quant)
+	X(debug_quant)                                                                             \
+	X(debug_sampler)                                                                           \
+	X(debug_template)
 
 #define DECLARE(name) extern const struct lmi_cmd lmi_cmd_##name;
 #define ROW(name)     &lmi_cmd_##name,

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * llamactl debug template: a chat template rendered with given variables. */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "client/llamactl/ctl.h"
+#include "core/base/alloc.h"
+#include "core/base/arena.h"
+#include "core/base/file.h"
+#include "core/format/format.h"
+#include "core/text/template/template.h"
+#include "llamad/attr.h"
+
+/* The largest file of variables. */
+#define VARS_MAX (256u << 20)
+
+/* What is rendered: the text of a file, or the template of a model. */
+struct source {
+	struct lmi_model *model;
+	char *text;
+	struct lmd_str template;
+};
+
+/* A whole file, at most max bytes; to be given to lmi_free(). */
+static enum lmd_status read_file(const char *path, uint64_t max, char **out, size_t *n,
+				 struct lmd_error *err)
+{
+	struct lmi_file f;
+	enum lmd_status st = lmi_file_open(&f, path, err);
+
+	if (st != LMD_OK)
+		return st;
+	if (f.bytes > max) {
+		st = lmd_fail(err, LMD_INVALID, "%s: %llu bytes, at most %llu are possible", path,
+			      (unsigned long long)f.bytes, (unsigned long long)max);
+	} else {
+		*n = (size_t)f.bytes;
+		*out = lmi_alloc(*n + 1, 1);
+		st = *out ? lmi_file_read(&f, 0, *out, *n, err)
+			  : lmd_fail(err, LMD_NOMEM, "%s: no memory for %zu bytes", path, *n);
+	}
+	if (st != LMD_OK) {
+		lmi_free(*out);
+		*out = NULL;
+	}
+	lmi_file_close(&f);
+	return st;
+}
+
+/* Does the file begin as a model does? */
+static bool is_model(const char *path)
+{
+	struct lmi_file f;
+	char magic[4] = "";
+
+	if (lmi_file_open(&f, path, NULL) != LMD_OK)
+		return false;
+	if (f.bytes < sizeof(magic) || lmi_file_read(&f, 0, magic, sizeof(magic), NULL) != LMD_OK)
+		magic[0] = '\0';
+	lmi_file_close(&f);
+	return !memcmp(magic, "GGUF", sizeof(magic));
+}
+
+static enum lmd_status source_open(struct source *s, const char *path, struct lmd_error *err)
+{
+	enum lmd_status st;
+
+	if (!is_model(path)) {
+		st = read_file(path, LMI_TEMPLATE_MAX, &s->text, &s->template.len, err);
+		s->template.ptr = s->text;
+		return st;
+	}
+	st = lmi_model_open(&s->model, path, LMI_OPEN_HEADER_ONLY, err);
+	if (st != LMD_OK)
+		return st;
+	s->template = lmi_model_view(s->model)->chat_template;
+	if (!s->template.ptr)
+		return lmd_fail(err, LMD_NOTFOUND, "%s: the model has no chat template", path);
+	return LMD_OK;
+}
+
+static void source_close(struct source *s)
+{
+	lmi_model_close(s->model);
+	lmi_free(s->text);
+}
+
+static enum lmd_status read_vars(const char *path, struct lmd_arena *arena, struct lmi_tvalue *out,
+				 struct lmd_error *err)
+{
+	char *text = NULL;
+	size_t n = 0;
+	json_error_t je;
+	json_t *j;
+	enum lmd_status st = read_file(path, VARS_MAX, &text, &n, err);
+
+	if (st != LMD_OK)
+		return st;
+	j = json_loadb(text, n, JSON_ALLOW_NUL, &je);
+	lmi_free(text);
+	if (!j)
+		return lmd_fail(err, LMD_INVALID, "%s: not JSON: %.200s in line %d", path, je.text,
+				je.line);
+	if (json_is_object(j)) {
+		st = lmi_tvalue_from_json(j, arena, out, err);
+		if (st != LMD_OK)
+			lmd_error_prefix(err, path);
+	} else {
+		st = lmd_fail(err, LMD_INVALID, "%s: the variables are no JSON object", path);
+	}
+	json_decref(j);
+	return st;
+}
+
+/* The time of --now, or the time it is. */
+static enum lmd_status read_now(struct lmi_ctl *ctl, struct tm *out, struct lmd_error *err)
+{
+	const char *text = lmi_arg_str(&ctl->args, "now"), *end;
+	time_t now = time(NULL);
+
+	if (!text) {
+		(void)localtime_r(&now, out); /* fails for years beyond int alone */
+		return LMD_OK;
+	}
+	memset(out, 0, sizeof(*out));
+	out->tm_isdst = -1;
+	end = strptime(text, "%Y-%m-%dT%H:%M:%S", out);
+	if (!end || *end)
+		return lmi_usage(ctl, err,
+				 "--now: \"%.60s\" is no time such as 2026-09-28T12:34:56", text);
+	return LMD_OK;
+}
+
+static enum lmd_status render(struct lmi_ctl *ctl, const struct source *s,
+			      struct lmi_template_input *in, struct lmd_error *err)
+{
+	const char *path = lmi_arg_pos(&ctl->args, 0);
+	struct lmi_template_output out = {0};
+	struct lmi_template *t;
+	enum lmd_status st = lmi_template_parse(&t, s->template.ptr, s->template.len, err);
+
+	if (st != LMD_OK) {
+		lmd_error_prefix(err, path);
+		return st;
+	}
+	st = lmi_template_render(t, in, &out, err);
+	if (st == LMD_OK)
+		(void)fwrite(out.text, 1, out.bytes, stdout); /* the stream keeps its error */
+	else
+		lmd_error_prefix(err, path);
+	lmi_template_output_fini(&out);
+	lmi_template_destroy(t);
+	return st;
+}
+
+static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	const char *input = lmi_arg_str(&ctl->args, "input");
+	struct lmd_arena *arena = lmi_arena_create(0);
+	struct lmi_tvalue vars = {.kind = LMI_T_DICT};
+	struct lmi_template_input in = {.vars = &vars, .n_vars = 1};
+	struct source s = {0};
+	enum lmd_status st;
+
+	if (!arena)
+		return lmd_fail(err, LMD_NOMEM, "no memory for variables");
+	st = read_now(ctl, &in.now, err);
+	if (st == LMD_OK)
+		st = source_open(&s, lmi_arg_pos(&ctl->args, 0), err);
+	if (st == LMD_OK && input)
+		st = read_vars(input, arena, &vars, err);
+	if (st == LMD_OK)
+		st = render(ctl, &s, &in, err);
+	source_close(&s);
+	lmi_arena_destroy(arena);
+	return st;
+}
+
+static const struct lmi_opt opts[] = {
+	{.name = "input",
+	 .type = LMI_OPT_STR,
+	 .value = "FILE",
+	 .doc = "Variables as a JSON object; without it there are none."},
+	{.name = "now",
+	 .type = LMI_OPT_STR,
+	 .value = "TIME",
+	 .doc = "The time of strftime_now, as in 2026-09-28T12:34:56; the present without it."},
+};
+
+const struct lmi_cmd lmi_cmd_debug_template = {
+	.name = "debug template",
+	.args = "FILE",
+	.brief = "Render a chat template",
+	.doc = "FILE is a template, or a model, whose own template is taken. The text goes to "
+	       "standard output, with nothing added; a text that the template raises is the "
+	       "error.",
+	.opts = opts,
+	.n_opts = LMD_LEN(opts),
+	.run = run,
+};

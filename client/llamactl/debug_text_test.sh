@@ -1,0 +1,98 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The commands debug sampler and debug template: output, state over steps, refusals.
+build=${LMD_TEST_BUILDDIR:-.}
+dir=$(mktemp -d) || exit 99
+trap 'rm -rf "$dir"' EXIT
+failed=0 passed=0
+
+ctl() {
+	"$build/llamactl" --no-default-plugins --plugin-dir "$build/plugins/sampler/basic/.libs" \
+		--plugin-dir "$build/plugins/tokenizer/bpe/.libs" "$@"
+}
+
+# same WHAT WANT: the file "have" is exactly WANT
+same() {
+	printf "%b" "$2" >"$dir/want"
+	if cmp -s "$dir/have" "$dir/want"; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "FAIL: $1: $(head -c 300 "$dir/have")"
+	fi
+}
+
+# refused STATUS PATTERN ARGUMENT...: status, nothing on stdout, the sentence on stderr
+refused() {
+	want=$1 pattern=$2
+	shift 2
+	ctl "$@" >"$dir/out" 2>"$dir/err" </dev/null
+	if [ $? -eq "$want" ] && [ ! -s "$dir/out" ] && grep -q -e "$pattern" "$dir/err"; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "FAIL: llamactl $*: $(cat "$dir/err")"
+	fi
+}
+
+# 1.0 2.0 0.0 2.0, and -inf 0.0
+printf '\000\000\200\077\000\000\000\100\000\000\000\000\000\000\000\100' >"$dir/a.f32"
+printf '\000\000\200\377\000\000\000\000' >"$dir/b.f32"
+
+ctl debug sampler --chain '[{"sampler":"top_k","k":2}]' --logits "$dir/a.f32" --json >"$dir/have"
+same 'top_k' '[\n  {"id": 1, "logit": 2, "p": 0.5},\n  {"id": 3, "logit": 2, "p": 0.5}\n]\n'
+ctl debug sampler --chain '[{"sampler":"penalties","repeat":2},"greedy"]' --history 1,3,3 \
+	--logits "$dir/a.f32" --ids 7,1,5,3 --json >"$dir/have"
+same 'history and ids' '[\n  {"id": 7, "logit": 1, "p": 0.29692274},\n  {"id": 1, "logit": 1, "p": 0.29692274},\n  {"id": 5, "logit": 0, "p": 0.10923177},\n  {"id": 3, "logit": 1, "p": 0.29692274}\n]\n'
+ctl debug sampler --chain '[{"sampler":"temp","t":1}]' --logits "$dir/b.f32" --json >"$dir/have"
+same 'infinity' '[\n  {"id": 0, "logit": "-inf", "p": 0},\n  {"id": 1, "logit": 0, "p": 1}\n]\n'
+printf '[{"logits":"%s","accept":1},{"logits":"%s"}]' "$dir/b.f32" "$dir/b.f32" >"$dir/steps.json"
+ctl debug sampler --chain '[{"sampler":"penalties","freq":1}]' --steps "$dir/steps.json" --json |
+	grep -c '"logit": -1,' >"$dir/have"
+same 'steps' '1\n'
+ctl debug sampler --chain '["greedy"]' --logits "$dir/b.f32" >"$dir/have"
+same 'text' '       0          -inf  0\n       1             0  1  *\n'
+
+refused 2 'chain' debug sampler --logits "$dir/a.f32"
+refused 2 'logits' debug sampler --chain '["greedy"]'
+refused 1 'nosuch' debug sampler --chain '["nosuch"]' --logits "$dir/a.f32"
+refused 1 'k is -9' debug sampler --chain '[{"sampler":"top_k","k":-9}]' --logits "$dir/a.f32"
+refused 1 '2 tokens, but there are 4' debug sampler --chain '["greedy"]' --logits "$dir/a.f32" --ids 1,2
+refused 1 'is no token' debug sampler --chain '["greedy"]' --logits "$dir/a.f32" --history 1,x
+refused 1 'missing.f32' debug sampler --chain '["greedy"]' --logits "$dir/missing.f32"
+refused 1 'steps.json' debug sampler --chain '["greedy"]' --logits "$dir/steps.json"
+printf '[{"accept":1}]' >"$dir/bad.json"
+refused 1 'step 0' debug sampler --chain '["greedy"]' --steps "$dir/bad.json"
+refused 1 'no vocabulary' debug sampler --chain '["infill"]' --logits "$dir/a.f32"
+
+printf '{{ x }} {{ strftime_now("%%Y-%%m-%%d %%H:%%M:%%S") }}\n' >"$dir/t.jinja"
+printf '{"x": "a\\u0000\303\251"}' >"$dir/x.json"
+ctl debug template "$dir/t.jinja" --input "$dir/x.json" --now 2026-09-28T12:34:56 >"$dir/have"
+same 'template' 'a\0000\0303\0251 2026-09-28 12:34:56'
+: >"$dir/empty.jinja"
+ctl debug template "$dir/empty.jinja" >"$dir/have"
+same 'empty template' ''
+printf '{{ raise_exception("roles must " ~ y) }}' >"$dir/raise.jinja"
+printf '{"y": "alternate"}' >"$dir/y.json"
+refused 1 'roles must alternate' debug template "$dir/raise.jinja" --input "$dir/y.json"
+printf '{%% if %%}' >"$dir/bad.jinja"
+refused 1 'bad.jinja: template line 1' debug template "$dir/bad.jinja"
+refused 1 'x.jinja' debug template "$dir/x.jinja"
+refused 1 'not JSON' debug template "$dir/t.jinja" --input "$dir/t.jinja"
+refused 1 'no JSON object' debug template "$dir/t.jinja" --input "$dir/bad.json"
+refused 2 'is no time' debug template "$dir/t.jinja" --now yesterday
+printf 'GGUFxxxx' >"$dir/model.gguf"
+refused 1 'model.gguf' debug template "$dir/model.gguf"
+
+if [ -d "${LLAMAD_PARITY_DIR:-/nonexistent}/samplers" ]; then
+	refused 1 'no chat template' debug template "$LLAMAD_PARITY_DIR/samplers/byte-vocab.gguf"
+	ctl debug sampler --chain '[{"sampler":"dry","multiplier":1,"breakers":["\n"]}]' \
+		--vocab "$LLAMAD_PARITY_DIR/samplers/byte-vocab.gguf" --history 97,98,97,98 \
+		--logits "$dir/b.f32" --ids 97,98 --json | grep -c '"id": 97, "logit": "-inf"' >"$dir/have"
+	same 'vocabulary' '1\n'
+else
+	echo "SKIP: debug_text_test: vocabulary: no parity pack"
+fi
+
+echo "CASES: debug sampler and template: $passed passed, $failed failed, 0 skipped"
+[ "$failed" -eq 0 ]
