@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Case files of the parity pack. */
-#include "plugins/tokenizer/parity.h"
+#include "plugins/tokenizer/parity_test.h"
 
 #include <openssl/evp.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include "core/format/format.h"
 #include "core/plugin/host_services.h"
 #include "core/plugin/registry.h"
-#include "plugins/tokenizer/parity.h"
+#include "plugins/tokenizer/parity_test.h"
 #include "tests/lmd_check.h"
 
 #define MAX_PRINTED 8 /* failures shown for each vocabulary */

@@ -8,7 +8,7 @@
 #include "core/base/alloc.h"
 #include "core/base/team.h"
 #include "core/plugin/host_services.h"
-#include "plugins/backend/ref/naive.h"
+#include "plugins/backend/ref/naive_test.h"
 #include "tests/lmd_check.h"
 
 #define SEED 20

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Values, weights, caches and results of the naive evaluation. */
-#include "plugins/backend/ref/naive.h"
+#include "plugins/backend/ref/naive_test.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * naive.h - tests: the ops once more, in double, written from llamad/op.h alone.
+ * naive_test.h - tests: the ops once more, in double, written from llamad/op.h alone.
  *
  * Nothing of the backend is used, nothing is fast: every value is an array of doubles, an element
  * is fetched through the definition of an operand, every op is its formula. */
-#ifndef LLAMAD_REF_NAIVE_H
-#define LLAMAD_REF_NAIVE_H
+#ifndef LLAMAD_REF_NAIVE_TEST_H
+#define LLAMAD_REF_NAIVE_TEST_H
 
 #include "core/plan/opcase_priv.h"
 
@@ -85,4 +85,4 @@ void naive_index(struct naive *n, const struct lmd_op *op);
 void naive_cast_copy(struct naive *n, const struct lmd_op *op);
 void naive_patch(struct naive *n, const struct lmd_op *op);
 
-#endif /* LLAMAD_REF_NAIVE_H */
+#endif /* LLAMAD_REF_NAIVE_TEST_H */

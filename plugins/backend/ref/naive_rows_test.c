@@ -3,7 +3,7 @@
  * EW, GATHER, REDUCE, SOFTMAX and CAST_COPY from their definitions. */
 #include <math.h>
 
-#include "plugins/backend/ref/naive.h"
+#include "plugins/backend/ref/naive_test.h"
 
 /* ---- EW ---- */
 

@@ -3,7 +3,7 @@
  * EMBED, NORM, LINEAR, GLU, FFN, HEAD, MOE_FFN, BMM, PATCH from their definitions. */
 #include <math.h>
 
-#include "plugins/backend/ref/naive.h"
+#include "plugins/backend/ref/naive_test.h"
 
 #define ROW 4096 /* more columns than any case has */
 

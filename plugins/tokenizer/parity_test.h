@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * parity.h - reads the case files of the tokenizer parity pack: inputs in hex, expected
+ * parity_test.h - reads the case files of the tokenizer parity pack: inputs in hex, expected
  * ids and bytes. */
-#ifndef LLAMAD_PLUGINS_TOKENIZER_PARITY_H
-#define LLAMAD_PLUGINS_TOKENIZER_PARITY_H
+#ifndef LLAMAD_PLUGINS_TOKENIZER_PARITY_TEST_H
+#define LLAMAD_PLUGINS_TOKENIZER_PARITY_TEST_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,4 +44,4 @@ void parity_piece_digest(const struct lmi_tokenizer *t, lmd_token from, lmd_toke
 /* A whole file; NULL if it cannot be read. */
 char *parity_read(const char *path, size_t *n);
 
-#endif /* LLAMAD_PLUGINS_TOKENIZER_PARITY_H */
+#endif /* LLAMAD_PLUGINS_TOKENIZER_PARITY_TEST_H */

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "plugins/backend/ref/naive.h"
+#include "plugins/backend/ref/naive_test.h"
 
 #define HEAD 512 /* more columns than any head has */
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "llamad/sampler.h"
-#include "plugins/backend/ref/naive.h"
+#include "plugins/backend/ref/naive_test.h"
 
 /* ---- CONV ---- */
 
