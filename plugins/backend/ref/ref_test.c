@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The reference backend against the formulas in double (naive.h), against itself taken apart,
+ * The reference backend against the formulas in double (naive_test.h), against itself taken apart,
  * and its manners: steps that lie, cancellation, memory that runs out. */
 #include <math.h>
 #include <string.h>
