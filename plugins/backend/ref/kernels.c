@@ -10,6 +10,9 @@
 
 /* Lowered by the compiler to whatever registers there are. */
 typedef float lanes __attribute__((vector_size(32)));
+typedef int32_t ilanes __attribute__((vector_size(32)));
+typedef int16_t shorts __attribute__((vector_size(16)));
+typedef int8_t bytes __attribute__((vector_size(8)));
 
 #define LANES_SUM(v)                                                                               \
 	((((v)[0] + (v)[4]) + ((v)[2] + (v)[6])) + (((v)[1] + (v)[5]) + ((v)[3] + (v)[7])))

@@ -19,8 +19,8 @@ struct ref_kernels {
 	void (*dot4x2)(const float *const w[4], const float *const x[2], size_t n, float out[2][4]);
 	/* y[i] += a*x[i] */
 	void (*axpy)(float *y, float a, const float *x, size_t n);
-	/* sum of a[i]*b[i], n a multiple of 32, |sum| < 2^31 */
-	int32_t (*idot)(const int16_t *a, const int8_t *b, size_t n);
+	/* out[b] = sum of a[i]*b[i] over the b-th 32 values, |sum| < 2^24; n a multiple of 32 */
+	void (*iblocks)(const int16_t *a, const int8_t *b, size_t n, float *out);
 };
 
 /* The fastest that this machine may run. */

@@ -80,18 +80,27 @@ ATTR static void NAME(axpy)(float *y, float a, const float *x, size_t n)
 		y[i] += a * x[i];
 }
 
-ATTR static int32_t NAME(idot)(const int16_t *a, const int8_t *b, size_t n)
+ATTR static void NAME(iblocks)(const int16_t *a, const int8_t *b, size_t n, float *out)
 {
-	int32_t s = 0;
+	for (size_t at = 0; at < n; at += 32) {
+		ilanes s = {0};
 
-	for (size_t i = 0; i < n; i++)
-		s += a[i] * b[i];
-	return s;
+		for (size_t i = at; i < at + 32; i += 8) {
+			shorts va;
+			bytes vb;
+
+			memcpy(&va, a + i, sizeof(va));
+			memcpy(&vb, b + i, sizeof(vb));
+			s += __builtin_convertvector(va, ilanes) *
+			     __builtin_convertvector(vb, ilanes);
+		}
+		*out++ = (float)LANES_SUM(s);
+	}
 }
 
 static const struct ref_kernels NAME(kernels) = {
 	NAME(dot),
 	NAME(dot4x2),
 	NAME(axpy),
-	NAME(idot),
+	NAME(iblocks),
 };

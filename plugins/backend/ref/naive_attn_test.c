@@ -303,35 +303,50 @@ static void sift(int32_t *heap, uint32_t n, uint32_t place, int32_t x, const dou
 	heap[hole] = x;
 }
 
-static void index_row(struct naive *n, const struct lmd_op_index *o, uint32_t row, uint32_t list)
+/* Score of row j of the cache for a list. */
+static double index_score(const struct naive *n, const struct lmd_op_index *o, uint32_t row,
+			  uint32_t list, uint32_t j)
 {
 	const struct lmd_cache *c = &n->p->caches[o->cache];
-	const struct lmd_step_group *g = &n->s->group[c->group];
-	uint32_t seq = (uint32_t)n->s->seq_of[row], count = 0, first = 0, units = 0;
+	uint32_t seq = (uint32_t)n->s->seq_of[row];
+	double s = 0;
+
+	for (uint32_t h = 0; h < o->q.n_head; h++) {
+		const double *k = cell(n, n->k, o->cache, c->dk, seq, j, c->n_head > 1 ? h : 0);
+		double dot = 0;
+
+		for (uint32_t e = 0; e < o->q.width; e++)
+			dot += get(n, &o->q, row, h, e) * k[e];
+		dot *= (double)o->scale;
+		if (o->kind == LMD_INDEX_PER_HEAD)
+			s += h == list ? dot : 0;
+		else if (o->kind == LMD_INDEX_SUM)
+			s += fmax(dot, 0);
+		else
+			s += fmax(dot, 0) * get_flat(n, &o->w, row, h);
+	}
+	return s;
+}
+
+static void index_row(struct naive *n, const struct lmd_op_index *o, uint32_t row, uint32_t list)
+{
+	uint32_t group = n->p->caches[o->cache].group, count = 0, first = 0, units = 0;
+	uint32_t each = o->each > 1 ? o->each : 1;
+	const struct lmd_step_group *g = &n->s->group[group];
+	const struct lmd_step_group *of = o->each > 1 ? &n->s->group[o->of] : g;
 	double score[OC_MAX_KEYS];
 	int32_t heap[OC_MAX_KEYS];
 
 	for (uint32_t u = 0; u < OC_MAX_KEYS; u++)
 		score[u] = -INFINITY;
-	for (int32_t j = g->kv_lo[row]; j < g->kv_hi[row]; j++) {
+	for (int32_t j = of->kv_lo[row]; j < of->kv_hi[row]; j++) {
 		uint32_t u = (uint32_t)j / o->unit;
-		double s = 0;
+		int32_t at = j / (int32_t)each;
+		double s =
+			at < g->kv_hi[row] ? index_score(n, o, row, list, (uint32_t)at) : INFINITY;
 
-		for (uint32_t h = 0; h < o->q.n_head; h++) {
-			double dot = 0;
-
-			for (uint32_t e = 0; e < o->q.width; e++)
-				dot += get(n, &o->q, row, h, e) * cell(n, n->k, o->cache, c->dk,
-								       seq, (uint32_t)j,
-								       c->n_head > 1 ? h : 0)[e];
-			dot *= (double)o->scale;
-			if (o->kind == LMD_INDEX_PER_HEAD)
-				s += h == list ? dot : 0;
-			else
-				s += fmax(dot, 0) * (o->kind == LMD_INDEX_WEIGHTED
-							     ? get_flat(n, &o->w, row, h)
-							     : 1);
-		}
+		if (at < g->kv_lo[row])
+			continue;
 		score[u] = fmax(score[u], s);
 		first = units ? first : u;
 		units = u + 1;

@@ -118,6 +118,8 @@ static void spread(const struct work *w, uint32_t seq, uint32_t row, uint32_t li
 	uint32_t e = w->op->each, first = (uint32_t)rows->kv_lo[row], end = (uint32_t)rows->kv_hi[row];
 	float score = INFINITY;
 
+	if (keys->kv_lo[row] >= keys->kv_hi[row])
+		return;
 	*lo = (uint32_t)keys->kv_lo[row] > first * e ? (uint32_t)keys->kv_lo[row] : first * e;
 	*hi = (uint32_t)keys->kv_hi[row];
 	if (*lo > *hi)

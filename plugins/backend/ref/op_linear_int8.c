@@ -200,17 +200,18 @@ uint64_t ref_int8_bytes(uint32_t k)
 	ref_need(&bytes, REF_TILE, k / 32 * sizeof(float));
 	ref_need(&bytes, REF_TILE, k / 32 * sizeof(float));
 	ref_need(&bytes, 1, k / 32 * sizeof(int32_t));
+	ref_need(&bytes, 1, k / 32 * sizeof(float));
 	return bytes;
 }
 
-static float output(const struct ref_kernels *kernels, const struct row *w, bool min,
-		    const int8_t *q, const float *d, const int32_t *sums, uint32_t k)
+/* dots: the sums of P*q by block. */
+static float output(const struct row *w, bool min, const float *dots, const float *d,
+		    const int32_t *sums, uint32_t k)
 {
 	float sum = 0;
 
 	for (uint32_t b = 0; b < k / 32; b++) {
-		float i = (float)kernels->idot(w->p + 32 * (size_t)b, q + 32 * (size_t)b, 32);
-		float t = (w->d[b] * d[b]) * i;
+		float t = (w->d[b] * d[b]) * dots[b];
 
 		if (min)
 			t += (w->m[b] * d[b]) * (float)sums[b];
@@ -228,6 +229,7 @@ void ref_int8_product(const struct ref_run *r, const struct ref_x *x, const stru
 	float *d = ref_take(&scratch, REF_TILE, nb * sizeof(*d));
 	float *m = ref_take(&scratch, REF_TILE, nb * sizeof(*m));
 	int32_t *sums = ref_take(&scratch, 1, nb * sizeof(*sums));
+	float *dots = ref_take(&scratch, 1, nb * sizeof(*dots));
 	bool min = has_min(w->dtype);
 
 	for (uint64_t n = lo; n < hi; n += REF_TILE) {
@@ -255,7 +257,8 @@ void ref_int8_product(const struct ref_run *r, const struct ref_x *x, const stru
 			for (uint32_t j = 0; j < count; j++) {
 				struct row row = {p + (size_t)j * w->k, d + j * nb, m + j * nb};
 
-				out[j] = output(r->dev->kernels, &row, min, q, dx, sums, w->k);
+				r->dev->kernels->iblocks(row.p, q, w->k, dots);
+				out[j] = output(&row, min, dots, dx, sums, w->k);
 			}
 			emit(arg, it, (uint32_t)n, count, out);
 		}
