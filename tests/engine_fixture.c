@@ -37,17 +37,16 @@ void lmt_env_fini(struct lmt_env *env)
 
 struct lmi_engine_opts lmt_opts(const struct lmt_env *env, const char *path)
 {
-	return (struct lmi_engine_opts){
-		.inst = {.registry = env->registry,
-			 .host = env->host,
-			 .path = path,
-			 .backend = lmd_env_or("LMD_TEST_BACKEND", "ref"),
-			 .n_thread = 1,
-			 .activations = LMD_ACTIVATIONS_F32,
-			 .kv_dtype = LMD_DTYPE_F32,
-			 .pooling = LMD_POOL_UNSET},
-		.in_line = true,
-		.no_tokenizer = true};
+	return (struct lmi_engine_opts){.inst = {.registry = env->registry,
+						 .host = env->host,
+						 .path = path,
+						 .backend = lmd_env_or("LMD_TEST_BACKEND", "ref"),
+						 .n_thread = 1,
+						 .activations = LMD_ACTIVATIONS_F32,
+						 .kv_dtype = LMD_DTYPE_F32,
+						 .pooling = LMD_POOL_UNSET},
+					.in_line = true,
+					.no_tokenizer = true};
 }
 
 struct lmi_input_seq lmt_tokens(const lmd_token *v, uint32_t n)
@@ -61,7 +60,7 @@ struct collect {
 	const struct lmi_eval *cmd;
 	float *v;
 	uint32_t width, n_max;
-	uint32_t *seen;       /* [n_seq] */
+	uint32_t *seen; /* [n_seq] */
 };
 
 static uint32_t rows_of(const struct lmi_input_seq *q)
@@ -171,7 +170,8 @@ const char *lmt_parity_models(void)
 	/* several programs may come here at a time: one makes, the others wait */
 	snprintf(cmd, sizeof(cmd),
 		 "mkdir -p '%s' && exec 9>'%s.lock' && flock 9 && { test '%s' -nt "
-		 "'%s/arch/archs.json' || { python3 '%s/arch/make_models.py' '%s' && touch '%s'; }; }",
+		 "'%s/arch/archs.json' || { python3 '%s/arch/make_models.py' '%s' && touch '%s'; "
+		 "}; }",
 		 dir, dir, stamp, pack, pack, dir, stamp);
 	printf("making models in %s\n", dir);
 	fflush(stdout);

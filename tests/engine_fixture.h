@@ -24,7 +24,7 @@ struct lmi_engine_opts lmt_opts(const struct lmt_env *env, const char *path);
 struct lmt_rows {
 	float *v;
 	uint32_t n_row, width;
-	uint32_t n_step;      /* turns that ran a step */
+	uint32_t n_step; /* turns that ran a step */
 };
 enum lmd_status lmt_eval(struct lmi_engine *e, const struct lmi_eval *cmd, struct lmt_rows *out,
 			 struct lmd_error *err);

@@ -22,37 +22,47 @@ struct row {
 	const char *name;
 	int64_t d0, d1;
 	float lo, hi;
-	uint32_t layers;      /* bit set of the layers that have it; 0: the model has it once */
+	uint32_t layers; /* bit set of the layers that have it; 0: the model has it once */
 };
 
-#define NORM(n, at)     {n, EMBD, 0, 0.8f, 1.2f, at}
+#define NORM(n, at)                                                                                \
+	{                                                                                          \
+		n, EMBD, 0, 0.8f, 1.2f, at                                                         \
+	}
 #define ATTN(at)                                                                                   \
 	NORM("blk.%d.attn_norm.weight", at), {"blk.%d.attn_q.weight", EMBD, EMBD, 0, 0, at},       \
 		{"blk.%d.attn_k.weight", EMBD, EMBD / HEADS * KV, 0, 0, at},                       \
 		{"blk.%d.attn_v.weight", EMBD, EMBD / HEADS * KV, 0, 0, at},                       \
-		{"blk.%d.attn_output.weight", EMBD, EMBD, 0, 0, at}
+	{                                                                                          \
+		"blk.%d.attn_output.weight", EMBD, EMBD, 0, 0, at                                  \
+	}
 #define FFN(at)                                                                                    \
 	NORM("blk.%d.ffn_norm.weight", at), {"blk.%d.ffn_gate.weight", EMBD, FF, 0, 0, at},        \
 		{"blk.%d.ffn_up.weight", EMBD, FF, 0, 0, at},                                      \
-		{"blk.%d.ffn_down.weight", FF, EMBD, 0, 0, at}
+	{                                                                                          \
+		"blk.%d.ffn_down.weight", FF, EMBD, 0, 0, at                                       \
+	}
 #define ENDS                                                                                       \
 	{"token_embd.weight", EMBD, VOCAB, -0.8f, 0.8f, 0}, NORM("output_norm.weight", 0),         \
-		{"output.weight", EMBD, VOCAB, 0, 0, 0}
+	{                                                                                          \
+		"output.weight", EMBD, VOCAB, 0, 0, 0                                              \
+	}
 
 static const struct row full[] = {ENDS, ATTN(7), FFN(7), {0}};
 static const struct row window[] = {
 	ENDS, ATTN(15), FFN(15), {"blk.%d.attn_sinks.weight", HEADS, 0, -1, 1.5f, 15}, {0}};
-static const struct row state[] = {ENDS,
-				   NORM("blk.%d.attn_norm.weight", 3),
-				   {"blk.%d.ssm_in.weight", EMBD, 2 * INNER + 4 * STATE + 8, 0, 0, 3},
-				   {"blk.%d.ssm_conv1d.weight", 4, INNER + 4 * STATE, -0.8f, 0.8f, 3},
-				   {"blk.%d.ssm_conv1d.bias", INNER + 4 * STATE, 0, -0.2f, 0.2f, 3},
-				   {"blk.%d.ssm_dt.bias", 8, 0, -2, 1, 3},
-				   {"blk.%d.ssm_a", 1, 8, -1.6f, -0.2f, 3},
-				   {"blk.%d.ssm_d", 1, 8, 0.5f, 1.5f, 3},
-				   {"blk.%d.ssm_norm.weight", INNER / 2, 2, 0.8f, 1.2f, 3},
-				   {"blk.%d.ssm_out.weight", INNER, EMBD, 0, 0, 3},
-				   {0}};
+static const struct row state[] = {
+	ENDS,
+	NORM("blk.%d.attn_norm.weight", 3),
+	{"blk.%d.ssm_in.weight", EMBD, 2 * INNER + 4 * STATE + 8, 0, 0, 3},
+	{"blk.%d.ssm_conv1d.weight", 4, INNER + 4 * STATE, -0.8f, 0.8f, 3},
+	{"blk.%d.ssm_conv1d.bias", INNER + 4 * STATE, 0, -0.2f, 0.2f, 3},
+	{"blk.%d.ssm_dt.bias", 8, 0, -2, 1, 3},
+	{"blk.%d.ssm_a", 1, 8, -1.6f, -0.2f, 3},
+	{"blk.%d.ssm_d", 1, 8, 0.5f, 1.5f, 3},
+	{"blk.%d.ssm_norm.weight", INNER / 2, 2, 0.8f, 1.2f, 3},
+	{"blk.%d.ssm_out.weight", INNER, EMBD, 0, 0, 3},
+	{0}};
 static const struct row hybrid[] = {ENDS,
 				    ATTN(2),
 				    FFN(7),

@@ -8,15 +8,15 @@
 #include <stdint.h>
 
 enum lmt_tiny {
-	LMT_FULL,    /* llama: full attention */
-	LMT_WINDOW,  /* granite_swa: three of four layers see 8 tokens */
-	LMT_STATE,   /* mamba2: recurrent states alone */
-	LMT_HYBRID   /* jamba: states, and one layer of attention */
+	LMT_FULL,   /* llama: full attention */
+	LMT_WINDOW, /* granite_swa: three of four layers see 8 tokens */
+	LMT_STATE,  /* mamba2: recurrent states alone */
+	LMT_HYBRID  /* jamba: states, and one layer of attention */
 };
 #define LMT_N_TINY 4
 #define LMT_VOCAB  96u
 #define LMT_EMBD   64u
-#define LMT_CTX    256u
+#define LMT_CTX	   256u
 
 const char *lmt_tiny_name(enum lmt_tiny kind);
 

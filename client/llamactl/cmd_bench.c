@@ -11,7 +11,7 @@
 #define RUNS_MAX 1000
 
 struct result {
-	char test[24];        /* "pp512", "tg64" */
+	char test[24];	       /* "pp512", "tg64" */
 	double median, lo, hi; /* tokens a second */
 };
 
@@ -205,9 +205,9 @@ const struct lmi_cmd lmi_cmd_bench = {
 	.name = "bench",
 	.args = "FILE",
 	.brief = "Measure tokens a second",
-	.doc = "Reads a prompt of N tokens in one go (ppN) and computes N tokens one by one with the "
-	       "logits of each (tgN), both from an empty context.  Prints the median, the least and "
-	       "the greatest of the runs.",
+	.doc = "Reads a prompt of N tokens in one go (ppN) and computes N tokens one by one with "
+	       "the logits of each (tgN), both from an empty context.  Prints the median, the "
+	       "least and the greatest of the runs.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

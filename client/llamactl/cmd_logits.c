@@ -14,10 +14,10 @@
 
 /* Results come sequence by sequence and block by block; each has its place in the file. */
 struct sink {
-	const char *path;     /* NULL: only the shape is wanted */
+	const char *path; /* NULL: only the shape is wanted */
 	int fd;
 	const uint64_t *base; /* [n_seq] first row of each sequence in the file */
-	uint64_t n_row;       /* seen */
+	uint64_t n_row;	      /* seen */
 	uint32_t width;
 };
 
@@ -54,7 +54,8 @@ static enum lmd_status take(void *arg, struct lmi_event *ev, struct lmd_error *e
 	for (size_t i = 0; i < n; i++)
 		lmi_put_le32(&ev->u.rows.v[i], lmi_f32_bits(ev->u.rows.v[i]));
 	return write_at(s, ev->u.rows.v, n * sizeof(float),
-			(s->base[ev->u.rows.seq] + ev->u.rows.first) * s->width * sizeof(float), err);
+			(s->base[ev->u.rows.seq] + ev->u.rows.first) * s->width * sizeof(float),
+			err);
 }
 
 static enum lmd_status check(struct lmi_ctl *ctl, struct lmd_error *err)
@@ -154,8 +155,7 @@ static enum lmd_status open_sink(struct sink *s, const char *path, struct lmd_er
 	if (!path)
 		return LMD_OK;
 	s->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	return s->fd >= 0 ? LMD_OK
-			  : lmd_fail(err, LMD_IO, "%.200s: %s", path, strerror(errno));
+	return s->fd >= 0 ? LMD_OK : lmd_fail(err, LMD_IO, "%.200s: %s", path, strerror(errno));
 }
 
 static enum lmd_status close_sink(struct sink *s, enum lmd_status st, struct lmd_error *err)
@@ -211,11 +211,9 @@ const struct lmi_cmd lmi_cmd_debug_logits = {
 	.args = "FILE",
 	.brief = "Print what a model computes for given token ids",
 	.doc = "Evaluates the tokens of --tokens, of --enc and --dec, or the rows of --input, and "
-	       "writes "
-	       "the logits of every position (with --embd the embeddings) to the file of -o: the "
-	       "rows "
-	       "of the first sequence, then those of the second and so on.  Prints the number of "
-	       "rows and their width.",
+	       "writes the logits of every position (with --embd the embeddings) to the file of "
+	       "-o: the rows of the first sequence, then those of the second and so on.  Prints "
+	       "the number of rows and their width.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

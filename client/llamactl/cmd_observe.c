@@ -154,8 +154,8 @@ static void print_difference(const struct lmi_seen *s, const struct difference *
 		printf("%-28s %-10s %5u x %-6u only on one side\n", s->name, s->op, s->n_row,
 		       s->width);
 	else
-		printf("%-28s %-10s %5u x %-6u max %.3e at [%u, %u] nmse %.3e%s\n", s->name,
-		       s->op, s->n_row, s->width, d->worst, (uint32_t)(d->at / s->width),
+		printf("%-28s %-10s %5u x %-6u max %.3e at [%u, %u] nmse %.3e%s\n", s->name, s->op,
+		       s->n_row, s->width, d->worst, (uint32_t)(d->at / s->width),
 		       (uint32_t)(d->at % s->width), d->nmse, over ? "  <--" : "");
 }
 
@@ -205,8 +205,8 @@ static enum lmd_status print_differences(const struct lmi_args *args, const stru
 	}
 	return !first ? LMD_OK
 		      : lmd_fail(err, LMD_INVALID,
-				 "value %s (%s) is the first that differs: squared error %.3e, allowed "
-				 "%.3e",
+				 "value %s (%s) is the first that differs: squared error %.3e, "
+				 "allowed %.3e",
 				 first->name, first->op, bad.nmse, limit);
 }
 

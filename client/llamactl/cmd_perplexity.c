@@ -21,7 +21,7 @@
 #define WINDOW_CTX 512u
 
 struct score {
-	double nll;           /* sum of minus log probabilities */
+	double nll; /* sum of minus log probabilities */
 	uint64_t n;
 };
 
@@ -43,11 +43,8 @@ static enum lmd_status window(struct lmi_engine *e, const lmd_token *v, uint32_t
 {
 	const struct lmi_input_seq in = {
 		.tokens = v, .n_tokens = n, .fork_of = LMI_NO_FORK, .out_from = first};
-	const struct lmi_eval cmd = {.id = 1,
-				     .seqs = &in,
-				     .n_seq = 1,
-				     .want = LMI_WANT_NLL,
-				     .pooling = LMD_POOL_UNSET};
+	const struct lmi_eval cmd = {
+		.id = 1, .seqs = &in, .n_seq = 1, .want = LMI_WANT_NLL, .pooling = LMD_POOL_UNSET};
 	enum lmd_status st = lmi_engine_eval(e, &cmd, err);
 
 	return st == LMD_OK ? lmi_embedded_drain(e, cmd.id, take, s, NULL, err) : st;
@@ -174,10 +171,7 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 }
 
 static const struct lmi_opt opts[] = {
-	{.name = "text",
-	 .type = LMI_OPT_STR,
-	 .value = "FILE",
-	 .doc = "The text."},
+	{.name = "text", .type = LMI_OPT_STR, .value = "FILE", .doc = "The text."},
 	{.name = "plain",
 	 .type = LMI_OPT_FLAG,
 	 .doc = "The beginning of the text in one context (of 2048 unless --ctx says otherwise), "
@@ -192,8 +186,8 @@ const struct lmi_cmd lmi_cmd_perplexity = {
 	.brief = "Measure how well a model foretells a text",
 	.doc = "Cuts the tokens of the text into windows of --ctx (512 without it), evaluates each "
 	       "alone and scores the second half of each; a begin token takes the place of a "
-	       "window's first token where the vocabulary wants one.  Prints the exponential of the "
-	       "mean of minus the logarithms of the probabilities.",
+	       "window's first token where the vocabulary wants one.  Prints the exponential of "
+	       "the mean of minus the logarithms of the probabilities.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

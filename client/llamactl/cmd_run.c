@@ -49,11 +49,11 @@ static void catch_interrupt(const struct lmi_engine *e)
 
 struct answer {
 	struct lmi_engine *e;
-	bool json;            /* kept for the end instead of written as it comes */
+	bool json;	      /* kept for the end instead of written as it comes */
 	struct lmi_text text; /* json: the answer */
 	lmd_token *tokens;    /* generated */
 	uint32_t n_tokens, cap;
-	char last;            /* byte that was written; 0: none yet */
+	char last; /* byte that was written; 0: none yet */
 	struct lmi_event done;
 };
 
@@ -493,8 +493,8 @@ const struct lmi_cmd lmi_cmd_run = {
 	.args = "FILE",
 	.brief = "Continue a text with a model file",
 	.doc = "Loads FILE into this program and writes the continuation of the prompt to standard "
-	       "output as it comes, with a newline at the end if it has none.  Ctrl-C ends it after "
-	       "the step that is being computed.",
+	       "output as it comes, with a newline at the end if it has none.  Ctrl-C ends it "
+	       "after the step that is being computed.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

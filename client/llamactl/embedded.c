@@ -19,8 +19,8 @@ static enum lmd_status kv_type(const struct lmi_args *a, int32_t *out, struct lm
 		return LMD_OK;
 	t = lmi_dtype_by_name(name);
 	if (!t || !t->quant || !t->dequant || t->is_activation)
-		return lmd_fail(err, LMD_INVALID, "--kv-type: '%.40s' is no type for keys and values",
-				name);
+		return lmd_fail(err, LMD_INVALID,
+				"--kv-type: '%.40s' is no type for keys and values", name);
 	*out = (int32_t)t->id;
 	return LMD_OK;
 }
@@ -118,7 +118,6 @@ enum lmd_status lmi_embedded_drain(struct lmi_engine *e, uint64_t id, lmi_take_f
 		return st;
 	if (ev.kind == LMI_EV_CANCELLED)
 		return lmd_fail(err, LMD_CANCELLED, "cancelled");
-	return ev.kind == LMI_EV_DONE
-		       ? LMD_OK
-		       : lmd_fail(err, ev.u.error.status, "%s", ev.u.error.text);
+	return ev.kind == LMI_EV_DONE ? LMD_OK
+				      : lmd_fail(err, ev.u.error.status, "%s", ev.u.error.text);
 }

@@ -20,12 +20,14 @@
 		.max = 1024, .doc = "Threads to compute with; without it one for each processor."  \
 	}
 #define LMI_OPT_CTX                                                                                \
-	{                                                                                          \
-		.name = "ctx", .letter = 'c', .type = LMI_OPT_SIZE, .value = "N", .min = 1,        \
-		.max = 1 << 30,                                                                    \
-		.doc = "Context length in tokens; without it what the model was made for, or what" \
-		       " memory holds."                                                            \
-	},                                                                                         \
+	{.name = "ctx",                                                                            \
+	 .letter = 'c',                                                                            \
+	 .type = LMI_OPT_SIZE,                                                                     \
+	 .value = "N",                                                                             \
+	 .min = 1,                                                                                 \
+	 .max = 1 << 30,                                                                           \
+	 .doc = "Context length in tokens; without it what the model was made for, or what"        \
+		" memory holds."},                                                                 \
 	{                                                                                          \
 		.name = "ctx-size", .type = LMI_OPT_SIZE, .value = "N", .min = 1, .max = 1 << 30   \
 	}

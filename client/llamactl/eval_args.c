@@ -42,8 +42,8 @@ static enum lmd_status read_rows(const char *path, uint32_t width, struct lmi_in
 	if (st != LMD_OK)
 		return st;
 	if (!f.bytes || f.bytes % row_bytes || f.bytes / row_bytes > INT32_MAX)
-		st = lmd_fail(err, LMD_INVALID, "%.200s: %llu bytes are no rows of %u numbers", path,
-			      (unsigned long long)f.bytes, width);
+		st = lmd_fail(err, LMD_INVALID, "%.200s: %llu bytes are no rows of %u numbers",
+			      path, (unsigned long long)f.bytes, width);
 	if (st == LMD_OK && !(v = lmi_alloc((size_t)f.bytes, 1)))
 		st = lmd_fail(err, LMD_NOMEM, "%.200s: no memory for %llu bytes", path,
 			      (unsigned long long)f.bytes);
@@ -79,10 +79,11 @@ static enum lmd_status read_positions(const char *text, struct lmi_input_seq *in
 	lmi_free(flat);
 	if (st == LMD_OK && (in->n_plane == 2 || in->n_plane == 3 || in->n_plane > 4 ||
 			     n != in->n_plane * in->n_rows))
-		st = lmd_fail(err, LMD_INVALID,
-			      "--pos: %u lists with %u numbers; one list or four, with a number for "
-			      "each of the %u rows",
-			      in->n_plane, n, in->n_rows);
+		st = lmd_fail(
+			err, LMD_INVALID,
+			"--pos: %u lists with %u numbers; one list or four, with a number for "
+			"each of the %u rows",
+			in->n_plane, n, in->n_rows);
 	return st;
 }
 

@@ -12,7 +12,7 @@ struct taker {
 	const struct lmi_inst *inst;
 	struct lmi_seen_list *list;
 	const char *only;
-	uint32_t *at;         /* [n_value] entry of each value of the plan + 1; 0 = none */
+	uint32_t *at; /* [n_value] entry of each value of the plan + 1; 0 = none */
 	uint32_t n_value;
 	enum lmd_status st;
 };
@@ -58,8 +58,8 @@ static bool keep(struct taker *t, const struct lmd_observed *o, const struct lmd
 	s->width = o->width;
 	s->i32 = v->vtype == LMD_VTYPE_I32;
 	for (size_t i = 0; i < n; i++)
-		s->v[i] = s->i32 ? (float)((const int32_t *)o->data)[i]
-				 : ((const float *)o->data)[i];
+		s->v[i] =
+			s->i32 ? (float)((const int32_t *)o->data)[i] : ((const float *)o->data)[i];
 	return true;
 }
 

@@ -9,15 +9,15 @@
 #include "core/engine/observe.h"
 
 struct lmi_seen {
-	char name[64];        /* of the value */
-	char op[16];          /* that wrote it (last) */
+	char name[64]; /* of the value */
+	char op[16];   /* that wrote it (last) */
 	uint32_t n_row, width;
 	bool i32;
-	float *v;             /* [n_row][width]; integers as numbers */
+	float *v; /* [n_row][width]; integers as numbers */
 };
 
 struct lmi_seen_list {
-	struct lmi_seen *v;   /* in the order in which they were first written */
+	struct lmi_seen *v; /* in the order in which they were first written */
 	uint32_t n, cap;
 };
 

@@ -22,17 +22,17 @@
 struct lmi_input_seq {
 	const lmd_token *tokens; /* [n_tokens]; of the decoder for encoder-decoder models */
 	uint32_t n_tokens;
-	const lmd_token *enc;    /* [n_enc] of the encoder */
+	const lmd_token *enc; /* [n_enc] of the encoder */
 	uint32_t n_enc;
-	const float *rows;       /* [n_rows][width], instead of tokens */
+	const float *rows; /* [n_rows][width], instead of tokens */
 	uint32_t n_rows, width;
-	const int32_t *pos;      /* [n_plane][rows] positions; n_plane 0: the row's number; 1 or 4 */
+	const int32_t *pos; /* [n_plane][rows] positions; n_plane 0: the row's number; 1 or 4 */
 	uint32_t n_plane;
-	int32_t adapter;         /* slot, 0 = none */
+	int32_t adapter; /* slot, 0 = none */
 	/* The first fork_at tokens are those of sequence fork_of of the same command, an earlier
 	 * one; they are computed once if possible and do not leave.  LMI_NO_FORK: none. */
 	uint32_t fork_of, fork_at;
-	uint32_t out_from;       /* results of rows below this one are not wanted */
+	uint32_t out_from; /* results of rows below this one are not wanted */
 };
 
 /* ---- evaluation ---- */
@@ -46,49 +46,49 @@ enum lmi_want {
 };
 
 struct lmi_eval {
-	uint64_t id;          /* unique among the commands of the engine that are not done */
+	uint64_t id; /* unique among the commands of the engine that are not done */
 	const struct lmi_input_seq *seqs;
 	uint32_t n_seq;
 	enum lmi_want want;
-	int32_t pooling;      /* enum lmd_pooling; LMD_POOL_UNSET: the file's */
-	uint32_t chunk;       /* rows of a sequence in one step at most; 0 = no bound */
-	bool whole;           /* all rows of a sequence in one step */
+	int32_t pooling; /* enum lmd_pooling; LMD_POOL_UNSET: the file's */
+	uint32_t chunk;	 /* rows of a sequence in one step at most; 0 = no bound */
+	bool whole;	 /* all rows of a sequence in one step */
 };
 
 /* ---- generation ---- */
 
 #define LMI_GEN_IGNORE_EOG 1u /* end-of-generation tokens do not end it */
-#define LMI_GEN_SPECIAL    2u /* text of control tokens is written out */
+#define LMI_GEN_SPECIAL	   2u /* text of control tokens is written out */
 
 struct lmi_generate {
 	uint64_t id;
 	struct lmi_input_seq seq;
-	int64_t n_predict;    /* tokens at most; < 0: until the context is full */
+	int64_t n_predict;		      /* tokens at most; < 0: until the context is full */
 	const struct lmi_sampler_spec *specs; /* [n_specs] the chain */
 	uint32_t n_specs;
 	uint64_t seed;
 	const struct lmd_str *stops; /* [n_stops] texts that end it; they are not part of it */
 	uint32_t n_stops;
-	uint32_t flags;       /* LMI_GEN_* */
+	uint32_t flags; /* LMI_GEN_* */
 	enum lmi_class class;
 };
 
 /* ---- events ---- */
 
 enum lmi_event_kind {
-	LMI_EV_TOKEN = 1,     /* a token, and the text that can be shown since the last one */
-	LMI_EV_TEXT = 2,      /* more text, without a token */
-	LMI_EV_ROWS = 3,      /* results of an evaluation */
+	LMI_EV_TOKEN = 1, /* a token, and the text that can be shown since the last one */
+	LMI_EV_TEXT = 2,  /* more text, without a token */
+	LMI_EV_ROWS = 3,  /* results of an evaluation */
 	LMI_EV_DONE = 4,
 	LMI_EV_FAILED = 5,
 	LMI_EV_CANCELLED = 6
 };
 
 enum lmi_finish {
-	LMI_FINISH_NONE = 0,  /* an evaluation */
-	LMI_FINISH_EOG = 1,   /* the model ended it */
-	LMI_FINISH_STOP = 2,  /* a stop text */
-	LMI_FINISH_LENGTH = 3,/* n_predict tokens */
+	LMI_FINISH_NONE = 0,   /* an evaluation */
+	LMI_FINISH_EOG = 1,    /* the model ended it */
+	LMI_FINISH_STOP = 2,   /* a stop text */
+	LMI_FINISH_LENGTH = 3, /* n_predict tokens */
 	LMI_FINISH_CONTEXT = 4 /* the context is full */
 };
 
@@ -96,28 +96,28 @@ enum lmi_finish {
 
 struct lmi_event {
 	uint64_t id;
-	uint32_t kind;        /* enum lmi_event_kind */
+	uint32_t kind; /* enum lmi_event_kind */
 	union {
 		struct {
 			lmd_token token;
-			uint32_t n;              /* bytes of text, may be 0 */
+			uint32_t n;		    /* bytes of text, may be 0 */
 			char bytes[LMI_EVENT_TEXT]; /* whole UTF-8 characters as far as the tokens
 						  * make them; no terminating zero */
 		} text;
 		struct {
-			uint32_t seq;            /* of the command */
+			uint32_t seq;		  /* of the command */
 			uint32_t first, n, width; /* rows [first, first + n) of the sequence; a
 						  * pooled vector is row 0 */
-			float *v;                /* [n][width]; the receiver frees it with
+			float *v;		  /* [n][width]; the receiver frees it with
 						  * lmi_event_release */
 		} rows;
 		struct {
 			enum lmi_finish finish;
-			uint32_t n_prompt, n_out;/* tokens read and written */
-			uint64_t prompt_ns;      /* from its first step to its first token */
-			uint64_t out_ns;         /* from there to the end */
+			uint32_t n_prompt, n_out; /* tokens read and written */
+			uint64_t prompt_ns;	  /* from its first step to its first token */
+			uint64_t out_ns;	  /* from there to the end */
 		} done;
-		struct lmd_error error;          /* FAILED */
+		struct lmd_error error; /* FAILED */
 	} u;
 };
 

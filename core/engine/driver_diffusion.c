@@ -9,8 +9,8 @@ static enum lmd_status check(const struct lmi_inst *inst, const struct lmi_sessi
 			     struct lmd_error *err)
 {
 	if (s->gen)
-		return lmi_driver_refuse(
-			inst, "a diffusion model does not write token after token", err);
+		return lmi_driver_refuse(inst, "a diffusion model does not write token after token",
+					 err);
 	return LMD_OK;
 }
 

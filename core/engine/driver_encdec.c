@@ -14,8 +14,8 @@ static enum lmd_status check(const struct lmi_inst *inst, const struct lmi_sessi
 static enum lmd_status start(struct lmi_inst *inst, const struct lmi_seq *q,
 			     struct lmi_sched_seq *out, struct lmd_error *err)
 {
-	const struct lmd_plan_key key = {
-		.kind = LMD_PLAN_ENCODE, .flags = inst->has_adapters ? LMD_PLAN_LORA : 0};
+	const struct lmd_plan_key key = {.kind = LMD_PLAN_ENCODE,
+					 .flags = inst->has_adapters ? LMD_PLAN_LORA : 0};
 	enum lmd_status st = lmi_inst_exec(inst, &key, &out->encode_plan, err);
 
 	out->n_encode = q->n_enc;

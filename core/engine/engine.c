@@ -15,10 +15,10 @@
 #include "core/base/alloc.h"
 #include "core/engine/engine_impl.h"
 
-#define N_REQUEST 256u
+#define N_REQUEST     256u
 #define N_REQUEST_MAX 65536u
-#define N_EVENT   1024u
-#define N_EVENT_MAX (1u << 20)
+#define N_EVENT	      1024u
+#define N_EVENT_MAX   (1u << 20)
 
 static void *main_loop(void *arg)
 {
@@ -68,8 +68,8 @@ static enum lmd_status check_opts(const struct lmi_engine_opts *o, struct lmd_er
 static enum lmd_status open_tokenizer(struct lmi_engine *e, struct lmd_error *err)
 {
 	const struct lmi_inst *inst = e->inst;
-	enum lmd_status st = lmi_tokenizer_open(&e->tok, inst->registry, inst->host,
-						inst->model->tok, err);
+	enum lmd_status st =
+		lmi_tokenizer_open(&e->tok, inst->registry, inst->host, inst->model->tok, err);
 
 	if (st == LMD_OK)
 		st = lmi_gen_vocab_init(&e->vocab, e->tok, err);
@@ -174,8 +174,10 @@ static enum lmd_status submit(struct lmi_engine *e, struct lmi_session *own_s,
 	if (atomic_load(&e->closed))
 		st = lmd_fail(err, LMD_CANCELLED, "the engine is closed");
 	else if (n > e->n_request || before > e->n_request - n)
-		st = lmd_fail(err, LMD_BUSY, "%u sequences wait or run, %u more are over the %u of "
-			      "this engine", before, n, e->n_request);
+		st = lmd_fail(err, LMD_BUSY,
+			      "%u sequences wait or run, %u more are over the %u of "
+			      "this engine",
+			      before, n, e->n_request);
 	else if (!lmi_order_ring_push(&e->orders, &o))
 		st = lmd_fail(err, LMD_BUSY, "the queue of %u commands is full", e->orders.size);
 	if (st != LMD_OK) {

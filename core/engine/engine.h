@@ -26,10 +26,10 @@ struct lmi_tokenizer;
 
 struct lmi_engine_opts {
 	struct lmi_inst_opts inst;
-	uint32_t n_request;   /* sequences at a time, waiting ones included; 0 = 256 */
-	uint32_t n_event;     /* events that may wait to be read; 0 = 1024 */
-	bool in_line;         /* no thread: see lmi_engine_turn */
-	bool no_tokenizer;    /* evaluation only: the vocabulary is not opened */
+	uint32_t n_request; /* sequences at a time, waiting ones included; 0 = 256 */
+	uint32_t n_event;   /* events that may wait to be read; 0 = 1024 */
+	bool in_line;	    /* no thread: see lmi_engine_turn */
+	bool no_tokenizer;  /* evaluation only: the vocabulary is not opened */
 };
 
 /* Opens the model and starts the thread.  Slow: reads the file's tables and weights. */
@@ -64,9 +64,9 @@ int lmi_engine_fd(const struct lmi_engine *e);
 void lmi_event_release(struct lmi_event *ev);
 
 enum lmi_turn {
-	LMI_TURN_IDLE = 0,    /* nothing to do */
-	LMI_TURN_RAN = 1,     /* a step ran */
-	LMI_TURN_FULL = 2     /* events must be read first */
+	LMI_TURN_IDLE = 0, /* nothing to do */
+	LMI_TURN_RAN = 1,  /* a step ran */
+	LMI_TURN_FULL = 2  /* events must be read first */
 };
 /* In line: takes commands and runs at most one step. */
 enum lmi_turn lmi_engine_turn(struct lmi_engine *e);

@@ -25,29 +25,29 @@ struct lmi_engine {
 	struct lmi_inst *inst;
 	const struct lmi_driver *driver;
 	struct lmi_sched *sched;
-	struct lmi_tokenizer *tok;     /* NULL: evaluation only */
+	struct lmi_tokenizer *tok; /* NULL: evaluation only */
 	struct lmi_gen_vocab vocab;
-	uint32_t events_per_seq;       /* that one sequence can cause in one step, at most */
+	uint32_t events_per_seq; /* that one sequence can cause in one step, at most */
 	uint32_t n_request;
 	struct lmi_order_ring orders;
 	struct lmi_event_ring events;
 
 	/* any thread */
-	_Atomic uint32_t n_live;       /* sequences that were accepted and have not ended */
+	_Atomic uint32_t n_live; /* sequences that were accepted and have not ended */
 	_Atomic bool closed, stopping, quiet;
-	_Atomic uint64_t only_id;      /* all rows of the running step are of this command; 0 */
-	_Atomic int32_t cancel_word;   /* polled by the backend */
+	_Atomic uint64_t only_id;    /* all rows of the running step are of this command; 0 */
+	_Atomic int32_t cancel_word; /* polled by the backend */
 	struct lmi_counters count;
 
 	/* the engine's thread */
-	struct lmi_session *sessions;  /* list */
-	struct lmi_seq **seq_of;       /* [n_request] by the scheduler's number */
-	struct lmi_rows *parts;        /* [inst->n_seq] of the step */
-	struct lmi_seq **part_seq;     /* [inst->n_seq] of its parts; NULL: gone meanwhile */
+	struct lmi_session *sessions;	 /* list */
+	struct lmi_seq **seq_of;	 /* [n_request] by the scheduler's number */
+	struct lmi_rows *parts;		 /* [inst->n_seq] of the step */
+	struct lmi_seq **part_seq;	 /* [inst->n_seq] of its parts; NULL: gone meanwhile */
 	struct lmi_session **session_of; /* [inst->n_seq] of its parts */
-	bool pushed;                   /* events were queued in this turn */
-	bool evaluated;                /* ... rows among them, which are allocated */
-	struct lmd_error broken;       /* status LMD_OK, or why nothing runs any more */
+	bool pushed;			 /* events were queued in this turn */
+	bool evaluated;			 /* ... rows among them, which are allocated */
+	struct lmd_error broken;	 /* status LMD_OK, or why nothing runs any more */
 
 	pthread_t thread;
 	bool has_thread;

@@ -362,7 +362,8 @@ START_TEST(refusals_have_numbers)
 	g = command(1, hello, 0, 1);
 	REFUSED(lmi_engine_generate(e, &g, &err), LMD_INVALID, "0 tokens");
 	g = command(1, long_prompt, 300, 1);
-	REFUSED(lmi_engine_generate(e, &g, &err), LMD_INVALID, "300 tokens are more than the context of 256");
+	REFUSED(lmi_engine_generate(e, &g, &err), LMD_INVALID,
+		"300 tokens are more than the context of 256");
 	g = command(0, hello, 5, 1);
 	REFUSED(lmi_engine_generate(e, &g, &err), LMD_INVALID, "id 0");
 	g = command(1, hello, 5, 1);

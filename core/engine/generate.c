@@ -15,10 +15,10 @@ struct lmi_gen {
 	struct lmi_chain *chain;
 	const struct lmi_tokenizer *tok;
 	struct lmi_detok detok;
-	struct lmi_stop *stop;  /* NULL: no stop texts */
-	char *raw;              /* [lmi_detok_room] bytes of a token */
-	char *text;             /* [lmi_gen_text_max] */
-	int64_t n_predict;      /* < 0: no bound */
+	struct lmi_stop *stop; /* NULL: no stop texts */
+	char *raw;	       /* [lmi_detok_room] bytes of a token */
+	char *text;	       /* [lmi_gen_text_max] */
+	int64_t n_predict;     /* < 0: no bound */
 	uint32_t flags;
 	uint32_t n_prompt, n_out;
 	enum lmi_finish finish;
@@ -33,8 +33,8 @@ static size_t vocab_piece(const void *ctx, lmd_token id, char *out, size_t cap)
 	return lmi_tokenizer_piece(ctx, id, LMD_DECODE_UNPARSE_SPECIAL, out, cap);
 }
 
-static enum lmd_status vocab_encode(const void *ctx, const char *text, size_t bytes,
-				    lmd_token *out, size_t cap, size_t *n)
+static enum lmd_status vocab_encode(const void *ctx, const char *text, size_t bytes, lmd_token *out,
+				    size_t cap, size_t *n)
 {
 	struct lmi_tokens t = {0};
 	enum lmd_status st = lmi_tokenizer_encode(ctx, text, bytes, 0, &t, NULL);
@@ -94,8 +94,8 @@ void lmi_gen_destroy(struct lmi_gen *g)
 }
 
 static enum lmd_status make_chain(struct lmi_gen *g, const struct lmi_inst *inst,
-				  const struct lmi_gen_vocab *vocab,
-				  const struct lmi_generate *cmd, struct lmd_error *err)
+				  const struct lmi_gen_vocab *vocab, const struct lmi_generate *cmd,
+				  struct lmd_error *err)
 {
 	const struct lmi_chain_opts o = {.registry = inst->registry,
 					 .host = inst->host,

@@ -37,7 +37,7 @@ void lmi_gen_begin(struct lmi_gen *g, uint64_t now_ns);
 /* What a row of logits led to. */
 struct lmi_gen_step {
 	lmd_token token;
-	const char *text;     /* set free by it; lives until the next call */
+	const char *text; /* set free by it; lives until the next call */
 	size_t n_text;
 	enum lmi_finish finish; /* NONE: go on */
 };

@@ -22,42 +22,42 @@
 #include "llamad/backend.h"
 
 struct lmi_inst_opts {
-	struct lmi_registry *registry;  /* outlives the instance */
-	const struct lmd_host *host;    /* likewise */
-	const char *path;               /* of the model file */
-	const char *backend;            /* name; NULL or "auto": the best there is */
-	uint32_t device;                /* number of the backend's device */
-	uint32_t n_thread;              /* CPUs: threads; 0 = one for each processor */
-	uint32_t activations;           /* enum lmd_activations */
-	uint32_t n_ctx;                 /* tokens of a sequence; 0 = the model's, or what fits */
-	uint32_t n_seq;                 /* sequences at a time; 0 = 1 */
-	uint32_t n_batch;               /* rows of a step; 0 = 512, or n_whole when rows see ahead */
-	uint32_t n_whole;               /* tokens of the longest sequence to come; 0 = n_ctx */
-	uint32_t n_out;                 /* rows of a step that leave; 0 = what 64 MiB hold, or all
+	struct lmi_registry *registry; /* outlives the instance */
+	const struct lmd_host *host;   /* likewise */
+	const char *path;	       /* of the model file */
+	const char *backend;	       /* name; NULL or "auto": the best there is */
+	uint32_t device;	       /* number of the backend's device */
+	uint32_t n_thread;	       /* CPUs: threads; 0 = one for each processor */
+	uint32_t activations;	       /* enum lmd_activations */
+	uint32_t n_ctx;		       /* tokens of a sequence; 0 = the model's, or what fits */
+	uint32_t n_seq;		       /* sequences at a time; 0 = 1 */
+	uint32_t n_batch;	       /* rows of a step; 0 = 512, or n_whole when rows see ahead */
+	uint32_t n_whole;	       /* tokens of the longest sequence to come; 0 = n_ctx */
+	uint32_t n_out;		       /* rows of a step that leave; 0 = what 64 MiB hold, or all
 					 * when rows see ahead */
-	uint64_t kv_tokens;             /* tokens of all sequences; 0 = n_seq times n_ctx */
-	int32_t kv_dtype;               /* enum lmd_dtype; -1 = what the device likes */
-	int32_t pooling;                /* enum lmd_pooling, or LMD_POOL_UNSET */
-	uint64_t memory_limit;          /* bytes; 0 = what the machine says is available */
-	uint32_t open_flags;            /* LMI_OPEN_* of format.h */
-	bool adapters;                  /* rows may carry adapters (lmi_inst_bind) */
-	bool keep_values;               /* plans whose values share no memory (observation) */
-	struct lmi_lane *lane;          /* of the device, shared by engines; NULL = none */
+	uint64_t kv_tokens;	       /* tokens of all sequences; 0 = n_seq times n_ctx */
+	int32_t kv_dtype;	       /* enum lmd_dtype; -1 = what the device likes */
+	int32_t pooling;	       /* enum lmd_pooling, or LMD_POOL_UNSET */
+	uint64_t memory_limit;	       /* bytes; 0 = what the machine says is available */
+	uint32_t open_flags;	       /* LMI_OPEN_* of format.h */
+	bool adapters;		       /* rows may carry adapters (lmi_inst_bind) */
+	bool keep_values;	       /* plans whose values share no memory (observation) */
+	struct lmi_lane *lane;	       /* of the device, shared by engines; NULL = none */
 };
 
 /* A compiled plan and its step block. */
 struct lmi_exec {
 	struct lmd_plan_key key;
-	struct lmd_error failed;        /* status LMD_OK, or why there is no plan for the key */
+	struct lmd_error failed; /* status LMD_OK, or why there is no plan for the key */
 	struct lmi_plan *plan;
 	const struct lmd_plan *view;
 	struct lmd_cplan *cplan;
-	struct lmd_weight **weights;    /* [view->n_wref], borrowed from the instance */
+	struct lmd_weight **weights; /* [view->n_wref], borrowed from the instance */
 	struct lmi_step *step;
-	uint32_t out_id;                /* enum lmd_out */
-	uint32_t out_width;             /* columns of its rows */
-	uint32_t out_space;             /* enum lmd_space */
-	uint32_t out_rows;              /* room for them in the instance's out */
+	uint32_t out_id;    /* enum lmd_out */
+	uint32_t out_width; /* columns of its rows */
+	uint32_t out_space; /* enum lmd_space */
+	uint32_t out_rows;  /* room for them in the instance's out */
 };
 
 #define LMI_MAX_EXEC 16
@@ -69,12 +69,12 @@ struct lmi_inst {
 	struct lmi_registry *registry;
 	struct lmi_model *file;
 	const struct lmd_model *model;
-	struct lmd_arena *arena;        /* of the architecture's description */
+	struct lmd_arena *arena; /* of the architecture's description */
 	const struct lmi_factory *arch, *backend;
 	struct lmd_arch_desc desc;
 	struct lmd_team *team;
 	uint32_t n_thread;
-	void *dev;                      /* state of the backend; open when dev_open */
+	void *dev; /* state of the backend; open when dev_open */
 	bool dev_open;
 	struct lmd_device_info info;
 	struct lmi_weights *weights;
@@ -84,16 +84,16 @@ struct lmi_inst {
 	uint32_t n_exec;
 	struct lmi_lane *lane;
 	uint32_t lane_id;
-	enum lmi_class lane_class;      /* of the step that runs next; the engine sets it */
-	struct lmi_guard guard;         /* of the mapped files */
+	enum lmi_class lane_class; /* of the step that runs next; the engine sets it */
+	struct lmi_guard guard;	   /* of the mapped files */
 
 	uint32_t n_ctx, n_seq, n_batch, n_out, kv_dtype;
-	bool ctx_cut;                   /* n_ctx is what memory holds, not what the model could */
-	bool looks_ahead;               /* some group is not causal: a sequence runs in one step */
+	bool ctx_cut;	  /* n_ctx is what memory holds, not what the model could */
+	bool looks_ahead; /* some group is not causal: a sequence runs in one step */
 	bool keep_values;
-	bool has_adapters;              /* plans let rows carry adapters */
+	bool has_adapters; /* plans let rows carry adapters */
 	uint64_t file_bytes, weight_bytes, kv_bytes, budget;
-	uint64_t scratch_bytes;         /* of all plans */
+	uint64_t scratch_bytes; /* of all plans */
 	/* results of a step: n_out (or n_seq) rows of the widest output so far */
 	float *out;
 	uint64_t out_bytes;

@@ -22,8 +22,8 @@
 
 enum lmi_class {
 	LMI_CLASS_INTERACTIVE = 0, /* weight 8 */
-	LMI_CLASS_NORMAL = 1,      /* weight 4 */
-	LMI_CLASS_BATCH = 2        /* weight 1 */
+	LMI_CLASS_NORMAL = 1,	   /* weight 4 */
+	LMI_CLASS_BATCH = 2	   /* weight 1 */
 };
 #define LMI_N_CLASS 3
 
@@ -31,16 +31,16 @@ enum lmi_class {
 
 struct lmi_lane_member {
 	bool used, waits;
-	uint32_t class;       /* of the step that it wants to run */
-	uint64_t vtime;       /* ns, weighted */
-	uint64_t since;       /* order of asking: ties go to who asked first */
+	uint32_t class; /* of the step that it wants to run */
+	uint64_t vtime; /* ns, weighted */
+	uint64_t since; /* order of asking: ties go to who asked first */
 };
 
 struct lmi_lane_state {
 	struct lmi_lane_member m[LMI_LANE_MAX];
-	uint32_t holder;      /* LMI_LANE_MAX: nobody */
+	uint32_t holder; /* LMI_LANE_MAX: nobody */
 	uint64_t n_asked;
-	uint64_t floor;       /* virtual time of who was let in last */
+	uint64_t floor; /* virtual time of who was let in last */
 };
 
 void lmi_lane_state_init(struct lmi_lane_state *s);

@@ -23,8 +23,10 @@ START_TEST(time_is_shared_by_weight)
 	static const struct {
 		enum lmi_class class;
 		uint32_t cost, weight; /* ms of a step */
-	} who[] = {{LMI_CLASS_INTERACTIVE, 3, 8}, {LMI_CLASS_INTERACTIVE, 40, 8},
-		   {LMI_CLASS_NORMAL, 7, 4},      {LMI_CLASS_BATCH, 200, 1},
+	} who[] = {{LMI_CLASS_INTERACTIVE, 3, 8},
+		   {LMI_CLASS_INTERACTIVE, 40, 8},
+		   {LMI_CLASS_NORMAL, 7, 4},
+		   {LMI_CLASS_BATCH, 200, 1},
 		   {LMI_CLASS_BATCH, 1, 1}};
 	uint64_t used[LMD_LEN(who)] = {0}, total = 0;
 	struct lmi_lane_state s;
@@ -50,8 +52,8 @@ START_TEST(time_is_shared_by_weight)
 	for (uint32_t i = 0; i < LMD_LEN(who); i++) {
 		double share = (double)used[i] / (double)total, want = who[i].weight / 22.0;
 
-		ck_assert_msg(share > want * 0.98 && share < want * 1.02, "member %u: %.4f, not %.4f",
-			      i, share, want);
+		ck_assert_msg(share > want * 0.98 && share < want * 1.02,
+			      "member %u: %.4f, not %.4f", i, share, want);
 	}
 }
 END_TEST
@@ -184,9 +186,17 @@ static const struct lmd_cache caches[] = {
 	{.group = 0, .kind = LMD_CACHE_KV, .n_head = 2, .dk = 64, .dv = 32},
 	{.group = 0, .kind = LMD_CACHE_K_ONLY, .n_head = 1, .dk = 96},
 	{.group = 1, .kind = LMD_CACHE_KV, .n_head = 1, .dk = 32, .dv = 32},
-	{.group = 2, .kind = LMD_CACHE_CONV, .n_head = 1, .dk = 3, .dv = 128,
+	{.group = 2,
+	 .kind = LMD_CACHE_CONV,
+	 .n_head = 1,
+	 .dk = 3,
+	 .dv = 128,
 	 .dtype_policy = LMD_KV_DTYPE_F32},
-	{.group = 2, .kind = LMD_CACHE_STATE, .n_head = 8, .dk = 16, .dv = 16,
+	{.group = 2,
+	 .kind = LMD_CACHE_STATE,
+	 .n_head = 8,
+	 .dk = 16,
+	 .dv = 16,
 	 .dtype_policy = LMD_KV_DTYPE_F32},
 };
 static const struct lmd_arch_desc desc = {.n_group = 3,

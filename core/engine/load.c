@@ -15,13 +15,13 @@
 #include "core/engine/place.h"
 #include "core/plan/model_check.h"
 
-#define BATCH_DEFAULT  512u
-#define BATCH_MAX      65536u
-#define WHOLE_MAX      8192u
-#define OUT_BYTES      (64ull << 20)
-#define N_SEQ_MAX      4096u
+#define BATCH_DEFAULT 512u
+#define BATCH_MAX     65536u
+#define WHOLE_MAX     8192u
+#define OUT_BYTES     (64ull << 20)
+#define N_SEQ_MAX     4096u
 /* Left to everything else when a budget is made from what the machine has available. */
-#define SLACK_BYTES    (256ull << 20)
+#define SLACK_BYTES (256ull << 20)
 
 /* ---- file and plugins ---- */
 
@@ -114,9 +114,8 @@ static enum lmd_status open_device(struct lmi_inst *inst, const struct lmi_inst_
 				   struct lmd_error *err)
 {
 	const char *name = o->backend;
-	struct lmd_open_params op = {.struct_size = sizeof(op),
-				     .index = o->device,
-				     .activations = o->activations};
+	struct lmd_open_params op = {
+		.struct_size = sizeof(op), .index = o->device, .activations = o->activations};
 	enum lmd_status st;
 
 	if (!name || !strcmp(name, "auto"))
@@ -143,10 +142,11 @@ static enum lmd_status open_device(struct lmi_inst *inst, const struct lmi_inst_
 
 /* ---- description and estimate ---- */
 
-static enum lmd_status describe(struct lmi_inst *inst, const struct lmi_inst_opts *o, uint32_t n_ctx,
-				struct lmd_error *err)
+static enum lmd_status describe(struct lmi_inst *inst, const struct lmi_inst_opts *o,
+				uint32_t n_ctx, struct lmd_error *err)
 {
-	struct lmd_arch_params p = {.struct_size = sizeof(p), .n_ctx = n_ctx, .pooling = o->pooling};
+	struct lmd_arch_params p = {
+		.struct_size = sizeof(p), .n_ctx = n_ctx, .pooling = o->pooling};
 	struct lmd_arch_desc *d = &inst->desc;
 	enum lmd_status st;
 
@@ -217,11 +217,11 @@ static enum lmd_status choose_sizes(struct lmi_inst *inst, const struct lmi_inst
 	if (o->n_batch > BATCH_MAX)
 		return lmd_fail(err, LMD_INVALID, "%u rows in a step: the most is %u", o->n_batch,
 				BATCH_MAX);
-	inst->n_batch = o->n_batch	     ? o->n_batch
+	inst->n_batch = o->n_batch	    ? o->n_batch
 			: inst->looks_ahead ? clamp_u32(whole, BATCH_DEFAULT, WHOLE_MAX)
 					    : BATCH_DEFAULT;
 	inst->n_batch = clamp_u32(inst->n_batch, inst->n_seq, BATCH_MAX);
-	inst->n_out = o->n_out	       ? o->n_out
+	inst->n_out = o->n_out		  ? o->n_out
 		      : inst->looks_ahead ? inst->n_batch
 					  : (uint32_t)(OUT_BYTES / ((uint64_t)width * 4));
 	inst->n_out = clamp_u32(inst->n_out, inst->n_seq, inst->n_batch);
@@ -277,8 +277,9 @@ static enum lmd_status settle(struct lmi_inst *inst, const struct lmi_inst_opts 
 		return lmd_fail(err, LMD_NOMEM, "no memory for %u caches", inst->desc.n_cache);
 	for (uint32_t i = 0; i < inst->desc.n_cache; i++) {
 		caches[i] = inst->desc.caches[i];
-		caches[i].k_dtype = caches[i].v_dtype =
-			caches[i].dtype_policy == LMD_KV_DTYPE_USER ? inst->kv_dtype : LMD_DTYPE_F32;
+		caches[i].k_dtype = caches[i].v_dtype = caches[i].dtype_policy == LMD_KV_DTYPE_USER
+								? inst->kv_dtype
+								: LMD_DTYPE_F32;
 	}
 	inst->desc.caches = caches;
 	inst->host->log(inst->host->ctx, "engine", place->cut ? LMD_LOG_WARN : LMD_LOG_INFO,
@@ -507,7 +508,7 @@ static enum lmd_status find_output(struct lmi_inst *inst, struct lmi_exec *e, st
 
 		if (o->id != want)
 			continue;
-		rows = v->space == LMD_SPACE_SEQS    ? inst->n_seq
+		rows = v->space == LMD_SPACE_SEQS     ? inst->n_seq
 		       : v->space == LMD_SPACE_TOKENS ? inst->n_batch
 						      : inst->n_out;
 		e->out_id = want;
@@ -541,7 +542,8 @@ static enum lmd_status check_memory(const struct lmi_inst *inst, const struct lm
 	return lmd_fail(err, LMD_NOMEM,
 			"needs %llu MiB (sequences %llu, weights beyond the file %llu, values of a "
 			"step %llu); %llu MiB are left",
-			(unsigned long long)(need >> 20), (unsigned long long)(inst->kv_bytes >> 20),
+			(unsigned long long)(need >> 20),
+			(unsigned long long)(inst->kv_bytes >> 20),
 			(unsigned long long)((inst->weight_bytes + weights) >> 20),
 			(unsigned long long)((inst->scratch_bytes + e->view->scratch_bytes) >> 20),
 			(unsigned long long)(inst->budget >> 20));

@@ -35,8 +35,7 @@ static enum lmd_status open_seq(struct run *r, uint32_t i, struct lmd_error *err
 {
 	const struct lmi_seq *q = &r->s->seqs[i];
 	struct lmi_sched_seq o = {0};
-	enum lmd_status st =
-		lmi_driver_of(r->inst->desc.driver)->start(r->inst, q, &o, err);
+	enum lmd_status st = lmi_driver_of(r->inst->desc.driver)->start(r->inst, q, &o, err);
 	uint32_t kv;
 
 	if (st != LMD_OK)
@@ -75,14 +74,14 @@ static enum lmd_status run(struct run *r, lmd_observe_fn fn, void *arg, struct l
 	for (uint32_t i = 0; i < r->s->n_seq && st == LMD_OK; i++)
 		st = open_seq(r, i, err);
 	for (uint32_t i = 0; i < r->s->n_seq && st == LMD_OK; i++) {
-		const struct lmi_rows enc =
-			rows_of(&r->s->seqs[i], r->parts[i].kv_seq, true);
+		const struct lmi_rows enc = rows_of(&r->s->seqs[i], r->parts[i].kv_seq, true);
 
 		if (enc.n)
 			st = lmi_step_run(r->inst, r->encode_exec, &enc, 1, NULL, err);
 	}
-	return st == LMD_OK ? lmi_step_observe(r->inst, r->exec, r->parts, r->s->n_seq, fn, arg, err)
-			    : st;
+	return st == LMD_OK
+		       ? lmi_step_observe(r->inst, r->exec, r->parts, r->s->n_seq, fn, arg, err)
+		       : st;
 }
 
 enum lmd_status lmi_observe(struct lmi_inst *inst, const struct lmi_eval *cmd, uint32_t *exec,

@@ -13,17 +13,17 @@
 struct lmi_place_in {
 	const struct lmd_arch_desc *desc;
 	uint32_t page_tokens;
-	uint32_t kv_dtype;     /* enum lmd_dtype of caches that leave it open */
-	uint32_t n_seq;        /* sequences at a time */
-	uint32_t n_batch;      /* rows of a step */
-	uint32_t n_ctx;        /* asked for; 0 = what the model was trained for, or what fits */
-	uint64_t kv_tokens;    /* tokens of all sequences together; 0 = n_seq full contexts */
-	uint64_t budget;       /* bytes that the memory of sequences may take */
+	uint32_t kv_dtype;  /* enum lmd_dtype of caches that leave it open */
+	uint32_t n_seq;	    /* sequences at a time */
+	uint32_t n_batch;   /* rows of a step */
+	uint32_t n_ctx;	    /* asked for; 0 = what the model was trained for, or what fits */
+	uint64_t kv_tokens; /* tokens of all sequences together; 0 = n_seq full contexts */
+	uint64_t budget;    /* bytes that the memory of sequences may take */
 };
 
 struct lmi_place {
 	uint32_t n_ctx;
-	bool cut;              /* n_ctx is less than the model's because of the budget */
+	bool cut;			/* n_ctx is less than the model's because of the budget */
 	uint32_t n_page[LMD_MAX_GROUP]; /* PAGED, CROSS */
 	uint32_t n_slot[LMD_MAX_GROUP]; /* STATE */
 	uint64_t kv_bytes;

@@ -19,12 +19,12 @@
 /* ---- events ---- */
 
 struct lmi_event_ring {
-	struct lmi_event *v;      /* [size] */
-	uint32_t size;            /* power of two */
-	_Atomic uint32_t head;    /* next to read; the reader's */
-	_Atomic uint32_t tail;    /* next to write; the writer's */
-	int fd;                   /* eventfd: readable after something was written */
-	_Atomic bool blocked;     /* the writer waits for room */
+	struct lmi_event *v;   /* [size] */
+	uint32_t size;	       /* power of two */
+	_Atomic uint32_t head; /* next to read; the reader's */
+	_Atomic uint32_t tail; /* next to write; the writer's */
+	int fd;		       /* eventfd: readable after something was written */
+	_Atomic bool blocked;  /* the writer waits for room */
 };
 
 enum lmd_status lmi_event_ring_init(struct lmi_event_ring *r, uint32_t n, struct lmd_error *err);
@@ -45,11 +45,11 @@ struct lmi_order {
 };
 
 struct lmi_order_ring {
-	struct lmi_order *v;      /* [size] */
+	struct lmi_order *v; /* [size] */
 	uint32_t size, head;
 	_Atomic uint32_t n;
 	pthread_mutex_t lock;
-	int fd;                   /* eventfd: readable after something was written */
+	int fd; /* eventfd: readable after something was written */
 };
 
 enum lmd_status lmi_order_ring_init(struct lmi_order_ring *r, uint32_t n, struct lmd_error *err);

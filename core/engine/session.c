@@ -93,11 +93,10 @@ static enum lmd_status check_seq(const struct lmi_inst *inst, const struct lmi_i
 	if (st == LMD_OK)
 		st = check_tokens(inst, "encoder token", in->enc, in->n_enc, err);
 	if (st == LMD_OK && in->fork_of != LMI_NO_FORK &&
-	    (in->fork_of >= index || !in->n_tokens || !in->fork_at ||
-	     in->fork_at >= in->n_tokens))
+	    (in->fork_of >= index || !in->n_tokens || !in->fork_at || in->fork_at >= in->n_tokens))
 		return lmd_fail(err, LMD_INVALID,
-				"sequence %u forks from sequence %u after %u of its %u tokens", index,
-				in->fork_of, in->fork_at, in->n_tokens);
+				"sequence %u forks from sequence %u after %u of its %u tokens",
+				index, in->fork_of, in->fork_at, in->n_tokens);
 	if (st == LMD_OK && in->adapter < 0)
 		return lmd_fail(err, LMD_INVALID, "adapter slot %d", in->adapter);
 	return st;
@@ -170,7 +169,8 @@ static enum lmd_status create(struct lmi_session **out, const struct lmi_inst *i
 	struct lmi_session *s;
 
 	if (!n || n > SEQ_MAX)
-		return lmd_fail(err, LMD_INVALID, "%u sequences: a command has 1 to %u", n, SEQ_MAX);
+		return lmd_fail(err, LMD_INVALID, "%u sequences: a command has 1 to %u", n,
+				SEQ_MAX);
 	for (uint32_t i = 0; i < n; i++) {
 		enum lmd_status st = check_seq(inst, &in[i], i, err);
 
@@ -226,8 +226,8 @@ enum lmd_status lmi_session_eval(struct lmi_session **out, const struct lmi_inst
 		return st;
 	s->want = cmd->want;
 	s->chunk = cmd->chunk;
-	s->pooling = cmd->want == LMI_WANT_EMBED ? lmi_inst_pooling(inst, cmd->pooling)
-						 : LMD_POOL_UNSET;
+	s->pooling =
+		cmd->want == LMI_WANT_EMBED ? lmi_inst_pooling(inst, cmd->pooling) : LMD_POOL_UNSET;
 	/* a vector of a sequence is made of all its rows, but for the last row's */
 	s->whole = cmd->whole || inst->looks_ahead ||
 		   (cmd->want == LMI_WANT_EMBED && s->pooling != LMD_POOL_NONE &&

@@ -15,16 +15,16 @@ struct lmi_gen;
 
 struct lmi_seq {
 	struct lmi_session *session;
-	uint32_t index;        /* in the command */
-	uint32_t handle;       /* of the scheduler; LMI_NO_SEQ: not there (yet, or any more) */
-	lmd_token *tokens;     /* [cap], n_tokens known; NULL with external rows */
+	uint32_t index;	   /* in the command */
+	uint32_t handle;   /* of the scheduler; LMI_NO_SEQ: not there (yet, or any more) */
+	lmd_token *tokens; /* [cap], n_tokens known; NULL with external rows */
 	uint32_t n_tokens, cap;
-	lmd_token *enc;        /* [n_enc] */
+	lmd_token *enc; /* [n_enc] */
 	uint32_t n_enc;
-	float *ext;            /* [n_rows][n_input_embd] */
-	int32_t *pos;          /* [n_plane][n_rows] */
+	float *ext;   /* [n_rows][n_input_embd] */
+	int32_t *pos; /* [n_plane][n_rows] */
 	uint32_t n_plane;
-	uint32_t n_rows;       /* rows at the start: tokens or external ones */
+	uint32_t n_rows; /* rows at the start: tokens or external ones */
 	int32_t adapter;
 	uint32_t fork_of, fork_at, out_from;
 };
@@ -41,7 +41,7 @@ struct lmi_session {
 	/* generation; NULL: an evaluation */
 	struct lmi_gen *gen;
 
-	uint32_t n_left;       /* sequences that are not done */
+	uint32_t n_left; /* sequences that are not done */
 	uint32_t n_seq;
 	struct lmi_seq seqs[];
 };

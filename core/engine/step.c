@@ -148,9 +148,9 @@ static void fill_groups(struct lmi_inst *inst, struct lmi_step *s, const struct 
 			fill_state(inst, s, g, p, t0, part);
 			continue;
 		}
-		v->n_change += lmi_kv_changes(inst->kv, g, p->kv_seq,
-					      s->group[g].change + v->n_change,
-					      s->group[g].max_change - v->n_change);
+		v->n_change +=
+			lmi_kv_changes(inst->kv, g, p->kv_seq, s->group[g].change + v->n_change,
+				       s->group[g].max_change - v->n_change);
 	}
 }
 
@@ -249,7 +249,8 @@ enum lmd_status lmi_step_run(struct lmi_inst *inst, uint32_t exec, const struct 
 		st = run(inst, e, err);
 	lmi_lane_leave(inst->lane);
 	if (lmi_guard_is_bad(&inst->guard))
-		return lmd_fail(err, LMD_IO, "%s: the file was cut short while the model was in use",
+		return lmd_fail(err, LMD_IO,
+				"%s: the file was cut short while the model was in use",
 				inst->model->name);
 	return st;
 }

@@ -11,14 +11,14 @@
 
 /* The rows of one sequence in a step. */
 struct lmi_rows {
-	uint32_t kv_seq;       /* its seq slot */
-	uint32_t first, n;     /* rows [first, first + n) of the sequence */
-	uint32_t n_out;        /* the last n_out of these leave */
-	uint32_t mark;         /* state is also kept after this many; 0 = no */
-	bool encode;           /* rows of the encoder: they go to CROSS groups */
+	uint32_t kv_seq;	 /* its seq slot */
+	uint32_t first, n;	 /* rows [first, first + n) of the sequence */
+	uint32_t n_out;		 /* the last n_out of these leave */
+	uint32_t mark;		 /* state is also kept after this many; 0 = no */
+	bool encode;		 /* rows of the encoder: they go to CROSS groups */
 	const lmd_token *tokens; /* of the sequence from its row 0, at least first + n; or NULL: */
-	const float *ext;      /* external rows of the sequence from its row 0 */
-	const int32_t *pos[4]; /* position of each row from row 0; NULL: the row's number */
+	const float *ext;	 /* external rows of the sequence from its row 0 */
+	const int32_t *pos[4];	 /* position of each row from row 0; NULL: the row's number */
 	int32_t lora_slot;
 };
 

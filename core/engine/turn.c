@@ -191,9 +191,8 @@ static bool eval_nll(struct lmi_engine *e, const struct lmi_seq *q, uint32_t fir
 }
 
 /* Hands out what a part of the step gave; false without memory. */
-static bool eval_results(struct lmi_engine *e, const struct lmi_exec *x,
-			 const struct lmi_rows *p, const struct lmi_seq *q, uint32_t part,
-			 const float *rows)
+static bool eval_results(struct lmi_engine *e, const struct lmi_exec *x, const struct lmi_rows *p,
+			 const struct lmi_seq *q, uint32_t part, const float *rows)
 {
 	const struct lmi_session *s = q->session;
 	uint32_t first = p->first + p->n - p->n_out, n = p->n_out;

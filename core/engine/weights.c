@@ -92,12 +92,13 @@ static enum lmd_status floats(const struct lmi_inst *inst, const struct lmd_wref
 	for (int i = 0; i < LMD_MAX_DIMS; i++)
 		total *= (uint64_t)t->dims[i]; /* at most the file's size, checked by the reader */
 	if (!type || !type->dequant || total > UINT32_MAX)
-		return lmd_fail(err, LMD_UNSUPPORTED, "%s: tensor %s of type %u has no plain numbers",
-				ref->name, t->name, t->dtype);
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"%s: tensor %s of type %u has no plain numbers", ref->name, t->name,
+				t->dtype);
 	*out = lmi_alloc((size_t)total, sizeof(**out));
 	if (!*out)
-		return lmd_fail(err, LMD_NOMEM, "%s: no memory for the %llu values of %s", ref->name,
-				(unsigned long long)total, t->name);
+		return lmd_fail(err, LMD_NOMEM, "%s: no memory for the %llu values of %s",
+				ref->name, (unsigned long long)total, t->name);
 	type->dequant(t->data, *out, (size_t)total);
 	*n = (uint32_t)total;
 	return LMD_OK;
@@ -195,7 +196,8 @@ enum lmd_status lmi_weights_query(struct lmi_weights *w, const struct lmd_plan *
 			continue;
 		st = describe(w, e.ref, &e, &d, err);
 		if (st == LMD_OK)
-			st = w->inst->backend->ops.backend->weight_query(w->inst->dev, &d, &wp, err);
+			st = w->inst->backend->ops.backend->weight_query(w->inst->dev, &d, &wp,
+									 err);
 		lmi_free(e.scale);
 		lmi_free(e.bias);
 		if (st != LMD_OK)

@@ -13,10 +13,10 @@
 
 struct seq {
 	bool open;
-	uint32_t len;      /* tokens that are written */
+	uint32_t len;	   /* tokens that are written */
 	uint32_t reserved; /* tokens of the step that is being planned or runs */
-	uint32_t mark;     /* absolute; 0 = none */
-	uint32_t cross;    /* rows in CROSS groups */
+	uint32_t mark;	   /* absolute; 0 = none */
+	uint32_t cross;	   /* rows in CROSS groups */
 };
 
 struct group {
@@ -28,9 +28,9 @@ struct group {
 struct lmi_kv {
 	uint32_t n_group, n_seq, n_ctx, n_cross, page_tokens;
 	struct group group[LMD_MAX_GROUP];
-	struct seq *seq;           /* [n_seq] */
+	struct seq *seq; /* [n_seq] */
 	uint32_t n_free_seq;
-	struct lmi_kv_copy *copy;  /* [n_seq * n_group] */
+	struct lmi_kv_copy *copy; /* [n_seq * n_group] */
 	uint32_t n_copy;
 };
 
@@ -83,9 +83,9 @@ static enum lmd_status init_group(struct lmi_kv *kv, uint32_t i, const struct lm
 	switch ((enum lmd_group_kind)g->desc.kind) {
 	case LMD_GROUP_PAGED:
 	case LMD_GROUP_CROSS:
-		return lmi_page_table_init(&g->pages, o->n_page[i], o->page_tokens, o->n_seq,
-					   lmi_kv_n_index(&g->desc, o->page_tokens, o->n_ctx,
-							  o->n_cross));
+		return lmi_page_table_init(
+			&g->pages, o->n_page[i], o->page_tokens, o->n_seq,
+			lmi_kv_n_index(&g->desc, o->page_tokens, o->n_ctx, o->n_cross));
 	case LMD_GROUP_STATE:
 		return lmi_slots_init(&g->slots, o->n_slot[i], o->n_seq);
 	case LMD_GROUP_BATCH:
@@ -205,8 +205,7 @@ static bool fits(const struct lmi_kv *kv, uint32_t n, uint32_t n_step, bool alon
 		return false;
 	for (uint32_t i = 0; i < kv->n_group; i++) {
 		const struct group *g = &kv->group[i];
-		const struct lmi_page_pool *p =
-			g->slots.seq ? &g->slots.pool : &g->pages.pool;
+		const struct lmi_page_pool *p = g->slots.seq ? &g->slots.pool : &g->pages.pool;
 		uint32_t need = 0;
 
 		if (is_paged(&g->desc))

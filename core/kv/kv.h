@@ -20,11 +20,11 @@
 
 struct lmi_kv_opts {
 	const struct lmd_group *groups; /* [n_group], copied */
-	uint32_t n_group;               /* at most LMD_MAX_GROUP */
+	uint32_t n_group;		/* at most LMD_MAX_GROUP */
 	uint32_t page_tokens;
-	uint32_t n_seq;                 /* sequences at a time */
-	uint32_t n_ctx;                 /* tokens of one sequence */
-	uint32_t n_cross;               /* rows of one sequence in CROSS groups */
+	uint32_t n_seq;			/* sequences at a time */
+	uint32_t n_ctx;			/* tokens of one sequence */
+	uint32_t n_cross;		/* rows of one sequence in CROSS groups */
 	uint32_t n_page[LMD_MAX_GROUP]; /* PAGED, CROSS */
 	uint32_t n_slot[LMD_MAX_GROUP]; /* STATE */
 };
@@ -79,8 +79,9 @@ void lmi_kv_settle(struct lmi_kv *kv, uint32_t seq);
 struct lmi_interval lmi_kv_interval(const struct lmi_kv *kv, uint32_t g, uint32_t row, uint32_t n);
 /* PAGED: where the row of token `pos` goes, or -1 where no block ends.  CROSS: row `pos`. */
 int32_t lmi_kv_row(const struct lmi_kv *kv, uint32_t g, uint32_t seq, uint32_t pos);
-int32_t lmi_kv_state_in(const struct lmi_kv *kv, uint32_t g, uint32_t seq);  /* -1: zeros */
-int32_t lmi_kv_state_out(const struct lmi_kv *kv, uint32_t g, uint32_t seq); /* after the last row */
+int32_t lmi_kv_state_in(const struct lmi_kv *kv, uint32_t g, uint32_t seq); /* -1: zeros */
+int32_t lmi_kv_state_out(const struct lmi_kv *kv, uint32_t g,
+			 uint32_t seq); /* after the last row */
 int32_t lmi_kv_state_mark(const struct lmi_kv *kv, uint32_t g, uint32_t seq); /* -1: no mark */
 
 /* Page table changes of a sequence in a group since the last call. */

@@ -10,12 +10,12 @@
 #include "core/kv/slots.h"
 #include "tests/lmd_check.h"
 
-#define PT      16
-#define N_SEQ   9
-#define N_CTX   120
+#define PT	16
+#define N_SEQ	9
+#define N_CTX	120
 #define N_CROSS 40
-#define N_PAGE  40
-#define N_STEP  24
+#define N_PAGE	40
+#define N_STEP	24
 
 static const struct lmd_group groups[] = {
 	{.name = "full", .kind = LMD_GROUP_PAGED, .causal = 1, .ratio = 1},
@@ -49,7 +49,7 @@ struct model_seq {
 struct world {
 	struct lmi_kv *kv;
 	struct model_seq seq[N_SEQ];
-	uint32_t table[N_GROUP][N_SEQ][N_CTX];       /* the device's page tables */
+	uint32_t table[N_GROUP][N_SEQ][N_CTX]; /* the device's page tables */
 	uint32_t row[N_GROUP][N_PAGE * PT];
 	uint32_t state[64];
 	uint32_t next_tag;
@@ -74,8 +74,12 @@ static uint32_t state_after(const struct model_seq *m, uint32_t n)
 
 static void world_init(struct world *w, uint64_t seed)
 {
-	struct lmi_kv_opts o = {.groups = groups, .n_group = N_GROUP, .page_tokens = PT,
-				.n_seq = N_SEQ, .n_ctx = N_CTX, .n_cross = N_CROSS};
+	struct lmi_kv_opts o = {.groups = groups,
+				.n_group = N_GROUP,
+				.page_tokens = PT,
+				.n_seq = N_SEQ,
+				.n_ctx = N_CTX,
+				.n_cross = N_CROSS};
 
 	memset(w, 0, sizeof(*w));
 	w->rnd = seed;
@@ -158,7 +162,7 @@ static void verify_slots(const struct world *w)
 			MUST(lmi_kv_state_in(w->kv, G_STATE, a) != out);
 			MUST(lmi_kv_state_out(w->kv, G_STATE, a) != out);
 			MUST(mark < 0 || (mark != lmi_kv_state_in(w->kv, G_STATE, a) &&
-					       mark != lmi_kv_state_out(w->kv, G_STATE, a)));
+					  mark != lmi_kv_state_out(w->kv, G_STATE, a)));
 		}
 	}
 }
@@ -305,8 +309,7 @@ static void open_or_close(struct world *w)
 		w->seq[s].cross_tag = w->next_tag;
 		w->next_tag += N_CROSS;
 		for (uint32_t i = 0; i < w->seq[s].cross; i++)
-			w->row[G_CROSS][lmi_kv_row(w->kv, G_CROSS, s, i)] =
-				w->seq[s].cross_tag + i;
+			w->row[G_CROSS][lmi_kv_row(w->kv, G_CROSS, s, i)] = w->seq[s].cross_tag + i;
 	}
 }
 
@@ -354,9 +357,14 @@ END_TEST
 START_TEST(intervals)
 {
 	static const struct lmd_group kinds[] = {
-		{.causal = 1}, {.causal = 1, .window = 5}, {.causal = 1, .window = 1},
-		{.causal = 1, .chunk = 7}, {.causal = 1, .ratio = 4}, {.causal = 0},
-		{.causal = 1, .ratio = 4, .window = 3}, {.causal = 0, .window = 6},
+		{.causal = 1},
+		{.causal = 1, .window = 5},
+		{.causal = 1, .window = 1},
+		{.causal = 1, .chunk = 7},
+		{.causal = 1, .ratio = 4},
+		{.causal = 0},
+		{.causal = 1, .ratio = 4, .window = 3},
+		{.causal = 0, .window = 6},
 		{.causal = 1, .chunk = 8, .ratio = 4},
 	};
 
@@ -377,11 +385,12 @@ START_TEST(intervals)
 					if (g->window && !g->causal)
 						sees = sees && llabs(key - p) <= g->window / 2;
 					if (g->chunk)
-						sees = sees && key * ratio >= p / g->chunk * g->chunk;
+						sees = sees &&
+						       key * ratio >= p / g->chunk * g->chunk;
 					if ((key >= v.lo && key < v.hi) != sees)
-						ck_abort_msg("kind %u row %d of %d key %d: [%d, %d)",
-							     k, (int)p, (int)n, (int)key, v.lo,
-							     v.hi);
+						ck_abort_msg(
+							"kind %u row %d of %d key %d: [%d, %d)", k,
+							(int)p, (int)n, (int)key, v.lo, v.hi);
 				}
 			}
 		}
@@ -392,8 +401,8 @@ END_TEST
 START_TEST(window_gives_pages_back)
 {
 	struct lmd_group g = {.kind = LMD_GROUP_PAGED, .causal = 1, .window = 32, .ratio = 1};
-	struct lmi_kv_opts o = {.groups = &g, .n_group = 1, .page_tokens = 16, .n_seq = 1,
-				.n_ctx = 10000};
+	struct lmi_kv_opts o = {
+		.groups = &g, .n_group = 1, .page_tokens = 16, .n_seq = 1, .n_ctx = 10000};
 	struct lmi_kv_stats st;
 	struct lmi_kv *kv;
 	uint32_t s, most = 0;
@@ -420,8 +429,8 @@ END_TEST
 START_TEST(impossible_sizes)
 {
 	struct lmd_group g = {.kind = LMD_GROUP_PAGED, .causal = 1, .ratio = 1};
-	struct lmi_kv_opts o = {.groups = &g, .n_group = 1, .page_tokens = 32, .n_seq = 1,
-				.n_ctx = 64};
+	struct lmi_kv_opts o = {
+		.groups = &g, .n_group = 1, .page_tokens = 32, .n_seq = 1, .n_ctx = 64};
 	struct lmi_page_pool pool;
 	struct lmi_kv *kv;
 
@@ -438,8 +447,12 @@ END_TEST
 
 START_TEST(out_of_memory)
 {
-	struct lmi_kv_opts o = {.groups = groups, .n_group = N_GROUP, .page_tokens = PT,
-				.n_seq = 2, .n_ctx = 64, .n_cross = 16};
+	struct lmi_kv_opts o = {.groups = groups,
+				.n_group = N_GROUP,
+				.page_tokens = PT,
+				.n_seq = 2,
+				.n_ctx = 64,
+				.n_cross = 16};
 	struct lmi_alloc_stats before, after;
 	struct lmi_kv *kv = NULL;
 	uint64_t nth = 1;

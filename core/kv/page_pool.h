@@ -21,7 +21,7 @@
 #define LMI_PAGE_MAX (1u << 28)
 
 struct lmi_page_rec {
-	uint32_t refs;       /* 0: on the free list */
+	uint32_t refs;	     /* 0: on the free list */
 	uint32_t next, prev; /* on the free list; LMI_NO_PAGE at its ends */
 };
 

@@ -192,8 +192,7 @@ bool lmi_page_table_check(const struct lmi_page_table *t)
 		    (p->dirty < p->dirty_end && (p->dirty < p->first || p->dirty_end > p->end)))
 			return false;
 		for (uint32_t i = p->first; i < p->end; i++)
-			if (*entry(t, s, i) >= t->pool.n_page ||
-			    !t->pool.rec[*entry(t, s, i)].refs)
+			if (*entry(t, s, i) >= t->pool.n_page || !t->pool.rec[*entry(t, s, i)].refs)
 				return false;
 		named += p->end - p->first;
 	}

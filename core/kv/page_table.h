@@ -30,7 +30,7 @@ struct lmi_page_table {
 	struct lmi_page_pool pool;
 	uint32_t page_tokens; /* power of two */
 	uint32_t n_seq, n_index;
-	uint32_t *page;       /* [n_seq][n_index] */
+	uint32_t *page;		    /* [n_seq][n_index] */
 	struct lmi_page_span *span; /* [n_seq] */
 };
 

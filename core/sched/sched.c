@@ -19,11 +19,11 @@ enum state { FREE, WAITING, ACTIVE };
 struct rec {
 	struct lmi_sched_seq o;
 	enum state state;
-	bool planned;       /* part of the step that runs */
-	bool doomed;        /* removed while planned */
+	bool planned; /* part of the step that runs */
+	bool doomed;  /* removed while planned */
 	bool encoded;
 	uint64_t arrival;   /* unique */
-	uint64_t share;     /* arrival of the parent; 0 = none */
+	uint64_t share;	    /* arrival of the parent; 0 = none */
 	uint32_t n_done;    /* rows in memory */
 	uint32_t n_emitted; /* rows below this have left, or never will */
 	uint32_t kv_seq;

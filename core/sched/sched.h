@@ -25,10 +25,10 @@
 #define LMI_NO_SEQ UINT32_MAX
 
 struct lmi_sched_opts {
-	struct lmi_kv *kv;   /* outlives the scheduler, which alone changes it */
-	uint32_t n_max;      /* sequences known at a time, waiting ones too */
-	uint32_t n_batch;    /* rows of a step, at least the kv's sequences */
-	uint32_t n_out;      /* rows of a step that leave, likewise */
+	struct lmi_kv *kv; /* outlives the scheduler, which alone changes it */
+	uint32_t n_max;	   /* sequences known at a time, waiting ones too */
+	uint32_t n_batch;  /* rows of a step, at least the kv's sequences */
+	uint32_t n_out;	   /* rows of a step that leave, likewise */
 };
 
 enum lmi_sched_out {
@@ -38,13 +38,13 @@ enum lmi_sched_out {
 };
 
 struct lmi_sched_seq {
-	uint32_t n_known;    /* rows, >= 1 */
-	uint32_t n_limit;    /* rows it may grow to, at least n_known */
-	uint32_t plan;       /* only sequences of one plan share a step; the caller's numbers */
+	uint32_t n_known; /* rows, >= 1 */
+	uint32_t n_limit; /* rows it may grow to, at least n_known */
+	uint32_t plan;	  /* only sequences of one plan share a step; the caller's numbers */
 	enum lmi_sched_out out;
-	uint32_t out_from;   /* ALL: rows below this one do not leave */
-	uint32_t max_chunk;  /* rows of a part at most; 0 = no bound */
-	bool whole;          /* all rows in one step (attention looks ahead): it cannot grow */
+	uint32_t out_from;  /* ALL: rows below this one do not leave */
+	uint32_t max_chunk; /* rows of a part at most; 0 = no bound */
+	bool whole;	    /* all rows in one step (attention looks ahead): it cannot grow */
 	/* Before its rows it runs n_encode rows of another plan, whole, into the CROSS groups. */
 	uint32_t n_encode, encode_plan;
 	/* The first share_rows rows (less than n_known) are those of the sequence `share`, and
@@ -54,11 +54,11 @@ struct lmi_sched_seq {
 };
 
 struct lmi_sched_part {
-	uint32_t seq;        /* as submit returned it */
-	uint32_t kv_seq;     /* its seq slot */
-	uint32_t first, n;   /* its rows [first, first + n) */
-	uint32_t n_out;      /* the last n_out of these leave */
-	uint32_t mark;       /* state is also kept after this many rows; 0 = no */
+	uint32_t seq;	   /* as submit returned it */
+	uint32_t kv_seq;   /* its seq slot */
+	uint32_t first, n; /* its rows [first, first + n) */
+	uint32_t n_out;	   /* the last n_out of these leave */
+	uint32_t mark;	   /* state is also kept after this many rows; 0 = no */
 	bool encode;
 };
 

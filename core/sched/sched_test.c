@@ -8,10 +8,10 @@
 #include "core/sched/sched.h"
 #include "tests/lmd_check.h"
 
-#define N_MAX   40
-#define N_SEQ   6
+#define N_MAX	40
+#define N_SEQ	6
 #define N_BATCH 32
-#define N_OUT   20
+#define N_OUT	20
 
 /* ck_assert tells its parent process of every check that it passes; these are millions. */
 #define MUST(cond)                                                                                 \
@@ -25,7 +25,7 @@ struct client {
 	bool used, cancelled;
 	struct lmi_sched_seq o;
 	uint32_t n_known, n_out, first_out; /* rows that left; the first that may */
-	uint32_t at;         /* rows that are in memory */
+	uint32_t at;			    /* rows that are in memory */
 	bool encoded;
 	uint64_t born;
 };
@@ -51,9 +51,14 @@ static const struct lmd_group groups[] = {
 
 static void world_init(struct world *w, uint64_t seed)
 {
-	struct lmi_kv_opts k = {.groups = groups, .n_group = LMD_LEN(groups), .page_tokens = 16,
-				.n_seq = N_SEQ, .n_ctx = 160, .n_cross = 32,
-				.n_page = {14, 18, 0, 6}, .n_slot = {0, 0, N_SEQ + 2, 0}};
+	struct lmi_kv_opts k = {.groups = groups,
+				.n_group = LMD_LEN(groups),
+				.page_tokens = 16,
+				.n_seq = N_SEQ,
+				.n_ctx = 160,
+				.n_cross = 32,
+				.n_page = {14, 18, 0, 6},
+				.n_slot = {0, 0, N_SEQ + 2, 0}};
 	struct lmi_sched_opts o = {.n_max = N_MAX, .n_batch = N_BATCH, .n_out = N_OUT};
 
 	memset(w, 0, sizeof(*w));
@@ -400,7 +405,8 @@ START_TEST(refusals_have_numbers)
 		 "21 rows that must leave"},
 		{{.n_known = 1, .n_limit = 1, .n_encode = 40}, "40 rows to encode"},
 		{{.n_known = 1, .n_limit = 161}, "up to 161 rows"},
-		{{.n_known = 4, .n_limit = 9, .share = 7, .share_rows = 2}, "2 rows cannot be shared"},
+		{{.n_known = 4, .n_limit = 9, .share = 7, .share_rows = 2},
+		 "2 rows cannot be shared"},
 	};
 	struct lmd_error err;
 	struct world w;
@@ -420,8 +426,11 @@ START_TEST(refusals_have_numbers)
 
 		ck_assert_int_eq(lmi_sched_submit(w.s, &o, &seq, &err), LMD_OK);
 	}
-	ck_assert_int_eq(lmi_sched_submit(w.s, &(struct lmi_sched_seq){.n_known = 1, .n_limit = 1,
-			 .share = LMI_NO_SEQ}, &seq, &err), LMD_BUSY);
+	ck_assert_int_eq(lmi_sched_submit(w.s,
+					  &(struct lmi_sched_seq){
+						  .n_known = 1, .n_limit = 1, .share = LMI_NO_SEQ},
+					  &seq, &err),
+			 LMD_BUSY);
 	world_fini(&w);
 }
 END_TEST

@@ -467,9 +467,10 @@ static void *work(void *arg)
 				return NULL;
 			if (ev.kind != LMI_EV_ROWS)
 				continue;
-			w->n_bad += memcmp(ev.u.rows.v,
-					   w->want.v + (size_t)ev.u.rows.first * w->want.width,
-					   (size_t)ev.u.rows.n * w->want.width * sizeof(float)) != 0;
+			w->n_bad +=
+				memcmp(ev.u.rows.v,
+				       w->want.v + (size_t)ev.u.rows.first * w->want.width,
+				       (size_t)ev.u.rows.n * w->want.width * sizeof(float)) != 0;
 			lmi_event_release(&ev);
 		}
 		w->n_done++;

@@ -64,8 +64,7 @@ static void rows_input(struct input *in, struct lmi_input_seq *q, const json_t *
 		const json_t *list = planes ? json_array_get(pos, k) : pos;
 
 		for (uint32_t i = 0; i < q->n_rows; i++)
-			p[k * q->n_rows + i] =
-				(int32_t)json_integer_value(json_array_get(list, i));
+			p[k * q->n_rows + i] = (int32_t)json_integer_value(json_array_get(list, i));
 	}
 	q->pos = p;
 }
@@ -150,8 +149,8 @@ static struct distance compare(const float *want, const float *got, size_t n)
 /* Cases whose expected rows no exact program gives: what is compared of them instead. */
 static const struct apart {
 	const char *name, *why;
-	uint32_t n_row;       /* these first rows must be within the limit; 0: all by squared error */
-	uint32_t kv_dtype;    /* enum lmd_dtype of the cache */
+	uint32_t n_row;	   /* these first rows must be within the limit; 0: all by squared error */
+	uint32_t kv_dtype; /* enum lmd_dtype of the cache */
 } apart[] = {
 	{"minimax-m3",
 	 "expected with keys, values and sums of attention in half precision, which turns a tie of "
@@ -184,8 +183,8 @@ static bool judge(const char *dir, const char *name, const char *how, const json
 	float *want;
 
 	if ((size_t)got->n_row * got->width != n) {
-		printf("FAIL: %s, %s: %u rows of %u, expected %zu numbers\n", name, how,
-		       got->n_row, got->width, n);
+		printf("FAIL: %s, %s: %u rows of %u, expected %zu numbers\n", name, how, got->n_row,
+		       got->width, n);
 		return false;
 	}
 	want = read_expected(dir, name, ".f32", n);
@@ -198,8 +197,8 @@ static bool judge(const char *dir, const char *name, const char *how, const json
 		x = compare(want, got->v, n);
 		lmi_free(want);
 	}
-	if (d.worst <= tol || (tol_exact && x.worst <= json_number_value(tol_exact) &&
-			       x.nmse <= NMSE_MAX))
+	if (d.worst <= tol ||
+	    (tol_exact && x.worst <= json_number_value(tol_exact) && x.nmse <= NMSE_MAX))
 		return true;
 	printf("FAIL: %s, %s: greatest difference %.2e (exact GELU %.2e), allowed %.2e; "
 	       "squared error %.1e\n",
@@ -314,7 +313,8 @@ START_TEST(architectures)
 	ck_assert_msg(lmt_env_init(&env, &err) == LMD_OK, "%s", err.text);
 	archs = load(dir, "archs.json");
 	index = load(dir, "expected/index.json");
-	json_array_foreach(json_object_get(archs, "cases"), i, c) {
+	json_array_foreach(json_object_get(archs, "cases"), i, c)
+	{
 		const char *name = json_string_value(json_object_get(c, "name"));
 		const json_t *e = json_object_get(index, name);
 		bool by_step = json_object_get(c, "first") != NULL; /* the only way expected */
