@@ -27,7 +27,9 @@ static void *main_loop(void *arg)
 	for (;;) {
 		enum lmi_turn t = lmi_turn(e);
 
-		if (atomic_load(&e->stopping) && lmi_engine_is_quiet(e))
+		/* shut last: a command that came meanwhile has its final event too */
+		if (atomic_load(&e->stopping) && lmi_engine_is_quiet(e) &&
+		    lmi_order_ring_shut(&e->orders))
 			break;
 		if (t == LMI_TURN_RAN)
 			continue;
@@ -179,7 +181,8 @@ static enum lmd_status submit(struct lmi_engine *e, struct lmi_session *own_s,
 			      "this engine",
 			      before, n, e->n_request);
 	else if (!lmi_order_ring_push(&e->orders, &o))
-		st = lmd_fail(err, LMD_BUSY, "the queue of %u commands is full", e->orders.size);
+		st = lmd_fail(err, LMD_BUSY, "the queue of %u commands is full, or the engine stops",
+			      e->orders.size);
 	if (st != LMD_OK) {
 		atomic_fetch_sub(&e->n_live, n);
 		lmi_session_destroy(own_s);
@@ -293,7 +296,9 @@ void lmi_engine_stop(struct lmi_engine *e)
 		(void)pthread_join(e->thread, NULL);
 		e->has_thread = false;
 	} else if (e->events.v) {
-		(void)lmi_turn(e); /* ends everything */
+		do /* ends everything */
+			(void)lmi_turn(e);
+		while (!lmi_order_ring_shut(&e->orders));
 	}
 	atomic_store(&e->quiet, true);
 }

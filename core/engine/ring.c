@@ -134,17 +134,27 @@ void lmi_order_ring_fini(struct lmi_order_ring *r)
 bool lmi_order_ring_push(struct lmi_order_ring *r, const struct lmi_order *o)
 {
 	uint32_t n;
+	bool ok;
 
 	(void)pthread_mutex_lock(&r->lock);
 	n = atomic_load_explicit(&r->n, memory_order_relaxed);
-	if (n < r->size) {
+	ok = n < r->size && !r->shut;
+	if (ok) {
 		r->v[(r->head + n) % r->size] = *o;
 		atomic_store_explicit(&r->n, n + 1, memory_order_release);
 	}
 	(void)pthread_mutex_unlock(&r->lock);
-	if (n < r->size)
+	if (ok)
 		wake(r->fd);
-	return n < r->size;
+	return ok;
+}
+
+bool lmi_order_ring_shut(struct lmi_order_ring *r)
+{
+	(void)pthread_mutex_lock(&r->lock);
+	r->shut = r->shut || !atomic_load_explicit(&r->n, memory_order_relaxed);
+	(void)pthread_mutex_unlock(&r->lock);
+	return r->shut;
 }
 
 bool lmi_order_ring_pop(struct lmi_order_ring *r, struct lmi_order *out)

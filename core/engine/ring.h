@@ -48,6 +48,7 @@ struct lmi_order_ring {
 	struct lmi_order *v; /* [size] */
 	uint32_t size, head;
 	_Atomic uint32_t n;
+	bool shut;
 	pthread_mutex_t lock;
 	int fd; /* eventfd: readable after something was written */
 };
@@ -55,9 +56,11 @@ struct lmi_order_ring {
 enum lmd_status lmi_order_ring_init(struct lmi_order_ring *r, uint32_t n, struct lmd_error *err);
 /* Destroys sessions that nobody took. */
 void lmi_order_ring_fini(struct lmi_order_ring *r);
-/* False when it is full. */
+/* False when it is full or shut. */
 bool lmi_order_ring_push(struct lmi_order_ring *r, const struct lmi_order *o);
 bool lmi_order_ring_pop(struct lmi_order_ring *r, struct lmi_order *out);
+/* From now on nothing can be pushed; false when something is there still. */
+bool lmi_order_ring_shut(struct lmi_order_ring *r);
 /* Wakes the reader without an order. */
 void lmi_order_ring_wake(struct lmi_order_ring *r);
 

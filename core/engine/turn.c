@@ -174,9 +174,8 @@ static bool emit_rows(struct lmi_engine *e, const struct lmi_seq *q, uint32_t fi
 }
 
 static bool eval_nll(struct lmi_engine *e, const struct lmi_seq *q, uint32_t first, uint32_t n,
-		     const float *logits)
+		     const float *logits, uint32_t width)
 {
-	uint32_t width = e->inst->desc.n_vocab;
 	float *v;
 
 	if (first + n == q->n_rows)
@@ -208,7 +207,7 @@ static bool eval_results(struct lmi_engine *e, const struct lmi_exec *x, const s
 	if (!n)
 		return true;
 	if (s->want == LMI_WANT_NLL)
-		return eval_nll(e, q, first, n, rows);
+		return eval_nll(e, q, first, n, rows, x->out_width);
 	if (!emit_rows(e, q, first, n, x->out_width, &v))
 		return false;
 	memcpy(v, rows, (size_t)n * x->out_width * sizeof(*v));
