@@ -550,6 +550,43 @@ START_TEST(run_and_observe)
 }
 END_TEST
 
+/* A token that was sampled on the device is read by the next step without the host seeing it. */
+START_TEST(tokens_are_chained)
+{
+	struct oc_backend be;
+	struct oc_result sampled, chained, told;
+	struct lmi_opcase_result r = {0};
+	char text[480];
+	struct oc *c;
+	int32_t *mask;
+
+	open_ref(&be, fx.host, NULL, LMD_ACTIVATIONS_F32);
+	c = create(find_case(&opcase_sample, "greedy, masked, penalties"), &oc_layouts[3], &be,
+		   false);
+	mask = c->inputs[3].data;
+	ck_assert_uint_eq(c->inputs[3].width, 3);
+	for (uint32_t row = 0; row < c->n_out; row++) /* ids that EMBED's table has */
+		mask[3 * row + 1] = mask[3 * row + 2] = 0;
+	execute(&be, c, &sampled);
+	oc_destroy(c);
+	c = create(find_case(EMBED), &oc_layouts[3], &be, false);
+	for (uint32_t s = 0; s < c->layout->n_seq; s++)
+		c->step->token[c->step->q_start[s]] =
+			(int32_t)(LMD_TOKEN_CHAINED + (int64_t)oc_seq_slot(s));
+	execute(&be, c, &chained);
+	/* outputs: the first row of the first sequence, then the last of each */
+	for (uint32_t s = 0; s < c->layout->n_seq; s++)
+		c->step->token[c->step->q_start[s]] = sampled.out[0].i[s + 1];
+	execute(&be, c, &told);
+	ck_assert_msg(oc_compare(&chained, &told, false, 0, &r, text, sizeof(text)), "%s", text);
+	oc_destroy(c);
+	oc_result_free(&sampled);
+	oc_result_free(&chained);
+	oc_result_free(&told);
+	oc_backend_close(&be);
+}
+END_TEST
+
 /* ---- weights, pools and adapters that cannot be ---- */
 
 START_TEST(refusals)
@@ -699,6 +736,7 @@ int main(void)
 	tcase_add_test(t, cancelled);
 	tcase_add_test(t, memory_runs_out);
 	tcase_add_test(t, run_and_observe);
+	tcase_add_test(t, tokens_are_chained);
 	tcase_add_test(t, refusals);
 	tcase_add_test(t, pages_are_copied);
 	suite_add_tcase(s, t);
