@@ -5,42 +5,10 @@
 #include <jansson.h>
 
 #include "core/format/format.h"
-#include "core/plugin/host_services.h"
-#include "core/plugin/registry.h"
 #include "plugins/tokenizer/parity_test.h"
-#include "tests/lmd_check.h"
+#include "plugins/tokenizer/tok_test.h"
 
 #define MAX_PRINTED 8 /* failures shown for each vocabulary */
-
-static struct lmd_host *host;
-static struct lmi_registry *registry;
-
-static void setup(void)
-{
-	static const char *const names[] = {"bpe", "spm", "none", "wordpiece", "unigram", "rwkv",
-					    "plamo2"};
-	char path[LMD_LEN(names)][512];
-	const char *dirs[LMD_LEN(names)];
-	struct lmi_registry_opts opts = {.dirs = dirs, .no_default_dirs = true};
-	struct lmd_error err;
-
-	for (size_t i = 0; i < LMD_LEN(names); i++) {
-		snprintf(path[i], sizeof(path[i]), "%s/plugins/tokenizer/%s/.libs", lmd_build_dir(),
-			 names[i]);
-		dirs[i] = path[i];
-	}
-	opts.n_dirs = LMD_LEN(names);
-	ck_assert_int_eq(lmi_host_create(&host, UINT64_MAX), LMD_OK);
-	lmi_host_set_log_level(host, LMD_LOG_ERROR);
-	opts.host = host;
-	ck_assert_msg(lmi_registry_create(&registry, &opts, &err) == LMD_OK, "%s", err.text);
-}
-
-static void teardown(void)
-{
-	lmi_registry_destroy(registry);
-	lmi_host_destroy(host);
-}
 
 struct count {
 	unsigned passed, failed, skipped;
@@ -357,6 +325,101 @@ START_TEST(pre_tokenizers)
 }
 END_TEST
 
+/* Path of a model of parity/real in the cache, or NULL. */
+static const char *cached_model(const json_t *model)
+{
+	static char path[1024];
+	const char *file = strrchr(json_string_value(json_object_get(model, "file")), '/');
+	const char *name = json_string_value(json_object_get(model, "file"));
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s%s/%s",
+		 getenv("LLAMAD_CACHE") ? getenv("LLAMAD_CACHE") : lmd_env_or("HOME", "/tmp"),
+		 getenv("LLAMAD_CACHE") ? "" : "/.cache/llamad/models", file ? file + 1 : name);
+	f = fopen(path, "rb");
+	if (!f)
+		return NULL;
+	fclose(f);
+	return path;
+}
+
+static void check_prompts(const struct lmi_tokenizer *t, const char *model, const json_t *cases,
+			  struct count *n)
+{
+	struct lmi_tokens ids = {0};
+	struct lmd_error err;
+	const json_t *c, *id;
+	size_t i, k;
+
+	json_array_foreach(cases, i, c) {
+		const json_t *want = json_object_get(c, "ids"), *text = json_object_get(c, "text");
+		uint32_t flags =
+			(json_is_true(json_object_get(c, "add_special")) ? LMD_ENCODE_ADD_SPECIAL : 0u) |
+			(json_is_true(json_object_get(c, "parse_special")) ? LMD_ENCODE_PARSE_SPECIAL
+									   : 0u);
+		bool ok;
+
+		if (strcmp(json_string_value(json_object_get(c, "model")), model) != 0 ||
+		    !json_is_string(text))
+			continue;
+		ok = lmi_tokenizer_encode(t, json_string_value(text), json_string_length(text), flags,
+					  &ids, &err) == LMD_OK &&
+		     ids.n == json_array_size(want);
+		json_array_foreach(want, k, id)
+			ok = ok && json_integer_value(id) == ids.id[k];
+		tally(n, ok, model, json_string_value(json_object_get(c, "name")), "prompt");
+	}
+	lmi_tokens_fini(&ids);
+}
+
+START_TEST(real_models)
+{
+	json_t *models, *cases, *model;
+	const char *name;
+	char path[1024];
+
+	if (!lmd_parity_dir()) {
+		LMD_SKIP("real_models", "no parity pack");
+		return;
+	}
+	snprintf(path, sizeof(path), "%s/real/models.json", lmd_parity_dir());
+	models = load_json(path);
+	snprintf(path, sizeof(path), "%s/real/cases.json", lmd_parity_dir());
+	cases = load_json(path);
+	json_object_foreach(models, name, model) {
+		const char *file = cached_model(model);
+		const json_t *eog = json_object_get(model, "eog");
+		struct count n = {0};
+		struct lmi_model *m;
+		struct lmi_tokenizer *t;
+		struct lmd_error err;
+		bool same;
+
+		if (!file) {
+			LMD_SKIP(name, "not in the cache; scripts/fetch-model %s brings it", name);
+			continue;
+		}
+		ck_assert_msg(lmi_model_open(&m, file, LMI_OPEN_HEADER_ONLY, &err) == LMD_OK, "%s",
+			      err.text);
+		ck_assert_msg(lmi_tokenizer_open(&t, registry, host, lmi_model_view(m)->tok, &err) ==
+				      LMD_OK, "%s", err.text);
+		same = json_array_size(eog) == lmi_tokenizer_info(t)->n_eog;
+		for (uint32_t i = 0; same && i < lmi_tokenizer_info(t)->n_eog; i++)
+			same = json_integer_value(json_array_get(eog, i)) ==
+			       lmi_tokenizer_info(t)->eog[i];
+		tally(&n, same, name, "eog", "facts");
+		check_prompts(t, name, cases, &n);
+		lmi_tokenizer_close(t);
+		lmi_model_close(m);
+		LMD_CASES(name, n.passed, n.failed, n.skipped);
+		ck_assert_uint_gt(n.passed, 1);
+		ck_assert_uint_eq(n.failed, 0);
+	}
+	json_decref(models);
+	json_decref(cases);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("tokenizer");
@@ -364,10 +427,11 @@ int main(void)
 	SRunner *r;
 
 	tcase_set_timeout(tc, 600);
-	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_checked_fixture(tc, tok_setup, tok_teardown);
 	tcase_add_test(tc, real_vocabularies);
 	tcase_add_test(tc, made_up_vocabularies);
 	tcase_add_test(tc, pre_tokenizers);
+	tcase_add_test(tc, real_models);
 	suite_add_tcase(s, tc);
 	r = srunner_create(s);
 	return lmd_check_run(r);
