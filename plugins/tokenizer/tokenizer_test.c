@@ -51,7 +51,7 @@ static void check_line(const struct lmi_tokenizer *t, const struct parity_case *
 				ok = ok &&
 				     lmi_tokenizer_encode(t, c->text, c->bytes, f, &ids, &err) == LMD_OK;
 			tally(n, ok, what, c->id, "!");
-			return;
+			break;
 		} else {
 			flags = (k[0] == '1' ? LMD_ENCODE_ADD_SPECIAL : 0u) |
 				(k[1] == '1' ? LMD_ENCODE_PARSE_SPECIAL : 0u);
