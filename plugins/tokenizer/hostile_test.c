@@ -162,7 +162,9 @@ END_TEST
 START_TEST(merges)
 {
 	some_tokens("gpt2");
-	t.spec.n_merges = 0;
+	t.spec.n_merges = 0; /* a list with nothing in it is fine */
+	check("ab", "3,4");
+	t.spec.merge = NULL;
 	refused(LMD_CORRUPT, "without merges");
 	/* no blank, two blanks, nothing behind, nothing at all, characters that are no bytes */
 	some_tokens("gpt2");
