@@ -29,6 +29,10 @@ static void setup(void)
 
 static void teardown(void)
 {
+	char copy[300];
+
+	snprintf(copy, sizeof(copy), "%s.copy", path); /* of a test that failed */
+	(void)remove(copy);
 	(void)remove(path);
 	lmt_env_fini(&env);
 }
