@@ -8,15 +8,21 @@
 #ifndef LLAMAD_ARCH_HYBRID_HYBRID_H
 #define LLAMAD_ARCH_HYBRID_HYBRID_H
 
+#include "arch/common/attn_mla.h"
 #include "arch/common/decoder.h"
 #include "arch/common/delta.h"
 #include "arch/common/ssm.h"
+#include "arch/hybrid/kda.h"
 
 #define LMI_HYBRID_LIST(X)                                                                         \
+	X("bailingmoe3", bailingmoe3)                                                              \
 	X("falcon-h1", falcon_h1)                                                                  \
 	X("granitehybrid", granitehybrid)                                                          \
+	X("hrm_text", hrm_text)                                                                    \
+	X("kimi-linear", kimi_linear)                                                              \
 	X("lfm2", lfm2)                                                                            \
 	X("lfm2moe", lfm2moe)                                                                      \
+	X("minimax-01", minimax_01)                                                                \
 	X("nemotron_h", nemotron_h)                                                                \
 	X("nemotron_h_moe", nemotron_h_moe)                                                        \
 	X("plamo2", plamo2)                                                                        \
@@ -37,6 +43,11 @@ struct lmi_hybrid {
 	struct lmi_delta delta;
 	uint32_t n_conv;      /* LFM2: kernel of the convolution */
 	uint32_t *conv;       /* ... [n_layer] cache of each recurrent layer */
+	uint32_t *scan;       /* MiniMax-01: likewise */
+	uint32_t *runs;       /* HRM-Text: cache of each run of each layer */
+	float *ban;           /* MiniMax-01: added to the logits */
+	struct lmi_kda kda;
+	const struct lmi_mla *mla;
 	int64_t dims[LMI_HYBRID_N_DIM];
 };
 
@@ -51,11 +62,22 @@ extern const struct lmd_tensor_row lmi_hybrid_norm_rows[1];
 
 /* Layers without key heads are recurrent. */
 void lmi_hybrid_layers(struct lmi_hparams *hp);
-/* ... and have a Mamba-2 mixer; the three of them as hooks. */
+/* ... or so say attention.recurrent_layers (a flag a layer), or full_attention_interval (every n-th has
+ * attention; n without the key). */
+void lmi_hybrid_kinds(struct lmi_hparams *hp, struct lmi_keys *k, uint32_t n);
+
+/* The three hooks of layers without key heads that have a Mamba-2 mixer. */
 void lmi_hybrid_mamba2(struct lmi_hparams *hp, struct lmi_keys *k);
 void lmi_hybrid_mamba2_memory(struct lmi_hparams *hp, struct lmi_keys *k);
 uint32_t lmi_hybrid_mamba2_mixer(struct lmi_emit *e, const struct lmi_decoder *d,
 				 const struct lmi_io *io);
+
+/* Memory, first half and whole of a layer of models with Kimi Delta Attention and latent attention
+ * (members kda, mla). */
+void lmi_hybrid_kda_memory(struct lmi_hparams *hp, struct lmi_keys *k);
+void lmi_hybrid_kda_mixer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s);
+void lmi_hybrid_kda_layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
+			  uint32_t pass);
 
 enum lmd_status lmi_hybrid_describe(const struct lmi_decoder_traits *t,
 				    const struct lmd_tensor_set *sets, uint32_t n_sets,

@@ -28,23 +28,10 @@ static const struct lmd_tensor_set sets_next[] = {SETS, LMI_SET_DELTA_JOINT, SET
 static const struct lmd_tensor_set sets[] = {SETS, LMI_SET_DELTA, LMI_SET_FFN};
 static const struct lmd_tensor_set sets_moe[] = {SETS, LMI_SET_DELTA, SETS_MOE};
 
-/* A flag for each layer, or every n-th has attention. */
 static void kinds(struct lmi_hparams *hp, struct lmi_keys *k)
 {
-	static const char key[] = "attention.recurrent_layers";
-	uint32_t n = lmi_key_u32(k, "full_attention_interval", LMI_OPTIONAL, 4, 1, LMI_MAX_LAYER);
-	uint32_t *flag = lmi_hp_alloc(hp, k, hp->n_layer, sizeof(*flag));
-	bool flags = flag && lmi_key_u32s(k, key, LMI_OPTIONAL, flag, hp->n_layer, 0, 0, 1);
-
 	lmi_delta_read(&lmi_hybrid(hp)->delta, hp, k);
-	for (uint32_t il = 0; il < hp->n_layer && k->st == LMD_OK; il++) {
-		struct lmi_layer *l = &hp->layer[il];
-
-		if (!(flags ? flag[il] : (il + 1) % n != 0))
-			continue;
-		l->cls &= ~LMI_L_ATTN;
-		l->cls |= LMI_L_RECURRENT;
-	}
+	lmi_hybrid_kinds(hp, k, 4);
 }
 
 static void kinds_moe(struct lmi_hparams *hp, struct lmi_keys *k)
