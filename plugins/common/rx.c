@@ -19,7 +19,7 @@ static inline bool in_set(const struct lmi_rx *rx, uint32_t set, uint32_t cp)
 	if (cp < 128)
 		return s->ascii[cp >> 6] >> (cp & 63) & 1;
 	if (s->simple)
-		return lmi_uni_is(cp, s->mask);
+		return lmi_ucd_is(cp, s->mask);
 	return lmi_rx_set_eval(rx->set, rx->range, set, cp);
 }
 
@@ -57,7 +57,7 @@ static const char *lines(struct lmi_rx_run *run, const char *p)
 			const char *next = q;
 			uint32_t cp = lmi_utf8_get(&next, run->end);
 
-			if (!lmi_uni_is(cp, LMI_UNI_SPACE))
+			if (!lmi_ucd_is(cp, LMI_UCD_SPACE))
 				break;
 			q = next;
 			if (cp == '\n' || cp == '\r')
@@ -71,7 +71,7 @@ static const char *lines(struct lmi_rx_run *run, const char *p)
 
 static bool is_word(uint32_t cp)
 {
-	return lmi_uni_is(cp, LMI_UNI_L | LMI_UNI_M | LMI_UNI_N | 1u << LMI_PC);
+	return lmi_ucd_is(cp, LMI_UCD_L | LMI_UCD_M | LMI_UCD_N | 1u << LMI_PC);
 }
 
 static bool holds(const struct lmi_rx_run *run, enum lmi_rx_assert a, const char *p)

@@ -224,7 +224,7 @@ static void emit_node(struct compiler *c, uint32_t i)
 
 static bool is_space_set(const struct lmi_rx_set *s)
 {
-	return s->simple && s->mask == LMI_UNI_SPACE &&
+	return s->simple && s->mask == LMI_UCD_SPACE &&
 	       s->ascii[0] == (1ull << ' ' | 0x3e00ull) && !s->ascii[1];
 }
 

@@ -84,7 +84,7 @@ static bool add_range(struct parser *ps, uint32_t set, uint32_t first, uint32_t 
 /* One character, with both cases and the two oddities of Unicode's simple folding. */
 static void add_char(struct parser *ps, uint32_t set, uint32_t cp)
 {
-	uint32_t low = lmi_uni_lower(cp);
+	uint32_t low = lmi_ucd_lower(cp);
 
 	add_range(ps, set, cp, cp);
 	if (!ps->icase)
@@ -94,10 +94,10 @@ static void add_char(struct parser *ps, uint32_t set, uint32_t cp)
 	if (low >= 'a' && low <= 'z')
 		add_range(ps, set, low - 32, low - 32);
 	else if (low >= 0x80)
-		for (uint32_t i = 0; i < lmi_uni_n_lower; i++)
-			if (lmi_uni_lower_table[i].to == low)
-				add_range(ps, set, lmi_uni_lower_table[i].from,
-					  lmi_uni_lower_table[i].from);
+		for (uint32_t i = 0; i < lmi_ucd_n_lower; i++)
+			if (lmi_ucd_lower_table[i].to == low)
+				add_range(ps, set, lmi_ucd_lower_table[i].from,
+					  lmi_ucd_lower_table[i].from);
 	if (low == 's')
 		add_range(ps, set, 0x17f, 0x17f);
 }
@@ -106,7 +106,7 @@ bool lmi_rx_set_eval(const struct lmi_rx_set *sets, const struct lmi_rx_range *r
 		     uint32_t cp)
 {
 	const struct lmi_rx_set *s = &sets[i];
-	bool hit = lmi_uni_is(cp, s->cats);
+	bool hit = lmi_ucd_is(cp, s->cats);
 
 	for (uint32_t r = 0; !hit && r < s->n_range; r++)
 		hit = cp >= ranges[s->range0 + r].first && cp <= ranges[s->range0 + r].last;
@@ -123,26 +123,26 @@ static uint32_t category(const char *s, size_t n)
 		const char *name;
 		uint32_t cats;
 	} table[] = {
-		{"L", LMI_UNI_L}, {"Letter", LMI_UNI_L}, {"Alphabetic", LMI_UNI_L | 1u << LMI_NL},
+		{"L", LMI_UCD_L}, {"Letter", LMI_UCD_L}, {"Alphabetic", LMI_UCD_L | 1u << LMI_NL},
 		{"Lu", 1u << LMI_LU}, {"Ll", 1u << LMI_LL}, {"Lt", 1u << LMI_LT},
 		{"Lm", 1u << LMI_LM}, {"Lo", 1u << LMI_LO},
 		{"LC", LMI_BITS(LMI_LU, LMI_LT)}, {"L&", LMI_BITS(LMI_LU, LMI_LT)},
-		{"M", LMI_UNI_M}, {"Mark", LMI_UNI_M}, {"Mn", 1u << LMI_MN},
+		{"M", LMI_UCD_M}, {"Mark", LMI_UCD_M}, {"Mn", 1u << LMI_MN},
 		{"Mc", 1u << LMI_MC}, {"Me", 1u << LMI_ME},
-		{"N", LMI_UNI_N}, {"Number", LMI_UNI_N}, {"Nd", 1u << LMI_ND},
+		{"N", LMI_UCD_N}, {"Number", LMI_UCD_N}, {"Nd", 1u << LMI_ND},
 		{"Digit", 1u << LMI_ND}, {"Nl", 1u << LMI_NL}, {"No", 1u << LMI_NO},
-		{"P", LMI_UNI_P}, {"Punct", LMI_UNI_P}, {"Punctuation", LMI_UNI_P},
+		{"P", LMI_UCD_P}, {"Punct", LMI_UCD_P}, {"Punctuation", LMI_UCD_P},
 		{"Pc", 1u << LMI_PC}, {"Pd", 1u << LMI_PD}, {"Ps", 1u << LMI_PS},
 		{"Pe", 1u << LMI_PE}, {"Pi", 1u << LMI_PI}, {"Pf", 1u << LMI_PF},
 		{"Po", 1u << LMI_PO},
-		{"S", LMI_UNI_S}, {"Symbol", LMI_UNI_S}, {"Sm", 1u << LMI_SM},
+		{"S", LMI_UCD_S}, {"Symbol", LMI_UCD_S}, {"Sm", 1u << LMI_SM},
 		{"Sc", 1u << LMI_SC}, {"Sk", 1u << LMI_SK}, {"So", 1u << LMI_SO},
-		{"Z", LMI_UNI_Z}, {"Separator", LMI_UNI_Z}, {"Zs", 1u << LMI_ZS},
+		{"Z", LMI_UCD_Z}, {"Separator", LMI_UCD_Z}, {"Zs", 1u << LMI_ZS},
 		{"Zl", 1u << LMI_ZL}, {"Zp", 1u << LMI_ZP},
-		{"C", LMI_UNI_C | 1u << LMI_CN}, {"Other", LMI_UNI_C | 1u << LMI_CN},
+		{"C", LMI_UCD_C | 1u << LMI_CN}, {"Other", LMI_UCD_C | 1u << LMI_CN},
 		{"Cc", 1u << LMI_CC | 1u << LMI_WS_CONTROL}, {"Cf", 1u << LMI_CF},
 		{"Cs", 1u << LMI_CS}, {"Co", 1u << LMI_CO}, {"Cn", 1u << LMI_CN},
-		{"White_Space", LMI_UNI_SPACE}, {"Space", LMI_UNI_SPACE},
+		{"White_Space", LMI_UCD_SPACE}, {"Space", LMI_UCD_SPACE},
 	};
 
 	for (size_t i = 0; i < LMD_LEN(table); i++)
@@ -231,7 +231,7 @@ static uint32_t class_escape(struct parser *ps, char c)
 	switch (c) {
 	case 's':
 	case 'S':
-		cats = LMI_UNI_SPACE;
+		cats = LMI_UCD_SPACE;
 		break;
 	case 'd':
 	case 'D':
@@ -239,7 +239,7 @@ static uint32_t class_escape(struct parser *ps, char c)
 		break;
 	case 'w':
 	case 'W':
-		cats = LMI_UNI_L | LMI_UNI_M | LMI_UNI_N | 1u << LMI_PC;
+		cats = LMI_UCD_L | LMI_UCD_M | LMI_UCD_N | 1u << LMI_PC;
 		break;
 	case 'h':
 	case 'H':
@@ -359,9 +359,9 @@ static bool parse_posix(struct parser *ps, uint32_t set)
 		const char *name;
 		uint32_t cats;
 	} table[] = {
-		{"[:space:]", LMI_UNI_SPACE}, {"[:alpha:]", LMI_UNI_L}, {"[:digit:]", 1u << LMI_ND},
+		{"[:space:]", LMI_UCD_SPACE}, {"[:alpha:]", LMI_UCD_L}, {"[:digit:]", 1u << LMI_ND},
 		{"[:upper:]", 1u << LMI_LU}, {"[:lower:]", 1u << LMI_LL},
-		{"[:punct:]", LMI_UNI_P | LMI_UNI_S}, {"[:alnum:]", LMI_UNI_L | LMI_UNI_N},
+		{"[:punct:]", LMI_UCD_P | LMI_UCD_S}, {"[:alnum:]", LMI_UCD_L | LMI_UCD_N},
 	};
 
 	for (size_t i = 0; i < LMD_LEN(table); i++) {
@@ -498,7 +498,7 @@ static bool fold(const struct lmi_rx_tree *t, uint32_t i, uint32_t *mask)
 			return false;
 		m &= other;
 	}
-	*mask = m & ((1u << LMI_N_UNI_CAT) - 1);
+	*mask = m & ((1u << LMI_N_UCD_CAT) - 1);
 	return true;
 }
 

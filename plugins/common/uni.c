@@ -5,28 +5,28 @@
 
 #include <string.h>
 
-uint32_t lmi_uni_lower(uint32_t cp)
+uint32_t lmi_ucd_lower(uint32_t cp)
 {
-	size_t lo = 0, hi = lmi_uni_n_lower;
+	size_t lo = 0, hi = lmi_ucd_n_lower;
 
 	if (cp < 0x80)
 		return cp >= 'A' && cp <= 'Z' ? cp + 32 : cp;
 	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;
 
-		if (lmi_uni_lower_table[mid].from < cp)
+		if (lmi_ucd_lower_table[mid].from < cp)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	return lo < lmi_uni_n_lower && lmi_uni_lower_table[lo].from == cp
-		       ? lmi_uni_lower_table[lo].to
+	return lo < lmi_ucd_n_lower && lmi_ucd_lower_table[lo].from == cp
+		       ? lmi_ucd_lower_table[lo].to
 		       : cp;
 }
 
-uint32_t lmi_uni_base(uint32_t cp)
+uint32_t lmi_ucd_base(uint32_t cp)
 {
-	size_t lo = 0, hi = lmi_uni_n_base;
+	size_t lo = 0, hi = lmi_ucd_n_base;
 
 	if (cp < 0xc0)
 		return cp;
@@ -35,13 +35,13 @@ uint32_t lmi_uni_base(uint32_t cp)
 	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;
 
-		if (lmi_uni_base_table[mid].last < cp)
+		if (lmi_ucd_base_table[mid].last < cp)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	return lo < lmi_uni_n_base && lmi_uni_base_table[lo].first <= cp
-		       ? lmi_uni_base_table[lo].base
+	return lo < lmi_ucd_n_base && lmi_ucd_base_table[lo].first <= cp
+		       ? lmi_ucd_base_table[lo].base
 		       : cp;
 }
 

@@ -3,7 +3,7 @@
  * Unicode 15.1, made by scripts/gen-unicode. */
 #include "common/uni.h"
 
-const uint8_t lmi_uni_index[4352] = {
+const uint8_t lmi_ucd_index[4352] = {
 	0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19,
 	20, 17, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38,
 	39, 40, 33, 41, 42, 43, 44, 45, 46, 47, 48, 39, 17, 17, 17, 17, 17, 17, 17, 17,
@@ -224,7 +224,7 @@ const uint8_t lmi_uni_index[4352] = {
 	60, 60, 60, 60, 60, 60, 60, 60, 60, 60, 60, 156,
 };
 
-const uint8_t lmi_uni_block[157][256] = {
+const uint8_t lmi_ucd_block[157][256] = {
 	{
 	26, 26, 26, 26, 26, 26, 26, 26, 26, 30, 30, 30, 30, 30, 26, 26, 26, 26, 26, 26, 26, 26, 26, 26,
 	26, 26, 26, 26, 26, 26, 26, 26, 23, 18, 18, 18, 20, 18, 18, 18, 14, 15, 18, 19, 18, 13, 18, 18,
@@ -2268,7 +2268,7 @@ const uint8_t lmi_uni_block[157][256] = {
 	},
 };
 
-const struct lmi_uni_pair lmi_uni_lower_table[] = {
+const struct lmi_ucd_pair lmi_ucd_lower_table[] = {
 	{0x41, 0x61}, {0x42, 0x62}, {0x43, 0x63}, {0x44, 0x64}, {0x45, 0x65},
 	{0x46, 0x66}, {0x47, 0x67}, {0x48, 0x68}, {0x49, 0x69}, {0x4a, 0x6a},
 	{0x4b, 0x6b}, {0x4c, 0x6c}, {0x4d, 0x6d}, {0x4e, 0x6e}, {0x4f, 0x6f},
@@ -2557,9 +2557,9 @@ const struct lmi_uni_pair lmi_uni_lower_table[] = {
 	{0x1e91a, 0x1e93c}, {0x1e91b, 0x1e93d}, {0x1e91c, 0x1e93e}, {0x1e91d, 0x1e93f}, {0x1e91e, 0x1e940},
 	{0x1e91f, 0x1e941}, {0x1e920, 0x1e942}, {0x1e921, 0x1e943},
 };
-const uint32_t lmi_uni_n_lower = 1433;
+const uint32_t lmi_ucd_n_lower = 1433;
 
-const struct lmi_uni_range lmi_uni_base_table[] = {
+const struct lmi_ucd_range lmi_ucd_base_table[] = {
 	{0xc0, 0xc5, 0x41}, {0xc7, 0xc7, 0x43}, {0xc8, 0xcb, 0x45},
 	{0xcc, 0xcf, 0x49}, {0xd1, 0xd1, 0x4e}, {0xd2, 0xd6, 0x4f},
 	{0xd9, 0xdc, 0x55}, {0xdd, 0xdd, 0x59}, {0xe0, 0xe5, 0x61},
@@ -3164,4 +3164,4 @@ const struct lmi_uni_range lmi_uni_base_table[] = {
 	{0x2fa19, 0x2fa19, 0x9f05}, {0x2fa1a, 0x2fa1a, 0x9f0f}, {0x2fa1b, 0x2fa1b, 0x9f16},
 	{0x2fa1c, 0x2fa1c, 0x9f3b}, {0x2fa1d, 0x2fa1d, 0x2a600},
 };
-const uint32_t lmi_uni_n_base = 1808;
+const uint32_t lmi_ucd_n_base = 1808;

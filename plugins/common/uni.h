@@ -17,55 +17,55 @@
 #include "llamad/attr.h"
 
 /* General categories, in the numbering of uni.gen.c. */
-enum lmi_uni_cat {
+enum lmi_ucd_cat {
 	LMI_CN, LMI_LU, LMI_LL, LMI_LT, LMI_LM, LMI_LO, LMI_MN, LMI_MC, LMI_ME, LMI_ND, LMI_NL,
 	LMI_NO, LMI_PC, LMI_PD, LMI_PS, LMI_PE, LMI_PI, LMI_PF, LMI_PO, LMI_SM, LMI_SC, LMI_SK,
 	LMI_SO, LMI_ZS, LMI_ZL, LMI_ZP, LMI_CC, LMI_CF, LMI_CS, LMI_CO,
 	LMI_WS_CONTROL, /* Cc that is white space: U+0009..U+000D, U+0085 */
-	LMI_N_UNI_CAT
+	LMI_N_UCD_CAT
 };
 
 /* Sets of categories, one bit each. */
 #define LMI_BITS(from, to) ((2u << (to)) - (1u << (from)))
-#define LMI_UNI_L          LMI_BITS(LMI_LU, LMI_LO)
-#define LMI_UNI_M          LMI_BITS(LMI_MN, LMI_ME)
-#define LMI_UNI_N          LMI_BITS(LMI_ND, LMI_NO)
-#define LMI_UNI_P          LMI_BITS(LMI_PC, LMI_PO)
-#define LMI_UNI_S          LMI_BITS(LMI_SM, LMI_SO)
-#define LMI_UNI_Z          LMI_BITS(LMI_ZS, LMI_ZP)
-#define LMI_UNI_C          (LMI_BITS(LMI_CC, LMI_CO) | 1u << LMI_WS_CONTROL) /* without Cn */
-#define LMI_UNI_SPACE      (LMI_UNI_Z | 1u << LMI_WS_CONTROL) /* property White_Space */
+#define LMI_UCD_L          LMI_BITS(LMI_LU, LMI_LO)
+#define LMI_UCD_M          LMI_BITS(LMI_MN, LMI_ME)
+#define LMI_UCD_N          LMI_BITS(LMI_ND, LMI_NO)
+#define LMI_UCD_P          LMI_BITS(LMI_PC, LMI_PO)
+#define LMI_UCD_S          LMI_BITS(LMI_SM, LMI_SO)
+#define LMI_UCD_Z          LMI_BITS(LMI_ZS, LMI_ZP)
+#define LMI_UCD_C          (LMI_BITS(LMI_CC, LMI_CO) | 1u << LMI_WS_CONTROL) /* without Cn */
+#define LMI_UCD_SPACE      (LMI_UCD_Z | 1u << LMI_WS_CONTROL) /* property White_Space */
 
-struct lmi_uni_pair {
+struct lmi_ucd_pair {
 	uint32_t from, to;
 };
 
-struct lmi_uni_range {
+struct lmi_ucd_range {
 	uint32_t first, last, base;
 };
 
-extern const uint8_t lmi_uni_index[4352] LMD_HIDDEN;
-extern const uint8_t lmi_uni_block[][256] LMD_HIDDEN;
-extern const struct lmi_uni_pair lmi_uni_lower_table[] LMD_HIDDEN;
-extern const uint32_t lmi_uni_n_lower LMD_HIDDEN;
-extern const struct lmi_uni_range lmi_uni_base_table[] LMD_HIDDEN;
-extern const uint32_t lmi_uni_n_base LMD_HIDDEN;
+extern const uint8_t lmi_ucd_index[4352] LMD_HIDDEN;
+extern const uint8_t lmi_ucd_block[][256] LMD_HIDDEN;
+extern const struct lmi_ucd_pair lmi_ucd_lower_table[] LMD_HIDDEN;
+extern const uint32_t lmi_ucd_n_lower LMD_HIDDEN;
+extern const struct lmi_ucd_range lmi_ucd_base_table[] LMD_HIDDEN;
+extern const uint32_t lmi_ucd_n_base LMD_HIDDEN;
 
-/* enum lmi_uni_cat of a code point; LMI_CN above U+10FFFF. */
-static inline unsigned lmi_uni_cat(uint32_t cp)
+/* enum lmi_ucd_cat of a code point; LMI_CN above U+10FFFF. */
+static inline unsigned lmi_ucd_cat(uint32_t cp)
 {
-	return cp < 0x110000 ? lmi_uni_block[lmi_uni_index[cp >> 8]][cp & 255] : (unsigned)LMI_CN;
+	return cp < 0x110000 ? lmi_ucd_block[lmi_ucd_index[cp >> 8]][cp & 255] : (unsigned)LMI_CN;
 }
 
 /* Is the category in the set? */
-static inline bool lmi_uni_is(uint32_t cp, uint32_t set)
+static inline bool lmi_ucd_is(uint32_t cp, uint32_t set)
 {
-	return (set >> lmi_uni_cat(cp)) & 1;
+	return (set >> lmi_ucd_cat(cp)) & 1;
 }
 
 /* First code point of the lower-case form; of the canonical decomposition. */
-uint32_t lmi_uni_lower(uint32_t cp);
-uint32_t lmi_uni_base(uint32_t cp);
+uint32_t lmi_ucd_lower(uint32_t cp);
+uint32_t lmi_ucd_base(uint32_t cp);
 
 /* Length of the sequence that a byte announces: 1 for ASCII and continuation bytes. */
 static inline size_t lmi_utf8_len(unsigned char lead)
@@ -73,7 +73,7 @@ static inline size_t lmi_utf8_len(unsigned char lead)
 	return lead < 0xc0 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
 }
 
-#define LMI_UNI_TOP  0x10ffffu /* the last code point */
+#define LMI_UCD_TOP  0x10ffffu /* the last code point */
 #define LMI_UTF8_TOP 0x1fffffu /* the greatest value that four bytes can spell */
 
 /* Reads one code point up to `top` leniently at s < end and moves *s behind it. */
@@ -83,7 +83,7 @@ static inline uint32_t lmi_utf8_get(const char **s, const char *end)
 {
 	if ((unsigned char)**s < 0x80)
 		return (unsigned char)*(*s)++;
-	return lmi_utf8_get_top(s, end, LMI_UNI_TOP);
+	return lmi_utf8_get_top(s, end, LMI_UCD_TOP);
 }
 
 /* The code point before s in text that is canonical UTF-8; moves *s to its start. */

@@ -51,10 +51,10 @@ enum lmd_status bpe_text(const struct lmi_tok *t, struct lmi_job *j, const char 
 
 	if (b->escape_space)
 		s = escape_spaces(j, s, &n);
-	if (s && !lmi_utf8_canonical(s, n, LMI_UNI_TOP)) {
+	if (s && !lmi_utf8_canonical(s, n, LMI_UCD_TOP)) {
 		if (!lmi_buf_need(&j->buf[BUF_CLEAN], j->host, n * 3))
 			return LMD_NOMEM;
-		n = lmi_utf8_clean(j->buf[BUF_CLEAN].p, s, n, LMI_UNI_TOP);
+		n = lmi_utf8_clean(j->buf[BUF_CLEAN].p, s, n, LMI_UCD_TOP);
 		s = j->buf[BUF_CLEAN].p;
 	}
 	return s ? pretok_split(&b->pre, s, n, put_word, &arg, NULL) : LMD_NOMEM;

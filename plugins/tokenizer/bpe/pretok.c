@@ -93,7 +93,7 @@ static bool digit_at(const char *s, const char *end, bool ascii, const char **ne
 		return false;
 	cp = lmi_utf8_get(&p, end);
 	*next = p;
-	return ascii ? cp >= '0' && cp <= '9' : lmi_uni_is(cp, LMI_UNI_N);
+	return ascii ? cp >= '0' && cp <= '9' : lmi_ucd_is(cp, LMI_UCD_N);
 }
 
 /* Groups of three digits, counted from the right end of each run. */
@@ -138,7 +138,7 @@ static enum lmd_status walk_end_space(struct split *sp, uint32_t level, const ch
 	const char *from = end, *p = end;
 	enum lmd_status st;
 
-	while (p > s && lmi_uni_is(lmi_utf8_get_back(&p, s), LMI_UNI_SPACE))
+	while (p > s && lmi_ucd_is(lmi_utf8_get_back(&p, s), LMI_UCD_SPACE))
 		from = p;
 	st = give(sp, level, s, from);
 	return st == LMD_OK ? give(sp, level, from, end) : st;

@@ -20,7 +20,7 @@ static enum lmd_status whitespace_text(const struct lmi_tok *t, struct lmi_job *
 	while (s < end && st == LMD_OK) {
 		uint32_t cp = lmi_utf8_get(&s, end);
 
-		if (lmi_uni_is(cp, LMI_UNI_SPACE)) {
+		if (lmi_ucd_is(cp, LMI_UCD_SPACE)) {
 			if (len)
 				st = bpe_text(t, j, buf->p, len);
 			len = 0;
@@ -28,7 +28,7 @@ static enum lmd_status whitespace_text(const struct lmi_tok *t, struct lmi_job *
 		}
 		if (!lmi_buf_need(buf, j->host, len + 4))
 			return LMD_NOMEM;
-		len += lmi_utf8_put((char *)buf->p + len, b->lowercase ? lmi_uni_lower(cp) : cp);
+		len += lmi_utf8_put((char *)buf->p + len, b->lowercase ? lmi_ucd_lower(cp) : cp);
 	}
 	return st == LMD_OK && len ? bpe_text(t, j, buf->p, len) : st;
 }

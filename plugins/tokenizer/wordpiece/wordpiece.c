@@ -92,18 +92,18 @@ static enum lmd_status wordpiece_text(const struct lmi_tok *t, struct lmi_job *j
 		bool alone;
 
 		if (s->strip_accents)
-			cp = lmi_uni_base(cp);
-		set = 1u << lmi_uni_cat(cp);
-		if (set & LMI_UNI_SPACE) {
+			cp = lmi_ucd_base(cp);
+		set = 1u << lmi_ucd_cat(cp);
+		if (set & LMI_UCD_SPACE) {
 			st = put_word(s, j, &w);
 			continue;
 		}
-		if (!cp || cp == 0xfffd || (set & LMI_UNI_C) || (s->strip_accents && (set & LMI_UNI_M)))
+		if (!cp || cp == 0xfffd || (set & LMI_UCD_C) || (s->strip_accents && (set & LMI_UCD_M)))
 			continue;
-		alone = (set & LMI_UNI_P) || (cp < 0x7f && (set & LMI_UNI_S)) || is_chinese(cp);
+		alone = (set & LMI_UCD_P) || (cp < 0x7f && (set & LMI_UCD_S)) || is_chinese(cp);
 		if (alone)
 			st = put_word(s, j, &w);
-		if (!add_char(&w, j->host, s->lowercase ? lmi_uni_lower(cp) : cp))
+		if (!add_char(&w, j->host, s->lowercase ? lmi_ucd_lower(cp) : cp))
 			return LMD_NOMEM;
 		if (alone && st == LMD_OK)
 			st = put_word(s, j, &w);
