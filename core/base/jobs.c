@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A list with a lock and a condition; nothing is held while a job runs. */
+#include "core/base/jobs.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+
+struct lmi_jobs {
+	struct lmi_mailbox *mailbox;
+	const char *name;
+	uint32_t n_max, n_thread;
+	pthread_t *threads; /* [n_thread] */
+	_Atomic uint32_t n_pending;
+
+	pthread_mutex_t lock;
+	pthread_cond_t filled;
+	/* under the lock */
+	struct lmi_job *first, **end;
+	uint32_t n_waiting;
+	bool closed;
+};
+
+static void deliver(struct lmi_message *m)
+{
+	struct lmi_job *job = (struct lmi_job *)((char *)m - offsetof(struct lmi_job, message));
+
+	atomic_fetch_sub(&job->jobs->n_pending, 1);
+	job->done(job->arg);
+}
+
+/* Takes the oldest; under the lock. */
+static struct lmi_job *take(struct lmi_jobs *j)
+{
+	struct lmi_job *job = j->first;
+
+	if (!job)
+		return NULL;
+	j->first = job->next;
+	if (!j->first)
+		j->end = &j->first;
+	j->n_waiting--;
+	return job;
+}
+
+static void run(struct lmi_jobs *j, struct lmi_job *job)
+{
+	job->run(job->arg);
+	lmi_mailbox_post(j->mailbox, &job->message);
+}
+
+static void *worker(void *arg)
+{
+	struct lmi_jobs *j = arg;
+
+	for (;;) {
+		struct lmi_job *job;
+
+		(void)pthread_mutex_lock(&j->lock);
+		while (!j->first && !j->closed)
+			(void)pthread_cond_wait(&j->filled, &j->lock);
+		job = take(j);
+		(void)pthread_mutex_unlock(&j->lock);
+		if (!job)
+			return NULL; /* closed, and nothing is left */
+		run(j, job);
+	}
+}
+
+static enum lmd_status start(struct lmi_jobs *j, uint32_t n, struct lmd_error *err)
+{
+	sigset_t all, old;
+	int rc = 0;
+
+	if (!n)
+		return LMD_OK;
+	j->threads = lmi_alloc(n, sizeof(*j->threads));
+	if (!j->threads)
+		return lmd_fail(err, LMD_NOMEM, "%s: no memory for %u threads", j->name, n);
+	/* signals of the process are for the loop; faults are the thread's own */
+	(void)sigfillset(&all);
+	(void)sigdelset(&all, SIGBUS);
+	(void)sigdelset(&all, SIGSEGV);
+	(void)sigdelset(&all, SIGFPE);
+	(void)sigdelset(&all, SIGILL);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
+	while (j->n_thread < n && !rc) {
+		rc = pthread_create(&j->threads[j->n_thread], NULL, worker, j);
+		if (!rc)
+			(void)pthread_setname_np(j->threads[j->n_thread++], j->name);
+	}
+	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return rc ? lmd_fail(err, LMD_NOMEM, "%s: thread %u of %u: %s", j->name, j->n_thread + 1, n,
+			     strerror(rc))
+		  : LMD_OK;
+}
+
+enum lmd_status lmi_jobs_create(struct lmi_jobs **out, const struct lmi_jobs_opts *o,
+				struct lmd_error *err)
+{
+	struct lmi_jobs *j;
+	enum lmd_status st;
+
+	if (o->n_thread > LMI_JOBS_THREADS_MAX)
+		return lmd_fail(err, LMD_INVALID, "%s: %u threads: the most is %d", o->name,
+				o->n_thread, LMI_JOBS_THREADS_MAX);
+	j = lmi_alloc(1, sizeof(*j));
+	if (!j)
+		return lmd_fail(err, LMD_NOMEM, "%s: no memory", o->name);
+	j->mailbox = o->mailbox;
+	j->name = o->name;
+	j->n_max = o->n_max;
+	j->end = &j->first;
+	/* default attributes: cannot fail */
+	(void)pthread_mutex_init(&j->lock, NULL);
+	(void)pthread_cond_init(&j->filled, NULL);
+	st = start(j, o->n_thread, err);
+	if (st != LMD_OK) {
+		lmi_jobs_destroy(j);
+		return st;
+	}
+	*out = j;
+	return LMD_OK;
+}
+
+void lmi_jobs_destroy(struct lmi_jobs *j)
+{
+	if (!j)
+		return;
+	lmi_jobs_stop(j);
+	(void)pthread_cond_destroy(&j->filled);
+	(void)pthread_mutex_destroy(&j->lock);
+	lmi_free(j->threads);
+	lmi_free(j);
+}
+
+enum lmd_status lmi_jobs_submit(struct lmi_jobs *j, struct lmi_job *job, struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+
+	job->message.deliver = deliver;
+	job->jobs = j;
+	job->next = NULL;
+	(void)pthread_mutex_lock(&j->lock);
+	if (j->closed)
+		st = LMD_CANCELLED;
+	else if (j->n_waiting >= j->n_max)
+		st = LMD_BUSY;
+	if (st == LMD_OK) {
+		*j->end = job;
+		j->end = &job->next;
+		j->n_waiting++;
+		atomic_fetch_add(&j->n_pending, 1);
+		(void)pthread_cond_signal(&j->filled);
+	}
+	(void)pthread_mutex_unlock(&j->lock);
+	if (st == LMD_CANCELLED)
+		return lmd_fail(err, st, "%s: no more work is taken", j->name);
+	return st == LMD_OK ? st
+			    : lmd_fail(err, st, "%s: %u pieces of work wait: no more is taken",
+				       j->name, j->n_max);
+}
+
+uint32_t lmi_jobs_pending(const struct lmi_jobs *j)
+{
+	return atomic_load(&j->n_pending);
+}
+
+void lmi_jobs_close(struct lmi_jobs *j)
+{
+	(void)pthread_mutex_lock(&j->lock);
+	j->closed = true;
+	(void)pthread_cond_broadcast(&j->filled);
+	(void)pthread_mutex_unlock(&j->lock);
+}
+
+void lmi_jobs_stop(struct lmi_jobs *j)
+{
+	lmi_jobs_close(j);
+	for (uint32_t i = 0; i < j->n_thread; i++)
+		(void)pthread_join(j->threads[i], NULL);
+	j->n_thread = 0;
+	while (lmi_jobs_turn(j))
+		;
+}
+
+bool lmi_jobs_turn(struct lmi_jobs *j)
+{
+	struct lmi_job *job;
+
+	(void)pthread_mutex_lock(&j->lock);
+	job = take(j);
+	(void)pthread_mutex_unlock(&j->lock);
+	if (job)
+		run(j, job);
+	return job != NULL;
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Mailboxes and jobs: nothing is lost, everything comes in order and on the right thread; also
+ * under the thread sanitizer. */
+#include "core/base/jobs.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <stddef.h>
+
+#include "core/base/alloc.h"
+#include "tests/lmd_check.h"
+
+/* ---- mailbox ---- */
+
+#define N_POSTER 4
+#define N_EACH	 5000
+
+struct letter {
+	struct lmi_message m;
+	uint32_t poster, number;
+};
+
+static uint32_t n_seen[N_POSTER], n_wrong;
+
+static void receive(struct lmi_message *m)
+{
+	struct letter *l = (struct letter *)((char *)m - offsetof(struct letter, m));
+
+	n_wrong += l->number != n_seen[l->poster]++;
+}
+
+struct poster {
+	struct lmi_mailbox *mb;
+	struct letter *letters;
+	uint32_t id;
+};
+
+static void *post_all(void *arg)
+{
+	struct poster *p = arg;
+
+	for (uint32_t i = 0; i < N_EACH; i++) {
+		p->letters[i] = (struct letter){{receive, NULL}, p->id, i};
+		lmi_mailbox_post(p->mb, &p->letters[i].m);
+	}
+	return NULL;
+}
+
+/* What the fd says is waited for; a lost wake-up ends the test by its time limit. */
+static uint32_t wait_and_drain(struct lmi_mailbox *mb)
+{
+	struct pollfd p = {.fd = lmi_mailbox_fd(mb), .events = POLLIN};
+
+	(void)poll(&p, 1, -1);
+	return lmi_mailbox_drain(mb);
+}
+
+START_TEST(many_threads_post)
+{
+	static struct letter letters[N_POSTER][N_EACH];
+	struct poster p[N_POSTER];
+	pthread_t t[N_POSTER];
+	struct lmi_mailbox mb;
+	uint64_t allocs;
+	uint32_t n = 0;
+
+	ck_assert_int_eq(lmi_mailbox_init(&mb, NULL), LMD_OK);
+	for (uint32_t i = 0; i < N_POSTER; i++) {
+		p[i] = (struct poster){&mb, letters[i], i};
+		ck_assert_int_eq(pthread_create(&t[i], NULL, post_all, &p[i]), 0);
+	}
+	allocs = lmi_alloc_thread_count();
+	while (n < N_POSTER * N_EACH)
+		n += wait_and_drain(&mb);
+	for (uint32_t i = 0; i < N_POSTER; i++)
+		pthread_join(t[i], NULL);
+	ck_assert_uint_eq(n, N_POSTER * N_EACH);
+	ck_assert_uint_eq(n_wrong, 0);
+	ck_assert_uint_eq(lmi_mailbox_drain(&mb), 0);
+	ck_assert_uint_eq(lmi_alloc_thread_count(), allocs);
+	lmi_mailbox_fini(&mb);
+}
+END_TEST
+
+static struct lmi_mailbox *box;
+static uint32_t n_again;
+
+static void once_more(struct lmi_message *m)
+{
+	if (++n_again < 3)
+		lmi_mailbox_post(box, m);
+}
+
+/* A message posted by a delivery comes with the next drain: a loop gets on. */
+START_TEST(posting_while_delivering)
+{
+	struct lmi_message m = {.deliver = once_more};
+	struct lmi_mailbox mb;
+
+	box = &mb;
+	ck_assert_int_eq(lmi_mailbox_init(&mb, NULL), LMD_OK);
+	lmi_mailbox_post(&mb, &m);
+	for (uint32_t i = 1; i <= 3; i++) {
+		ck_assert_uint_eq(wait_and_drain(&mb), 1);
+		ck_assert_uint_eq(n_again, i);
+	}
+	ck_assert_uint_eq(lmi_mailbox_drain(&mb), 0);
+	lmi_mailbox_fini(&mb);
+}
+END_TEST
+
+/* ---- jobs ---- */
+
+struct task {
+	struct lmi_job job;
+	pthread_t owner;
+	uint32_t number, n_run, n_done;
+	bool wrong_thread;
+};
+
+static uint32_t n_done;
+static _Atomic uint32_t n_begun;
+
+static void task_run(void *arg)
+{
+	struct task *t = arg;
+
+	t->n_run++;
+	t->wrong_thread = pthread_equal(pthread_self(), t->owner);
+	atomic_fetch_add(&n_begun, 1);
+}
+
+static void task_done(void *arg)
+{
+	struct task *t = arg;
+
+	t->n_done += t->n_run;
+	t->wrong_thread |= !pthread_equal(pthread_self(), t->owner);
+	t->number = n_done++;
+}
+
+static struct task make_task(void)
+{
+	return (struct task){.owner = pthread_self()};
+}
+
+static void arm(struct task *t)
+{
+	*t = make_task();
+	t->job.run = task_run;
+	t->job.done = task_done;
+	t->job.arg = t;
+}
+
+static const uint32_t thread_counts[] = {1, 2, 5};
+
+START_TEST(every_job_once)
+{
+	static struct task tasks[2000];
+	struct lmi_jobs_opts o = {.name = "test", .n_thread = thread_counts[_i], .n_max = 64};
+	struct lmi_mailbox mb;
+	struct lmi_jobs *j;
+	struct lmd_error err;
+
+	ck_assert_int_eq(lmi_mailbox_init(&mb, NULL), LMD_OK);
+	o.mailbox = &mb;
+	ck_assert_int_eq(lmi_jobs_create(&j, &o, &err), LMD_OK);
+	for (uint32_t i = 0; i < LMD_LEN(tasks); i++) {
+		arm(&tasks[i]);
+		while (lmi_jobs_submit(j, &tasks[i].job, &err) == LMD_BUSY)
+			(void)wait_and_drain(&mb);
+	}
+	while (lmi_jobs_pending(j))
+		(void)wait_and_drain(&mb);
+	for (uint32_t i = 0; i < LMD_LEN(tasks); i++) {
+		ck_assert_uint_eq(tasks[i].n_done, 1);
+		ck_assert(!tasks[i].wrong_thread);
+		if (o.n_thread == 1)
+			ck_assert_uint_eq(tasks[i].number, i);
+	}
+	lmi_jobs_destroy(j);
+	lmi_mailbox_fini(&mb);
+}
+END_TEST
+
+START_TEST(bounds_and_close)
+{
+	struct lmi_jobs_opts o = {.name = "test", .n_max = 2};
+	struct task t[4];
+	struct lmi_mailbox mb;
+	struct lmi_jobs *j;
+	struct lmd_error err;
+
+	ck_assert_int_eq(lmi_mailbox_init(&mb, NULL), LMD_OK);
+	o.mailbox = &mb;
+	ck_assert_int_eq(lmi_jobs_create(&j, &o, &err), LMD_OK);
+	for (int i = 0; i < 4; i++)
+		arm(&t[i]);
+	ck_assert_int_eq(lmi_jobs_submit(j, &t[0].job, &err), LMD_OK);
+	ck_assert_int_eq(lmi_jobs_submit(j, &t[1].job, &err), LMD_OK);
+	ck_assert_int_eq(lmi_jobs_submit(j, &t[2].job, &err), LMD_BUSY);
+	ck_assert_ptr_nonnull(strstr(err.text, "test: 2 pieces"));
+	/* nothing runs by itself without threads, and done comes by the mailbox */
+	ck_assert_uint_eq(t[0].n_run, 0);
+	ck_assert(lmi_jobs_turn(j));
+	ck_assert_uint_eq(t[0].n_run, 1);
+	ck_assert_uint_eq(t[0].n_done, 0);
+	ck_assert_uint_eq(lmi_jobs_pending(j), 2);
+	ck_assert_uint_eq(lmi_mailbox_drain(&mb), 1);
+	ck_assert_uint_eq(lmi_jobs_pending(j), 1);
+	ck_assert_int_eq(lmi_jobs_submit(j, &t[2].job, &err), LMD_OK);
+	lmi_jobs_close(j);
+	lmi_jobs_close(j);
+	ck_assert_int_eq(lmi_jobs_submit(j, &t[3].job, &err), LMD_CANCELLED);
+	lmi_jobs_stop(j); /* what was taken is run */
+	ck_assert(!lmi_jobs_turn(j));
+	ck_assert_uint_eq(lmi_mailbox_drain(&mb), 2);
+	ck_assert_uint_eq(t[1].n_done + t[2].n_done, 2);
+	ck_assert_uint_eq(t[3].n_run, 0);
+	ck_assert_uint_eq(lmi_jobs_pending(j), 0);
+	lmi_jobs_destroy(j);
+	lmi_mailbox_fini(&mb);
+}
+END_TEST
+
+/* Stopping with threads runs all that waits before it returns. */
+START_TEST(stop_runs_what_waits)
+{
+	static struct task t[200];
+	struct lmi_jobs_opts o = {.name = "test", .n_thread = 3, .n_max = 200};
+	struct lmi_mailbox mb;
+	struct lmi_jobs *j;
+
+	ck_assert_int_eq(lmi_mailbox_init(&mb, NULL), LMD_OK);
+	o.mailbox = &mb;
+	ck_assert_int_eq(lmi_jobs_create(&j, &o, NULL), LMD_OK);
+	for (uint32_t i = 0; i < LMD_LEN(t); i++) {
+		arm(&t[i]);
+		ck_assert_int_eq(lmi_jobs_submit(j, &t[i].job, NULL), LMD_OK);
+	}
+	lmi_jobs_stop(j);
+	ck_assert_uint_eq(atomic_load(&n_begun), LMD_LEN(t));
+	ck_assert_uint_eq(lmi_mailbox_drain(&mb), LMD_LEN(t));
+	lmi_jobs_destroy(j);
+	lmi_mailbox_fini(&mb);
+}
+END_TEST
+
+START_TEST(no_memory)
+{
+	struct lmi_jobs_opts o = {.name = "test", .n_thread = 2, .n_max = 1};
+	struct lmi_alloc_stats before, after;
+	struct lmi_mailbox mb;
+
+	ck_assert_int_eq(lmi_mailbox_init(&mb, NULL), LMD_OK);
+	o.mailbox = &mb;
+	lmi_alloc_stats(&before);
+	for (uint64_t nth = 1; nth <= 2; nth++) {
+		struct lmi_jobs *j = NULL;
+
+		lmi_alloc_fail_nth(nth, false);
+		ck_assert_int_eq(lmi_jobs_create(&j, &o, NULL), LMD_NOMEM);
+		ck_assert(lmi_alloc_did_fail());
+		lmi_alloc_fail_nth(0, false);
+	}
+	o.n_thread = 65;
+	ck_assert_int_eq(lmi_jobs_create(&(struct lmi_jobs *){NULL}, &o, NULL), LMD_INVALID);
+	lmi_alloc_stats(&after);
+	ck_assert_uint_eq(before.n_live, after.n_live);
+	lmi_mailbox_fini(&mb);
+	lmi_jobs_destroy(NULL);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("jobs");
+	TCase *t = tcase_create("jobs");
+
+	tcase_set_timeout(t, 60);
+	tcase_add_test(t, many_threads_post);
+	tcase_add_test(t, posting_while_delivering);
+	tcase_add_loop_test(t, every_job_once, 0, (int)LMD_LEN(thread_counts));
+	tcase_add_test(t, bounds_and_close);
+	tcase_add_test(t, stop_runs_what_waits);
+	tcase_add_test(t, no_memory);
+	suite_add_tcase(s, t);
+	return lmd_check_run(srunner_create(s));
+}
