@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * hybrid.c - the state of the family, and layers that are Mamba-2 or attention. */
+#include <stdio.h>
+
 #include "arch/hybrid/hybrid.h"
 
 const struct lmd_tensor_row lmi_hybrid_norm_rows[1] = {
@@ -36,6 +38,17 @@ void lmi_hybrid_kinds(struct lmi_hparams *hp, struct lmi_keys *k, uint32_t n)
 		}
 		l->cls &= ~LMI_L_ATTN;
 		l->cls |= LMI_L_RECURRENT;
+	}
+}
+
+void lmi_hybrid_shared(struct lmi_hparams *hp)
+{
+	char name[64];
+
+	for (uint32_t il = 0; il < hp->n_layer; il++) {
+		(void)snprintf(name, sizeof(name), "blk.%u.ffn_up_shexp.weight", il);
+		if (lmi_hp_tensor(hp, name) == LMD_NONE)
+			hp->layer[il].cls &= ~LMI_L_SHEXP;
 	}
 }
 

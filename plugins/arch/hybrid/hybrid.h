@@ -19,6 +19,7 @@
 	X("falcon-h1", falcon_h1)                                                                  \
 	X("granitehybrid", granitehybrid)                                                          \
 	X("hrm_text", hrm_text)                                                                    \
+	X("kimi-k3", kimi_k3)                                                                      \
 	X("kimi-linear", kimi_linear)                                                              \
 	X("lfm2", lfm2)                                                                            \
 	X("lfm2moe", lfm2moe)                                                                      \
@@ -46,6 +47,7 @@ struct lmi_hybrid {
 	uint32_t *scan;       /* MiniMax-01: likewise */
 	uint32_t *runs;       /* HRM-Text: cache of each run of each layer */
 	float *ban;           /* MiniMax-01: added to the logits */
+	float situ[2];        /* Kimi-K3: parameters of LMD_ACT_SITU */
 	struct lmi_kda kda;
 	const struct lmi_mla *mla;
 	int64_t dims[LMI_HYBRID_N_DIM];
@@ -65,6 +67,9 @@ void lmi_hybrid_layers(struct lmi_hparams *hp);
 /* ... or so say attention.recurrent_layers (a flag a layer), or full_attention_interval (every n-th has
  * attention; n without the key). */
 void lmi_hybrid_kinds(struct lmi_hparams *hp, struct lmi_keys *k, uint32_t n);
+
+/* Shared experts are where their tensors are, whatever the keys count. */
+void lmi_hybrid_shared(struct lmi_hparams *hp);
 
 /* The three hooks of layers without key heads that have a Mamba-2 mixer. */
 void lmi_hybrid_mamba2(struct lmi_hparams *hp, struct lmi_keys *k);

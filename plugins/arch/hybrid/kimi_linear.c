@@ -5,8 +5,6 @@
  *
  * A file that counts shared experts but has no tensors of them gets silu(x) in their place, as the
  * reference implementation of the file format has it. */
-#include <stdio.h>
-
 #include "arch/hybrid/hybrid.h"
 
 static const struct lmd_tensor_set sets[] = {
@@ -17,17 +15,13 @@ static const struct lmd_tensor_set sets[] = {
 static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 {
 	struct lmi_hybrid *h = lmi_hybrid(hp);
-	char name[64];
 
 	lmi_kda_read(&h->kda, hp, k);
 	lmi_hybrid_layers(hp);
 	h->mla = lmi_mla_read(hp, k, lmi_key_has(k, "attention.q_lora_rank"));
-	for (uint32_t il = 0; il < hp->n_layer; il++) {
+	lmi_hybrid_shared(hp);
+	for (uint32_t il = 0; il < hp->n_layer; il++)
 		hp->layer[il].rope = LMD_NONE;
-		(void)snprintf(name, sizeof(name), "blk.%u.ffn_up_shexp.weight", il);
-		if (lmi_hp_tensor(hp, name) == LMD_NONE)
-			hp->layer[il].cls &= ~LMI_L_SHEXP;
-	}
 }
 
 /* x + silu(norm(x)), which the routed experts then add to. */

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Kimi-K3 (model card moonshotai/Kimi-K3): Kimi Delta Attention with a bounded decay, in some
+ * layers a gated latent attention without rotation; a dense lead, then experts on a narrower row
+ * beside a shared one; SiTU in the place of SwiGLU.
+ *
+ * Residual: every attn_res.block_size layers the stream is put aside as a checkpoint and begins
+ * anew with the result of that layer's mixer.  Each block, and the end of the model, reads a mix
+ * of the checkpoints and the stream, weighted by a softmax over the products of a learned row with
+ * their RMS norms (attention residuals). */
+#include <stdio.h>
+
+#include "arch/hybrid/hybrid.h"
+
+#define MIX_MAX 64u /* inputs of one LMD_OP_MIX */
+
+enum { D_LATENT = D_OWN, D_EXP_IN };
+
+#define R LMD_TENSOR_REQUIRED
+#define S LMD_TENSOR_SCALE
+#define EXPERTS(stem, d0, d1)                                                                      \
+	{"blk.%d.ffn_" stem "_exps", {d0, d1, D_EXPERT}, R | S | LMD_TENSOR_PER_EXPERT,            \
+	 LMD_SPLIT_EXPERTS, LMI_L_MOE, "blk.%d.ffn_" stem ".%d"}
+#define ROW(stem, d0, d1, flags, split, when)                                                      \
+	{stem, {d0, d1}, flags, LMD_SPLIT_##split, when, NULL}
+
+enum {
+	O_SCORE, A_SCORE, F_SCORE, X_GATE, X_UP, X_DOWN, LATENT_DOWN, LATENT_UP, LATENT_NORM, GATE,
+	N_ROW
+};
+static const struct lmd_tensor_row rows[N_ROW] = {
+	[O_SCORE] = ROW("output_res_score", D_EMBD, 0, LMD_TENSOR_GLOBAL, REPLICATE, 0),
+	[A_SCORE] = ROW("blk.%d.attn_res_score", D_EMBD, 0, 0, REPLICATE, 0),
+	[F_SCORE] = ROW("blk.%d.ffn_res_score", D_EMBD, 0, 0, REPLICATE, 0),
+	[X_GATE] = EXPERTS("gate", D_EXP_IN, D_FF_EXP),
+	[X_UP] = EXPERTS("up", D_EXP_IN, D_FF_EXP),
+	[X_DOWN] = EXPERTS("down", D_FF_EXP, D_EXP_IN),
+	[LATENT_DOWN] = ROW("blk.%d.ffn_routed_down", D_EMBD, D_LATENT, S, REPLICATE, LMI_L_MOE),
+	[LATENT_UP] = ROW("blk.%d.ffn_routed_up", D_LATENT, D_EMBD, S, REPLICATE, LMI_L_MOE),
+	[LATENT_NORM] = ROW("blk.%d.ffn_routed_norm", D_LATENT, 0, 0, REPLICATE, LMI_L_MOE),
+	[GATE] = ROW("blk.%d.attn_gate", D_EMBD, D_MLA_O, S, HEADS, LMI_L_ATTN),
+};
+
+static const struct lmd_tensor_set sets[] = {
+	LMI_SET_GLOBAL, LMI_SET_HYBRID_NORM, LMI_SET_KDA, LMI_SET_MLA, LMI_SET_FFN_NORM,
+	LMI_SET_FFN, LMI_REQ(T_FFN_GATE_INP, T_FFN_GATE_INP), LMI_REQ(T_EXP_PROBS_B, T_EXP_PROBS_B),
+	LMI_SET_SHEXP, LMI_OWN(rows),
+};
+
+/* hp->own: layers of a checkpoint, 0: the plain residual stream.  e->own: the value that holds
+ * the checkpoints side by side. */
+enum { BLOCK };
+enum { CHECKPOINTS };
+
+static uint32_t n_checkpoint(const struct lmi_hparams *hp, uint32_t n_layer)
+{
+	return hp->own[BLOCK] ? (n_layer + hp->own[BLOCK] - 1) / hp->own[BLOCK] : 0;
+}
+
+/* Do the results of latent attention go through a gate? */
+static bool has_gate(const struct lmi_hparams *hp)
+{
+	char name[64];
+
+	for (uint32_t il = 0; il < hp->n_layer; il++) {
+		(void)snprintf(name, sizeof(name), "blk.%u.attn_gate.weight", il);
+		if (lmi_hp_tensor(hp, name) != LMD_NONE)
+			return true;
+	}
+	return false;
+}
+
+static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
+{
+	uint32_t latent = lmi_key_u32(k, "expert_latent_length", LMI_OPTIONAL, 0, 0, LMI_MAX_WIDTH);
+	struct lmi_hybrid *h = lmi_hybrid(hp);
+	struct lmi_mla *m;
+
+	hp->own[BLOCK] = lmi_key_u32(k, "attn_res.block_size", LMI_REQUIRED, 0, 0, LMI_MAX_LAYER);
+	h->situ[0] = (float)lmi_key_f64(k, "activation.situ_beta", LMI_REQUIRED, 1.0, 1e-6, 1e6);
+	h->situ[1] =
+		(float)lmi_key_f64(k, "activation.situ_linear_beta", LMI_REQUIRED, 0.0, -1e6, 1e6);
+	h->dims[D_LATENT - D_OWN] = latent;
+	h->dims[D_EXP_IN - D_OWN] = latent ? latent : hp->n_embd;
+	if (n_checkpoint(hp, hp->n_layer) > MIX_MAX)
+		lmi_key_fail(
+			k, LMD_UNSUPPORTED,
+			"%s.attn_res.block_size: %u makes %u checkpoints of %u layers, at most %u",
+			hp->model->arch, hp->own[BLOCK], n_checkpoint(hp, hp->n_layer), hp->n_layer,
+			MIX_MAX);
+	lmi_kda_read(&h->kda, hp, k);
+	lmi_hybrid_layers(hp);
+	lmi_hybrid_shared(hp);
+	m = lmi_mla_read(hp, k, lmi_key_has(k, "attention.q_lora_rank"));
+	if (m && has_gate(hp))
+		m->gate = &rows[GATE];
+	h->mla = m;
+	for (uint32_t il = 0; il < hp->n_layer; il++)
+		hp->layer[il].rope = LMD_NONE;
+}
+
+/* ---- the residual ---- */
+
+static void put_scores(struct lmi_emit *e, struct lmd_opnd x, const struct lmi_w *w,
+		       struct lmd_opnd y)
+{
+	const struct lmd_norm norm = lmi_norm(e, LMD_NORM_RMS, NULL);
+
+	lmi_put_linear(e, x, &norm, w, y);
+}
+
+/* What a block reads: the stream x and the first n checkpoints, mixed. */
+static uint32_t mixed(struct lmi_emit *e, uint32_t x, uint32_t n, const struct lmd_tensor_row *row)
+{
+	const uint32_t width = e->hp->n_embd;
+	struct lmd_opnd old = lmi_heads(e->own[CHECKPOINTS], 0, n, width);
+	struct lmd_op op = lmi_op(LMD_OP_SOFTMAX);
+	uint32_t score, share, y;
+	struct lmi_w w;
+
+	if (!n)
+		return x;
+	w = lmi_w(e, row);
+	score = lmi_f32(e, n + 1, "res_score");
+	share = lmi_f32(e, n + 1, "res_share");
+	y = lmi_f32(e, width, "res_mix");
+	put_scores(e, old, &w, lmi_heads(score, 0, n, 1));
+	put_scores(e, lmi_whole(e, x), &w, lmi_cols(score, n, 1));
+	op.u.softmax.x = lmi_whole(e, score);
+	op.u.softmax.y = lmi_whole(e, share);
+	lmi_put(e, &op);
+	op = lmi_op(LMD_OP_MIX);
+	op.u.mix.x = old;
+	op.u.mix.c = lmi_cols(share, 0, n);
+	op.u.mix.d = lmi_cols(share, n, 1);
+	op.u.mix.z = lmi_whole(e, x);
+	op.u.mix.y = lmi_whole(e, y);
+	lmi_put(e, &op);
+	return y;
+}
+
+/* The stream as checkpoint i. */
+static void keep(struct lmi_emit *e, uint32_t x, uint32_t i)
+{
+	struct lmd_op op = lmi_op(LMD_OP_CAST_COPY);
+
+	if (!i)
+		e->own[CHECKPOINTS] =
+			lmi_f32(e, n_checkpoint(e->hp, e->hp->n_layer) * e->hp->n_embd, "res_kept");
+	op.u.cast_copy.x = lmi_whole(e, x);
+	op.u.cast_copy.y = lmi_cols(e->own[CHECKPOINTS], i * e->hp->n_embd, e->hp->n_embd);
+	lmi_put(e, &op);
+}
+
+static struct lmi_io enter(struct lmi_emit *e, const struct lmi_stream *s, uint32_t n,
+			   const struct lmd_tensor_row *score, const struct lmd_tensor_row *norm)
+{
+	return (struct lmi_io){.x = lmi_whole(e, mixed(e, s->x, n, score)),
+			       .norm = lmi_norm_req(e, LMD_NORM_RMS, norm),
+			       .res = s->x,
+			       .a = 1.0f};
+}
+
+static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
+		  uint32_t pass)
+{
+	const struct lmi_hybrid *h = d->hp.own_data;
+	const uint32_t block = d->hp.own[BLOCK], il = (uint32_t)e->il;
+	uint32_t n = n_checkpoint(&d->hp, il);
+	struct lmi_io io = enter(e, s, n, &rows[A_SCORE], &lmi_hybrid_norm_rows[0]);
+
+	(void)pass;
+	if (block && il % block == 0) {
+		keep(e, s->x, n++);
+		io.res = LMD_NONE;
+	}
+	s->x = lmi_cur(e)->cls & LMI_L_ATTN ? lmi_mla(e, &io, h->mla, LMD_NONE)
+					    : lmi_kda(e, &io, &h->kda);
+	io = enter(e, s, n, &rows[F_SCORE], &lmi_rows[T_FFN_NORM]);
+	s->x = lmi_decoder_ffn_block(e, d, &io);
+}
+
+static void after(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s)
+{
+	if ((uint32_t)e->il + 1 < d->hp.n_layer)
+		return;
+	lmi_layer(e, -1);
+	s->x = mixed(e, s->x, n_checkpoint(&d->hp, d->hp.n_layer), &rows[O_SCORE]);
+}
+
+/* ---- feed-forward ---- */
+
+static void ffn(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_ffn *f)
+{
+	const struct lmi_hybrid *h = d->hp.own_data;
+
+	(void)e;
+	f->p[0] = h->situ[0];
+	f->p[1] = h->situ[1];
+}
+
+static void moe(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_moe *m)
+{
+	const struct lmi_hybrid *h = d->hp.own_data;
+
+	m->gate_up = NULL;
+	m->gate = &rows[X_GATE];
+	m->up = &rows[X_UP];
+	m->down = &rows[X_DOWN];
+	m->latent_down = h->dims[D_LATENT - D_OWN] ? &rows[LATENT_DOWN] : NULL;
+	m->latent_up = &rows[LATENT_UP];
+	m->latent_norm = lmi_has(e, &rows[LATENT_NORM]) ? &rows[LATENT_NORM] : NULL;
+	m->shared_gate = NULL;
+	m->p[0] = h->situ[0];
+	m->p[1] = h->situ[1];
+	ffn(e, d, &m->shared);
+}
+
+static const struct lmi_decoder_traits traits = {
+	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_ADJACENT, .route_by_key = true},
+	.act = LMD_ACT_SITU,
+	.adjust = adjust,
+	.memory = lmi_hybrid_kda_memory,
+	.layer = layer,
+	.after = after,
+	.ffn = ffn,
+	.moe = moe,
+};
+
+LMI_HYBRID_ARCH(kimi_k3, traits, sets)
