@@ -17,14 +17,14 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 		return LMD_OK;
 	}
 	snprintf(name, sizeof(name), "%s%s%s", word, second ? " " : "", second ? second : "");
-	cmd = lmi_cmd_find(name);
+	cmd = lmi_cmd_find(&lmi_llamactl, name);
 	if (cmd) {
 		lmi_help_command(stdout, cmd);
 		return LMD_OK;
 	}
-	for (uint32_t i = 0; !second && i < lmi_n_cmds; i++) {
-		if (!strncmp(lmi_cmds[i]->name, name, strlen(name)) &&
-		    lmi_cmds[i]->name[strlen(name)] == ' ') {
+	for (uint32_t i = 0; !second && i < lmi_llamactl.n_cmds; i++) {
+		if (!strncmp(lmi_llamactl.cmds[i]->name, name, strlen(name)) &&
+		    lmi_llamactl.cmds[i]->name[strlen(name)] == ' ') {
 			lmi_help_program(stdout, name);
 			return LMD_OK;
 		}

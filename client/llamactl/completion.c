@@ -49,8 +49,8 @@ static void put_words(FILE *f, const char *group)
 	const char *last = "";
 	size_t n_last = 0;
 
-	for (uint32_t i = 0; i < lmi_n_cmds; i++) {
-		const char *w = lmi_cmds[i]->name;
+	for (uint32_t i = 0; i < lmi_llamactl.n_cmds; i++) {
+		const char *w = lmi_llamactl.cmds[i]->name;
 		size_t n;
 
 		if (group) {
@@ -80,16 +80,17 @@ void lmi_write_completion(FILE *f)
 	      "\t\tif [[ -z $first ]]; then first=$w cmd=$w; continue; fi\n"
 	      "\t\tcase \"$first $w\" in\n",
 	      f);
-	for (uint32_t i = 0; i < lmi_n_cmds; i++)
-		if (strchr(lmi_cmds[i]->name, ' '))
-			fprintf(f, "\t\t\"%s\") cmd=\"%s\" ;;\n", lmi_cmds[i]->name,
-				lmi_cmds[i]->name);
+	for (uint32_t i = 0; i < lmi_llamactl.n_cmds; i++)
+		if (strchr(lmi_llamactl.cmds[i]->name, ' '))
+			fprintf(f, "\t\t\"%s\") cmd=\"%s\" ;;\n", lmi_llamactl.cmds[i]->name,
+				lmi_llamactl.cmds[i]->name);
 	fputs("\t\tesac\n\t\tbreak\n\tdone\n\tcase \"$cmd:$prev\" in\n", f);
-	for (uint32_t i = 0; i < lmi_n_cmds; i++)
-		put_values(f, lmi_cmds[i]->name, lmi_cmds[i]->opts, lmi_cmds[i]->n_opts);
+	for (uint32_t i = 0; i < lmi_llamactl.n_cmds; i++)
+		put_values(f, lmi_llamactl.cmds[i]->name, lmi_llamactl.cmds[i]->opts,
+			   lmi_llamactl.cmds[i]->n_opts);
 	fputs("\tesac\n\tcase \"$prev\" in\n", f);
-	for (uint32_t i = 0; i < lmi_n_common_opts; i++) {
-		const struct lmi_opt *o = &lmi_common_opts[i];
+	for (uint32_t i = 0; i < lmi_llamactl.n_opts; i++) {
+		const struct lmi_opt *o = &lmi_llamactl.opts[i];
 
 		if (!o->doc || o->type == LMI_OPT_FLAG || !o->name)
 			continue;
@@ -101,27 +102,27 @@ void lmi_write_completion(FILE *f)
 	}
 	fputs("\tesac\n\tif [[ -z $value ]]; then\n\t\tcase \"$cmd\" in\n\t\t\"\") words=\"", f);
 	put_words(f, NULL);
-	put_options(f, lmi_common_opts, lmi_n_common_opts);
+	put_options(f, lmi_llamactl.opts, lmi_llamactl.n_opts);
 	fputs("\" ;;\n", f);
-	for (uint32_t i = 0; i < lmi_n_cmds; i++) {
-		const struct lmi_cmd *c = lmi_cmds[i];
+	for (uint32_t i = 0; i < lmi_llamactl.n_cmds; i++) {
+		const struct lmi_cmd *c = lmi_llamactl.cmds[i];
 
 		fprintf(f, "\t\t\"%s\") words=\"", c->name);
 		if (!strchr(c->name, ' '))
 			put_words(f, c->name);
 		put_options(f, c->opts, c->n_opts);
-		put_options(f, lmi_common_opts, lmi_n_common_opts);
+		put_options(f, lmi_llamactl.opts, lmi_llamactl.n_opts);
 		fputs("\" ;;\n", f);
 	}
-	for (uint32_t i = 0; i < lmi_n_cmds; i++) {
-		const char *gap = strchr(lmi_cmds[i]->name, ' ');
-		size_t n = gap ? (size_t)(gap - lmi_cmds[i]->name) : 0;
+	for (uint32_t i = 0; i < lmi_llamactl.n_cmds; i++) {
+		const char *gap = strchr(lmi_llamactl.cmds[i]->name, ' ');
+		size_t n = gap ? (size_t)(gap - lmi_llamactl.cmds[i]->name) : 0;
 		char group[32];
 
-		snprintf(group, sizeof(group), "%.*s", (int)n, lmi_cmds[i]->name);
-		if (!n || lmi_cmd_find(group) ||
-		    (i && !strncmp(lmi_cmds[i - 1]->name, group, n) &&
-		     lmi_cmds[i - 1]->name[n] == ' '))
+		snprintf(group, sizeof(group), "%.*s", (int)n, lmi_llamactl.cmds[i]->name);
+		if (!n || lmi_cmd_find(&lmi_llamactl, group) ||
+		    (i && !strncmp(lmi_llamactl.cmds[i - 1]->name, group, n) &&
+		     lmi_llamactl.cmds[i - 1]->name[n] == ' '))
 			continue;
 		fprintf(f, "\t\t\"%s\") words=\"", group);
 		put_words(f, group);
@@ -129,7 +130,8 @@ void lmi_write_completion(FILE *f)
 	}
 	fputs("\t\tesac\n\tfi\n"
 	      "\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
-	      "\t[[ ${#COMPREPLY[@]} -eq 0 && $cur != -* ]] && COMPREPLY=($(compgen -f -- \"$cur\"))\n"
+	      "\t[[ ${#COMPREPLY[@]} -eq 0 && $cur != -* ]] && COMPREPLY=($(compgen -f -- "
+	      "\"$cur\"))\n"
 	      "}\ncomplete -o filenames -F _llamactl llamactl\n",
 	      f);
 }

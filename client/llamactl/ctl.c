@@ -33,10 +33,11 @@ static bool group_help(int argc, char **argv)
 	if (argc != 3 || (strcmp(argv[2], "--help") && strcmp(argv[2], "-h")))
 		return false;
 	n = strlen(argv[1]);
-	if (!n || lmi_cmd_find(argv[1]))
+	if (!n || lmi_cmd_find(&lmi_llamactl, argv[1]))
 		return false;
-	for (uint32_t i = 0; i < lmi_n_cmds; i++) {
-		if (!strncmp(lmi_cmds[i]->name, argv[1], n) && lmi_cmds[i]->name[n] == ' ') {
+	for (uint32_t i = 0; i < lmi_llamactl.n_cmds; i++) {
+		if (!strncmp(lmi_llamactl.cmds[i]->name, argv[1], n) &&
+		    lmi_llamactl.cmds[i]->name[n] == ' ') {
 			lmi_help_program(stdout, argv[1]);
 			return true;
 		}
@@ -87,7 +88,7 @@ int lmi_ctl_main(int argc, char **argv)
 
 	(void)signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error */
 	if (!group_help(argc, argv)) {
-		st = lmi_args_parse(&ctl.args, argc, argv, &err);
+		st = lmi_args_parse(&ctl.args, &lmi_llamactl, argc, argv, &err);
 		ctl.usage = st == LMD_INVALID;
 		if (st == LMD_OK)
 			st = run(&ctl, &err);

@@ -5,7 +5,7 @@
 #ifndef LLAMAD_LLAMACTL_CTL_H
 #define LLAMAD_LLAMACTL_CTL_H
 
-#include "client/llamactl/opts.h"
+#include "core/cli/opts.h"
 #include "llamad/attr.h"
 
 /* Exit statuses. */
@@ -18,10 +18,14 @@ enum {
 struct lmd_host;
 struct lmi_registry;
 
+/* All commands and the common options: table.c.  A command is one
+ * `const struct lmi_cmd lmi_cmd_NAME` in cmd_NAME.c and one line there. */
+extern const struct lmi_program lmi_llamactl;
+
 struct lmi_ctl {
 	struct lmi_args args;
-	bool usage;          /* the failure is the command line's: exit status 2 */
-	struct lmd_host *host;         /* made on demand by the functions below */
+	bool usage;	       /* the failure is the command line's: exit status 2 */
+	struct lmd_host *host; /* made on demand by the functions below */
 	struct lmi_registry *registry;
 };
 

@@ -2,7 +2,7 @@
  *
  * All commands: one line each, in the order of the manual.  Commands of one group ("debug
  * ...") stand together. */
-#include "client/llamactl/opts.h"
+#include "client/llamactl/ctl.h"
 #include "llamad/attr.h"
 
 #define COMMANDS(X)                                                                                \
@@ -31,10 +31,9 @@
 
 COMMANDS(DECLARE)
 
-const struct lmi_cmd *const lmi_cmds[] = {COMMANDS(ROW)};
-const uint32_t lmi_n_cmds = LMD_LEN(lmi_cmds);
+static const struct lmi_cmd *const cmds[] = {COMMANDS(ROW)};
 
-const struct lmi_opt lmi_common_opts[] = {
+static const struct lmi_opt common_opts[] = {
 	{.name = "plugin-dir",
 	 .type = LMI_OPT_LIST,
 	 .value = "DIR",
@@ -58,4 +57,11 @@ const struct lmi_opt lmi_common_opts[] = {
 	{.name = "emit-man", .type = LMI_OPT_FLAG},
 	{.name = "emit-completion", .type = LMI_OPT_FLAG},
 };
-const uint32_t lmi_n_common_opts = LMD_LEN(lmi_common_opts);
+
+const struct lmi_program lmi_llamactl = {
+	.name = "llamactl",
+	.cmds = cmds,
+	.n_cmds = LMD_LEN(cmds),
+	.opts = common_opts,
+	.n_opts = LMD_LEN(common_opts),
+};

@@ -6,7 +6,8 @@
 
 #include <stdio.h>
 
-#include "client/llamactl/opts.h"
+#include "client/llamactl/ctl.h"
+#include "core/cli/texts.h"
 
 /* Overview: all commands, or those whose name begins with the word `group` ("debug");
  * group NULL = all. */
@@ -17,8 +18,5 @@ void lmi_help_command(FILE *f, const struct lmi_cmd *cmd);
 void lmi_write_man(FILE *f);
 /* Completion for bash. */
 void lmi_write_completion(FILE *f);
-
-/* "(default 8, 1 to 128k)" of an option, "" when there is nothing to say. */
-void lmi_opt_bounds(const struct lmi_opt *o, char *buf, size_t n);
 
 #endif /* LLAMAD_LLAMACTL_TEXTS_H */

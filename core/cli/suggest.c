@@ -3,7 +3,7 @@
  * Edit distance with insertions, deletions, substitutions and swaps of neighbours, each of
  * cost 1.  A word counts as near when at most a third of its letters differ (at least
  * one, at most three), or when it begins with what was typed. */
-#include "client/llamactl/suggest.h"
+#include "core/cli/suggest.h"
 
 #include <string.h>
 
@@ -27,8 +27,8 @@ static uint32_t distance(const char *a, uint32_t na, const char *b, uint32_t nb)
 
 		cur[0] = i;
 		for (uint32_t j = 1; j <= nb; j++) {
-			cur[j] = min3(up[j] + 1, cur[j - 1] + 1,
-				      up[j - 1] + (a[i - 1] != b[j - 1]));
+			cur[j] =
+				min3(up[j] + 1, cur[j - 1] + 1, up[j - 1] + (a[i - 1] != b[j - 1]));
 			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
 			    up2[j - 2] + 1 < cur[j])
 				cur[j] = up2[j - 2] + 1;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parsing, numbers, suggestions and the JSON writer, with a table of its own. */
-#include "client/llamactl/ctl.h"
-#include "client/llamactl/json_out.h"
-#include "client/llamactl/suggest.h"
+ * Parsing, numbers and suggestions, with a table of its own. */
 #include "core/base/alloc.h"
+#include "core/cli/opts.h"
+#include "core/cli/suggest.h"
 #include "tests/lmd_check.h"
 
 static enum lmd_status run_nothing(struct lmi_ctl *ctl, struct lmd_error *err)
@@ -16,35 +15,63 @@ static enum lmd_status run_nothing(struct lmi_ctl *ctl, struct lmd_error *err)
 
 static const struct lmi_opt run_opts[] = {
 	{.name = "prompt", .letter = 'p', .type = LMI_OPT_STR, .value = "TEXT", .doc = "d"},
-	{.name = "count", .letter = 'n', .type = LMI_OPT_INT, .value = "N", .def = "7", .min = 1,
-	 .max = 100, .doc = "d"},
-	{.name = "temp", .type = LMI_OPT_FLOAT, .value = "T", .def = "0.8", .min = 0, .max = 100,
+	{.name = "count",
+	 .letter = 'n',
+	 .type = LMI_OPT_INT,
+	 .value = "N",
+	 .def = "7",
+	 .min = 1,
+	 .max = 100,
 	 .doc = "d"},
-	{.name = "ctx", .letter = 'c', .type = LMI_OPT_SIZE, .value = "N", .max = 1048576.0,
+	{.name = "temp",
+	 .type = LMI_OPT_FLOAT,
+	 .value = "T",
+	 .def = "0.8",
+	 .min = 0,
+	 .max = 100,
+	 .doc = "d"},
+	{.name = "ctx",
+	 .letter = 'c',
+	 .type = LMI_OPT_SIZE,
+	 .value = "N",
+	 .max = 1048576.0,
 	 .doc = "d"},
 	{.name = "act", .type = LMI_OPT_CHOICE, .value = "f32|int8", .def = "int8", .doc = "d"},
 	{.name = "tokens", .type = LMI_OPT_LIST, .value = "IDS", .doc = "d"},
 	{.letter = 'x', .type = LMI_OPT_FLAG, .doc = "d"},
 	{.letter = 'y', .type = LMI_OPT_FLAG, .doc = "d"},
 };
-static const struct lmi_cmd cmd_run = {.name = "run", .args = "FILE [TEXT]", .brief = "b",
-				       .opts = run_opts, .n_opts = LMD_LEN(run_opts),
+static const struct lmi_cmd cmd_run = {.name = "run",
+				       .args = "FILE [TEXT]",
+				       .brief = "b",
+				       .opts = run_opts,
+				       .n_opts = LMD_LEN(run_opts),
 				       .run = run_nothing};
-static const struct lmi_cmd cmd_many = {.name = "debug many", .args = "[X]...", .brief = "b",
-					.run = run_nothing};
-static const struct lmi_cmd cmd_debug_one = {.name = "debug one", .brief = "b",
-					     .run = run_nothing};
+static const struct lmi_cmd cmd_many = {
+	.name = "debug many", .args = "[X]...", .brief = "b", .run = run_nothing};
+static const struct lmi_cmd cmd_debug_one = {.name = "debug one", .brief = "b", .run = run_nothing};
 static const struct lmi_cmd cmd_plug = {.name = "plug", .brief = "b", .run = run_nothing};
-static const struct lmi_cmd cmd_plug_test = {.name = "plug test", .args = "FILE", .brief = "b",
-					     .run = run_nothing};
-const struct lmi_cmd *const lmi_cmds[] = {&cmd_run, &cmd_many, &cmd_debug_one, &cmd_plug,
-					  &cmd_plug_test};
-const uint32_t lmi_n_cmds = LMD_LEN(lmi_cmds);
-const struct lmi_opt lmi_common_opts[] = {
+static const struct lmi_cmd cmd_plug_test = {
+	.name = "plug test", .args = "FILE", .brief = "b", .run = run_nothing};
+static const struct lmi_cmd *const cmds[] = {&cmd_run, &cmd_many, &cmd_debug_one, &cmd_plug,
+					     &cmd_plug_test};
+static const struct lmi_opt common_opts[] = {
 	{.name = "dir", .type = LMI_OPT_LIST, .value = "DIR", .doc = "d"},
 	{.name = "help", .letter = 'h', .type = LMI_OPT_FLAG, .doc = "d"},
 };
-const uint32_t lmi_n_common_opts = LMD_LEN(lmi_common_opts);
+static const struct lmi_program program = {
+	.name = "llamactl",
+	.cmds = cmds,
+	.n_cmds = LMD_LEN(cmds),
+	.opts = common_opts,
+	.n_opts = LMD_LEN(common_opts),
+};
+/* without commands */
+static const struct lmi_program bare = {
+	.name = "llamad",
+	.opts = common_opts,
+	.n_opts = LMD_LEN(common_opts),
+};
 
 #define MAX_WORDS 16
 
@@ -65,7 +92,7 @@ static enum lmd_status parse(struct lmi_args *a, const char *line, struct lmd_er
 			*p++ = 0;
 	}
 	*err = (struct lmd_error){0};
-	return lmi_args_parse(a, argc, argv, err);
+	return lmi_args_parse(a, &program, argc, argv, err);
 }
 
 START_TEST(values_and_defaults)
@@ -74,8 +101,9 @@ START_TEST(values_and_defaults)
 	const char *const *list;
 	struct lmi_args a;
 
-	ck_assert_int_eq(parse(&a, "--dir|/a|run|-p|-hello|m.gguf|--temp=0|-c8k|--dir=/b|"
-				   "--tokens|1,2|--tokens=3|-xy|some text",
+	ck_assert_int_eq(parse(&a,
+			       "--dir|/a|run|-p|-hello|m.gguf|--temp=0|-c8k|--dir=/b|"
+			       "--tokens|1,2|--tokens=3|-xy|some text",
 			       &err),
 			 LMD_OK);
 	ck_assert_ptr_eq(a.cmd, &cmd_run);
@@ -173,14 +201,57 @@ START_TEST(usage_errors_name_the_word)
 }
 END_TEST
 
+START_TEST(program_without_commands)
+{
+	char *good[] = {(char *)"llamad", (char *)"--dir", (char *)"/a", (char *)"-h"};
+	char *word[] = {(char *)"llamad", (char *)"start"},
+	     *typo[] = {(char *)"llamad", (char *)"--dri"};
+	struct lmd_error err = {0};
+	const char *const *list;
+	struct lmi_args a;
+
+	ck_assert_int_eq(lmi_args_parse(&a, &bare, (int)LMD_LEN(good), good, &err), LMD_OK);
+	ck_assert_uint_eq(lmi_arg_list(&a, "dir", &list), 1);
+	ck_assert(lmi_arg_flag(&a, "help") && !a.cmd);
+	lmi_args_fini(&a);
+	ck_assert_int_eq(lmi_args_parse(&a, &bare, (int)LMD_LEN(word), word, &err), LMD_INVALID);
+	ck_assert_str_eq(err.text, "unexpected argument 'start'; see llamad --help");
+	lmi_args_fini(&a);
+	ck_assert_int_eq(lmi_args_parse(&a, &bare, (int)LMD_LEN(typo), typo, &err), LMD_INVALID);
+	ck_assert_str_eq(err.text,
+			 "unknown option '--dri' (did you mean '--dir'?); see llamad --help");
+	lmi_args_fini(&a);
+}
+END_TEST
+
+START_TEST(times)
+{
+	static const struct {
+		const char *text;
+		int64_t ms;
+	} good[] = {{"0", 0},	    {"0s", 0},	      {"500ms", 500}, {"20s", 20000},
+		    {"2m", 120000}, {"2min", 120000}, {"1h", 3600000}};
+	static const char *const bad[] = {"", "s", "20", "20 s", "1.5s", "20x", "20sec", "0x1s"};
+	int64_t v = 0;
+
+	for (size_t i = 0; i < LMD_LEN(good); i++) {
+		ck_assert_int_eq(lmi_parse_time(NULL, good[i].text, &v, NULL), LMD_OK);
+		ck_assert_msg(v == good[i].ms, "%s", good[i].text);
+	}
+	for (size_t i = 0; i < LMD_LEN(bad); i++)
+		ck_assert_msg(lmi_parse_time(NULL, bad[i], &v, NULL) == LMD_INVALID, "%s", bad[i]);
+	ck_assert_int_eq(lmi_parse_time(NULL, "9000000000000000h", &v, NULL), LMD_INVALID);
+}
+END_TEST
+
 START_TEST(sizes)
 {
 	static const struct {
 		const char *text;
 		int64_t value;
-	} good[] = {{"0", 0},           {"128k", 131072},     {"128K", 131072},
-		    {"8G", 8ll << 30},  {"8GiB", 8ll << 30},  {"8gB", 8ll << 30},
-		    {"2T", 2ll << 40},  {"17B", 17},          {"3m", 3 << 20}};
+	} good[] = {{"0", 0},	       {"128k", 131072},    {"128K", 131072},
+		    {"8G", 8ll << 30}, {"8GiB", 8ll << 30}, {"8gB", 8ll << 30},
+		    {"2T", 2ll << 40}, {"17B", 17},	    {"3m", 3 << 20}};
 	static const char *const bad[] = {"", "k", "8Gi", "8 G", "8GG", "8iB", "1.5G", "0x10", "x"};
 	int64_t v = 0;
 
@@ -197,9 +268,14 @@ START_TEST(suggestions)
 {
 	static const struct {
 		const char *typed, *best;
-	} cases[] = {{"tokenise", "tokenize"}, {"tokneize", "tokenize"}, {"detokenize", "tokenize"},
-		     {"bnech", "bench"},       {"be", "bench"},          {"xyz", NULL},
-		     {"", NULL},               {"perplex", "perplexity"}};
+	} cases[] = {{"tokenise", "tokenize"},
+		     {"tokneize", "tokenize"},
+		     {"detokenize", "tokenize"},
+		     {"bnech", "bench"},
+		     {"be", "bench"},
+		     {"xyz", NULL},
+		     {"", NULL},
+		     {"perplex", "perplexity"}};
 	static const char *const words[] = {"tokenize", "bench", "perplexity", "run"};
 
 	for (size_t i = 0; i < LMD_LEN(cases); i++) {
@@ -230,7 +306,7 @@ START_TEST(out_of_memory)
 		enum lmd_status st;
 
 		lmi_alloc_fail_nth(nth, false);
-		st = lmi_args_parse(&a, (int)LMD_LEN(argv), argv, &err);
+		st = lmi_args_parse(&a, &program, (int)LMD_LEN(argv), argv, &err);
 		failed = lmi_alloc_did_fail();
 		lmi_alloc_fail_nth(0, false);
 		ck_assert_int_eq(st, failed ? LMD_NOMEM : LMD_OK);
@@ -242,101 +318,19 @@ START_TEST(out_of_memory)
 }
 END_TEST
 
-START_TEST(json_text)
-{
-	static const char want[] = "{\n"
-				   "  \"a\\\"b\": \"x\\n\\u0001\xC3\xA9\xEF\xBF\xBD\xEF\xBF\xBD\\\\\","
-				   "\n  \"list\": [1, -2, [], {\"k\": null}],\n"
-				   "  \"empty\": [],\n"
-				   "  \"rows\": [\n    {\n      \"v\": 0.1\n    },\n    \"-inf\","
-				   "\n    \"inf\",\n    \"nan\"\n  ],\n"
-				   "  \"f\": 0.1,\n  \"big\": 18446744073709551615,\n"
-				   "  \"yes\": true\n}\n";
-	struct lmi_json j;
-	char *text = NULL;
-	size_t n = 0;
-	FILE *f = open_memstream(&text, &n);
-
-	ck_assert_ptr_nonnull(f);
-	lmi_json_init(&j, f);
-	lmi_json_object(&j, NULL);
-	/* a lone continuation byte and a cut sequence */
-	lmi_json_str(&j, "a\"b", "x\n\x01\xC3\xA9\x80\xE2\\");
-	lmi_json_flat_array(&j, "list");
-	lmi_json_int(&j, NULL, 1);
-	lmi_json_int(&j, NULL, -2);
-	lmi_json_array(&j, NULL);
-	lmi_json_end(&j);
-	lmi_json_object(&j, NULL);
-	lmi_json_str(&j, "k", NULL);
-	lmi_json_end(&j);
-	lmi_json_end(&j);
-	lmi_json_array(&j, "empty");
-	lmi_json_end(&j);
-	lmi_json_array(&j, "rows");
-	lmi_json_object(&j, NULL);
-	lmi_json_f64(&j, "v", 0.1);
-	lmi_json_end(&j);
-	lmi_json_f32(&j, NULL, -1.0f / 0.0f);
-	lmi_json_f64(&j, NULL, 1.0 / 0.0);
-	lmi_json_f32(&j, NULL, 0.0f / 0.0f);
-	lmi_json_end(&j);
-	lmi_json_f32(&j, "f", 0.1f);
-	lmi_json_uint(&j, "big", UINT64_MAX);
-	lmi_json_bool(&j, "yes", true);
-	lmi_json_end(&j);
-	lmi_json_fini(&j);
-	fclose(f);
-	ck_assert_str_eq(text, want);
-	free(text);
-}
-END_TEST
-
-START_TEST(json_numbers_round_trip)
-{
-	uint64_t seed = lmd_seed("json_numbers", 7);
-
-	for (int i = 0; i < 20000; i++) {
-		uint64_t bits = lmd_rand(&seed);
-		uint32_t bits32 = (uint32_t)bits;
-		struct lmi_json j;
-		char text[64] = "";
-		FILE *f = fmemopen(text, sizeof(text), "w");
-		double d;
-		float s;
-
-		memcpy(&d, &bits, sizeof(d));
-		memcpy(&s, &bits32, sizeof(s));
-		ck_assert_ptr_nonnull(f);
-		lmi_json_init(&j, f);
-		if (i & 1)
-			lmi_json_f64(&j, NULL, d);
-		else
-			lmi_json_f32(&j, NULL, s);
-		fclose(f);
-		if (i & 1)
-			ck_assert(strchr(text, '"') || strtod(text, NULL) == d);
-		else
-			ck_assert(strchr(text, '"') || strtof(text, NULL) == s);
-	}
-}
-END_TEST
-
 int main(void)
 {
-	Suite *s = suite_create("llamactl");
+	Suite *s = suite_create("cli");
 	TCase *t = tcase_create("opts");
 
 	tcase_add_test(t, values_and_defaults);
 	tcase_add_test(t, commands_of_two_words);
 	tcase_add_loop_test(t, usage_errors_name_the_word, 0, (int)LMD_LEN(refused));
+	tcase_add_test(t, program_without_commands);
 	tcase_add_test(t, sizes);
+	tcase_add_test(t, times);
 	tcase_add_test(t, suggestions);
 	tcase_add_test(t, out_of_memory);
-	suite_add_tcase(s, t);
-	t = tcase_create("json");
-	tcase_add_test(t, json_text);
-	tcase_add_test(t, json_numbers_round_trip);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }

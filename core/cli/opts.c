@@ -4,12 +4,12 @@
  * when they name a command) is the command; everything before it must be a common option,
  * after it both kinds are known and the command's own win.  Defaults are parsed by the same
  * code as what the user types, so a bad default cannot hide. */
-#include "client/llamactl/opts.h"
+#include "core/cli/opts.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "client/llamactl/suggest.h"
+#include "core/cli/suggest.h"
 #include "core/base/alloc.h"
 #include "llamad/attr.h"
 
@@ -20,11 +20,11 @@ struct parser {
 	struct lmd_error *err;
 };
 
-const struct lmi_cmd *lmi_cmd_find(const char *name)
+const struct lmi_cmd *lmi_cmd_find(const struct lmi_program *prog, const char *name)
 {
-	for (uint32_t i = 0; i < lmi_n_cmds; i++)
-		if (!strcmp(lmi_cmds[i]->name, name))
-			return lmi_cmds[i];
+	for (uint32_t i = 0; i < prog->n_cmds; i++)
+		if (!strcmp(prog->cmds[i]->name, name))
+			return prog->cmds[i];
 	return NULL;
 }
 
@@ -63,12 +63,14 @@ static enum lmd_status choose(struct lmi_opt_value *v, const char *text, struct 
 static enum lmd_status in_range(const struct lmi_opt *o, double x, const char *text,
 				struct lmd_error *err)
 {
+	const char *unit = o->type == LMI_OPT_TIME ? " ms" : "";
+
 	if (o->min == 0 && o->max == 0)
 		return LMD_OK;
 	if (x < o->min)
-		return lmd_fail(err, LMD_INVALID, "%.60s is below %.10g", text, o->min);
+		return lmd_fail(err, LMD_INVALID, "%.60s is below %.10g%s", text, o->min, unit);
 	if (x > o->max)
-		return lmd_fail(err, LMD_INVALID, "%.60s is above %.10g", text, o->max);
+		return lmd_fail(err, LMD_INVALID, "%.60s is above %.10g%s", text, o->max, unit);
 	return LMD_OK;
 }
 
@@ -83,7 +85,7 @@ static enum lmd_status append(struct lmi_opt_value *v, const char *text, struct 
 	return LMD_OK;
 }
 
-static enum lmd_status set_value(struct lmi_opt_value *v, const char *text, struct lmd_error *err)
+enum lmd_status lmi_opt_set(struct lmi_opt_value *v, const char *text, struct lmd_error *err)
 {
 	const struct lmi_opt *o = v->opt;
 	enum lmd_status st = LMD_OK;
@@ -96,8 +98,10 @@ static enum lmd_status set_value(struct lmi_opt_value *v, const char *text, stru
 		return LMD_OK;
 	case LMI_OPT_INT:
 	case LMI_OPT_SIZE:
-		st = o->type == LMI_OPT_INT ? lmi_parse_int(NULL, text, &i, err)
-					    : lmi_parse_size(NULL, text, &i, err);
+	case LMI_OPT_TIME:
+		st = o->type == LMI_OPT_INT    ? lmi_parse_int(NULL, text, &i, err)
+		     : o->type == LMI_OPT_SIZE ? lmi_parse_size(NULL, text, &i, err)
+					       : lmi_parse_time(NULL, text, &i, err);
 		if (st == LMD_OK)
 			st = in_range(o, (double)i, text, err);
 		if (st == LMD_OK)
@@ -129,7 +133,7 @@ static void add_options(struct lmi_args *a, const struct lmi_opt *opts, uint32_t
 
 		v->opt = &opts[i];
 		if (opts[i].def && opts[i].type != LMI_OPT_LIST) {
-			enum lmd_status st = set_value(v, opts[i].def, NULL);
+			enum lmd_status st = lmi_opt_set(v, opts[i].def, NULL);
 
 			assert(st == LMD_OK && "a default is what its option accepts");
 			(void)st;
@@ -172,10 +176,10 @@ static enum lmd_status unknown_option(struct parser *p, const char *name, size_t
 			lmi_suggest_offer(&s, p->a->value[i].opt->name);
 	if (s.best)
 		return lmd_fail(p->err, LMD_INVALID,
-				"unknown option '--%s' (did you mean '--%s'?); see llamactl%s%s --help",
-				typed, s.best, gap, cmd);
-	return lmd_fail(p->err, LMD_INVALID, "unknown option '--%s'; see llamactl%s%s --help", typed,
-			gap, cmd);
+				"unknown option '--%s' (did you mean '--%s'?); see %s%s%s --help",
+				typed, s.best, p->a->prog->name, gap, cmd);
+	return lmd_fail(p->err, LMD_INVALID, "unknown option '--%s'; see %s%s%s --help", typed,
+			p->a->prog->name, gap, cmd);
 }
 
 /* Sets v from `text` (NULL: from the next word); `spelled` is how the user called it. */
@@ -191,7 +195,7 @@ static enum lmd_status take_value(struct parser *p, struct lmi_opt_value *v, con
 		text = p->argv[p->at++];
 	}
 	v->given = true;
-	st = set_value(v, text, p->err);
+	st = lmi_opt_set(v, text, p->err);
 	if (st == LMD_INVALID) {
 		char prefix[80];
 
@@ -227,8 +231,8 @@ static enum lmd_status letters(struct parser *p, const char *word)
 
 		if (!v)
 			return lmd_fail(p->err, LMD_INVALID,
-					"unknown option '%.60s'; see llamactl%s%s --help", word,
-					p->a->cmd ? " " : "", command_name(p));
+					"unknown option '%.60s'; see %s%s%s --help", word,
+					p->a->prog->name, p->a->cmd ? " " : "", command_name(p));
 		if (v->opt->type == LMI_OPT_FLAG) {
 			v->i = 1;
 			v->given = true;
@@ -242,23 +246,28 @@ static enum lmd_status letters(struct parser *p, const char *word)
 
 static enum lmd_status unknown_command(struct parser *p, const char *word)
 {
+	const struct lmi_program *prog = p->a->prog;
 	struct lmi_suggest s;
 	size_t n = strlen(word);
 
+	if (!prog->n_cmds)
+		return lmd_fail(p->err, LMD_INVALID, "unexpected argument '%.60s'; see %s --help",
+				word, prog->name);
 	/* "debug" alone: say what follows it */
-	for (uint32_t i = 0; i < lmi_n_cmds; i++)
-		if (!strncmp(lmi_cmds[i]->name, word, n) && lmi_cmds[i]->name[n] == ' ')
+	for (uint32_t i = 0; i < prog->n_cmds; i++)
+		if (!strncmp(prog->cmds[i]->name, word, n) && prog->cmds[i]->name[n] == ' ')
 			return lmd_fail(p->err, LMD_INVALID,
-					"command '%s' needs a second word; see llamactl %s --help",
-					word, word);
+					"command '%s' needs a second word; see %s %s --help", word,
+					prog->name, word);
 	lmi_suggest_init(&s, word);
-	for (uint32_t i = 0; i < lmi_n_cmds; i++)
-		lmi_suggest_offer(&s, lmi_cmds[i]->name);
+	for (uint32_t i = 0; i < prog->n_cmds; i++)
+		lmi_suggest_offer(&s, prog->cmds[i]->name);
 	if (s.best)
 		return lmd_fail(p->err, LMD_INVALID,
-				"unknown command '%.60s' (did you mean '%s'?); see llamactl --help",
-				word, s.best);
-	return lmd_fail(p->err, LMD_INVALID, "unknown command '%.60s'; see llamactl --help", word);
+				"unknown command '%.60s' (did you mean '%s'?); see %s --help", word,
+				s.best, prog->name);
+	return lmd_fail(p->err, LMD_INVALID, "unknown command '%.60s'; see %s --help", word,
+			prog->name);
 }
 
 static enum lmd_status set_command(struct parser *p, const char *word)
@@ -272,24 +281,24 @@ static enum lmd_status set_command(struct parser *p, const char *word)
 	if (p->at < p->argc) {
 		n = snprintf(two, sizeof(two), "%.30s %.30s", word, p->argv[p->at]);
 		if (n == (int)(strlen(word) + strlen(p->argv[p->at]) + 1))
-			cmd = lmi_cmd_find(two);
+			cmd = lmi_cmd_find(a->prog, two);
 		p->at += cmd != NULL;
 	}
 	if (!cmd && !strchr(word, ' '))
-		cmd = lmi_cmd_find(word);
+		cmd = lmi_cmd_find(a->prog, word);
 	if (!cmd)
 		return unknown_command(p, word);
 	/* the command's options go in front, so that they are found first */
-	all = lmi_alloc(cmd->n_opts + lmi_n_common_opts, sizeof(*all));
+	all = lmi_alloc(cmd->n_opts + a->prog->n_opts, sizeof(*all));
 	if (!all)
 		return lmd_fail(p->err, LMD_NOMEM, "no memory for the command line");
-	memcpy(all + cmd->n_opts, a->value, lmi_n_common_opts * sizeof(*all));
+	memcpy(all + cmd->n_opts, a->value, a->prog->n_opts * sizeof(*all));
 	lmi_free(a->value);
 	a->value = all;
 	a->n_value = 0;
 	a->cmd = cmd;
 	add_options(a, cmd->opts, cmd->n_opts);
-	a->n_value += lmi_n_common_opts;
+	a->n_value += a->prog->n_opts;
 	return LMD_OK;
 }
 
@@ -316,29 +325,30 @@ static enum lmd_status check_arguments(struct parser *p)
 	lmi_args_count(a->cmd->args, &min, &max);
 	if (a->n_pos > max)
 		return lmd_fail(p->err, LMD_INVALID,
-				"unexpected argument '%.60s'; usage: llamactl %s [OPTION]... %s",
-				a->pos[max], a->cmd->name, a->cmd->args ? a->cmd->args : "");
+				"unexpected argument '%.60s'; usage: %s %s [OPTION]... %s",
+				a->pos[max], a->prog->name, a->cmd->name,
+				a->cmd->args ? a->cmd->args : "");
 	if (a->n_pos >= min)
 		return LMD_OK;
 	missing = word_at(a->cmd->args, a->n_pos, &len);
 	return lmd_fail(p->err, LMD_INVALID,
-			"the argument %.*s is missing; usage: llamactl %s [OPTION]... %s", len,
-			missing, a->cmd->name, a->cmd->args);
+			"the argument %.*s is missing; usage: %s %s [OPTION]... %s", len, missing,
+			a->prog->name, a->cmd->name, a->cmd->args);
 }
 
-enum lmd_status lmi_args_parse(struct lmi_args *a, int argc, char *const *argv,
-			       struct lmd_error *err)
+enum lmd_status lmi_args_parse(struct lmi_args *a, const struct lmi_program *prog, int argc,
+			       char *const *argv, struct lmd_error *err)
 {
 	struct parser p = {.a = a, .argc = argc, .at = 1, .argv = argv, .err = err};
 	enum lmd_status st = LMD_OK;
 	bool only_args = false;
 
-	*a = (struct lmi_args){0};
-	a->value = lmi_alloc(lmi_n_common_opts, sizeof(*a->value));
+	*a = (struct lmi_args){.prog = prog};
+	a->value = lmi_alloc(prog->n_opts, sizeof(*a->value));
 	a->pos = lmi_alloc((size_t)(argc > 0 ? argc : 1), sizeof(*a->pos));
 	if (!a->value || !a->pos)
 		return lmd_fail(err, LMD_NOMEM, "no memory for the command line");
-	add_options(a, lmi_common_opts, lmi_n_common_opts);
+	add_options(a, prog->opts, prog->n_opts);
 	while (st == LMD_OK && p.at < argc) {
 		const char *word = argv[p.at++];
 

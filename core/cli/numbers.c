@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Numbers as people write them on a command line.  The whole text must be the number. */
+ * Numbers as people write them on a command line or into a configuration file.  The whole text must be the number. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "client/llamactl/opts.h"
+#include "core/cli/opts.h"
+#include "llamad/attr.h"
 
 /* "what: " or nothing. */
 static const char *head(const char *what)
@@ -71,10 +73,45 @@ enum lmd_status lmi_parse_size(const char *what, const char *text, int64_t *out,
 	v = strtoll(text, &end, 10);
 	shift = starts_like_number(text) ? unit_shift(end) : -1;
 	if (shift < 0)
-		return lmd_fail(err, LMD_INVALID,
-				"%s%s'%.60s' is not a whole number with an optional unit k, M, G or T",
-				head(what), colon(what), text);
+		return lmd_fail(
+			err, LMD_INVALID,
+			"%s%s'%.60s' is not a whole number with an optional unit k, M, G or T",
+			head(what), colon(what), text);
 	if (errno || __builtin_mul_overflow(v, (int64_t)1 << shift, &r))
+		return lmd_fail(err, LMD_INVALID, "%s%s%.60s does not fit into 64 bits", head(what),
+				colon(what), text);
+	*out = r;
+	return LMD_OK;
+}
+
+/* Milliseconds of a unit of time, 0 for anything else. */
+static int64_t unit_ms(const char *unit)
+{
+	static const struct {
+		const char *name;
+		int64_t ms;
+	} units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"min", 60000}, {"h", 3600000}};
+
+	for (size_t i = 0; i < LMD_LEN(units); i++)
+		if (!strcmp(unit, units[i].name))
+			return units[i].ms;
+	return 0;
+}
+
+enum lmd_status lmi_parse_time(const char *what, const char *text, int64_t *out,
+			       struct lmd_error *err)
+{
+	int64_t v, r, unit;
+	char *end;
+
+	errno = 0;
+	v = strtoll(text, &end, 10);
+	unit = !starts_like_number(text) ? 0 : v == 0 && !*end ? 1 : unit_ms(end);
+	if (!unit)
+		return lmd_fail(err, LMD_INVALID,
+				"%s%s'%.60s' is not a whole number with a unit ms, s, m or h",
+				head(what), colon(what), text);
+	if (errno || __builtin_mul_overflow(v, unit, &r))
 		return lmd_fail(err, LMD_INVALID, "%s%s%.60s does not fit into 64 bits", head(what),
 				colon(what), text);
 	*out = r;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * suggest.h - "did you mean": the nearest of a set of words. */
-#ifndef LLAMAD_LLAMACTL_SUGGEST_H
-#define LLAMAD_LLAMACTL_SUGGEST_H
+#ifndef LLAMAD_CORE_CLI_SUGGEST_H
+#define LLAMAD_CORE_CLI_SUGGEST_H
 
 #include <stdint.h>
 
 struct lmi_suggest {
 	const char *typed;
-	const char *best;     /* NULL as long as nothing is near enough */
+	const char *best; /* NULL as long as nothing is near enough */
 	uint32_t distance;
 };
 
@@ -16,4 +16,4 @@ void lmi_suggest_init(struct lmi_suggest *s, const char *typed);
 /* Offers one word; `word` must outlive s. */
 void lmi_suggest_offer(struct lmi_suggest *s, const char *word);
 
-#endif /* LLAMAD_LLAMACTL_SUGGEST_H */
+#endif /* LLAMAD_CORE_CLI_SUGGEST_H */

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Pieces of manual pages. */
+#include <string.h>
+
+#include "core/cli/texts.h"
+
+/* Text with what roff would take for markup escaped: backslashes, hyphens, and dots and
+ * quotes at the beginning of a line.  A line break of `s` stays one. */
+void lmi_roff_text(FILE *f, const char *s)
+{
+	bool line_start = true;
+
+	for (; *s; s++) {
+		if (line_start && (*s == '.' || *s == '\''))
+			fputs("\\&", f);
+		if (*s == '\\')
+			fputs("\\e", f);
+		else if (*s == '-')
+			fputs("\\-", f);
+		else
+			putc(*s, f);
+		line_start = *s == '\n';
+	}
+}
+
+void lmi_roff_paragraphs(FILE *f, const char *doc)
+{
+	while (*doc) {
+		const char *end = strstr(doc, "\n\n");
+		int n = end ? (int)(end - doc) : (int)strlen(doc);
+		char text[4096];
+
+		snprintf(text, sizeof(text), "%.*s", n, doc);
+		lmi_roff_text(f, text);
+		putc('\n', f);
+		doc += n;
+		while (*doc == '\n')
+			doc++;
+		if (*doc)
+			fputs(".PP\n", f);
+	}
+}
+
+void lmi_roff_option(FILE *f, const struct lmi_opt *o)
+{
+	char bounds[192];
+
+	if (!o->doc)
+		return;
+	fputs(".TP\n", f);
+	if (o->letter)
+		fprintf(f, "\\fB\\-%c\\fR%s", o->letter, o->name ? ", " : "");
+	if (o->name) {
+		fputs("\\fB\\-\\-", f);
+		lmi_roff_text(f, o->name);
+		fputs("\\fR", f);
+	}
+	if (o->type != LMI_OPT_FLAG) {
+		fputs(" \\fI", f);
+		lmi_roff_text(f, o->value);
+		fputs("\\fR", f);
+	}
+	putc('\n', f);
+	lmi_roff_text(f, o->doc);
+	lmi_opt_bounds(o, bounds, sizeof(bounds));
+	if (*bounds) {
+		putc(' ', f);
+		lmi_roff_text(f, bounds);
+	}
+	putc('\n', f);
+}
