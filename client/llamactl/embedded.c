@@ -38,6 +38,7 @@ enum lmd_status lmi_embedded_opts(struct lmi_ctl *ctl, const char *path,
 			 .backend = lmi_arg_str(a, "backend"),
 			 .n_thread = (uint32_t)lmi_arg_int(a, "threads"),
 			 .activations = (uint32_t)lmi_arg_int(a, "activations"),
+			 .attention = (uint32_t)lmi_arg_int(a, "attention"),
 			 .n_ctx = (uint32_t)lmi_arg_int(a, ctx),
 			 .pooling = LMD_POOL_UNSET}};
 	st = lmi_ctl_host(ctl, &o->host, err);

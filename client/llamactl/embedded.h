@@ -44,8 +44,16 @@
 		.doc = "Arithmetic in front of quantised weights: float throughout, rounded to 8 " \
 		       "bits, or as the backend does it."                                          \
 	}
+#define LMI_OPT_ATTENTION                                                                          \
+	{                                                                                          \
+		.name = "attention", .type = LMI_OPT_CHOICE, .value = "default|half",              \
+		.def = "default",                                                                  \
+		.doc = "Arithmetic of attention: the backend's own, or every sum in half "         \
+		       "precision, to compare with kernels that compute so."                       \
+	}
 #define LMI_OPTS_ENGINE                                                                            \
-	LMI_OPT_BACKEND, LMI_OPT_THREADS, LMI_OPT_CTX, LMI_OPT_KV_TYPE, LMI_OPT_ACTIVATIONS
+	LMI_OPT_BACKEND, LMI_OPT_THREADS, LMI_OPT_CTX, LMI_OPT_KV_TYPE, LMI_OPT_ACTIVATIONS,       \
+		LMI_OPT_ATTENTION
 
 /* What those options and the file say, for the engine to be opened; numbers that the command
  * wants otherwise are changed by it before. */

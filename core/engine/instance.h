@@ -29,6 +29,7 @@ struct lmi_inst_opts {
 	uint32_t device;	       /* number of the backend's device */
 	uint32_t n_thread;	       /* CPUs: threads; 0 = one for each processor */
 	uint32_t activations;	       /* enum lmd_activations */
+	uint32_t attention;	       /* enum lmd_attention */
 	uint32_t n_ctx;		       /* tokens of a sequence; 0 = the model's, or what fits */
 	uint32_t n_seq;		       /* sequences at a time; 0 = 1 */
 	uint32_t n_batch;	       /* rows of a step; 0 = 512, or n_whole when rows see ahead */

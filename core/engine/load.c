@@ -115,7 +115,8 @@ static enum lmd_status open_device(struct lmi_inst *inst, const struct lmi_inst_
 {
 	const char *name = o->backend;
 	struct lmd_open_params op = {
-		.struct_size = sizeof(op), .index = o->device, .activations = o->activations};
+		.struct_size = sizeof(op), .index = o->device, .activations = o->activations,
+		.attention = o->attention};
 	enum lmd_status st;
 
 	if (!name || !strcmp(name, "auto"))

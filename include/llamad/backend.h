@@ -67,12 +67,24 @@ enum lmd_activations {
 	LMD_ACTIVATIONS_INT8 = 2  /* rounded to 8 bits in blocks of 32, integer dot products */
 };
 
+/* attention: the arithmetic of ATTN over keys that no list chose */
+enum lmd_attention {
+	LMD_ATTENTION_DEFAULT = 0, /* the backend's own, at least as exact as float sums of what
+				    * the cache holds */
+	LMD_ATTENTION_HALF = 1     /* queries, keys, values and the running sum of weighted values
+				    * rounded to half precision after each key, keys in order, the
+				    * sum rescaled whenever a greater score comes: what kernels that
+				    * sum in half precision give, to compare with them.  Optional:
+				    * LMD_UNSUPPORTED */
+};
+
 struct lmd_open_params {
 	uint32_t struct_size;
 	uint32_t index;           /* device */
 	uint32_t n_thread;        /* CPUs: team size wanted, 0 = the backend's choice */
 	uint32_t activations;     /* enum lmd_activations */
 	struct lmd_team *team;    /* CPUs: threads to run on; NULL = the calling one */
+	uint32_t attention;       /* enum lmd_attention */
 };
 
 /* ---- weights ---- */

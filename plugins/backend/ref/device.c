@@ -35,10 +35,14 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 	if (p->activations > LMD_ACTIVATIONS_INT8)
 		return lmd_fail(err, LMD_INVALID, "ref: activations %u, known are 0..%u",
 				p->activations, LMD_ACTIVATIONS_INT8);
+	if (p->attention > LMD_ATTENTION_HALF)
+		return lmd_fail(err, LMD_INVALID, "ref: attention %u, known are 0..%u",
+				p->attention, LMD_ATTENTION_HALF);
 	dev->host = host;
 	dev->team = p->team;
 	dev->n_part = p->team ? host->team_size(host->ctx, p->team) : 1;
 	dev->int8 = p->activations == LMD_ACTIVATIONS_INT8;
+	dev->half = p->attention == LMD_ATTENTION_HALF;
 	dev->kernels = ref_kernels_select(host->cpu(host->ctx));
 	return LMD_OK;
 }

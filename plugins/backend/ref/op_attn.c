@@ -3,7 +3,10 @@
  * ATTN: two passes over the keys of a (row, key head): all scores, then the weighted sum of values.
  *
  * The keys that a row sees in a source are first written down as a list of numbers, so that
- * intervals, lists and the mask of a draft tree meet in one place and the rest is the formula. */
+ * intervals, lists and the mask of a draft tree meet in one place and the rest is the formula.
+ *
+ * With LMD_ATTENTION_HALF the second pass is the one of kernels that see each key once and sum in
+ * half precision. */
 #include <float.h>
 
 #include "act.h"
@@ -25,6 +28,8 @@ struct attn {
 	float *score;	     /* [per_kv][cap of both] */
 	float *tk, *tv, *tq; /* a key, a value; a query of every head of the group */
 	float *out;	     /* [dv] */
+	bool half;	     /* rounded to half precision (LMD_ATTENTION_HALF) */
+	uint16_t *bits;	     /* [dk or dv] */
 };
 
 /* Greatest number of keys a row can see in a source. */
@@ -79,6 +84,7 @@ static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct
 	ref_need(&b->part_bytes, (uint64_t)a->q.width + a->y.width, sizeof(float));
 	ref_need(&b->part_bytes, (uint64_t)a->q.width * per_kv, sizeof(float));
 	ref_need(&b->part_bytes, a->y.width, sizeof(float));
+	ref_need(&b->part_bytes, (uint64_t)a->q.width + a->y.width, sizeof(uint16_t));
 	return plan_bias(b, a, err);
 }
 
@@ -110,6 +116,28 @@ static void setup(struct attn *a, const struct ref_run *r, const struct lmd_op *
 	a->tv = ref_take(&scratch, (uint64_t)a->q.width + a->y.width, sizeof(float));
 	a->tq = ref_take(&scratch, (uint64_t)a->q.width * a->per_kv, sizeof(float));
 	a->out = ref_take(&scratch, a->y.width, sizeof(float));
+	a->bits = ref_take(&scratch, (uint64_t)a->q.width + a->y.width, sizeof(uint16_t));
+	a->half = r->dev->half && !a->list[0].base && !a->list[1].base;
+}
+
+static void round_half(const struct attn *a, float *v, uint32_t n)
+{
+	const struct lmd_host *h = a->r->dev->host;
+
+	/* every host has this type */
+	(void)h->quant_rows(h->ctx, LMD_DTYPE_F16, v, a->bits, n);
+	(void)h->dequant_rows(h->ctx, LMD_DTYPE_F16, a->bits, v, n);
+}
+
+/* v, or in half precision what it becomes in tmp (where it may lie already). */
+static const float *rounded(const struct attn *a, const float *v, float *tmp, uint32_t n)
+{
+	if (!a->half)
+		return v;
+	if (v != tmp)
+		memcpy(tmp, v, n * sizeof(*v));
+	round_half(a, tmp, n);
+	return tmp;
 }
 
 /* Does the draft tree hide this key from row t?  Keys that are rows of this step are seen only if
@@ -169,8 +197,8 @@ static void find_keys(struct attn *a, int i, uint32_t seq, uint32_t row, uint32_
 	}
 }
 
-static const float *key_row(const struct attn *a, int i, uint32_t seq, uint32_t kv_head,
-			    uint32_t key)
+static const float *stored_key(const struct attn *a, int i, uint32_t seq, uint32_t kv_head,
+			       uint32_t key)
 {
 	const struct lmd_attn_src *s = &a->op->src[i];
 	const struct ref_cache *c;
@@ -189,8 +217,14 @@ static const float *key_row(const struct attn *a, int i, uint32_t seq, uint32_t 
 				a->q.width);
 }
 
-static const float *value_row(const struct attn *a, int i, uint32_t seq, uint32_t kv_head,
-			      uint32_t key)
+static const float *key_row(const struct attn *a, int i, uint32_t seq, uint32_t kv_head,
+			    uint32_t key)
+{
+	return rounded(a, stored_key(a, i, seq, kv_head, key), a->tk, a->q.width);
+}
+
+static const float *stored_value(const struct attn *a, int i, uint32_t seq, uint32_t kv_head,
+				 uint32_t key)
 {
 	const struct lmd_attn_src *s = &a->op->src[i];
 	const struct ref_cache *c = s->kind == LMD_KV_CACHE ? a->r->cplan->caches[s->cache] : NULL;
@@ -202,12 +236,18 @@ static const float *value_row(const struct attn *a, int i, uint32_t seq, uint32_
 		return ref_f32(&a->v[i], first + key, kv_head, a->tv);
 	}
 	if (!c->has_v) /* the first dv columns of the key */
-		return key_row(a, i, seq, kv_head, key);
+		return stored_key(a, i, seq, kv_head, key);
 	page = ref_pool_row(a->r->cplan->pools[s->group], (uint32_t)a->r->step->seq_slot[seq], key,
 			    &at);
 	return ref_cache_decode(a->r->dev, c->desc.v_dtype,
 				page + c->v_off + at * c->v_row + kv_head * c->v_head, a->tv,
 				a->y.width);
+}
+
+static const float *value_row(const struct attn *a, int i, uint32_t seq, uint32_t kv_head,
+			      uint32_t key)
+{
+	return rounded(a, stored_value(a, i, seq, kv_head, key), a->tv, a->y.width);
 }
 
 /* Position of a key of source i on a plane. */
@@ -324,8 +364,9 @@ static void scores(const struct attn *a, uint32_t seq, uint32_t row, uint32_t kv
 
 			for (uint32_t g = 0; g < a->per_kv; g++) {
 				uint32_t head = head_of(a, kv_head, g);
-				const float *q =
-					ref_f32(&a->q, row, head, a->tq + (size_t)g * a->q.width);
+				float *tq = a->tq + (size_t)g * a->q.width;
+				const float *q = rounded(a, ref_f32(&a->q, row, head, tq), tq,
+							 a->q.width);
 				float s = a->op->scale * k->dot(q, kr, a->q.width) +
 					  bias(a, i, seq, row, head, key);
 
@@ -335,9 +376,58 @@ static void scores(const struct attn *a, uint32_t seq, uint32_t row, uint32_t kv
 	}
 }
 
+/* y = the weighted sum of values, by weights. */
+static void sum(const struct attn *a, const float *s, uint32_t seq, uint32_t kv_head, float *y)
+{
+	uint32_t at = 0;
+
+	for (int i = 0; i < N_SRC; i++) {
+		for (uint32_t j = 0; j < a->n_key[i]; j++, at++)
+			a->r->dev->kernels->axpy(
+				y, s[at], value_row(a, i, seq, kv_head, (uint32_t)a->key[i][j]),
+				a->y.width);
+	}
+}
+
+/* The same by scores, every key once, in half precision. */
+static void sum_half(const struct attn *a, const float *s, uint32_t seq, uint32_t kv_head,
+		     uint32_t head, float *y)
+{
+	float max = -INFINITY, total = 0;
+	uint32_t at = 0;
+
+	if (a->op->sinks != LMD_NONE) {
+		max = a->r->cplan->weights[a->op->sinks]->flat[head];
+		total = 1;
+	}
+	for (int i = 0; i < N_SRC; i++) {
+		for (uint32_t j = 0; j < a->n_key[i]; j++, at++) {
+			const float *v = value_row(a, i, seq, kv_head, (uint32_t)a->key[i][j]);
+			float keep = 1, w = 1;
+
+			if (s[at] > max) {
+				keep = expf(max - s[at]);
+				max = s[at];
+				for (uint32_t c = 0; c < a->y.width; c++)
+					y[c] *= keep;
+				round_half(a, y, a->y.width);
+			} else if (s[at] > -INFINITY) {
+				w = expf(s[at] - max);
+			} else {
+				w = 0;
+			}
+			for (uint32_t c = 0; c < a->y.width; c++)
+				y[c] = fmaf(v[c], w, y[c]);
+			round_half(a, y, a->y.width);
+			total = total * keep + w;
+		}
+	}
+	for (uint32_t c = 0; c < a->y.width && total > 0; c++)
+		y[c] /= total;
+}
+
 static void one(struct attn *a, uint32_t row, uint32_t kv_head)
 {
-	const struct ref_kernels *k = a->r->dev->kernels;
 	uint32_t seq = ref_seq_of(a->r, a->q.space, row), total;
 
 	for (int i = 0; i < N_SRC; i++)
@@ -345,17 +435,14 @@ static void one(struct attn *a, uint32_t row, uint32_t kv_head)
 	total = a->n_key[0] + a->n_key[1];
 	scores(a, seq, row, kv_head, total);
 	for (uint32_t g = 0; g < a->per_kv; g++) {
-		uint32_t head = head_of(a, kv_head, g), at = 0;
+		uint32_t head = head_of(a, kv_head, g);
 		float *s = a->score + (size_t)g * total, *y = ref_at(&a->y, row, head, a->out);
-		bool sees = softmax(a, s, total, head);
 
 		memset(y, 0, a->y.width * sizeof(*y));
-		for (int i = 0; sees && i < N_SRC; i++) {
-			for (uint32_t j = 0; j < a->n_key[i]; j++, at++)
-				k->axpy(y, s[at],
-					value_row(a, i, seq, kv_head, (uint32_t)a->key[i][j]),
-					a->y.width);
-		}
+		if (a->half)
+			sum_half(a, s, seq, kv_head, head, y);
+		else if (softmax(a, s, total, head))
+			sum(a, s, seq, kv_head, y);
 		ref_commit(&a->y, row, head, y, a->out);
 	}
 }

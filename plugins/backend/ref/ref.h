@@ -38,6 +38,7 @@ struct ref_dev {
 	struct lmd_team *team;
 	uint32_t n_part;
 	bool int8; /* activations in front of block types are rounded */
+	bool half; /* attention is (LMD_ATTENTION_HALF) */
 	const struct ref_kernels *kernels;
 	struct ref_adapter *adapters; /* ordered by site, then slot */
 	uint32_t n_adapter, cap_adapter;
