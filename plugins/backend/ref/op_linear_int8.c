@@ -5,7 +5,7 @@
  * Activations, for each 32 neighbouring values x[0..32) of a row:
  *     amax = max |x[i]|;  d = amax / 127.0f;  inv = amax > 0 ? 127.0f / amax : 0
  *     q[i] = x[i] * inv rounded to the nearest integer, ties to even          in -127..127
- *     s = sum of q[i]                                                          (integer)
+ *     s = sum of q[i];  e = d * (float)s                                       (s: integer)
  *
  * Weights of the types below are, in each block b of 32, integers P[i] with a factor D and, for the
  * types with a minimum, an offset M (all three exact in f32):
@@ -17,15 +17,15 @@
  *   q5_0   5 bits - 16                d            none
  *   q5_1   5 bits                     d            m
  *   q8_0   q                          d            none
- *   q4_k   sc * nibble                d            -(dmin * mn)      sc, mn: 6 bits for 32
- *   q5_k   sc * 5 bits                d            -(dmin * mn)
+ *   q4_k   nibble                     d * sc       -(dmin * mn)      sc, mn: 6 bits for 32
+ *   q5_k   5 bits                     d * sc       -(dmin * mn)
  *   q6_k   sc * (6 bits - 32)         d            none              sc: 8 bits for 16
  *
  * An output, in f32 with every operation rounded on its own (no fused multiply-add), blocks in
  * ascending order:
  *     sum = 0
  *     for b:  i = sum over the block of P*q                                    (integer, < 2^24)
- *             sum = sum + ((D * d) * (float)i + (M * d) * (float)s)            types with M
+ *             sum = sum + ((D * d) * (float)i + M * e)                         types with M
  *             sum = sum + (D * d) * (float)i                                   the others
  * Any other type is decoded and multiplied in float. */
 #include <string.h>
@@ -128,9 +128,9 @@ static void unpack_k45(bool five, const uint8_t *b, int16_t *p, float *d, float 
 
 			if (five)
 				q += (qh[l] >> j & 1) << 4;
-			p[32 * j + l] = (int16_t)(sc * q);
+			p[32 * j + l] = (int16_t)q;
 		}
-		d[j] = dall;
+		d[j] = dall * (float)sc;
 		m[j] = -(dmin * (float)mn);
 	}
 }
@@ -214,7 +214,7 @@ static float output(const struct row *w, bool min, const float *dots, const floa
 		float t = (w->d[b] * d[b]) * dots[b];
 
 		if (min)
-			t += (w->m[b] * d[b]) * (float)sums[b];
+			t += w->m[b] * (d[b] * (float)sums[b]);
 		sum += t;
 	}
 	return sum;
