@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * kern.h - rows of activations times rows of a weight: contracts of the inner loops.
+ *
+ * A kernel works in the caller's thread, in the caller's memory, on the slice it is given; it
+ * allocates nothing and keeps nothing.  For each tensor type and kind of activations there are
+ * variants for several instruction sets, of which the caller chooses once, when a device is opened:
+ *
+ *     lin = kern_linear_find(dtype, KERN_ACT_Q8, cpu->flags);        NULL: no such kernel,
+ *     if (!lin)                                                      then in float
+ *             lin = kern_linear_find(dtype, KERN_ACT_F32, cpu->flags);
+ *     act = kern_act_find(cpu->flags);                               if lin->act is KERN_ACT_Q8
+ *
+ * Per step, rows of x are prepared once by act->row, or used as they are (KERN_ACT_F32).  Then each
+ * thread calls lin->run with its slice of the weight's rows and all rows of x.
+ *
+ * Activations in 8 bits (KERN_ACT_Q8).  A row of k floats, k a multiple of 32, becomes k/32 blocks:
+ *     amax = max |x[i]|;  d = amax / 127.0f;  inv = amax > 0 ? 127.0f / amax : 0
+ *     q[i] = x[i] * inv rounded to the nearest integer, ties to even, clamped to -127..127
+ *     s = sum of q[i];  e = d * (float)s
+ * in memory as struct-less arrays one after the other, see KERN_Q8_*: q, d, e, -s, sums of 16.
+ *
+ * Exact kernels (exact = true).  In each block b of 32 a weight is w[i] = D * P[i] + M with integers
+ * P (see linear.h for the types).  An output, in f32 with every operation rounded on its own (no
+ * fused multiply-add), blocks in ascending order, is
+ *     sum = 0
+ *     for b:  i = sum over the block of P*q                                    (integer, < 2^24)
+ *             sum = sum + ((D * d) * (float)i + M * e)                         types with M
+ *             sum = sum + (D * d) * (float)i                                   the others
+ * and nothing else: so its bits depend neither on the variant nor on the slice nor on how many rows
+ * of x are multiplied together.  Backend `ref` opened with int8 activations gives the same bits.
+ *
+ * Float kernels (exact = false) decode weights and multiply in f32.  The order of the sum depends on
+ * the variant alone: slices and the number of rows of x change no bit.  Against the exact sum:
+ *     |y - sum w[i]*x[i]| <= (k/8 + 12) * 2^-24 * sum |w[i]*x[i]| */
+#ifndef LLAMAD_CPU_KERN_H
+#define LLAMAD_CPU_KERN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "llamad/host.h"
+
+/* Weight rows that a kernel decodes together: slices of a multiple of it cost the least. */
+#define KERN_ROWS 16
+
+/* Alignment of prepared rows and of scratch. */
+#define KERN_ALIGN 64
+
+/* ---- activations ---- */
+
+enum kern_act_kind {
+	KERN_ACT_F32 = 0, /* rows of k floats, as they are; any multiple of 4 as address */
+	KERN_ACT_Q8 = 1,  /* rows made by struct kern_act */
+};
+
+/* Offsets in a prepared row of k values. */
+#define KERN_Q8_Q(k)     ((size_t)0)		      /* int8_t  [k] */
+#define KERN_Q8_D(k)     ((size_t)(k))		      /* float   [k/32] */
+#define KERN_Q8_E(k)     ((size_t)(k) + (k) / 8)      /* float   [k/32]  d * (float)s */
+#define KERN_Q8_N(k)     ((size_t)(k) + (k) / 4)      /* int32_t [k/32]  -s */
+#define KERN_Q8_S(k)     ((size_t)(k) + (k) / 8 * 3)  /* int16_t [k/16]  sums over 16 values */
+/* Bytes from one prepared row to the next at least; a multiple of KERN_ALIGN. */
+#define KERN_Q8_BYTES(k) (((size_t)(k) / 2 * 3 + 127) / 64 * 64)
+
+struct kern_act {
+	uint64_t flags;  /* LMD_CPU_* that it needs */
+	const char *isa; /* "c", "avx2" */
+	/* Prepares a row of k values, k a multiple of 32, at out (KERN_ALIGN, KERN_Q8_BYTES(k)).
+	 * All variants give the same bytes; those behind the sums are left as they are.
+	 * NaN becomes 127. */
+	void (*row)(const float *x, uint32_t k, void *out);
+};
+
+/* The best variant for these flags; never NULL. */
+const struct kern_act *kern_act_find(uint64_t flags);
+/* The variants, best first; NULL behind the last. */
+const struct kern_act *kern_act_at(size_t i);
+
+/* ---- products ---- */
+
+/* y[c][r] = row r of w times row c of x. */
+struct kern_product {
+	const struct lmd_host *host; /* decoder of types that a kernel of floats does not know */
+	const void *w;		     /* first row of the slice, where it lies in the file: any address */
+	size_t w_stride;	     /* bytes from row to row */
+	const void *const *x;	     /* [n_col] rows, of the kernel's kind of activations */
+	float *const *y;	     /* [n_col] outputs, [n_row] each; must not overlap anything else */
+	uint32_t k;		     /* values in a row: a multiple of the type's block, < 2^24 */
+	uint32_t n_row, n_col;	     /* 0 is allowed */
+	void *scratch;		     /* KERN_ALIGN, lin->scratch_bytes(k); of this thread alone */
+};
+
+struct kern_linear {
+	uint32_t dtype;		 /* enum lmd_dtype */
+	enum kern_act_kind act;
+	uint64_t flags;		 /* LMD_CPU_* that it needs */
+	const char *isa;	 /* "c", "avx2", "avx512", "vnni" */
+	bool exact;
+	size_t (*scratch_bytes)(uint32_t k); /* a multiple of KERN_ALIGN, may be 0 */
+	void (*run)(const struct kern_linear *self, const struct kern_product *p);
+};
+
+/* The best kernel of a type for these flags.  KERN_ACT_F32: NULL only for types that hold no weights
+ * (integers, Q8_1, Q8_K); KERN_ACT_Q8: NULL for the types without an exact kernel. */
+const struct kern_linear *kern_linear_find(uint32_t dtype, enum kern_act_kind act, uint64_t flags);
+/* All kernels, best first within a type and kind; NULL behind the last. */
+const struct kern_linear *kern_linear_at(size_t i);
+
+#endif /* LLAMAD_CPU_KERN_H */
