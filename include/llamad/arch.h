@@ -71,7 +71,8 @@ enum lmd_driver {
 };
 
 #define LMD_TRAIT_HOST_TOKENS   1u /* rows() reads token history: steps are not chained */
-#define LMD_TRAIT_NO_MIX        2u /* image and text rows never share a step (variant tells which) */
+#define LMD_TRAIT_NO_MIX        2u /* external rows and tokens never share a step: plans of variant 1
+				    * run the rows, those of variant 0 the tokens */
 #define LMD_TRAIT_RECURRENT     4u /* has STATE groups: a prefix can only be kept at snapshots */
 #define LMD_TRAIT_POOL_BY_KEY   8u /* ENCODER: pooling type is in the file */
 

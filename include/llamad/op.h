@@ -19,8 +19,9 @@
  * weight in order.  Where an op says "(row, head) as a row", heads are further rows.
  * Outputs are windows with src VALUE; every column of a value is written by exactly one op.
  *
- * Adapters.  At a weight with a lora_site, in plans with LMD_PLAN_LORA, a row with the adapter slot s
- * (step.lora_slot of its token; none for rows of SEQS and X spaces) uses x W^T + l in the place of
+ * Adapters.  At a weight with a lora_site, in plans with LMD_PLAN_LORA, a row with the adapter
+ * slot s (step.lora_slot of its token, in OUTPUTS that of token out_row; none for rows of SEQS and
+ * X spaces) uses x W^T + l in the place of
  * x W^T, where the tensor scale of W is applied already and the op's own scale is not:
  *     l = scale_s * B_s (A_s x);  rank 0: l = scale_s * B_s
  * EMBED adds scale_s * B_s A_s[:, id] to E[id].  In stacked weights the pair of the slice counts.

@@ -40,7 +40,9 @@ struct lmd_step_group {
 	const int32_t *kv_lo;             /* [T], rows of the group's q_space */
 	const int32_t *kv_hi;             /* [T] */
 	/* PAGED, CROSS: physical row (page * page_tokens + offset) where this row's K/V goes, or
-	 * -1 = nowhere.  With ratio r it is -1 except at block ends. */
+	 * -1 = nowhere.  With ratio r it is -1 except at block ends.  ENCODE plans write the
+	 * CROSS groups, which FORWARD plans read: the slots of CROSS are -1 in these, those of
+	 * PAGED in the former. */
 	const int32_t *slot;              /* [T], rows of the plan's token space */
 	/* PAGED, CROSS: applied before anything else of the step; the table itself persists. */
 	const struct lmd_page_set *change;
