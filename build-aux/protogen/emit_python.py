@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: MIT
+"""Python: a dataclass for each message and type, and their way to and from plain maps."""
+import keyword
+
+HEAD = '''# SPDX-License-Identifier: MIT
+# Made by build-aux/gen-proto from proto/schema.
+"""Messages of llamad's protocol as dataclasses.
+
+to_map() gives what msgpack packs, without what is None or has its default; from_map() takes
+what msgpack unpacked, and passes over keys that it does not know."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Mapping, Union
+
+V_MIN = 1
+V_MAX = 1
+
+
+class Message:
+    """Base of all messages and types."""
+
+    __slots__ = ()
+
+    def to_map(self) -> dict[str, Any]:
+        out: dict[str, Any] = {}
+        for f in dataclasses.fields(self):  # type: ignore[arg-type]
+            value = getattr(self, f.name)
+            if value is None or ("default" in f.metadata and value == f.metadata["default"]):
+                continue
+            if isinstance(value, Message):
+                value = value.to_map()
+            elif isinstance(value, (list, tuple)):
+                value = [v.to_map() if isinstance(v, Message) else v for v in value]
+            out[f.metadata["wire"]] = value
+        return out
+
+    @classmethod
+    def from_map(cls, m: Mapping[str, Any]) -> Any:
+        args = {}
+        for f in dataclasses.fields(cls):  # type: ignore[arg-type]
+            value = m.get(f.metadata["wire"])
+            if value is None:
+                continue
+            make = f.metadata.get("make")
+            if make is not None:
+                of = globals()[make]
+                many = f.metadata.get("many", False)
+                value = [of.from_map(v) for v in value] if many else of.from_map(value)
+            args[f.name] = value
+        return cls(**args)
+'''
+
+
+def camel(name):
+    return "".join(p.capitalize() for p in name.split("_"))
+
+
+def py_name(name):
+    return name + "_" if keyword.iskeyword(name) else name
+
+
+def words_name(s, name):
+    return camel(name) + ("Word" if name in s.types else "")
+
+
+def elem(s, f):
+    return {"bool": "bool", "int": "int", "float": "float", "string": "str",
+            "text": "Union[str, bytes]", "bytes": "bytes", "id": "bytes", "token": "int",
+            "status": "str", "enum": "str", "object": camel(f.of or ""), "item": "Item",
+            "chain": "Union[str, Mapping[str, Any]]",
+            "bias": "tuple[int, Union[float, bool]]"}[f.elem]
+
+
+def bounds(f):
+    out = []
+    if f.unit:
+        out.append(f.unit)
+    if f.type in ("int", "float"):
+        if "min" in f.bounds:
+            out.append("at least %g" % f.min if f.type == "float" else "at least %d" % f.min)
+        if "max" in f.bounds:
+            out.append("at most %g" % f.max if f.type == "float" else "at most %d" % f.max)
+    return " (%s)" % ", ".join(out) if out else ""
+
+
+def comment(text, indent):
+    out, line = [], indent + "#:"
+    for w in text.split():
+        if len(line) + 1 + len(w) > 98:
+            out.append(line)
+            line = indent + "#:"
+        line += " " + w
+    return out + [line]
+
+
+def row(s, f):
+    typ = elem(s, f)
+    if f.list:
+        typ = "list[%s]" % typ
+    meta = ['"wire": "%s"' % f.name]
+    head = ""
+    if f.presence == "optional":
+        typ = "Union[%s, None]" % typ
+        head = "default=None, "
+    elif f.presence == "default":
+        if f.list:
+            head = "default_factory=list, "
+            meta.append('"default": []')
+        else:
+            d = b"" if f.type == "bytes" else f.default
+            if f.type == "float":
+                d = float(d)
+            head = "default=%r, " % (d,)
+            meta.append('"default": %r' % (d,))
+    if f.elem in ("object", "item"):
+        meta.append('"make": "%s"' % ("Item_" if f.elem == "item" else camel(f.of)))
+        if f.list:
+            meta.append('"many": True')
+    return comment(f.doc + bounds(f), "    ") + [
+        "    %s: %s = field(%smetadata={%s})" % (py_name(f.name), typ, head, ", ".join(meta))]
+
+
+def cls(s, name, doc, fields, consts=()):
+    out = ["", "", "@dataclass(kw_only=True)", "class %s(Message):" % name, '    """%s"""' % doc]
+    body = list(consts)
+    for f in fields:
+        body += row(s, f)
+    return out + ([""] + body if body else [])
+
+
+def types_py(s):
+    out = [HEAD]
+    for w in s.words.values():
+        out += comment(w.doc, "")
+        out.append("%s = Literal[%s]" % (words_name(s, w.name),
+                                         ", ".join('"%s"' % n for n in w.names)))
+    out += ["#: Kinds of failure.",
+            "ErrorCode = Literal[%s]" % ", ".join('"%s"' % e["name"] for e in s.errors)]
+    out += ["", "#: Bounds of the protocol by name.", "LIMITS: dict[str, int] = {"]
+    out += ['    "%s": %d,' % (r["name"], r["value"]) for r in s.limits]
+    out += ["}"]
+    for t in s.types.values():
+        out += cls(s, camel(t.name), t.doc, t.fields)
+    for it in s.items:
+        out += cls(s, camel(it.name) + "Item", it.doc, s.common.fields + it.fields,
+                   ['    KIND: ClassVar[str] = "%s"' % it.name,
+                    "    FINAL: ClassVar[bool] = %s" % (it.name in s.final)])
+    out += cls(s, "UnknownItem", "An item of a newer server.", s.common.fields,
+               ['    KIND: ClassVar[str] = ""', "    FINAL: ClassVar[bool] = False"])
+    out += ["", "", "Item = Union[%s]" % ", ".join(
+        [camel(it.name) + "Item" for it in s.items] + ["UnknownItem"])]
+    out += ["", "_ITEMS: dict[str, Any] = {"]
+    out += ['    "%s": %sItem,' % (it.name, camel(it.name)) for it in s.items]
+    out += ["}", "", "", "class Item_:", '    """Chooses the class of an item."""', "",
+            "    @staticmethod", "    def from_map(m: Mapping[str, Any]) -> Item:",
+            '        return _ITEMS.get(m.get("%s", ""), UnknownItem).from_map(m)' % s.tag]
+    for op in s.ops:
+        name = camel(op.name)
+        out += cls(s, name + "Reply", "Answer to %s." % op.name, op.reply.fields)
+        out += cls(s, name + "Request", op.doc, op.request.fields,
+                   ['    OP: ClassVar[str] = "%s"' % op.name,
+                    '    ROLE: ClassVar[str] = "%s"' % op.role,
+                    '    CHANGES: ClassVar[str] = "%s"' % op.changes,
+                    "    REPLY: ClassVar[type] = %sReply" % name])
+    return "\n".join(out) + "\n"
+
+
+def files(s):
+    return {"bindings/python/llamad/_types.py": types_py(s)}

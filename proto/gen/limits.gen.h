@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Made by build-aux/gen-proto from proto/schema.  Bounds of the protocol. */
+#ifndef LLAMAD_PROTO_GEN_LIMITS_GEN_H
+#define LLAMAD_PROTO_GEN_LIMITS_GEN_H
+
+/* Length of one message; a longer one closes the connection. (bytes) */
+#define LMI_LIMIT_MESSAGE_BYTES 16777216
+/* Nesting of arrays and maps in a message. */
+#define LMI_LIMIT_DEPTH 32
+/* Values of all kinds in a message, keys included. */
+#define LMI_LIMIT_MESSAGE_VALUES 4194304
+/* Keys of all maps of a message together. */
+#define LMI_LIMIT_MESSAGE_KEYS 262144
+/* Keys of one map. */
+#define LMI_LIMIT_MAP_KEYS 128
+/* Length of a key. (bytes) */
+#define LMI_LIMIT_KEY_BYTES 64
+/* Length of a request id. (bytes) */
+#define LMI_LIMIT_RID_BYTES 64
+/* Length of a model's name or alias. (bytes) */
+#define LMI_LIMIT_NAME_BYTES 128
+/* Length of a path. (bytes) */
+#define LMI_LIMIT_PATH_BYTES 4095
+/* Length of a sentence for a human. (bytes) */
+#define LMI_LIMIT_SENTENCE_BYTES 1024
+/* Length of a prompt or another text for a model. (bytes) */
+#define LMI_LIMIT_TEXT_BYTES 16777216
+/* Tokens in one list. */
+#define LMI_LIMIT_TOKENS 2097152
+/* Rows of a listing in one reply. */
+#define LMI_LIMIT_ROWS 4096
+/* Stop texts of a request. */
+#define LMI_LIMIT_STOPS 16
+/* Length of a stop text. (bytes) */
+#define LMI_LIMIT_STOP_BYTES 256
+/* Entries of logit_bias. */
+#define LMI_LIMIT_BIASES 1024
+/* Samplers of a chain. */
+#define LMI_LIMIT_SAMPLERS 32
+/* Length of an answer when the request does not say. (tokens) */
+#define LMI_LIMIT_OUTPUT_DEFAULT 4096
+/* Length of an answer; the context ends it earlier. (tokens) */
+#define LMI_LIMIT_OUTPUT_MAX 1073741824
+/* Deadline of a request that does not say. (ms) */
+#define LMI_LIMIT_TIMEOUT_DEFAULT 600000
+/* Greatest deadline. (ms) */
+#define LMI_LIMIT_TIMEOUT_MAX 86400000
+/* Lease of a stream when the request does not say. (ms) */
+#define LMI_LIMIT_LEASE_DEFAULT 10000
+/* Shortest lease. (ms) */
+#define LMI_LIMIT_LEASE_MIN 1000
+/* Longest lease. (ms) */
+#define LMI_LIMIT_LEASE_MAX 600000
+/* Time that next waits when the request does not say. (ms) */
+#define LMI_LIMIT_WAIT_DEFAULT 5000
+/* Longest time that next waits. (ms) */
+#define LMI_LIMIT_WAIT_MAX 60000
+/* Time that next gathers items when the request does not say. (ms) */
+#define LMI_LIMIT_HOLD_DEFAULT 25
+/* Longest time that next gathers items. (ms) */
+#define LMI_LIMIT_HOLD_MAX 1000
+/* Items of a stream in one reply. */
+#define LMI_LIMIT_ITEMS 4096
+/* Items in one reply when the request does not say. */
+#define LMI_LIMIT_ITEMS_DEFAULT 256
+/* Text of all items of one reply to next; a single item may be longer. (bytes) */
+#define LMI_LIMIT_REPLY_TEXT_BYTES 1048576
+/* Unread text of a stream; beyond it the stream is cancelled as slow_reader. (bytes) */
+#define LMI_LIMIT_STREAM_BYTES 1048576
+/* Streams of one principal, ended ones included. */
+#define LMI_LIMIT_STREAMS 256
+/* Generations at a time. */
+#define LMI_LIMIT_SESSIONS 32
+/* Generations that wait. */
+#define LMI_LIMIT_QUEUE 128
+/* Connections at a time. */
+#define LMI_LIMIT_CONNECTIONS 256
+/* Connections of one uid or address. */
+#define LMI_LIMIT_CONNECTIONS_PEER 32
+/* A connection without requests is closed after it. */
+#define LMI_LIMIT_IDLE_MS 60000
+/* Time to the first token, waiting included. */
+#define LMI_LIMIT_FIRST_TOKEN_MS 30000
+
+#define LMI_N_LIMIT 39
+
+#endif /* LLAMAD_PROTO_GEN_LIMITS_GEN_H */

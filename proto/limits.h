@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * limits.h - bounds of the protocol (LMI_LIMIT_*, made from proto/schema/bounds.json) and the
+ * same as rows, for the op `limits` and for the daemon's configuration. */
+#ifndef LLAMAD_PROTO_LIMITS_H
+#define LLAMAD_PROTO_LIMITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proto/gen/limits.gen.h"
+
+/* The versions of the protocol that this build speaks. */
+#define LMI_WIRE_V_MIN 1
+#define LMI_WIRE_V     1
+
+struct lmi_wire_limit_row {
+	const char *name;
+	const char *unit; /* "" when the name says it */
+	int64_t value;
+	bool config; /* a server may be configured to another value */
+};
+
+extern const struct lmi_wire_limit_row lmi_wire_limit_rows[LMI_N_LIMIT];
+
+#endif /* LLAMAD_PROTO_LIMITS_H */
