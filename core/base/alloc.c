@@ -3,16 +3,24 @@
  * Allocation with accounting and an injectable failure.  Each block carries a header of
  * 64 bytes in front of it (its size), so that live bytes can be counted and every block
  * is aligned to 64.  The counters are relaxed atomics: they are statistics, nothing is
- * ordered by them. */
+ * ordered by them.
+ *
+ * A large block is a mapping of its own: the kernel gives its pages, zero already, at the
+ * first touch, so that a pool costs memory as it fills.  In sanitized builds all blocks come
+ * from the heap and are cleared there: a sanitizer sees neither the bounds nor the leak of a
+ * mapping. */
 #include "core/base/alloc.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "core/base/checked.h"
+#include "core/base/sanitized.h"
 
-#define HEAD 64
+#define HEAD	  64
+#define LARGE_MIN (128u << 10)
 
 static _Atomic uint64_t n_alloc, n_live, live_bytes, peak_bytes;
 static _Atomic uint64_t fail_in;
@@ -48,18 +56,41 @@ static void count(uint64_t bytes)
 	thread_allocs++;
 }
 
+/* Says the same at the end of a block's life as at its begin. */
+static bool is_large(uint64_t bytes)
+{
+	return !LMI_SANITIZED && bytes >= LARGE_MIN;
+}
+
+/* A block of the heap takes all of its last 64 bytes, as aligned_alloc wants. */
+static char *heap_take(uint64_t bytes)
+{
+	size_t total = ((size_t)bytes + HEAD + HEAD - 1) / HEAD * HEAD;
+	char *p = aligned_alloc(HEAD, total);
+
+	if (p)
+		memset(p, 0, total);
+	return p;
+}
+
+static char *map_take(uint64_t bytes)
+{
+	void *p = mmap(NULL, (size_t)bytes + HEAD, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p != MAP_FAILED ? p : NULL;
+}
+
 void *lmi_alloc(size_t n, size_t item_bytes)
 {
-	uint64_t bytes, total;
+	uint64_t bytes;
 	char *p;
 
-	if (!lmi_mul_ok(n, item_bytes, &bytes) || !bytes || !lmi_align_ok(bytes, HEAD, &total) ||
-	    !lmi_add_ok(total, HEAD, &total) || total > SIZE_MAX / 2 || must_fail())
+	if (!lmi_mul_ok(n, item_bytes, &bytes) || !bytes || bytes > SIZE_MAX / 2 || must_fail())
 		return NULL;
-	p = aligned_alloc(HEAD, (size_t)total);
+	p = is_large(bytes) ? map_take(bytes) : heap_take(bytes);
 	if (!p)
 		return NULL;
-	memset(p, 0, (size_t)total);
 	memcpy(p, &bytes, sizeof(bytes));
 	count(bytes);
 	return p + HEAD;
@@ -87,7 +118,10 @@ void lmi_free(void *p)
 	memcpy(&bytes, (char *)p - HEAD, sizeof(bytes));
 	atomic_fetch_sub(&live_bytes, bytes);
 	atomic_fetch_sub(&n_live, 1);
-	free((char *)p - HEAD);
+	if (is_large(bytes))
+		(void)munmap((char *)p - HEAD, (size_t)bytes + HEAD); /* what was mapped */
+	else
+		free((char *)p - HEAD);
 }
 
 char *lmi_strndup(const char *s, size_t n)

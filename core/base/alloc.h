@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * alloc.h - the one door to the heap.
+ * alloc.h - the one door to memory.
  *
  * All of core allocates here, so that memory can be counted and so that a test can make
  * the n-th allocation fail and demand that the program says so and leaks nothing. */
@@ -12,7 +12,8 @@
 #include <stdint.h>
 
 /* n zeroed items of item_bytes each, aligned to 64; NULL when the product does not fit,
- * the heap is empty, or either is 0.  Any thread. */
+ * there is no memory, or either is 0.  128 KiB and more take no memory before they are
+ * written to (but in sanitized builds).  Any thread. */
 void *lmi_alloc(size_t n, size_t item_bytes);
 
 /* Grows (or shrinks) to n items; new bytes are zero.  p NULL allocates.  On failure NULL is

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The heap's door, memory that is freed as a whole, and arithmetic on outside numbers. */
+ * Memory that is freed as a whole, and arithmetic on outside numbers. */
 #include "core/base/arena.h"
 
 #include "core/base/alloc.h"
@@ -15,65 +15,6 @@ static bool all_zero(const unsigned char *p, size_t n)
 			return false;
 	return true;
 }
-
-START_TEST(heap)
-{
-	struct lmi_alloc_stats s0, s;
-	uint64_t mine = lmi_alloc_thread_count();
-	unsigned char *p, *q;
-
-	lmi_alloc_stats(&s0);
-	p = lmi_alloc(100, 3);
-	ck_assert_ptr_nonnull(p);
-	ck_assert_uint_eq((uintptr_t)p % 64, 0);
-	ck_assert(all_zero(p, 300));
-	memset(p, 7, 300);
-	q = lmi_realloc(p, 200, 3);
-	ck_assert_ptr_nonnull(q);
-	ck_assert_uint_eq(q[299], 7);
-	ck_assert(all_zero(q + 300, 300));
-	lmi_alloc_stats(&s);
-	ck_assert_uint_eq(s.n_live, s0.n_live + 1);
-	ck_assert_uint_eq(s.live_bytes, s0.live_bytes + 600);
-	ck_assert_uint_eq(lmi_alloc_thread_count(), mine + 2);
-	lmi_alloc_fail_nth(1, false);
-	ck_assert_ptr_null(lmi_realloc(q, 300, 3));
-	ck_assert(lmi_alloc_did_fail());
-	lmi_alloc_fail_nth(0, false);
-	ck_assert_uint_eq(q[0], 7); /* as it was */
-	lmi_free(q);
-	lmi_free(NULL);
-	ck_assert_ptr_null(lmi_alloc(0, 8));
-	ck_assert_ptr_null(lmi_alloc(8, 0));
-	ck_assert_ptr_null(lmi_alloc(SIZE_MAX, 2));
-	ck_assert_ptr_null(lmi_alloc(SIZE_MAX / 2, 2));
-	p = (unsigned char *)lmi_strndup("abc", 2);
-	ck_assert_str_eq((char *)p, "ab");
-	lmi_free(p);
-	lmi_alloc_stats(&s);
-	ck_assert_uint_eq(s.n_live, s0.n_live);
-	ck_assert_uint_eq(s.live_bytes, s0.live_bytes);
-}
-END_TEST
-
-START_TEST(failing)
-{
-	void *p[4];
-
-	lmi_alloc_fail_nth(3, false);
-	for (int i = 0; i < 4; i++)
-		p[i] = lmi_alloc(1, 1);
-	ck_assert(p[0] && p[1] && !p[2] && p[3]);
-	for (int i = 0; i < 4; i++)
-		lmi_free(p[i]);
-	lmi_alloc_fail_nth(2, true);
-	for (int i = 0; i < 4; i++)
-		p[i] = lmi_alloc(1, 1);
-	ck_assert(p[0] && !p[1] && !p[2] && !p[3]);
-	lmi_free(p[0]);
-	lmi_alloc_fail_nth(0, false);
-}
-END_TEST
 
 /* Pieces of random sizes are zeroed, aligned, apart from each other, and hold what is
  * written; the sum is bounded. */
@@ -166,8 +107,6 @@ int main(void)
 	Suite *s = suite_create("arena");
 	TCase *tc = tcase_create("memory");
 
-	tcase_add_test(tc, heap);
-	tcase_add_test(tc, failing);
 	tcase_add_test(tc, arena);
 	tcase_add_test(tc, arena_waste);
 	tcase_add_test(tc, arena_text);

@@ -12,21 +12,10 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "core/base/sanitized.h"
 #include "core/plugin/builtin.h"
 #include "core/plugin/dirs.h"
 #include "core/plugin/registry_impl.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
-	__has_feature(undefined_behavior_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
 
 void lmi_registry_add(struct lmi_registry *r, struct lmi_object *o)
 {
@@ -342,7 +331,7 @@ enum lmd_status lmi_registry_create(struct lmi_registry **out, const struct lmi_
 	r->host = opts->host;
 	r->trust = opts->trust;
 	if (opts->carrier == LMI_CARRIER_FILE ||
-	    (opts->carrier == LMI_CARRIER_DEFAULT && SANITIZED))
+	    (opts->carrier == LMI_CARRIER_DEFAULT && LMI_SANITIZED))
 		st = make_copies_folder(r, err);
 	for (uint32_t i = 0; i < opts->n_dirs && st == LMD_OK; i++)
 		st = add_dir(r, opts->dirs[i], err);
