@@ -1,5 +1,13 @@
 dnl SPDX-License-Identifier: MIT
 
+dnl LMD_CORE_IS_A_FOLDER: before AC_INIT.  After each test autoconf removes a file named core, left
+dnl by a test program that crashed; here the name is a folder's, and rm would complain.
+AC_DEFUN([LMD_CORE_IS_A_FOLDER],
+  [m4_map_args_w([_AC_INIT_PREPARE _AC_COMPILE_IFELSE _AC_LINK_IFELSE _AC_RUN_IFELSE
+    _AM_PROG_CC_C_O], [_LMD_KEEP_CORE(], [)])])
+m4_define([_LMD_KEEP_CORE],
+  [m4_define([$1], m4_bpatsubst(m4_dquote(m4_defn([$1])), [rm -f core ], [rm -f ]))])
+
 dnl LMD_WARNINGS: LMD_WARN_CFLAGS with what this compiler knows; --enable-werror.
 AC_DEFUN([LMD_WARNINGS], [
   AC_ARG_ENABLE([werror],
