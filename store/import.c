@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Imported files.  Their folder holds whole files only: a copy gets its name when it is on the
+ * disk and was read back.  An interrupted copy keeps a name that the next open removes.  Two
+ * imports of the same content may run at once: a name is never taken from a whole file. */
+#include "store/import.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "core/base/sha256.h"
+#include "core/base/show.h"
+#include "store/blob.h"
+
+#define PIECE (1u << 20)
+#define SHOW  128
+#define PART  48
+
+void lmi_blob_name(char out[LMI_BLOB_NAME], const char *digest)
+{
+	(void)snprintf(out, LMI_BLOB_NAME, "sha256-%.64s", digest);
+}
+
+enum lmd_status lmi_blob_folder(int *fd, int dir_fd, struct lmd_error *err)
+{
+	if (mkdirat(dir_fd, LMI_BLOB_FOLDER, 0700) < 0 && errno != EEXIST)
+		return lmd_fail(err, LMD_IO, LMI_BLOB_FOLDER ": cannot make the folder: %s",
+				strerror(errno));
+	*fd = openat(dir_fd, LMI_BLOB_FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (*fd < 0)
+		return lmd_fail(err, LMD_IO, LMI_BLOB_FOLDER ": cannot open the folder: %s",
+				strerror(errno));
+	return LMD_OK;
+}
+
+static bool is_part(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n > 12 && strncmp(name, "import-", 7) == 0 && strcmp(name + n - 5, ".part") == 0;
+}
+
+uint32_t lmi_blob_sweep(int dir_fd)
+{
+	int fd = openat(dir_fd, LMI_BLOB_FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *e;
+	uint32_t n = 0;
+
+	if (!d) {
+		if (fd >= 0)
+			close(fd);
+		return 0;
+	}
+	while ((e = readdir(d)))
+		if (is_part(e->d_name) && unlinkat(dirfd(d), e->d_name, 0) == 0)
+			n++;
+	closedir(d);
+	return n;
+}
+
+void lmi_blob_remove(int dir_fd, const char *digest)
+{
+	char name[LMI_BLOB_NAME];
+	struct lmd_error err;
+	int fd;
+
+	if (lmi_blob_folder(&fd, dir_fd, &err) != LMD_OK)
+		return;
+	lmi_blob_name(name, digest);
+	(void)unlinkat(fd, name, 0);
+	(void)fsync(fd);
+	close(fd);
+}
+
+struct copy {
+	int from, folder, part;
+	char part_name[PART];
+	struct lmi_store_file src;
+	char digest[LMI_STORE_DIGEST_HEX];
+	const struct lmi_store_work *work;
+};
+
+static enum lmd_status open_part(struct copy *c, struct lmd_error *err)
+{
+	for (unsigned i = 0; i < 1000; i++) {
+		(void)snprintf(c->part_name, sizeof(c->part_name), "import-%ld-%u.part",
+			       (long)getpid(), i);
+		c->part = openat(c->folder, c->part_name,
+				 O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+		if (c->part >= 0)
+			return LMD_OK;
+		if (errno != EEXIST)
+			break;
+	}
+	c->part_name[0] = 0;
+	return lmd_fail(err, LMD_IO, LMI_BLOB_FOLDER ": cannot make a file: %s", strerror(errno));
+}
+
+static enum lmd_status write_all(int fd, const char *p, size_t n, struct lmd_error *err)
+{
+	while (n) {
+		ssize_t k = write(fd, p, n);
+
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k < 0)
+			return lmd_fail(err, LMD_IO, LMI_BLOB_FOLDER ": write: %s",
+					strerror(errno));
+		p += k;
+		n -= (size_t)k;
+	}
+	return LMD_OK;
+}
+
+/* Copies and digests in one pass. */
+static enum lmd_status copy_bytes(struct copy *c, struct lmi_sha256 *h, void *buf,
+				  struct lmd_error *err)
+{
+	struct lmi_store_file after = {0};
+	enum lmd_status st;
+	uint64_t at = 0;
+
+	for (;;) {
+		size_t got = 0;
+
+		st = lmi_store_piece(c->from, at, buf, PIECE, &got, c->work, err);
+		if (st != LMD_OK)
+			return st;
+		if (!got)
+			break;
+		if (at + got > c->src.size)
+			return lmd_fail(err, LMD_BUSY, "the file grew while it was read");
+		lmi_sha256_update(h, buf, got);
+		st = write_all(c->part, buf, got, err);
+		if (st != LMD_OK)
+			return st;
+		at += got;
+		if (c->work && c->work->progress)
+			c->work->progress(c->work->arg, at, 2 * c->src.size);
+	}
+	st = lmi_store_file_identity(&after, c->from, err);
+	if (st == LMD_OK && (at != c->src.size || !lmi_store_same_identity(&c->src, &after)))
+		st = lmd_fail(err, LMD_BUSY, "the file changed while it was read");
+	return st;
+}
+
+static enum lmd_status copy_to_part(struct copy *c, struct lmd_error *err)
+{
+	void *buf = lmi_alloc(PIECE, 1);
+	uint8_t raw[LMI_SHA256_BYTES];
+	struct lmi_sha256 h = {0};
+	enum lmd_status st;
+
+	if (!buf || !lmi_sha256_init(&h))
+		st = lmd_fail(err, LMD_NOMEM, "no memory for a copy");
+	else
+		st = copy_bytes(c, &h, buf, err);
+	if (st == LMD_OK && !lmi_sha256_final(&h, raw))
+		st = lmd_fail(err, LMD_INTERNAL, "SHA-256 failed");
+	if (st == LMD_OK)
+		lmi_sha256_hex(c->digest, raw);
+	if (st == LMD_OK && fsync(c->part) < 0)
+		st = lmd_fail(err, LMD_IO, LMI_BLOB_FOLDER ": fsync: %s", strerror(errno));
+	lmi_sha256_fini(&h);
+	lmi_free(buf);
+	return st;
+}
+
+/* Is what lies in `fd` the content?  LMD_CORRUPT when it is not. */
+static enum lmd_status read_back(struct copy *c, int fd, struct lmd_error *err)
+{
+	char digest[LMI_STORE_DIGEST_HEX];
+	enum lmd_status st;
+
+	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); /* from the disk, where that helps */
+	st = lmi_store_digest_fd(digest, fd, c->src.size, c->src.size, 2 * c->src.size, c->work,
+				 err);
+	if (st == LMD_BUSY || (st == LMD_OK && strcmp(digest, c->digest) != 0))
+		st = lmd_fail(err, LMD_CORRUPT,
+			      LMI_BLOB_FOLDER "/sha256-%s: what was read back differs", c->digest);
+	return st;
+}
+
+/* A file of that name is there with that content: LMD_OK; with another one, which can only be
+ * rot: LMD_CORRUPT; none: LMD_NOTFOUND. */
+static enum lmd_status reuse(struct copy *c, const char *name, struct lmd_error *err)
+{
+	struct lmi_store_file id;
+	enum lmd_status st;
+	int fd;
+
+	st = lmi_store_file_open(&fd, c->folder, name, &id, err);
+	if (st == LMD_INVALID)
+		return lmd_fail(err, LMD_IO, LMI_BLOB_FOLDER "/%s: is not a regular file", name);
+	if (st != LMD_OK)
+		return st;
+	st = id.size == c->src.size ? read_back(c, fd, err) : LMD_CORRUPT;
+	close(fd);
+	return st;
+}
+
+/* LMD_BUSY: without `replace`, a file of that name came between. */
+static enum lmd_status give_name(struct copy *c, const char *name, bool replace,
+				 struct lmd_error *err)
+{
+	unsigned flags = replace ? 0 : RENAME_NOREPLACE;
+	int rc = renameat2(c->folder, c->part_name, c->folder, name, flags);
+
+	if (rc < 0 && (errno == EINVAL || errno == ENOSYS)) /* not on every file system */
+		rc = renameat(c->folder, c->part_name, c->folder, name);
+	if (rc < 0)
+		return lmd_fail(err, errno == EEXIST ? LMD_BUSY : LMD_IO,
+				LMI_BLOB_FOLDER "/%s: rename: %s", name, strerror(errno));
+	c->part_name[0] = 0;
+	(void)fsync(c->folder); /* some file systems cannot sync a folder */
+	return LMD_OK;
+}
+
+static enum lmd_status place(struct copy *c, const char *name, struct lmd_error *err)
+{
+	enum lmd_status st = reuse(c, name, err);
+
+	if (st != LMD_NOTFOUND && st != LMD_CORRUPT)
+		return st;
+	return give_name(c, name, st == LMD_CORRUPT, err);
+}
+
+static enum lmd_status import(struct copy *c, struct lmi_store_file *out, struct lmd_error *err)
+{
+	struct lmi_store_file f = {0};
+	char name[LMI_BLOB_NAME];
+	enum lmd_status st = open_part(c, err);
+	int fd;
+
+	if (st == LMD_OK)
+		st = copy_to_part(c, err);
+	if (st != LMD_OK)
+		return st;
+	lmi_blob_name(name, c->digest);
+	st = read_back(c, c->part, err);
+	if (st == LMD_OK)
+		st = place(c, name, err);
+	if (st == LMD_BUSY)
+		st = place(c, name, err);
+	if (st != LMD_OK)
+		return st;
+	st = lmi_store_file_open(&fd, c->folder, name, &f, err); /* renaming moved its ctime */
+	if (st != LMD_OK)
+		return st;
+	close(fd);
+	memcpy(f.digest, c->digest, sizeof(f.digest));
+	*out = f;
+	return LMD_OK;
+}
+
+enum lmd_status lmi_store_import(struct lmi_store_file *out, const char *dir, const char *path,
+				 const struct lmi_store_work *work, struct lmd_error *err)
+{
+	struct copy c = {.from = -1, .folder = -1, .part = -1, .work = work};
+	int dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	enum lmd_status st;
+	char show[SHOW];
+
+	if (dir_fd < 0)
+		return lmd_fail(err, LMD_IO, "%s: cannot open the folder: %s",
+				lmi_show_path(show, sizeof(show), dir), strerror(errno));
+	st = lmi_store_file_open(&c.from, AT_FDCWD, path, &c.src, err);
+	if (st == LMD_OK) {
+		st = lmi_blob_folder(&c.folder, dir_fd, err);
+		if (st == LMD_OK)
+			st = import(&c, out, err);
+		if (st != LMD_OK)
+			lmd_error_prefix(err, lmi_show_path(show, sizeof(show), path));
+	}
+	if (c.part >= 0)
+		close(c.part);
+	if (c.part_name[0])
+		(void)unlinkat(c.folder, c.part_name, 0);
+	if (c.folder >= 0)
+		close(c.folder);
+	if (c.from >= 0)
+		close(c.from);
+	close(dir_fd);
+	return st;
+}

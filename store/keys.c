@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Keys, known by the digest of their secret. */
+#include <stdio.h>
+
+#include "core/base/arena.h"
+#include "store/db.h"
+#include "store/digest.h"
+
+void lmi_store_keys_fini(struct lmi_store_keys *k)
+{
+	lmi_arena_destroy(k->arena);
+	*k = (struct lmi_store_keys){0};
+}
+
+static enum lmd_status check_hash(const char *hash, struct lmd_error *err)
+{
+	if (!hash || !lmi_store_digest_ok(hash))
+		return lmd_fail(err, LMD_INVALID, "hash of a key: not 64 hex digits");
+	return LMD_OK;
+}
+
+static enum lmd_status add(struct lmi_store *s, const struct lmi_store_key *k,
+			   struct lmd_error *err)
+{
+	bool found = false;
+	int64_t one;
+	enum lmd_status st = lmi_db_number(s, err, &one, &found,
+					   "SELECT 1 FROM keys WHERE hash = ?1", "t", k->hash);
+
+	if (st == LMD_OK && found)
+		st = lmd_fail(err, LMD_INVALID, "key %.8s...: is known already", k->hash);
+	if (st == LMD_OK)
+		st = lmi_db_run(s, err,
+				"INSERT INTO keys (hash, label, role, created_at, expires_at) "
+				"VALUES (?1, ?2, ?3, ?4, ?5)",
+				"ttiii", k->hash, k->label, (int64_t)k->role, k->created_at,
+				k->expires_at);
+	return st;
+}
+
+enum lmd_status lmi_store_key_add(struct lmi_store *s, const struct lmi_store_key *k,
+				  struct lmd_error *err)
+{
+	enum lmd_status st = check_hash(k->hash, err);
+
+	if (st == LMD_OK)
+		st = lmi_store_text_check("label of a key", k->label, 0, LMI_STORE_TEXT_MAX, err);
+	if (st == LMD_OK && (unsigned)k->role > LMI_STORE_ADMIN)
+		st = lmd_fail(err, LMD_INVALID, "role of a key: %d, 0 (user) and 1 (admin) are known",
+			      (int)k->role);
+	if (st == LMD_OK)
+		st = lmi_db_begin(s, err);
+	if (st != LMD_OK)
+		return st;
+	return lmi_db_end(s, add(s, k, err), err);
+}
+
+enum lmd_status lmi_store_key_remove(struct lmi_store *s, const char *hash, struct lmd_error *err)
+{
+	enum lmd_status st = check_hash(hash, err);
+
+	if (st == LMD_OK)
+		st = lmi_db_begin(s, err);
+	if (st != LMD_OK)
+		return st;
+	st = lmi_db_run(s, err, "DELETE FROM keys WHERE hash = ?1", "t", hash);
+	if (st == LMD_OK && !sqlite3_changes(s->db))
+		st = lmd_fail(err, LMD_NOTFOUND, "key %.8s...: is not known", hash);
+	return lmi_db_end(s, st, err);
+}
+
+static enum lmd_status get(struct lmd_arena *a, sqlite3_stmt *q, struct lmi_store_key *k,
+			   struct lmd_error *err)
+{
+	const char *hash = (const char *)sqlite3_column_text(q, 0);
+
+	k->label = lmi_db_text(a, q, 1);
+	if (!hash || !k->label)
+		return lmi_rows_nomem(err);
+	(void)snprintf(k->hash, sizeof(k->hash), "%s", hash);
+	k->role = (enum lmi_store_role)sqlite3_column_int(q, 2);
+	k->created_at = sqlite3_column_int64(q, 3);
+	k->expires_at = sqlite3_column_int64(q, 4);
+	return LMD_OK;
+}
+
+/* All keys (hash ""), or one. */
+static enum lmd_status select_keys(struct lmi_store *s, const char *hash,
+				   struct lmi_store_keys *out, struct lmd_error *err)
+{
+	struct lmi_store_keys k = {0};
+	struct lmi_rows rows;
+	sqlite3_stmt *q = NULL;
+	enum lmd_status st;
+	bool row;
+
+	st = lmi_rows_begin(&rows, s, "keys", sizeof(*k.v), err);
+	if (st != LMD_OK)
+		return st;
+	k = (struct lmi_store_keys){.v = rows.v, .arena = rows.arena};
+	st = lmi_db_query(s, &q, err,
+			  "SELECT hash, label, role, created_at, expires_at FROM keys "
+			  "WHERE ?1 = '' OR hash = ?1 ORDER BY created_at, hash",
+			  "t", hash);
+	while (st == LMD_OK) {
+		st = lmi_db_step(s, q, &row, err);
+		if (st != LMD_OK || !row || k.n == rows.n_max)
+			break;
+		st = get(k.arena, q, &k.v[k.n++], err);
+	}
+	sqlite3_finalize(q);
+	if (st == LMD_OK)
+		*out = k;
+	else
+		lmi_store_keys_fini(&k);
+	return st;
+}
+
+enum lmd_status lmi_store_key_find(struct lmi_store *s, const char *hash,
+				   struct lmi_store_keys *out, struct lmd_error *err)
+{
+	struct lmi_store_keys k;
+	enum lmd_status st = check_hash(hash, err);
+
+	if (st == LMD_OK)
+		st = select_keys(s, hash, &k, err);
+	if (st != LMD_OK)
+		return st;
+	if (!k.n) {
+		lmi_store_keys_fini(&k);
+		return lmd_fail(err, LMD_NOTFOUND, "key %.8s...: is not known", hash);
+	}
+	*out = k;
+	return LMD_OK;
+}
+
+enum lmd_status lmi_store_key_list(struct lmi_store *s, struct lmi_store_keys *out,
+				   struct lmd_error *err)
+{
+	return select_keys(s, "", out, err);
+}

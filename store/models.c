@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Rows of models: adding, removing, changing.  Reading them is in models_read.c. */
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/arena.h"
+#include "core/base/checked.h"
+#include "store/blob.h"
+#include "store/db.h"
+
+/* Unsigned 64-bit numbers that are no counts (dev, ino) keep their bits. */
+static int64_t bits(uint64_t u)
+{
+	int64_t i;
+
+	memcpy(&i, &u, sizeof(i));
+	return i;
+}
+
+static enum lmd_status check_files(const struct lmi_store_file *f, uint32_t n, bool imported,
+				   uint64_t *size, struct lmd_error *err)
+{
+	uint64_t sum = 0;
+
+	if (n < 1 || n > LMI_STORE_FILES_MAX)
+		return lmd_fail(err, LMD_INVALID, "model of %u files, 1 to %d are possible", n,
+				LMI_STORE_FILES_MAX);
+	for (uint32_t i = 0; i < n; i++) {
+		enum lmd_status st = LMD_OK;
+
+		if (!imported)
+			st = lmi_store_text_check("path", f[i].path, 1, LMI_STORE_PATH_MAX, err);
+		if (st != LMD_OK)
+			return st;
+		if (!imported && f[i].path[0] != '/')
+			return lmd_fail(err, LMD_INVALID, "path: does not begin with '/'");
+		if (!lmi_store_digest_ok(f[i].digest))
+			return lmd_fail(err, LMD_INVALID, "digest of file %u: not 64 hex digits", i);
+		if (!lmi_add_ok(sum, f[i].size, &sum) || sum > INT64_MAX)
+			return lmd_fail(err, LMD_INVALID, "size of file %u: %llu bytes, too many", i,
+					(unsigned long long)f[i].size);
+	}
+	*size = sum;
+	return LMD_OK;
+}
+
+/* The imported files are there, each as it was when it was imported. */
+static enum lmd_status check_blobs(struct lmi_store *s, const struct lmi_store_model *m,
+				   struct lmd_error *err)
+{
+	char name[LMI_BLOB_NAME];
+	enum lmd_status st;
+	int folder, fd;
+
+	st = lmi_blob_folder(&folder, s->dir_fd, err);
+	if (st != LMD_OK)
+		return st;
+	for (uint32_t i = 0; st == LMD_OK && i < m->n_files; i++) {
+		struct lmi_store_file now;
+
+		lmi_blob_name(name, m->files[i].digest);
+		st = lmi_store_file_open(&fd, folder, name, &now, err);
+		if (st != LMD_OK)
+			break;
+		close(fd);
+		if (!lmi_store_same_identity(&now, &m->files[i]))
+			st = lmd_fail(err, LMD_NOTFOUND, LMI_BLOB_FOLDER "/%s: is not the file "
+				      "that was imported", name);
+	}
+	close(folder);
+	return st;
+}
+
+static enum lmd_status put_files(struct lmi_store *s, int64_t id, const struct lmi_store_file *f,
+				 uint32_t n, bool imported, struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+
+	for (uint32_t i = 0; st == LMD_OK && i < n; i++)
+		st = lmi_db_run(s, err,
+				"INSERT INTO model_files (model_id, part, path, digest, size, dev, "
+				"ino, mtime_ns, ctime_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+				"iittiiiii", id, (int64_t)i, imported ? "" : f[i].path, f[i].digest,
+				(int64_t)f[i].size, bits(f[i].dev), bits(f[i].ino), f[i].mtime_ns,
+				f[i].ctime_ns);
+	return st;
+}
+
+static enum lmd_status insert(struct lmi_store *s, const struct lmi_store_model *m,
+			      const char *digest, uint64_t size, struct lmd_error *err)
+{
+	enum lmd_status st = lmi_store_name_free(s, m->name, err);
+
+	if (st == LMD_OK && m->imported)
+		st = check_blobs(s, m, err);
+	if (st == LMD_OK)
+		st = lmi_db_run(s, err,
+				"INSERT INTO models (name, digest, size, format, arch, facts, state, "
+				"added_at, imported) VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, ?7, ?8)",
+				"ttitttii", m->name, digest, (int64_t)size, m->format, m->arch,
+				m->facts ? m->facts : "{}", m->added_at, (int64_t)m->imported);
+	if (st == LMD_OK)
+		st = put_files(s, sqlite3_last_insert_rowid(s->db), m->files, m->n_files,
+			       m->imported, err);
+	return st;
+}
+
+enum lmd_status lmi_store_model_add(struct lmi_store *s, const struct lmi_store_model *m,
+				    struct lmd_error *err)
+{
+	char digest[LMI_STORE_DIGEST_HEX];
+	uint64_t size;
+	enum lmd_status st = check_files(m->files, m->n_files, m->imported, &size, err);
+
+	if (st == LMD_OK)
+		st = lmi_store_text_check("format", m->format, 0, LMI_STORE_WORD_MAX, err);
+	if (st == LMD_OK)
+		st = lmi_store_text_check("arch", m->arch, 0, LMI_STORE_WORD_MAX, err);
+	if (st == LMD_OK && m->facts)
+		st = lmi_store_text_check("facts", m->facts, 2, LMI_STORE_VALUE_MAX, err);
+	if (st == LMD_OK)
+		st = lmi_store_digest_join(digest, m->files, m->n_files, err);
+	if (st == LMD_OK)
+		st = lmi_db_begin(s, err);
+	if (st != LMD_OK)
+		return st;
+	return lmi_db_end(s, insert(s, m, digest, size, err), err);
+}
+
+/* Digests that only this model's imported files have. */
+struct doomed {
+	struct lmd_arena *arena;
+	uint32_t n, n_max;
+	const char **digest;
+};
+
+static enum lmd_status find_doomed(struct lmi_store *s, int64_t id, struct doomed *d,
+				   struct lmd_error *err)
+{
+	enum lmd_status st;
+	sqlite3_stmt *q;
+	bool row = true;
+
+	d->n_max = LMI_STORE_FILES_MAX;
+	d->digest = lmi_arena_array(d->arena, d->n_max, sizeof(*d->digest));
+	if (!d->digest)
+		return lmi_rows_nomem(err);
+	st = lmi_db_query(s, &q, err,
+			  "SELECT DISTINCT f.digest FROM model_files f JOIN models m "
+			  "ON m.id = f.model_id WHERE m.id = ?1 AND m.imported AND NOT EXISTS "
+			  "(SELECT 1 FROM model_files o JOIN models n ON n.id = o.model_id "
+			  "WHERE o.digest = f.digest AND n.imported AND n.id <> ?1)",
+			  "i", id);
+	if (st != LMD_OK)
+		return st;
+	while (st == LMD_OK) {
+		st = lmi_db_step(s, q, &row, err);
+		if (st != LMD_OK || !row || d->n == d->n_max)
+			break;
+		d->digest[d->n] = lmi_db_text(d->arena, q, 0);
+		if (!d->digest[d->n++])
+			st = lmi_rows_nomem(err);
+	}
+	sqlite3_finalize(q);
+	return st;
+}
+
+static enum lmd_status delete_row(struct lmi_store *s, const char *name, struct doomed *d,
+				  struct lmd_error *err)
+{
+	int64_t id;
+	enum lmd_status st = lmi_store_model_id(s, name, false, &id, err);
+
+	if (st == LMD_OK)
+		st = find_doomed(s, id, d, err);
+	if (st == LMD_OK)
+		st = lmi_db_run(s, err, "DELETE FROM models WHERE id = ?1", "i", id);
+	return st;
+}
+
+enum lmd_status lmi_store_model_remove(struct lmi_store *s, const char *name, struct lmd_error *err)
+{
+	struct doomed d = {.arena = lmi_arena_create(0)};
+	enum lmd_status st;
+
+	if (!d.arena)
+		return lmi_rows_nomem(err);
+	st = lmi_db_begin(s, err);
+	if (st == LMD_OK)
+		st = lmi_db_end(s, delete_row(s, name, &d, err), err);
+	for (uint32_t i = 0; st == LMD_OK && i < d.n; i++)
+		lmi_blob_remove(s->dir_fd, d.digest[i]);
+	lmi_arena_destroy(d.arena);
+	return st;
+}
+
+static enum lmd_status rename_row(struct lmi_store *s, const char *from, const char *to,
+				  struct lmd_error *err)
+{
+	int64_t id;
+	enum lmd_status st = lmi_store_model_id(s, from, false, &id, err);
+
+	if (st == LMD_OK)
+		st = lmi_store_name_free(s, to, err);
+	if (st == LMD_OK)
+		st = lmi_db_run(s, err, "UPDATE models SET name = ?2 WHERE id = ?1", "it", id, to);
+	return st;
+}
+
+enum lmd_status lmi_store_model_rename(struct lmi_store *s, const char *from, const char *to,
+				       struct lmd_error *err)
+{
+	enum lmd_status st = lmi_db_begin(s, err);
+
+	if (st != LMD_OK)
+		return st;
+	return lmi_db_end(s, rename_row(s, from, to, err), err);
+}
+
+enum lmd_status lmi_store_model_used(struct lmi_store *s, const char *name, int64_t at_ns,
+				     struct lmd_error *err)
+{
+	enum lmd_status st = lmi_db_begin(s, err);
+	int64_t id;
+
+	if (st != LMD_OK)
+		return st;
+	st = lmi_store_model_id(s, name, true, &id, err);
+	if (st == LMD_OK)
+		st = lmi_db_run(s, err, "UPDATE models SET used_at = ?2 WHERE id = ?1", "ii", id,
+				at_ns);
+	return lmi_db_end(s, st, err);
+}
+
+enum lmd_status lmi_store_model_measured(struct lmi_store *s, const char *name,
+					 const struct lmi_store_measured *m, struct lmd_error *err)
+{
+	enum lmd_status st;
+	int64_t id;
+
+	if (m->memory_bytes > INT64_MAX || m->load_ns > INT64_MAX)
+		return lmd_fail(err, LMD_INVALID, "measured: %llu bytes in %llu ns, at most 2^63 - 1",
+				(unsigned long long)m->memory_bytes, (unsigned long long)m->load_ns);
+	if (!isfinite(m->prefill_tps) || m->prefill_tps < 0 || !isfinite(m->decode_tps) ||
+	    m->decode_tps < 0)
+		return lmd_fail(err, LMD_INVALID, "measured: %g and %g tokens/s, at least 0 each",
+				m->prefill_tps, m->decode_tps);
+	st = lmi_db_begin(s, err);
+	if (st != LMD_OK)
+		return st;
+	st = lmi_store_model_id(s, name, true, &id, err);
+	if (st == LMD_OK)
+		st = lmi_db_run(s, err,
+				"UPDATE models SET memory_bytes = ?2, load_ns = ?3, prefill_tps = ?4, "
+				"decode_tps = ?5, measured_at = ?6 WHERE id = ?1",
+				"iiiddi", id, (int64_t)m->memory_bytes, (int64_t)m->load_ns,
+				m->prefill_tps, m->decode_tps, m->at_ns);
+	return lmi_db_end(s, st, err);
+}
+
+enum lmd_status lmi_store_model_set_state(struct lmi_store *s, const char *name,
+					  enum lmi_store_state state, struct lmd_error *err)
+{
+	enum lmd_status st;
+	int64_t id;
+
+	if ((unsigned)state >= LMI_STORE_N_STATE)
+		return lmd_fail(err, LMD_INVALID, "state of a model: %d, 0 to %d are known",
+				(int)state, LMI_STORE_N_STATE - 1);
+	st = lmi_db_begin(s, err);
+	if (st != LMD_OK)
+		return st;
+	st = lmi_store_model_id(s, name, true, &id, err);
+	if (st == LMD_OK)
+		st = lmi_db_run(s, err, "UPDATE models SET state = ?2 WHERE id = ?1", "ii", id,
+				(int64_t)state);
+	return lmi_db_end(s, st, err);
+}
+
+/* The row has these files, by their digests? */
+static enum lmd_status same_content(struct lmi_store *s, int64_t id,
+				    const struct lmi_store_file *f, uint32_t n,
+				    struct lmd_error *err)
+{
+	enum lmd_status st;
+	int64_t n_same = 0, n_row = 0;
+	bool found;
+
+	st = lmi_db_number(s, err, &n_row, &found,
+			   "SELECT count(*) FROM model_files WHERE model_id = ?1", "i", id);
+	for (uint32_t i = 0; st == LMD_OK && i < n; i++) {
+		int64_t one = 0;
+
+		st = lmi_db_number(s, err, &one, &found,
+				   "SELECT 1 FROM model_files WHERE model_id = ?1 AND part = ?2 AND "
+				   "digest = ?3 AND size = ?4",
+				   "iiti", id, (int64_t)i, f[i].digest, (int64_t)f[i].size);
+		n_same += found;
+	}
+	if (st == LMD_OK && (n_same != n || n_row != n))
+		st = lmd_fail(err, LMD_INVALID,
+			      "%u files, %lld of them as added, where the model has %lld: other "
+			      "content is another model",
+			      n, (long long)n_same, (long long)n_row);
+	return st;
+}
+
+static enum lmd_status identify(struct lmi_store *s, const char *name,
+				const struct lmi_store_file *f, uint32_t n, struct lmd_error *err)
+{
+	int64_t id, imported = 0;
+	uint64_t size;
+	bool found;
+	enum lmd_status st = lmi_store_model_id(s, name, true, &id, err);
+
+	if (st == LMD_OK)
+		st = lmi_db_number(s, err, &imported, &found,
+				   "SELECT imported FROM models WHERE id = ?1", "i", id);
+	if (st == LMD_OK)
+		st = check_files(f, n, imported, &size, err);
+	if (st == LMD_OK)
+		st = same_content(s, id, f, n, err);
+	if (st == LMD_OK)
+		st = lmi_db_run(s, err, "DELETE FROM model_files WHERE model_id = ?1", "i", id);
+	if (st == LMD_OK)
+		st = put_files(s, id, f, n, imported, err);
+	if (st == LMD_OK)
+		st = lmi_db_run(s, err, "UPDATE models SET state = 0 WHERE id = ?1", "i", id);
+	return st;
+}
+
+enum lmd_status lmi_store_model_identify(struct lmi_store *s, const char *name,
+					 const struct lmi_store_file *files, uint32_t n,
+					 struct lmd_error *err)
+{
+	enum lmd_status st = lmi_db_begin(s, err);
+
+	if (st != LMD_OK)
+		return st;
+	return lmi_db_end(s, identify(s, name, files, n, err), err);
+}

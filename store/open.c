@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Opening and closing.  registry.lock does two things: its lock keeps a second process out, and
+ * its content tells an unclean end: it is written before the database is touched and emptied
+ * after the database is closed.  An error of the system never counts as corruption: only what
+ * sqlite itself calls corrupt, or no database at all, is moved aside. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "core/base/show.h"
+#include "store/blob.h"
+#include "store/db.h"
+
+#define DB_NAME   "registry.db"
+#define LOCK_NAME "registry.lock"
+#define BUSY_MS   5000
+#define SHOW      128
+
+static enum lmd_status fail_at(const struct lmi_store *s, const char *name, const char *what,
+			       struct lmd_error *err)
+{
+	int e = errno;
+	char show[SHOW];
+
+	return lmd_fail(err, e == ENOMEM ? LMD_NOMEM : LMD_IO, "%s%s%s: %s: %s",
+			lmi_show_path(show, sizeof(show), s->dir), *name ? "/" : "", name, what,
+			strerror(e));
+}
+
+static enum lmd_status open_dir(struct lmi_store *s, struct lmd_error *err)
+{
+	if (mkdir(s->dir, 0700) < 0 && errno != EEXIST)
+		return fail_at(s, "", "cannot make the folder", err);
+	s->dir_fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return s->dir_fd < 0 ? fail_at(s, "", "cannot open the folder", err) : LMD_OK;
+}
+
+static enum lmd_status lock(struct lmi_store *s, bool *unclean, struct lmd_error *err)
+{
+	char show[SHOW];
+	struct stat sb;
+
+	s->lock_fd = openat(s->dir_fd, LOCK_NAME, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+			    0600);
+	if (s->lock_fd < 0)
+		return fail_at(s, LOCK_NAME, "cannot be written", err);
+	if (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK
+			       ? lmd_fail(err, LMD_BUSY,
+					  "%s: the registry is open in another process",
+					  lmi_show_path(show, sizeof(show), s->dir))
+			       : fail_at(s, LOCK_NAME, "cannot be locked", err);
+	if (fstat(s->lock_fd, &sb) < 0)
+		return fail_at(s, LOCK_NAME, "fstat", err);
+	*unclean = sb.st_size > 0;
+	if (!*unclean && (pwrite(s->lock_fd, "open\n", 5, 0) != 5 || fsync(s->lock_fd) < 0)) {
+		enum lmd_status st = fail_at(s, LOCK_NAME, "cannot be written", err);
+
+		(void)ftruncate(s->lock_fd, 0); /* else only a check too many */
+		return st;
+	}
+	return LMD_OK;
+}
+
+static void unlock(struct lmi_store *s, bool clean)
+{
+	if (s->lock_fd < 0)
+		return;
+	if (clean && ftruncate(s->lock_fd, 0) == 0)
+		(void)fsync(s->lock_fd); /* not durable: one check too many */
+	close(s->lock_fd);
+	s->lock_fd = -1;
+}
+
+/* The file, made by us so that it is private from its first byte; sqlite gives its log the same
+ * mode. */
+static enum lmd_status touch_db(struct lmi_store *s, struct lmd_error *err)
+{
+	int fd = openat(s->dir_fd, DB_NAME,
+			O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+	struct stat sb;
+
+	if (fd < 0)
+		return fail_at(s, DB_NAME, "cannot be written", err);
+	if (fstat(fd, &sb) < 0 || !S_ISREG(sb.st_mode)) {
+		close(fd);
+		return lmd_fail(err, LMD_INVALID, DB_NAME ": is not a regular file");
+	}
+	close(fd);
+	return LMD_OK;
+}
+
+static enum lmd_status configure(struct lmi_store *s, uint32_t busy_ms, struct lmd_error *err)
+{
+	static const int on[] = {SQLITE_DBCONFIG_DEFENSIVE, SQLITE_DBCONFIG_ENABLE_FKEY};
+	static const int off[] = {SQLITE_DBCONFIG_TRUSTED_SCHEMA, SQLITE_DBCONFIG_DQS_DML,
+				  SQLITE_DBCONFIG_DQS_DDL};
+	int rc = sqlite3_extended_result_codes(s->db, 1);
+
+	if (rc == SQLITE_OK)
+		rc = sqlite3_busy_timeout(s->db, (int)(busy_ms ? busy_ms : BUSY_MS));
+	for (size_t i = 0; i < LMD_LEN(on) && rc == SQLITE_OK; i++)
+		rc = sqlite3_db_config(s->db, on[i], 1, NULL);
+	for (size_t i = 0; i < LMD_LEN(off) && rc == SQLITE_OK; i++)
+		rc = sqlite3_db_config(s->db, off[i], 0, NULL);
+	return rc == SQLITE_OK ? LMD_OK : lmi_db_fail(s, rc, err);
+}
+
+/* Whose database is it, and which schema?  Reads only. */
+static enum lmd_status identify(struct lmi_store *s, struct lmi_store_report *r,
+				struct lmd_error *err)
+{
+	int64_t app = 0, version = 0, n_tables = 0;
+	bool found;
+	enum lmd_status st;
+
+	st = lmi_db_number(s, err, &app, &found, "PRAGMA application_id", "");
+	if (st == LMD_OK)
+		st = lmi_db_number(s, err, &version, &found, "PRAGMA user_version", "");
+	if (st == LMD_OK)
+		st = lmi_db_number(s, err, &n_tables, &found,
+				   "SELECT count(*) FROM sqlite_schema", "");
+	if (st != LMD_OK)
+		return st;
+	if (app == 0 && version == 0 && n_tables == 0) {
+		r->fresh = true;
+		r->schema_from = 0;
+		return LMD_OK;
+	}
+	if (app != LMI_STORE_APPLICATION_ID || version < 1)
+		return lmd_fail(err, LMD_INVALID,
+				DB_NAME ": another program's database (application id %lld, not "
+					"%d)",
+				(long long)app, LMI_STORE_APPLICATION_ID);
+	if (version > lmi_store_sql_n)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				DB_NAME ": schema %lld was made by a newer llamad; this one knows "
+					"schemas up to %u",
+				(long long)version, lmi_store_sql_n);
+	r->schema_from = (uint32_t)version;
+	return LMD_OK;
+}
+
+static enum lmd_status check(struct lmi_store *s, struct lmd_error *err)
+{
+	enum lmd_status st;
+	sqlite3_stmt *q;
+	bool row;
+
+	st = lmi_db_query(s, &q, err, "PRAGMA quick_check(1)", "");
+	if (st != LMD_OK)
+		return st;
+	st = lmi_db_step(s, q, &row, err);
+	if (st == LMD_OK) {
+		const char *text = row ? (const char *)sqlite3_column_text(q, 0) : NULL;
+		char show[SHOW];
+
+		if (!text)
+			st = lmd_fail(err, LMD_NOMEM, "registry: no memory for its check");
+		else if (strcmp(text, "ok") != 0)
+			st = lmd_fail(err, LMD_CORRUPT, "registry: %s",
+				      lmi_show(show, sizeof(show), text, strlen(text)));
+	}
+	sqlite3_finalize(q);
+	return st;
+}
+
+static enum lmd_status set_journal(struct lmi_store *s, struct lmd_error *err)
+{
+	enum lmd_status st;
+	sqlite3_stmt *q;
+	bool row;
+
+	st = lmi_db_query(s, &q, err, "PRAGMA journal_mode = WAL", "");
+	if (st != LMD_OK)
+		return st;
+	st = lmi_db_step(s, q, &row, err);
+	if (st == LMD_OK) {
+		const char *mode = row ? (const char *)sqlite3_column_text(q, 0) : NULL;
+
+		if (!mode || strcmp(mode, "wal") != 0)
+			st = lmd_fail(err, LMD_IO, DB_NAME ": its folder cannot hold a log (WAL)");
+	}
+	sqlite3_finalize(q);
+	if (st == LMD_OK)
+		st = lmi_db_run(s, err, "PRAGMA synchronous = FULL", "");
+	if (st == LMD_OK)
+		st = lmi_db_run(s, err, "PRAGMA cell_size_check = ON", "");
+	return st;
+}
+
+static enum lmd_status open_db(struct lmi_store *s, const struct lmi_store_opts *opts,
+			       struct lmi_store_report *r, struct lmd_error *err)
+{
+	char path[LMI_STORE_PATH_MAX + 16];
+	enum lmd_status st = touch_db(s, err);
+	int rc;
+
+	if (st != LMD_OK)
+		return st;
+	(void)snprintf(path, sizeof(path), "%s/" DB_NAME, s->dir);
+	rc = sqlite3_open_v2(path, &s->db,
+			     SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE,
+			     opts->vfs);
+	st = rc == SQLITE_OK ? configure(s, opts->busy_ms, err) : lmi_db_fail(s, rc, err);
+	if (st == LMD_OK)
+		st = identify(s, r, err);
+	if (st == LMD_OK && r->unclean && !r->fresh)
+		st = check(s, err);
+	if (st == LMD_OK)
+		st = set_journal(s, err);
+	if (st == LMD_OK)
+		st = lmi_store_migrate(s, lmi_store_sql_n, err);
+	if (st != LMD_OK) {
+		(void)sqlite3_close(s->db);
+		s->db = NULL;
+	}
+	return st;
+}
+
+/* A free name in the state folder: DB_NAME ".corrupt-20260131T235959Z", ".2" and so on. */
+static bool aside_name(const struct lmi_store *s, int64_t now_ns, char *name, size_t n)
+{
+	time_t t = (time_t)(now_ns / 1000000000);
+	char stamp[32];
+	struct tm tm;
+	struct stat sb;
+
+	if (!gmtime_r(&t, &tm) || !strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", &tm))
+		(void)snprintf(stamp, sizeof(stamp), "%lld", (long long)t);
+	for (unsigned i = 1; i < 1000; i++) {
+		char suffix[8] = "";
+
+		if (i > 1)
+			(void)snprintf(suffix, sizeof(suffix), ".%u", i);
+		(void)snprintf(name, n, DB_NAME ".corrupt-%s%s", stamp, suffix);
+		if (fstatat(s->dir_fd, name, &sb, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
+			return true;
+	}
+	return false;
+}
+
+/* The log goes first and belongs to its database: with NAME-wal beside NAME the usual tools read
+ * what can be read.  The index (-shm) has nothing of its own. */
+static enum lmd_status move_aside(struct lmi_store *s, int64_t now_ns, struct lmi_store_report *r,
+				  struct lmd_error *err)
+{
+	char name[sizeof(r->moved_to)], wal[sizeof(r->moved_to) + 4];
+
+	if (!aside_name(s, now_ns, name, sizeof(name)))
+		return lmd_fail(err, LMD_IO, DB_NAME ": no free name to move it aside");
+	(void)snprintf(wal, sizeof(wal), "%s-wal", name);
+	if (renameat(s->dir_fd, DB_NAME "-wal", s->dir_fd, wal) < 0 && errno != ENOENT)
+		return fail_at(s, DB_NAME "-wal", "cannot be moved aside", err);
+	if (unlinkat(s->dir_fd, DB_NAME "-shm", 0) < 0 && errno != ENOENT)
+		return fail_at(s, DB_NAME "-shm", "cannot be removed", err);
+	if (renameat(s->dir_fd, DB_NAME, s->dir_fd, name) < 0)
+		return fail_at(s, DB_NAME, "cannot be moved aside", err);
+	(void)fsync(s->dir_fd); /* some file systems cannot sync a folder */
+	(void)snprintf(r->moved_to, sizeof(r->moved_to), "%s", name);
+	r->moved_aside = true;
+	return LMD_OK;
+}
+
+static enum lmd_status open_or_begin(struct lmi_store *s, const struct lmi_store_opts *opts,
+				     struct lmi_store_report *r, struct lmd_error *err)
+{
+	struct lmd_error why = {0};
+	enum lmd_status st = open_db(s, opts, r, &why);
+
+	if (st == LMD_CORRUPT) {
+		(void)snprintf(r->reason, sizeof(r->reason), "%.*s", (int)sizeof(r->reason) - 1,
+			       why.text);
+		st = move_aside(s, opts->now_ns, r, &why);
+		if (st == LMD_OK)
+			st = open_db(s, opts, r, &why);
+		s->corrupt = false;
+	}
+	if (st != LMD_OK && err)
+		*err = why;
+	return st;
+}
+
+static void destroy(struct lmi_store *s, bool clean)
+{
+	if (s->db && sqlite3_close(s->db) != SQLITE_OK)
+		clean = false;
+	unlock(s, clean);
+	if (s->dir_fd >= 0)
+		close(s->dir_fd);
+	lmi_free(s->dir);
+	lmi_free(s);
+}
+
+enum lmd_status lmi_store_open(struct lmi_store **out, const char *dir,
+			       const struct lmi_store_opts *opts, struct lmi_store_report *report,
+			       struct lmd_error *err)
+{
+	struct lmi_store_report r = {.schema = lmi_store_sql_n};
+	enum lmd_status st = lmi_store_text_check("state folder", dir, 1,
+						  LMI_STORE_PATH_MAX - 128, err);
+	struct lmi_store *s;
+
+	if (st != LMD_OK)
+		return st;
+	s = lmi_alloc(1, sizeof(*s));
+	if (!s)
+		return lmd_fail(err, LMD_NOMEM, "registry: no memory");
+	s->dir_fd = s->lock_fd = -1;
+	s->dir = lmi_strndup(dir, strlen(dir));
+	st = s->dir ? open_dir(s, err) : lmd_fail(err, LMD_NOMEM, "registry: no memory");
+	if (st == LMD_OK)
+		st = lock(s, &r.unclean, err);
+	if (st == LMD_OK) {
+		r.n_parts_removed = lmi_blob_sweep(s->dir_fd);
+		st = open_or_begin(s, opts, &r, err);
+		if (st != LMD_OK) { /* as clean as it was found */
+			destroy(s, !r.unclean && st != LMD_CORRUPT);
+			return st;
+		}
+		*out = s;
+		if (report)
+			*report = r;
+		return LMD_OK;
+	}
+	if (s->lock_fd >= 0)
+		close(s->lock_fd);
+	s->lock_fd = -1;
+	destroy(s, false);
+	return st;
+}
+
+void lmi_store_close(struct lmi_store *s)
+{
+	if (s)
+		destroy(s, !s->corrupt);
+}
+
+const char *lmi_store_dir(const struct lmi_store *s)
+{
+	return s->dir;
+}
