@@ -18,10 +18,10 @@
  *     amax = max |x[i]|;  d = amax / 127.0f;  inv = amax > 0 ? 127.0f / amax : 0
  *     q[i] = x[i] * inv rounded to the nearest integer, ties to even, clamped to -127..127
  *     s = sum of q[i];  e = d * (float)s
- * in memory as struct-less arrays one after the other, see KERN_Q8_*: q, d, e, -s, sums of 16.
+ * in memory as arrays one after the other, see KERN_Q8_*.
  *
  * Exact kernels (exact = true).  In each block b of 32 a weight is w[i] = D * P[i] + M with integers
- * P (see linear.h for the types).  An output, in f32 with every operation rounded on its own (no
+ * P (see linear_q8_c.c for the types).  An output, in f32 with every operation rounded on its own (no
  * fused multiply-add), blocks in ascending order, is
  *     sum = 0
  *     for b:  i = sum over the block of P*q                                    (integer, < 2^24)
@@ -56,19 +56,19 @@ enum kern_act_kind {
 };
 
 /* Offsets in a prepared row of k values. */
-#define KERN_Q8_Q(k)     ((size_t)0)		      /* int8_t  [k] */
-#define KERN_Q8_D(k)     ((size_t)(k))		      /* float   [k/32] */
-#define KERN_Q8_E(k)     ((size_t)(k) + (k) / 8)      /* float   [k/32]  d * (float)s */
-#define KERN_Q8_N(k)     ((size_t)(k) + (k) / 4)      /* int32_t [k/32]  -s */
-#define KERN_Q8_S(k)     ((size_t)(k) + (k) / 8 * 3)  /* int16_t [k/16]  sums over 16 values */
-/* Bytes from one prepared row to the next at least; a multiple of KERN_ALIGN. */
-#define KERN_Q8_BYTES(k) (((size_t)(k) / 2 * 3 + 127) / 64 * 64)
+#define KERN_Q8_Q(k) ((size_t)0)		 /* int8_t  [k] */
+#define KERN_Q8_D(k) ((size_t)(k))		 /* float   [k/32] */
+#define KERN_Q8_E(k) ((size_t)(k) + (k) / 8)	 /* float   [k/32]  d * (float)s */
+#define KERN_Q8_N(k) ((size_t)(k) + (k) / 4)	 /* int32_t [k/32]  -s */
+#define KERN_Q8_H(k) ((size_t)(k) + (k) / 8 * 3) /* int32_t [k/16]  -(sum of 16 values) */
+/* Bytes of a prepared row, a multiple of KERN_ALIGN; at least 64 of them follow the arrays. */
+#define KERN_Q8_BYTES(k) (((size_t)(k) + (k) / 8 * 5 + 127) / 64 * 64)
 
 struct kern_act {
-	uint64_t flags;  /* LMD_CPU_* that it needs */
+	uint64_t flags;	 /* LMD_CPU_* that it needs */
 	const char *isa; /* "c", "avx2" */
 	/* Prepares a row of k values, k a multiple of 32, at out (KERN_ALIGN, KERN_Q8_BYTES(k)).
-	 * All variants give the same bytes; those behind the sums are left as they are.
+	 * All variants give the same bytes; those behind the arrays are left as they are.
 	 * NaN becomes 127. */
 	void (*row)(const float *x, uint32_t k, void *out);
 };
@@ -83,20 +83,20 @@ const struct kern_act *kern_act_at(size_t i);
 /* y[c][r] = row r of w times row c of x. */
 struct kern_product {
 	const struct lmd_host *host; /* decoder of types that a kernel of floats does not know */
-	const void *w;		     /* first row of the slice, where it lies in the file: any address */
-	size_t w_stride;	     /* bytes from row to row */
-	const void *const *x;	     /* [n_col] rows, of the kernel's kind of activations */
-	float *const *y;	     /* [n_col] outputs, [n_row] each; must not overlap anything else */
-	uint32_t k;		     /* values in a row: a multiple of the type's block, < 2^24 */
-	uint32_t n_row, n_col;	     /* 0 is allowed */
-	void *scratch;		     /* KERN_ALIGN, lin->scratch_bytes(k); of this thread alone */
+	const void *w;	       /* first row of the slice, where it lies in the file: any address */
+	size_t w_stride;       /* bytes from row to row */
+	const void *const *x;  /* [n_col] rows, of the kernel's kind of activations */
+	float *const *y;       /* [n_col] outputs, [n_row] each; must not overlap anything else */
+	uint32_t k;	       /* values in a row: a multiple of the type's block, < 2^24 */
+	uint32_t n_row, n_col; /* 0 is allowed */
+	void *scratch;	       /* KERN_ALIGN, lin->scratch_bytes(k); of this thread alone */
 };
 
 struct kern_linear {
-	uint32_t dtype;		 /* enum lmd_dtype */
+	uint32_t dtype; /* enum lmd_dtype */
 	enum kern_act_kind act;
-	uint64_t flags;		 /* LMD_CPU_* that it needs */
-	const char *isa;	 /* "c", "avx2", "avx512", "vnni" */
+	uint64_t flags;	 /* LMD_CPU_* that it needs */
+	const char *isa; /* "c", "avx2", "avx512", "vnni" */
 	bool exact;
 	size_t (*scratch_bytes)(uint32_t k); /* a multiple of KERN_ALIGN, may be 0 */
 	void (*run)(const struct kern_linear *self, const struct kern_product *p);

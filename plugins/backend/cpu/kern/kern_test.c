@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Every kernel that this machine can run.  Exact ones against backend ref's arithmetic over given
+ * activations, bit for bit; float ones against a sum in double, within the bound of kern.h. */
+#include <math.h>
+
+#include "core/base/cpu.h"
+#include "core/plugin/host_services.h"
+#include "core/quant/quant.h"
+#include "kern.h"
+#include "kern_data.h"
+#include "plugins/backend/ref/kernels.h"
+#include "plugins/backend/ref/product.h"
+#include "tests/lmd_check.h"
+
+#define MAX_ROW 35
+#define MAX_COL 37
+
+static struct lmd_host *host;
+static struct lmd_cpu cpu;
+
+/* of ref's plan.c, which the test does without */
+void ref_need(uint64_t *bytes, uint64_t n, uint64_t item)
+{
+	*bytes += (n * item + 63) / 64 * 64;
+}
+
+static void setup(void)
+{
+	lmi_cpu_detect(&cpu);
+	ck_assert_int_eq(lmi_host_create(&host, UINT64_MAX), LMD_OK);
+}
+
+static void teardown(void)
+{
+	lmi_host_destroy(host);
+}
+
+static void *make(size_t bytes)
+{
+	void *p = aligned_alloc(64, (bytes + 127) / 64 * 64);
+
+	ck_assert_ptr_nonnull(p);
+	memset(p, 0xa5, bytes);
+	return p;
+}
+
+/* ---- one case: a type, a length, a kind of data ---- */
+
+struct kase {
+	const struct lmi_dtype *type;
+	uint32_t k;
+	enum kern_data kind;
+	size_t stride;
+	struct kern_guarded w, x; /* [MAX_ROW] rows, [MAX_COL][k] */
+	char *q8;		  /* [MAX_COL] prepared rows */
+	float *want;		  /* [MAX_COL][MAX_ROW] */
+	double *sum, *bound;	  /* the same, for floats */
+	float *y;		  /* [MAX_COL][MAX_ROW + 1] */
+};
+
+static void kase_create(struct kase *c, uint32_t dtype, uint32_t k, enum kern_data kind,
+			uint64_t *seed)
+{
+	uint64_t row;
+
+	memset(c, 0, sizeof(*c));
+	c->type = lmi_dtype(dtype);
+	c->k = k;
+	c->kind = kind;
+	ck_assert(c->type && lmi_row_bytes(c->type, k, &row));
+	c->stride = (size_t)row + (k % 3 == 1 ? 5 : 0); /* rows need not be dense */
+	ck_assert(kern_guarded_create(&c->w, c->stride * (MAX_ROW - 1) + (size_t)row));
+	ck_assert(kern_guarded_create(&c->x, sizeof(float) * MAX_COL * k));
+	ck_assert(kern_fill_weights(c->w.data, dtype, k, MAX_ROW, c->stride, kind, seed));
+	kern_fill_floats((float *)(void *)c->x.data, (size_t)MAX_COL * k, kind, seed);
+	c->q8 = make(KERN_Q8_BYTES(k) * MAX_COL);
+	c->want = make(sizeof(float) * MAX_ROW * MAX_COL);
+	c->y = make(sizeof(float) * (MAX_ROW + 1) * MAX_COL);
+	c->sum = make(sizeof(double) * MAX_ROW * MAX_COL);
+	c->bound = make(sizeof(double) * MAX_ROW * MAX_COL);
+}
+
+static void kase_destroy(struct kase *c)
+{
+	kern_guarded_destroy(&c->w);
+	kern_guarded_destroy(&c->x);
+	free(c->q8);
+	free(c->want);
+	free(c->y);
+	free(c->sum);
+	free(c->bound);
+}
+
+static const float *x_row(const struct kase *c, uint32_t col)
+{
+	return (const float *)(const void *)c->x.data + (size_t)col * c->k;
+}
+
+/* ---- what is wanted ---- */
+
+static void keep(void *arg, uint32_t i, uint32_t n0, uint32_t n, const float *v)
+{
+	struct kase *c = arg;
+
+	memcpy(c->want + (size_t)i * MAX_ROW + n0, v, n * sizeof(*v));
+}
+
+static void want_exact(struct kase *c)
+{
+	struct lmd_wpiece piece = {c->w.data, c->stride, 0, MAX_ROW, 1};
+	struct lmd_weight w = {.dtype = c->type->id,
+			       .block_elems = c->type->block_elems,
+			       .block_bytes = c->type->block_bytes,
+			       .n_stack = 1,
+			       .n = MAX_ROW,
+			       .k = c->k,
+			       .n_piece = 1,
+			       .pieces = &piece};
+	struct ref_dev dev = {.host = host, .kernels = ref_kernels_select(&cpu)};
+	struct ref_run run = {.dev = &dev};
+	struct ref_items items = {.count = MAX_COL, .div = 1};
+	struct ref_x x = {.k = c->k};
+	char *scratch = make(ref_int8_bytes(c->k));
+
+	ck_assert(ref_int8_type(c->type->id));
+	x.q = make((size_t)c->k * MAX_COL);
+	x.d = make(sizeof(float) * c->k / 32 * MAX_COL);
+	for (uint32_t i = 0; i < MAX_COL; i++)
+		ref_int8_quantise(x_row(c, i), c->k, x.q + (size_t)i * c->k,
+				  x.d + (size_t)i * (c->k / 32));
+	ref_int8_product(&run, &x, &items, &w, 0, MAX_ROW, scratch, keep, c);
+	free(x.q);
+	free(x.d);
+	free(scratch);
+}
+
+static void want_float(struct kase *c)
+{
+	float *w = make(sizeof(float) * c->k);
+
+	for (uint32_t r = 0; r < MAX_ROW; r++) {
+		c->type->dequant(c->w.data + r * c->stride, w, c->k);
+		for (uint32_t i = 0; i < MAX_COL; i++) {
+			double sum = 0, abs = 0;
+
+			for (uint32_t j = 0; j < c->k; j++) {
+				sum += (double)w[j] * (double)x_row(c, i)[j];
+				abs += fabs((double)w[j] * (double)x_row(c, i)[j]);
+			}
+			c->sum[i * MAX_ROW + r] = sum;
+			/* products below the least normal number lose bits on their own */
+			c->bound[i * MAX_ROW + r] =
+				(c->k / 8.0 + 12) * 0x1p-24 * abs + c->k * 0x1p-149;
+		}
+	}
+	free(w);
+}
+
+/* ---- what comes ---- */
+
+/* Rows r0..r0+n_row times columns c0..c0+n_col into c->y; nothing else of it may change. */
+static void run(const struct kern_linear *l, struct kase *c, uint32_t r0, uint32_t n_row,
+		uint32_t c0, uint32_t n_col)
+{
+	const void *x[MAX_COL];
+	float *y[MAX_COL];
+	struct kern_product p = {.host = host,
+				 .w = c->w.data + r0 * c->stride,
+				 .w_stride = c->stride,
+				 .x = x,
+				 .y = y,
+				 .k = c->k,
+				 .n_row = n_row,
+				 .n_col = n_col,
+				 .scratch = make(l->scratch_bytes(c->k))};
+
+	ck_assert_uint_eq(l->scratch_bytes(c->k) % KERN_ALIGN, 0);
+	memset(c->y, 0xa5, sizeof(float) * (MAX_ROW + 1) * MAX_COL);
+	for (uint32_t i = 0; i < n_col; i++) {
+		x[i] = l->act == KERN_ACT_Q8
+			       ? (const void *)(c->q8 + (c0 + i) * KERN_Q8_BYTES(c->k))
+			       : x_row(c, c0 + i);
+		y[i] = c->y + (size_t)(n_col - 1 - i) * (MAX_ROW + 1);
+	}
+	l->run(l, &p);
+	free(p.scratch);
+	for (uint32_t i = 0; i < n_col; i++)
+		for (uint32_t r = n_row; r <= MAX_ROW; r++)
+			ck_assert_msg(!memcmp(y[i] + r, "\xa5\xa5\xa5\xa5", 4),
+				      "%s %s: output behind row %u of column %u was written",
+				      c->type->name, l->isa, n_row, i);
+}
+
+static const float *out(const struct kase *c, uint32_t n_col, uint32_t i)
+{
+	return c->y + (size_t)(n_col - 1 - i) * (MAX_ROW + 1);
+}
+
+static void same(const struct kern_linear *l, const struct kase *c, uint32_t r0, uint32_t n_row,
+		 uint32_t c0, uint32_t n_col)
+{
+	for (uint32_t i = 0; i < n_col; i++)
+		for (uint32_t r = 0; r < n_row; r++) {
+			float got = out(c, n_col, i)[r],
+			      want = c->want[(c0 + i) * MAX_ROW + r0 + r];
+
+			ck_assert_msg(
+				!memcmp(&got, &want, sizeof(got)),
+				"%s %s k %u data %d rows %u+%u columns %u+%u: row %u column %u "
+				"is %.9g, not %.9g",
+				c->type->name, l->isa, c->k, c->kind, r0, n_row, c0, n_col, r, i,
+				(double)got, (double)want);
+		}
+}
+
+static void near(const struct kern_linear *l, struct kase *c)
+{
+	for (uint32_t i = 0; i < MAX_COL; i++)
+		for (uint32_t r = 0; r < MAX_ROW; r++) {
+			size_t at = i * MAX_ROW + r;
+			float got = out(c, MAX_COL, i)[r];
+
+			c->want[at] = got;
+			ck_assert_msg(
+				fabs((double)got - c->sum[at]) <= c->bound[at],
+				"%s %s k %u data %d: row %u column %u is %.9g, not %.9g +- %.3g",
+				c->type->name, l->isa, c->k, c->kind, r, i, (double)got, c->sum[at],
+				c->bound[at]);
+		}
+}
+
+static unsigned check(const struct kern_linear *l, struct kase *c, uint64_t *seed)
+{
+	static const uint32_t rows[] = {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, MAX_ROW};
+	static const uint32_t cols[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 32, 33, MAX_COL};
+	unsigned n = 0;
+
+	run(l, c, 0, MAX_ROW, 0, MAX_COL);
+	if (l->exact)
+		same(l, c, 0, MAX_ROW, 0, MAX_COL);
+	else
+		near(l, c);
+	run(l, c, 0, 0, 0, MAX_COL);
+	run(l, c, 0, MAX_ROW, 0, 0);
+	for (size_t i = 0; i < LMD_LEN(cols); i++) {
+		uint32_t n_row = rows[lmd_rand(seed) % LMD_LEN(rows)], n_col = cols[i];
+		uint32_t r0 = (uint32_t)(lmd_rand(seed) % (MAX_ROW - n_row + 1));
+		uint32_t c0 = (uint32_t)(lmd_rand(seed) % (MAX_COL - n_col + 1));
+
+		run(l, c, r0, n_row, c0, n_col);
+		same(l, c, r0, n_row, c0, n_col);
+		n++;
+	}
+	for (size_t i = 0; i < LMD_LEN(rows); i++) {
+		uint32_t n_col = cols[lmd_rand(seed) % 9];
+
+		run(l, c, MAX_ROW - rows[i], rows[i], 0, n_col);
+		same(l, c, MAX_ROW - rows[i], rows[i], 0, n_col);
+		n++;
+	}
+	return n;
+}
+
+/* All kernels of a type and kind of activations, at all lengths and kinds of data. */
+static unsigned check_type(uint32_t dtype, enum kern_act_kind act, const struct kern_act *prepare,
+			   uint64_t *seed)
+{
+	static const uint32_t blocks[] = {1, 2, 3, 4, 5, 8, 9, 16, 18, 33, 129};
+	const struct lmi_dtype *t = lmi_dtype(dtype);
+	unsigned n = 0;
+
+	ck_assert_ptr_nonnull(t);
+	for (size_t i = 0; i < LMD_LEN(blocks); i++) {
+		uint32_t k = blocks[i] * t->block_elems;
+		enum kern_data kind = (enum kern_data)(i % KERN_DATA_N);
+		const struct kern_linear *l;
+		struct kase c;
+
+		if (i + 1 == LMD_LEN(blocks) && t->block_elems > 32)
+			continue;
+		if (t->block_elems == 1 && i % 2)
+			k *= 29;
+		kase_create(&c, dtype, k, kind == KERN_DATA_ZERO && i != 2 ? KERN_DATA_PLAIN : kind,
+			    seed);
+		for (uint32_t j = 0; prepare && j < MAX_COL; j++)
+			prepare->row(x_row(&c, j), k, c.q8 + j * KERN_Q8_BYTES(k));
+		if (act == KERN_ACT_Q8)
+			want_exact(&c);
+		else
+			want_float(&c);
+		for (size_t j = 0; (l = kern_linear_at(j)) != NULL; j++)
+			if (l->dtype == dtype && l->act == act &&
+			    (l->flags & cpu.flags) == l->flags)
+				n += check(l, &c, seed);
+		kase_destroy(&c);
+	}
+	return n;
+}
+
+static void check_all(enum kern_act_kind act, const struct kern_act *prepare)
+{
+	const struct kern_linear *l;
+	uint64_t done = 0, seed = lmd_seed("kernels", 7);
+	unsigned n = 0;
+
+	for (size_t i = 0; (l = kern_linear_at(i)) != NULL; i++) {
+		ck_assert_uint_lt(l->dtype, 64);
+		if (l->act != act || done >> l->dtype & 1)
+			continue;
+		done |= 1ull << l->dtype;
+		n += check_type(l->dtype, act, prepare, &seed);
+	}
+	ck_assert_uint_gt(n, 0);
+	LMD_CASES(act == KERN_ACT_Q8 ? "exact kernels" : "float kernels", n, 0, 0);
+}
+
+START_TEST(exact_kernels)
+{
+	check_all(KERN_ACT_Q8, kern_act_find(0));
+}
+END_TEST
+
+START_TEST(float_kernels)
+{
+	check_all(KERN_ACT_F32, NULL);
+}
+END_TEST
+
+/* All variants of the preparation give the same bytes, and the numbers of ref. */
+START_TEST(activations)
+{
+	enum { K = 32 * 37 };
+	uint64_t seed = lmd_seed("activations", 3);
+	float *x = make(K * sizeof(*x)), d[K / 32];
+	char *a = make(KERN_Q8_BYTES(K)), *b = make(KERN_Q8_BYTES(K));
+	const struct kern_act *c = kern_act_find(0), *v;
+	int8_t q[K];
+
+	for (int i = 0; i < 200; i++) {
+		uint32_t k = i % 2 ? K : 32 * (1 + (uint32_t)(lmd_rand(&seed) % 37));
+
+		kern_fill_floats(x, k, (enum kern_data)(i % KERN_DATA_N), &seed);
+		if (i % 5 == 0)
+			x[lmd_rand(&seed) % k] = i % 2 ? NAN : INFINITY;
+		memset(a, 0x5a, KERN_Q8_BYTES(K));
+		c->row(x, k, a);
+		ref_int8_quantise(x, k, q, d);
+		ck_assert(!memcmp(a, q, k) && !memcmp(a + KERN_Q8_D(k), d, k / 32 * sizeof(*d)));
+		for (size_t j = 0; (v = kern_act_at(j)) != NULL; j++) {
+			if ((v->flags & cpu.flags) != v->flags)
+				continue;
+			memset(b, 0x5a, KERN_Q8_BYTES(K));
+			v->row(x, k, b);
+			ck_assert_msg(!memcmp(a, b, KERN_Q8_BYTES(K)), "%s differs from c at k %u",
+				      v->isa, k);
+		}
+	}
+	free(x);
+	free(a);
+	free(b);
+}
+END_TEST
+
+/* The choice: the best that the flags allow, and a float kernel for every type of weights. */
+START_TEST(choice)
+{
+	const struct kern_linear *l;
+
+	for (size_t i = 0; (l = kern_linear_at(i)) != NULL; i++)
+		ck_assert_ptr_eq(kern_linear_find(l->dtype, l->act, l->flags), l);
+	for (uint32_t t = 0; t < LMD_DTYPE_END; t++) {
+		const struct lmi_dtype *type = lmi_dtype(t);
+		bool weights = type && !type->is_activation && type->dequant &&
+			       !(t >= LMD_DTYPE_I8 && t <= LMD_DTYPE_I64);
+
+		l = kern_linear_find(t, KERN_ACT_F32, 0);
+		ck_assert_msg(!l == !weights, "type %u", t);
+		ck_assert_int_eq(kern_linear_find(t, KERN_ACT_Q8, 0) != NULL, ref_int8_type(t));
+	}
+	ck_assert_str_eq(kern_act_find(0)->isa, "c");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("kernels of backend cpu");
+	TCase *t = tcase_create("kernels");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_set_timeout(t, 600);
+	tcase_add_test(t, choice);
+	tcase_add_test(t, activations);
+	tcase_add_test(t, exact_kernels);
+	tcase_add_test(t, float_kernels);
+	suite_add_tcase(s, t);
+	return lmd_check_run(srunner_create(s));
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Exact products, portable.  Eight weight rows are unpacked to integers with their factors and
+ * offsets, multiplied with all rows of x, and forgotten.
+ *
+ * In each block of 32 a weight is D * P + M, all three exact in f32 (layouts: docs/formats.md):
+ *
+ *   type   P                          D            M
+ *   q4_0   nibble - 8                 d            none
+ *   q4_1   nibble                     d            m
+ *   q5_0   5 bits - 16                d            none
+ *   q5_1   5 bits                     d            m
+ *   q8_0   q                          d            none
+ *   q4_k   nibble                     d * sc       -(dmin * mn)      sc, mn: 6 bits for 32
+ *   q5_k   5 bits                     d * sc       -(dmin * mn)
+ *   q6_k   sc * (6 bits - 32)         d            none              sc: 8 bits for 16 */
+#include <string.h>
+
+#include "variants.h"
+
+#define TILE 8
+
+/* An unpacked row. */
+struct row {
+	int16_t *p;   /* [k] */
+	float *d, *m; /* [k/32] */
+};
+
+static float f16(const uint8_t *b)
+{
+	uint32_t h = (uint32_t)b[0] | (uint32_t)b[1] << 8, exp = h >> 10 & 31, man = h & 1023, bits;
+	float v = (float)man * 0x1p-24f;
+
+	if (exp) {
+		bits = (exp == 31 ? 255u : exp + 112) << 23 | man << 13;
+		memcpy(&v, &bits, sizeof(v));
+	}
+	return h & 0x8000 ? -v : v;
+}
+
+/* 16 bytes of nibbles, low ones first; bit j of `fifth` is the fifth bit of code j. */
+static void codes(const uint8_t *qs, const uint8_t *fifth, int minus, int16_t *p)
+{
+	for (int j = 0; j < 32; j++) {
+		int q = j < 16 ? qs[j] & 15 : qs[j - 16] >> 4;
+
+		if (fifth)
+			q |= (fifth[j / 8] >> (j % 8) & 1) << 4;
+		p[j] = (int16_t)(q - minus);
+	}
+}
+
+static void unpack_q4_0(const uint8_t *b, int16_t *p, float *d, float *m)
+{
+	*d = f16(b);
+	*m = 0;
+	codes(b + 2, NULL, 8, p);
+}
+
+static void unpack_q4_1(const uint8_t *b, int16_t *p, float *d, float *m)
+{
+	*d = f16(b);
+	*m = f16(b + 2);
+	codes(b + 4, NULL, 0, p);
+}
+
+static void unpack_q5_0(const uint8_t *b, int16_t *p, float *d, float *m)
+{
+	*d = f16(b);
+	*m = 0;
+	codes(b + 6, b + 2, 16, p);
+}
+
+static void unpack_q5_1(const uint8_t *b, int16_t *p, float *d, float *m)
+{
+	*d = f16(b);
+	*m = f16(b + 2);
+	codes(b + 8, b + 4, 0, p);
+}
+
+static void unpack_q8_0(const uint8_t *b, int16_t *p, float *d, float *m)
+{
+	*d = f16(b);
+	*m = 0;
+	for (int j = 0; j < 32; j++)
+		p[j] = (int8_t)b[2 + j];
+}
+
+/* Q4_K, and Q5_K with the fifth bits at qh: bit j of qh[l] for value l of sub-block j. */
+static void unpack_k45(const uint8_t *b, const uint8_t *qh, const uint8_t *qs, int16_t *p, float *d,
+		       float *m)
+{
+	const uint8_t *s = b + 4;
+
+	for (int j = 0; j < 8; j++, p += 32) {
+		int sc = s[j] & 63, mn = s[j + 4] & 63;
+
+		if (j >= 4) {
+			sc = (s[j + 4] & 15) | s[j - 4] >> 6 << 4;
+			mn = s[j + 4] >> 4 | s[j] >> 6 << 4;
+		}
+		d[j] = f16(b) * (float)sc;
+		m[j] = -(f16(b + 2) * (float)mn);
+		for (int l = 0; l < 32; l++) {
+			int q = qs[j / 2 * 32 + l] >> (j % 2 * 4) & 15;
+
+			p[l] = (int16_t)(qh ? q | (qh[l] >> j & 1) << 4 : q);
+		}
+	}
+}
+
+static void unpack_q4_k(const uint8_t *b, int16_t *p, float *d, float *m)
+{
+	unpack_k45(b, NULL, b + 16, p, d, m);
+}
+
+static void unpack_q5_k(const uint8_t *b, int16_t *p, float *d, float *m)
+{
+	unpack_k45(b, b + 16, b + 48, p, d, m);
+}
+
+static void unpack_q6_k(const uint8_t *b, int16_t *p, float *d, float *m)
+{
+	for (int e = 0; e < 256; e++) {
+		int half = e / 128, quarter = e / 32 % 4, l = e % 32;
+		int low = b[64 * half + 32 * (quarter % 2) + l] >> (quarter / 2 * 4) & 15;
+		int high = b[128 + 32 * half + l] >> (2 * quarter) & 3;
+
+		p[e] = (int16_t)((int8_t)b[192 + e / 16] * ((low | high << 4) - 32));
+	}
+	for (int j = 0; j < 8; j++) {
+		d[j] = f16(b + 208);
+		m[j] = 0;
+	}
+}
+
+struct type {
+	uint32_t dtype;
+	uint32_t elems, bytes; /* of a block */
+	bool min;
+	void (*unpack)(const uint8_t *block, int16_t *p, float *d, float *m);
+};
+
+static const struct type types[] = {
+	{LMD_DTYPE_Q4_0, 32, 18, false, unpack_q4_0},
+	{LMD_DTYPE_Q4_1, 32, 20, true, unpack_q4_1},
+	{LMD_DTYPE_Q5_0, 32, 22, false, unpack_q5_0},
+	{LMD_DTYPE_Q5_1, 32, 24, true, unpack_q5_1},
+	{LMD_DTYPE_Q8_0, 32, 34, false, unpack_q8_0},
+	{LMD_DTYPE_Q4_K, 256, 144, true, unpack_q4_k},
+	{LMD_DTYPE_Q5_K, 256, 176, true, unpack_q5_k},
+	{LMD_DTYPE_Q6_K, 256, 210, false, unpack_q6_k},
+};
+
+static size_t scratch_bytes(uint32_t k)
+{
+	return ((size_t)k * sizeof(int16_t) + k / 32 * 2 * sizeof(float)) * TILE + KERN_ALIGN;
+}
+
+static void unpack(const struct type *t, const uint8_t *block, uint32_t k, const struct row *out)
+{
+	for (uint32_t at = 0; at < k; at += t->elems, block += t->bytes)
+		t->unpack(block, out->p + at, out->d + at / 32, out->m + at / 32);
+}
+
+static float dot(const struct row *w, bool min, const char *x, uint32_t k)
+{
+	const int8_t *q = (const int8_t *)x;
+	const float *d = (const float *)(const void *)(x + KERN_Q8_D(k));
+	const float *e = (const float *)(const void *)(x + KERN_Q8_E(k));
+	float sum = 0;
+
+	for (uint32_t b = 0; b < k / 32; b++) {
+		int32_t i = 0;
+		float t;
+
+		for (uint32_t j = 32 * b; j < 32 * b + 32; j++)
+			i += w->p[j] * q[j];
+		t = (w->d[b] * d[b]) * (float)i;
+		if (min)
+			t += w->m[b] * e[b];
+		sum += t;
+	}
+	return sum;
+}
+
+static void run(const struct kern_linear *self, const struct kern_product *p)
+{
+	const struct type *t = types;
+	size_t nb = p->k / 32;
+	struct row rows[TILE];
+
+	while (t->dtype != self->dtype)
+		t++;
+	for (size_t i = 0; i < TILE; i++) {
+		rows[i].d = (float *)p->scratch + 2 * i * nb;
+		rows[i].m = rows[i].d + nb;
+		rows[i].p = (int16_t *)(void *)((float *)p->scratch + 2 * TILE * nb) + i * p->k;
+	}
+	for (uint32_t r = 0; r < p->n_row; r += TILE) {
+		uint32_t n = p->n_row - r < TILE ? p->n_row - r : TILE;
+
+		for (uint32_t i = 0; i < n; i++)
+			unpack(t, (const uint8_t *)p->w + (r + i) * p->w_stride, p->k, &rows[i]);
+		for (uint32_t c = 0; c < p->n_col; c++)
+			for (uint32_t i = 0; i < n; i++)
+				p->y[c][r + i] = dot(&rows[i], t->min, p->x[c], p->k);
+	}
+}
+
+#define KERNEL(type)                                                                               \
+	{                                                                                          \
+		.dtype = LMD_DTYPE_##type, .act = KERN_ACT_Q8, .isa = "c", .exact = true,          \
+		.scratch_bytes = scratch_bytes, .run = run                                         \
+	}
+
+const struct kern_linear kern_exact_c[] = {
+	KERNEL(Q4_0), KERNEL(Q4_1), KERNEL(Q5_0), KERNEL(Q5_1),	 KERNEL(Q8_0),
+	KERNEL(Q4_K), KERNEL(Q5_K), KERNEL(Q6_K), {.run = NULL},
+};

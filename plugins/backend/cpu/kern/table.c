@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which kernels there are.  The lists come from the translation units of the instruction sets, best
+ * first; a list that the compiler could not build is left out here. */
+#include "variants.h"
+
+static const struct kern_linear *const lists[] = {
+#ifdef KERN_WITH_AVX512
+	kern_exact_vnni,
+#endif
+#ifdef KERN_WITH_AVX2
+	kern_exact_avx2,
+#endif
+	kern_exact_c,
+#ifdef KERN_WITH_AVX512
+	kern_float_avx512,
+#endif
+#ifdef KERN_WITH_AVX2
+	kern_float_avx2,
+#endif
+	kern_float_c,
+};
+
+static const struct kern_act *const acts[] = {
+#ifdef KERN_WITH_AVX2
+	&kern_act_avx2,
+#endif
+	&kern_act_c,
+};
+
+const struct kern_act *kern_act_at(size_t i)
+{
+	return i < sizeof(acts) / sizeof(acts[0]) ? acts[i] : NULL;
+}
+
+const struct kern_act *kern_act_find(uint64_t flags)
+{
+	size_t i = 0;
+
+	while ((acts[i]->flags & flags) != acts[i]->flags)
+		i++;
+	return acts[i];
+}
+
+const struct kern_linear *kern_linear_at(size_t i)
+{
+	for (size_t j = 0; j < sizeof(lists) / sizeof(lists[0]); j++)
+		for (const struct kern_linear *l = lists[j]; l->run; l++)
+			if (!i--)
+				return l;
+	return NULL;
+}
+
+const struct kern_linear *kern_linear_find(uint32_t dtype, enum kern_act_kind act, uint64_t flags)
+{
+	const struct kern_linear *l;
+
+	for (size_t i = 0; (l = kern_linear_at(i)) != NULL; i++)
+		if (l->dtype == dtype && l->act == act && (l->flags & flags) == l->flags)
+			return l;
+	return NULL;
+}
