@@ -88,7 +88,7 @@ def words(s):
             comma = "," if i + 1 < len(w.values) else ""
             rows.append("\tLMI_WIRE_%s_%s = %d%s /* %s */" % (w.name.upper(), n.upper(), i + 1,
                                                              comma, doc.rstrip(".")))
-        out += rows + ["};"]
+        out += rows + ["};", "extern const struct lmi_wire_words lmi_wire_words_%s;" % w.name]
     return out
 
 
@@ -132,6 +132,7 @@ def types_h(s):
            "#include <stdbool.h>", "#include <stdint.h>", "",
            '#include "llamad/sampler.h"', '#include "llamad/status.h"', '#include "llamad/types.h"',
            '#include "proto/value.h"']
+    out += ["", "struct lmi_wire_words; /* words of an enum, table.h */"]
     out += ops_enum(s) + words(s)
     for t in s.types.values():
         out += struct("lmi_wire_" + t.name, t)
@@ -180,7 +181,7 @@ def field_row(f, sname, path):
                                                c_str("" if f.list else f.default or "")))
     elif f.elem == "enum":
         d = "LMI_WIRE_%s_%s" % (f.of.upper(), f.default.upper()) if f.presence == "default" else "0"
-        row.append("\t .u.e = {&words_%s, %s}," % (f.of, d))
+        row.append("\t .u.e = {&lmi_wire_words_%s, %s}," % (f.of, d))
     elif f.elem == "object":
         row.append("\t .u.of = &type_%s," % f.of)
     elif f.elem == "bool" and f.default:
@@ -209,7 +210,7 @@ def tables_c(s):
     for w in s.words.values():
         out += ["", "static const char *const names_%s[] = {" % w.name]
         out += ["\t%s," % c_str(n) for n in w.names]
-        out += ["};", "static const struct lmi_wire_words words_%s = {" % w.name,
+        out += ["};", "const struct lmi_wire_words lmi_wire_words_%s = {" % w.name,
                 "\t%s, names_%s, LMD_LEN(names_%s)};" % (c_str(w.name), w.name, w.name)]
     for t in s.types.values():
         out += table("type_" + t.name, "lmi_wire_" + t.name, t.name, t)

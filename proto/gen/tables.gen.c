@@ -12,7 +12,7 @@ static const char *const names_role[] = {
 	"user",
 	"admin",
 };
-static const struct lmi_wire_words words_role = {
+const struct lmi_wire_words lmi_wire_words_role = {
 	"role", names_role, LMD_LEN(names_role)};
 
 static const char *const names_server_state[] = {
@@ -20,7 +20,7 @@ static const char *const names_server_state[] = {
 	"ready",
 	"draining",
 };
-static const struct lmi_wire_words words_server_state = {
+const struct lmi_wire_words lmi_wire_words_server_state = {
 	"server_state", names_server_state, LMD_LEN(names_server_state)};
 
 static const char *const names_model_state[] = {
@@ -32,7 +32,7 @@ static const char *const names_model_state[] = {
 	"failed",
 	"quarantined",
 };
-static const struct lmi_wire_words words_model_state = {
+const struct lmi_wire_words lmi_wire_words_model_state = {
 	"model_state", names_model_state, LMD_LEN(names_model_state)};
 
 static const char *const names_class[] = {
@@ -40,7 +40,7 @@ static const char *const names_class[] = {
 	"normal",
 	"batch",
 };
-static const struct lmi_wire_words words_class = {
+const struct lmi_wire_words lmi_wire_words_class = {
 	"class", names_class, LMD_LEN(names_class)};
 
 static const char *const names_activations[] = {
@@ -48,7 +48,7 @@ static const char *const names_activations[] = {
 	"f32",
 	"int8",
 };
-static const struct lmi_wire_words words_activations = {
+const struct lmi_wire_words lmi_wire_words_activations = {
 	"activations", names_activations, LMD_LEN(names_activations)};
 
 static const char *const names_finish[] = {
@@ -60,7 +60,7 @@ static const char *const names_finish[] = {
 	"shutdown",
 	"done",
 };
-static const struct lmi_wire_words words_finish = {
+const struct lmi_wire_words lmi_wire_words_finish = {
 	"finish", names_finish, LMD_LEN(names_finish)};
 
 static const char *const names_cancel_reason[] = {
@@ -70,7 +70,7 @@ static const char *const names_cancel_reason[] = {
 	"slow_reader",
 	"unload",
 };
-static const struct lmi_wire_words words_cancel_reason = {
+const struct lmi_wire_words lmi_wire_words_cancel_reason = {
 	"cancel_reason", names_cancel_reason, LMD_LEN(names_cancel_reason)};
 
 static const char *const names_phase[] = {
@@ -83,7 +83,7 @@ static const char *const names_phase[] = {
 	"drain",
 	"unload",
 };
-static const struct lmi_wire_words words_phase = {
+const struct lmi_wire_words lmi_wire_words_phase = {
 	"phase", names_phase, LMD_LEN(names_phase)};
 
 static const char *const names_stream_kind[] = {
@@ -93,7 +93,7 @@ static const char *const names_stream_kind[] = {
 	"unload",
 	"reload",
 };
-static const struct lmi_wire_words words_stream_kind = {
+const struct lmi_wire_words lmi_wire_words_stream_kind = {
 	"stream_kind", names_stream_kind, LMD_LEN(names_stream_kind)};
 
 static const char *const names_stream_state[] = {
@@ -101,14 +101,14 @@ static const char *const names_stream_state[] = {
 	"running",
 	"ended",
 };
-static const struct lmi_wire_words words_stream_state = {
+const struct lmi_wire_words lmi_wire_words_stream_state = {
 	"stream_state", names_stream_state, LMD_LEN(names_stream_state)};
 
 static const char *const names_metric_kind[] = {
 	"counter",
 	"gauge",
 };
-static const struct lmi_wire_words words_metric_kind = {
+const struct lmi_wire_words lmi_wire_words_metric_kind = {
 	"metric_kind", names_metric_kind, LMD_LEN(names_metric_kind)};
 
 static const struct lmi_wire_field fields_type_limit[] = {
@@ -198,7 +198,7 @@ static const struct lmi_wire_field fields_type_model[] = {
 	 .type = LMI_WIRE_T_ENUM,
 	 .presence = LMI_WIRE_REQUIRED,
 	 .at = offsetof(struct lmi_wire_model, state),
-	 .u.e = {&words_model_state, 0}},
+	 .u.e = {&lmi_wire_words_model_state, 0}},
 	{.name = "reason",
 	 .type = LMI_WIRE_T_STRING,
 	 .presence = LMI_WIRE_DEFAULT,
@@ -222,7 +222,7 @@ static const struct lmi_wire_field fields_type_resident[] = {
 	 .type = LMI_WIRE_T_ENUM,
 	 .presence = LMI_WIRE_REQUIRED,
 	 .at = offsetof(struct lmi_wire_resident, state),
-	 .u.e = {&words_model_state, 0}},
+	 .u.e = {&lmi_wire_words_model_state, 0}},
 	{.name = "backend",
 	 .type = LMI_WIRE_T_STRING,
 	 .presence = LMI_WIRE_REQUIRED,
@@ -447,7 +447,7 @@ static const struct lmi_wire_field fields_type_stream[] = {
 	 .type = LMI_WIRE_T_ENUM,
 	 .presence = LMI_WIRE_REQUIRED,
 	 .at = offsetof(struct lmi_wire_stream, kind),
-	 .u.e = {&words_stream_kind, 0}},
+	 .u.e = {&lmi_wire_words_stream_kind, 0}},
 	{.name = "model",
 	 .type = LMI_WIRE_T_STRING,
 	 .presence = LMI_WIRE_REQUIRED,
@@ -457,7 +457,7 @@ static const struct lmi_wire_field fields_type_stream[] = {
 	 .type = LMI_WIRE_T_ENUM,
 	 .presence = LMI_WIRE_REQUIRED,
 	 .at = offsetof(struct lmi_wire_stream, state),
-	 .u.e = {&words_stream_state, 0}},
+	 .u.e = {&lmi_wire_words_stream_state, 0}},
 	{.name = "rid",
 	 .type = LMI_WIRE_T_STRING,
 	 .presence = LMI_WIRE_DEFAULT,
@@ -520,7 +520,7 @@ static const struct lmi_wire_field fields_type_metric[] = {
 	 .type = LMI_WIRE_T_ENUM,
 	 .presence = LMI_WIRE_REQUIRED,
 	 .at = offsetof(struct lmi_wire_metric, kind),
-	 .u.e = {&words_metric_kind, 0}},
+	 .u.e = {&lmi_wire_words_metric_kind, 0}},
 	{.name = "value",
 	 .type = LMI_WIRE_T_FLOAT,
 	 .presence = LMI_WIRE_REQUIRED,
@@ -593,7 +593,7 @@ static const struct lmi_wire_field fields_item_progress[] = {
 	 .type = LMI_WIRE_T_ENUM,
 	 .presence = LMI_WIRE_REQUIRED,
 	 .at = offsetof(struct lmi_wire_item, u.progress.phase),
-	 .u.e = {&words_phase, 0}},
+	 .u.e = {&lmi_wire_words_phase, 0}},
 	{.name = "done",
 	 .type = LMI_WIRE_T_INT,
 	 .presence = LMI_WIRE_REQUIRED,
@@ -617,7 +617,7 @@ static const struct lmi_wire_field fields_item_done[] = {
 	 .type = LMI_WIRE_T_ENUM,
 	 .presence = LMI_WIRE_REQUIRED,
 	 .at = offsetof(struct lmi_wire_item, u.done.finish),
-	 .u.e = {&words_finish, 0}},
+	 .u.e = {&lmi_wire_words_finish, 0}},
 	{.name = "n_prompt",
 	 .type = LMI_WIRE_T_INT,
 	 .presence = LMI_WIRE_DEFAULT,
@@ -669,7 +669,7 @@ static const struct lmi_wire_field fields_item_cancelled[] = {
 	 .type = LMI_WIRE_T_ENUM,
 	 .presence = LMI_WIRE_REQUIRED,
 	 .at = offsetof(struct lmi_wire_item, u.cancelled.reason),
-	 .u.e = {&words_cancel_reason, 0}},
+	 .u.e = {&lmi_wire_words_cancel_reason, 0}},
 };
 static const struct lmi_wire_struct item_cancelled = {
 	.name = "cancelled",
@@ -1097,7 +1097,7 @@ static const struct lmi_wire_field fields_req_generate[] = {
 	 .type = LMI_WIRE_T_ENUM,
 	 .presence = LMI_WIRE_DEFAULT,
 	 .at = offsetof(struct lmi_req_generate, class),
-	 .u.e = {&words_class, LMI_WIRE_CLASS_NORMAL}},
+	 .u.e = {&lmi_wire_words_class, LMI_WIRE_CLASS_NORMAL}},
 	{.name = "timeout_ms",
 	 .type = LMI_WIRE_T_INT,
 	 .presence = LMI_WIRE_OPTIONAL,
@@ -1186,7 +1186,7 @@ static const struct lmi_wire_field fields_rep_hello[] = {
 	 .type = LMI_WIRE_T_ENUM,
 	 .presence = LMI_WIRE_REQUIRED,
 	 .at = offsetof(struct lmi_rep_hello, role),
-	 .u.e = {&words_role, 0}},
+	 .u.e = {&lmi_wire_words_role, 0}},
 	{.name = "features",
 	 .type = LMI_WIRE_T_STRING,
 	 .presence = LMI_WIRE_REQUIRED,
@@ -1367,7 +1367,7 @@ static const struct lmi_wire_field fields_req_load[] = {
 	 .type = LMI_WIRE_T_ENUM,
 	 .presence = LMI_WIRE_DEFAULT,
 	 .at = offsetof(struct lmi_req_load, activations),
-	 .u.e = {&words_activations, LMI_WIRE_ACTIVATIONS_AUTO}},
+	 .u.e = {&lmi_wire_words_activations, LMI_WIRE_ACTIVATIONS_AUTO}},
 	{.name = "memory_limit",
 	 .type = LMI_WIRE_T_INT,
 	 .presence = LMI_WIRE_DEFAULT,
@@ -1518,7 +1518,7 @@ static const struct lmi_wire_field fields_rep_ping[] = {
 	 .type = LMI_WIRE_T_ENUM,
 	 .presence = LMI_WIRE_REQUIRED,
 	 .at = offsetof(struct lmi_rep_ping, state),
-	 .u.e = {&words_server_state, 0}},
+	 .u.e = {&lmi_wire_words_server_state, 0}},
 	{.name = "uptime_ms",
 	 .type = LMI_WIRE_T_INT,
 	 .presence = LMI_WIRE_REQUIRED,
@@ -1749,7 +1749,7 @@ static const struct lmi_wire_field fields_rep_status[] = {
 	 .type = LMI_WIRE_T_ENUM,
 	 .presence = LMI_WIRE_REQUIRED,
 	 .at = offsetof(struct lmi_rep_status, state),
-	 .u.e = {&words_server_state, 0}},
+	 .u.e = {&lmi_wire_words_server_state, 0}},
 	{.name = "version",
 	 .type = LMI_WIRE_T_STRING,
 	 .presence = LMI_WIRE_REQUIRED,

@@ -13,6 +13,8 @@
 #include "llamad/types.h"
 #include "proto/value.h"
 
+struct lmi_wire_words; /* words of an enum, table.h */
+
 /* What is asked for.  The numbers stay inside of a build; names travel. */
 enum lmi_wire_op {
 	LMI_WIRE_OP_NONE = 0,
@@ -50,6 +52,7 @@ enum lmi_wire_role {
 	LMI_WIRE_ROLE_USER = 1, /* Uses models by name */
 	LMI_WIRE_ROLE_ADMIN = 2 /* Also manages models, plugins and the server */
 };
+extern const struct lmi_wire_words lmi_wire_words_role;
 
 /* State of the server. */
 enum lmi_wire_server_state {
@@ -58,6 +61,7 @@ enum lmi_wire_server_state {
 	LMI_WIRE_SERVER_STATE_READY = 2, /* It takes work */
 	LMI_WIRE_SERVER_STATE_DRAINING = 3 /* It finishes its work and takes no more */
 };
+extern const struct lmi_wire_words lmi_wire_words_server_state;
 
 /* State of a model. */
 enum lmi_wire_model_state {
@@ -70,6 +74,7 @@ enum lmi_wire_model_state {
 	LMI_WIRE_MODEL_STATE_FAILED = 6, /* The last load failed; it is tried again later */
 	LMI_WIRE_MODEL_STATE_QUARANTINED = 7 /* It took the server down twice and is not loaded by itself */
 };
+extern const struct lmi_wire_words lmi_wire_words_model_state;
 
 /* How urgent a generation is. */
 enum lmi_wire_class {
@@ -78,6 +83,7 @@ enum lmi_wire_class {
 	LMI_WIRE_CLASS_NORMAL = 2, /* Weight 4 */
 	LMI_WIRE_CLASS_BATCH = 3 /* Nobody waits; weight 1 */
 };
+extern const struct lmi_wire_words lmi_wire_words_class;
 
 /* Numbers between layers. */
 enum lmi_wire_activations {
@@ -86,6 +92,7 @@ enum lmi_wire_activations {
 	LMI_WIRE_ACTIVATIONS_F32 = 2, /* Floats, for checks */
 	LMI_WIRE_ACTIVATIONS_INT8 = 3 /* Quantised to 8 bits where weights are quantised */
 };
+extern const struct lmi_wire_words lmi_wire_words_activations;
 
 /* Why a stream is done. */
 enum lmi_wire_finish {
@@ -98,6 +105,7 @@ enum lmi_wire_finish {
 	LMI_WIRE_FINISH_SHUTDOWN = 6, /* The server stops */
 	LMI_WIRE_FINISH_DONE = 7 /* A job is done */
 };
+extern const struct lmi_wire_words lmi_wire_words_finish;
 
 /* Who cancelled a stream. */
 enum lmi_wire_cancel_reason {
@@ -108,6 +116,7 @@ enum lmi_wire_cancel_reason {
 	LMI_WIRE_CANCEL_REASON_SLOW_READER = 4, /* Too much lay unread */
 	LMI_WIRE_CANCEL_REASON_UNLOAD = 5 /* The model was unloaded by force */
 };
+extern const struct lmi_wire_words lmi_wire_words_cancel_reason;
 
 /* What a job is doing. */
 enum lmi_wire_phase {
@@ -121,6 +130,7 @@ enum lmi_wire_phase {
 	LMI_WIRE_PHASE_DRAIN = 7, /* Streams that still run; streams */
 	LMI_WIRE_PHASE_UNLOAD = 8 /* Memory is given back; steps */
 };
+extern const struct lmi_wire_words lmi_wire_words_phase;
 
 /* What made a stream. */
 enum lmi_wire_stream_kind {
@@ -131,6 +141,7 @@ enum lmi_wire_stream_kind {
 	LMI_WIRE_STREAM_KIND_UNLOAD = 4, /* Op unload */
 	LMI_WIRE_STREAM_KIND_RELOAD = 5 /* Op reload */
 };
+extern const struct lmi_wire_words lmi_wire_words_stream_kind;
 
 /* State of a stream. */
 enum lmi_wire_stream_state {
@@ -139,6 +150,7 @@ enum lmi_wire_stream_state {
 	LMI_WIRE_STREAM_STATE_RUNNING = 2, /* Items may come */
 	LMI_WIRE_STREAM_STATE_ENDED = 3 /* Its last item exists */
 };
+extern const struct lmi_wire_words lmi_wire_words_stream_state;
 
 /* How a metric moves. */
 enum lmi_wire_metric_kind {
@@ -146,6 +158,7 @@ enum lmi_wire_metric_kind {
 	LMI_WIRE_METRIC_KIND_COUNTER = 1, /* Only up, from 0 at the start of the server */
 	LMI_WIRE_METRIC_KIND_GAUGE = 2 /* Up and down */
 };
+extern const struct lmi_wire_words lmi_wire_words_metric_kind;
 
 /* One bound. */
 struct lmi_wire_limit {
