@@ -13,6 +13,7 @@ void lmi_log_init(struct lmi_log *log, int level, int fd)
 {
 	atomic_init(&log->level, level);
 	log->fd = fd;
+	log->journal = false;
 }
 
 const char *lmi_log_level_name(int level)
@@ -20,6 +21,14 @@ const char *lmi_log_level_name(int level)
 	static const char *const name[] = {"error", "warn", "info", "debug", "trace"};
 
 	return level >= 0 && level < (int)LMD_LEN(name) ? name[level] : "?";
+}
+
+/* As syslog(3) counts. */
+static int priority(int level)
+{
+	static const int of[] = {3, 4, 6, 7, 7};
+
+	return level >= 0 && level < (int)LMD_LEN(of) ? of[level] : 7;
 }
 
 void lmi_log_vwrite(struct lmi_log *log, const char *topic, int level, const char *fmt, va_list ap)
@@ -30,7 +39,9 @@ void lmi_log_vwrite(struct lmi_log *log, const char *topic, int level, const cha
 
 	if (level > atomic_load_explicit(&log->level, memory_order_relaxed))
 		return;
-	head = snprintf(line, 128, "llamad: %s: %.60s: ", lmi_log_level_name(level), topic);
+	head = log->journal ? snprintf(line, 128, "<%d>%.60s: ", priority(level), topic)
+			    : snprintf(line, 128, "llamad: %s: %.60s: ",
+				       lmi_log_level_name(level), topic);
 	body = vsnprintf(line + head, sizeof(line) - 1 - (size_t)head, fmt, ap);
 	if (body < 0)
 		return;

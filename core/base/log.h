@@ -10,6 +10,7 @@
 
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "llamad/host.h"
 
@@ -19,11 +20,12 @@
 struct lmi_log {
 	_Atomic int level; /* greatest enum lmd_log_level that is written; any thread sets it */
 	int fd;            /* where to; not owned */
+	bool journal;      /* lines begin with "<N>", the priority that the journal reads */
 };
 
 void lmi_log_init(struct lmi_log *log, int level, int fd);
 
-/* "llamad: warn: topic: sentence".  Control characters become spaces.  Any thread. */
+/* "llamad: warn: topic: sentence", for the journal "<4>topic: sentence".  Control characters become spaces.  Any thread. */
 void lmi_log_vwrite(struct lmi_log *log, const char *topic, int level, const char *fmt, va_list ap);
 void lmi_log_write(struct lmi_log *log, const char *topic, int level, const char *fmt, ...)
 	LMD_PRINTF(4, 5);

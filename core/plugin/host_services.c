@@ -157,3 +157,8 @@ void lmi_host_set_log_fd(struct lmd_host *h, int fd)
 {
 	((struct host *)h->ctx)->log.fd = fd;
 }
+
+void lmi_host_set_log_journal(struct lmd_host *h, bool journal)
+{
+	((struct host *)h->ctx)->log.journal = journal;
+}

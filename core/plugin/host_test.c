@@ -135,9 +135,13 @@ START_TEST(log_level)
 	h->log(h->ctx, "t", LMD_LOG_INFO, "not by default");
 	lmi_host_set_log_level(h, LMD_LOG_INFO);
 	h->log(h->ctx, "t", LMD_LOG_INFO, "now n=%d", 1);
+	lmi_host_set_log_journal(h, true);
+	h->log(h->ctx, "t", LMD_LOG_WARN, "for the journal");
 	rewind(f);
 	ck_assert_ptr_nonnull(fgets(line, sizeof(line), f));
 	ck_assert_str_eq(line, "llamad: info: t: now n=1\n");
+	ck_assert_ptr_nonnull(fgets(line, sizeof(line), f));
+	ck_assert_str_eq(line, "<4>t: for the journal\n");
 	ck_assert_ptr_null(fgets(line, sizeof(line), f));
 	fclose(f);
 }
