@@ -37,8 +37,7 @@ void lmi_text_wrap(FILE *f, const char *text, int at, int indent)
 	putc('\n', f);
 }
 
-/* A bound as the user would type it. */
-static void put_number(char *buf, size_t n, const struct lmi_opt *o, double v)
+void lmi_opt_number(const struct lmi_opt *o, double v, char *buf, size_t n)
 {
 	static const char *const size[] = {"", "k", "M", "G", "T"}, *const span[] = {"ms", "s", "m",
 										     "h"};
@@ -59,8 +58,8 @@ void lmi_opt_bounds(const struct lmi_opt *o, char *buf, size_t n)
 	if (o->def)
 		snprintf(def, sizeof(def), "default %s", o->def);
 	if (o->min != 0 || o->max != 0) {
-		put_number(lo, sizeof(lo), o, o->min);
-		put_number(hi, sizeof(hi), o, o->max);
+		lmi_opt_number(o, o->min, lo, sizeof(lo));
+		lmi_opt_number(o, o->max, hi, sizeof(hi));
 		snprintf(range, sizeof(range), "%s%s to %s", *def ? ", " : "", lo, hi);
 	}
 	if (*def || *range)

@@ -21,6 +21,9 @@ void lmi_help_options(FILE *f, const char *title, const struct lmi_opt *o, uint3
 /* "(default 8, 1 to 128k)" of an option, "" when there is nothing to say. */
 void lmi_opt_bounds(const struct lmi_opt *o, char *buf, size_t n);
 
+/* A value of an option as the user would type it, with the largest unit that fits: "128k". */
+void lmi_opt_number(const struct lmi_opt *o, double v, char *buf, size_t n);
+
 /* Text with what roff would take for markup escaped: backslashes, hyphens, and dots and
  * quotes at the beginning of a line.  A line break of `s` stays one. */
 void lmi_roff_text(FILE *f, const char *s);

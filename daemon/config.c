@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading a configuration.  Each row has one value while the file and the options are read;
+ * they become members of the struct when everything is known to be good.  What a sentence
+ * quotes is made fit for one line first. */
+#include "daemon/config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "core/base/arena.h"
+#include "core/base/file.h"
+#include "core/base/show.h"
+#include "core/cli/suggest.h"
+#include "core/quant/quant.h"
+#include "llamad/attr.h"
+
+#define ARENA_BYTES (8ull << 20)
+
+struct reader {
+	struct lmi_config *c;
+	struct lmi_config_table table;
+	struct lmi_opt_value value[LMI_CONFIG_ROWS_MAX]; /* of the rows */
+	uint32_t line_of[LMI_CONFIG_ROWS_MAX];           /* that set the value; 0 = none */
+	const char *file;
+	uint32_t line;
+	const char *section; /* of the line; NULL before the first */
+	struct lmd_error *err;
+};
+
+static enum lmd_status no_memory(struct lmd_error *err)
+{
+	return lmd_fail(err, LMD_NOMEM, "no memory for the configuration");
+}
+
+/* Puts "FILE:LINE" before a sentence. */
+static enum lmd_status at_line(const struct reader *r, enum lmd_status st)
+{
+	char where[120], path[90];
+
+	snprintf(where, sizeof(where), "%s:%u", lmi_show_path(path, sizeof(path), r->file),
+		 r->line);
+	lmd_error_prefix(r->err, where);
+	return st;
+}
+
+static bool known_section(const struct reader *r, const char *name)
+{
+	for (uint32_t i = 0; i < r->table.n; i++)
+		if (!strcmp(r->table.row[i].section, name))
+			return true;
+	return false;
+}
+
+static enum lmd_status take_section(struct reader *r, char *text, size_t n)
+{
+	struct lmi_suggest s;
+	char shown[64];
+
+	if (text[n - 1] != ']')
+		return lmd_fail(r->err, LMD_INVALID, "'%s' does not end in ']'",
+				lmi_show(shown, sizeof(shown), text, n));
+	text[n - 1] = 0;
+	r->section = text + 1;
+	if (known_section(r, r->section))
+		return LMD_OK;
+	lmi_suggest_init(&s, r->section);
+	for (uint32_t i = 0; i < r->table.n; i++)
+		lmi_suggest_offer(&s, r->table.row[i].section);
+	lmi_show(shown, sizeof(shown), r->section, strlen(r->section));
+	if (s.best)
+		return lmd_fail(r->err, LMD_INVALID,
+				"there is no section [%s] (did you mean [%s]?)", shown, s.best);
+	return lmd_fail(r->err, LMD_INVALID, "there is no section [%s]", shown);
+}
+
+static enum lmd_status unknown_key(struct reader *r, const char *key)
+{
+	char name[LMI_CONFIG_KEY_BYTES], best[LMI_CONFIG_KEY_BYTES] = "", shown[64];
+	const char *elsewhere = NULL;
+	struct lmi_suggest s;
+
+	lmi_suggest_init(&s, key);
+	for (uint32_t i = 0; i < r->table.n; i++) {
+		lmi_config_key(&r->table.row[i], name, sizeof(name));
+		if (!strcmp(name, key))
+			elsewhere = r->table.row[i].section;
+		if (strcmp(r->table.row[i].section, r->section))
+			continue;
+		s.best = NULL; /* `name` is overwritten: the best so far is kept here */
+		lmi_suggest_offer(&s, name);
+		if (s.best)
+			snprintf(best, sizeof(best), "%s", name);
+	}
+	lmi_show(shown, sizeof(shown), key, strlen(key));
+	if (elsewhere)
+		return lmd_fail(r->err, LMD_INVALID, "the key '%s' belongs to [%s], not to [%s]",
+				shown, elsewhere, r->section);
+	if (*best)
+		return lmd_fail(r->err, LMD_INVALID, "[%s] has no key '%s' (did you mean '%s'?)",
+				r->section, shown, best);
+	return lmd_fail(r->err, LMD_INVALID, "[%s] has no key '%s'", r->section, shown);
+}
+
+static enum lmd_status take_value(struct reader *r, uint32_t row, const char *key, const char *text)
+{
+	struct lmi_opt_value *v = &r->value[row];
+	enum lmd_status st;
+	char shown[64];
+
+	if (!*text)
+		return lmd_fail(r->err, LMD_INVALID, "the key '%s' needs a value: %s", key,
+				v->opt->value);
+	if (r->line_of[row] && v->opt->type != LMI_OPT_LIST)
+		return lmd_fail(r->err, LMD_INVALID, "the key '%s' was set in line %u already", key,
+				r->line_of[row]);
+	r->line_of[row] = r->line;
+	v->given = true;
+	st = lmi_opt_set(v, text, r->err);
+	if (st == LMD_INVALID) {
+		snprintf(shown, sizeof(shown), "key '%s'", key);
+		lmd_error_prefix(r->err, shown);
+	}
+	return st;
+}
+
+static enum lmd_status take_pair(struct reader *r, char *text)
+{
+	char *eq = strchr(text, '='), *end = eq, *value, shown[64];
+
+	if (!eq)
+		return lmd_fail(r->err, LMD_INVALID,
+				"'%s' is neither a comment, a [section] nor key = value",
+				lmi_show(shown, sizeof(shown), text, strlen(text)));
+	while (end > text && strchr(" \t", end[-1]))
+		end--;
+	*end = 0;
+	value = eq + 1 + strspn(eq + 1, " \t");
+	if (!r->section)
+		return lmd_fail(r->err, LMD_INVALID, "the key '%s' stands before any [section]",
+				lmi_show(shown, sizeof(shown), text, strlen(text)));
+	for (uint32_t i = 0; i < r->table.n; i++) {
+		char key[LMI_CONFIG_KEY_BYTES];
+
+		if (!strcmp(r->table.row[i].section, r->section) &&
+		    !strcmp(lmi_config_key(&r->table.row[i], key, sizeof(key)), text))
+			return take_value(r, i, key, value);
+	}
+	return unknown_key(r, text);
+}
+
+/* One line without its newline; n bytes, then a zero that may be written over. */
+static enum lmd_status take_line(struct reader *r, char *text, size_t n)
+{
+	if (n > LMI_CONFIG_LINE)
+		return lmd_fail(r->err, LMD_INVALID, "the line has %zu bytes, more than %u", n,
+				LMI_CONFIG_LINE);
+	if (n && text[n - 1] == '\r')
+		n--;
+	for (size_t i = 0; i < n; i++)
+		if (((unsigned char)text[i] < 0x20 && text[i] != '\t') || text[i] == 0x7F)
+			return lmd_fail(r->err, LMD_INVALID, "control byte 0x%02x at column %zu",
+					(unsigned char)text[i], i + 1);
+	while (n && strchr(" \t", text[n - 1]))
+		n--;
+	text[n] = 0;
+	while (*text == ' ' || *text == '\t') {
+		text++;
+		n--;
+	}
+	if (!n || *text == '#' || *text == ';')
+		return LMD_OK;
+	return *text == '[' ? take_section(r, text, n) : take_pair(r, text);
+}
+
+static enum lmd_status read_file(struct reader *r, const char *path)
+{
+	struct lmi_file f = {.fd = -1};
+	enum lmd_status st = lmi_file_open(&f, path, r->err);
+	char *text, *end, shown[200];
+
+	if (st != LMD_OK)
+		return st;
+	r->file = path;
+	if (f.bytes > LMI_CONFIG_BYTES) {
+		lmi_file_close(&f);
+		return lmd_fail(r->err, LMD_INVALID, "%s has %llu bytes, more than %u",
+				lmi_show_path(shown, sizeof(shown), path),
+				(unsigned long long)f.bytes, LMI_CONFIG_BYTES);
+	}
+	text = lmi_arena_array(r->c->arena, (size_t)f.bytes + 1, 1);
+	st = text ? LMD_OK : no_memory(r->err);
+	if (st == LMD_OK && f.bytes)
+		st = lmi_file_read(&f, 0, text, (size_t)f.bytes, r->err);
+	end = st == LMD_OK ? text + f.bytes : text;
+	lmi_file_close(&f);
+	for (char *p = text; st == LMD_OK && p < end;) {
+		char *nl = memchr(p, '\n', (size_t)(end - p));
+
+		nl = nl ? nl : end;
+		r->line++;
+		st = take_line(r, p, (size_t)(nl - p));
+		if (st != LMD_OK)
+			return at_line(r, st);
+		p = nl + 1;
+	}
+	return st;
+}
+
+static enum lmd_status take_options(struct reader *r, const struct lmi_args *args)
+{
+	for (uint32_t i = 0; args && i < r->table.n; i++) {
+		struct lmi_opt_value *v = &r->value[i];
+		enum lmd_status st = LMD_OK;
+
+		if (!r->table.row[i].option || !lmi_arg_given(args, v->opt->name))
+			continue;
+		if (v->opt->type == LMI_OPT_LIST) {
+			const char *const *list;
+			uint32_t n = lmi_arg_list(args, v->opt->name, &list);
+
+			v->n_list = 0;
+			for (uint32_t k = 0; k < n && st == LMD_OK; k++)
+				st = lmi_opt_set(v, list[k], r->err);
+		} else if (v->opt->type == LMI_OPT_STR || v->opt->type == LMI_OPT_CHOICE) {
+			st = lmi_opt_set(v, lmi_arg_str(args, v->opt->name), r->err);
+		} else {
+			v->i = lmi_arg_int(args, v->opt->name);
+		}
+		if (st != LMD_OK)
+			return st;
+	}
+	return LMD_OK;
+}
+
+/* ---- defaults that depend on who runs ---- */
+
+static const char *env_of_process(void *arg, const char *name)
+{
+	(void)arg;
+	return getenv(name);
+}
+
+void lmi_config_env_init(struct lmi_config_env *env)
+{
+	*env = (struct lmi_config_env){.get = env_of_process, .uid = (uint32_t)geteuid()};
+}
+
+/* An absolute path of the environment, the first one of a list; NULL when it is none. */
+static const char *env_path(struct lmi_config *c, const struct lmi_config_env *env,
+			    const char *name)
+{
+	const char *v = env->get(env->arg, name);
+
+	return v && *v == '/' ? lmi_arena_strndup(c->arena, v, strcspn(v, ":")) : NULL;
+}
+
+static enum lmd_status default_socket(struct lmi_config *c, const struct lmi_config_env *env,
+				      struct lmd_error *err)
+{
+	const char *dir = env_path(c, env, "RUNTIME_DIRECTORY"), *below = "";
+
+	if (!dir && env->uid == 0)
+		dir = "/run/llamad";
+	if (!dir) {
+		dir = env_path(c, env, "XDG_RUNTIME_DIR");
+		below = "/llamad";
+	}
+	if (!dir)
+		return lmd_fail(err, LMD_INVALID,
+				"where is the socket to be? XDG_RUNTIME_DIR is not set: give "
+				"--socket ipc:///PATH or the key 'socket' in [daemon]");
+	c->socket = lmi_arena_printf(c->arena, "ipc://%s%s/llamad.sock", dir, below);
+	return c->socket ? LMD_OK : no_memory(err);
+}
+
+static enum lmd_status default_state_dir(struct lmi_config *c, const struct lmi_config_env *env,
+					 struct lmd_error *err)
+{
+	const char *dir = env_path(c, env, "STATE_DIRECTORY"), *below = "";
+
+	if (!dir && env->uid == 0)
+		dir = "/var/lib/llamad";
+	if (!dir) {
+		dir = env_path(c, env, "XDG_STATE_HOME");
+		below = "/llamad";
+	}
+	if (!dir) {
+		dir = env_path(c, env, "HOME");
+		below = "/.local/state/llamad";
+	}
+	if (!dir)
+		return lmd_fail(err, LMD_INVALID,
+				"where is the state to be kept? HOME is not set: give --state-dir "
+				"DIR or the key 'state_dir' in [daemon]");
+	c->state_dir = lmi_arena_printf(c->arena, "%s%s", dir, below);
+	return c->state_dir ? LMD_OK : no_memory(err);
+}
+
+/* ---- from values to members ---- */
+
+static enum lmd_status store(struct lmi_config *c, const struct lmi_config_row *row,
+			     const struct lmi_opt_value *v, struct lmd_error *err)
+{
+	char *member = (char *)c + row->at;
+
+	if (v->opt->type == LMI_OPT_LIST) {
+		const char **item = lmi_arena_array(c->arena, v->n_list, sizeof(*item));
+
+		if (v->n_list && !item)
+			return no_memory(err);
+		for (uint32_t i = 0; i < v->n_list; i++) {
+			item[i] = lmi_arena_strndup(c->arena, v->list[i], strlen(v->list[i]));
+			if (!item[i])
+				return no_memory(err);
+		}
+		*(struct lmi_config_list *)member =
+			(struct lmi_config_list){.item = item, .n = v->n_list};
+	} else if (v->opt->type == LMI_OPT_STR) {
+		if (v->s &&
+		    !(*(const char **)member = lmi_arena_strndup(c->arena, v->s, strlen(v->s))))
+			return no_memory(err);
+	} else {
+		*(int64_t *)member = v->i;
+	}
+	return LMD_OK;
+}
+
+static bool keeps_values(const struct lmi_dtype *t)
+{
+	return t && t->quant && t->dequant && !t->is_activation;
+}
+
+/* What no single row can say. */
+static enum lmd_status check(const struct lmi_config *c, struct lmd_error *err)
+{
+	const char *path = c->socket + strlen("ipc://");
+	char shown[120];
+
+	if (strncmp(c->socket, "ipc:///", strlen("ipc:///")))
+		return lmd_fail(err, LMD_INVALID, "socket: '%s' is not ipc:// and an absolute path",
+				lmi_show(shown, sizeof(shown), c->socket, strlen(c->socket)));
+	if (strlen(path) > sizeof(((struct sockaddr_un *)0)->sun_path) - 1)
+		return lmd_fail(err, LMD_INVALID,
+				"socket: the path '%s' has %zu bytes, more than %zu",
+				lmi_show_path(shown, sizeof(shown), path), strlen(path),
+				sizeof(((struct sockaddr_un *)0)->sun_path) - 1);
+	if (*c->state_dir != '/')
+		return lmd_fail(err, LMD_INVALID, "state_dir: '%s' is not an absolute path",
+				lmi_show_path(shown, sizeof(shown), c->state_dir));
+	for (uint32_t i = 0; i < c->plugin_dirs.n; i++)
+		if (!*c->plugin_dirs.item[i])
+			return lmd_fail(err, LMD_INVALID, "plugin_dir: the path is empty");
+	for (uint32_t i = 0; i < c->model_dirs.n; i++)
+		if (*c->model_dirs.item[i] != '/')
+			return lmd_fail(err, LMD_INVALID, "model_dir: '%s' is not an absolute path",
+					lmi_show_path(shown, sizeof(shown), c->model_dirs.item[i]));
+	if (c->kv_type && !keeps_values(lmi_dtype_by_name(c->kv_type)))
+		return lmd_fail(err, LMD_INVALID, "kv_type: '%s' is no type for keys and values",
+				lmi_show(shown, sizeof(shown), c->kv_type, strlen(c->kv_type)));
+	return lmi_service_limits_check(&c->service, err);
+}
+
+static enum lmd_status fill(struct reader *r, const char *file, const struct lmi_args *args,
+			    const struct lmi_config_env *env)
+{
+	struct lmi_config *c = r->c;
+	enum lmd_status st;
+
+	for (uint32_t i = 0; i < r->table.n; i++) {
+		r->value[i].opt = &r->table.row[i].opt;
+		st = r->table.row[i].opt.def
+			     ? lmi_opt_set(&r->value[i], r->table.row[i].opt.def, r->err)
+			     : LMD_OK;
+		if (st != LMD_OK)
+			return st;
+	}
+	if (!file && !access(LMI_CONFIG_FILE, F_OK))
+		file = LMI_CONFIG_FILE;
+	if (file) {
+		c->file = lmi_arena_strndup(c->arena, file, strlen(file));
+		st = c->file ? read_file(r, c->file) : no_memory(r->err);
+		if (st != LMD_OK)
+			return st;
+	}
+	st = take_options(r, args);
+	for (uint32_t i = 0; i < r->table.n && st == LMD_OK; i++)
+		st = store(c, &r->table.row[i], &r->value[i], r->err);
+	if (st == LMD_OK && !c->socket)
+		st = default_socket(c, env, r->err);
+	if (st == LMD_OK && !c->state_dir)
+		st = default_state_dir(c, env, r->err);
+	return st == LMD_OK ? check(c, r->err) : st;
+}
+
+enum lmd_status lmi_config_read(struct lmi_config **out, const char *file,
+				const struct lmi_args *args, const struct lmi_config_env *env,
+				struct lmd_error *err)
+{
+	struct lmd_arena *arena = lmi_arena_create(ARENA_BYTES);
+	struct reader *r = lmi_alloc(1, sizeof(*r));
+	enum lmd_status st = LMD_NOMEM;
+
+	if (arena && r) {
+		r->err = err;
+		r->c = lmi_arena_alloc(arena, sizeof(*r->c), 8);
+		lmi_config_table_init(&r->table);
+	}
+	if (arena && r && r->c) {
+		r->c->arena = arena;
+		st = fill(r, file, args, env);
+		for (uint32_t i = 0; i < r->table.n; i++)
+			lmi_free(r->value[i].list);
+	} else {
+		(void)no_memory(err);
+	}
+	if (st == LMD_OK)
+		*out = r->c;
+	else
+		lmi_arena_destroy(arena);
+	lmi_free(r);
+	return st;
+}
+
+void lmi_config_destroy(struct lmi_config *c)
+{
+	if (c)
+		lmi_arena_destroy(c->arena);
+}
+
+/* ---- reload ---- */
+
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+static bool same(const struct lmi_config_row *row, const struct lmi_config *a,
+		 const struct lmi_config *b)
+{
+	const char *x = (const char *)a + row->at, *y = (const char *)b + row->at;
+
+	if (row->opt.type == LMI_OPT_STR)
+		return same_text(*(const char *const *)x, *(const char *const *)y);
+	if (row->opt.type == LMI_OPT_LIST) {
+		const struct lmi_config_list *p = (const struct lmi_config_list *)x;
+		const struct lmi_config_list *q = (const struct lmi_config_list *)y;
+
+		if (p->n != q->n)
+			return false;
+		for (uint32_t i = 0; i < p->n; i++)
+			if (strcmp(p->item[i], q->item[i]))
+				return false;
+		return true;
+	}
+	return *(const int64_t *)x == *(const int64_t *)y;
+}
+
+enum lmd_status lmi_config_may_replace(const struct lmi_config *from, const struct lmi_config *to,
+				       struct lmd_error *err)
+{
+	struct lmi_config_table t;
+	char key[LMI_CONFIG_KEY_BYTES];
+
+	lmi_config_table_init(&t);
+	for (uint32_t i = 0; i < t.n; i++)
+		if (!t.row[i].live && !same(&t.row[i], from, to))
+			return lmd_fail(err, LMD_UNSUPPORTED,
+					"'%s' in [%s] has changed; a running daemon cannot change "
+					"it: restart llamad",
+					lmi_config_key(&t.row[i], key, sizeof(key)),
+					t.row[i].section);
+	return LMD_OK;
+}

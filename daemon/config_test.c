@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Configuration files: what is read, what is refused and how, which values win, what a
+ * running daemon may take over, and the texts that are made from the rows. */
+#include "daemon/config.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "core/base/arena.h"
+#include "llamad/host.h"
+#include "tests/lmd_check.h"
+
+static char folder[64], path[96];
+
+/* An environment that a test makes: "NAME=value" each. */
+static const char *const *vars;
+
+static const char *get(void *arg, const char *name)
+{
+	size_t n = strlen(name);
+
+	(void)arg;
+	for (const char *const *v = vars; v && *v; v++)
+		if (!strncmp(*v, name, n) && (*v)[n] == '=')
+			return *v + n + 1;
+	return NULL;
+}
+
+static const char *const user_vars[] = {"XDG_RUNTIME_DIR=/run/user/7", "HOME=/home/me", NULL};
+
+static void set_up(void)
+{
+	snprintf(folder, sizeof(folder), "/tmp/llamad-config-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/llamad.conf", folder);
+	vars = user_vars;
+}
+
+static void tear_down(void)
+{
+	unlink(path);
+	rmdir(folder);
+}
+
+static void put_file(const char *text, size_t n)
+{
+	FILE *f = fopen(path, "w");
+
+	ck_assert_ptr_nonnull(f);
+	ck_assert_uint_eq(fwrite(text, 1, n, f), n);
+	ck_assert_int_eq(fclose(f), 0);
+}
+
+static enum lmd_status read_text(struct lmi_config **c, const char *text,
+				 const struct lmi_args *args, struct lmd_error *err)
+{
+	const struct lmi_config_env env = {.get = get, .uid = 7};
+
+	put_file(text, strlen(text));
+	*err = (struct lmd_error){0};
+	return lmi_config_read(c, path, args, &env, err);
+}
+
+static struct lmi_config *good(const char *text)
+{
+	struct lmi_config *c = NULL;
+	struct lmd_error err;
+
+	ck_assert_msg(read_text(&c, text, NULL, &err) == LMD_OK, "%s: %.200s", err.text, text);
+	return c;
+}
+
+START_TEST(rows_are_sound)
+{
+	struct lmi_config_table t;
+	struct lmi_options o;
+
+	lmi_config_table_init(&t);
+	for (uint32_t i = 0; i < t.n; i++) {
+		const struct lmi_config_row *a = &t.row[i];
+
+		ck_assert_ptr_nonnull(a->opt.doc);
+		ck_assert_ptr_nonnull(a->opt.value);
+		ck_assert_uint_lt(strlen(a->opt.name), LMI_CONFIG_KEY_BYTES);
+		ck_assert_uint_lt(a->at, sizeof(struct lmi_config));
+		/* a section stands together, a key once, an offset once */
+		for (uint32_t k = 0; k < i; k++) {
+			const struct lmi_config_row *b = &t.row[k];
+
+			ck_assert(strcmp(a->opt.name, b->opt.name) != 0);
+			ck_assert_uint_ne(a->at, b->at);
+			if (!strcmp(a->section, b->section))
+				ck_assert_str_eq(a->section, t.row[i - 1].section);
+		}
+	}
+	lmi_options_init(&o);
+	ck_assert_uint_gt(o.prog.n_opts, 7);
+}
+END_TEST
+
+START_TEST(defaults)
+{
+	struct lmi_service_limits limits;
+	struct lmi_config *c = good("");
+
+	ck_assert_str_eq(c->socket, "ipc:///run/user/7/llamad/llamad.sock");
+	ck_assert_str_eq(c->state_dir, "/home/me/.local/state/llamad");
+	ck_assert_int_eq(c->log, LMD_LOG_INFO);
+	ck_assert_int_eq(c->drain_ms, 20000);
+	ck_assert_uint_eq(c->plugin_dirs.n, 0);
+	ck_assert_int_eq(c->connections, 256);
+	ck_assert_int_eq(c->connections_per_user, 32);
+	ck_assert_int_eq(c->message_bytes, 16 << 20);
+	ck_assert_str_eq(c->backend, "auto");
+	ck_assert_ptr_null(c->kv_type);
+	ck_assert_int_eq(c->ctx, 0);
+	lmi_service_limits_default(&limits);
+	ck_assert_int_eq(memcmp(&c->service, &limits, sizeof(limits)), 0);
+	lmi_config_destroy(c);
+}
+END_TEST
+
+START_TEST(folders_by_who_runs)
+{
+	static const char *const systemd[] = {"RUNTIME_DIRECTORY=/run/llamad",
+					      "STATE_DIRECTORY=/var/lib/llamad:/var/lib/more",
+					      "XDG_RUNTIME_DIR=/run/user/7", "HOME=/", NULL};
+	static const char *const xdg[] = {"XDG_RUNTIME_DIR=/r", "XDG_STATE_HOME=/s", "HOME=/h",
+					  NULL};
+	static const char *const bare[] = {"HOME=/h", NULL}, *const bad[] = {
+								     "XDG_RUNTIME_DIR=relative",
+								     "HOME=/h", NULL};
+	static const struct {
+		const char *const *vars;
+		uint32_t uid;
+		const char *socket, *state; /* NULL: refused */
+	} cases[] = {
+		{systemd, 7, "ipc:///run/llamad/llamad.sock", "/var/lib/llamad"},
+		{systemd, 0, "ipc:///run/llamad/llamad.sock", "/var/lib/llamad"},
+		{xdg, 0, "ipc:///run/llamad/llamad.sock", "/var/lib/llamad"},
+		{xdg, 7, "ipc:///r/llamad/llamad.sock", "/s/llamad"},
+		{bare, 7, NULL, NULL},
+		{bad, 7, NULL, NULL},
+	};
+
+	put_file("", 0);
+	for (size_t i = 0; i < LMD_LEN(cases); i++) {
+		const struct lmi_config_env env = {.get = get, .uid = cases[i].uid};
+		struct lmd_error err = {0};
+		struct lmi_config *c = NULL;
+		enum lmd_status st;
+
+		vars = cases[i].vars;
+		st = lmi_config_read(&c, path, NULL, &env, &err);
+		if (!cases[i].socket) {
+			ck_assert_int_eq(st, LMD_INVALID);
+			ck_assert_ptr_nonnull(strstr(err.text, "--socket ipc:///PATH"));
+			continue;
+		}
+		ck_assert_int_eq(st, LMD_OK);
+		ck_assert_str_eq(c->socket, cases[i].socket);
+		ck_assert_str_eq(c->state_dir, cases[i].state);
+		lmi_config_destroy(c);
+	}
+}
+END_TEST
+
+START_TEST(values)
+{
+	struct lmi_config *c =
+		good("# comment\n; comment\n\n"
+		     "  [daemon]  \r\n"
+		     "socket=ipc:///tmp/a = b.sock \t\n"
+		     "\tstate_dir = /tmp/st\xC3\xA4te\n"
+		     "log = trace\ndrain=1500ms\n"
+		     "[plugins]\nplugin_dir = /a b\nplugin_dir = /c\n"
+		     "plugin_trust = system\n"
+		     "[limits]\nmessage_bytes = 128k\n[daemon]\n[limits]\nconnections = 8\n"
+		     "lease = 2m\nstream_bytes = 64k\nqueue = 0\n[engine]\n"
+		     "kv_type = q8_0\nctx = 8k\n[models]\nmodel_dir = /srv/models");
+
+	ck_assert_str_eq(c->socket, "ipc:///tmp/a = b.sock");
+	ck_assert_str_eq(c->state_dir, "/tmp/st\xC3\xA4te");
+	ck_assert_int_eq(c->log, LMD_LOG_TRACE);
+	ck_assert_int_eq(c->drain_ms, 1500);
+	ck_assert_uint_eq(c->plugin_dirs.n, 2);
+	ck_assert_str_eq(c->plugin_dirs.item[0], "/a b");
+	ck_assert_str_eq(c->plugin_dirs.item[1], "/c");
+	ck_assert_int_eq(c->plugin_trust, 1);
+	ck_assert_int_eq(c->message_bytes, 131072);
+	ck_assert_int_eq(c->connections, 8);
+	ck_assert_uint_eq(c->service.lease_ms, 120000);
+	ck_assert_uint_eq(c->service.stream_bytes, 65536);
+	ck_assert_uint_eq(c->service.queue, 0);
+	ck_assert_str_eq(c->kv_type, "q8_0");
+	ck_assert_int_eq(c->ctx, 8192);
+	ck_assert_uint_eq(c->model_dirs.n, 1);
+	lmi_config_destroy(c);
+}
+END_TEST
+
+static const struct {
+	const char *text, *says;
+} refused[] = {
+	{"x\n", "llamad.conf:1: 'x' is neither a comment, a [section] nor key = value"},
+	{"\n\nlog = info\n", "llamad.conf:3: the key 'log' stands before any [section]"},
+	{"[daemon\n", "llamad.conf:1: '[daemon' does not end in ']'"},
+	{"[\n", "'[' does not end in ']'"},
+	{"[]\n", "there is no section []"},
+	{"[deamon]\n", "there is no section [deamon] (did you mean [daemon]?)"},
+	{"[what]\n", "there is no section [what]"},
+	{"[daemon]\nlgo = info\n",
+	 "llamad.conf:2: [daemon] has no key 'lgo' (did you mean 'log'?)"},
+	{"[daemon]\nstatedir = /x\n", "(did you mean 'state_dir'?)"},
+	{"[daemon]\nstate-dir = /x\n", "(did you mean 'state_dir'?)"},
+	{"[daemon]\nsomething = x\n", "[daemon] has no key 'something'"},
+	{"[daemon]\nconnections = 3\n",
+	 "the key 'connections' belongs to [limits], not to [daemon]"},
+	{"[daemon]\n= 3\n", "[daemon] has no key ''"},
+	{"[daemon]\nlog =\n", "the key 'log' needs a value: error|warn|info|debug|trace"},
+	{"[daemon]\nlog = loud\n", "llamad.conf:2: key 'log': 'loud' is not one of error|warn"},
+	{"[daemon]\nlog = info\nlog = warn\n", "llamad.conf:3: the key 'log' was set in line 2"},
+	{"[daemon]\ndrain = 20\n", "key 'drain': '20' is not a whole number with a unit ms"},
+	{"[daemon]\ndrain = 2h\n", "key 'drain': 2h is above 3600000 ms"},
+	{"[daemon]\ndrain = -1s\n", "key 'drain': -1s is below 0 ms"},
+	{"[limits]\nconnections = 0\n", "key 'connections': 0 is below 1"},
+	{"[limits]\nmessage_bytes = 2G\n", "key 'message_bytes': 2G is above 1073741824"},
+	{"[limits]\nmessage_bytes = 99999999999999999999\n", "does not fit into 64 bits"},
+	{"[daemon]\nsocket = /run/x.sock\n", "socket: '/run/x.sock' is not ipc://"},
+	{"[daemon]\nsocket = ipc://relative\n", "'ipc://relative' is not ipc:// and an absolute"},
+	{"[daemon]\nsocket = tcp://127.0.0.1:80\n", "is not ipc://"},
+	{"[daemon]\nstate_dir = here\n", "state_dir: 'here' is not an absolute path"},
+	{"[limits]\nlease = 10\n", "key 'lease': '10' is not a whole number with a unit"},
+	{"[limits]\nlease_ms = 10s\n", "[limits] has no key 'lease_ms' (did you mean 'lease"},
+	{"[limits]\nsessions = 1025\n", "key 'sessions': 1025 is above 1024"},
+	{"[engine]\nkv_type = q17\n", "kv_type: 'q17' is no type for keys and values"},
+	{"[models]\nmodel_dir = models\n", "model_dir: 'models' is not an absolute path"},
+	{"[daemon]\nlog = in\x1b[31mfo\n", "control byte 0x1b at column 9"},
+	{"\xEF\xBB\xBF[daemon]\n", "'\\xef\\xbb\\xbf[daemon]' is neither"},
+};
+
+START_TEST(refusals_name_the_thing)
+{
+	struct lmi_config *c = NULL;
+	struct lmd_error err;
+
+	ck_assert_msg(read_text(&c, refused[_i].text, NULL, &err) == LMD_INVALID, "%s",
+		      refused[_i].text);
+	ck_assert_msg(strstr(err.text, refused[_i].says) != NULL, "'%s' is not in: %s",
+		      refused[_i].says, err.text);
+	ck_assert_ptr_null(c);
+}
+END_TEST
+
+START_TEST(odd_files)
+{
+	const struct lmi_config_env env = {.get = get, .uid = 7};
+	static char big[LMI_CONFIG_BYTES + 2];
+	struct lmi_config *c = NULL;
+	struct lmd_error err = {0};
+
+	ck_assert_int_eq(lmi_config_read(&c, path, NULL, &env, &err), LMD_NOTFOUND);
+	ck_assert_ptr_nonnull(strstr(err.text, path));
+	ck_assert_int_eq(lmi_config_read(&c, folder, NULL, &env, &err), LMD_INVALID);
+	put_file("[daemon]\nlog\0= info\n", 21);
+	ck_assert_int_eq(lmi_config_read(&c, path, NULL, &env, &err), LMD_INVALID);
+	ck_assert_ptr_nonnull(strstr(err.text, "control byte 0x00 at column 4"));
+	memset(big, '#', sizeof(big));
+	put_file(big, LMI_CONFIG_LINE + 1);
+	ck_assert_int_eq(lmi_config_read(&c, path, NULL, &env, &err), LMD_INVALID);
+	ck_assert_ptr_nonnull(strstr(err.text, "the line has 4097 bytes, more than 4096"));
+	put_file(big, sizeof(big));
+	ck_assert_int_eq(lmi_config_read(&c, path, NULL, &env, &err), LMD_INVALID);
+	ck_assert_ptr_nonnull(strstr(err.text, "bytes, more than 1048576"));
+	/* as large as it may be */
+	memset(big, '\n', LMI_CONFIG_BYTES);
+	put_file(big, LMI_CONFIG_BYTES);
+	ck_assert_int_eq(lmi_config_read(&c, path, NULL, &env, &err), LMD_OK);
+	lmi_config_destroy(c);
+}
+END_TEST
+
+START_TEST(random_bytes_never_crash)
+{
+	static const char *const pieces[] = {"[daemon]", "[limits]", "log",  " = ",       "=",
+					     "\n",       "\r\n",     "info", "8G",        "20s",
+					     "#",        "[",        "]",    "plugin_dir"};
+	uint64_t seed = lmd_seed("random_bytes_never_crash", 11);
+	uint32_t n_good = 0;
+
+	for (int i = 0; i < 1000; i++) {
+		const struct lmi_config_env env = {.get = get, .uid = 7};
+		struct lmi_config *c = NULL;
+		struct lmd_error err = {0};
+		char text[256];
+		size_t n = 0;
+
+		while (n < 200 && lmd_rand(&seed) % 24) {
+			const char *p = pieces[lmd_rand(&seed) % LMD_LEN(pieces)];
+
+			if (lmd_rand(&seed) % 32)
+				n += (size_t)snprintf(text + n, 32, "%s", p);
+			else
+				text[n++] = (char)lmd_rand(&seed);
+		}
+		put_file(text, n);
+		if (lmi_config_read(&c, path, NULL, &env, &err) == LMD_OK)
+			n_good++;
+		else
+			ck_assert(*err.text);
+		lmi_config_destroy(c);
+	}
+	ck_assert_uint_gt(n_good, 0);
+}
+END_TEST
+
+START_TEST(options_win)
+{
+	char *argv[] = {(char *)"llamad",       (char *)"--socket=ipc:///o",
+			(char *)"--plugin-dir", (char *)"/p",
+			(char *)"--log",        (char *)"error"};
+	struct lmi_options o;
+	struct lmi_args args;
+	struct lmi_config *c = NULL;
+	struct lmd_error err = {0};
+
+	lmi_options_init(&o);
+	ck_assert_int_eq(lmi_args_parse(&args, &o.prog, (int)LMD_LEN(argv), argv, &err), LMD_OK);
+	ck_assert_int_eq(read_text(&c,
+				   "[daemon]\nsocket = ipc:///f\nstate_dir = /f\nlog = debug\n"
+				   "[plugins]\nplugin_dir = /x\nplugin_dir = /y\n",
+				   &args, &err),
+			 LMD_OK);
+	lmi_args_fini(&args);
+	ck_assert_str_eq(c->socket, "ipc:///o");
+	ck_assert_str_eq(c->state_dir, "/f");
+	ck_assert_int_eq(c->log, LMD_LOG_ERROR);
+	ck_assert_uint_eq(c->plugin_dirs.n, 1);
+	ck_assert_str_eq(c->plugin_dirs.item[0], "/p");
+	lmi_config_destroy(c);
+}
+END_TEST
+
+START_TEST(what_may_change)
+{
+	static const struct {
+		const char *to;
+		const char *says; /* NULL: allowed */
+	} cases[] = {
+		{"[daemon]\nlog = debug\ndrain = 1s\n[limits]\nconnections = 3\n", NULL},
+		{"", NULL},
+		{"[daemon]\nsocket = ipc:///other\n", "'socket' in [daemon] has changed"},
+		{"[limits]\nmessage_bytes = 1M\n", "'message_bytes' in [limits] has changed"},
+		{"[plugins]\nplugin_dir = /x\n", "'plugin_dir' in [plugins] has changed"},
+		{"[engine]\nkv_type = f16\n", "'kv_type' in [engine] has changed"},
+		{"[limits]\nsessions = 3\nlease = 1s\n", NULL},
+	};
+	struct lmi_config *from = good("");
+
+	for (size_t i = 0; i < LMD_LEN(cases); i++) {
+		struct lmi_config *to = good(cases[i].to);
+		struct lmd_error err = {0};
+		enum lmd_status st = lmi_config_may_replace(from, to, &err);
+
+		ck_assert_int_eq(st, cases[i].says ? LMD_UNSUPPORTED : LMD_OK);
+		if (cases[i].says)
+			ck_assert_msg(strstr(err.text, cases[i].says) != NULL, "%s", err.text);
+		lmi_config_destroy(to);
+	}
+	lmi_config_destroy(from);
+}
+END_TEST
+
+/* What `write` writes, on the heap. */
+static char *written(void (*write)(FILE *), size_t *n)
+{
+	char *text = NULL;
+	FILE *f = open_memstream(&text, n);
+
+	ck_assert_ptr_nonnull(f);
+	write(f);
+	ck_assert_int_eq(fclose(f), 0);
+	return text;
+}
+
+static char *printed(const struct lmi_config *c)
+{
+	char *text = NULL;
+	size_t n = 0;
+	FILE *f = open_memstream(&text, &n);
+
+	ck_assert_ptr_nonnull(f);
+	lmi_config_print(f, c);
+	ck_assert_int_eq(fclose(f), 0);
+	return text;
+}
+
+START_TEST(print_and_example_read_back)
+{
+	struct lmi_config *c = good("[daemon]\ndrain = 2m\nlog = warn\n[plugins]\n"
+				    "plugin_dir = /a\nplugin_dir = /b\n"),
+			  *again, *fresh = good("");
+	struct lmd_error err = {0};
+	char *text = printed(c), *to;
+	size_t n = 0;
+
+	again = good(text);
+	ck_assert_int_eq(again->drain_ms, 120000);
+	ck_assert_int_eq(lmi_config_may_replace(c, again, &err), LMD_OK);
+	free(text);
+	lmi_config_destroy(again);
+	lmi_config_destroy(c);
+	/* the example with every key that has a default uncommented gives the defaults */
+	text = to = written(lmi_config_example, &n);
+	for (char *p = text; *p; p++) {
+		const char *eq = strchr(p, '=');
+		bool key = *p == '#' && p[1] != ' ' && (p == text || p[-1] == '\n') && eq &&
+			   (eq[2] < 'A' || eq[2] > 'Z'); /* N, URL: without a default */
+
+		if (!key)
+			*to++ = *p;
+	}
+	*to = 0;
+	ck_assert_ptr_nonnull(strstr(text, "\nconnections = 256\n"));
+	again = good(text);
+	ck_assert_int_eq(lmi_config_may_replace(fresh, again, &err), LMD_OK);
+	ck_assert_int_eq(again->drain_ms, fresh->drain_ms);
+	lmi_config_destroy(again);
+	lmi_config_destroy(fresh);
+	free(text);
+}
+END_TEST
+
+START_TEST(texts_are_those_of_the_tree)
+{
+	static const struct {
+		const char *file;
+		void (*write)(FILE *);
+	} texts[] = {{"docs/man/llamad.8", lmi_daemon_man},
+		     {"docs/man/llamad.conf.5", lmi_config_man},
+		     {"docs/llamad.conf", lmi_config_example}};
+
+	for (size_t i = 0; i < LMD_LEN(texts); i++) {
+		char name[4096], *want, *have;
+		size_t n = 0, got;
+		FILE *f;
+
+		want = written(texts[i].write, &n);
+		have = calloc(1, n + 2);
+		snprintf(name, sizeof(name), "%s/%s", lmd_source_dir(), texts[i].file);
+		f = fopen(name, "r");
+		ck_assert_msg(f != NULL && have != NULL, "%s: %s", name, strerror(errno));
+		got = fread(have, 1, n + 1, f);
+		fclose(f);
+		ck_assert_msg(got == n && !memcmp(want, have, n),
+			      "%s is not what the table says; run: make update-man", texts[i].file);
+		free(want);
+		free(have);
+	}
+}
+END_TEST
+
+START_TEST(out_of_memory)
+{
+	const struct lmi_config_env env = {.get = get, .uid = 7};
+	struct lmi_alloc_stats before, after;
+	uint64_t nth = 1;
+
+	put_file("[plugins]\nplugin_dir = /a\nplugin_dir = /b\n", 41);
+	lmi_alloc_stats(&before);
+	for (bool failed = true; failed; nth++) {
+		struct lmi_config *c = NULL;
+		struct lmd_error err = {0};
+		enum lmd_status st;
+
+		lmi_alloc_fail_nth(nth, false);
+		st = lmi_config_read(&c, path, NULL, &env, &err);
+		failed = lmi_alloc_did_fail();
+		lmi_alloc_fail_nth(0, false);
+		ck_assert_int_eq(st, failed ? LMD_NOMEM : LMD_OK);
+		lmi_config_destroy(c);
+	}
+	lmi_alloc_stats(&after);
+	ck_assert_uint_gt(nth, 4);
+	ck_assert_uint_eq(before.n_live, after.n_live);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("config");
+	TCase *t = tcase_create("config");
+
+	tcase_set_timeout(t, 60);
+	tcase_add_checked_fixture(t, set_up, tear_down);
+	tcase_add_test(t, rows_are_sound);
+	tcase_add_test(t, defaults);
+	tcase_add_test(t, folders_by_who_runs);
+	tcase_add_test(t, values);
+	tcase_add_loop_test(t, refusals_name_the_thing, 0, (int)LMD_LEN(refused));
+	tcase_add_test(t, odd_files);
+	tcase_add_test(t, random_bytes_never_crash);
+	tcase_add_test(t, options_win);
+	tcase_add_test(t, what_may_change);
+	tcase_add_test(t, print_and_example_read_back);
+	tcase_add_test(t, texts_are_those_of_the_tree);
+	tcase_add_test(t, out_of_memory);
+	suite_add_tcase(s, t);
+	return lmd_check_run(srunner_create(s));
+}

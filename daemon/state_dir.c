@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The lock is flock(2) on a file that holds the pid of who has it: the kernel gives it back
+ * when the process ends, so that no stale lock is ever met. */
+#include "daemon/state_dir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "core/base/show.h"
+
+#define SHOWN 160
+
+enum lmd_status lmi_make_folder(const char *path, unsigned mode, struct lmd_error *err)
+{
+	char part[PATH_MAX], shown[SHOWN];
+	size_t n = strlen(path);
+	struct stat sb;
+
+	if (n >= sizeof(part))
+		return lmd_fail(err, LMD_INVALID, "%s: the path has %zu bytes, more than %d",
+				lmi_show_path(shown, sizeof(shown), path), n, PATH_MAX - 1);
+	for (size_t i = 1; i <= n; i++) {
+		if (i < n && path[i] != '/')
+			continue;
+		memcpy(part, path, i);
+		part[i] = 0;
+		/* a folder that is there may be in a read-only file system: asked first */
+		if (!stat(part, &sb) && S_ISDIR(sb.st_mode))
+			continue;
+		if (mkdir(part, (mode_t)mode) && errno != EEXIST)
+			return lmd_fail(err, LMD_IO, "%s: cannot make the folder: %s",
+					lmi_show_path(shown, sizeof(shown), part), strerror(errno));
+	}
+	if (stat(path, &sb))
+		return lmd_fail(err, LMD_IO, "%s: %s", lmi_show_path(shown, sizeof(shown), path),
+				strerror(errno));
+	if (!S_ISDIR(sb.st_mode))
+		return lmd_fail(err, LMD_INVALID, "%s: is no folder",
+				lmi_show_path(shown, sizeof(shown), path));
+	return LMD_OK;
+}
+
+/* The pid that the holder of the lock wrote, as text; "?" when there is none. */
+static const char *holder(int fd, char *buf, size_t n)
+{
+	ssize_t got = pread(fd, buf, n - 1, 0);
+	size_t k = 0;
+
+	while (got > 0 && k < (size_t)got && buf[k] >= '0' && buf[k] <= '9')
+		k++;
+	if (!k)
+		buf[k++] = '?';
+	buf[k] = 0;
+	return buf;
+}
+
+enum lmd_status lmi_state_lock(int *fd, const char *dir, struct lmd_error *err)
+{
+	enum lmd_status st = lmi_make_folder(dir, 0700, err);
+	char path[PATH_MAX], pid[24], shown[SHOWN];
+	int lock, n;
+
+	if (st != LMD_OK)
+		return st;
+	if (snprintf(path, sizeof(path), "%s/llamad.lock", dir) >= (int)sizeof(path))
+		return lmd_fail(err, LMD_INVALID, "%s: the path is too long",
+				lmi_show_path(shown, sizeof(shown), dir));
+	lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+	if (lock < 0)
+		return lmd_fail(err, LMD_IO, "%s: %s", lmi_show_path(shown, sizeof(shown), path),
+				strerror(errno));
+	if (flock(lock, LOCK_EX | LOCK_NB)) {
+		st = errno == EWOULDBLOCK
+			     ? lmd_fail(err, LMD_BUSY,
+					"another llamad (pid %s) uses the state folder %s",
+					holder(lock, pid, sizeof(pid)),
+					lmi_show_path(shown, sizeof(shown), dir))
+			     : lmd_fail(err, LMD_IO, "%s: cannot lock: %s",
+					lmi_show_path(shown, sizeof(shown), path), strerror(errno));
+		close(lock);
+		return st;
+	}
+	/* the pid is for people; a full disk does not matter */
+	n = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
+	if (!ftruncate(lock, 0) && pwrite(lock, pid, (size_t)n, 0) != n)
+		(void)ftruncate(lock, 0);
+	*fd = lock;
+	return LMD_OK;
+}
+
+/* Whether somebody accepts connections there. */
+static bool is_live(const char *path)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	bool live;
+
+	if (fd < 0)
+		return true;
+	memcpy(addr.sun_path, path, strlen(path));
+	/* a full queue of connections is a listener too */
+	live = !connect(fd, (const struct sockaddr *)&addr, sizeof(addr)) || errno == EAGAIN;
+	close(fd);
+	return live;
+}
+
+enum lmd_status lmi_socket_claim(const char *path, struct lmd_error *err)
+{
+	char dir[sizeof(((struct sockaddr_un *)0)->sun_path)], shown[SHOWN];
+	const char *slash = strrchr(path, '/');
+	enum lmd_status st = LMD_OK;
+	struct stat sb;
+
+	lmi_show_path(shown, sizeof(shown), path);
+	if (!slash || strlen(path) >= sizeof(dir))
+		return lmd_fail(err, LMD_INVALID, "%s: is no path of a socket", shown);
+	if (slash > path) {
+		memcpy(dir, path, (size_t)(slash - path));
+		dir[slash - path] = 0;
+		st = lmi_make_folder(dir, 0750, err);
+	}
+	if (st != LMD_OK || (lstat(path, &sb) && errno == ENOENT))
+		return st;
+	if (!S_ISSOCK(sb.st_mode))
+		return lmd_fail(err, LMD_INVALID, "%s: is there and is no socket", shown);
+	if (is_live(path))
+		return lmd_fail(err, LMD_BUSY, "another llamad listens on ipc://%s", shown);
+	if (unlink(path) && errno != ENOENT)
+		return lmd_fail(err, LMD_IO, "%s: cannot remove the old socket: %s", shown,
+				strerror(errno));
+	return LMD_OK;
+}
