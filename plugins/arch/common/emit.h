@@ -76,8 +76,8 @@ void lmi_tensor_name(const struct lmi_emit *e, const struct lmd_tensor_row *row,
 /* Its index in the model, or LMD_NONE. */
 uint32_t lmi_tensor_index(const struct lmi_emit *e, const struct lmd_tensor_row *row,
 			  const char *suffix);
-/* Values of a small float tensor (up to n), decoded; false with a failed plan when it is absent or
- * its data is not at hand. */
+/* The first n values of a float vector, decoded; false with a failed plan when it is absent or
+ * shorter, or its data is not at hand. */
 bool lmi_read_floats(struct lmi_emit *e, const char *name, float *out, uint32_t n);
 
 /* ---- norms and rotation ---- */

@@ -178,8 +178,8 @@ bool lmi_read_floats(struct lmi_emit *e, const char *name, float *out, uint32_t 
 		e->b->fail(e->b->ctx, LMD_NOTFOUND, "%s: the file has no such tensor", name);
 		return false;
 	}
-	if (t->n_dim != 1 || t->dims[0] != n) {
-		e->b->fail(e->b->ctx, LMD_INVALID, "%s: %lld values, expected %u", name,
+	if (t->n_dim != 1 || t->dims[0] < n) {
+		e->b->fail(e->b->ctx, LMD_INVALID, "%s: %lld values, at least %u", name,
 			   (long long)t->dims[0], n);
 		return false;
 	}

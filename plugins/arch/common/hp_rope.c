@@ -4,7 +4,7 @@
  *
  * Scaling: "linear" divides positions by the factor (old files say rope.scale_linear), "none"
  * ignores the factor, "yarn" (arXiv 2309.00071) blends; "longrope" has its factors as tensors.
- * YaRN files of the DeepSeek line carry a log multiplier m: their magnitude is the quotient of
+ * YaRN files of some architectures carry a log multiplier m: their magnitude is the quotient of
  * 1 + 0.1 ln(factor) and 1 + 0.1 m ln(factor).  The table helper of the host multiplies by
  * 1 + 0.1 ln(1/freq_scale) on its own, so what is stored here is divided by it. */
 #include <math.h>
@@ -81,7 +81,9 @@ void lmi_hp_rope(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmi_hp
 	r->beta_slow = lmi_key_f64(k, "rope.scaling.yarn_beta_slow", LMI_OPTIONAL, 1.0, 0.0, 1e6);
 	r->attn_factor =
 		lmi_key_f64(k, "rope.scaling.yarn_attn_factor", LMI_OPTIONAL, 1.0, 0.0, 1e6);
-	log_mul = lmi_key_f64(k, "rope.scaling.yarn_log_multiplier", LMI_OPTIONAL, 0.0, -1e3, 1e3);
+	log_mul = o->yarn_log ? lmi_key_f64(k, "rope.scaling.yarn_log_multiplier", LMI_OPTIONAL,
+					    0.0, -1e3, 1e3)
+			      : 0.0;
 	r->file_factor = lmi_key_f64(k, "rope.scaling.attn_factor", LMI_OPTIONAL, 1.0, 0.0, 1e6);
 	if (r->ext_factor != 0.0) {
 		double f = 1.0 / r->freq_scale;
@@ -90,7 +92,7 @@ void lmi_hp_rope(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmi_hp
 		r->attn_factor = yarn_magnitude(f, 1.0) / all / (1.0 + 0.1 * log(f));
 	}
 	r->attn_factor *= r->file_factor;
-	r->use_factors = 1;
+	r->use_factors = !o->no_rope_factors;
 	hp->rope[LMI_ROPE_WINDOW] = *r;
 	read_sections(hp, k, o);
 	for (uint32_t il = 0; il < hp->n_layer; il++)

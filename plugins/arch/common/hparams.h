@@ -125,6 +125,8 @@ struct lmi_hp_opts {
 	uint32_t sections_kind;  /* what rope.dimension_sections means here */
 	bool sections_required;
 	bool no_rope;            /* nothing rotates */
+	bool yarn_log;           /* reads rope.scaling.yarn_log_multiplier */
+	bool no_rope_factors;    /* frequency factors that a file has are not applied */
 	bool window;             /* reads window keys */
 	uint32_t window_need;    /* LMI_REQUIRED: attention.sliding_window must be there */
 	uint32_t window_default; /* without the key; 0: no window then */

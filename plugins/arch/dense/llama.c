@@ -10,14 +10,8 @@ static const struct lmd_tensor_set sets[] = {
 	LMI_SET_ROPE_FACTORS, LMI_SET_POOL,
 };
 
-static const struct lmi_key_f32 floats[] = {
-	{"attention.scale", LMI_HP(attn_scale), LMI_OPTIONAL, 0, 0, 1e3f},
-};
-
 static const struct lmi_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_ADJACENT, .route_renorm = true},
-	.floats = floats,
-	.n_floats = LMD_LEN(floats),
 	.pool = {.rank_act = LMD_ACT_TANH},
 };
 
@@ -31,8 +25,6 @@ static void no_mask(struct lmi_hparams *hp, struct lmi_keys *k)
 
 static const struct lmi_decoder_traits embed_traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_ADJACENT, .route_renorm = true},
-	.floats = floats,
-	.n_floats = LMD_LEN(floats),
 	.adjust = no_mask,
 };
 

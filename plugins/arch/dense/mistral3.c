@@ -11,7 +11,6 @@ static const struct lmd_tensor_set sets[] = {
 
 static const struct lmi_key_f32 floats[] = {
 	{"attention.temperature_scale", LMI_HP(temp_scale), LMI_OPTIONAL, 0, 0, 1e3f},
-	{"attention.scale", LMI_HP(attn_scale), LMI_OPTIONAL, 0, 0, 1e3f},
 };
 
 static void temperature(struct lmi_hparams *hp, struct lmi_keys *k)
@@ -21,7 +20,8 @@ static void temperature(struct lmi_hparams *hp, struct lmi_keys *k)
 }
 
 static const struct lmi_decoder_traits traits = {
-	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_ADJACENT, .route_renorm = true},
+	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_ADJACENT, .route_renorm = true,
+	       .yarn_log = true},
 	.floats = floats,
 	.n_floats = LMD_LEN(floats),
 	.adjust = temperature,

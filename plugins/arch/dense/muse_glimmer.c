@@ -19,7 +19,7 @@ static const struct lmi_key_f32 floats[] = {
 static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 {
 	hp->eps_post = 1e-8f;
-	lmi_hp_rope_window(hp, k, hp->rope[LMI_ROPE_FULL].base, false);
+	lmi_hp_rope_window(hp, k, hp->rope[LMI_ROPE_FULL].base, true);
 }
 
 static const struct lmi_decoder_traits traits = {

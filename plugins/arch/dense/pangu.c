@@ -8,15 +8,8 @@ static const struct lmd_tensor_set sets[] = {
 	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_FFN_NORM, LMI_SET_FFN,
 };
 
-static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
-{
-	(void)k;
-	hp->rope[LMI_ROPE_FULL].use_factors = 0;
-}
-
 static const struct lmi_decoder_traits traits = {
-	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES},
-	.adjust = adjust,
+	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES, .no_rope_factors = true},
 };
 
 LMI_DECODER_ARCH(pangu, traits, sets)

@@ -32,7 +32,9 @@ static const struct lmi_decoder_traits dream = {
 LMI_DECODER_ARCH(dream, dream, dense_sets)
 
 static const struct lmi_decoder_traits llada = {
-	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_ADJACENT},
+	.hp = {.norm_kind = LMD_NORM_RMS,
+	       .rope_pairing = LMD_ROPE_ADJACENT,
+	       .no_rope_factors = true},
 	.adjust = adjust,
 	.describe = diffusion,
 };

@@ -43,7 +43,7 @@ LMI_DECODER_ARCH(neo_bert, neo, neo_sets)
 static void modern_adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 {
 	hp->causal = false;
-	lmi_hp_rope_window(hp, k, 10000.0, false);
+	lmi_hp_rope_window(hp, k, 10000.0, true);
 }
 
 /* The first layer reads the embeddings, which are normalised already. */

@@ -43,7 +43,8 @@ static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_st
 }
 
 static const struct lmi_decoder_traits traits = {
-	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES},
+	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES, .no_rope_factors = true},
+	.out_bias_ignored = true,
 	.adjust = both,
 	.memory = lmi_hybrid_mamba2_memory,
 	.layer = layer,

@@ -37,6 +37,16 @@ static void read_conv(struct lmi_hparams *hp, struct lmi_keys *k)
 	lmi_hybrid_layers(hp);
 }
 
+/* The model without experts alone knows windows. */
+static void adjust_dense(struct lmi_hparams *hp, struct lmi_keys *k)
+{
+	uint32_t w = lmi_key_u32(k, "attention.sliding_window", LMI_OPTIONAL, 0, 0, LMI_MAX_CTX);
+
+	read_conv(hp, k);
+	for (uint32_t il = 0; il < hp->n_layer; il++)
+		hp->layer[il].window = w;
+}
+
 static void memory(struct lmi_hparams *hp, struct lmi_keys *k)
 {
 	const struct lmd_group g = {.name = "state", .kind = LMD_GROUP_STATE, .causal = 1, .ratio = 1};
@@ -80,19 +90,21 @@ static uint32_t mixer(struct lmi_emit *e, const struct lmi_decoder *d, const str
 }
 
 #define TRAITS                                                                                     \
-	.final_norm = &lmi_rows[T_TOKEN_EMBD_NORM], .qk_norm = LMI_QKN_HEAD, .adjust = read_conv,  \
-	.memory = memory, .mixer = mixer
+	.final_norm = &lmi_rows[T_TOKEN_EMBD_NORM], .qk_norm = LMI_QKN_HEAD, .memory = memory,     \
+	.mixer = mixer
 
 static const struct lmi_decoder_traits traits = {
-	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES, .window = true,
+	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES,
 	       .n_head_zero = true},
+	.adjust = adjust_dense,
 	TRAITS,
 };
 
 static const struct lmi_decoder_traits traits_moe = {
-	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES, .window = true,
+	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES,
 	       .n_head_zero = true, .route_fn = LMD_ROUTE_SIGMOID, .route_renorm = true,
 	       .route_by_key = true},
+	.adjust = read_conv,
 	TRAITS,
 };
 

@@ -61,15 +61,9 @@ static void moe(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_moe 
 	m->latent_up = &latent_rows[1];
 }
 
-static const struct lmi_key_f32 floats[] = {
-	{"attention.scale", LMI_HP(attn_scale), LMI_OPTIONAL, 0, 0, 1e3f},
-};
-
 static const struct lmi_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .eps_either = true, .no_rope = true,
 	       .n_head_zero = true, .route_fn = LMD_ROUTE_SIGMOID, .route_by_key = true},
-	.floats = floats,
-	.n_floats = LMD_LEN(floats),
 	.t_ffn_norm = T_ATTN_NORM,
 	.act = LMD_ACT_RELU2,
 	.ffn_plain = true,

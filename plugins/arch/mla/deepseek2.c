@@ -3,8 +3,9 @@
  * DeepSeek-V2 (arXiv 2405.04434) and V3 (arXiv 2412.19437), Kimi-K2, GLM-4.7-Flash, Mistral 4:
  * latent attention, dense first layers, then shared and routed experts.
  *
- * YaRN here scales q k^T instead of the rotated columns: by (1 + 0.1 m ln factor)^2, m the log
- * multiplier, which files store divided by ten.  Draft blocks after the trunk are not run. */
+ * Stretching scales all of q k^T by (a (1 + 0.1 m ln factor))^2: m the log multiplier, which files
+ * store divided by ten, a the magnitude that the rotated columns have on top of that.  Draft blocks
+ * after the trunk are not run. */
 #include <math.h>
 
 #include "arch/common/attn_mla.h"
@@ -21,32 +22,56 @@ static bool is_lite(const struct lmi_hparams *hp)
 	return hp->n_layer == 26 || hp->n_layer == 27;
 }
 
-void lmi_deepseek_yarn(struct lmi_hparams *hp, struct lmi_keys *k, struct lmi_mla *m)
+static double magnitude(double factor, double m)
 {
-	struct lmi_rope_hp *r = &hp->rope[LMI_ROPE_FULL];
-	double mul = 10.0 * lmi_key_f64(k, "rope.scaling.yarn_log_multiplier", LMI_OPTIONAL, 0.0, -1e3, 1e3);
-	double attn = lmi_key_f64(k, "rope.scaling.attn_factor", LMI_OPTIONAL, 1.0, 0.0, 1e6);
-	double ln = log(1.0 / r->freq_scale), s = attn * (1.0 + 0.1 * mul * ln);
-
-	m->scale = (float)(s * s / sqrt((double)(m->nope + m->n_rot)));
-	if (r->ext_factor != 0.0)
-		r->attn_factor = attn / (1.0 + 0.1 * ln);
+	return factor <= 1.0 ? 1.0 : 1.0 + 0.1 * m * log(factor);
 }
 
-static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
+void lmi_deepseek_yarn(struct lmi_hparams *hp, struct lmi_keys *k, struct lmi_mla *m,
+		       enum lmi_yarn_log how)
 {
-	struct lmi_mla *m = lmi_mla_read(hp, k, !is_lite(hp) && lmi_key_has(k, "attention.q_lora_rank"));
+	struct lmi_rope_hp *r = &hp->rope[LMI_ROPE_FULL];
+	double f = 1.0 / r->freq_scale, inner = 1.0 + 0.1 * log(f), mul = 0.0, s;
+
+	if (how != LMI_YARN_LOG_NONE)
+		mul = 10.0 * lmi_key_f64(k, "rope.scaling.yarn_log_multiplier", LMI_OPTIONAL, 0.0,
+					 -1e3, 1e3);
+	if (r->ext_factor != 0.0 && mul != 0.0)
+		r->attn_factor = r->file_factor / inner *
+				 magnitude(f, how == LMI_YARN_LOG_LEVEL ? mul : 1.0) /
+				 magnitude(f, mul);
+	s = r->attn_factor * inner * (1.0 + 0.1 * mul * log(f));
+	m->scale = (float)(s * s / sqrt((double)(m->nope + m->n_rot)));
+}
+
+static void adjust(struct lmi_hparams *hp, struct lmi_keys *k, enum lmi_yarn_log how)
+{
+	struct lmi_mla *m =
+		lmi_mla_read(hp, k, !is_lite(hp) && lmi_key_has(k, "attention.q_lora_rank"));
 
 	hp->own_data = m;
 	if (!m)
 		return;
-	lmi_deepseek_yarn(hp, k, m);
-	hp->temp_scale = (float)lmi_key_f64(k, "attention.temperature_scale", LMI_OPTIONAL, 0.0, 0.0, 1e3);
+	lmi_deepseek_yarn(hp, k, m, how);
+	hp->temp_scale =
+		(float)lmi_key_f64(k, "attention.temperature_scale", LMI_OPTIONAL, 0.0, 0.0, 1e3);
 	if (hp->temp_scale != 0.0f)
-		hp->temp_len = lmi_key_u32(k, "attention.temperature_length", LMI_REQUIRED, 1, 1, LMI_MAX_CTX);
+		hp->temp_len = lmi_key_u32(k, "attention.temperature_length", LMI_REQUIRED, 1, 1,
+					   LMI_MAX_CTX);
 }
 
-static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s, uint32_t pass)
+static void adjust_deepseek2(struct lmi_hparams *hp, struct lmi_keys *k)
+{
+	adjust(hp, k, LMI_YARN_LOG_LEVEL);
+}
+
+static void adjust_mistral4(struct lmi_hparams *hp, struct lmi_keys *k)
+{
+	adjust(hp, k, LMI_YARN_LOG);
+}
+
+static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
+		  uint32_t pass)
 {
 	struct lmd_norm n = lmi_decoder_norm(e, d, 0, T_ATTN_NORM);
 	struct lmi_io io = lmi_read(e, s, &n);
@@ -58,11 +83,17 @@ static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_st
 	s->x = lmi_decoder_ffn_block(e, d, &io);
 }
 
-static const struct lmi_decoder_traits traits = {
+static const struct lmi_decoder_traits deepseek2 = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_ADJACENT, .route_by_key = true},
-	.adjust = adjust,
+	.adjust = adjust_deepseek2,
 	.layer = layer,
 };
 
-LMI_MLA_ARCH(deepseek2, traits, sets)
-LMI_MLA_ARCH(mistral4, traits, sets)
+static const struct lmi_decoder_traits mistral4 = {
+	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_ADJACENT, .route_by_key = true},
+	.adjust = adjust_mistral4,
+	.layer = layer,
+};
+
+LMI_MLA_ARCH(deepseek2, deepseek2, sets)
+LMI_MLA_ARCH(mistral4, mistral4, sets)

@@ -48,7 +48,7 @@ static void adjust_deepseek(struct lmi_hparams *hp, struct lmi_keys *k)
 
 	if (!d)
 		return;
-	lmi_deepseek_yarn(hp, k, &d->m);
+	lmi_deepseek_yarn(hp, k, &d->m, LMI_YARN_LOG);
 	index_rope(hp, LMD_ROPE_HALVES);
 	for (uint32_t il = 0; il < hp->n_layer; il++)
 		lmi_dsa_layer(hp, il);
@@ -60,7 +60,7 @@ static void adjust_glm(struct lmi_hparams *hp, struct lmi_keys *k)
 
 	if (!d)
 		return;
-	lmi_deepseek_yarn(hp, k, &d->m);
+	lmi_deepseek_yarn(hp, k, &d->m, LMI_YARN_LOG_NONE);
 	index_rope(hp, LMD_ROPE_ADJACENT);
 	layers_by_type(hp, k);
 }

@@ -16,10 +16,6 @@ static const struct lmd_tensor_set sets[] = {
 	LMI_SET_FFN,    LMI_SET_MOE,       LMI_SET_SHEXP, LMI_SET_ROPE_FREQS,
 };
 
-static const struct lmi_key_f32 floats[] = {
-	{"attention.scale", LMI_HP(attn_scale), LMI_OPTIONAL, 0, 0, 1e3f},
-};
-
 /* The file may say which layers have chunks as it would say of windows. */
 static const struct lmi_hp_opts chunks = {
 	.window = true, .window_default = CHUNK, .window_period = PERIOD};
@@ -69,8 +65,6 @@ static const struct lmi_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS,
 	       .rope_pairing = LMD_ROPE_ADJACENT,
 	       .route_fn = LMD_ROUTE_SIGMOID},
-	.floats = floats,
-	.n_floats = LMD_LEN(floats),
 	.qk_norm_after = true,
 	.adjust = adjust,
 	.attn = attn,

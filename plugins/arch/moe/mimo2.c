@@ -25,7 +25,7 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 	uint32_t rot = lmi_key_u32(k, "rope.dimension_count_swa", LMI_OPTIONAL,
 				   l0->n_rot < dk ? l0->n_rot : dk, 0, dk);
 
-	lmi_hp_rope_window(hp, k, hp->rope[LMI_ROPE_FULL].base, false);
+	lmi_hp_rope_window(hp, k, hp->rope[LMI_ROPE_FULL].base, true);
 	lmi_moe_by_tensor(hp);
 	for (uint32_t il = 0; il < hp->n_layer; il++) {
 		struct lmi_layer *l = &hp->layer[il];

@@ -51,8 +51,7 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 			   1e9);
 	(void)lmi_key_f64s(k, "swiglu_clamp_shexp", LMI_OPTIONAL, m->shared, hp->n_layer, 0.0, 0.0,
 			   1e9);
-	lmi_hp_rope_window(hp, k, hp->rope[LMI_ROPE_FULL].base, false);
-	hp->rope[LMI_ROPE_WINDOW].use_factors = 0;
+	lmi_hp_rope_window(hp, k, hp->rope[LMI_ROPE_FULL].base, true);
 	lmi_moe_by_tensor(hp);
 	for (uint32_t il = 0; il < hp->n_layer; il++) {
 		struct lmi_layer *l = &hp->layer[il];
