@@ -8,6 +8,7 @@
 #define LLAMAD_TESTS_LMD_CHECK_H
 
 #include <check.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,6 +61,12 @@ static inline const char *lmd_build_dir(void)
 static inline const char *lmd_source_dir(void)
 {
 	return lmd_env_or("LMD_TEST_SRCDIR", ".");
+}
+
+/* True in make check-long: what takes minutes may run. */
+static inline bool lmd_long(void)
+{
+	return !strcmp(lmd_env_or("LMD_TEST_LONG", ""), "1");
 }
 
 /* Seed of a property test: LMD_TEST_SEED, or `fallback`; printed, so that a failure can be

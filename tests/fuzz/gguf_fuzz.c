@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Fuzz target: any bytes as a model file.  Whatever opens must be consistent: every tensor
- * lies in the file, every string ends in zero, every id names a token.
- *
- *     tests/fuzz/gguf_fuzz -seeds=FOLDER     writes the seed files and ends
- *     tests/fuzz/gguf_fuzz FOLDER            runs */
+ * lies in the file, every string ends in zero, every id names a token. */
 #include <fcntl.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -17,18 +10,8 @@
 #include "core/base/alloc.h"
 #include "core/format/format.h"
 #include "llamad/attr.h"
+#include "tests/fuzz/target.h"
 #include "tests/gguf_spec.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-
-#define REQUIRE(x)                                                                                 \
-	do {                                                                                       \
-		if (!(x)) {                                                                        \
-			fprintf(stderr, "not true: %s\n", #x);                                     \
-			abort();                                                                   \
-		}                                                                                  \
-	} while (0)
 
 static uint64_t sink; /* keeps reads alive */
 
@@ -122,7 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	return 0;
 }
 
-static const char *const seeds[] = {
+static const char *const specs[] = {
 	SPEC_HEAD(0, 1) SPEC_ARCH,
 	SPEC_HEAD(1, 1) SPEC_ARCH SPEC_TENSOR(t, 0) SPEC_DATA,
 	SPEC_HEAD(3, 2) SPEC_ARCH "s:general.alignment 4:4 4:8 s:a 4:2 8:32 8:2 4:2 8:0 "
@@ -155,26 +138,13 @@ static const char *const seeds[] = {
 	 "p:32 z:144"),
 };
 
-/* -seeds=FOLDER: one file for each spec above. */
-int LLVMFuzzerInitialize(int *argc, char ***argv)
+bool fuzz_seed(size_t k, struct fuzz_bytes *out)
 {
-	for (int i = 1; i < *argc; i++) {
-		if (strncmp((*argv)[i], "-seeds=", 7) != 0)
-			continue;
-		for (size_t k = 0; k < LMD_LEN(seeds); k++) {
-			struct spec_file f = spec_build(seeds[k]);
-			char path[4096];
-			FILE *out;
+	struct spec_file f;
 
-			snprintf(path, sizeof(path), "%s/seed%02zu.gguf", (*argv)[i] + 7, k);
-			out = fopen(path, "wb");
-			if (!out || fwrite(f.p, 1, f.n, out) != f.n || fclose(out)) {
-				perror(path);
-				exit(1);
-			}
-			free(f.p);
-		}
-		exit(0);
-	}
-	return 0;
+	if (k >= LMD_LEN(specs))
+		return false;
+	f = spec_build(specs[k]);
+	*out = (struct fuzz_bytes){f.p, f.n};
+	return true;
 }

@@ -1,30 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * Fuzz target: any bytes as a chat template over fixed variables.  It renders or it fails
- * with a sentence, within its bounds, and leaves nothing behind.
- *
- *     tests/fuzz/template_fuzz -seeds=FOLDER     writes the seed files and ends
- *     tests/fuzz/template_fuzz FOLDER            runs */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
+ * with a sentence, within its bounds, and leaves nothing behind. */
 #include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/text/template/template.h"
 #include "llamad/attr.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-
-#define REQUIRE(x)                                                                                 \
-	do {                                                                                       \
-		if (!(x)) {                                                                        \
-			fprintf(stderr, "not true: %s\n", #x);                                     \
-			abort();                                                                   \
-		}                                                                                  \
-	} while (0)
+#include "tests/fuzz/target.h"
 
 static const char variables[] =
 	"{\"messages\": [{\"role\": \"user\", \"content\": \"h\\u00e9llo\"}, {\"role\": "
@@ -38,7 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	json_t *json = json_loads(variables, 0, NULL);
 	struct lmi_tvalue vars;
 	struct lmi_template_input in = {
-		.vars = &vars, .n_vars = 1,
+		.vars = &vars,
+		.n_vars = 1,
 		.limits = {.steps = 200000, .memory_bytes = 16 << 20, .output_bytes = 1 << 20}};
 	struct lmi_template_output out = {0};
 	struct lmi_template *t;
@@ -63,9 +47,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	return 0;
 }
 
-static const char *const seeds[] = {
+static const char *const texts[] = {
 	"{%- for m in messages -%}<|{{ m.role }}|>{{ m['content'] | trim if m.content else '' }}"
-	"{% if not loop.last %}\n{% endif %}{%- endfor %}{% if add_generation_prompt %}a{% endif %}",
+	"{% if not loop.last %}\n{% endif %}{%- endfor %}{% if add_generation_prompt %}a{% endif "
+	"%}",
 	"{% macro f(a, b=2) %}{{ a ~ b }}{{ varargs }}{{ caller() }}{% endmacro %}"
 	"{% call f(1) %}{{ n }}{% endcall %}{{ raise_exception('no') if n == 8 }}",
 	"{% set ns = namespace(a=0, b=[]) %}{% for x in l|sort if x > 1 %}{% set ns.a = ns.a + x %}"
@@ -82,24 +67,11 @@ static const char *const seeds[] = {
 	"{% autoescape true %}{{ '<'|safe ~ '<' }}{% endautoescape %}{{ cycler(1, 2).next() }}",
 };
 
-/* -seeds=FOLDER: one file for each text above. */
-int LLVMFuzzerInitialize(int *argc, char ***argv)
+bool fuzz_seed(size_t k, struct fuzz_bytes *out)
 {
-	for (int i = 1; i < *argc; i++) {
-		if (strncmp((*argv)[i], "-seeds=", 7) != 0)
-			continue;
-		for (size_t k = 0; k < LMD_LEN(seeds); k++) {
-			char path[4096];
-			FILE *f;
-
-			snprintf(path, sizeof(path), "%s/seed%02zu.jinja", (*argv)[i] + 7, k);
-			f = fopen(path, "wb");
-			if (!f || fputs(seeds[k], f) < 0 || fclose(f)) {
-				perror(path);
-				exit(1);
-			}
-		}
-		exit(0);
-	}
-	return 0;
+	if (k >= LMD_LEN(texts))
+		return false;
+	*out = (struct fuzz_bytes){(uint8_t *)strdup(texts[k]), strlen(texts[k])};
+	REQUIRE(out->p);
+	return true;
 }

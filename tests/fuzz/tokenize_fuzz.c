@@ -5,23 +5,24 @@
  * The first byte chooses the kind, the second the flags and the pre-tokenizer, the third
  * how many tokens the next bytes describe (a length, then so many bytes); what is left is
  * the text.  Encoding, decoding and streaming must agree and stay in their bounds. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/plugin/host_services.h"
 #include "core/plugin/registry.h"
 #include "core/text/detok.h"
+#include "tests/fuzz/target.h"
 
 #define MAX_TOKENS 200
 
 static struct lmd_host *host;
 static struct lmi_registry *registry;
 
-static const char *const kinds[] = {"llama", "gpt2", "gemma4", "whitespace", "hybriddna", "bert", "t5",
-				    "rwkv", "plamo2"};
-static const char *const pres[] = {"gpt-2", "llama-bpe", "qwen35", "deepseek-llm", "gpt-4o", "tekken",
-				   "tiny_aya", "chameleon", "superbpe", "afmoe", "kimi-k2", "youtu",
-				   "exaone-moe", "jais-2", "poro-chat", "default"};
+static const char *const kinds[] = {"llama", "gpt2", "gemma4", "whitespace", "hybriddna",
+				    "bert",  "t5",   "rwkv",   "plamo2"};
+static const char *const pres[] = {"gpt-2",      "llama-bpe", "qwen35",    "deepseek-llm",
+				   "gpt-4o",     "tekken",    "tiny_aya",  "chameleon",
+				   "superbpe",   "afmoe",     "kimi-k2",   "youtu",
+				   "exaone-moe", "jais-2",    "poro-chat", "default"};
 
 static bool start(void)
 {
@@ -35,13 +36,8 @@ static bool start(void)
 		return false;
 	lmi_host_set_log_level(host, LMD_LOG_ERROR);
 	opts.host = host;
-	return lmi_registry_create(&registry, &opts, NULL) == LMD_OK;
-}
-
-static void check(bool ok)
-{
-	if (!ok)
-		abort();
+	return lmi_registry_create(&registry, &opts, NULL) == LMD_OK &&
+	       lmi_factory_best(registry, LMD_KIND_TOKENIZER) != NULL;
 }
 
 static void check_text(const struct lmi_tokenizer *t, const char *s, size_t n, uint32_t flags)
@@ -53,25 +49,25 @@ static void check_text(const struct lmi_tokenizer *t, const char *s, size_t n, u
 	char *out;
 
 	if (lmi_tokenizer_encode(t, s, n, flags, &ids, NULL) == LMD_OK) {
-		check(lmi_tokenizer_decode(t, ids.id, ids.n, LMD_DECODE_UNPARSE_SPECIAL, &text, NULL) ==
-		      LMD_OK);
+		REQUIRE(lmi_tokenizer_decode(t, ids.id, ids.n, LMD_DECODE_UNPARSE_SPECIAL, &text,
+					     NULL) == LMD_OK);
 		out = malloc(ids.n * (lmi_detok_room(t) - 3) + 8);
 		lmi_detok_init(&d, t, LMD_DECODE_UNPARSE_SPECIAL | LMI_DETOK_BEGIN);
 		for (size_t i = 0; i < ids.n; i++)
 			got += lmi_detok_add(&d, ids.id[i], out + got);
 		got += lmi_detok_flush(&d, out + got);
-		check(lmi_tokenizer_info(t)->clean_spaces ||
-		      (got == text.n && !memcmp(out, text.p, got)));
+		REQUIRE(lmi_tokenizer_info(t)->clean_spaces ||
+			(got == text.n && !memcmp(out, text.p, got)));
 		free(out);
 	}
 	lmi_tokens_fini(&ids);
 	lmi_text_fini(&text);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct lmd_str merges[] = {{"a b", 3}, {"ab c", 4}, {"\xc4\xa0 a", 4}, {"a a", 3}};
+	static const struct lmd_str merges[] = {
+		{"a b", 3}, {"ab c", 4}, {"\xc4\xa0 a", 4}, {"a a", 3}};
 	struct lmd_str text[MAX_TOKENS + 256];
 	uint8_t type[MAX_TOKENS + 256];
 	float score[MAX_TOKENS + 256];
@@ -80,8 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct lmi_tokenizer *t;
 	uint32_t n = 0, want;
 
-	if (!registry && !start())
-		abort();
+	REQUIRE(registry || start());
 	if (size < 4)
 		return 0;
 	memset(&spec, 0xff, sizeof(spec)); /* ids and flags absent */
@@ -128,4 +123,46 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_text(t, (const char *)data, size, flags);
 	lmi_tokenizer_close(t);
 	return 0;
+}
+
+/* Two for each kind: with byte tokens and without; pre-tokenizers in turn. */
+bool fuzz_seed(size_t k, struct fuzz_bytes *out)
+{
+	static const char *const tokens[] = {"a",
+					     "b",
+					     "ab",
+					     "abc",
+					     "\xe2\x96\x81",
+					     " ",
+					     "\xc4\xa0",
+					     "\xc4\xa0"
+					     "a",
+					     "hello",
+					     "<s>",
+					     "[UNK]",
+					     "\n",
+					     "##b"};
+	static const char text[] = "abc hello  ab\n\tH\xc3\xa9llo <s> 12345 don't "
+				   "\xf0\x9f\x99\x82\xe4\xbd\xa0\xff";
+	size_t n = 0;
+
+	if (k >= 2 * LMD_LEN(kinds))
+		return false;
+	out->p = malloc(512);
+	REQUIRE(out->p);
+	out->p[n++] = (uint8_t)(k / 2);
+	out->p[n++] = (uint8_t)((k % LMD_LEN(pres)) << 4 | (k & 1) << 3);
+	out->p[n++] = LMD_LEN(tokens);
+	for (size_t i = 0; i < LMD_LEN(tokens); i++) {
+		size_t len = strlen(tokens[i]);
+		unsigned type = tokens[i][0] == '<' || tokens[i][0] == '[' ? LMD_TOKEN_CONTROL
+									   : LMD_TOKEN_NORMAL;
+
+		out->p[n++] = (uint8_t)(type << 5 | (len - 1));
+		memcpy(out->p + n, tokens[i], len);
+		n += len;
+	}
+	memcpy(out->p + n, text, sizeof(text) - 1);
+	out->n = n + sizeof(text) - 1;
+	return true;
 }

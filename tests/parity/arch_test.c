@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Every architecture against numbers of another implementation: tiny random models, each in one
- * batch and token by token.  The cases, the models and the limits are a pack of their own
+ * batch and token by token, in a long run in other chunks too.  The cases, the models and the limits are a pack of their own
  * (LLAMAD_PARITY_DIR/arch); without it, or for an architecture without a plugin, a case is
  * skipped by name. */
 #include <jansson.h>
@@ -201,6 +201,9 @@ static bool judge(const char *dir, const char *name, const char *how, const json
 
 /* ---- cases ---- */
 
+/* Tokens at a time, after all at once; the first is what every run does. */
+static const uint32_t chunks[] = {1, 2, 5, 16};
+
 enum verdict { PASSED, FAILED, SKIPPED };
 
 static bool is_mode(const json_t *c, const char *mode)
@@ -208,7 +211,7 @@ static bool is_mode(const json_t *c, const char *mode)
 	return !strcmp(json_string_value(json_object_get(c, "mode")), mode);
 }
 
-static struct lmi_eval command(const json_t *c, const struct input *in, bool step)
+static struct lmi_eval command(const json_t *c, const struct input *in, uint32_t chunk)
 {
 	const json_t *pooling = json_object_get(c, "pooling");
 	struct lmi_eval cmd = {.id = 1,
@@ -216,7 +219,7 @@ static struct lmi_eval command(const json_t *c, const struct input *in, bool ste
 			       .n_seq = in->n_seq,
 			       .pooling = LMD_POOL_UNSET,
 			       .whole = is_mode(c, "logits_all"),
-			       .chunk = step ? 1 : 0};
+			       .chunk = chunk};
 
 	if (is_mode(c, "embd")) {
 		cmd.want = LMI_WANT_EMBED;
@@ -227,12 +230,11 @@ static struct lmi_eval command(const json_t *c, const struct input *in, bool ste
 }
 
 static enum verdict run_one(const struct lmt_env *env, const char *dir, const char *models,
-			    const json_t *c, const json_t *e, bool step)
+			    const json_t *c, const json_t *e, uint32_t chunk)
 {
 	const char *name = json_string_value(json_object_get(c, "name"));
-	const char *how = step ? "token by token" : "one batch";
 	const struct apart *a = set_apart(name);
-	char path[4096];
+	char path[4096], how[64] = "one batch";
 	struct lmi_engine_opts o = lmt_opts(env, path);
 	struct lmt_rows rows = {0};
 	struct lmi_eval cmd;
@@ -242,8 +244,10 @@ static enum verdict run_one(const struct lmt_env *env, const char *dir, const ch
 	enum verdict v;
 
 	snprintf(path, sizeof(path), "%s/%s.gguf", models, name);
+	if (chunk)
+		snprintf(how, sizeof(how), "%u at a time", chunk);
 	read_input(&in, c, models);
-	cmd = command(c, &in, step);
+	cmd = command(c, &in, chunk);
 	o.inst.n_ctx = (uint32_t)json_integer_value(json_object_get(c, "n_ctx"));
 	o.inst.n_seq = in.n_seq;
 	o.inst.pooling = cmd.pooling;
@@ -254,11 +258,11 @@ static enum verdict run_one(const struct lmt_env *env, const char *dir, const ch
 	st = lmt_eval_once(&o, &cmd, &rows, &err);
 	if (st == LMD_OK) {
 		v = judge(dir, name, how, e, &rows) ? (a ? SKIPPED : PASSED) : FAILED;
-		if (v == SKIPPED && !step)
+		if (v == SKIPPED && !chunk)
 			LMD_SKIP(name, "%s", a->why);
 	} else if (st == LMD_NOTFOUND) { /* no plugin has this architecture */
 		v = SKIPPED;
-		if (!step)
+		if (!chunk)
 			LMD_SKIP(name, "%s", err.text);
 	} else {
 		v = FAILED;
@@ -317,9 +321,11 @@ START_TEST(architectures)
 		if (!wanted(name))
 			continue;
 		if (!by_step)
-			n[run_one(&env, dir, models, c, e, false)]++;
-		if (is_mode(c, "logits") || is_mode(c, "encdec"))
-			n[run_one(&env, dir, models, c, e, true)]++;
+			n[run_one(&env, dir, models, c, e, 0)]++;
+		if (!is_mode(c, "logits") && !is_mode(c, "encdec"))
+			continue;
+		for (size_t k = 0; k < (lmd_long() && !by_step ? LMD_LEN(chunks) : 1); k++)
+			n[run_one(&env, dir, models, c, e, chunks[k])]++;
 	}
 	json_decref(index);
 	json_decref(archs);
