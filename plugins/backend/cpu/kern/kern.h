@@ -56,16 +56,16 @@ enum kern_act_kind {
 };
 
 /* Offsets in a prepared row of k values. */
-#define KERN_Q8_Q(k) ((size_t)0)		 /* int8_t  [k] */
-#define KERN_Q8_D(k) ((size_t)(k))		 /* float   [k/32] */
-#define KERN_Q8_E(k) ((size_t)(k) + (k) / 8)	 /* float   [k/32]  d * (float)s */
-#define KERN_Q8_N(k) ((size_t)(k) + (k) / 4)	 /* int32_t [k/32]  -s */
+#define KERN_Q8_Q(k) ((size_t)0)                 /* int8_t  [k] */
+#define KERN_Q8_D(k) ((size_t)(k))               /* float   [k/32] */
+#define KERN_Q8_E(k) ((size_t)(k) + (k) / 8)     /* float   [k/32]  d * (float)s */
+#define KERN_Q8_N(k) ((size_t)(k) + (k) / 4)     /* int32_t [k/32]  -s */
 #define KERN_Q8_H(k) ((size_t)(k) + (k) / 8 * 3) /* int32_t [k/16]  -(sum of 16 values) */
 /* Bytes of a prepared row, a multiple of KERN_ALIGN; at least 64 of them follow the arrays. */
 #define KERN_Q8_BYTES(k) (((size_t)(k) + (k) / 8 * 5 + 127) / 64 * 64)
 
 struct kern_act {
-	uint64_t flags;	 /* LMD_CPU_* that it needs */
+	uint64_t flags;  /* LMD_CPU_* that it needs */
 	const char *isa; /* "c", "avx2" */
 	/* Prepares a row of k values, k a multiple of 32, at out (KERN_ALIGN, KERN_Q8_BYTES(k)).
 	 * All variants give the same bytes; those behind the arrays are left as they are.
@@ -83,19 +83,19 @@ const struct kern_act *kern_act_at(size_t i);
 /* y[c][r] = row r of w times row c of x. */
 struct kern_product {
 	const struct lmd_host *host; /* decoder of types that a kernel of floats does not know */
-	const void *w;	       /* first row of the slice, where it lies in the file: any address */
+	const void *w;         /* first row of the slice, where it lies in the file: any address */
 	size_t w_stride;       /* bytes from row to row */
 	const void *const *x;  /* [n_col] rows, of the kernel's kind of activations */
 	float *const *y;       /* [n_col] outputs, [n_row] each; must not overlap anything else */
-	uint32_t k;	       /* values in a row: a multiple of the type's block, < 2^24 */
+	uint32_t k;            /* values in a row: a multiple of the type's block, < 2^24 */
 	uint32_t n_row, n_col; /* 0 is allowed */
-	void *scratch;	       /* KERN_ALIGN, lin->scratch_bytes(k); of this thread alone */
+	void *scratch;         /* KERN_ALIGN, lin->scratch_bytes(k); of this thread alone */
 };
 
 struct kern_linear {
 	uint32_t dtype; /* enum lmd_dtype */
 	enum kern_act_kind act;
-	uint64_t flags;	 /* LMD_CPU_* that it needs */
+	uint64_t flags;  /* LMD_CPU_* that it needs */
 	const char *isa; /* "c", "avx2", "avx512", "vnni" */
 	bool exact;
 	size_t (*scratch_bytes)(uint32_t k); /* a multiple of KERN_ALIGN, may be 0 */

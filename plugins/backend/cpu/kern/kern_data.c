@@ -38,9 +38,9 @@ struct halves {
 };
 
 static const struct halves halves[] = {
-	{LMD_DTYPE_Q4_0, {0, 0}},     {LMD_DTYPE_Q4_1, {0, 2}},	   {LMD_DTYPE_Q5_0, {0, 0}},
-	{LMD_DTYPE_Q5_1, {0, 2}},     {LMD_DTYPE_Q8_0, {0, 0}},	   {LMD_DTYPE_Q2_K, {80, 82}},
-	{LMD_DTYPE_Q3_K, {108, 108}}, {LMD_DTYPE_Q4_K, {0, 2}},	   {LMD_DTYPE_Q5_K, {0, 2}},
+	{LMD_DTYPE_Q4_0, {0, 0}},     {LMD_DTYPE_Q4_1, {0, 2}},    {LMD_DTYPE_Q5_0, {0, 0}},
+	{LMD_DTYPE_Q5_1, {0, 2}},     {LMD_DTYPE_Q8_0, {0, 0}},    {LMD_DTYPE_Q2_K, {80, 82}},
+	{LMD_DTYPE_Q3_K, {108, 108}}, {LMD_DTYPE_Q4_K, {0, 2}},    {LMD_DTYPE_Q5_K, {0, 2}},
 	{LMD_DTYPE_Q6_K, {208, 208}}, {LMD_DTYPE_IQ2_XXS, {0, 0}}, {LMD_DTYPE_IQ2_XS, {0, 0}},
 	{LMD_DTYPE_IQ2_S, {0, 0}},    {LMD_DTYPE_IQ3_XXS, {0, 0}}, {LMD_DTYPE_IQ3_S, {0, 0}},
 	{LMD_DTYPE_IQ1_S, {0, 0}},    {LMD_DTYPE_IQ4_NL, {0, 0}},  {LMD_DTYPE_IQ4_XS, {0, 0}},

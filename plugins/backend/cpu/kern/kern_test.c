@@ -53,10 +53,10 @@ struct kase {
 	enum kern_data kind;
 	size_t stride;
 	struct kern_guarded w, x; /* [MAX_ROW] rows, [MAX_COL][k] */
-	char *q8;		  /* [MAX_COL] prepared rows */
-	float *want;		  /* [MAX_COL][MAX_ROW] */
-	double *sum, *bound;	  /* the same, for floats */
-	float *y;		  /* [MAX_COL][MAX_ROW + 1] */
+	char *q8;                 /* [MAX_COL] prepared rows */
+	float *want;              /* [MAX_COL][MAX_ROW] */
+	double *sum, *bound;      /* the same, for floats */
+	float *y;                 /* [MAX_COL][MAX_ROW + 1] */
 };
 
 static void kase_create(struct kase *c, uint32_t dtype, uint32_t k, enum kern_data kind,

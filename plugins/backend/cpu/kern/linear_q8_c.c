@@ -215,6 +215,6 @@ static void run(const struct kern_linear *self, const struct kern_product *p)
 	}
 
 const struct kern_linear kern_exact_c[] = {
-	KERNEL(Q4_0), KERNEL(Q4_1), KERNEL(Q5_0), KERNEL(Q5_1),	 KERNEL(Q8_0),
+	KERNEL(Q4_0), KERNEL(Q4_1), KERNEL(Q5_0), KERNEL(Q5_1),  KERNEL(Q8_0),
 	KERNEL(Q4_K), KERNEL(Q5_K), KERNEL(Q6_K), {.run = NULL},
 };

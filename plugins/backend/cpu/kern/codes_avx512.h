@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * codes_avx512.h - weights out of their blocks: eight rows, two neighbouring blocks of 32 at a time.
+ *
+ * Vectors "of rows" have the eight rows of block b in lanes 0-7 and those of block b+1 in 8-15.
+ * Codes are unsigned bytes in the order of the values, so that a weight is
+ *     D * (code - 2^shift) + M        (no M, no shift: the term is absent)
+ * with shift 3, 4, 7 for Q4_0, Q5_0, Q8_0; for Q6_K it is 5 and a block has a factor of 8 bits for
+ * each 16 values besides D.
+ *
+ * Every function is inlined with a constant `dtype`, so that only the code of one type is left. */
+#ifndef LLAMAD_CPU_KERN_CODES_AVX512_H
+#define LLAMAD_CPU_KERN_CODES_AVX512_H
+
+#include <immintrin.h>
+#include <string.h>
+
+#include "kern.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+struct codes {
+	__m512i q[8];  /* bytes 0-31: block b, 32-63: block b+1 */
+	__m512 d, m;   /* of rows */
+	__m512i sc[2]; /* Q6_K: rows 0-3 and 4-7 in four lanes: b low, b high, b+1 low, b+1 high */
+};
+
+/* What the pairs of a block of 256 share. */
+struct head {
+	__m512 d, m;   /* of rows, the same for both blocks; m = -dmin */
+	__m512i s[3];  /* Q4_K, Q5_K: bytes 0-3, 4-7, 8-11 of the scales, of rows */
+	__m256i sc[4]; /* Q6_K: scales 4p..4p+3 of the eight rows */
+};
+
+INLINE uint32_t kern_block_bytes(uint32_t dtype)
+{
+	switch (dtype) {
+	case LMD_DTYPE_Q4_0:
+		return 18;
+	case LMD_DTYPE_Q4_1:
+		return 20;
+	case LMD_DTYPE_Q5_0:
+		return 22;
+	case LMD_DTYPE_Q5_1:
+		return 24;
+	case LMD_DTYPE_Q8_0:
+		return 34;
+	case LMD_DTYPE_Q4_K:
+		return 144;
+	case LMD_DTYPE_Q5_K:
+		return 176;
+	default: /* Q6_K */
+		return 210;
+	}
+}
+
+INLINE bool kern_is_k(uint32_t dtype)
+{
+	return dtype == LMD_DTYPE_Q4_K || dtype == LMD_DTYPE_Q5_K || dtype == LMD_DTYPE_Q6_K;
+}
+
+INLINE bool kern_has_min(uint32_t dtype)
+{
+	return dtype == LMD_DTYPE_Q4_1 || dtype == LMD_DTYPE_Q5_1 || dtype == LMD_DTYPE_Q4_K ||
+	       dtype == LMD_DTYPE_Q5_K;
+}
+
+INLINE uint32_t kern_shift(uint32_t dtype)
+{
+	return dtype == LMD_DTYPE_Q4_0   ? 3
+	       : dtype == LMD_DTYPE_Q5_0 ? 4
+	       : dtype == LMD_DTYPE_Q8_0 ? 7
+	       : dtype == LMD_DTYPE_Q6_K ? 5
+					 : 0;
+}
+
+INLINE uint32_t load32(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+INLINE uint32_t load16(const uint8_t *p)
+{
+	uint16_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+/* Low nibbles of lanes 0 and 2, high ones of lanes 1 and 3. */
+INLINE __m512i nibbles(__m512i v)
+{
+	const __m512i by = _mm512_inserti64x4(
+		_mm512_castsi256_si512(_mm256_setr_epi64x(0, 0, 0x4000400040004, 0x4000400040004)),
+		_mm256_setr_epi64x(0, 0, 0x4000400040004, 0x4000400040004), 1);
+
+	return _mm512_and_si512(_mm512_srlv_epi16(v, by), _mm512_set1_epi8(15));
+}
+
+INLINE __m512 of_halves(__m256i v)
+{
+	return _mm512_cvtph_ps(v);
+}
+
+/* Blocks whose parts lie on dwords: Q4_1 (5 dwords, codes from 1) and Q5_1 (6, from 2). */
+INLINE void dword_blocks(uint32_t dtype, const uint8_t *const w[8], size_t at, bool both,
+			 struct codes *c)
+{
+	const int n = dtype == LMD_DTYPE_Q4_1 ? 5 : 6, q = n - 4;
+	const __m512i qs =
+		_mm512_setr_epi32(q, q + 1, q + 2, q + 3, q, q + 1, q + 2, q + 3, n + q, n + q + 1,
+				  n + q + 2, n + q + 3, n + q, n + q + 1, n + q + 2, n + q + 3);
+	const __m512i first = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, n, n, n, n, n, n, n, n);
+	const __mmask16 have = (__mmask16)((1u << (both ? 2 * n : n)) - 1);
+	__m512i dm = _mm512_setzero_si512();
+
+#pragma GCC unroll 8
+	for (int r = 0; r < 8; r++) {
+		__m512i v = _mm512_maskz_loadu_epi32(have, w[r] + at);
+
+		c->q[r] = nibbles(_mm512_permutexvar_epi32(qs, v));
+		dm = _mm512_mask_permutexvar_epi32(dm, (__mmask16)(0x101 << r), first, v);
+		if (dtype == LMD_DTYPE_Q5_1) {
+			uint64_t fifth = load32(w[r] + at + 4);
+
+			if (both)
+				fifth |= (uint64_t)load32(w[r] + at + 28) << 32;
+			c->q[r] =
+				_mm512_mask_add_epi8(c->q[r], fifth, c->q[r], _mm512_set1_epi8(16));
+		}
+	}
+	c->d = of_halves(_mm512_cvtepi32_epi16(dm));
+	c->m = of_halves(_mm512_cvtepi32_epi16(_mm512_srli_epi32(dm, 16)));
+}
+
+/* Blocks whose parts lie on words: Q4_0 (9 words, codes from 1) and Q5_0 (11, from 3). */
+INLINE void word_blocks(uint32_t dtype, const uint8_t *const w[8], size_t at, bool both,
+			struct codes *c)
+{
+	const short n = dtype == LMD_DTYPE_Q4_0 ? 9 : 11;
+	const __m128i q0 = _mm_add_epi16(_mm_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7),
+					 _mm_set1_epi16((short)(n - 8)));
+	const __m128i q1 = _mm_add_epi16(q0, _mm_set1_epi16(n));
+	const __m512i qs =
+		_mm512_inserti64x4(_mm512_castsi256_si512(_mm256_broadcastsi128_si256(q0)),
+				   _mm256_broadcastsi128_si256(q1), 1);
+	const __m256i first = _mm256_setr_m128i(_mm_setzero_si128(), _mm_set1_epi16(n));
+	const __mmask32 have = (1u << (both ? 2 * n : n)) - 1;
+	__m256i d = _mm256_setzero_si256();
+
+#pragma GCC unroll 8
+	for (int r = 0; r < 8; r++) {
+		__m512i v = _mm512_maskz_loadu_epi16(have, w[r] + at);
+
+		c->q[r] = nibbles(_mm512_permutexvar_epi16(qs, v));
+		d = _mm256_mask_permutexvar_epi16(d, (__mmask16)(0x101 << r), first,
+						  _mm512_castsi512_si256(v));
+		if (dtype == LMD_DTYPE_Q5_0) {
+			uint64_t fifth = load32(w[r] + at + 2);
+
+			if (both)
+				fifth |= (uint64_t)load32(w[r] + at + 24) << 32;
+			c->q[r] =
+				_mm512_mask_add_epi8(c->q[r], fifth, c->q[r], _mm512_set1_epi8(16));
+		}
+	}
+	c->d = of_halves(d);
+}
+
+INLINE void byte_blocks(const uint8_t *const w[8], size_t at, bool both, struct codes *c)
+{
+	const __m512i first = _mm512_setr_epi32(0, 0, 0, 0, 0x110011, 0x110011, 0x110011, 0x110011,
+						0, 0, 0, 0, 0, 0, 0, 0);
+	const __mmask32 have = both ? UINT32_MAX : 0x1ffff;
+	__m512i d = _mm512_setzero_si512();
+
+#pragma GCC unroll 8
+	for (int r = 0; r < 8; r++) {
+		const uint8_t *p = w[r] + at;
+		__m512i v = _mm512_castsi256_si512(_mm256_loadu_si256((const void *)(p + 2)));
+
+		v = _mm512_inserti64x4(v,
+				       both ? _mm256_loadu_si256((const void *)(p + 36))
+					    : _mm256_setzero_si256(),
+				       1);
+		c->q[r] = _mm512_xor_si512(v, _mm512_set1_epi8(-128));
+		d = _mm512_mask_permutexvar_epi16(d, 0x101u << r, first,
+						  _mm512_maskz_loadu_epi16(have, p));
+	}
+	c->d = of_halves(_mm512_castsi512_si256(d));
+}
+
+/* Two neighbouring blocks of a type of 32, or the last one of an odd number (both = false: what
+ * block b+1 would be is 0). */
+INLINE void codes_32(uint32_t dtype, const uint8_t *const w[8], size_t at, bool both,
+		     struct codes *c)
+{
+	if (dtype == LMD_DTYPE_Q8_0)
+		byte_blocks(w, at, both, c);
+	else if (dtype == LMD_DTYPE_Q4_0 || dtype == LMD_DTYPE_Q5_0)
+		word_blocks(dtype, w, at, both, c);
+	else
+		dword_blocks(dtype, w, at, both, c);
+}
+
+/* out[i]: dword i of 16 bytes at each of eight addresses. */
+INLINE void columns(const uint8_t *const w[8], size_t at, __m256i out[4])
+{
+	__m256i v[4], t[4];
+
+#pragma GCC unroll 8
+	for (int r = 0; r < 4; r++)
+		v[r] = _mm256_inserti128_si256(
+			_mm256_castsi128_si256(_mm_loadu_si128((const void *)(w[r] + at))),
+			_mm_loadu_si128((const void *)(w[r + 4] + at)), 1);
+	t[0] = _mm256_unpacklo_epi32(v[0], v[1]);
+	t[1] = _mm256_unpackhi_epi32(v[0], v[1]);
+	t[2] = _mm256_unpacklo_epi32(v[2], v[3]);
+	t[3] = _mm256_unpackhi_epi32(v[2], v[3]);
+	out[0] = _mm256_unpacklo_epi64(t[0], t[2]);
+	out[1] = _mm256_unpackhi_epi64(t[0], t[2]);
+	out[2] = _mm256_unpacklo_epi64(t[1], t[3]);
+	out[3] = _mm256_unpackhi_epi64(t[1], t[3]);
+}
+
+INLINE __m512i twice(__m256i v)
+{
+	return _mm512_broadcast_i64x4(v);
+}
+
+INLINE __m512 twice_halves(__m256i v)
+{
+	__m256 f = _mm256_cvtph_ps(_mm256_cvtepi32_epi16(v));
+
+	return _mm512_castsi512_ps(twice(_mm256_castps_si256(f)));
+}
+
+/* The block of 256 at `at`. */
+INLINE void head_256(uint32_t dtype, const uint8_t *const w[8], size_t at, struct head *h)
+{
+	__m256i v[4];
+
+	if (dtype == LMD_DTYPE_Q6_K) {
+		columns(w, at + 192, h->sc);
+		v[0] = _mm256_setr_epi32((int)load16(w[0] + at + 208), (int)load16(w[1] + at + 208),
+					 (int)load16(w[2] + at + 208), (int)load16(w[3] + at + 208),
+					 (int)load16(w[4] + at + 208), (int)load16(w[5] + at + 208),
+					 (int)load16(w[6] + at + 208),
+					 (int)load16(w[7] + at + 208));
+		h->d = twice_halves(v[0]);
+		return;
+	}
+	columns(w, at, v);
+	h->d = twice_halves(v[0]);
+	h->m = _mm512_xor_ps(twice_halves(_mm256_srli_epi32(v[0], 16)), _mm512_set1_ps(-0.0f));
+#pragma GCC unroll 8
+	for (int i = 0; i < 3; i++)
+		h->s[i] = twice(v[i + 1]);
+}
+
+/* Lanes 0-7 a, lanes 8-15 b. */
+INLINE __m512i two(int a, int b)
+{
+	return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_set1_epi32(a)),
+				  _mm256_set1_epi32(b), 1);
+}
+
+/* Scales and minima of 6 bits of blocks 2p and 2p+1. */
+INLINE void scales_45(const struct head *h, int p, struct codes *c)
+{
+	const int j = 16 * (p % 2);
+	const __m512i six = _mm512_set1_epi32(63), four = _mm512_set1_epi32(15),
+		      top = _mm512_set1_epi32(0x30);
+	__m512i sc, mn;
+
+	if (p < 2) {
+		sc = _mm512_and_si512(_mm512_srlv_epi32(h->s[0], two(j, j + 8)), six);
+		mn = _mm512_and_si512(_mm512_srlv_epi32(h->s[1], two(j, j + 8)), six);
+	} else {
+		const __m512i high = two(j + 2, j + 10);
+
+		sc = _mm512_and_si512(_mm512_srlv_epi32(h->s[2], two(j, j + 8)), four);
+		mn = _mm512_and_si512(_mm512_srlv_epi32(h->s[2], two(j + 4, j + 12)), four);
+		sc = _mm512_or_si512(sc, _mm512_and_si512(_mm512_srlv_epi32(h->s[0], high), top));
+		mn = _mm512_or_si512(mn, _mm512_and_si512(_mm512_srlv_epi32(h->s[1], high), top));
+	}
+	c->d = _mm512_mul_ps(h->d, _mm512_cvtepi32_ps(sc));
+	c->m = _mm512_mul_ps(h->m, _mm512_cvtepi32_ps(mn));
+}
+
+INLINE __m512i load_twice(const uint8_t *p)
+{
+	return twice(_mm256_loadu_si256((const void *)p));
+}
+
+INLINE __m512i words(short a, short b)
+{
+	return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_set1_epi16(a)),
+				  _mm256_set1_epi16(b), 1);
+}
+
+INLINE void codes_45(uint32_t dtype, const struct head *h, const uint8_t *const w[8], size_t at,
+		     int p, struct codes *c)
+{
+	const size_t qs = dtype == LMD_DTYPE_Q5_K ? 48 : 16;
+	const __m512i bits =
+		_mm512_inserti64x4(_mm512_castsi256_si512(_mm256_set1_epi8((char)(1 << 2 * p))),
+				   _mm256_set1_epi8((char)(2 << 2 * p)), 1);
+
+	scales_45(h, p, c);
+#pragma GCC unroll 8
+	for (int r = 0; r < 8; r++) {
+		__m512i v = load_twice(w[r] + at + qs + 32 * p);
+
+		v = _mm512_and_si512(_mm512_srlv_epi16(v, words(0, 4)), _mm512_set1_epi8(15));
+		if (dtype == LMD_DTYPE_Q5_K)
+			v = _mm512_mask_add_epi8(
+				v, _mm512_test_epi8_mask(load_twice(w[r] + at + 16), bits), v,
+				_mm512_set1_epi8(16));
+		c->q[r] = v;
+	}
+}
+
+INLINE void codes_6(const struct head *h, const uint8_t *const w[8], size_t at, int p,
+		    struct codes *c)
+{
+	const __m512i up = _mm512_inserti64x4(
+		_mm512_castsi256_si512(_mm256_setr_epi32(24, 24, 24, 24, 16, 16, 16, 16)),
+		_mm256_setr_epi32(8, 8, 8, 8, 0, 0, 0, 0), 1);
+
+#pragma GCC unroll 8
+	for (int r = 0; r < 8; r++) {
+		__m512i low = _mm512_loadu_si512(w[r] + at + 64 * (p / 2));
+		__m512i high = load_twice(w[r] + at + 128 + 32 * (p / 2));
+
+		if (p % 2) {
+			low = _mm512_srli_epi16(low, 4);
+			high = _mm512_srlv_epi16(high, words(0, 2));
+		} else {
+			high = _mm512_sllv_epi16(high, words(4, 2));
+		}
+		low = _mm512_and_si512(low, _mm512_set1_epi8(15));
+		c->q[r] = _mm512_or_si512(low, _mm512_and_si512(high, _mm512_set1_epi8(0x30)));
+	}
+	c->d = h->d;
+#pragma GCC unroll 8
+	for (int i = 0; i < 2; i++) {
+		__m128i four = i ? _mm256_extracti128_si256(h->sc[p], 1)
+				 : _mm256_castsi256_si128(h->sc[p]);
+
+		c->sc[i] =
+			_mm512_srai_epi32(_mm512_sllv_epi32(_mm512_broadcast_i32x4(four), up), 24);
+	}
+}
+
+/* Blocks 2p and 2p+1 of the block of 256 at `at`. */
+INLINE void codes_256(uint32_t dtype, const struct head *h, const uint8_t *const w[8], size_t at,
+		      int p, struct codes *c)
+{
+	if (dtype == LMD_DTYPE_Q6_K)
+		codes_6(h, w, at, p, c);
+	else
+		codes_45(dtype, h, w, at, p, c);
+}
+
+#endif /* LLAMAD_CPU_KERN_CODES_AVX512_H */

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Times the kernels that this machine can run, on one thread:
+ *   kern_bench [--type NAME] [--isa NAME] [--k K] [--runs N] [--float] [--json]
+ * "memory": one row of x times weights that do not fit into caches, as in decoding; GB/s of weights.
+ * "cached": the same with weights of 512 KiB.  Then 8, 64 and 512 rows of x times 512 KiB or more of
+ * weights; GFLOP/s, two operations a weight and row.  Lower quartiles of the thread's own time, so
+ * that other programs of the machine show less. */
+#include <inttypes.h>
+#include <time.h>
+
+#include "core/base/cpu.h"
+#include "core/plugin/host_services.h"
+#include "core/quant/quant.h"
+#include "kern.h"
+#include "kern_data.h"
+#include "tests/lmd_check.h"
+
+#define MEMORY_BYTES (96u << 20)
+#define CACHED_BYTES (512u << 10)
+#define MAX_COL      512
+#define MAX_RUNS     1000
+#define Y_BYTES      (64u << 20)
+
+struct options {
+	const char *type, *isa;
+	uint32_t k, runs;
+	bool floats, json;
+};
+
+struct bench {
+	struct options o;
+	struct lmd_host *host;
+	struct lmd_cpu cpu;
+	char *w;  /* MEMORY_BYTES of the type at hand */
+	float *x; /* [MAX_COL][k] */
+	char *q8; /* the same, prepared */
+	float *y; /* outputs of any case */
+};
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Seconds of a product. */
+static double measure(const struct bench *b, const struct kern_linear *l, size_t row, size_t n_row,
+		      uint32_t n_col)
+{
+	const void *x[MAX_COL];
+	float *y[MAX_COL];
+	double seconds[MAX_RUNS];
+	uint32_t repeat;
+	struct kern_product p = {.host = b->host,
+				 .w = b->w,
+				 .w_stride = row,
+				 .x = x,
+				 .y = y,
+				 .k = b->o.k,
+				 .n_row = (uint32_t)n_row,
+				 .n_col = n_col};
+
+	p.scratch = aligned_alloc(KERN_ALIGN, l->scratch_bytes(p.k) + KERN_ALIGN);
+	for (uint32_t i = 0; i < n_col; i++) {
+		x[i] = l->act == KERN_ACT_Q8 ? (const void *)(b->q8 + i * KERN_Q8_BYTES(p.k))
+					     : (const void *)(b->x + (size_t)i * p.k);
+		y[i] = b->y + i * n_row;
+	}
+	seconds[0] = now();
+	l->run(l, &p);
+	repeat = 1 + (uint32_t)(200e-6 / (now() - seconds[0] + 1e-9));
+	for (uint32_t i = 0; i < b->o.runs; i++) {
+		double t = now();
+
+		for (uint32_t j = 0; j < repeat; j++)
+			l->run(l, &p);
+		seconds[i] = (now() - t) / repeat;
+	}
+	free(p.scratch);
+	qsort(seconds, b->o.runs, sizeof(*seconds), by_value);
+	return seconds[b->o.runs / 4];
+}
+
+/* GB/s of a plain read of the same memory, the limit of the column "memory". */
+static double read_limit(const struct bench *b)
+{
+	double best = 0;
+
+	for (uint32_t i = 0; i < b->o.runs; i++) {
+		const uint64_t *w = (const uint64_t *)(const void *)b->w;
+		double t = now(), gbs;
+		uint64_t s = 0;
+
+		for (size_t j = 0; j < MEMORY_BYTES / 8; j += 8)
+			s += w[j]; /* one word a line */
+		__asm__ volatile("" : : "r"(s));
+		gbs = (double)MEMORY_BYTES / (now() - t) * 1e-9;
+		best = gbs > best ? gbs : best;
+	}
+	return best;
+}
+
+static void report(const struct bench *b, const struct kern_linear *l, const struct lmi_dtype *t)
+{
+	static const uint32_t cols[] = {2, 4, 8, 64, 512};
+	uint64_t row;
+	size_t many, some;
+	double gbs[2], gflops[LMD_LEN(cols)];
+
+	if (!lmi_row_bytes(t, b->o.k, &row))
+		return;
+	many = MEMORY_BYTES / row;
+	some = CACHED_BYTES / row < 32 ? 32 : CACHED_BYTES / row / 16 * 16;
+	gbs[0] = (double)(many * row) / measure(b, l, row, many, 1) * 1e-9;
+	gbs[1] = (double)(some * row) / measure(b, l, row, some, 1) * 1e-9;
+	for (size_t i = 0; i < LMD_LEN(cols); i++)
+		gflops[i] = 2.0 * (double)some * b->o.k * cols[i] /
+			    measure(b, l, row, some, cols[i]) * 1e-9;
+	printf(b->o.json ? "{\"type\":\"%s\",\"isa\":\"%s\",\"act\":\"%s\",\"k\":%u,"
+			   "\"memory_gbs\":%.2f,\"cached_gbs\":%.2f,\"gflops\":{\"2\":%.1f,"
+			   "\"4\":%.1f,\"8\":%.1f,\"64\":%.1f,\"512\":%.1f}}\n"
+			 : "%-8s %-7s %-4s %6u %9.2f %9.2f %8.1f %8.1f %8.1f %8.1f %8.1f\n",
+	       t->name, l->isa, l->act == KERN_ACT_Q8 ? "q8" : "f32", b->o.k, gbs[0], gbs[1],
+	       gflops[0], gflops[1], gflops[2], gflops[3], gflops[4]);
+	fflush(stdout);
+}
+
+static void bench_all(struct bench *b)
+{
+	const struct kern_act *act = kern_act_find(b->cpu.flags);
+	const struct kern_linear *l;
+	uint64_t seed = 1;
+
+	kern_fill_floats(b->x, (size_t)MAX_COL * b->o.k, KERN_DATA_PLAIN, &seed);
+	for (uint32_t i = 0; i < MAX_COL; i++)
+		act->row(b->x + (size_t)i * b->o.k, b->o.k, b->q8 + i * KERN_Q8_BYTES(b->o.k));
+	memset(b->w, 1, MEMORY_BYTES);
+	if (!b->o.json)
+		printf("read limit of memory: %.2f GB/s\n", read_limit(b));
+	if (!b->o.json)
+		printf("%-8s %-7s %-4s %6s %9s %9s %8s %8s %8s %8s %8s\n", "type", "isa", "act",
+		       "k", "mem GB/s", "L2 GB/s", "GF/s 2", "4", "8", "64", "512");
+	for (size_t i = 0; (l = kern_linear_at(i)) != NULL; i++) {
+		const struct lmi_dtype *t = lmi_dtype(l->dtype);
+		uint64_t row;
+
+		if ((l->flags & b->cpu.flags) != l->flags || !t || b->o.k % t->block_elems ||
+		    (l->act == KERN_ACT_F32) != b->o.floats ||
+		    (b->o.type && strcmp(b->o.type, t->name)) ||
+		    (b->o.isa && strcmp(b->o.isa, l->isa)))
+			continue;
+		if (!lmi_row_bytes(t, b->o.k, &row) ||
+		    !kern_fill_weights(b->w, l->dtype, b->o.k, (uint32_t)(MEMORY_BYTES / row), row,
+				       KERN_DATA_PLAIN, &seed))
+			continue;
+		report(b, l, t);
+	}
+}
+
+static int parse(int argc, char **argv, struct options *o)
+{
+	for (int i = 1; i < argc; i++) {
+		const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+
+		if (!strcmp(argv[i], "--json"))
+			o->json = true;
+		else if (!strcmp(argv[i], "--float"))
+			o->floats = true;
+		else if (!value)
+			return i;
+		else if (!strcmp(argv[i], "--type"))
+			o->type = value, i++;
+		else if (!strcmp(argv[i], "--isa"))
+			o->isa = value, i++;
+		else if (!strcmp(argv[i], "--k"))
+			o->k = (uint32_t)strtoul(value, NULL, 10), i++;
+		else if (!strcmp(argv[i], "--runs"))
+			o->runs = (uint32_t)strtoul(value, NULL, 10), i++;
+		else
+			return i;
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct bench b = {.o = {.k = 2048, .runs = 15}};
+	int bad = parse(argc, argv, &b.o);
+
+	if (bad || b.o.k < 32 || b.o.k % 32 || b.o.k > 65536 || !b.o.runs || b.o.runs > MAX_RUNS) {
+		fprintf(stderr,
+			"kern_bench: %s; --k is a multiple of 32 up to 65536, --runs 1..%d\n",
+			bad ? argv[bad] : "bad number", MAX_RUNS);
+		return 2;
+	}
+	lmi_cpu_detect(&b.cpu);
+	if (lmi_host_create(&b.host, UINT64_MAX) != LMD_OK)
+		return 1;
+	b.w = aligned_alloc(4096, MEMORY_BYTES);
+	b.x = aligned_alloc(64, sizeof(float) * MAX_COL * b.o.k);
+	b.q8 = aligned_alloc(64, KERN_Q8_BYTES(b.o.k) * MAX_COL);
+	b.y = aligned_alloc(64, Y_BYTES);
+	if (b.w && b.x && b.q8 && b.y)
+		bench_all(&b);
+	free(b.w);
+	free(b.x);
+	free(b.q8);
+	free(b.y);
+	lmi_host_destroy(b.host);
+	return 0;
+}
