@@ -13,7 +13,7 @@
 #include "core/plugin/host_services.h"
 #include "core/quant/quant.h"
 #include "kern.h"
-#include "kern_data.h"
+#include "kern_data_test.h"
 #include "tests/lmd_check.h"
 
 #define MEMORY_BYTES (96u << 20)

@@ -8,7 +8,7 @@
 #include "core/plugin/host_services.h"
 #include "core/quant/quant.h"
 #include "kern.h"
-#include "kern_data.h"
+#include "kern_data_test.h"
 #include "plugins/backend/ref/kernels.h"
 #include "plugins/backend/ref/product.h"
 #include "tests/lmd_check.h"

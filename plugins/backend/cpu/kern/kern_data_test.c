@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "kern_data.h"
+#include "kern_data_test.h"
 
 #include <math.h>
 #include <string.h>

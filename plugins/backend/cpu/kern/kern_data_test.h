@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * kern_data.h - random weights and activations for the test and the benchmark of the kernels.
+ * kern_data_test.h - random weights and activations for the test and the benchmark of the kernels.
  *
  * A buffer ends where the address space may not be read: a kernel that looks behind the last weight
  * row of a file dies. */
-#ifndef LLAMAD_CPU_KERN_DATA_H
-#define LLAMAD_CPU_KERN_DATA_H
+#ifndef LLAMAD_CPU_KERN_DATA_TEST_H
+#define LLAMAD_CPU_KERN_DATA_TEST_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,4 +32,4 @@ bool kern_fill_weights(void *w, uint32_t dtype, uint32_t k, uint32_t n_row, size
 		       enum kern_data kind, uint64_t *seed);
 void kern_fill_floats(float *x, size_t n, enum kern_data kind, uint64_t *seed);
 
-#endif /* LLAMAD_CPU_KERN_DATA_H */
+#endif /* LLAMAD_CPU_KERN_DATA_TEST_H */
