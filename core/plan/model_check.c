@@ -163,8 +163,12 @@ static bool visit(struct walk *w, const struct want *want, const char *name, con
 		return false;
 	f = &w->fits[t - w->m->tensors];
 	if (want->row->flags & LMD_TENSOR_ANY_SHAPE || same_shape(t, dims, n)) {
-		f->fit = want->row->flags & LMD_TENSOR_UNUSED || !want->applies ? LMI_FIT_IGNORED
-										: LMI_FIT_USED;
+		if (want->applies && !(want->row->flags & LMD_TENSOR_UNUSED))
+			f->fit = LMI_FIT_USED;
+		else if (f->fit != LMI_FIT_USED) /* by another row of the stem */
+			f->fit = LMI_FIT_IGNORED;
+		else
+			return true;
 	} else if (f->fit == LMI_FIT_UNKNOWN && want->applies) {
 		f->fit = LMI_FIT_SHAPE;
 	} else {

@@ -28,6 +28,8 @@ static const struct lmd_tensor_row rows[] = {
 	{.stem = "blk.%d.old", .dims = {D_EMBD}, .flags = LMD_TENSOR_UNUSED, .alt = "blk.%d.older"},
 	{.stem = "blk.%d.bare", .dims = {D_OF_LAYER}, .flags = LMD_TENSOR_BARE},
 	{.stem = "blk.%d.no", .dims = {D_NONE_HERE}, .flags = LMD_TENSOR_REQUIRED},
+	{.stem = "blk.%d.both", .dims = {D_EMBD}, .when = EVEN},
+	{.stem = "blk.%d.both", .dims = {D_EMBD}, .when = ODD},
 	{.stem = "any", .flags = LMD_TENSOR_GLOBAL | LMD_TENSOR_ANY_SHAPE},
 };
 static const struct lmd_tensor_set set = {rows, LMD_LEN(rows), 0};
@@ -184,6 +186,8 @@ static const struct {
 	{NULL, {"blk.1.bare", {5}}, "blk.1.bare", LMI_FIT_SHAPE, LMD_INVALID, "[5], expected [6]"},
 	{NULL, {"blk.2.up.weight", {8, 12}}, "blk.2.up.weight", LMI_FIT_BEYOND, LMD_OK, NULL},
 	{NULL, {"blk.x.up.weight", {8, 12}}, "blk.x.up.weight", LMI_FIT_UNKNOWN, LMD_OK, NULL},
+	{NULL, {"blk.0.both.weight", {8}}, "blk.0.both.weight", LMI_FIT_USED, LMD_OK, NULL},
+	{NULL, {"blk.1.both.weight", {8}}, "blk.1.both.weight", LMI_FIT_USED, LMD_OK, NULL},
 	{NULL, {"any.weight", {3, 5, 7}}, "any.weight", LMI_FIT_USED, LMD_OK, NULL},
 };
 
