@@ -9,6 +9,7 @@
 #include "core/base/arena.h"
 #include "core/format/format.h"
 #include "core/model/model.h"
+#include "core/plan/model_check.h"
 #include "core/plan/plan.h"
 #include "core/plugin/host_services.h"
 #include "core/plugin/registry.h"
@@ -137,107 +138,34 @@ static struct lmi_model *make_model(const json_t *c, const char *changed, const 
 
 /* ---- tables against tensors ---- */
 
-static bool dims_agree(const struct lmd_arch_ops *ops, const struct lmd_arch_desc *d,
-		       const struct lmd_tensor_row *row, int32_t il, const struct lmd_tensor *t)
+/* Every tensor is one that the architecture reads, of the shape it expects; none is missing.
+ * Draft blocks behind the trunk are not its own. */
+static bool check_tensors(const struct lmd_arch_ops *ops, const struct lmd_arch_desc *d,
+			  const struct lmd_model *m)
 {
-	int64_t want[LMD_MAX_DIMS], have[LMD_MAX_DIMS];
-	int nw = 0, nh = 0;
+	struct lmi_model_check c = {0};
+	struct lmd_error err = {0};
+	char have[96], want[96];
+	bool ok = true;
 
-	if (row->flags & LMD_TENSOR_ANY_SHAPE)
-		return true;
-	for (int i = 0; i < LMD_MAX_DIMS; i++) {
-		int64_t v = 1;
-
-		if (row->dims[i] & LMD_DIM_CONST)
-			v = row->dims[i] & ~LMD_DIM_CONST;
-		else if (row->dims[i])
-			v = ops->dim(d->state, row->dims[i], il);
-		if (v != 1)
-			want[nw++] = v;
-		if (t->dims[i] != 1)
-			have[nh++] = t->dims[i];
-	}
-	if (nw != nh)
+	if (lmi_model_check(&c, m, ops, d, &err) != LMD_OK) {
+		printf("  %s\n", err.text);
 		return false;
-	for (int i = 0; i < nw; i++) {
-		if (want[i] != have[i])
-			return false;
 	}
-	return true;
-}
+	for (uint32_t i = 0; i < c.n; i++) {
+		const struct lmi_model_fit *f = &c.fits[i];
 
-static const struct lmd_tensor *find(const struct lmd_model *m, const char *stem, int il,
-				     int expert, const char *suffix)
-{
-	char a[128], b[160];
-
-	snprintf(a, sizeof(a), stem, il, expert);
-	snprintf(b, sizeof(b), "%s%s", a, suffix);
-	return m->find_tensor(m, b);
-}
-
-/* Marks what the row knows; complains about shapes and absences. */
-static uint32_t check_row(const struct lmd_arch_ops *ops, const struct lmd_arch_desc *d,
-			  const struct lmd_model *m, const struct lmd_tensor_row *row, bool *known)
-{
-	uint32_t n = row->flags & LMD_TENSOR_GLOBAL ? 1 : d->n_layer, bad = 0;
-
-	for (uint32_t i = 0; i < n; i++) {
-		int32_t il = row->flags & LMD_TENSOR_GLOBAL ? -1 : (int32_t)i;
-		uint32_t cls = ops->layer_class && il >= 0 ? ops->layer_class(d->state, il)
-							   : UINT32_MAX;
-		const struct lmd_tensor *t = find(m, row->stem, il, 0,
-						  row->flags & LMD_TENSOR_BARE ? "" : ".weight");
-
-		for (int s = 0; s < 2; s++) {
-			const struct lmd_tensor *x =
-				find(m, row->stem, il, 0, s ? ".scale" : ".bias");
-
-			if (x && (row->flags & (s ? LMD_TENSOR_SCALE
-						  : LMD_TENSOR_BIAS | LMD_TENSOR_BIAS_REQ)))
-				known[x - m->tensors] = true;
-		}
-		if (t && dims_agree(ops, d, row, il, t)) {
-			known[t - m->tensors] = true;
-		} else if (!t && (row->flags & LMD_TENSOR_REQUIRED) &&
-			   (!row->when || row->when & cls)) {
-			printf("  %s of layer %d is required and absent\n", row->stem, il);
-			bad++;
-		}
-		for (int e = 0; !t && (row->flags & LMD_TENSOR_PER_EXPERT) && e < 1024; e++) {
-			t = find(m, row->alt, il, e, ".weight");
-			if (!t)
-				break;
-			known[t - m->tensors] = true;
-			t = NULL;
-		}
-	}
-	return bad;
-}
-
-static uint32_t check_tensors(const struct lmd_arch_ops *ops, const struct lmd_arch_desc *d,
-			      const struct lmd_model *m)
-{
-	bool *known = calloc(m->n_tensors + 1, 1);
-	uint32_t bad = 0;
-
-	for (uint32_t s = 0; s < ops->n_sets; s++) {
-		for (uint32_t r = 0; r < ops->sets[s].n_rows; r++)
-			bad += check_row(ops, d, m, &ops->sets[s].rows[r], known);
-	}
-	for (uint32_t i = 0; i < m->n_tensors; i++) {
-		int il;
-
-		/* draft blocks behind the trunk are not ours */
-		if (sscanf(m->tensors[i].name, "blk.%d.", &il) == 1 && il >= (int)d->n_layer)
+		if (f->fit == LMI_FIT_USED || f->fit == LMI_FIT_BEYOND)
 			continue;
-		if (!known[i]) {
-			printf("  %s is in no table with this shape\n", m->tensors[i].name);
-			bad++;
-		}
+		printf("  %s: %s, %s, expected %s\n", f->name, lmi_fit_text(f->fit),
+		       f->tensor ? lmi_shape_text(have, sizeof(have), f->tensor->dims,
+						  f->tensor->n_dim)
+				 : "not there",
+		       lmi_shape_text(want, sizeof(want), f->want, f->n_want));
+		ok = false;
 	}
-	free(known);
-	return bad;
+	lmi_model_check_fini(&c);
+	return ok;
 }
 
 /* ---- plans ---- */
@@ -316,7 +244,7 @@ static bool run_case(const json_t *c, const struct lmi_factory *f)
 	if (f->ops.arch->describe(host, arena, &m->view, &p, &d, &err) != LMD_OK)
 		printf("  describe: %s\n", err.text);
 	else
-		ok = check_tensors(f->ops.arch, &d, &m->view) == 0 &&
+		ok = check_tensors(f->ops.arch, &d, &m->view) &&
 		     all_plans(f->ops.arch, &d, &m->view);
 	lmi_arena_destroy(arena);
 	lmi_model_close(m);
