@@ -10,10 +10,6 @@
 
 #include "proto/gen/limits.gen.h"
 
-/* The versions of the protocol that this build speaks. */
-#define LMI_WIRE_V_MIN 1
-#define LMI_WIRE_V     1
-
 struct lmi_wire_limit_row {
 	const char *name;
 	const char *unit; /* "" when the name says it */

@@ -94,6 +94,8 @@ struct lmi_wire_variants {
 
 extern const struct lmi_wire_variants lmi_wire_items;
 extern const struct lmi_wire_struct *const lmi_wire_error_struct;
+/* The words of enum lmd_status; NULL for LMD_OK. */
+extern const char *const lmi_wire_codes[LMD_N_STATUS];
 
 /* Whether and how a request may be repeated. */
 enum lmi_wire_changes {

@@ -3,10 +3,11 @@
 
 package llamad
 
-// Versions of the protocol that this package speaks.
+// Versions of the protocol that this package speaks, and the latest addition that it knows.
 const (
-	VMin = 1
-	VMax = 1
+	VMin     = 1
+	VMax     = 1
+	Revision = 1
 )
 
 // ID is the id of a stream.
@@ -390,7 +391,7 @@ type ErrorInfo struct {
 	Code string `msgpack:"code"`
 
 	// A sentence that names the thing, the value and the bound.
-	Text Text `msgpack:"text"`
+	Text string `msgpack:"text"`
 
 	// A repetition before that time is pointless.
 	RetryMS *int64 `msgpack:"retry_ms,omitempty"`
@@ -464,6 +465,9 @@ type Item struct {
 
 	// Of error. The kind of failure.
 	Code string `msgpack:"code,omitempty"`
+
+	// Of token, text, error. A sentence that names the thing, the value and the bound.
+	Text string `msgpack:"text,omitempty"`
 
 	// Of cancelled. By whom.
 	Reason string `msgpack:"reason,omitempty"`
@@ -762,13 +766,16 @@ type HelloReply struct {
 	// Newest protocol version that it speaks.
 	VMax int64 `msgpack:"v_max"`
 
+	// It knows all ops and fields up to this since.
+	Revision int64 `msgpack:"revision"`
+
 	// Another one after each start of the server.
 	Boot ID `msgpack:"boot"`
 
 	// What this client may do.
 	Role string `msgpack:"role"`
 
-	// Ops, and words for what came later than the op it belongs to.
+	// Ops that this client may use, and words for optional parts of this server.
 	Features []string `msgpack:"features"`
 
 	// As op limits.

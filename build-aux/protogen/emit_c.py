@@ -148,6 +148,9 @@ def types_h(s):
 def limits_h(s):
     out = [HEAD % "Bounds of the protocol." +
            "#ifndef LLAMAD_PROTO_GEN_LIMITS_GEN_H\n#define LLAMAD_PROTO_GEN_LIMITS_GEN_H\n"]
+    out += ["/* The versions of the protocol that this build speaks, and the latest `since`. */",
+            "#define LMI_WIRE_V_MIN %d" % s.v_min, "#define LMI_WIRE_V %d" % s.v,
+            "#define LMI_WIRE_REVISION %d" % s.revision, ""]
     for r in s.limits:
         out.append(wrap(r["doc"] + (" (%s)" % r["unit"] if r.get("unit") else ""), ""))
         out.append("#define LMI_LIMIT_%s %d" % (r["name"].upper(), r["value"]))
@@ -223,6 +226,11 @@ def tables_c(s):
         out.append("\t\t[LMI_WIRE_ITEM_%s] = &item_%s," % (it.name.upper(), it.name))
     out += ["\t},", "\t.final = " + " | ".join("1u << LMI_WIRE_ITEM_%s" % it.name.upper()
                                               for it in s.items if it.name in s.final) + ",", "};"]
+    out += ["", "const char *const lmi_wire_codes[LMD_N_STATUS] = {"]
+    out += ["\t[LMD_%s] = %s," % (e["name"].upper(), c_str(e["name"])) for e in s.errors]
+    out += ["};"]
+    out += ['_Static_assert(LMD_%s == %d, "numbers of errors never change");'
+            % (e["name"].upper(), e["number"]) for e in s.errors]
     out += ["", "const struct lmi_wire_struct *const lmi_wire_error_struct = &type_error;"]
     for op in s.ops:
         extra = []

@@ -6,10 +6,11 @@ HEAD = """// SPDX-License-Identifier: MIT
 
 package llamad
 
-// Versions of the protocol that this package speaks.
+// Versions of the protocol that this package speaks, and the latest addition that it knows.
 const (
-\tVMin = 1
-\tVMax = 1
+\tVMin     = @V_MIN@
+\tVMax     = @V_MAX@
+\tRevision = @REVISION@
 )
 
 // ID is the id of a stream.
@@ -118,7 +119,8 @@ def consts(prefix, names):
 
 
 def types_go(s):
-    out = [HEAD.rstrip("\n")]
+    head = HEAD.replace("@V_MIN@", str(s.v_min)).replace("@V_MAX@", str(s.v))
+    out = [head.replace("@REVISION@", str(s.revision)).rstrip("\n")]
     for w in s.words.values():
         out += ["", "// " + w.doc, "const ("] + consts(camel(w.name), w.names) + [")"]
     out += ["", "// Kinds of failure.", "const ("]

@@ -15,8 +15,10 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Mapping, Union
 
-V_MIN = 1
-V_MAX = 1
+#: Versions of the protocol that this module speaks, and the latest addition that it knows.
+V_MIN = @V_MIN@
+V_MAX = @V_MAX@
+REVISION = @REVISION@
 
 
 class Message:
@@ -132,7 +134,8 @@ def cls(s, name, doc, fields, consts=()):
 
 
 def types_py(s):
-    out = [HEAD]
+    head = HEAD.replace("@V_MIN@", str(s.v_min)).replace("@V_MAX@", str(s.v))
+    out = [head.replace("@REVISION@", str(s.revision))]
     for w in s.words.values():
         out += comment(w.doc, "")
         out.append("%s = Literal[%s]" % (words_name(s, w.name),

@@ -143,7 +143,9 @@ class Schema:
         self.folder = folder
         self.files = sorted(f for f in os.listdir(folder) if f.endswith(".json"))
         raw = {f[:-5]: self.read(f) for f in self.files}
-        limits = raw.pop("bounds")["limits"]
+        bounds = raw.pop("bounds")
+        members("bounds", bounds, ("doc", "v_min", "v", "limits"))
+        self.v_min, self.v, limits = bounds["v_min"], bounds["v"], bounds["limits"]
         for row in limits:
             members("limits", row, ("name", "value", "doc"), ("unit", "config"))
         self.limits = limits
@@ -178,6 +180,10 @@ class Schema:
         for name in sorted(raw):
             need(raw[name].get("op") == name, name, "op and file name differ")
             self.ops.append(Op(self, name, raw[name]))
+        structs = list(self.types.values()) + self.items + [
+            x for o in self.ops for x in (o.request, o.reply)]
+        self.revision = max([o.since for o in self.ops] +
+                            [f.since for x in structs for f in x.fields])
 
     def read(self, name):
         def unique(pairs):

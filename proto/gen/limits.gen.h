@@ -4,6 +4,11 @@
 #ifndef LLAMAD_PROTO_GEN_LIMITS_GEN_H
 #define LLAMAD_PROTO_GEN_LIMITS_GEN_H
 
+/* The versions of the protocol that this build speaks, and the latest `since`. */
+#define LMI_WIRE_V_MIN 1
+#define LMI_WIRE_V 1
+#define LMI_WIRE_REVISION 1
+
 /* Length of one message; a longer one closes the connection. (bytes) */
 #define LMI_LIMIT_MESSAGE_BYTES 16777216
 /* Nesting of arrays and maps in a message. */

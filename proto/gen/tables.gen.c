@@ -492,7 +492,7 @@ static const struct lmi_wire_field fields_type_error[] = {
 	 .presence = LMI_WIRE_REQUIRED,
 	 .at = offsetof(struct lmi_wire_error, code)},
 	{.name = "text",
-	 .type = LMI_WIRE_T_TEXT,
+	 .type = LMI_WIRE_T_STRING,
 	 .presence = LMI_WIRE_REQUIRED,
 	 .at = offsetof(struct lmi_wire_error, text),
 	 .u.s = {0, 1024, ""}},
@@ -652,7 +652,7 @@ static const struct lmi_wire_field fields_item_error[] = {
 	 .presence = LMI_WIRE_REQUIRED,
 	 .at = offsetof(struct lmi_wire_item, u.error.code)},
 	{.name = "text",
-	 .type = LMI_WIRE_T_TEXT,
+	 .type = LMI_WIRE_T_STRING,
 	 .presence = LMI_WIRE_REQUIRED,
 	 .at = offsetof(struct lmi_wire_item, u.error.text),
 	 .u.s = {0, 1024, ""}},
@@ -691,6 +691,31 @@ const struct lmi_wire_variants lmi_wire_items = {
 	},
 	.final = 1u << LMI_WIRE_ITEM_DONE | 1u << LMI_WIRE_ITEM_ERROR | 1u << LMI_WIRE_ITEM_CANCELLED,
 };
+
+const char *const lmi_wire_codes[LMD_N_STATUS] = {
+	[LMD_NOMEM] = "nomem",
+	[LMD_INVALID] = "invalid",
+	[LMD_NOTFOUND] = "notfound",
+	[LMD_UNSUPPORTED] = "unsupported",
+	[LMD_CORRUPT] = "corrupt",
+	[LMD_BUSY] = "busy",
+	[LMD_CANCELLED] = "cancelled",
+	[LMD_TIMEOUT] = "timeout",
+	[LMD_IO] = "io",
+	[LMD_DEVICE] = "device",
+	[LMD_INTERNAL] = "internal",
+};
+_Static_assert(LMD_NOMEM == 1, "numbers of errors never change");
+_Static_assert(LMD_INVALID == 2, "numbers of errors never change");
+_Static_assert(LMD_NOTFOUND == 3, "numbers of errors never change");
+_Static_assert(LMD_UNSUPPORTED == 4, "numbers of errors never change");
+_Static_assert(LMD_CORRUPT == 5, "numbers of errors never change");
+_Static_assert(LMD_BUSY == 6, "numbers of errors never change");
+_Static_assert(LMD_CANCELLED == 7, "numbers of errors never change");
+_Static_assert(LMD_TIMEOUT == 8, "numbers of errors never change");
+_Static_assert(LMD_IO == 9, "numbers of errors never change");
+_Static_assert(LMD_DEVICE == 10, "numbers of errors never change");
+_Static_assert(LMD_INTERNAL == 11, "numbers of errors never change");
 
 const struct lmi_wire_struct *const lmi_wire_error_struct = &type_error;
 
@@ -1177,6 +1202,11 @@ static const struct lmi_wire_field fields_rep_hello[] = {
 	 .type = LMI_WIRE_T_INT,
 	 .presence = LMI_WIRE_REQUIRED,
 	 .at = offsetof(struct lmi_rep_hello, v_max),
+	 .u.i = {1, 65535, 0}},
+	{.name = "revision",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_rep_hello, revision),
 	 .u.i = {1, 65535, 0}},
 	{.name = "boot",
 	 .type = LMI_WIRE_T_ID,

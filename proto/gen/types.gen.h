@@ -622,11 +622,13 @@ struct lmi_rep_hello {
 	int64_t v_min;
 	/* Newest protocol version that it speaks. (1..65535) */
 	int64_t v_max;
+	/* It knows all ops and fields up to this since. (1..65535) */
+	int64_t revision;
 	/* Another one after each start of the server. */
 	struct lmi_wire_id boot;
 	/* What this client may do. */
 	enum lmi_wire_role role;
-	/* Ops, and words for what came later than the op it belongs to. */
+	/* Ops that this client may use, and words for optional parts of this server. */
 	const struct lmd_str *features;
 	uint32_t n_features;
 	/* As op limits. */

@@ -11,8 +11,10 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Mapping, Union
 
+#: Versions of the protocol that this module speaks, and the latest addition that it knows.
 V_MIN = 1
 V_MAX = 1
+REVISION = 1
 
 
 class Message:
@@ -292,7 +294,7 @@ class Error(Message):
     #: The kind of failure.
     code: str = field(metadata={"wire": "code"})
     #: A sentence that names the thing, the value and the bound.
-    text: Union[str, bytes] = field(metadata={"wire": "text"})
+    text: str = field(metadata={"wire": "text"})
     #: A repetition before that time is pointless. (ms, at least 0)
     retry_ms: Union[int, None] = field(default=None, metadata={"wire": "retry_ms"})
 
@@ -384,7 +386,7 @@ class ErrorItem(Message):
     #: The kind of failure.
     code: str = field(metadata={"wire": "code"})
     #: A sentence that names the thing, the value and the bound.
-    text: Union[str, bytes] = field(metadata={"wire": "text"})
+    text: str = field(metadata={"wire": "text"})
 
 
 @dataclass(kw_only=True)
@@ -678,11 +680,13 @@ class HelloReply(Message):
     v_min: int = field(metadata={"wire": "v_min"})
     #: Newest protocol version that it speaks. (at least 1, at most 65535)
     v_max: int = field(metadata={"wire": "v_max"})
+    #: It knows all ops and fields up to this since. (at least 1, at most 65535)
+    revision: int = field(metadata={"wire": "revision"})
     #: Another one after each start of the server.
     boot: bytes = field(metadata={"wire": "boot"})
     #: What this client may do.
     role: str = field(metadata={"wire": "role"})
-    #: Ops, and words for what came later than the op it belongs to.
+    #: Ops that this client may use, and words for optional parts of this server.
     features: list[str] = field(metadata={"wire": "features"})
     #: As op limits.
     limits: list[Limit] = field(default_factory=list, metadata={"wire": "limits", "default": [], "make": "Limit", "many": True})

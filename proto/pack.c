@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Single values to bytes, by msgpack-c's packer. */
+#include <math.h>
+
+#include "proto/codec.h"
+#include "proto/utf8.h"
+
+int lmi_pack_str(struct lmi_codec *c, const char *s, size_t n)
+{
+	return msgpack_pack_str(&c->pk, n) || (n && msgpack_pack_str_body(&c->pk, s, n));
+}
+
+int lmi_pack_bin(struct lmi_codec *c, const void *p, size_t n)
+{
+	return msgpack_pack_bin(&c->pk, n) || (n && msgpack_pack_bin_body(&c->pk, p, n));
+}
+
+int lmi_pack_text(struct lmi_codec *c, const struct lmd_str *s)
+{
+	return lmi_utf8_good(s->ptr, s->len) == s->len ? lmi_pack_str(c, s->ptr, s->len)
+						       : lmi_pack_bin(c, s->ptr, s->len);
+}
+
+/* Replacements are as long as what they replace, so the length is known beforehand. */
+int lmi_pack_tidy(struct lmi_codec *c, const struct lmd_str *s, size_t max)
+{
+	size_t n = s->len, at = 0;
+
+	if (n > max) /* not in the middle of a character */
+		for (n = max; n && ((unsigned char)s->ptr[n] & 0xC0) == 0x80; n--)
+			;
+	if (msgpack_pack_str(&c->pk, n))
+		return -1;
+	while (at < n) {
+		size_t good = at, len = 1;
+		int failed;
+
+		while (good < n && lmi_is_line(s->ptr + good, 1)) {
+			len = lmi_utf8_char(s->ptr + good, n - good);
+			if (!len)
+				break;
+			good += len;
+		}
+		failed = good > at && msgpack_pack_str_body(&c->pk, s->ptr + at, good - at);
+		if (!failed && good < n)
+			failed = msgpack_pack_str_body(
+				&c->pk, lmi_is_line(s->ptr + good, 1) ? "?" : " ", 1);
+		if (failed)
+			return failed;
+		at = good + 1;
+	}
+	return 0;
+}
+
+int lmi_pack_bias(struct lmi_codec *c, const struct lmd_bias *b)
+{
+	return msgpack_pack_array(&c->pk, 2) || msgpack_pack_int32(&c->pk, b->id) ||
+	       msgpack_pack_float(&c->pk, b->bias);
+}
+
+static int pack_texts(struct lmi_codec *c, const struct lmd_value_param *v)
+{
+	if (msgpack_pack_array(&c->pk, v->n))
+		return -1;
+	for (uint32_t i = 0; i < v->n; i++)
+		if (lmi_pack_text(c, &v->s[i]))
+			return -1;
+	return 0;
+}
+
+static int pack_biases(struct lmi_codec *c, const struct lmd_value_param *v)
+{
+	if (msgpack_pack_array(&c->pk, v->n))
+		return -1;
+	for (uint32_t i = 0; i < v->n; i++)
+		if (lmi_pack_bias(c, &v->bias[i]))
+			return -1;
+	return 0;
+}
+
+static int pack_arg(struct lmi_codec *c, const struct lmi_wire_arg *a)
+{
+	switch (a->type) {
+	case LMD_PARAM_INT:
+		return msgpack_pack_int64(&c->pk, a->v.i);
+	case LMD_PARAM_FLOAT:
+		return msgpack_pack_double(&c->pk, a->v.f);
+	case LMD_PARAM_BOOL:
+		return a->v.i ? msgpack_pack_true(&c->pk) : msgpack_pack_false(&c->pk);
+	case LMD_PARAM_STR:
+		return lmi_pack_text(c, a->v.s);
+	case LMD_PARAM_STRS:
+		return pack_texts(c, &a->v);
+	case LMD_PARAM_BIAS:
+		return pack_biases(c, &a->v);
+	}
+	return msgpack_pack_nil(&c->pk);
+}
+
+static enum lmd_status check_arg(struct lmi_codec *c, const struct lmi_where *at,
+				 const struct lmi_wire_arg *a)
+{
+	struct lmi_where here = {.up = at, .name = {.ptr = a->name, .len = strlen(a->name)}};
+
+	if (a->type == LMD_PARAM_FLOAT && isnan(a->v.f))
+		return lmi_codec_fail(c, c->bad, &here, "nan is no number");
+	if (a->type == LMD_PARAM_STRS || a->type == LMD_PARAM_BIAS)
+		return lmi_fit_items(c, &here, a->v.n, LMI_WIRE_ARG_LIST_MAX);
+	return LMD_OK;
+}
+
+enum lmd_status lmi_pack_sampler(struct lmi_codec *c, const struct lmi_where *at,
+				 const struct lmi_wire_sampler *s, int *failed)
+{
+	if (s->n_args >= LMI_LIMIT_MAP_KEYS)
+		return lmi_codec_fail(c, c->bad, at, "%u parameters, at most %d are possible",
+				      s->n_args, LMI_LIMIT_MAP_KEYS - 1);
+	*failed = msgpack_pack_map(&c->pk, s->n_args + 1) || lmi_pack_str(c, "sampler", 7) ||
+		  lmi_pack_str(c, s->name, strlen(s->name));
+	for (uint32_t i = 0; i < s->n_args && !*failed; i++) {
+		const struct lmi_wire_arg *a = &s->args[i];
+		enum lmd_status st = check_arg(c, at, a);
+
+		if (st != LMD_OK)
+			return st;
+		*failed = lmi_pack_str(c, a->name, strlen(a->name)) || pack_arg(c, a);
+	}
+	return LMD_OK;
+}

@@ -1,0 +1,866 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the codec writes it reads, with all values; what lies outside of a bound it refuses, on
+ * both ways; and the sentences say which. */
+#include <float.h>
+#include <math.h>
+
+#include "core/base/alloc.h"
+#include "proto/check.h"
+#include "proto/codec.h"
+#include "proto/proto_fixture.h"
+#include "proto/utf8.h"
+#include "tests/lmd_check.h"
+
+static struct lmd_arena *arena;
+
+static void setup(void)
+{
+	arena = lmi_arena_create(0);
+	ck_assert_ptr_nonnull(arena);
+}
+
+static void teardown(void)
+{
+	lmi_arena_destroy(arena);
+}
+
+/* ---- round trips ---- */
+
+#define N_ROUND 200
+
+static void round_trip_request(struct fill *f, enum lmi_wire_op op)
+{
+	struct lmi_wire_buf b = {0}, again = {0};
+	struct lmi_request in, out;
+	struct lmd_error err = {0};
+	const char *field;
+
+	fill_request(f, op, &in);
+	ck_assert_msg(lmi_request_encode(&b, &in, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_request_decode(&out, b.p, b.n, f->arena, &err) == LMD_OK, "%s", err.text);
+	field = differs(lmi_wire_ops[op].request, &in.u, &out.u);
+	ck_assert_msg(!field, "%s: %s differs", lmi_wire_ops[op].name, field);
+	ck_assert_int_eq(out.op, op);
+	ck_assert_uint_eq(out.v, in.v);
+	ck_assert(out.rid.len == in.rid.len && !memcmp(out.rid.ptr, in.rid.ptr, in.rid.len));
+	ck_assert(lmi_request_encode(&again, &out, NULL) == LMD_OK);
+	ck_assert(again.n == b.n && !memcmp(again.p, b.p, b.n));
+	lmi_wire_buf_fini(&b);
+	lmi_wire_buf_fini(&again);
+}
+
+static void round_trip_reply(struct fill *f, enum lmi_wire_op op)
+{
+	struct lmi_wire_buf b = {0};
+	struct lmi_reply in, out;
+	struct lmd_error err = {0};
+	const char *field;
+
+	fill_reply(f, op, &in);
+	ck_assert_msg(lmi_reply_encode(&b, &in, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_reply_decode(&out, op, b.p, b.n, f->arena, &err) == LMD_OK, "%s",
+		      err.text);
+	ck_assert(!out.failed);
+	field = differs(lmi_wire_ops[op].reply, &in.u, &out.u);
+	ck_assert_msg(!field, "%s: %s differs", lmi_wire_ops[op].name, field);
+	lmi_wire_buf_fini(&b);
+}
+
+START_TEST(round_trip)
+{
+	struct fill f = {.seed = lmd_seed("round_trip", 1 + (uint64_t)_i)};
+
+	for (int k = 0; k < N_ROUND; k++) {
+		f.arena = lmi_arena_create(0);
+		f.full = k % 4 == 0;
+		round_trip_request(&f, (enum lmi_wire_op)(_i + 1));
+		round_trip_reply(&f, (enum lmi_wire_op)(_i + 1));
+		lmi_arena_destroy(f.arena);
+	}
+}
+END_TEST
+
+/* Members by hand, so that tables which agree with each other alone are found out. */
+START_TEST(members)
+{
+	static const char *const words[] = {"\n\n", "###"};
+	const struct lmd_str stop[2] = {{words[0], 2}, {words[1], 3}};
+	struct lmi_wire_buf b = {0}, json = {0};
+	struct lmi_request in, out;
+	const char *want = "{\"v\": 1, \"op\": \"generate\", \"rid\": \"r-1\", "
+			   "\"model\": \"tiny\", \"prompt\": \"Once\", \"n\": 16, "
+			   "\"stop\": [\"\\n\\n\", \"###\"], \"temp\": 0, \"class\": \"batch\"}";
+
+	lmi_request_init(&in, LMI_WIRE_OP_GENERATE);
+	ck_assert(in.u.generate.temp == 0.8 && in.u.generate.top_k == 40);
+	ck_assert(in.u.generate.add_special && !in.u.generate.has_n);
+	ck_assert_int_eq(in.u.generate.class, LMI_WIRE_CLASS_NORMAL);
+	in.rid = (struct lmd_str){"r-1", 3};
+	in.u.generate.model = (struct lmd_str){"tiny", 4};
+	in.u.generate.has_prompt = true;
+	in.u.generate.prompt = (struct lmd_str){"Once", 4};
+	in.u.generate.has_n = true;
+	in.u.generate.n = 16;
+	in.u.generate.temp = 0;
+	in.u.generate.stop = stop;
+	in.u.generate.n_stop = 2;
+	in.u.generate.class = LMI_WIRE_CLASS_BATCH;
+	ck_assert(lmi_request_encode(&b, &in, NULL) == LMD_OK);
+	ck_assert(lmi_wire_json(&json, b.p, b.n, NULL) == LMD_OK);
+	ck_assert(lmi_wire_buf_add(&json, "", 1));
+	ck_assert_str_eq((char *)json.p, want);
+	ck_assert(lmi_request_decode(&out, b.p, b.n, arena, NULL) == LMD_OK);
+	ck_assert_int_eq(out.op, LMI_WIRE_OP_GENERATE);
+	ck_assert(out.u.generate.n == 16 && out.u.generate.temp == 0);
+	ck_assert(out.u.generate.top_p == 0.95 && out.u.generate.n_stop == 2);
+	ck_assert_mem_eq(out.u.generate.stop[1].ptr, "###", 3);
+	ck_assert(!out.u.generate.has_tokens && !out.u.generate.has_seed);
+	lmi_wire_buf_fini(&b);
+	lmi_wire_buf_fini(&json);
+}
+END_TEST
+
+START_TEST(bytes_on_the_wire)
+{
+	static const uint8_t want[] = "\x82\xA1v\x01\xA2op\xA4ping";
+	static const uint8_t error[] = "\x83\xA1v\x01\xA2op\xA4next\xA5"
+				       "error\x83\xA4"
+				       "code\xA4"
+				       "busy\xA4text\xA8try late\xA8retry_ms\x32";
+	struct lmi_wire_buf b = {0};
+	struct lmi_request r;
+	struct lmi_reply rep;
+	struct lmd_error keep;
+
+	lmi_request_init(&r, LMI_WIRE_OP_PING);
+	ck_assert(lmi_request_encode(&b, &r, NULL) == LMD_OK);
+	ck_assert_uint_eq(b.n, sizeof(want) - 1);
+	ck_assert_mem_eq(b.p, want, b.n);
+	b.n = 0;
+	lmi_request_init(&r, LMI_WIRE_OP_NEXT);
+	lmi_reply_init(&rep, &r);
+	lmi_reply_fail(&rep, LMD_BUSY, "try late", 50, &keep);
+	ck_assert(lmi_reply_encode(&b, &rep, NULL) == LMD_OK);
+	ck_assert_uint_eq(b.n, sizeof(error) - 1);
+	ck_assert_mem_eq(b.p, error, b.n);
+	ck_assert(lmi_reply_decode(&rep, LMI_WIRE_OP_NEXT, b.p, b.n, arena, NULL) == LMD_OK);
+	ck_assert(rep.failed && rep.error.code == LMD_BUSY && rep.error.retry_ms == 50);
+	lmi_wire_buf_fini(&b);
+}
+END_TEST
+
+START_TEST(samplers)
+{
+	struct lmi_request r;
+	struct lmd_error err = {0};
+	const struct lmi_wire_sampler *s;
+	struct raw m;
+
+	raw_request(&m, LMI_WIRE_OP_GENERATE, NULL, 1);
+	raw_str(&m, "chain");
+	msgpack_pack_array(&m.pk, 3);
+	raw_str(&m, "top_k");
+	msgpack_pack_map(&m.pk, 4);
+	raw_str(&m, "list");
+	msgpack_pack_array(&m.pk, 2);
+	raw_str(&m, "a");
+	raw_span(&m, '\xFF', 2, true);
+	raw_str(&m, "sampler");
+	raw_str(&m, "dry");
+	raw_str(&m, "k");
+	msgpack_pack_int(&m.pk, -3);
+	raw_str(&m, "p");
+	msgpack_pack_float(&m.pk, 0.5f);
+	msgpack_pack_map(&m.pk, 2);
+	raw_str(&m, "sampler");
+	raw_str(&m, "logit_bias");
+	raw_str(&m, "bias");
+	msgpack_pack_map(&m.pk, 2);
+	raw_str(&m, "7");
+	msgpack_pack_false(&m.pk);
+	raw_str(&m, "2147483647");
+	raw_str(&m, "inf");
+	ck_assert_msg(lmi_request_decode(&r, m.b.p, m.b.n, arena, &err) == LMD_OK, "%s", err.text);
+	s = r.u.generate.chain;
+	ck_assert_uint_eq(r.u.generate.n_chain, 3);
+	ck_assert_str_eq(s[0].name, "top_k");
+	ck_assert_uint_eq(s[0].n_args, 0);
+	ck_assert_str_eq(s[1].name, "dry");
+	ck_assert_uint_eq(s[1].n_args, 3);
+	ck_assert_str_eq(s[1].args[0].name, "list");
+	ck_assert_int_eq(s[1].args[0].type, LMD_PARAM_STRS);
+	ck_assert_mem_eq(s[1].args[0].v.s[1].ptr, "\xFF\xFF", 2);
+	ck_assert_int_eq(s[1].args[1].v.i, -3);
+	ck_assert(s[1].args[2].type == LMD_PARAM_FLOAT && s[1].args[2].v.f == 0.5);
+	ck_assert_int_eq(s[2].args[0].type, LMD_PARAM_BIAS);
+	ck_assert_uint_eq(s[2].args[0].v.n, 2);
+	ck_assert(isinf(s[2].args[0].v.bias[0].bias) && s[2].args[0].v.bias[0].bias < 0);
+	ck_assert_int_eq(s[2].args[0].v.bias[1].id, INT32_MAX);
+	lmi_wire_buf_fini(&m.b);
+}
+END_TEST
+
+/* ---- bounds ---- */
+
+static void refused(struct raw *m, enum lmd_status want, const char *sentence)
+{
+	struct lmd_error err = {0};
+	struct lmi_request r;
+
+	ck_assert_msg(lmi_request_decode(&r, m->b.p, m->b.n, arena, &err) == want, "%s: %s",
+		      sentence, err.text);
+	ck_assert_msg(!strncmp(err.text, sentence, strlen(sentence)), "\"%s\", expected \"%s\"",
+		      err.text, sentence);
+	lmi_wire_buf_fini(&m->b);
+}
+
+static void accepted(struct raw *m)
+{
+	struct lmd_error err = {0};
+	struct lmi_request r;
+
+	ck_assert_msg(lmi_request_decode(&r, m->b.p, m->b.n, arena, &err) == LMD_OK, "%s",
+		      err.text);
+	lmi_wire_buf_fini(&m->b);
+}
+
+/* The least request of op, its field f written by the caller next. */
+static void begin(struct raw *m, enum lmi_wire_op op, const struct lmi_wire_field *f)
+{
+	raw_request(m, op, f->name, 1);
+	raw_str(m, f->name);
+}
+
+static void int_bounds(enum lmi_wire_op op, const struct lmi_wire_field *f, const char *at)
+{
+	char s[160];
+	struct raw m;
+
+	begin(&m, op, f);
+	msgpack_pack_int64(&m.pk, f->u.i.min);
+	accepted(&m);
+	begin(&m, op, f);
+	msgpack_pack_int64(&m.pk, f->u.i.max);
+	accepted(&m);
+	if (f->u.i.min > INT64_MIN) {
+		begin(&m, op, f);
+		msgpack_pack_int64(&m.pk, f->u.i.min - 1);
+		(void)snprintf(s, sizeof(s), "%s%lld is below %lld", at,
+			       (long long)f->u.i.min - 1, (long long)f->u.i.min);
+		refused(&m, LMD_INVALID, s);
+	}
+	begin(&m, op, f);
+	msgpack_pack_uint64(&m.pk, (uint64_t)f->u.i.max + 1);
+	(void)snprintf(s, sizeof(s), "%s%llu is above %lld", at,
+		       (unsigned long long)f->u.i.max + 1, (long long)f->u.i.max);
+	refused(&m, LMD_INVALID, s);
+	begin(&m, op, f);
+	msgpack_pack_double(&m.pk, (double)f->u.i.min + 0.5);
+	refused(&m, LMD_INVALID, at);
+}
+
+static void float_bounds(enum lmi_wire_op op, const struct lmi_wire_field *f, const char *at)
+{
+	const double bad[] = {NAN, INFINITY, -INFINITY, f->u.f.min - 1, f->u.f.max + 1,
+			      nextafter(f->u.f.min, -DBL_MAX), nextafter(f->u.f.max, DBL_MAX)};
+	struct raw m;
+
+	begin(&m, op, f);
+	msgpack_pack_double(&m.pk, f->u.f.min);
+	accepted(&m);
+	begin(&m, op, f);
+	msgpack_pack_double(&m.pk, f->u.f.max);
+	accepted(&m);
+	begin(&m, op, f);
+	msgpack_pack_int(&m.pk, (int)ceil(f->u.f.min));
+	accepted(&m);
+	for (size_t i = 0; i < LMD_LEN(bad); i++) {
+		begin(&m, op, f);
+		msgpack_pack_double(&m.pk, bad[i]);
+		refused(&m, LMD_INVALID, at);
+	}
+}
+
+static void span_bounds(enum lmi_wire_op op, const struct lmi_wire_field *f, const char *at)
+{
+	const uint32_t head = f->list;
+	char s[160];
+	struct raw m;
+
+	if (f->u.s.max > 1u << 20)
+		return; /* longer than a message */
+	for (int over = 0; over < 2; over++) {
+		begin(&m, op, f);
+		if (head)
+			msgpack_pack_array(&m.pk, 1);
+		raw_span(&m, 'x', f->u.s.max + (unsigned)over, false);
+		if (!over) {
+			accepted(&m);
+			continue;
+		}
+		(void)snprintf(s, sizeof(s), "%.*s%s%u bytes, at most %u are possible",
+			       (int)strlen(at) - 2 * f->list, at, f->list ? "[0]: " : "",
+			       f->u.s.max + 1, f->u.s.max);
+		refused(&m, LMD_INVALID, s);
+	}
+	if (!f->u.s.min)
+		return;
+	begin(&m, op, f);
+	if (head)
+		msgpack_pack_array(&m.pk, 1);
+	raw_span(&m, 'x', f->u.s.min - 1, false);
+	refused(&m, LMD_INVALID, "");
+}
+
+static void list_bounds(enum lmi_wire_op op, const struct lmi_wire_field *f, const char *at)
+{
+	char s[160];
+	struct raw m;
+
+	for (uint32_t n = f->max_items; n <= f->max_items + 1; n++) {
+		begin(&m, op, f);
+		msgpack_pack_array(&m.pk, n);
+		for (uint32_t i = 0; i < n; i++)
+			switch (f->type) {
+			case LMI_WIRE_T_TOKEN:
+				msgpack_pack_int(&m.pk, 5);
+				break;
+			case LMI_WIRE_T_BIAS:
+				msgpack_pack_array(&m.pk, 2);
+				msgpack_pack_int(&m.pk, 5);
+				msgpack_pack_double(&m.pk, 5);
+				break;
+			default:
+				raw_str(&m, "x");
+			}
+		if (n == f->max_items) {
+			accepted(&m);
+			continue;
+		}
+		(void)snprintf(s, sizeof(s), "%s%u entries, at most %u are possible", at, n,
+			       f->max_items);
+		refused(&m, LMD_INVALID, s);
+	}
+}
+
+/* Values of every kind: at most those of its own are taken. */
+static void wrong_types(enum lmi_wire_op op, const struct lmi_wire_field *f, const char *at)
+{
+	for (int kind = 0; kind < 7; kind++) {
+		bool number = f->type == LMI_WIRE_T_INT || f->type == LMI_WIRE_T_FLOAT;
+		bool span = f->type == LMI_WIRE_T_TEXT || f->type == LMI_WIRE_T_BYTES;
+		struct raw m;
+
+		begin(&m, op, f);
+		switch (kind) {
+		case 0:
+			msgpack_pack_true(&m.pk);
+			break;
+		case 1:
+			msgpack_pack_int(&m.pk, 1);
+			break;
+		case 2:
+			raw_str(&m, "?");
+			break;
+		case 3:
+			raw_span(&m, 'b', 3, true);
+			break;
+		case 4:
+			msgpack_pack_array(&m.pk, 1);
+			msgpack_pack_nil(&m.pk);
+			break;
+		case 5:
+			msgpack_pack_map(&m.pk, 1);
+			raw_str(&m, "1");
+			msgpack_pack_nil(&m.pk);
+			break;
+		case 6:
+			msgpack_pack_double(&m.pk, 0.25);
+			break;
+		}
+		if (!f->list && ((kind == 0 && f->type == LMI_WIRE_T_BOOL) ||
+				 ((kind == 1 || kind == 6) && number) ||
+				 (kind == 2 && (span || f->type == LMI_WIRE_T_STRING)) ||
+				 (kind == 3 && span)))
+			lmi_wire_buf_fini(&m.b); /* its own kind: see the bounds */
+		else
+			refused(&m, LMD_INVALID, f->list && (kind == 4 || kind == 5) ? "" : at);
+	}
+}
+
+START_TEST(bounds_of_requests)
+{
+	enum lmi_wire_op op = (enum lmi_wire_op)(_i + 1);
+	const struct lmi_wire_struct *s = lmi_wire_ops[op].request;
+
+	for (uint32_t i = 0; i < s->n_fields; i++) {
+		const struct lmi_wire_field *f = &s->fields[i];
+		char at[100];
+
+		(void)snprintf(at, sizeof(at), "%s: %s: ", s->name, f->name);
+		wrong_types(op, f, at);
+		if (f->list)
+			list_bounds(op, f, at);
+		if (f->type == LMI_WIRE_T_INT)
+			int_bounds(op, f, at);
+		else if (f->type == LMI_WIRE_T_FLOAT)
+			float_bounds(op, f, at);
+		else if (f->type == LMI_WIRE_T_STRING || f->type == LMI_WIRE_T_TEXT ||
+			 f->type == LMI_WIRE_T_BYTES)
+			span_bounds(op, f, at);
+	}
+}
+END_TEST
+
+START_TEST(missing_and_unknown)
+{
+	enum lmi_wire_op op = (enum lmi_wire_op)(_i + 1);
+	const struct lmi_wire_struct *s = lmi_wire_ops[op].request;
+	char text[160];
+	struct raw m;
+
+	raw_request(&m, op, NULL, 0);
+	accepted(&m);
+	raw_request(&m, op, NULL, 1);
+	raw_str(&m, "tempp");
+	msgpack_pack_int(&m.pk, 1);
+	(void)snprintf(text, sizeof(text), "%s: tempp: there is no such field", s->name);
+	refused(&m, LMD_INVALID, text);
+	for (uint32_t i = 0; i < s->n_fields; i++) {
+		const struct lmi_wire_field *f = &s->fields[i];
+		bool required = f->presence == LMI_WIRE_REQUIRED;
+
+		for (uint32_t k = 0; k < s->n_one_of; k++)
+			required |= s->one_of[k] == i;
+		(void)snprintf(text, sizeof(text), "%s: ", s->name);
+		raw_request(&m, op, f->name, 0);
+		if (required)
+			refused(&m, LMD_INVALID, text);
+		else
+			accepted(&m);
+		begin(&m, op, f);
+		msgpack_pack_nil(&m.pk); /* as if it were not there */
+		if (required)
+			refused(&m, LMD_INVALID, text);
+		else
+			accepted(&m);
+	}
+}
+END_TEST
+
+/* The encoder refuses what the decoder would. */
+START_TEST(bounds_of_encoding)
+{
+	enum lmi_wire_op op = (enum lmi_wire_op)(_i + 1);
+	const struct lmi_wire_struct *s = lmi_wire_ops[op].request;
+	struct fill fill = {.seed = 5, .arena = arena};
+
+	for (uint32_t i = 0; i < s->n_fields; i++) {
+		const struct lmi_wire_field *f = &s->fields[i];
+		struct lmi_wire_buf b = {0};
+		struct lmi_request r;
+		char *p = (char *)&r.u, at[100];
+		struct lmd_error err = {0};
+
+		fill_request(&fill, op, &r);
+		if (f->presence == LMI_WIRE_OPTIONAL && !*(bool *)(p + f->has_at) && s->n_one_of)
+			continue;
+		if (f->presence == LMI_WIRE_OPTIONAL)
+			*(bool *)(p + f->has_at) = true;
+		if (f->list)
+			*(uint32_t *)(p + f->n_at) = f->max_items + 1;
+		else if (f->type == LMI_WIRE_T_INT && f->u.i.max < INT64_MAX)
+			*(int64_t *)(p + f->at) = f->u.i.max + 1;
+		else if (f->type == LMI_WIRE_T_INT && f->u.i.min > INT64_MIN)
+			*(int64_t *)(p + f->at) = f->u.i.min - 1;
+		else if (f->type == LMI_WIRE_T_FLOAT)
+			*(double *)(p + f->at) = i % 2 ? NAN : f->u.f.max * 2 + 1;
+		else if (f->type == LMI_WIRE_T_STRING)
+			*(struct lmd_str *)(p + f->at) = (struct lmd_str){"a\nb", 3};
+		else if (f->type == LMI_WIRE_T_ENUM)
+			*(int *)(p + f->at) = 99;
+		else
+			continue;
+		ck_assert(lmi_wire_buf_add(&b, "keep", 4));
+		ck_assert_msg(lmi_request_encode(&b, &r, &err) == LMD_INVALID, "%s: %s", s->name,
+			      f->name);
+		(void)snprintf(at, sizeof(at), "%s: %s: ", s->name, f->name);
+		ck_assert_msg(!strncmp(err.text, at, strlen(at)), "%s", err.text);
+		ck_assert_uint_eq(b.n, 4);
+		lmi_wire_buf_fini(&b);
+	}
+}
+END_TEST
+
+/* ---- sentences ---- */
+
+START_TEST(sentences)
+{
+	struct raw m;
+
+	raw_request(&m, LMI_WIRE_OP_GENERATE, NULL, 1);
+	raw_str(&m, "temp");
+	msgpack_pack_double(&m.pk, 7.5);
+	refused(&m, LMD_INVALID, "generate: temp: 7.5 is above 5");
+	raw_request(&m, LMI_WIRE_OP_GENERATE, NULL, 1);
+	raw_str(&m, "class");
+	raw_str(&m, "urgent");
+	refused(&m, LMD_INVALID,
+		"generate: class: \"urgent\" is not one of interactive, normal, batch");
+	raw_request(&m, LMI_WIRE_OP_GENERATE, NULL, 1);
+	raw_str(&m, "tokens");
+	msgpack_pack_array(&m.pk, 1);
+	msgpack_pack_int(&m.pk, 1);
+	refused(&m, LMD_INVALID, "generate: only one of prompt, tokens may be there");
+	raw_request(&m, LMI_WIRE_OP_GENERATE, "prompt", 0);
+	refused(&m, LMD_INVALID, "generate: one of prompt, tokens must be there");
+	raw_request(&m, LMI_WIRE_OP_GENERATE, "model", 0);
+	refused(&m, LMD_INVALID, "generate: model is missing");
+	raw_request(&m, LMI_WIRE_OP_GENERATE, NULL, 1);
+	raw_str(&m, "stop");
+	msgpack_pack_array(&m.pk, 2);
+	raw_str(&m, "a");
+	msgpack_pack_int(&m.pk, 3);
+	refused(&m, LMD_INVALID, "generate: stop[1]: 3 is not a string or bytes");
+	raw_request(&m, LMI_WIRE_OP_GENERATE, NULL, 1);
+	raw_str(&m, "chain");
+	msgpack_pack_array(&m.pk, 1);
+	msgpack_pack_map(&m.pk, 1);
+	raw_str(&m, "k");
+	msgpack_pack_int(&m.pk, 3);
+	refused(&m, LMD_INVALID, "generate: chain[0]: sampler is missing");
+	raw_request(&m, LMI_WIRE_OP_NEXT, "id", 1);
+	raw_str(&m, "id");
+	raw_span(&m, 'x', 15, true);
+	refused(&m, LMD_INVALID, "next: id: 15 bytes are not an id of 16 bytes");
+}
+END_TEST
+
+/* What of a refused request is known, so that it can be answered. */
+START_TEST(heads)
+{
+	struct lmd_error err = {0};
+	struct lmi_request r;
+	struct raw m;
+
+	raw_init(&m);
+	msgpack_pack_map(&m.pk, 3);
+	raw_str(&m, "v");
+	msgpack_pack_int(&m.pk, 7);
+	raw_str(&m, "rid");
+	raw_str(&m, "x-1");
+	raw_str(&m, "op");
+	raw_str(&m, "ping");
+	ck_assert(lmi_request_decode(&r, m.b.p, m.b.n, arena, &err) == LMD_UNSUPPORTED);
+	ck_assert_str_eq(err.text, "ping: v: 7, the versions 1 to 1 are spoken here");
+	ck_assert(r.op == LMI_WIRE_OP_PING && r.v == 7 && r.rid.len == 3);
+	lmi_wire_buf_fini(&m.b);
+
+	raw_init(&m);
+	msgpack_pack_map(&m.pk, 2);
+	raw_str(&m, "v");
+	msgpack_pack_int(&m.pk, 7);
+	raw_str(&m, "op");
+	raw_str(&m, "hello");
+	accepted(&m);
+
+	raw_init(&m);
+	msgpack_pack_map(&m.pk, 1);
+	raw_str(&m, "op");
+	raw_str(&m, "ping");
+	refused(&m, LMD_INVALID, "ping: v is missing or not 1 to 65535");
+	raw_init(&m);
+	msgpack_pack_map(&m.pk, 1);
+	raw_str(&m, "v");
+	msgpack_pack_int(&m.pk, 1);
+	refused(&m, LMD_INVALID, "request: op is missing");
+	raw_init(&m);
+	msgpack_pack_map(&m.pk, 2);
+	raw_str(&m, "v");
+	msgpack_pack_int(&m.pk, 1);
+	raw_str(&m, "op");
+	raw_str(&m, "fly");
+	refused(&m, LMD_UNSUPPORTED, "request: op \"fly\" is unknown");
+
+	for (size_t n = LMI_LIMIT_RID_BYTES; n <= LMI_LIMIT_RID_BYTES + 1; n++) {
+		raw_init(&m);
+		msgpack_pack_map(&m.pk, 3);
+		raw_str(&m, "v");
+		msgpack_pack_int(&m.pk, 1);
+		raw_str(&m, "op");
+		raw_str(&m, "ping");
+		raw_str(&m, "rid");
+		raw_span(&m, 'r', n, false);
+		if (n == LMI_LIMIT_RID_BYTES)
+			accepted(&m);
+		else
+			refused(&m, LMD_INVALID, "ping: rid: 65 bytes, at most 64 are possible");
+	}
+	raw_init(&m);
+	msgpack_pack_map(&m.pk, 3);
+	raw_str(&m, "v");
+	msgpack_pack_int(&m.pk, 1);
+	raw_str(&m, "op");
+	raw_str(&m, "rm");
+	raw_str(&m, "name");
+	raw_str(&m, "x");
+	refused(&m, LMD_INVALID, "rm: rid is missing");
+}
+END_TEST
+
+/* ---- replies ---- */
+
+START_TEST(newer_server)
+{
+	struct lmi_reply r;
+	struct lmd_error err = {0};
+	struct raw m;
+
+	raw_init(&m);
+	msgpack_pack_map(&m.pk, 6);
+	raw_str(&m, "v");
+	msgpack_pack_int(&m.pk, 1);
+	raw_str(&m, "weather");
+	raw_str(&m, "fine");
+	raw_str(&m, "id");
+	raw_span(&m, 'i', 16, true);
+	raw_str(&m, "last");
+	msgpack_pack_int(&m.pk, 2);
+	raw_str(&m, "end");
+	msgpack_pack_true(&m.pk);
+	raw_str(&m, "items");
+	msgpack_pack_array(&m.pk, 2);
+	msgpack_pack_map(&m.pk, 3);
+	raw_str(&m, "n");
+	msgpack_pack_int(&m.pk, 1);
+	raw_str(&m, "kind");
+	raw_str(&m, "song");
+	raw_str(&m, "text");
+	msgpack_pack_array(&m.pk, 0);
+	msgpack_pack_map(&m.pk, 4);
+	raw_str(&m, "finish");
+	raw_str(&m, "boredom");
+	raw_str(&m, "mood");
+	msgpack_pack_nil(&m.pk);
+	raw_str(&m, "n");
+	msgpack_pack_int(&m.pk, 2);
+	raw_str(&m, "kind");
+	raw_str(&m, "done");
+	ck_assert_msg(lmi_reply_decode(&r, LMI_WIRE_OP_NEXT, m.b.p, m.b.n, arena, &err) == LMD_OK,
+		      "%s", err.text);
+	ck_assert(r.u.next.n_items == 2 && r.u.next.end);
+	ck_assert_int_eq(r.u.next.items[0].kind, LMI_WIRE_ITEM_UNKNOWN);
+	ck_assert_int_eq(r.u.next.items[0].n, 1);
+	ck_assert_int_eq(r.u.next.items[1].kind, LMI_WIRE_ITEM_DONE);
+	ck_assert_int_eq(r.u.next.items[1].u.done.finish, LMI_WIRE_FINISH_UNKNOWN);
+	ck_assert(lmi_wire_item_final(LMI_WIRE_ITEM_DONE));
+	ck_assert(!lmi_wire_item_final(LMI_WIRE_ITEM_UNKNOWN));
+	ck_assert(!lmi_wire_item_final(LMI_WIRE_ITEM_TOKEN));
+	lmi_wire_buf_fini(&m.b);
+}
+END_TEST
+
+START_TEST(odd_replies)
+{
+	struct lmi_wire_buf b = {0};
+	struct lmi_request to;
+	struct lmi_reply r;
+	struct lmd_error err = {0}, keep;
+	char text[5000];
+
+	lmi_request_init(&to, LMI_WIRE_OP_PING);
+	lmi_reply_init(&r, &to);
+	r.u.ping.state = LMI_WIRE_SERVER_STATE_READY;
+	ck_assert(lmi_reply_encode(&b, &r, NULL) == LMD_OK);
+	ck_assert(lmi_reply_decode(&r, LMI_WIRE_OP_PS, b.p, b.n, arena, &err) == LMD_CORRUPT);
+	ck_assert_str_eq(err.text, "reply to ps: op is \"ping\"");
+	ck_assert(lmi_reply_decode(&r, LMI_WIRE_OP_PING, b.p, b.n - 1, arena, &err) ==
+		  LMD_CORRUPT);
+	ck_assert(lmi_reply_decode(&r, LMI_WIRE_OP_PING, b.p, 1, arena, &err) == LMD_CORRUPT);
+	/* names that a reply could not hold are made to fit */
+	lmi_request_init(&to, LMI_WIRE_OP_HELLO);
+	lmi_reply_init(&r, &to);
+	memset(text, 'a', sizeof(text));
+	memcpy(text, "x\ny\xFFz\xC3\xA4\x7F", 8);
+	memcpy(text + 63, "\xE2\x82\xAC", 3); /* 64 is the bound */
+	r.u.hello.server = (struct lmd_str){text, 70};
+	r.u.hello.version = (struct lmd_str){text, 8};
+	r.u.hello.v_min = r.u.hello.v_max = r.u.hello.revision = 1;
+	r.u.hello.role = LMI_WIRE_ROLE_ADMIN;
+	b.n = 0;
+	ck_assert_msg(lmi_reply_encode(&b, &r, &err) == LMD_OK, "%s", err.text);
+	ck_assert(lmi_reply_decode(&r, LMI_WIRE_OP_HELLO, b.p, b.n, arena, &err) == LMD_OK);
+	ck_assert_uint_eq(r.u.hello.server.len, 63);
+	ck_assert_uint_eq(r.u.hello.version.len, 8);
+	ck_assert_mem_eq(r.u.hello.version.ptr, "x y?z\xC3\xA4 ", 8);
+	/* a request that named no op */
+	to.op = LMI_WIRE_OP_NONE;
+	lmi_reply_init(&r, &to);
+	lmi_reply_fail(&r, LMD_INVALID, "request: op is missing", -1, &keep);
+	b.n = 0;
+	ck_assert(lmi_reply_encode(&b, &r, &err) == LMD_OK);
+	ck_assert(lmi_reply_decode(&r, LMI_WIRE_OP_PS, b.p, b.n, arena, &err) == LMD_OK);
+	ck_assert(r.failed && r.error.code == LMD_INVALID && !r.error.has_retry_ms);
+	lmi_wire_buf_fini(&b);
+}
+END_TEST
+
+START_TEST(too_long)
+{
+	struct lmi_wire_buf b = {0};
+	struct lmi_request r;
+	struct lmd_error err = {0};
+	size_t n = LMI_LIMIT_MESSAGE_BYTES;
+	char *p = lmi_alloc(n, 1);
+
+	memset(p, 'a', n);
+	lmi_request_init(&r, LMI_WIRE_OP_TOKENIZE);
+	r.u.tokenize.model = (struct lmd_str){"m", 1};
+	r.u.tokenize.text = (struct lmd_str){p, n};
+	ck_assert(lmi_request_encode(&b, &r, &err) == LMD_INVALID);
+	ck_assert_str_eq(err.text, "tokenize: it is longer than 16777216 bytes");
+	ck_assert_uint_eq(b.n, 0);
+	r.u.tokenize.text.len = n - 64;
+	ck_assert(lmi_request_encode(&b, &r, &err) == LMD_OK);
+	ck_assert(lmi_request_decode(&r, b.p, b.n, arena, &err) == LMD_OK);
+	ck_assert_uint_eq(r.u.tokenize.text.len, n - 64);
+	ck_assert_uint_eq(lmi_arena_used(arena), 0); /* texts are borrowed */
+	lmi_free(p);
+	lmi_wire_buf_fini(&b);
+}
+END_TEST
+
+/* ---- memory ---- */
+
+START_TEST(no_memory)
+{
+	struct fill f = {.seed = lmd_seed("no_memory", 9 + (uint64_t)_i), .arena = arena,
+			 .full = true};
+	enum lmi_wire_op op = (enum lmi_wire_op)(_i + 1);
+	struct lmi_wire_buf good = {0};
+	struct lmi_request in;
+	bool failed = true;
+
+	fill_request(&f, op, &in);
+	ck_assert(lmi_request_encode(&good, &in, NULL) == LMD_OK);
+	for (uint64_t nth = 1; failed; nth++) {
+		struct lmi_wire_buf b = {0}, json = {0};
+		struct lmd_arena *a;
+		struct lmi_request out;
+		enum lmd_status st = LMD_NOMEM;
+
+		lmi_alloc_fail_nth(nth, false);
+		a = lmi_arena_create(0);
+		if (a)
+			st = lmi_request_encode(&b, &in, NULL);
+		if (st == LMD_OK)
+			st = lmi_request_decode(&out, good.p, good.n, a, NULL);
+		if (st == LMD_OK)
+			st = lmi_wire_json(&json, good.p, good.n, NULL);
+		failed = lmi_alloc_did_fail();
+		lmi_alloc_fail_nth(0, false);
+		ck_assert_int_eq(st, failed ? LMD_NOMEM : LMD_OK);
+		lmi_arena_destroy(a);
+		lmi_wire_buf_fini(&b);
+		lmi_wire_buf_fini(&json);
+	}
+	lmi_wire_buf_fini(&good);
+}
+END_TEST
+
+START_TEST(small_arena)
+{
+	struct lmd_arena *a = lmi_arena_create(4096);
+	struct lmi_request r;
+	struct raw m;
+
+	raw_request(&m, LMI_WIRE_OP_DETOKENIZE, "tokens", 1);
+	raw_str(&m, "tokens");
+	msgpack_pack_array(&m.pk, 2000);
+	for (int i = 0; i < 2000; i++)
+		msgpack_pack_int(&m.pk, i);
+	ck_assert(lmi_request_decode(&r, m.b.p, m.b.n, a, NULL) == LMD_NOMEM);
+	lmi_wire_buf_fini(&m.b);
+	lmi_arena_destroy(a);
+}
+END_TEST
+
+/* ---- names ---- */
+
+START_TEST(names)
+{
+	for (int i = 1; i < LMI_WIRE_N_OP; i++) {
+		const char *name = lmi_wire_ops[i].name;
+
+		ck_assert_int_eq(lmi_wire_op_find(name, strlen(name)), i);
+		ck_assert_int_eq(lmi_wire_op_find(name, strlen(name) - 1), LMI_WIRE_OP_NONE);
+	}
+	for (int i = 1; i < LMD_N_STATUS; i++)
+		ck_assert_str_eq(lmi_wire_codes[i], lmd_status_text(i));
+	for (int i = 0; i < LMI_N_LIMIT; i++)
+		ck_assert_int_gt(lmi_wire_limit_rows[i].value, 0);
+}
+END_TEST
+
+START_TEST(json)
+{
+	static const struct {
+		const char *bytes;
+		size_t n;
+		const char *want;
+	} cases[] = {
+		{"\xC0", 1, "null"},
+		{"\xC3", 1, "true"},
+		{"\xE0", 1, "-32"},
+		{"\xCF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF", 9, "18446744073709551615"},
+		{"\xD3\x80\0\0\0\0\0\0\0", 9, "-9223372036854775808"},
+		{"\xCB\x3F\xB9\x99\x99\x99\x99\x99\x9A", 9, "0.1"},
+		{"\xCA\x7F\x80\0\0", 5, "\"inf\""},
+		{"\xCA\xFF\x80\0\0", 5, "\"-inf\""},
+		{"\xCA\x7F\xC0\0\0", 5, "\"nan\""},
+		{"\xA6\"\\\n\x01\xC3\xA4", 7, "\"\\\"\\\\\\n\\u0001\xC3\xA4\""},
+		{"\xC4\x02\xFF\x00", 4, "{\"hex\": \"ff00\"}"},
+		{"\xC4\x02ok", 4, "\"ok\""},
+		{"\x81\xA2id\xC4\x10" "0123456789abcdef", 22,
+		 "{\"id\": \"30313233343536373839616263646566\"}"},
+		{"\x92\x90\x80", 3, "[[], {}]"},
+	};
+
+	for (size_t i = 0; i < LMD_LEN(cases); i++) {
+		struct lmi_wire_buf b = {0};
+
+		ck_assert(lmi_wire_json(&b, cases[i].bytes, cases[i].n, NULL) == LMD_OK);
+		ck_assert(lmi_wire_buf_add(&b, "", 1));
+		ck_assert_str_eq((char *)b.p, cases[i].want);
+		lmi_wire_buf_fini(&b);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("proto");
+	TCase *tc = tcase_create("codec");
+
+	tcase_set_timeout(tc, 120);
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_loop_test(tc, round_trip, 0, LMI_WIRE_N_OP - 1);
+	tcase_add_test(tc, members);
+	tcase_add_test(tc, bytes_on_the_wire);
+	tcase_add_test(tc, samplers);
+	tcase_add_loop_test(tc, bounds_of_requests, 0, LMI_WIRE_N_OP - 1);
+	tcase_add_loop_test(tc, missing_and_unknown, 0, LMI_WIRE_N_OP - 1);
+	tcase_add_loop_test(tc, bounds_of_encoding, 0, LMI_WIRE_N_OP - 1);
+	tcase_add_test(tc, sentences);
+	tcase_add_test(tc, heads);
+	tcase_add_test(tc, newer_server);
+	tcase_add_test(tc, odd_replies);
+	tcase_add_test(tc, too_long);
+	tcase_add_loop_test(tc, no_memory, 0, LMI_WIRE_N_OP - 1);
+	tcase_add_test(tc, small_arena);
+	tcase_add_test(tc, names);
+	tcase_add_test(tc, json);
+	suite_add_tcase(s, tc);
+	return lmd_check_run(srunner_create(s));
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The table of RFC 3629, section 4: overlong forms, surrogates and what lies above U+10FFFF
+ * are excluded by the bounds of the second byte. */
+#include "proto/utf8.h"
+
+#include <stdint.h>
+
+size_t lmi_utf8_char(const char *s, size_t n)
+{
+	const uint8_t *p = (const uint8_t *)s;
+	uint8_t lo = 0x80, hi = 0xBF;
+	size_t len;
+
+	if (p[0] < 0x80)
+		return 1;
+	if (p[0] < 0xC2 || p[0] > 0xF4)
+		return 0;
+	len = p[0] < 0xE0 ? 2 : p[0] < 0xF0 ? 3 : 4;
+	if (n < len)
+		return 0;
+	if (p[0] == 0xE0)
+		lo = 0xA0;
+	else if (p[0] == 0xED)
+		hi = 0x9F;
+	else if (p[0] == 0xF0)
+		lo = 0x90;
+	else if (p[0] == 0xF4)
+		hi = 0x8F;
+	if (p[1] < lo || p[1] > hi)
+		return 0;
+	for (size_t i = 2; i < len; i++)
+		if (p[i] < 0x80 || p[i] > 0xBF)
+			return 0;
+	return len;
+}
+
+size_t lmi_utf8_good(const char *s, size_t n)
+{
+	size_t at = 0;
+
+	while (at < n) {
+		size_t len = lmi_utf8_char(s + at, n - at);
+
+		if (!len)
+			break;
+		at += len;
+	}
+	return at;
+}
