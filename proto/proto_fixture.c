@@ -5,15 +5,25 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "proto/codec.h"
-#include "tests/lmd_check.h"
 
 /* ---- any values ---- */
 
+/* splitmix64 */
+static uint64_t any(struct fill *f)
+{
+	uint64_t z = (f->seed += 0x9E3779B97F4A7C15ull);
+
+	z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
+	z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
+	return z ^ (z >> 31);
+}
+
 static uint64_t below(struct fill *f, uint64_t n)
 {
-	return lmd_rand(&f->seed) % n;
+	return any(f) % n;
 }
 
 static int64_t any_int(struct fill *f, int64_t min, int64_t max)
@@ -30,12 +40,12 @@ static int64_t any_int(struct fill *f, int64_t min, int64_t max)
 				 (span < 70000 ? below(f, span + 1) : below(f, 70000)));
 	}
 	return (int64_t)((uint64_t)min +
-			 (span == UINT64_MAX ? lmd_rand(&f->seed) : below(f, span + 1)));
+			 (span == UINT64_MAX ? any(f) : below(f, span + 1)));
 }
 
 static double any_float(struct fill *f, double min, double max)
 {
-	double u = (double)(lmd_rand(&f->seed) >> 11) * 0x1p-53;
+	double u = (double)(any(f) >> 11) * 0x1p-53;
 
 	switch (below(f, 4)) {
 	case 0:

@@ -11,7 +11,7 @@
 #include "proto/proto.h"
 
 struct fill {
-	uint64_t seed; /* of lmd_rand */
+	uint64_t seed; /* moves on */
 	struct lmd_arena *arena;
 	bool full; /* every optional field is there */
 };
