@@ -1,43 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
  * llamactl debug logits: what a model computes for given ids, number by number. */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "client/llamactl/eval_args.h"
 #include "client/llamactl/json_out.h"
 #include "core/base/alloc.h"
 #include "core/base/bytes.h"
+#include "core/base/file.h"
 
 /* Results come sequence by sequence and block by block; each has its place in the file. */
 struct sink {
-	const char *path; /* NULL: only the shape is wanted */
-	int fd;
-	const uint64_t *base; /* [n_seq] first row of each sequence in the file */
-	uint64_t n_row;	      /* seen */
+	struct lmi_new_file *out; /* NULL: only the shape is wanted */
+	const uint64_t *base;     /* [n_seq] first row of each sequence in the file */
+	uint64_t n_row;           /* seen */
 	uint32_t width;
 };
-
-static enum lmd_status write_at(const struct sink *s, const void *data, size_t n, uint64_t at,
-				struct lmd_error *err)
-{
-	for (const char *p = data; n;) {
-		ssize_t k = pwrite(s->fd, p, n, (off_t)at);
-
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k <= 0)
-			return lmd_fail(err, LMD_IO, "%.200s: %s", s->path,
-					k < 0 ? strerror(errno) : "nothing was written");
-		p += k;
-		at += (uint64_t)k;
-		n -= (size_t)k;
-	}
-	return LMD_OK;
-}
 
 static enum lmd_status take(void *arg, struct lmi_event *ev, struct lmd_error *err)
 {
@@ -49,13 +27,13 @@ static enum lmd_status take(void *arg, struct lmi_event *ev, struct lmd_error *e
 	n = (size_t)ev->u.rows.n * ev->u.rows.width;
 	s->n_row += ev->u.rows.n;
 	s->width = ev->u.rows.width;
-	if (!s->path)
+	if (!s->out)
 		return LMD_OK;
 	for (size_t i = 0; i < n; i++)
 		lmi_put_le32(&ev->u.rows.v[i], lmi_f32_bits(ev->u.rows.v[i]));
-	return write_at(s, ev->u.rows.v, n * sizeof(float),
-			(s->base[ev->u.rows.seq] + ev->u.rows.first) * s->width * sizeof(float),
-			err);
+	return lmi_new_file_write_at(
+		s->out, (s->base[ev->u.rows.seq] + ev->u.rows.first) * s->width * sizeof(float),
+		ev->u.rows.v, n * sizeof(float), err);
 }
 
 static enum lmd_status check(struct lmi_ctl *ctl, struct lmd_error *err)
@@ -149,35 +127,24 @@ static enum lmd_status open_and_evaluate(struct lmi_ctl *ctl, const struct lmi_e
 	return lmi_name_file(st, lmi_arg_pos(a, 0), err);
 }
 
-static enum lmd_status open_sink(struct sink *s, const char *path, struct lmd_error *err)
-{
-	*s = (struct sink){.path = path, .fd = -1};
-	if (!path)
-		return LMD_OK;
-	s->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	return s->fd >= 0 ? LMD_OK : lmd_fail(err, LMD_IO, "%.200s: %s", path, strerror(errno));
-}
-
-static enum lmd_status close_sink(struct sink *s, enum lmd_status st, struct lmd_error *err)
-{
-	if (s->fd >= 0 && close(s->fd) && st == LMD_OK)
-		return lmd_fail(err, LMD_IO, "%.200s: %s", s->path, strerror(errno));
-	return st;
-}
-
+/* The file of -o appears when all of it is there. */
 static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 {
+	const char *path = lmi_arg_str(&ctl->args, "out");
 	struct lmi_eval_args in = {0};
-	struct sink sink = {.fd = -1};
+	struct lmi_new_file out = {.fd = -1};
+	struct sink sink = {.out = path ? &out : NULL};
 	enum lmd_status st = check(ctl, err);
 
 	if (st == LMD_OK)
 		st = lmi_eval_args(ctl, &in, err);
-	if (st == LMD_OK)
-		st = open_sink(&sink, lmi_arg_str(&ctl->args, "out"), err);
+	if (st == LMD_OK && path)
+		st = lmi_new_file_open(&out, path, 0666, err);
 	if (st == LMD_OK)
 		st = open_and_evaluate(ctl, &in, &sink, err);
-	st = close_sink(&sink, st, err);
+	if (st == LMD_OK && path)
+		st = lmi_new_file_commit(&out, err);
+	lmi_new_file_abort(&out);
 	if (st == LMD_OK)
 		print_shape(&ctl->args, &sink);
 	lmi_eval_args_fini(&in);

@@ -134,6 +134,15 @@ refused 2 'is needed' debug logits "$model"
 refused 2 'go together' debug logits "$model" --enc 1,2
 refused 2 'exclude each other' debug logits "$model" --tokens 1 --all --one-by-one
 refused 1 'encoder' debug logits "$model" --enc 1 --dec 2
+mkdir "$dir/kept"
+refused 1 'token 1 is 96' debug logits "$model" --tokens 1,96 -o "$dir/kept/o.f32"
+holds "a failure leaves no file" [ -z "$(ls -A "$dir/kept")" ]
+echo before >"$dir/kept/o.f32"
+refused 1 'token 1 is 96' debug logits "$model" --tokens 1,96 -o "$dir/kept/o.f32"
+holds "a failure leaves the file as it was" [ "$(cat "$dir/kept"/*)" = before ]
+does debug logits "$model" --tokens 1,2 -o "$dir/kept/o.f32"
+holds "success takes its place" [ "$(wc -c <"$dir/kept/o.f32")" -eq 768 ]
+holds "and leaves nothing beside it" [ "$(ls -A "$dir/kept")" = o.f32 ]
 refused 1 '/nonexistent/out.f32' debug logits "$model" --tokens 1 -o /nonexistent/out.f32
 head -c 512 /dev/zero >"$dir/in.f32"
 does debug logits "$model" --input "$dir/in.f32" --width 64 --pos 0,1 -o "$dir/r.f32"

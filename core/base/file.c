@@ -188,18 +188,26 @@ enum lmd_status lmi_new_file_open(struct lmi_new_file *f, const char *path, unsi
 enum lmd_status lmi_new_file_write(struct lmi_new_file *f, const void *data, size_t n,
 				   struct lmd_error *err)
 {
+	return lmi_new_file_write_at(f, f->bytes, data, n, err);
+}
+
+enum lmd_status lmi_new_file_write_at(struct lmi_new_file *f, uint64_t at, const void *data,
+				      size_t n, struct lmd_error *err)
+{
 	const uint8_t *p = data;
 
 	while (n) {
-		ssize_t k = write(f->fd, p, n < IO_MAX ? n : IO_MAX);
+		ssize_t k = pwrite(f->fd, p, n < IO_MAX ? n : IO_MAX, (off_t)at);
 
 		if (k < 0 && errno == EINTR)
 			continue;
 		if (k < 0)
 			return fail_errno(err, f->temp, "write");
 		p += k;
-		f->bytes += (uint64_t)k;
+		at += (uint64_t)k;
 		n -= (size_t)k;
+		if (f->bytes < at)
+			f->bytes = at;
 	}
 	return LMD_OK;
 }

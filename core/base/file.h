@@ -55,7 +55,7 @@ void lmi_map_close(struct lmi_map *m);
  * temporary name in the same folder, fsynced, renamed, folder fsynced. */
 struct lmi_new_file {
 	int fd;
-	uint64_t bytes; /* written so far */
+	uint64_t bytes; /* up to the end of what is written */
 	char *path, *temp;
 };
 
@@ -64,6 +64,9 @@ enum lmd_status lmi_new_file_open(struct lmi_new_file *f, const char *path, unsi
 				  struct lmd_error *err);
 enum lmd_status lmi_new_file_write(struct lmi_new_file *f, const void *data, size_t n,
 				   struct lmd_error *err);
+/* Writes n bytes from offset `at`, wherever the writes before ended; holes read as zeros. */
+enum lmd_status lmi_new_file_write_at(struct lmi_new_file *f, uint64_t at, const void *data,
+				      size_t n, struct lmd_error *err);
 /* Success or not, the struct is empty afterwards; on failure the old file is untouched. */
 enum lmd_status lmi_new_file_commit(struct lmi_new_file *f, struct lmd_error *err);
 /* Gives up: removes the temporary file.  Nothing after commit, or for a struct whose open

@@ -104,6 +104,21 @@ START_TEST(replace)
 }
 END_TEST
 
+START_TEST(write_at)
+{
+	struct lmi_new_file f;
+
+	ck_assert_int_eq(lmi_new_file_open(&f, path, 0600, &err), LMD_OK);
+	ck_assert_int_eq(lmi_new_file_write_at(&f, 6, "world", 5, &err), LMD_OK);
+	ck_assert_uint_eq(f.bytes, 11);
+	ck_assert_int_eq(lmi_new_file_write_at(&f, 0, "hello ", 6, &err), LMD_OK);
+	ck_assert_uint_eq(f.bytes, 11);
+	ck_assert_int_eq(lmi_new_file_write(&f, "!", 1, &err), LMD_OK); /* behind all of it */
+	ck_assert_int_eq(lmi_new_file_commit(&f, &err), LMD_OK);
+	expect("hello world!");
+}
+END_TEST
+
 START_TEST(map)
 {
 	struct lmi_map m = {0}, copy = {0};
@@ -164,6 +179,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, make_dir, remove_dir);
 	tcase_add_test(tc, replace);
+	tcase_add_test(tc, write_at);
 	tcase_add_test(tc, map);
 	tcase_add_test(tc, show);
 	suite_add_tcase(s, tc);
