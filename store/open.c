@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -97,9 +98,11 @@ static enum lmd_status touch_db(struct lmi_store *s, struct lmd_error *err)
 	return LMD_OK;
 }
 
+/* Until all is well the log is left alone: it may be the better half of a corrupt database. */
 static enum lmd_status configure(struct lmi_store *s, uint32_t busy_ms, struct lmd_error *err)
 {
-	static const int on[] = {SQLITE_DBCONFIG_DEFENSIVE, SQLITE_DBCONFIG_ENABLE_FKEY};
+	static const int on[] = {SQLITE_DBCONFIG_DEFENSIVE, SQLITE_DBCONFIG_ENABLE_FKEY,
+				 SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE};
 	static const int off[] = {SQLITE_DBCONFIG_TRUSTED_SCHEMA, SQLITE_DBCONFIG_DQS_DML,
 				  SQLITE_DBCONFIG_DQS_DDL};
 	int rc = sqlite3_extended_result_codes(s->db, 1);
@@ -148,27 +151,54 @@ static enum lmd_status identify(struct lmi_store *s, struct lmi_store_report *r,
 	return LMD_OK;
 }
 
+/* One line of the check.  A page that the system would not give is told as text too, with
+ * sqlite's code at the end: that says nothing about the database. */
+static enum lmd_status check_line(const char *text, struct lmd_error *err)
+{
+	static const char before_code[] = "error code=";
+	const char *at = text ? strstr(text, before_code) : NULL;
+	unsigned long code = at ? strtoul(at + sizeof(before_code) - 1, NULL, 10) : 0;
+	char show[SHOW];
+
+	if (!text || (code & 0xff) == SQLITE_NOMEM)
+		return lmd_fail(err, LMD_NOMEM, "registry: no memory for its check");
+	if (code && (code & 0xff) != SQLITE_CORRUPT && (code & 0xff) != SQLITE_NOTADB)
+		return lmd_fail(err, LMD_IO, "registry: its check met: %s (%lu)",
+				sqlite3_errstr((int)code), code);
+	if (strcmp(text, "ok") == 0)
+		return LMD_OK;
+	return lmd_fail(err, LMD_CORRUPT, "registry: %s",
+			lmi_show(show, sizeof(show), text, strlen(text)));
+}
+
 static enum lmd_status check(struct lmi_store *s, struct lmd_error *err)
 {
-	enum lmd_status st;
+	enum lmd_status st, found = LMD_OK;
+	struct lmd_error why = {0};
 	sqlite3_stmt *q;
-	bool row;
+	bool row = true;
 
-	st = lmi_db_query(s, &q, err, "PRAGMA quick_check(1)", "");
+	st = lmi_db_query(s, &q, err, "PRAGMA quick_check(100)", "");
 	if (st != LMD_OK)
 		return st;
-	st = lmi_db_step(s, q, &row, err);
-	if (st == LMD_OK) {
-		const char *text = row ? (const char *)sqlite3_column_text(q, 0) : NULL;
-		char show[SHOW];
-
-		if (!text)
-			st = lmd_fail(err, LMD_NOMEM, "registry: no memory for its check");
-		else if (strcmp(text, "ok") != 0)
-			st = lmd_fail(err, LMD_CORRUPT, "registry: %s",
-				      lmi_show(show, sizeof(show), text, strlen(text)));
+	while (st == LMD_OK && row) {
+		st = lmi_db_step(s, q, &row, err);
+		if (st != LMD_OK || !row)
+			break;
+		st = check_line((const char *)sqlite3_column_text(q, 0), &why);
+		if (st == LMD_CORRUPT) { /* unless a later line says that it cannot be known */
+			found = st;
+			st = LMD_OK;
+		} else if (st != LMD_OK && err) {
+			*err = why;
+		}
 	}
 	sqlite3_finalize(q);
+	if (st == LMD_OK && found != LMD_OK) {
+		st = found;
+		if (err)
+			*err = why;
+	}
 	return st;
 }
 
@@ -218,6 +248,8 @@ static enum lmd_status open_db(struct lmi_store *s, const struct lmi_store_opts 
 		st = set_journal(s, err);
 	if (st == LMD_OK)
 		st = lmi_store_migrate(s, lmi_store_sql_n, err);
+	if (st == LMD_OK)
+		(void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
 	if (st != LMD_OK) {
 		(void)sqlite3_close(s->db);
 		s->db = NULL;
@@ -269,6 +301,24 @@ static enum lmd_status move_aside(struct lmi_store *s, int64_t now_ns, struct lm
 	return LMD_OK;
 }
 
+/* Before a database is called corrupt: the system gives all of its bytes. */
+static enum lmd_status readable(struct lmi_store *s, struct lmd_error *err)
+{
+	int fd = openat(s->dir_fd, DB_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	enum lmd_status st = LMD_OK;
+	char buf[16384];
+	ssize_t n = 1;
+
+	if (fd < 0)
+		return fail_at(s, DB_NAME, "cannot be opened", err);
+	while (n > 0)
+		n = read(fd, buf, sizeof(buf));
+	if (n < 0)
+		st = fail_at(s, DB_NAME, "cannot be read", err);
+	close(fd);
+	return st;
+}
+
 static enum lmd_status open_or_begin(struct lmi_store *s, const struct lmi_store_opts *opts,
 				     struct lmi_store_report *r, struct lmd_error *err)
 {
@@ -278,7 +328,9 @@ static enum lmd_status open_or_begin(struct lmi_store *s, const struct lmi_store
 	if (st == LMD_CORRUPT) {
 		(void)snprintf(r->reason, sizeof(r->reason), "%.*s", (int)sizeof(r->reason) - 1,
 			       why.text);
-		st = move_aside(s, opts->now_ns, r, &why);
+		st = readable(s, &why);
+		if (st == LMD_OK)
+			st = move_aside(s, opts->now_ns, r, &why);
 		if (st == LMD_OK)
 			st = open_db(s, opts, r, &why);
 		s->corrupt = false;
@@ -290,6 +342,8 @@ static enum lmd_status open_or_begin(struct lmi_store *s, const struct lmi_store
 
 static void destroy(struct lmi_store *s, bool clean)
 {
+	if (s->db && s->corrupt)
+		(void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	if (s->db && sqlite3_close(s->db) != SQLITE_OK)
 		clean = false;
 	unlock(s, clean);
