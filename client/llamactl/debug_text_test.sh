@@ -1,38 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The commands debug sampler and debug template: output, state over steps, refusals.
-build=${LMD_TEST_BUILDDIR:-.}
-dir=$(mktemp -d) || exit 99
-trap 'rm -rf "$dir"' EXIT
-failed=0 passed=0
+. "${LMD_TEST_SRCDIR:-.}/tests/cli.sh"
 
 ctl() {
 	"$build/llamactl" --no-default-plugins --plugin-dir "$build/plugins/sampler/basic/.libs" \
 		--plugin-dir "$build/plugins/tokenizer/bpe/.libs" "$@"
-}
-
-# same WHAT WANT: the file "have" is exactly WANT
-same() {
-	printf "%b" "$2" >"$dir/want"
-	if cmp -s "$dir/have" "$dir/want"; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "FAIL: $1: $(head -c 300 "$dir/have")"
-	fi
-}
-
-# refused STATUS PATTERN ARGUMENT...: status, nothing on stdout, the sentence on stderr
-refused() {
-	want=$1 pattern=$2
-	shift 2
-	ctl "$@" >"$dir/out" 2>"$dir/err" </dev/null
-	if [ $? -eq "$want" ] && [ ! -s "$dir/out" ] && grep -q -e "$pattern" "$dir/err"; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "FAIL: llamactl $*: $(cat "$dir/err")"
-	fi
 }
 
 # 1.0 2.0 0.0 2.0, and -inf 0.0
@@ -94,5 +67,4 @@ else
 	echo "SKIP: debug_text_test: vocabulary: no parity pack"
 fi
 
-echo "CASES: debug sampler and template: $passed passed, $failed failed, 0 skipped"
-[ "$failed" -eq 0 ]
+finish "debug sampler and template"

@@ -1,38 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The commands that work on files alone: info, debug dequant, debug quant.
-ctl=${LMD_TEST_BUILDDIR:-.}/llamactl
-dir=$(mktemp -d) || exit 99
-trap 'rm -rf "$dir"' EXIT
-failed=0 passed=0
-
-ok() {
-	if [ "$1" -eq 0 ]; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "FAIL: $2"
-	fi
-}
-
-# prints PATTERN ARGUMENT...: status 0, nothing on stderr, pattern on stdout
-prints() {
-	pattern=$1
-	shift
-	"$ctl" "$@" >"$dir/out" 2>"$dir/err" </dev/null && [ ! -s "$dir/err" ] &&
-		grep -q -e "$pattern" "$dir/out"
-	ok $? "llamactl $*: $(cat "$dir/err") $(head -c 300 "$dir/out")"
-}
-
-# refused STATUS PATTERN ARGUMENT...: status, one line on stderr, nothing on stdout
-refused() {
-	want=$1 pattern=$2
-	shift 2
-	"$ctl" "$@" >"$dir/out" 2>"$dir/err" </dev/null
-	[ $? -eq "$want" ] && [ ! -s "$dir/out" ] && [ "$(wc -l <"$dir/err")" -eq 1 ] &&
-		grep -q -e "$pattern" "$dir/err"
-	ok $? "llamactl $*: not refused as '$pattern' but '$(cat "$dir/err")'"
-}
+. "${LMD_TEST_SRCDIR:-.}/tests/cli.sh"
 
 # bytes TEXT: writes it, \NNN being a byte
 bytes() {
@@ -55,7 +24,7 @@ prints '^  t  *f32 *2 x 3$' info "$dir/m.gguf"
 prints '^  f32 *1 tensors *6 elements *24 bytes$' info "$dir/m.gguf"
 prints '"weights": 24' info --json "$dir/m.gguf"
 if command -v python3 >/dev/null; then
-	"$ctl" info --json "$dir/m.gguf" | python3 -c '
+	ctl info --json "$dir/m.gguf" | python3 -c '
 import json, sys
 j = json.load(sys.stdin)
 assert j["arch"] == "llama" and j["format"] == "gguf v3", j
@@ -63,7 +32,7 @@ assert j["keys"] == {"general.architecture": "llama", "k": [7, 8]}, j["keys"]
 assert j["tensors"][0]["dims"] == [2, 3] and j["tensors"][0]["bytes"] == 24, j["tensors"]
 assert j["types"] == [{"type": "f32", "tensors": 1, "elements": 6, "bytes": 24}], j["types"]
 '
-	ok $? "info --json"
+	holds "info --json" [ $? -eq 0 ]
 else
 	echo "SKIP: info --json: no python3"
 fi
@@ -80,19 +49,13 @@ while [ $i -lt 32 ]; do
 	bytes '\0\0\200\077'
 	i=$((i + 1))
 done >"$dir/in.f32"
-"$ctl" debug quant --type q8_0 --width 32 "$dir/in.f32" "$dir/q.blk"
-ok $? "debug quant"
-[ "$(wc -c <"$dir/q.blk")" -eq 34 ]
-ok $? "debug quant: size of a block"
-"$ctl" debug dequant --type Q8_0 "$dir/q.blk" "$dir/out.f32"
-ok $? "debug dequant"
-"$ctl" debug quant --type f32 --width 32 "$dir/out.f32" "$dir/copy.f32"
-cmp -s "$dir/out.f32" "$dir/copy.f32"
-ok $? "debug quant to f32 is a copy"
-"$ctl" debug quant --type q4_0 --width 32 --imatrix "$dir/in.f32" "$dir/in.f32" "$dir/q4.blk"
-ok $? "debug quant with importance"
-[ "$(wc -c <"$dir/q4.blk")" -eq 18 ]
-ok $? "debug quant: size of a q4_0 block"
+does debug quant --type q8_0 --width 32 "$dir/in.f32" "$dir/q.blk"
+holds "debug quant: size of a block" [ "$(wc -c <"$dir/q.blk")" -eq 34 ]
+does debug dequant --type Q8_0 "$dir/q.blk" "$dir/out.f32"
+does debug quant --type f32 --width 32 "$dir/out.f32" "$dir/copy.f32"
+holds "debug quant to f32 is a copy" cmp -s "$dir/out.f32" "$dir/copy.f32"
+does debug quant --type q4_0 --width 32 --imatrix "$dir/in.f32" "$dir/in.f32" "$dir/q4.blk"
+holds "debug quant: size of a q4_0 block" [ "$(wc -c <"$dir/q4.blk")" -eq 18 ]
 refused 1 'no tensor type "q9_9"' debug dequant --type q9_9 "$dir/q.blk" "$dir/x"
 refused 1 '34 bytes, no multiple of 18' debug dequant --type q4_0 "$dir/q.blk" "$dir/x"
 refused 1 '34 bytes' debug quant --type q8_0 --width 32 "$dir/q.blk" "$dir/x"
@@ -104,8 +67,7 @@ refused 1 'missing.blk' debug dequant --type q4_0 "$dir/missing.blk" "$dir/x"
 refused 1 'a device' debug dequant --type q8_0 "$dir/q.blk" /dev/null
 refused 2 '--type' debug dequant "$dir/q.blk" "$dir/x"
 refused 2 '--width' debug quant --type q8_0 "$dir/in.f32" "$dir/x"
-[ -c /dev/null ] && [ -z "$(ls "$dir" | grep -e '^x$' -e part)" ]
-ok $? "a refused run leaves no file"
+holds "/dev/null is still there" [ -c /dev/null ]
+holds "a refused run leaves no file" [ -z "$(ls "$dir" | grep -e '^x$' -e part)" ]
 
-echo "CASES: file commands: $passed passed, $failed failed, 0 skipped"
-[ $failed -eq 0 ]
+finish "file commands"

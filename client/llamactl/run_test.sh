@@ -2,59 +2,11 @@
 # SPDX-License-Identifier: MIT
 # The commands that run a model, as a user or a script meets them: what is on standard output,
 # exit statuses, and one sentence on standard error that names the file or thing at fault.
-build=${LMD_TEST_BUILDDIR:-.}
-ctl=$build/llamactl
-dir=$(mktemp -d) || exit 99
-trap 'rm -rf "$dir"' EXIT
-failed=0 passed=0
+. "${LMD_TEST_SRCDIR:-.}/tests/cli.sh"
 model=$dir/full.gguf
 "$build/tests/mktiny" full 5 "$model" || exit 99
 "$build/tests/mktiny" window 6 "$dir/window.gguf" || exit 99
 "$build/tests/mktiny" hybrid 7 "$dir/hybrid.gguf" || exit 99
-
-ok() {
-	passed=$((passed + 1))
-}
-bad() {
-	echo "FAIL: $*"
-	failed=$((failed + 1))
-}
-
-# refused STATUS PATTERN ARGUMENT...: that status, nothing on stdout, PATTERN in the last line
-refused() {
-	want=$1 pattern=$2
-	shift 2
-	"$ctl" "$@" >"$dir/out" 2>"$dir/err" </dev/null
-	got=$?
-	if [ $got -ne "$want" ]; then
-		bad "llamactl $*: exit status $got, not $want"
-	elif ! tail -n 1 "$dir/err" | grep -q -e "$pattern"; then
-		bad "llamactl $*: stderr is '$(cat "$dir/err")', not like '$pattern'"
-	elif [ -s "$dir/out" ]; then
-		bad "llamactl $*: something on stdout"
-	else
-		ok
-	fi
-}
-
-# does ARGUMENT...: status 0, nothing on stderr; stdout in $dir/out
-does() {
-	if ! "$ctl" "$@" >"$dir/out" 2>"$dir/err" </dev/null; then
-		bad "llamactl $*: exit status is not 0: $(cat "$dir/err")"
-		return 1
-	elif [ -s "$dir/err" ]; then
-		bad "llamactl $*: something on stderr: $(cat "$dir/err")"
-		return 1
-	fi
-	ok
-}
-
-# holds TEXT COMMAND...: for checks of the last output
-holds() {
-	text=$1
-	shift
-	if "$@"; then ok; else bad "$text"; fi
-}
 
 # -- run --
 does run "$model" -p Hello -n 20 --temp 0
@@ -63,7 +15,7 @@ holds "an answer ends in one newline" [ "$(tail -c 1 "$dir/greedy" | od -An -tx1
 holds "20 characters and a newline" [ "$(wc -c <"$dir/greedy")" -eq 21 ]
 does run "$model" -p Hello -n 20 --temp 0 -t 2 -c 64 --kv-type f32
 holds "threads and context change nothing" cmp -s "$dir/out" "$dir/greedy"
-printf Hello | "$ctl" run "$model" -n 20 --temp 0 >"$dir/out" 2>"$dir/err"
+printf Hello | ctl run "$model" -n 20 --temp 0 >"$dir/out" 2>"$dir/err"
 holds "standard input is a prompt" cmp -s "$dir/out" "$dir/greedy"
 does run "$model" -p Hello -n 8 --temp 1 --seed 3
 cp "$dir/out" "$dir/seed3"
@@ -82,7 +34,7 @@ holds "nothing to write is an empty line" [ "$(wc -c <"$dir/out")" -eq 1 ]
 does run "$model" -p Hello -n 20 --temp 0 --repeat-penalty 1.5 --frequency-penalty 0.5 \
 	--presence-penalty 0.5
 holds "penalties change the text" [ "$(cat "$dir/out")" != "$(cat "$dir/greedy")" ]
-printf 'a\nb\n' | "$ctl" run "$model" -i -n 5 --temp 0 >"$dir/out" 2>"$dir/err"
+printf 'a\nb\n' | ctl run "$model" -i -n 5 --temp 0 >"$dir/out" 2>"$dir/err"
 holds "interactive: an answer for each line" [ "$(wc -l <"$dir/out")" -ge 2 ]
 
 refused 1 "$dir/nothing.gguf: " run "$dir/nothing.gguf" -p x
@@ -99,7 +51,7 @@ refused 1 "$dir/cut.gguf: " run "$dir/cut.gguf" -p x
 
 # Ctrl-C: after the first character it ends with what was written, a newline and status 1
 mkfifo "$dir/pipe"
-"$ctl" run "$model" -p Hello --ignore-eos -c 200000 >"$dir/pipe" 2>"$dir/err" </dev/null &
+"$build/llamactl" run "$model" -p Hello --ignore-eos -c 200000 >"$dir/pipe" 2>"$dir/err" </dev/null &
 pid=$!
 exec 3<"$dir/pipe"
 dd bs=1 count=1 <&3 >"$dir/out" 2>/dev/null
@@ -178,5 +130,4 @@ refused 1 'a window of 512 is not full' perplexity "$model" --text "$dir/text" -
 refused 2 'text FILE is needed' perplexity "$model"
 refused 1 "$dir/none" perplexity "$model" --text "$dir/none"
 
-echo "CASES: llamactl models: $passed passed, $failed failed, 0 skipped"
-[ $failed -eq 0 ]
+finish "llamactl models"
