@@ -9,6 +9,7 @@
 #include "llamad/arch.h"
 #include "llamad/attr.h"
 #include "llamad/backend.h"
+#include "llamad/client.h"
 #include "llamad/host.h"
 #include "llamad/model.h"
 #include "llamad/op.h"

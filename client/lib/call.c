@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Any request, as JSON. */
+#include "client/lib/conn.h"
+#include "client/lib/members.h"
+
+#include "core/base/alloc.h"
+#include "proto/buf.h"
+
+static enum lmd_status ask(struct lmd_client *c, const char *name, const char *members,
+			   struct lmi_answer *a, struct lmd_error *err)
+{
+	enum lmi_wire_op op = lmi_wire_op_find(name, strlen(name));
+	struct lmi_wire_buf b = {0};
+	enum lmd_status st;
+
+	*a = (struct lmi_answer){0};
+	if (op == LMI_WIRE_OP_NONE)
+		return lmd_fail(err, LMD_UNSUPPORTED, "'%.64s' is no op that this library knows",
+				name);
+	st = lmi_members_request(&b, op, members, err);
+	if (st == LMD_OK)
+		st = lmi_client_ask_bytes(c, op, b.p, b.n, 0, a, err);
+	lmi_wire_buf_fini(&b);
+	return st;
+}
+
+LMD_EXPORT enum lmd_status lmd_client_call(struct lmd_client *c, const char *op,
+					   const char *members, char **reply,
+					   struct lmd_error *err)
+{
+	struct lmi_wire_buf b = {0};
+	struct lmi_answer a;
+	enum lmd_status st = ask(c, op, members, &a, err);
+
+	if (st == LMD_OK)
+		st = lmi_wire_json(&b, nng_msg_body(a.msg), nng_msg_len(a.msg), err);
+	if (st == LMD_OK && !lmi_wire_buf_add(&b, "", 1))
+		st = lmd_fail(err, LMD_NOMEM, "no memory for a reply of %zu bytes", b.n);
+	if (st == LMD_OK)
+		*reply = (char *)b.p;
+	else
+		lmi_wire_buf_fini(&b);
+	lmi_answer_fini(&a);
+	return st;
+}
+
+LMD_EXPORT void lmd_client_free(void *p)
+{
+	lmi_free(p);
+}
+
+/* The id of the stream that an answer names. */
+static const struct lmi_wire_id *stream_of(const struct lmi_reply *r)
+{
+	switch (r->op) {
+	case LMI_WIRE_OP_GENERATE:
+		return &r->u.generate.id;
+	case LMI_WIRE_OP_LOAD:
+		return &r->u.load.id;
+	case LMI_WIRE_OP_UNLOAD:
+		return &r->u.unload.id;
+	case LMI_WIRE_OP_RELOAD:
+		return &r->u.reload.id;
+	case LMI_WIRE_OP_ADD:
+		return &r->u.add.id;
+	default:
+		return NULL;
+	}
+}
+
+LMD_EXPORT enum lmd_status lmd_client_start(struct lmd_client *c, const char *op,
+					    const char *members, struct lmd_stream **out,
+					    struct lmd_error *err)
+{
+	const struct lmi_wire_id *id;
+	struct lmi_answer a;
+	enum lmd_status st = ask(c, op, members, &a, err);
+
+	if (st != LMD_OK)
+		return st;
+	id = stream_of(&a.r);
+	st = id ? lmi_stream_open(c, id, 0, -1, out, err)
+		: lmd_fail(err, LMD_INVALID, "the answer to '%.64s' is no stream", op);
+	lmi_answer_fini(&a);
+	return st;
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One REQ socket; a context for each request, so that requests of many threads run side by
+ * side. */
+#include "client/lib/conn.h"
+
+#include <errno.h>
+#include <nng/protocol/reqrep0/req.h>
+#include <nng/supplemental/tls/tls.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "core/base/alloc.h"
+
+#define RECONNECT_MIN_MS 20
+#define RECONNECT_MAX_MS 500
+#define REPLY_MAX	 ((size_t)64 << 20)
+#define ARENA_MAX	 ((uint64_t)256 << 20)
+#define SYSTEM_CA	 "/etc/ssl/certs/ca-certificates.crt"
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static enum lmd_status failed(const struct lmd_client *c, int rv, struct lmd_error *err)
+{
+	if (rv == NNG_ENOMEM)
+		return lmd_fail(err, LMD_NOMEM, "%s: no memory", c->url);
+	if (rv == NNG_ENOENT || rv == NNG_ECONNREFUSED)
+		return lmd_fail(err, LMD_IO, "%s: nobody listens there; is llamad running?", c->url);
+	return lmd_fail(err, rv == NNG_ETIMEDOUT ? LMD_TIMEOUT : LMD_IO, "%s: %s", c->url,
+			nng_strerror(rv));
+}
+
+/* ---- opening ---- */
+
+static enum lmd_status hello(struct lmd_client *c, const char *name, struct lmd_error *err)
+{
+	struct lmi_answer a;
+	struct lmi_request req;
+	const struct lmi_rep_hello *r = &a.r.u.hello;
+	enum lmd_status st;
+
+	lmi_request_init(&req, LMI_WIRE_OP_HELLO);
+	if (name)
+		req.u.hello.client = (struct lmd_str){.ptr = name, .len = strlen(name)};
+	req.u.hello.version = (struct lmd_str){.ptr = PACKAGE_VERSION,
+					       .len = sizeof(PACKAGE_VERSION) - 1};
+	st = lmi_client_ask(c, &req, 0, &a, err);
+	if (st != LMD_OK)
+		return st;
+	if (r->v_min > LMI_WIRE_V || r->v_max < LMI_WIRE_V)
+		st = lmd_fail(err, LMD_UNSUPPORTED,
+			      "%s speaks protocol versions %lld to %lld, this program %d", c->url,
+			      (long long)r->v_min, (long long)r->v_max, LMI_WIRE_V);
+	(void)snprintf(c->version, sizeof(c->version), "%.*s", (int)r->version.len,
+		       r->version.ptr);
+	c->admin = r->role == LMI_WIRE_ROLE_ADMIN;
+	lmi_answer_fini(&a);
+	return st;
+}
+
+static int dial(struct lmd_client *c, const struct lmd_client_opts *o)
+{
+	nng_dialer d;
+	int rv = nng_dialer_create(&d, c->sock, c->url);
+
+	if (!rv)
+		rv = nng_dialer_set_ms(d, NNG_OPT_RECONNMINT, RECONNECT_MIN_MS);
+	if (!rv)
+		rv = nng_dialer_set_ms(d, NNG_OPT_RECONNMAXT, RECONNECT_MAX_MS);
+	if (!rv && !strncmp(c->url, "tls+", 4))
+		rv = nng_dialer_set_string(d, NNG_OPT_TLS_CA_FILE,
+					   o->ca_file ? o->ca_file : SYSTEM_CA);
+	return rv ? rv : nng_dialer_start(d, 0);
+}
+
+static enum lmd_status connect_to(struct lmd_client *c, const struct lmd_client_opts *o,
+				  struct lmd_error *err)
+{
+	int rv = nng_req0_open(&c->sock);
+
+	if (rv)
+		return failed(c, rv, err);
+	c->open = true;
+	/* a request is repeated by us, when it is known that its reply cannot come any more */
+	rv = nng_socket_set_ms(c->sock, NNG_OPT_REQ_RESENDTIME, NNG_DURATION_INFINITE);
+	if (!rv)
+		rv = nng_socket_set_size(c->sock, NNG_OPT_RECVMAXSZ, REPLY_MAX);
+	if (!rv)
+		rv = dial(c, o);
+	return rv ? failed(c, rv, err) : hello(c, o->name, err);
+}
+
+/* The caller's struct may be that of an older header. */
+static struct lmd_client_opts widen(const struct lmd_client_opts *given)
+{
+	struct lmd_client_opts o = {.struct_size = sizeof(o)};
+
+	if (given)
+		memcpy(&o, given,
+		       given->struct_size < sizeof(o) ? given->struct_size : sizeof(o));
+	if (!o.connect_ms)
+		o.connect_ms = 5000;
+	if (!o.call_ms)
+		o.call_ms = 30000;
+	return o;
+}
+
+LMD_EXPORT enum lmd_status lmd_client_open(struct lmd_client **out,
+					   const struct lmd_client_opts *opts,
+					   struct lmd_error *err)
+{
+	const struct lmd_client_opts o = widen(opts);
+	struct lmd_client *c = lmi_alloc(1, sizeof(*c));
+	enum lmd_status st = LMD_OK;
+
+	if (!c)
+		return lmd_fail(err, LMD_NOMEM, "no memory for a client");
+	c->connect_ms = o.connect_ms;
+	c->call_ms = o.call_ms;
+	if (!o.url)
+		st = lmd_client_default_url(c->url, sizeof(c->url), err);
+	else if (strlen(o.url) >= sizeof(c->url))
+		st = lmd_fail(err, LMD_INVALID, "URL of %zu bytes: the most is %zu", strlen(o.url),
+			      sizeof(c->url) - 1);
+	else
+		memcpy(c->url, o.url, strlen(o.url) + 1);
+	if (st == LMD_OK)
+		st = connect_to(c, &o, err);
+	if (st != LMD_OK) {
+		lmd_client_close(c);
+		return st;
+	}
+	*out = c;
+	return LMD_OK;
+}
+
+LMD_EXPORT void lmd_client_close(struct lmd_client *c)
+{
+	if (!c)
+		return;
+	if (c->open)
+		(void)nng_close(c->sock);
+	lmi_free(c);
+}
+
+LMD_EXPORT void lmd_client_server(const struct lmd_client *c, struct lmd_server *out)
+{
+	const struct lmd_server all = {.struct_size = out->struct_size,
+				       .admin = c->admin,
+				       .version = c->version,
+				       .url = c->url};
+
+	memcpy(out, &all, out->struct_size < sizeof(all) ? out->struct_size : sizeof(all));
+}
+
+/* ---- asking ---- */
+
+enum lmd_status lmi_client_rid(char out[LMI_RID_SIZE], struct lmd_error *err)
+{
+	uint8_t b[(LMI_RID_SIZE - 1) / 2];
+
+	if (getrandom(b, sizeof(b), 0) != (ssize_t)sizeof(b))
+		return lmd_fail(err, LMD_IO, "getrandom: %s", strerror(errno));
+	for (size_t i = 0; i < sizeof(b); i++)
+		(void)snprintf(out + 2 * i, 3, "%02x", b[i]);
+	return LMD_OK;
+}
+
+void lmi_answer_fini(struct lmi_answer *a)
+{
+	if (a->msg)
+		nng_msg_free(a->msg);
+	lmi_arena_destroy(a->arena);
+	*a = (struct lmi_answer){0};
+}
+
+/* One try.  *sent: the server may have seen it. */
+static int exchange(struct lmd_client *c, nng_aio *aio, const void *p, size_t n, uint64_t send_ms,
+		    uint64_t reply_ms, nng_msg **reply)
+{
+	nng_msg *m = NULL;
+	nng_ctx ctx;
+	int rv = nng_ctx_open(&ctx, c->sock);
+
+	if (rv)
+		return rv;
+	rv = nng_msg_alloc(&m, 0);
+	if (!rv)
+		rv = nng_msg_append(m, p, n);
+	if (!rv) {
+		nng_aio_set_msg(aio, m);
+		nng_aio_set_timeout(aio, (nng_duration)send_ms);
+		nng_ctx_send(ctx, aio);
+		nng_aio_wait(aio);
+		rv = nng_aio_result(aio);
+		if (!rv)
+			m = NULL; /* nng's */
+	}
+	if (!rv) {
+		nng_aio_set_timeout(aio, (nng_duration)reply_ms);
+		nng_ctx_recv(ctx, aio);
+		nng_aio_wait(aio);
+		rv = nng_aio_result(aio);
+		if (!rv)
+			*reply = nng_aio_get_msg(aio);
+	}
+	if (m)
+		nng_msg_free(m);
+	(void)nng_ctx_close(ctx);
+	return rv;
+}
+
+/* Until there is a reply, or the connection could not be made again in time. */
+static enum lmd_status persist(struct lmd_client *c, const void *p, size_t n, uint32_t extra_ms,
+			       nng_msg **reply, struct lmd_error *err)
+{
+	uint64_t begin = now_ms(), end = begin + c->call_ms + extra_ms;
+	nng_aio *aio;
+	int rv = nng_aio_alloc(&aio, NULL, NULL);
+
+	if (rv)
+		return failed(c, rv, err);
+	do {
+		uint64_t now = now_ms();
+
+		rv = exchange(c, aio, p, n, c->connect_ms, end > now ? end - now : 1, reply);
+	} while (rv == NNG_ECONNRESET && now_ms() < end);
+	nng_aio_free(aio);
+	if (rv == NNG_ETIMEDOUT)
+		return lmd_fail(err, LMD_TIMEOUT, "%s: no answer within %u ms", c->url,
+				(unsigned)(now_ms() - begin));
+	return rv ? failed(c, rv, err) : LMD_OK;
+}
+
+enum lmd_status lmi_client_ask_bytes(struct lmd_client *c, enum lmi_wire_op op, const void *p,
+				     size_t n, uint32_t extra_ms, struct lmi_answer *out,
+				     struct lmd_error *err)
+{
+	enum lmd_status st;
+
+	*out = (struct lmi_answer){.arena = lmi_arena_create(ARENA_MAX)};
+	if (!out->arena)
+		return lmd_fail(err, LMD_NOMEM, "no memory for a reply");
+	st = persist(c, p, n, extra_ms, &out->msg, err);
+	if (st == LMD_OK)
+		st = lmi_reply_decode(&out->r, op, nng_msg_body(out->msg), nng_msg_len(out->msg),
+				      out->arena, err);
+	if (st == LMD_OK && out->r.failed)
+		st = lmd_fail(err, out->r.error.code, "%.*s", (int)out->r.error.text.len,
+			      out->r.error.text.ptr);
+	if (st != LMD_OK)
+		lmi_answer_fini(out);
+	return st;
+}
+
+enum lmd_status lmi_client_ask(struct lmd_client *c, struct lmi_request *req, uint32_t extra_ms,
+			       struct lmi_answer *out, struct lmd_error *err)
+{
+	struct lmi_wire_buf b = {0};
+	char rid[LMI_RID_SIZE];
+	enum lmd_status st = LMD_OK;
+
+	*out = (struct lmi_answer){0};
+	if (lmi_wire_ops[req->op].changes == LMI_WIRE_CHANGES_ONCE && !req->rid.len) {
+		st = lmi_client_rid(rid, err);
+		req->rid = (struct lmd_str){.ptr = rid, .len = sizeof(rid) - 1};
+	}
+	if (st == LMD_OK)
+		st = lmi_request_encode(&b, req, err);
+	if (st == LMD_OK)
+		st = lmi_client_ask_bytes(c, req->op, b.p, b.n, extra_ms, out, err);
+	if (req->rid.ptr == rid)
+		req->rid = (struct lmd_str){0};
+	lmi_wire_buf_fini(&b);
+	return st;
+}

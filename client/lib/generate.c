@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A generation from the public struct: what is not given is left to the server. */
+#include "client/lib/conn.h"
+#include "client/lib/members.h"
+
+#include "core/base/alloc.h"
+
+static struct lmd_generate widen(const struct lmd_generate *given)
+{
+	struct lmd_generate g = {0};
+
+	memcpy(&g, given, given->struct_size < sizeof(g) ? given->struct_size : sizeof(g));
+	return g;
+}
+
+static struct lmd_str str(const char *s)
+{
+	return (struct lmd_str){.ptr = s, .len = s ? strlen(s) : 0};
+}
+
+static void sampling(struct lmi_req_generate *q, const struct lmd_generate *g)
+{
+	if (g->temp > 0 || g->flags & LMD_GEN_GREEDY)
+		q->temp = g->flags & LMD_GEN_GREEDY ? 0 : g->temp;
+	if (g->top_k)
+		q->top_k = g->top_k;
+	if (g->top_p > 0)
+		q->top_p = g->top_p;
+	if (g->min_p > 0)
+		q->min_p = g->min_p;
+	if (g->repeat_penalty > 0)
+		q->repeat_penalty = g->repeat_penalty;
+	q->frequency_penalty = g->frequency_penalty;
+	q->presence_penalty = g->presence_penalty;
+	if (g->flags & LMD_GEN_SEED) {
+		q->has_seed = true;
+		q->seed = (int64_t)(g->seed & INT64_MAX);
+	}
+}
+
+static enum lmd_status fill(struct lmi_req_generate *q, const struct lmd_generate *g,
+			    struct lmd_str *stops, struct lmd_error *err)
+{
+	if (!g->model)
+		return lmd_fail(err, LMD_INVALID, "generate: no model is named");
+	if (!g->prompt == !g->tokens)
+		return lmd_fail(err, LMD_INVALID, "generate: a prompt or tokens, one of them");
+	q->model = str(g->model);
+	if (g->prompt) {
+		q->has_prompt = true;
+		q->prompt = (struct lmd_str){.ptr = g->prompt,
+					     .len = g->n_prompt ? g->n_prompt : strlen(g->prompt)};
+	} else {
+		q->has_tokens = true;
+		q->tokens = g->tokens;
+		q->n_tokens = (uint32_t)g->n_tokens;
+	}
+	if (g->n_predict) {
+		q->has_n = true;
+		q->n = g->n_predict < 0 ? -1 : g->n_predict;
+	}
+	q->parse_special = g->flags & LMD_GEN_PARSE_SPECIAL;
+	q->add_special = !(g->flags & LMD_GEN_NO_SPECIAL);
+	q->ignore_eog = g->flags & LMD_GEN_IGNORE_EOG;
+	q->special = g->flags & LMD_GEN_SHOW_SPECIAL;
+	if (g->lease_ms) {
+		q->has_lease_ms = true;
+		q->lease_ms = g->lease_ms;
+	}
+	for (size_t i = 0; i < g->n_stops; i++)
+		stops[i] = str(g->stops[i]);
+	q->stop = stops;
+	q->n_stop = (uint32_t)g->n_stops;
+	sampling(q, g);
+	return LMD_OK;
+}
+
+/* Sends the request with the members of g->more put over its own. */
+static enum lmd_status ask(struct lmd_client *c, struct lmi_request *req, const char *more,
+			   struct lmi_answer *a, struct lmd_error *err)
+{
+	struct lmi_wire_buf own = {0}, all = {0};
+	char rid[LMI_RID_SIZE];
+	enum lmd_status st;
+
+	if (!more)
+		return lmi_client_ask(c, req, 0, a, err);
+	st = lmi_client_rid(rid, err);
+	req->rid = (struct lmd_str){.ptr = rid, .len = sizeof(rid) - 1};
+	if (st == LMD_OK)
+		st = lmi_request_encode(&own, req, err);
+	if (st == LMD_OK)
+		st = lmi_members_over(&all, own.p, own.n, more, err);
+	if (st == LMD_OK)
+		st = lmi_client_ask_bytes(c, req->op, all.p, all.n, 0, a, err);
+	lmi_wire_buf_fini(&own);
+	lmi_wire_buf_fini(&all);
+	return st;
+}
+
+LMD_EXPORT enum lmd_status lmd_client_generate(struct lmd_client *c,
+					       const struct lmd_generate *given,
+					       struct lmd_stream **out, struct lmd_error *err)
+{
+	const struct lmd_generate g = widen(given);
+	struct lmi_request req;
+	struct lmi_answer a = {0};
+	struct lmd_str *stops = NULL;
+	enum lmd_status st = LMD_OK;
+
+	if (g.n_stops > LMI_LIMIT_STOPS || g.n_tokens > LMI_LIMIT_TOKENS)
+		return lmd_fail(err, LMD_INVALID,
+				"generate: %zu stop texts and %zu tokens: the most are %d and %d",
+				g.n_stops, g.n_tokens, LMI_LIMIT_STOPS, LMI_LIMIT_TOKENS);
+	if (g.n_stops) {
+		stops = lmi_alloc(g.n_stops, sizeof(*stops));
+		if (!stops)
+			return lmd_fail(err, LMD_NOMEM, "no memory for stop texts");
+	}
+	lmi_request_init(&req, LMI_WIRE_OP_GENERATE);
+	st = fill(&req.u.generate, &g, stops, err);
+	if (st == LMD_OK)
+		st = ask(c, &req, g.more, &a, err);
+	if (st == LMD_OK)
+		st = lmi_stream_open(c, &a.r.u.generate.id, 0,
+				     g.hold_ms == UINT32_MAX ? 0
+				     : g.hold_ms	     ? (int32_t)g.hold_ms
+							     : -1,
+				     out, err);
+	lmi_answer_fini(&a);
+	lmi_free(stops);
+	return st;
+}

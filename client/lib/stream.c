@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A stream is a cursor: `next` asks for what lies behind it, and what came is handed out item
+ * by item.  Asking again gives the same items, so a connection that breaks loses nothing. */
+#include "client/lib/conn.h"
+
+#include <time.h>
+
+#include "core/base/alloc.h"
+
+/* One `next` waits so long at most; waiting longer is asking again. */
+#define WAIT_MS 10000
+
+struct lmd_stream {
+	struct lmd_client *c;
+	struct lmi_wire_id id;
+	char hex[2 * sizeof(struct lmi_wire_id) + 1];
+	int32_t hold_ms;
+	int64_t after;		  /* number of the last item that was handed out */
+	struct lmi_answer answer; /* items that are not handed out yet */
+	uint32_t at;		  /* the first of them */
+	bool over;		  /* the final item was handed out */
+};
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+enum lmd_status lmi_stream_open(struct lmd_client *c, const struct lmi_wire_id *id, uint64_t after,
+				int32_t hold_ms, struct lmd_stream **out, struct lmd_error *err)
+{
+	struct lmd_stream *s = lmi_alloc(1, sizeof(*s));
+
+	if (!s)
+		return lmd_fail(err, LMD_NOMEM, "no memory for a stream");
+	s->c = c;
+	s->id = *id;
+	s->hold_ms = hold_ms;
+	s->after = (int64_t)after;
+	for (size_t i = 0; i < sizeof(id->b); i++)
+		(void)snprintf(s->hex + 2 * i, 3, "%02x", id->b[i]);
+	*out = s;
+	return LMD_OK;
+}
+
+LMD_EXPORT const char *lmd_stream_id(const struct lmd_stream *s)
+{
+	return s->hex;
+}
+
+static int nibble(char ch)
+{
+	return ch >= '0' && ch <= '9'   ? ch - '0'
+	       : ch >= 'a' && ch <= 'f' ? ch - 'a' + 10
+	       : ch >= 'A' && ch <= 'F' ? ch - 'A' + 10
+					: -1;
+}
+
+LMD_EXPORT enum lmd_status lmd_client_resume(struct lmd_client *c, const char *hex, uint64_t after,
+					     struct lmd_stream **out, struct lmd_error *err)
+{
+	struct lmi_wire_id id;
+	size_t n = strlen(hex), i = 0;
+
+	if (after > INT64_MAX)
+		return lmd_fail(err, LMD_INVALID, "after: %llu is no number of an item",
+				(unsigned long long)after);
+	for (; n == 2 * sizeof(id.b) && i < n; i += 2) {
+		int hi = nibble(hex[i]), lo = nibble(hex[i + 1]);
+
+		if (hi < 0 || lo < 0)
+			break;
+		id.b[i / 2] = (uint8_t)(hi * 16 + lo);
+	}
+	if (i != 2 * sizeof(id.b))
+		return lmd_fail(err, LMD_INVALID,
+				"'%.40s' is no id of a stream: these have %zu hexadecimal digits",
+				hex, 2 * sizeof(id.b));
+	return lmi_stream_open(c, &id, after, -1, out, err);
+}
+
+static enum lmd_status fetch(struct lmd_stream *s, uint32_t wait_ms, struct lmd_error *err)
+{
+	struct lmi_request req;
+
+	lmi_answer_fini(&s->answer);
+	s->at = 0;
+	lmi_request_init(&req, LMI_WIRE_OP_NEXT);
+	req.u.next.id = s->id;
+	req.u.next.after = s->after;
+	req.u.next.has_wait_ms = true;
+	req.u.next.wait_ms = wait_ms;
+	if (s->hold_ms >= 0) {
+		req.u.next.has_hold_ms = true;
+		req.u.next.hold_ms = s->hold_ms;
+	}
+	return lmi_client_ask(s->c, &req, wait_ms, &s->answer, err);
+}
+
+static const char *word(const struct lmi_wire_words *w, int value)
+{
+	return lmi_wire_word(w, value);
+}
+
+/* The item as the caller sees it; the final ones that are failures become a status. */
+static enum lmd_status hand_out(struct lmd_stream *s, const struct lmi_wire_item *w,
+				struct lmd_item *out, struct lmd_error *err)
+{
+	struct lmd_item it = {.number = (uint64_t)w->n, .text = "", .phase = "", .finish = ""};
+
+	s->over = lmi_wire_item_final(w->kind);
+	switch (w->kind) {
+	case LMI_WIRE_ITEM_TOKEN:
+		it.kind = LMD_ITEM_TOKEN;
+		it.token = w->u.token.token;
+		it.text = w->u.token.text.ptr;
+		it.n_text = w->u.token.text.len;
+		break;
+	case LMI_WIRE_ITEM_UNKNOWN: /* of a newer server */
+	case LMI_WIRE_ITEM_TEXT:
+		it.kind = LMD_ITEM_TEXT;
+		if (w->kind == LMI_WIRE_ITEM_TEXT) {
+			it.text = w->u.text.text.ptr;
+			it.n_text = w->u.text.text.len;
+		}
+		break;
+	case LMI_WIRE_ITEM_PROGRESS:
+		it.kind = LMD_ITEM_PROGRESS;
+		it.phase = word(&lmi_wire_words_phase, (int)w->u.progress.phase);
+		it.done = (uint64_t)w->u.progress.done;
+		it.total = (uint64_t)w->u.progress.total;
+		break;
+	case LMI_WIRE_ITEM_DONE:
+		it.kind = LMD_ITEM_DONE;
+		it.finish = word(&lmi_wire_words_finish, (int)w->u.done.finish);
+		it.n_prompt = (uint64_t)w->u.done.n_prompt;
+		it.n_out = (uint64_t)w->u.done.n_out;
+		it.prompt_ns = (uint64_t)w->u.done.prompt_ns;
+		it.out_ns = (uint64_t)w->u.done.out_ns;
+		break;
+	case LMI_WIRE_ITEM_ERROR:
+		return lmd_fail(err, w->u.error.code, "%.*s", (int)w->u.error.text.len,
+				w->u.error.text.ptr);
+	case LMI_WIRE_ITEM_CANCELLED:
+		return lmd_fail(err, LMD_CANCELLED, "cancelled: %s",
+				word(&lmi_wire_words_cancel_reason, (int)w->u.cancelled.reason));
+	}
+	*out = it;
+	return LMD_OK;
+}
+
+LMD_EXPORT enum lmd_status lmd_stream_next(struct lmd_stream *s, struct lmd_item *out,
+					   int timeout_ms, struct lmd_error *err)
+{
+	uint64_t end = timeout_ms < 0 ? UINT64_MAX : now_ms() + (uint64_t)timeout_ms;
+
+	if (s->over)
+		return lmd_fail(err, LMD_INVALID, "stream %s is at its end", s->hex);
+	while (s->at >= s->answer.r.u.next.n_items || !s->answer.msg) {
+		uint64_t now = now_ms(), left = end > now ? end - now : 0;
+		enum lmd_status st = fetch(s, left < WAIT_MS ? (uint32_t)left : WAIT_MS, err);
+
+		if (st != LMD_OK)
+			return st;
+		if (!s->answer.r.u.next.n_items && now_ms() >= end)
+			return lmd_fail(err, LMD_TIMEOUT, "stream %s: nothing within %d ms", s->hex,
+					timeout_ms);
+	}
+	s->after = s->answer.r.u.next.items[s->at].n;
+	return hand_out(s, &s->answer.r.u.next.items[s->at++], out, err);
+}
+
+LMD_EXPORT enum lmd_status lmd_stream_cancel(struct lmd_stream *s, struct lmd_error *err)
+{
+	struct lmi_request req;
+	struct lmi_answer a;
+	enum lmd_status st;
+
+	lmi_request_init(&req, LMI_WIRE_OP_CANCEL);
+	req.u.cancel.id = s->id;
+	st = lmi_client_ask(s->c, &req, 0, &a, err);
+	lmi_answer_fini(&a);
+	return st;
+}
+
+LMD_EXPORT void lmd_stream_leave(struct lmd_stream *s)
+{
+	if (!s)
+		return;
+	lmi_answer_fini(&s->answer);
+	lmi_free(s);
+}
+
+LMD_EXPORT void lmd_stream_close(struct lmd_stream *s)
+{
+	if (s && !s->over)
+		(void)lmd_stream_cancel(s, NULL); /* else its lease ends it */
+	lmd_stream_leave(s);
+}
