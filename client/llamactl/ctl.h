@@ -15,6 +15,7 @@ enum {
 	LMI_EXIT_USAGE = 2
 };
 
+struct lmd_client;
 struct lmd_host;
 struct lmi_registry;
 
@@ -27,6 +28,7 @@ struct lmi_ctl {
 	bool usage;	       /* the failure is the command line's: exit status 2 */
 	struct lmd_host *host; /* made on demand by the functions below */
 	struct lmi_registry *registry;
+	struct lmd_client *client; /* made on demand by remote.h */
 };
 
 /* The host that logs as --log says, and the plugins of --plugin-dir and the default folders.

@@ -4,6 +4,7 @@
 #include "client/llamactl/ctl.h"
 #include "core/plugin/host_services.h"
 #include "core/plugin/registry.h"
+#include "llamad/client.h"
 
 enum lmd_status lmi_ctl_host(struct lmi_ctl *ctl, const struct lmd_host **out,
 			     struct lmd_error *err)
@@ -39,6 +40,7 @@ enum lmd_status lmi_ctl_registry(struct lmi_ctl *ctl, struct lmi_registry **out,
 
 void lmi_ctl_fini(struct lmi_ctl *ctl)
 {
+	lmd_client_close(ctl->client);
 	lmi_registry_destroy(ctl->registry);
 	lmi_host_destroy(ctl->host);
 	lmi_args_fini(&ctl->args);

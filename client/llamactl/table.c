@@ -9,7 +9,23 @@
 	X(help)                                                                                    \
 	X(version)                                                                                 \
 	X(plugins)                                                                                 \
+	X(plugins_reload)                                                                          \
 	X(plugins_test)                                                                            \
+	X(add)                                                                                     \
+	X(alias)                                                                                   \
+	X(rm)                                                                                      \
+	X(list)                                                                                    \
+	X(load)                                                                                    \
+	X(unload)                                                                                  \
+	X(ps)                                                                                      \
+	X(reload)                                                                                  \
+	X(generate)                                                                                \
+	X(streams)                                                                                 \
+	X(cancel)                                                                                  \
+	X(ping)                                                                                    \
+	X(status)                                                                                  \
+	X(stats)                                                                                   \
+	X(shutdown)                                                                                \
 	X(run)                                                                                     \
 	X(bench)                                                                                   \
 	X(perplexity)                                                                              \
@@ -34,6 +50,11 @@ COMMANDS(DECLARE)
 static const struct lmi_cmd *const cmds[] = {COMMANDS(ROW)};
 
 static const struct lmi_opt common_opts[] = {
+	{.name = "socket",
+	 .type = LMI_OPT_STR,
+	 .value = "URL",
+	 .doc = "Where the daemon listens, as ipc:///run/llamad/llamad.sock; without it the "
+		"system's daemon, or else the user's own."},
 	{.name = "plugin-dir",
 	 .type = LMI_OPT_LIST,
 	 .value = "DIR",

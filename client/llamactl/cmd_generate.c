@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * llamactl generate: text from a running daemon.  Standard output carries the answer and nothing
+ * else, as with `run`. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "client/llamactl/answer_opts.h"
+#include "client/llamactl/json_out.h"
+#include "client/llamactl/remote.h"
+#include "core/base/alloc.h"
+
+#define PROMPT_MAX (16u << 20)
+#define TICK_MS	   200
+
+struct answer {
+	bool json;
+	FILE *text;	   /* json: the answer, in memory */
+	char *bytes;	   /* of it */
+	size_t n_bytes;
+	json_t *tokens;
+	char last; /* byte that was written; 0: none yet */
+	struct lmd_item done;
+};
+
+static enum lmd_status take(struct answer *a, const struct lmd_item *it, struct lmd_error *err)
+{
+	FILE *f = a->json ? a->text : stdout;
+
+	if (it->kind == LMD_ITEM_TOKEN && a->json &&
+	    json_array_append_new(a->tokens, json_integer(it->token)))
+		return lmd_fail(err, LMD_NOMEM, "no memory for the answer");
+	if (!it->n_text)
+		return LMD_OK;
+	a->last = it->text[it->n_text - 1];
+	/* flushing: what a pipe or terminal waits for; memory has its size then */
+	if (fwrite(it->text, 1, it->n_text, f) != it->n_text || fflush(f))
+		return lmd_fail(err, LMD_IO, "%s: %s", a->json ? "the answer" : "standard output",
+				strerror(errno));
+	return LMD_OK;
+}
+
+/* Takes items until the final one; Ctrl-C and failures of our own cancel the stream. */
+static enum lmd_status collect(struct lmd_stream *s, struct answer *a, struct lmd_error *err)
+{
+	struct lmd_item it;
+
+	for (;;) {
+		enum lmd_status st;
+
+		if (lmi_interrupted())
+			return lmd_fail(err, LMD_CANCELLED, "stopped by a signal");
+		st = lmd_stream_next(s, &it, TICK_MS, err);
+		if (st == LMD_TIMEOUT)
+			continue;
+		if (st == LMD_OK && it.kind != LMD_ITEM_DONE && it.kind != LMD_ITEM_PROGRESS)
+			st = take(a, &it, err);
+		if (st != LMD_OK)
+			return st;
+		if (it.kind == LMD_ITEM_DONE)
+			break;
+	}
+	a->done = it;
+	return LMD_OK;
+}
+
+static void print_json(const struct answer *a, const char *id)
+{
+	struct lmi_json j;
+	json_t *t;
+	size_t i;
+
+	lmi_json_init(&j, stdout);
+	lmi_json_object(&j, NULL);
+	lmi_json_strn(&j, "text", a->bytes ? a->bytes : "", a->n_bytes);
+	lmi_json_flat_array(&j, "tokens");
+	json_array_foreach(a->tokens, i, t) lmi_json_int(&j, NULL, json_integer_value(t));
+	lmi_json_end(&j);
+	lmi_json_str(&j, "finish", a->done.finish);
+	lmi_json_uint(&j, "n_prompt", a->done.n_prompt);
+	lmi_json_uint(&j, "n_out", a->done.n_out);
+	lmi_json_f64(&j, "prompt_ms", (double)a->done.prompt_ns / 1e6);
+	lmi_json_f64(&j, "out_ms", (double)a->done.out_ns / 1e6);
+	lmi_json_str(&j, "id", id);
+	lmi_json_end(&j);
+	lmi_json_fini(&j);
+}
+
+/* ---- the request ---- */
+
+static void give_float(json_t *m, const struct lmi_args *a, const char *opt, const char *member)
+{
+	if (lmi_arg_given(a, opt))
+		(void)json_object_set_new(m, member, json_real(lmi_arg_float(a, opt)));
+}
+
+static json_t *members(const struct lmi_args *a)
+{
+	const char *const *stops;
+	uint32_t n = lmi_arg_list(a, "stop", &stops);
+	json_t *m = json_pack("{s:b, s:b, s:b, s:b, s:s, s:I}", "parse_special",
+			      lmi_arg_flag(a, "parse-special"), "add_special",
+			      !lmi_arg_flag(a, "no-special"), "ignore_eog",
+			      lmi_arg_flag(a, "ignore-eos"), "special", lmi_arg_flag(a, "special"),
+			      "class", "interactive", "n",
+			      (json_int_t)lmi_arg_int(a, "predict"));
+	json_t *list = json_array();
+
+	if (!m || !list) {
+		json_decref(m);
+		json_decref(list);
+		return NULL;
+	}
+	give_float(m, a, "temp", "temp");
+	give_float(m, a, "top-p", "top_p");
+	give_float(m, a, "min-p", "min_p");
+	give_float(m, a, "repeat-penalty", "repeat_penalty");
+	give_float(m, a, "frequency-penalty", "frequency_penalty");
+	give_float(m, a, "presence-penalty", "presence_penalty");
+	if (lmi_arg_given(a, "top-k"))
+		(void)json_object_set_new(m, "top_k", json_integer(lmi_arg_int(a, "top-k")));
+	if (lmi_arg_given(a, "seed"))
+		(void)json_object_set_new(m, "seed", json_integer(lmi_arg_int(a, "seed")));
+	for (uint32_t i = 0; i < n; i++)
+		(void)json_array_append_new(list, json_string(stops[i]));
+	(void)json_object_set_new(m, "stop", list);
+	return m;
+}
+
+static enum lmd_status read_stdin(char **out, size_t *n_out, struct lmd_error *err)
+{
+	size_t cap = 4096, n = 0;
+	char *p = lmi_alloc(cap, 1);
+
+	while (p) {
+		size_t got = fread(p + n, 1, cap - n, stdin);
+		char *q;
+
+		n += got;
+		if (!got)
+			break;
+		if (n < cap)
+			continue;
+		cap *= 2;
+		q = cap <= 2 * PROMPT_MAX ? lmi_realloc(p, cap, 1) : NULL;
+		if (!q)
+			lmi_free(p);
+		p = q;
+	}
+	if (!p || n > PROMPT_MAX) {
+		lmi_free(p);
+		return lmd_fail(err, LMD_INVALID,
+				"the prompt on standard input is longer than %u bytes", PROMPT_MAX);
+	}
+	if (ferror(stdin)) {
+		lmi_free(p);
+		return lmd_fail(err, LMD_IO, "standard input: %s", strerror(errno));
+	}
+	*out = p;
+	*n_out = n;
+	return LMD_OK;
+}
+
+static enum lmd_status start(struct lmi_ctl *ctl, const char *prompt, size_t n,
+			     struct lmd_stream **out, struct lmd_error *err)
+{
+	struct lmd_generate g = {.struct_size = sizeof(g),
+				 .model = lmi_arg_pos(&ctl->args, 0),
+				 .prompt = prompt,
+				 .n_prompt = n,
+				 .hold_ms = (uint32_t)lmi_arg_int(&ctl->args, "hold")};
+	struct lmd_client *c;
+	json_t *m = members(&ctl->args);
+	char *more = m ? json_dumps(m, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+	enum lmd_status st;
+
+	json_decref(m);
+	if (!more)
+		return lmd_fail(err, LMD_NOMEM, "no memory for a request");
+	g.more = more;
+	if (lmi_arg_given(&ctl->args, "hold") && !g.hold_ms)
+		g.hold_ms = UINT32_MAX;
+	st = lmi_ctl_client(ctl, &c, err);
+	if (st == LMD_OK)
+		st = lmd_client_generate(c, &g, out, err);
+	free(more);
+	return st;
+}
+
+static enum lmd_status generate(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	const char *prompt = lmi_arg_str(&ctl->args, "prompt");
+	struct answer a = {.json = lmi_arg_flag(&ctl->args, "json")};
+	struct lmd_stream *s = NULL;
+	char *in = NULL;
+	size_t n = prompt ? strlen(prompt) : 0;
+	enum lmd_status st = LMD_OK;
+
+	lmi_interrupt_catch();
+	if (a.json) {
+		a.text = open_memstream(&a.bytes, &a.n_bytes);
+		a.tokens = json_array();
+		if (!a.text || !a.tokens)
+			st = lmd_fail(err, LMD_NOMEM, "no memory for the answer");
+	}
+	if (st == LMD_OK && !prompt)
+		st = read_stdin(&in, &n, err);
+	if (st == LMD_OK)
+		st = start(ctl, prompt ? prompt : in, n, &s, err);
+	if (st == LMD_OK)
+		st = collect(s, &a, err);
+	if (!a.json && a.last != '\n' && (a.last || st == LMD_OK))
+		putchar('\n');
+	if (st == LMD_OK && a.json)
+		print_json(&a, lmd_stream_id(s));
+	lmd_stream_close(s);
+	if (a.text)
+		(void)fclose(a.text); /* memory */
+	free(a.bytes);
+	json_decref(a.tokens);
+	lmi_free(in);
+	return st;
+}
+
+static const struct lmi_opt opts[] = {
+	{.name = "prompt",
+	 .letter = 'p',
+	 .type = LMI_OPT_STR,
+	 .value = "TEXT",
+	 .doc = "What to continue; without it all of standard input."},
+	LMI_OPTS_ANSWER,
+	{.name = "hold",
+	 .type = LMI_OPT_TIME,
+	 .value = "TIME",
+	 .min = 0,
+	 .max = 1000,
+	 .doc = "The daemon gathers text so long before it sends it; 0ms: each token alone.  "
+		"Without it 25ms."},
+	LMI_OPT_JSON,
+};
+
+const struct lmi_cmd lmi_cmd_generate = {
+	.name = "generate",
+	.args = "NAME",
+	.brief = "Continue a text with a model of the daemon",
+	.doc = "Like `run`, computed by the daemon: the continuation of the prompt on standard "
+	       "output as it comes, with a newline at the end if it has none.  A model that is "
+	       "not in memory is loaded.  Ctrl-C, or the end of this program, ends the work in "
+	       "the daemon after the step that is being computed.",
+	.opts = opts,
+	.n_opts = LMD_LEN(opts),
+	.run = generate,
+};

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The models of a daemon: its registry and what is in memory. */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/llamactl/remote.h"
+
+/* ---- add, rm, alias ---- */
+
+static enum lmd_status add(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	const struct lmi_args *a = &ctl->args;
+	const char *path = lmi_arg_pos(a, 1);
+	char *full = realpath(path, NULL); /* the daemon has a working folder of its own */
+	json_t *m = json_pack("{s:s, s:s, s:b, s:b}", "name", lmi_arg_pos(a, 0), "path",
+			      full ? full : path, "copy", lmi_arg_flag(a, "import"), "replace",
+			      lmi_arg_flag(a, "replace"));
+
+	free(full);
+	if (m && lmi_arg_str(a, "digest"))
+		(void)json_object_set_new(m, "digest", json_string(lmi_arg_str(a, "digest")));
+	return lmi_remote_job(ctl, "add", m, err);
+}
+
+static const struct lmi_opt add_opts[] = {
+	{.name = "import",
+	 .type = LMI_OPT_FLAG,
+	 .doc = "Copy the file into the daemon's own store, so that the original may go."},
+	{.name = "replace",
+	 .type = LMI_OPT_FLAG,
+	 .doc = "Put it in the place of the model of that name, if there is one."},
+	{.name = "digest",
+	 .type = LMI_OPT_STR,
+	 .value = "SHA256",
+	 .doc = "Refuse the file unless it has this digest (64 hexadecimal digits, perhaps after "
+		"'sha256:')."},
+};
+
+const struct lmi_cmd lmi_cmd_add = {
+	.name = "add",
+	.args = "NAME PATH",
+	.brief = "Put a model file into the daemon's registry",
+	.doc = "From now on the model is called NAME.  PATH is a file on the daemon's machine "
+	       "below one of its model folders; its digest is computed and kept, and a file "
+	       "that changes later is noticed before it is used.",
+	.opts = add_opts,
+	.n_opts = LMD_LEN(add_opts),
+	.run = add,
+};
+
+static enum lmd_status rm(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	json_t *reply;
+	enum lmd_status st = lmi_remote_call(
+		ctl, "rm", json_pack("{s:s}", "name", lmi_arg_pos(&ctl->args, 0)), &reply, err);
+
+	if (st == LMD_OK)
+		json_decref(reply);
+	return st;
+}
+
+const struct lmi_cmd lmi_cmd_rm = {
+	.name = "rm",
+	.args = "NAME",
+	.brief = "Take a model or an alias out of the registry",
+	.doc = "The file stays where it is, unless it was imported and nothing else uses it.  A "
+	       "model in memory must be unloaded before.",
+	.run = rm,
+};
+
+static enum lmd_status alias(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	json_t *reply;
+	enum lmd_status st =
+		lmi_remote_call(ctl, "alias",
+				json_pack("{s:s, s:s}", "alias", lmi_arg_pos(&ctl->args, 0),
+					  "model", lmi_arg_pos(&ctl->args, 1)),
+				&reply, err);
+
+	if (st == LMD_OK)
+		json_decref(reply);
+	return st;
+}
+
+const struct lmi_cmd lmi_cmd_alias = {
+	.name = "alias",
+	.args = "ALIAS NAME",
+	.brief = "Give a model another name",
+	.doc = "An alias that exists moves to the model NAME.  `llamactl rm ALIAS` takes it away.",
+	.run = alias,
+};
+
+/* ---- list, ps ---- */
+
+/* Rows that a request answers in a list, as JSON or as a table. */
+static enum lmd_status show_list(struct lmi_ctl *ctl, const char *op, const char *member,
+				 const struct lmi_column *cols, size_t n_cols,
+				 struct lmd_error *err)
+{
+	json_t *reply;
+	enum lmd_status st = lmi_remote_call(ctl, op, NULL, &reply, err);
+
+	if (st != LMD_OK)
+		return st;
+	if (lmi_arg_flag(&ctl->args, "json"))
+		lmi_remote_print(json_object_get(reply, member));
+	else
+		lmi_remote_table(json_object_get(reply, member), cols, n_cols);
+	json_decref(reply);
+	return LMD_OK;
+}
+
+static enum lmd_status list(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	static const struct lmi_column cols[] = {
+		{"NAME", "name", LMI_COL_TEXT},	    {"ARCH", "arch", LMI_COL_TEXT},
+		{"SIZE", "size", LMI_COL_BYTES},    {"STATE", "state", LMI_COL_TEXT},
+		{"DIGEST", "digest", LMI_COL_DIGEST}, {"ALIASES", "aliases", LMI_COL_TEXT},
+		{"PATH", "path", LMI_COL_TEXT},
+	};
+
+	return show_list(ctl, "models", "models", cols, LMD_LEN(cols), err);
+}
+
+static const struct lmi_opt json_opts[] = {LMI_OPT_JSON};
+
+const struct lmi_cmd lmi_cmd_list = {
+	.name = "list",
+	.brief = "List the models of the registry",
+	.doc = "With --json a list of objects with name, digest, size, arch, path, state and "
+	       "others.",
+	.opts = json_opts,
+	.n_opts = LMD_LEN(json_opts),
+	.run = list,
+};
+
+static enum lmd_status ps(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	static const struct lmi_column cols[] = {
+		{"MODEL", "model", LMI_COL_TEXT},	   {"STATE", "state", LMI_COL_TEXT},
+		{"BACKEND", "backend", LMI_COL_TEXT},	   {"CONTEXT", "n_ctx", LMI_COL_COUNT},
+		{"SESSIONS", "n_seq", LMI_COL_COUNT},	   {"ACTIVE", "active", LMI_COL_COUNT},
+		{"WAITING", "waiting", LMI_COL_COUNT},	   {"WEIGHTS", "weight_bytes", LMI_COL_BYTES},
+		{"KV", "kv_bytes", LMI_COL_BYTES},	   {"IDLE", "idle_ms", LMI_COL_TIME},
+		{"UNLOADS AFTER", "keep_alive_ms", LMI_COL_TIME},
+	};
+
+	return show_list(ctl, "ps", "models", cols, LMD_LEN(cols), err);
+}
+
+const struct lmi_cmd lmi_cmd_ps = {
+	.name = "ps",
+	.brief = "List the models in the daemon's memory",
+	.opts = json_opts,
+	.n_opts = LMD_LEN(json_opts),
+	.run = ps,
+};
+
+/* ---- load, unload, reload ---- */
+
+static void give_int(json_t *m, const struct lmi_args *a, const char *opt, const char *member)
+{
+	if (m && lmi_arg_given(a, opt))
+		(void)json_object_set_new(m, member, json_integer(lmi_arg_int(a, opt)));
+}
+
+static void give_str(json_t *m, const struct lmi_args *a, const char *opt, const char *member)
+{
+	if (m && lmi_arg_given(a, opt))
+		(void)json_object_set_new(m, member, json_string(lmi_arg_str(a, opt)));
+}
+
+static enum lmd_status load(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	const struct lmi_args *a = &ctl->args;
+	json_t *m = json_pack("{s:s}", "model", lmi_arg_pos(a, 0));
+
+	give_str(m, a, "backend", "backend");
+	give_int(m, a, "threads", "threads");
+	give_int(m, a, "ctx", "n_ctx");
+	give_int(m, a, "sessions", "n_seq");
+	give_str(m, a, "kv-type", "kv_type");
+	if (lmi_arg_int(a, "activations"))
+		give_str(m, a, "activations", "activations");
+	give_int(m, a, "keep-alive", "keep_alive_ms");
+	if (lmi_arg_flag(a, "pin") && m)
+		(void)json_object_set_new(m, "keep_alive_ms", json_integer(-1));
+	return lmi_remote_job(ctl, "load", m, err);
+}
+
+static const struct lmi_opt load_opts[] = {
+	{.name = "backend",
+	 .type = LMI_OPT_STR,
+	 .value = "NAME",
+	 .doc = "What computes: the name of a backend; without it the best there is."},
+	{.name = "threads",
+	 .letter = 't',
+	 .type = LMI_OPT_INT,
+	 .value = "N",
+	 .min = 1,
+	 .max = 1024,
+	 .doc = "Threads to compute with; without it the daemon's choice."},
+	{.name = "ctx",
+	 .letter = 'c',
+	 .type = LMI_OPT_SIZE,
+	 .value = "N",
+	 .min = 1,
+	 .max = 1 << 30,
+	 .doc = "Context length of a session in tokens; without it what the model was made for, "
+		"or what memory holds."},
+	{.name = "sessions",
+	 .type = LMI_OPT_INT,
+	 .value = "N",
+	 .min = 1,
+	 .max = 4096,
+	 .doc = "Sessions that share its steps; without it the daemon's choice."},
+	{.name = "kv-type",
+	 .type = LMI_OPT_STR,
+	 .value = "TYPE",
+	 .doc = "Type of stored keys and values, as f32, f16, q8_0; without it what the backend "
+		"likes."},
+	{.name = "activations",
+	 .type = LMI_OPT_CHOICE,
+	 .value = "default|f32|int8",
+	 .def = "default",
+	 .doc = "Arithmetic in front of quantised weights: float throughout, rounded to 8 bits, or "
+		"as the backend does it."},
+	{.name = "keep-alive",
+	 .type = LMI_OPT_TIME,
+	 .value = "TIME",
+	 .min = 0,
+	 .max = 86400000,
+	 .doc = "Unload it after being idle so long; without it 5m."},
+	{.name = "pin", .type = LMI_OPT_FLAG, .doc = "Never unload it by itself."},
+};
+
+const struct lmi_cmd lmi_cmd_load = {
+	.name = "load",
+	.args = "NAME",
+	.brief = "Bring a model into the daemon's memory",
+	.doc = "Waits until it is ready, with a progress bar on a terminal.  `generate` loads by "
+	       "itself what is not in memory.",
+	.opts = load_opts,
+	.n_opts = LMD_LEN(load_opts),
+	.run = load,
+};
+
+static enum lmd_status unload(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	return lmi_remote_job(ctl, "unload",
+			      json_pack("{s:s, s:b}", "model", lmi_arg_pos(&ctl->args, 0), "force",
+					lmi_arg_flag(&ctl->args, "force")),
+			      err);
+}
+
+static const struct lmi_opt unload_opts[] = {
+	{.name = "force",
+	 .type = LMI_OPT_FLAG,
+	 .doc = "Cancel what runs on it instead of waiting for its end."},
+};
+
+const struct lmi_cmd lmi_cmd_unload = {
+	.name = "unload",
+	.args = "NAME",
+	.brief = "Take a model out of the daemon's memory",
+	.opts = unload_opts,
+	.n_opts = LMD_LEN(unload_opts),
+	.run = unload,
+};
+
+static void say_keys(const char *what, const json_t *keys)
+{
+	size_t i;
+	json_t *k;
+
+	json_array_foreach(keys, i, k) printf("%s%s", i ? ", " : what, json_string_value(k));
+	if (json_array_size(keys))
+		putchar('\n');
+}
+
+static enum lmd_status reload(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	const char *name = lmi_arg_pos(&ctl->args, 0);
+	json_t *reply;
+	enum lmd_status st;
+
+	if (name)
+		return lmi_remote_job(ctl, "reload", json_pack("{s:s}", "model", name), err);
+	st = lmi_remote_call(ctl, "config_reload", NULL, &reply, err);
+	if (st != LMD_OK)
+		return st;
+	say_keys("changed: ", json_object_get(reply, "changed"));
+	say_keys("after a restart: ", json_object_get(reply, "restart"));
+	json_decref(reply);
+	return LMD_OK;
+}
+
+const struct lmi_cmd lmi_cmd_reload = {
+	.name = "reload",
+	.args = "[NAME]",
+	.brief = "Apply a changed configuration, or load a model anew",
+	.doc = "Without NAME the daemon reads its configuration again and applies it whole, or "
+	       "refuses it whole.\n\nWith NAME the model is loaded anew, with plugins and file as "
+	       "they are now: sessions that run end on the old one, new ones get the new.",
+	.run = reload,
+};

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * llamactl plugins reload: a daemon looks at its plugin folders again. */
+#include "client/llamactl/remote.h"
+
+static void say(const char *what, const json_t *list)
+{
+	size_t i;
+	json_t *e;
+
+	json_array_foreach(list, i, e)
+	{
+		const json_t *file = json_is_object(e) ? json_object_get(e, "file") : e;
+		const char *reason = json_string_value(json_object_get(e, "reason"));
+
+		printf("%s %s%s%s\n", what, json_string_value(file), reason ? ": " : "",
+		       reason ? reason : "");
+	}
+}
+
+static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	json_t *reply;
+	enum lmd_status st = lmi_remote_call(ctl, "plugins_reload", NULL, &reply, err);
+
+	if (st != LMD_OK)
+		return st;
+	if (lmi_arg_flag(&ctl->args, "json")) {
+		lmi_remote_print(reply);
+	} else {
+		say("added  ", json_object_get(reply, "added"));
+		say("removed", json_object_get(reply, "removed"));
+		say("refused", json_object_get(reply, "refused"));
+	}
+	json_decref(reply);
+	return LMD_OK;
+}
+
+static const struct lmi_opt opts[] = {LMI_OPT_JSON};
+
+const struct lmi_cmd lmi_cmd_plugins_reload = {
+	.name = "plugins reload",
+	.brief = "Let the daemon look at its plugin folders again",
+	.doc = "What is loaded from now on uses the plugins that are there now; what runs keeps "
+	       "those that it has (see `reload NAME`).",
+	.opts = opts,
+	.n_opts = LMD_LEN(opts),
+	.run = run,
+};

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The daemon itself: is it there, what does it do, what did it do; its streams. */
+#include <string.h>
+
+#include "client/llamactl/remote.h"
+
+static const struct lmi_opt json_opts[] = {LMI_OPT_JSON};
+
+/* ---- ping, status, stats ---- */
+
+static enum lmd_status ping(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	struct lmd_server server = {.struct_size = sizeof(server)};
+	struct lmd_client *c;
+	char up[24];
+	json_t *reply;
+	enum lmd_status st = lmi_remote_call(ctl, "ping", NULL, &reply, err);
+
+	if (st != LMD_OK)
+		return st;
+	if (lmi_arg_flag(&ctl->args, "json")) {
+		lmi_remote_print(reply);
+	} else if (lmi_ctl_client(ctl, &c, err) == LMD_OK) {
+		lmd_client_server(c, &server);
+		printf("llamad %s at %s: %s, up %s\n", server.version, server.url,
+		       json_string_value(json_object_get(reply, "state")),
+		       lmi_show_ms(up, sizeof(up),
+				   json_integer_value(json_object_get(reply, "uptime_ms"))));
+	}
+	json_decref(reply);
+	return LMD_OK;
+}
+
+const struct lmi_cmd lmi_cmd_ping = {
+	.name = "ping",
+	.brief = "Ask whether the daemon answers",
+	.opts = json_opts,
+	.n_opts = LMD_LEN(json_opts),
+	.run = ping,
+};
+
+static bool ends_with(const char *s, const char *end)
+{
+	size_t n = strlen(s), m = strlen(end);
+
+	return n >= m && !strcmp(s + n - m, end);
+}
+
+/* Members one to a line, numbers with the unit that their names tell. */
+static void show_members(const json_t *o)
+{
+	const char *key;
+	json_t *v;
+	char text[32];
+
+	json_object_foreach((json_t *)o, key, v)
+	{
+		int name = (int)strcspn(key, "");
+
+		if (ends_with(key, "_ms"))
+			name -= 3;
+		else if (ends_with(key, "_bytes"))
+			name -= 6;
+		printf("%-16.*s ", name, key);
+		if (json_is_string(v))
+			printf("%s\n", json_string_value(v));
+		else if (ends_with(key, "_ms"))
+			printf("%s\n", lmi_show_ms(text, sizeof(text), json_integer_value(v)));
+		else if (ends_with(key, "_bytes") || !strcmp(key, "memory_limit"))
+			printf("%s\n", lmi_show_bytes(text, sizeof(text), json_integer_value(v)));
+		else
+			printf("%" JSON_INTEGER_FORMAT "\n", json_integer_value(v));
+	}
+}
+
+static enum lmd_status status(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	json_t *reply;
+	enum lmd_status st = lmi_remote_call(ctl, "status", NULL, &reply, err);
+
+	if (st != LMD_OK)
+		return st;
+	if (lmi_arg_flag(&ctl->args, "json"))
+		lmi_remote_print(reply);
+	else
+		show_members(reply);
+	json_decref(reply);
+	return LMD_OK;
+}
+
+const struct lmi_cmd lmi_cmd_status = {
+	.name = "status",
+	.brief = "Show what the daemon is doing",
+	.opts = json_opts,
+	.n_opts = LMD_LEN(json_opts),
+	.run = status,
+};
+
+static void show_metric(const json_t *m)
+{
+	const json_t *labels = json_object_get(m, "labels"), *l;
+	size_t i;
+
+	printf("%s", json_string_value(json_object_get(m, "name")));
+	json_array_foreach(labels, i, l)
+		printf("%s%s=\"%s\"", i ? "," : "{", json_string_value(json_object_get(l, "name")),
+		       json_string_value(json_object_get(l, "value")));
+	printf("%s %.15g\n", json_array_size(labels) ? "}" : "",
+	       json_number_value(json_object_get(m, "value")));
+}
+
+static enum lmd_status stats(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	const char *name = lmi_arg_pos(&ctl->args, 0);
+	json_t *reply, *m;
+	size_t i;
+	enum lmd_status st = lmi_remote_call(
+		ctl, "stats", name ? json_pack("{s:s}", "model", name) : NULL, &reply, err);
+
+	if (st != LMD_OK)
+		return st;
+	if (lmi_arg_flag(&ctl->args, "json")) {
+		lmi_remote_print(json_object_get(reply, "metrics"));
+	} else {
+		json_array_foreach(json_object_get(reply, "metrics"), i, m) show_metric(m);
+	}
+	json_decref(reply);
+	return LMD_OK;
+}
+
+const struct lmi_cmd lmi_cmd_stats = {
+	.name = "stats",
+	.args = "[NAME]",
+	.brief = "Show the daemon's counters",
+	.doc = "One to a line, as on a metrics page; with NAME those of one model.",
+	.opts = json_opts,
+	.n_opts = LMD_LEN(json_opts),
+	.run = stats,
+};
+
+/* ---- streams, cancel ---- */
+
+static enum lmd_status streams(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	static const struct lmi_column cols[] = {
+		{"ID", "id", LMI_COL_TEXT},	  {"KIND", "kind", LMI_COL_TEXT},
+		{"MODEL", "model", LMI_COL_TEXT}, {"STATE", "state", LMI_COL_TEXT},
+		{"ITEMS", "last", LMI_COL_COUNT}, {"AGE", "age_ms", LMI_COL_TIME},
+	};
+	json_t *reply;
+	enum lmd_status st = lmi_remote_call(ctl, "streams", NULL, &reply, err);
+
+	if (st != LMD_OK)
+		return st;
+	if (lmi_arg_flag(&ctl->args, "json"))
+		lmi_remote_print(json_object_get(reply, "streams"));
+	else
+		lmi_remote_table(json_object_get(reply, "streams"), cols, LMD_LEN(cols));
+	json_decref(reply);
+	return LMD_OK;
+}
+
+const struct lmi_cmd lmi_cmd_streams = {
+	.name = "streams",
+	.brief = "List your streams in the daemon",
+	.opts = json_opts,
+	.n_opts = LMD_LEN(json_opts),
+	.run = streams,
+};
+
+static enum lmd_status cancel(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	json_t *reply;
+	enum lmd_status st = lmi_remote_call(
+		ctl, "cancel", json_pack("{s:s}", "id", lmi_arg_pos(&ctl->args, 0)), &reply, err);
+
+	if (st == LMD_OK)
+		json_decref(reply);
+	return st;
+}
+
+const struct lmi_cmd lmi_cmd_cancel = {
+	.name = "cancel",
+	.args = "ID",
+	.brief = "End a stream after the step that runs now",
+	.doc = "ID as `llamactl streams` shows it, or as `generate --json` printed it.",
+	.run = cancel,
+};
+
+static enum lmd_status shutdown_daemon(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	json_t *m = json_object(), *reply;
+	enum lmd_status st;
+
+	if (m && lmi_arg_given(&ctl->args, "drain"))
+		(void)json_object_set_new(m, "drain_ms",
+					  json_integer(lmi_arg_int(&ctl->args, "drain")));
+	st = lmi_remote_call(ctl, "shutdown", m, &reply, err);
+	if (st == LMD_OK)
+		json_decref(reply);
+	return st;
+}
+
+static const struct lmi_opt shutdown_opts[] = {
+	{.name = "drain",
+	 .type = LMI_OPT_TIME,
+	 .value = "TIME",
+	 .min = 0,
+	 .max = 3600000,
+	 .doc = "End what runs longer; without it the configured time."},
+};
+
+const struct lmi_cmd lmi_cmd_shutdown = {
+	.name = "shutdown",
+	.brief = "Let the daemon finish its work and end",
+	.opts = shutdown_opts,
+	.n_opts = LMD_LEN(shutdown_opts),
+	.run = shutdown_daemon,
+};

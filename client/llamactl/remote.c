@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Requests to a running llamad, and waiting for its jobs. */
+#include "client/llamactl/remote.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "client/llamactl/progress.h"
+
+/* How often a wait looks for Ctrl-C. */
+#define TICK_MS 200
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int sig)
+{
+	(void)sig;
+	interrupted = 1;
+}
+
+void lmi_interrupt_catch(void)
+{
+	struct sigaction sa = {.sa_handler = on_interrupt};
+
+	(void)sigemptyset(&sa.sa_mask);
+	(void)sigaction(SIGINT, &sa, NULL);
+}
+
+bool lmi_interrupted(void)
+{
+	return interrupted != 0;
+}
+
+enum lmd_status lmi_ctl_client(struct lmi_ctl *ctl, struct lmd_client **out, struct lmd_error *err)
+{
+	const struct lmd_client_opts o = {.struct_size = sizeof(o),
+					  .url = lmi_arg_str(&ctl->args, "socket"),
+					  .name = "llamactl"};
+	enum lmd_status st = LMD_OK;
+
+	if (!ctl->client)
+		st = lmd_client_open(&ctl->client, &o, err);
+	if (st == LMD_OK)
+		*out = ctl->client;
+	return st;
+}
+
+bool lmi_ctl_has_daemon(struct lmi_ctl *ctl)
+{
+	char url[512];
+	struct stat s;
+
+	if (lmi_arg_given(&ctl->args, "socket"))
+		return true;
+	return lmd_client_default_url(url, sizeof(url), NULL) == LMD_OK &&
+	       !strncmp(url, "ipc://", 6) && !stat(url + 6, &s) && S_ISSOCK(s.st_mode);
+}
+
+/* The members as a text; they are given back. */
+static enum lmd_status members_text(json_t *own, char **out, struct lmd_error *err)
+{
+	*out = own ? json_dumps(own, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+	json_decref(own);
+	return *out ? LMD_OK : lmd_fail(err, LMD_NOMEM, "no memory for a request");
+}
+
+enum lmd_status lmi_remote_call(struct lmi_ctl *ctl, const char *op, json_t *own_members,
+				json_t **reply, struct lmd_error *err)
+{
+	struct lmd_client *c;
+	char *members, *text;
+	json_t *j;
+	enum lmd_status st = members_text(own_members ? own_members : json_object(), &members, err);
+
+	if (st != LMD_OK)
+		return st;
+	st = lmi_ctl_client(ctl, &c, err);
+	if (st == LMD_OK)
+		st = lmd_client_call(c, op, members, &text, err);
+	free(members);
+	if (st != LMD_OK)
+		return st;
+	j = json_loads(text, JSON_ALLOW_NUL, NULL);
+	lmd_client_free(text);
+	if (!j)
+		return lmd_fail(err, LMD_NOMEM, "no memory for the reply");
+	(void)json_object_del(j, "v");
+	(void)json_object_del(j, "op");
+	(void)json_object_del(j, "rid");
+	*reply = j;
+	return LMD_OK;
+}
+
+enum lmd_status lmi_remote_job(struct lmi_ctl *ctl, const char *op, json_t *own_members,
+			       struct lmd_error *err)
+{
+	struct lmi_progress bar;
+	struct lmd_client *c;
+	struct lmd_stream *s = NULL;
+	struct lmd_item it;
+	char *members;
+	enum lmd_status st = members_text(own_members, &members, err);
+
+	if (st != LMD_OK)
+		return st;
+	lmi_interrupt_catch();
+	st = lmi_ctl_client(ctl, &c, err);
+	if (st == LMD_OK)
+		st = lmd_client_start(c, op, members, &s, err);
+	free(members);
+	if (st != LMD_OK)
+		return st;
+	lmi_progress_init(&bar);
+	for (;;) {
+		if (lmi_interrupted()) {
+			st = lmd_fail(err, LMD_CANCELLED, "stopped by a signal");
+			break; /* closing the stream cancels it */
+		}
+		st = lmd_stream_next(s, &it, TICK_MS, err);
+		if (st == LMD_TIMEOUT)
+			continue;
+		if (st != LMD_OK || it.kind == LMD_ITEM_DONE)
+			break;
+		if (it.kind == LMD_ITEM_PROGRESS)
+			lmi_progress_show(&bar, it.phase, it.done, it.total);
+	}
+	lmi_progress_end(&bar);
+	lmd_stream_close(s);
+	return st;
+}
+
+void lmi_remote_print(const json_t *value)
+{
+	(void)json_dumpf(value, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
+	putchar('\n');
+}
