@@ -358,8 +358,8 @@ type Plugin struct {
 	Factories []Factory `msgpack:"factories,omitempty"`
 }
 
-// Stream: A stream as its owner sees it.
-type Stream struct {
+// StreamInfo: A stream as its owner sees it.
+type StreamInfo struct {
 	// Its id.
 	ID ID `msgpack:"id"`
 
@@ -1169,7 +1169,7 @@ func (*StreamsRequest) Changes() string { return "no" }
 // StreamsReply: answer to streams.
 type StreamsReply struct {
 	// One row each.
-	Streams []Stream `msgpack:"streams"`
+	Streams []StreamInfo `msgpack:"streams"`
 }
 
 // TokenizeRequest: Turns text into tokens.

@@ -50,7 +50,7 @@ def camel(name):
 
 
 def type_name(name):
-    return {"error": "ErrorInfo"}.get(name, camel(name))
+    return {"error": "ErrorInfo", "stream": "StreamInfo"}.get(name, camel(name))
 
 
 def elem(f):

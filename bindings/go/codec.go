@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+
+package llamad
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/vmihailenco/msgpack/v5"
+)
+
+// EncodeMsgpack writes a string where the text is UTF-8 and bytes where it is not.
+func (t Text) EncodeMsgpack(enc *msgpack.Encoder) error {
+	if utf8.ValidString(string(t)) {
+		return enc.EncodeString(string(t))
+	}
+	return enc.EncodeBytes([]byte(t))
+}
+
+// DecodeMsgpack takes both.
+func (t *Text) DecodeMsgpack(dec *msgpack.Decoder) error {
+	b, err := dec.DecodeBytes()
+	*t = Text(b)
+	return err
+}
+
+// EncodeMsgpack writes the 16 bytes.
+func (id ID) EncodeMsgpack(enc *msgpack.Encoder) error { return enc.EncodeBytes(id[:]) }
+
+// DecodeMsgpack reads them.
+func (id *ID) DecodeMsgpack(dec *msgpack.Decoder) error {
+	b, err := dec.DecodeBytes()
+	if err != nil {
+		return err
+	}
+	if len(b) != len(id) {
+		return fmt.Errorf("an id of %d bytes, not %d", len(b), len(id))
+	}
+	copy(id[:], b)
+	return nil
+}
+
+// String gives 32 hexadecimal digits.
+func (id ID) String() string { return hex.EncodeToString(id[:]) }
+
+// ParseID is the inverse of ID.String.
+func ParseID(s string) (id ID, err error) {
+	b, err := hex.DecodeString(s)
+	if err == nil && len(b) != len(id) {
+		err = fmt.Errorf("an id of %d bytes, not %d", len(b), len(id))
+	}
+	copy(id[:], b)
+	return id, err
+}
+
+// packRequest adds version, name and, where a repetition must be known as such, a request id.
+func packRequest(req Request) ([]byte, error) {
+	var body bytes.Buffer
+	enc := msgpack.NewEncoder(&body)
+	if err := enc.Encode(req); err != nil {
+		return nil, fmt.Errorf("%s: %w", req.Op(), err)
+	}
+	var fields map[string]msgpack.RawMessage
+	if err := msgpack.Unmarshal(body.Bytes(), &fields); err != nil {
+		return nil, fmt.Errorf("%s: %w", req.Op(), err)
+	}
+	if fields == nil {
+		fields = map[string]msgpack.RawMessage{}
+	}
+	add := func(key string, value any) error {
+		raw, err := msgpack.Marshal(value)
+		fields[key] = raw
+		return err
+	}
+	err := add("v", VMax)
+	if err == nil {
+		err = add("op", req.Op())
+	}
+	if err == nil && req.Changes() == "once" {
+		var rid [16]byte
+		if _, err = rand.Read(rid[:]); err == nil {
+			err = add("rid", hex.EncodeToString(rid[:]))
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", req.Op(), err)
+	}
+	return msgpack.Marshal(fields)
+}
+
+func unpackReply(req Request, body []byte, reply any) error {
+	var head struct {
+		Error *ErrorInfo `msgpack:"error"`
+	}
+	err := msgpack.Unmarshal(body, &head)
+	if err == nil && head.Error != nil {
+		e := &Error{Code: head.Error.Code, Text: string(head.Error.Text)}
+		if head.Error.RetryMS != nil {
+			e.RetryMS = *head.Error.RetryMS
+		}
+		return e
+	}
+	if err == nil && reply != nil {
+		err = msgpack.Unmarshal(body, reply)
+	}
+	if err != nil {
+		return &Error{Code: "corrupt", Text: fmt.Sprintf("%s: the reply cannot be read: %v", req.Op(), err)}
+	}
+	return nil
+}

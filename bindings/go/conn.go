@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+
+package llamad
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"sync"
+)
+
+// The longest reply that is accepted.
+const replyMax = 64 << 20
+
+var (
+	handshakeReq = []byte{0, 'S', 'P', 0, 0, 0x30, 0, 0}
+	handshakeRep = []byte{0, 'S', 'P', 0, 0, 0x31, 0, 0}
+)
+
+// DefaultURL is the socket of the system's daemon if it is there, else the user's own.
+func DefaultURL() string {
+	const system = "/run/llamad/llamad.sock"
+	own := os.Getenv("XDG_RUNTIME_DIR")
+	if _, err := os.Stat(system); err == nil || !strings.HasPrefix(own, "/") {
+		return "ipc://" + system
+	}
+	return "ipc://" + own + "/llamad/llamad.sock"
+}
+
+// conn is one socket that speaks the REQ side of the SP protocol: frames with a length, on unix
+// sockets behind a byte 1, that begin with the number of the request.
+type conn struct {
+	url string
+	ipc bool
+	c   net.Conn
+
+	mu      sync.Mutex
+	last    uint32
+	waiters map[uint32]chan<- []byte
+	broken  error
+}
+
+func dial(ctx context.Context, url string, tlsConfig *tls.Config) (*conn, error) {
+	network, address, _ := strings.Cut(url, "://")
+	c := &conn{url: url, ipc: network == "ipc", waiters: map[uint32]chan<- []byte{}}
+	var d net.Dialer
+	var err error
+	switch network {
+	case "ipc":
+		c.c, err = d.DialContext(ctx, "unix", address)
+	case "tcp":
+		c.c, err = d.DialContext(ctx, "tcp", address)
+	case "tls+tcp":
+		c.c, err = (&tls.Dialer{Config: tlsConfig}).DialContext(ctx, "tcp", address)
+	default:
+		return nil, &ConnError{url, errors.New("no address: ipc://PATH, tcp://HOST:PORT or tls+tcp://HOST:PORT")}
+	}
+	if err != nil {
+		return nil, &ConnError{url, fmt.Errorf("%w; is llamad running?", err)}
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		_ = c.c.SetDeadline(deadline)
+	}
+	var got [8]byte
+	if _, err = c.c.Write(handshakeReq); err == nil {
+		_, err = io.ReadFull(c.c, got[:])
+	}
+	if err == nil && string(got[:]) != string(handshakeRep) {
+		err = errors.New("who answers there speaks another protocol")
+	}
+	if err != nil {
+		_ = c.c.Close()
+		return nil, &ConnError{url, err}
+	}
+	_ = c.c.SetDeadline(noDeadline)
+	go c.receive()
+	return c, nil
+}
+
+func (c *conn) receive() {
+	for {
+		number, body, err := c.readFrame()
+		if err != nil {
+			c.fail(err)
+			return
+		}
+		c.mu.Lock()
+		waiter := c.waiters[number]
+		delete(c.waiters, number)
+		c.mu.Unlock()
+		if waiter != nil {
+			waiter <- body
+		}
+	}
+}
+
+func (c *conn) readFrame() (uint32, []byte, error) {
+	head := make([]byte, 9)
+	if !c.ipc {
+		head = head[1:]
+	}
+	if _, err := io.ReadFull(c.c, head); err != nil {
+		return 0, nil, err
+	}
+	if c.ipc && head[0] != 1 {
+		return 0, nil, fmt.Errorf("a frame of type %d", head[0])
+	}
+	n := binary.BigEndian.Uint64(head[len(head)-8:])
+	if n < 4 || n > replyMax {
+		return 0, nil, fmt.Errorf("a frame of %d bytes, 4 to %d are possible", n, replyMax)
+	}
+	payload := make([]byte, n)
+	if _, err := io.ReadFull(c.c, payload); err != nil {
+		return 0, nil, err
+	}
+	return binary.BigEndian.Uint32(payload) & 0x7fffffff, payload[4:], nil
+}
+
+// fail ends all that wait; the first reason counts.
+func (c *conn) fail(err error) {
+	c.mu.Lock()
+	if c.broken == nil {
+		c.broken = &ConnError{c.url, err}
+	}
+	for number, waiter := range c.waiters {
+		delete(c.waiters, number)
+		close(waiter)
+	}
+	c.mu.Unlock()
+	_ = c.c.Close()
+}
+
+func (c *conn) state() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.broken
+}
+
+func (c *conn) exchange(ctx context.Context, body []byte) ([]byte, error) {
+	waiter := make(chan []byte, 1)
+	c.mu.Lock()
+	if c.broken != nil {
+		c.mu.Unlock()
+		return nil, c.broken
+	}
+	c.last = c.last%0x7fffffff + 1
+	number := c.last
+	c.waiters[number] = waiter
+	err := c.writeFrame(number, body)
+	c.mu.Unlock()
+	if err != nil {
+		c.fail(err)
+		return nil, c.state()
+	}
+	select {
+	case reply, ok := <-waiter:
+		if !ok {
+			return nil, c.state()
+		}
+		return reply, nil
+	case <-ctx.Done():
+		c.mu.Lock()
+		delete(c.waiters, number)
+		c.mu.Unlock()
+		return nil, ctx.Err()
+	}
+}
+
+func (c *conn) writeFrame(number uint32, body []byte) error {
+	frame := make([]byte, 0, 13+len(body))
+	if c.ipc {
+		frame = append(frame, 1)
+	}
+	frame = binary.BigEndian.AppendUint64(frame, uint64(len(body)+4))
+	frame = binary.BigEndian.AppendUint32(frame, 0x80000000|number)
+	_, err := c.c.Write(append(frame, body...))
+	return err
+}
