@@ -466,9 +466,6 @@ type Item struct {
 	// Of error. The kind of failure.
 	Code string `msgpack:"code,omitempty"`
 
-	// Of token, text, error. A sentence that names the thing, the value and the bound.
-	Text string `msgpack:"text,omitempty"`
-
 	// Of cancelled. By whom.
 	Reason string `msgpack:"reason,omitempty"`
 }

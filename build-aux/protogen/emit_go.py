@@ -100,7 +100,7 @@ def item(s):
             if f.name in seen:
                 if seen[f.name] == elem(f):
                     continue
-                if {seen[f.name], elem(f)} <= {"Text", "[]byte"}:
+                if {seen[f.name], elem(f)} <= {"Text", "[]byte", "string"}:
                     continue
             seen[f.name] = elem(f)
             kinds = [x.name for x in s.items if any(y.name == f.name for y in x.fields)]
