@@ -6,18 +6,11 @@
  * Codes are unsigned bytes in the order of the values, so that a weight is
  *     D * (code - 2^shift) + M        (no M, no shift: the term is absent)
  * with shift 3, 4, 7 for Q4_0, Q5_0, Q8_0; for Q6_K it is 5 and a block has a factor of 8 bits for
- * each 16 values besides D.
- *
- * Every function is inlined with a constant `dtype`, so that only the code of one type is left. */
+ * each 16 values besides D. */
 #ifndef LLAMAD_CPU_KERN_CODES_AVX512_H
 #define LLAMAD_CPU_KERN_CODES_AVX512_H
 
-#include <immintrin.h>
-#include <string.h>
-
-#include "kern.h"
-
-#define INLINE static inline __attribute__((always_inline))
+#include "x86.h"
 
 struct codes {
 	__m512i q[8];  /* bytes 0-31: block b, 32-63: block b+1 */
@@ -31,64 +24,6 @@ struct head {
 	__m512i s[3];  /* Q4_K, Q5_K: bytes 0-3, 4-7, 8-11 of the scales, of rows */
 	__m256i sc[4]; /* Q6_K: scales 4p..4p+3 of the eight rows */
 };
-
-INLINE uint32_t kern_block_bytes(uint32_t dtype)
-{
-	switch (dtype) {
-	case LMD_DTYPE_Q4_0:
-		return 18;
-	case LMD_DTYPE_Q4_1:
-		return 20;
-	case LMD_DTYPE_Q5_0:
-		return 22;
-	case LMD_DTYPE_Q5_1:
-		return 24;
-	case LMD_DTYPE_Q8_0:
-		return 34;
-	case LMD_DTYPE_Q4_K:
-		return 144;
-	case LMD_DTYPE_Q5_K:
-		return 176;
-	default: /* Q6_K */
-		return 210;
-	}
-}
-
-INLINE bool kern_is_k(uint32_t dtype)
-{
-	return dtype == LMD_DTYPE_Q4_K || dtype == LMD_DTYPE_Q5_K || dtype == LMD_DTYPE_Q6_K;
-}
-
-INLINE bool kern_has_min(uint32_t dtype)
-{
-	return dtype == LMD_DTYPE_Q4_1 || dtype == LMD_DTYPE_Q5_1 || dtype == LMD_DTYPE_Q4_K ||
-	       dtype == LMD_DTYPE_Q5_K;
-}
-
-INLINE uint32_t kern_shift(uint32_t dtype)
-{
-	return dtype == LMD_DTYPE_Q4_0   ? 3
-	       : dtype == LMD_DTYPE_Q5_0 ? 4
-	       : dtype == LMD_DTYPE_Q8_0 ? 7
-	       : dtype == LMD_DTYPE_Q6_K ? 5
-					 : 0;
-}
-
-INLINE uint32_t load32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
-INLINE uint32_t load16(const uint8_t *p)
-{
-	uint16_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
 
 /* Low nibbles of lanes 0 and 2, high ones of lanes 1 and 3. */
 INLINE __m512i nibbles(__m512i v)
@@ -204,26 +139,6 @@ INLINE void codes_32(uint32_t dtype, const uint8_t *const w[8], size_t at, bool 
 		word_blocks(dtype, w, at, both, c);
 	else
 		dword_blocks(dtype, w, at, both, c);
-}
-
-/* out[i]: dword i of 16 bytes at each of eight addresses. */
-INLINE void columns(const uint8_t *const w[8], size_t at, __m256i out[4])
-{
-	__m256i v[4], t[4];
-
-#pragma GCC unroll 8
-	for (int r = 0; r < 4; r++)
-		v[r] = _mm256_inserti128_si256(
-			_mm256_castsi128_si256(_mm_loadu_si128((const void *)(w[r] + at))),
-			_mm_loadu_si128((const void *)(w[r + 4] + at)), 1);
-	t[0] = _mm256_unpacklo_epi32(v[0], v[1]);
-	t[1] = _mm256_unpackhi_epi32(v[0], v[1]);
-	t[2] = _mm256_unpacklo_epi32(v[2], v[3]);
-	t[3] = _mm256_unpackhi_epi32(v[2], v[3]);
-	out[0] = _mm256_unpacklo_epi64(t[0], t[2]);
-	out[1] = _mm256_unpackhi_epi64(t[0], t[2]);
-	out[2] = _mm256_unpacklo_epi64(t[1], t[3]);
-	out[3] = _mm256_unpackhi_epi64(t[1], t[3]);
 }
 
 INLINE __m512i twice(__m256i v)

@@ -98,16 +98,6 @@ INLINE void add_blocks(uint32_t dtype, const struct codes *c, const char *x, uin
 		*sum = _mm256_add_ps(*sum, _mm512_extractf32x8_ps(t, 1));
 }
 
-/* The eight rows behind these, which lie in one piece or nearly so, while `done` bytes of each of
- * eight are used up and `n` more are about to be: prefetchers of processors follow single rows, and
- * short ones end too soon for that. */
-INLINE void look_ahead(const uint8_t *next, size_t done, size_t n)
-{
-#pragma GCC unroll 8
-	for (size_t i = 0; i < 8 * n; i += 64)
-		_mm_prefetch((const char *)next + 8 * done + i, _MM_HINT_T1);
-}
-
 /* n_col: 1..FEW, constant. */
 INLINE void rows8(uint32_t dtype, const uint8_t *const w[8], const void *const *x, uint32_t k,
 		  const uint8_t *next, uint32_t n_col, __m256 sum[FEW])
@@ -143,17 +133,6 @@ INLINE void rows8(uint32_t dtype, const uint8_t *const w[8], const void *const *
 #pragma GCC unroll 4
 		for (uint32_t i = 0; i < n_col; i++)
 			add_blocks(dtype, &c, x[i], k, b, false, &sum[i]);
-	}
-}
-
-/* Addresses of eight rows from r on; the last one again behind the end. */
-INLINE void addresses(const struct kern_product *p, uint32_t r, const uint8_t *w[8])
-{
-#pragma GCC unroll 8
-	for (uint32_t i = 0; i < 8; i++) {
-		uint32_t row = r + i < p->n_row ? r + i : p->n_row - 1;
-
-		w[i] = (const uint8_t *)p->w + row * p->w_stride;
 	}
 }
 

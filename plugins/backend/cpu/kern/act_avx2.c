@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Activations in 8 bits with AVX2: the same bytes as act_c.c, for NaN and infinity too.  min and max
+ * of the processor give their second operand when one is NaN; the order of operands follows. */
+#include "variants.h"
+#include "x86.h"
+
+INLINE __m256 at(const float *x, int i)
+{
+	return _mm256_loadu_ps(x + 8 * i);
+}
+
+INLINE float greatest(__m256 v)
+{
+	__m128 m = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+
+	m = _mm_max_ps(m, _mm_movehl_ps(m, m));
+	m = _mm_max_ss(m, _mm_movehdup_ps(m));
+	return _mm_cvtss_f32(m);
+}
+
+INLINE int32_t sum(__m128i v)
+{
+	v = _mm_add_epi32(v, _mm_shuffle_epi32(v, 0x4e));
+	v = _mm_add_epi32(v, _mm_shuffle_epi32(v, 0xb1));
+	return _mm_cvtsi128_si32(v);
+}
+
+INLINE void put_float(char *p, float v)
+{
+	memcpy(p, &v, sizeof(v));
+}
+
+static void row(const float *x, uint32_t k, void *out)
+{
+	const __m256 magnitude = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff));
+	const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+	char *base = out;
+
+	for (uint32_t b = 0; b < k / 32; b++, x += 32) {
+		__m256 top = _mm256_setzero_ps(), inv;
+		__m256i i[4], q, s;
+		float amax, d;
+		int32_t half[2], n;
+
+#pragma GCC unroll 4
+		for (int j = 0; j < 4; j++)
+			top = _mm256_max_ps(_mm256_and_ps(at(x, j), magnitude), top);
+		amax = greatest(top);
+		d = amax / 127.0f;
+		inv = _mm256_set1_ps(amax > 0 ? 127.0f / amax : 0.0f);
+#pragma GCC unroll 4
+		for (int j = 0; j < 4; j++) {
+			__m256 v = _mm256_round_ps(_mm256_mul_ps(at(x, j), inv),
+						   _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+
+			v = _mm256_min_ps(v, _mm256_set1_ps(127));
+			v = _mm256_max_ps(v, _mm256_set1_ps(-127));
+			i[j] = _mm256_cvtps_epi32(v);
+		}
+		q = _mm256_packs_epi16(_mm256_packs_epi32(i[0], i[1]),
+				       _mm256_packs_epi32(i[2], i[3]));
+		q = _mm256_permutevar8x32_epi32(q, order);
+		s = _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_set1_epi8(1), q),
+				      _mm256_set1_epi16(1));
+		half[0] = -sum(_mm256_castsi256_si128(s));
+		half[1] = -sum(_mm256_extracti128_si256(s, 1));
+		n = half[0] + half[1];
+		_mm256_storeu_si256((void *)(base + 32 * b), q);
+		put_float(base + KERN_Q8_D(k) + 4 * b, d);
+		put_float(base + KERN_Q8_E(k) + 4 * b, d * (float)-n);
+		memcpy(base + KERN_Q8_N(k) + 4 * b, &n, sizeof(n));
+		memcpy(base + KERN_Q8_H(k) + 8 * b, half, sizeof(half));
+	}
+}
+
+const struct kern_act kern_act_avx2 = {.flags = LMD_CPU_AVX2, .isa = "avx2", .row = row};

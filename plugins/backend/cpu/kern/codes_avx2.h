@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * codes_avx2.h - weights out of their blocks: eight rows, one block of 32 at a time.
+ *
+ * Codes are bytes in the order of the values; a weight is D * (code - 2^shift) + M (no shift, no M:
+ * the term is absent), with shift 3, 4, 5 for Q4_0, Q5_0, Q6_K.  Codes are unsigned but for Q8_0,
+ * which has no shift here.  A block of Q6_K has a factor for each 16 values besides D. */
+#ifndef LLAMAD_CPU_KERN_CODES_AVX2_H
+#define LLAMAD_CPU_KERN_CODES_AVX2_H
+
+#include "x86.h"
+
+struct codes {
+	__m256i q[8];
+	__m256 d, m; /* of the eight rows */
+	__m256i sc
+		[2]; /* Q6_K: rows 0-3 and 4-7; the factor of the low half, then of the high half */
+};
+
+/* What the blocks of a block of 256 share, of the eight rows. */
+struct head {
+	__m256 d, m;   /* m = -dmin */
+	__m256i s[3];  /* Q4_K, Q5_K: bytes 0-3, 4-7, 8-11 of the scales */
+	__m256i sc[4]; /* Q6_K: scales 4i..4i+3 */
+};
+
+INLINE __m256i ymm(const uint8_t *p)
+{
+	return _mm256_loadu_si256((const void *)p);
+}
+
+INLINE __m256i and8(__m256i v, char mask)
+{
+	return _mm256_and_si256(v, _mm256_set1_epi8(mask));
+}
+
+/* Floats of the halves in the low words. */
+INLINE __m256 low_halves(__m256i v)
+{
+	v = _mm256_and_si256(v, _mm256_set1_epi32(0xffff));
+	v = _mm256_permute4x64_epi64(_mm256_packus_epi32(v, v), 0x08);
+	return _mm256_cvtph_ps(_mm256_castsi256_si128(v));
+}
+
+INLINE __m256i halves_at(const uint8_t *const w[8], size_t at)
+{
+	return _mm256_setr_epi32((int)load16(w[0] + at), (int)load16(w[1] + at),
+				 (int)load16(w[2] + at), (int)load16(w[3] + at),
+				 (int)load16(w[4] + at), (int)load16(w[5] + at),
+				 (int)load16(w[6] + at), (int)load16(w[7] + at));
+}
+
+INLINE __m256i dwords_at(const uint8_t *const w[8], size_t at)
+{
+	return _mm256_setr_epi32((int)load32(w[0] + at), (int)load32(w[1] + at),
+				 (int)load32(w[2] + at), (int)load32(w[3] + at),
+				 (int)load32(w[4] + at), (int)load32(w[5] + at),
+				 (int)load32(w[6] + at), (int)load32(w[7] + at));
+}
+
+/* 32 nibbles of 16 bytes, low ones first. */
+INLINE __m256i nibbles(const uint8_t *p)
+{
+	__m128i v = _mm_loadu_si128((const void *)p);
+
+	return and8(_mm256_setr_m128i(v, _mm_srli_epi16(v, 4)), 15);
+}
+
+/* 16 in byte j if bit j is set. */
+INLINE __m256i fifth_bits(const uint8_t *p)
+{
+	const __m256i byte =
+		_mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
+	const __m256i bit = _mm256_set1_epi64x((long long)0x8040201008040201);
+	__m256i v = _mm256_shuffle_epi8(_mm256_set1_epi32((int)load32(p)), byte);
+
+	return and8(_mm256_cmpeq_epi8(_mm256_and_si256(v, bit), bit), 16);
+}
+
+/* A block of a type of 32. */
+INLINE void codes_32(uint32_t dtype, const uint8_t *const w[8], size_t at, struct codes *c)
+{
+	const bool five = dtype == LMD_DTYPE_Q5_0 || dtype == LMD_DTYPE_Q5_1;
+	const size_t dm = kern_has_min(dtype) ? 4 : 2, qs = at + dm + (five ? 4 : 0);
+	__m256i first = kern_has_min(dtype) ? dwords_at(w, at) : halves_at(w, at);
+
+	c->d = low_halves(first);
+	if (kern_has_min(dtype))
+		c->m = low_halves(_mm256_srli_epi32(first, 16));
+#pragma GCC unroll 8
+	for (int r = 0; r < 8; r++) {
+		c->q[r] = dtype == LMD_DTYPE_Q8_0 ? ymm(w[r] + qs) : nibbles(w[r] + qs);
+		if (five)
+			c->q[r] = _mm256_or_si256(c->q[r], fifth_bits(w[r] + at + dm));
+	}
+}
+
+/* The block of 256 at `at`. */
+INLINE void head_256(uint32_t dtype, const uint8_t *const w[8], size_t at, struct head *h)
+{
+	__m256i v[4];
+
+	if (dtype == LMD_DTYPE_Q6_K) {
+		columns(w, at + 192, h->sc);
+		h->d = low_halves(halves_at(w, at + 208));
+		return;
+	}
+	columns(w, at, v);
+	h->d = low_halves(v[0]);
+	h->m = _mm256_xor_ps(low_halves(_mm256_srli_epi32(v[0], 16)), _mm256_set1_ps(-0.0f));
+#pragma GCC unroll 8
+	for (int i = 0; i < 3; i++)
+		h->s[i] = v[i + 1];
+}
+
+/* Block j < 8 of a block of Q4_K or Q5_K. */
+INLINE void codes_45(uint32_t dtype, const struct head *h, const uint8_t *const w[8], size_t at,
+		     int j, struct codes *c)
+{
+	const size_t qs = at + (dtype == LMD_DTYPE_Q5_K ? 48 : 16) + 32 * (size_t)(j / 2);
+	const int by = 8 * (j % 4);
+	const __m256i four = _mm256_set1_epi32(15), top = _mm256_set1_epi32(0x30);
+	__m256i sc, mn;
+
+	if (j < 4) {
+		sc = _mm256_and_si256(_mm256_srli_epi32(h->s[0], by), _mm256_set1_epi32(63));
+		mn = _mm256_and_si256(_mm256_srli_epi32(h->s[1], by), _mm256_set1_epi32(63));
+	} else {
+		sc = _mm256_and_si256(_mm256_srli_epi32(h->s[2], by), four);
+		mn = _mm256_and_si256(_mm256_srli_epi32(h->s[2], by + 4), four);
+		sc = _mm256_or_si256(sc, _mm256_and_si256(_mm256_srli_epi32(h->s[0], by + 2), top));
+		mn = _mm256_or_si256(mn, _mm256_and_si256(_mm256_srli_epi32(h->s[1], by + 2), top));
+	}
+	c->d = _mm256_mul_ps(h->d, _mm256_cvtepi32_ps(sc));
+	c->m = _mm256_mul_ps(h->m, _mm256_cvtepi32_ps(mn));
+#pragma GCC unroll 8
+	for (int r = 0; r < 8; r++) {
+		__m256i v = ymm(w[r] + qs);
+
+		c->q[r] = and8(j % 2 ? _mm256_srli_epi16(v, 4) : v, 15);
+		if (dtype == LMD_DTYPE_Q5_K) {
+			v = ymm(w[r] + at + 16);
+			v = j < 4 ? _mm256_slli_epi16(v, j < 4 ? 4 - j : 0)
+				  : _mm256_srli_epi16(v, j < 4 ? 0 : j - 4);
+			c->q[r] = _mm256_or_si256(c->q[r], and8(v, 16));
+		}
+	}
+}
+
+INLINE void codes_6(const struct head *h, const uint8_t *const w[8], size_t at, int j,
+		    struct codes *c)
+{
+	const int half = j / 4, quarter = j % 4, dword = j / 2, by = 16 * (j % 2);
+	const __m256i up = _mm256_setr_epi32(24 - by, 24 - by, 24 - by, 24 - by, 16 - by, 16 - by,
+					     16 - by, 16 - by);
+
+#pragma GCC unroll 8
+	for (int r = 0; r < 8; r++) {
+		__m256i low = ymm(w[r] + at + 64 * half + 32 * (quarter % 2));
+		__m256i high = ymm(w[r] + at + 128 + 32 * half);
+
+		low = quarter < 2 ? low : _mm256_srli_epi16(low, 4);
+		high = quarter == 0   ? _mm256_slli_epi16(high, 4)
+		       : quarter == 1 ? _mm256_slli_epi16(high, 2)
+		       : quarter == 2 ? high
+				      : _mm256_srli_epi16(high, 2);
+		c->q[r] = _mm256_or_si256(and8(low, 15), and8(high, 0x30));
+	}
+	c->d = h->d;
+#pragma GCC unroll 8
+	for (int i = 0; i < 2; i++) {
+		__m256i four = _mm256_permute2x128_si256(h->sc[dword], h->sc[dword], i ? 0x11 : 0);
+
+		c->sc[i] = _mm256_srai_epi32(_mm256_sllv_epi32(four, up), 24);
+	}
+}
+
+/* Block j < 8 of the block of 256 at `at`. */
+INLINE void codes_256(uint32_t dtype, const struct head *h, const uint8_t *const w[8], size_t at,
+		      int j, struct codes *c)
+{
+	if (dtype == LMD_DTYPE_Q6_K)
+		codes_6(h, w, at, j, c);
+	else
+		codes_45(dtype, h, w, at, j, c);
+}
+
+#endif /* LLAMAD_CPU_KERN_CODES_AVX2_H */
