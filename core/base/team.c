@@ -7,9 +7,13 @@
  *   left  helpers still at work.  Each decrements it (release); run() returns when it reads 0
  *         (acquire).
  *
- * Both are futexes.  A side that is about to sleep first says so in a counter and the kernel
+ *
+ * A barrier inside a job is the same with `arrived`, a count, and `phase`, the number of barriers
+ * passed: the last one to arrive sets the count back and increments the number.
+ *
+ * All but `arrived` are futexes.  A side that is about to sleep first says so in a counter and the kernel
  * then compares the word once more; the other side changes the word first and then looks at
- * the counter.  All four accesses are sequentially consistent, so at least one side sees the
+ * the counter.  These accesses are sequentially consistent, so at least one side sees the
  * other and no wake-up is lost.  A late wake-up is harmless: sleepers compare again. */
 #include "core/base/team.h"
 
@@ -38,7 +42,7 @@ struct helper {
 struct lmd_team {
 	uint32_t n;
 	uint32_t n_started;
-	uint32_t spin_ns;
+	uint32_t spin_ns, barrier_ns;
 	bool stop;              /* written before the last increment of `job` */
 	lmd_part_fn fn;         /* written by run() between jobs */
 	void *arg;
@@ -48,6 +52,9 @@ struct lmd_team {
 	_Atomic uint32_t n_asleep;   /* helpers that sleep on `job`, or are about to */
 	_Alignas(LINE) _Atomic uint32_t left;
 	_Atomic uint32_t caller_asleep;
+	_Alignas(LINE) _Atomic uint32_t arrived;
+	_Alignas(LINE) _Atomic uint32_t phase;
+	_Atomic uint32_t n_waiting;  /* parts that sleep on `phase`, or are about to */
 };
 
 static void futex_wait(_Atomic uint32_t *word, uint32_t value)
@@ -78,16 +85,16 @@ static uint64_t now_ns(void)
 }
 
 /* Spins until the word differs from `value` (or equals, with `until` true); false when the
- * time is over. */
-static bool spin(const struct lmd_team *t, _Atomic uint32_t *word, uint32_t value, bool until)
+ * time `ns` is over. */
+static bool spin(uint32_t ns, _Atomic uint32_t *word, uint32_t value, bool until)
 {
-	uint64_t end = t->spin_ns ? now_ns() + t->spin_ns : 0;
+	uint64_t end = ns ? now_ns() + ns : 0;
 
 	do {
 		for (int i = 0; i < 64; i++) {
 			if ((atomic_load_explicit(word, memory_order_acquire) == value) == until)
 				return true;
-			if (!t->spin_ns)
+			if (!ns)
 				return false;
 			relax();
 		}
@@ -98,7 +105,7 @@ static bool spin(const struct lmd_team *t, _Atomic uint32_t *word, uint32_t valu
 /* Waits for a job after number `seen` and returns its number. */
 static uint32_t next_job(struct lmd_team *t, uint32_t seen)
 {
-	if (!spin(t, &t->job, seen, false)) {
+	if (!spin(t->spin_ns, &t->job, seen, false)) {
 		atomic_fetch_add(&t->n_asleep, 1);
 		while (atomic_load(&t->job) == seen)
 			futex_wait(&t->job, seen);
@@ -142,12 +149,35 @@ void lmi_team_run(struct lmd_team *t, lmd_part_fn fn, void *arg)
 	atomic_store(&t->left, t->n - 1);
 	post_job(t);
 	fn(arg, 0, t->n);
-	if (spin(t, &t->left, 0, true))
+	if (spin(t->spin_ns, &t->left, 0, true))
 		return;
 	atomic_store(&t->caller_asleep, 1);
 	while ((left = atomic_load(&t->left)) != 0)
 		futex_wait(&t->left, left);
 	atomic_store(&t->caller_asleep, 0);
+}
+
+void lmi_team_barrier(struct lmd_team *t)
+{
+	uint32_t phase;
+
+	if (!t || t->n == 1)
+		return;
+	/* cannot change before this part has arrived */
+	phase = atomic_load_explicit(&t->phase, memory_order_relaxed);
+	if (atomic_fetch_add(&t->arrived, 1) + 1 == t->n) {
+		atomic_store_explicit(&t->arrived, 0, memory_order_relaxed);
+		atomic_fetch_add(&t->phase, 1);
+		if (atomic_load(&t->n_waiting))
+			futex_wake(&t->phase, INT32_MAX);
+		return;
+	}
+	if (spin(t->barrier_ns, &t->phase, phase, false))
+		return;
+	atomic_fetch_add(&t->n_waiting, 1);
+	while (atomic_load(&t->phase) == phase)
+		futex_wait(&t->phase, phase);
+	atomic_fetch_sub(&t->n_waiting, 1);
 }
 
 uint32_t lmi_team_size(const struct lmd_team *t)
@@ -206,6 +236,9 @@ enum lmd_status lmi_team_create(struct lmd_team **out, const struct lmi_team_opt
 	t->spin_ns = opts->spin_ns == UINT32_MAX ? LMI_TEAM_SPIN_DEFAULT : opts->spin_ns;
 	if (t->n > lmi_cpu_count())
 		t->spin_ns = 0;
+	t->barrier_ns = !t->spin_ns	    ? 0
+			: opts->barrier_ns ? opts->barrier_ns
+					   : LMI_TEAM_BARRIER_DEFAULT;
 	if (t->n > 1) {
 		t->helpers = lmi_alloc(t->n - 1, sizeof(*t->helpers));
 		if (!t->helpers) {

@@ -5,7 +5,8 @@
  * A team of n has n - 1 threads of its own; the thread that calls lmi_team_run is part 0.
  * Between jobs the threads spin for a moment and then sleep in the kernel; run neither
  * allocates nor locks.  One job at a time: calls of lmi_team_run on one team come from one
- * thread after the other, and a job does not run another job on its own team. */
+ * thread after the other, and a job does not run another job on its own team.  A job that has
+ * phases runs once and separates them by lmi_team_barrier. */
 #ifndef LLAMAD_CORE_BASE_TEAM_H
 #define LLAMAD_CORE_BASE_TEAM_H
 
@@ -22,8 +23,12 @@ struct lmi_team_opts {
 	uint32_t spin_ns;
 	/* Ties part i > 0 to the i-th processor of the affinity mask (modulo their number). */
 	bool pin;
+	/* How long a thread looks for the others at a barrier inside a job, in ns; 0 takes the
+	 * default.  With spin_ns 0 it sleeps at once. */
+	uint32_t barrier_ns;
 };
-#define LMI_TEAM_SPIN_DEFAULT 50000u
+#define LMI_TEAM_SPIN_DEFAULT	 50000u
+#define LMI_TEAM_BARRIER_DEFAULT 2000u
 
 enum lmd_status lmi_team_create(struct lmd_team **out, const struct lmi_team_opts *opts,
 				struct lmd_error *err);
@@ -33,6 +38,9 @@ void lmi_team_destroy(struct lmd_team *t);
 /* Runs fn(arg, part, n) for every part and returns when all are done: what the parts wrote is
  * visible afterwards.  t NULL: one part, here. */
 void lmi_team_run(struct lmd_team *t, lmd_part_fn fn, void *arg);
+/* Called in every part of a job the same number of times: returns when all parts have called
+ * it, and what they wrote before is visible.  t NULL: nothing to wait for. */
+void lmi_team_barrier(struct lmd_team *t);
 /* 1 for NULL. */
 uint32_t lmi_team_size(const struct lmd_team *t);
 

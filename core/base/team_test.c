@@ -38,7 +38,7 @@ static const struct {
 
 START_TEST(every_part_once)
 {
-	struct lmi_team_opts o = {teams[_i].n, teams[_i].spin_ns, teams[_i].pin};
+	struct lmi_team_opts o = {teams[_i].n, teams[_i].spin_ns, teams[_i].pin, 0};
 	struct lmd_error err = {0};
 	struct lmd_team *t = NULL;
 	struct job j = {0};
@@ -60,11 +60,46 @@ START_TEST(every_part_once)
 }
 END_TEST
 
+/* Each part writes its number, waits, and adds up what all parts wrote. */
+struct phased {
+	struct lmd_team *team;
+	uint32_t wrote[64], wrong;
+};
+
+static void phases(void *arg, uint32_t part, uint32_t n_part)
+{
+	struct phased *p = arg;
+
+	for (uint32_t i = 1; i <= N_JOB; i++) {
+		p->wrote[part] = i * (part + 1);
+		lmi_team_barrier(p->team);
+		for (uint32_t j = 0; j < n_part; j++) {
+			if (p->wrote[j] != i * (j + 1))
+				__atomic_fetch_add(&p->wrong, 1, __ATOMIC_RELAXED);
+		}
+		lmi_team_barrier(p->team);
+	}
+}
+
+START_TEST(barriers_separate_phases)
+{
+	struct lmi_team_opts o = {teams[_i].n, teams[_i].spin_ns, teams[_i].pin, _i % 2 ? 300 : 0};
+	struct phased p = {0};
+
+	ck_assert_int_eq(lmi_team_create(&p.team, &o, NULL), LMD_OK);
+	for (int i = 0; i < 3; i++)
+		lmi_team_run(p.team, phases, &p);
+	ck_assert_uint_eq(p.wrong, 0);
+	lmi_team_destroy(p.team);
+}
+END_TEST
+
 START_TEST(no_team_is_one_part)
 {
 	struct job j = {.number = 5};
 
 	lmi_team_run(NULL, work, &j);
+	lmi_team_barrier(NULL);
 	ck_assert_uint_eq(atomic_load(&j.n_run), 1);
 	ck_assert_uint_eq(j.seen[0], 5);
 	ck_assert_uint_eq(lmi_team_size(NULL), 1);
@@ -75,7 +110,7 @@ END_TEST
 START_TEST(unused_team)
 {
 	for (uint32_t n = 1; n <= 9; n++) {
-		struct lmi_team_opts o = {n, UINT32_MAX, false};
+		struct lmi_team_opts o = {n, UINT32_MAX, false, 0};
 		struct lmd_team *t = NULL;
 
 		ck_assert_int_eq(lmi_team_create(&t, &o, NULL), LMD_OK);
@@ -89,7 +124,7 @@ START_TEST(bad_sizes)
 	static const uint32_t bad[] = {0, LMI_TEAM_MAX + 1, UINT32_MAX};
 
 	for (size_t i = 0; i < LMD_LEN(bad); i++) {
-		struct lmi_team_opts o = {bad[i], 0, false};
+		struct lmi_team_opts o = {bad[i], 0, false, 0};
 		struct lmd_error err = {0};
 		struct lmd_team *t = NULL;
 
@@ -101,7 +136,7 @@ END_TEST
 
 START_TEST(no_memory)
 {
-	struct lmi_team_opts o = {3, 0, false};
+	struct lmi_team_opts o = {3, 0, false, 0};
 	struct lmi_alloc_stats before, after;
 
 	lmi_alloc_stats(&before);
@@ -126,6 +161,7 @@ int main(void)
 
 	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, every_part_once, 0, (int)LMD_LEN(teams));
+	tcase_add_loop_test(t, barriers_separate_phases, 0, (int)LMD_LEN(teams));
 	tcase_add_test(t, no_team_is_one_part);
 	tcase_add_test(t, unused_team);
 	tcase_add_test(t, bad_sizes);

@@ -115,6 +115,12 @@ static uint32_t host_team_size(void *ctx, const struct lmd_team *team)
 	return lmi_team_size(team);
 }
 
+static void host_team_barrier(void *ctx, struct lmd_team *team)
+{
+	(void)ctx;
+	lmi_team_barrier(team);
+}
+
 enum lmd_status lmi_host_create(struct lmd_host **out, uint64_t cpu_flags_mask)
 {
 	struct host *h = lmi_alloc(1, sizeof(*h));
@@ -138,6 +144,7 @@ enum lmd_status lmi_host_create(struct lmd_host **out, uint64_t cpu_flags_mask)
 		.dtype_info = host_dtype_info,
 		.team_run = host_team_run,
 		.team_size = host_team_size,
+		.team_barrier = host_team_barrier,
 	};
 	*out = &h->pub;
 	return LMD_OK;

@@ -110,7 +110,7 @@ static void count_parts(void *arg, uint32_t part, uint32_t n_part)
 
 START_TEST(team)
 {
-	struct lmi_team_opts o = {3, 0, false};
+	struct lmi_team_opts o = {3, 0, false, 0};
 	_Atomic uint32_t sum = 0;
 	struct lmd_team *t = NULL;
 

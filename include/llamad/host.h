@@ -92,6 +92,9 @@ struct lmd_host {
 	 * thread is part 0.  team NULL means one part, in the caller.  No allocation. */
 	void (*team_run)(void *ctx, struct lmd_team *team, lmd_part_fn fn, void *arg);
 	uint32_t (*team_size)(void *ctx, const struct lmd_team *team);
+	/* Inside a job of team_run, called in every part the same number of times: returns when
+	 * all parts have called it; what they wrote before is visible then. */
+	void (*team_barrier)(void *ctx, struct lmd_team *team);
 };
 
 LMD_END_DECLS
