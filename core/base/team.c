@@ -43,18 +43,18 @@ struct lmd_team {
 	uint32_t n;
 	uint32_t n_started;
 	uint32_t spin_ns, barrier_ns;
-	bool stop;              /* written before the last increment of `job` */
-	lmd_part_fn fn;         /* written by run() between jobs */
+	bool stop;      /* written before the last increment of `job` */
+	lmd_part_fn fn; /* written by run() between jobs */
 	void *arg;
 	struct helper *helpers; /* [n - 1] */
 
 	_Alignas(LINE) _Atomic uint32_t job;
-	_Atomic uint32_t n_asleep;   /* helpers that sleep on `job`, or are about to */
+	_Atomic uint32_t n_asleep; /* helpers that sleep on `job`, or are about to */
 	_Alignas(LINE) _Atomic uint32_t left;
 	_Atomic uint32_t caller_asleep;
 	_Alignas(LINE) _Atomic uint32_t arrived;
 	_Alignas(LINE) _Atomic uint32_t phase;
-	_Atomic uint32_t n_waiting;  /* parts that sleep on `phase`, or are about to */
+	_Atomic uint32_t n_waiting; /* parts that sleep on `phase`, or are about to */
 };
 
 static void futex_wait(_Atomic uint32_t *word, uint32_t value)
@@ -236,7 +236,7 @@ enum lmd_status lmi_team_create(struct lmd_team **out, const struct lmi_team_opt
 	t->spin_ns = opts->spin_ns == UINT32_MAX ? LMI_TEAM_SPIN_DEFAULT : opts->spin_ns;
 	if (t->n > lmi_cpu_count())
 		t->spin_ns = 0;
-	t->barrier_ns = !t->spin_ns	    ? 0
+	t->barrier_ns = !t->spin_ns        ? 0
 			: opts->barrier_ns ? opts->barrier_ns
 					   : LMI_TEAM_BARRIER_DEFAULT;
 	if (t->n > 1) {

@@ -17,7 +17,7 @@
 #define LMI_TEAM_MAX 1024
 
 struct lmi_team_opts {
-	uint32_t n;        /* 1..LMI_TEAM_MAX parts */
+	uint32_t n; /* 1..LMI_TEAM_MAX parts */
 	/* How long a thread looks for the next job before it sleeps, in ns; UINT32_MAX takes the
 	 * default.  A team larger than the number of processors never spins. */
 	uint32_t spin_ns;
@@ -27,7 +27,7 @@ struct lmi_team_opts {
 	 * default.  With spin_ns 0 it sleeps at once. */
 	uint32_t barrier_ns;
 };
-#define LMI_TEAM_SPIN_DEFAULT	 50000u
+#define LMI_TEAM_SPIN_DEFAULT    50000u
 #define LMI_TEAM_BARRIER_DEFAULT 2000u
 
 enum lmd_status lmi_team_create(struct lmd_team **out, const struct lmi_team_opts *opts,

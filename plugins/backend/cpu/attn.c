@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Keys of attention; see attn.h. */
+#include "attn.h"
+
+#include "act.h"
+
+/* Below this many queries a page of halves is multiplied as it lies; above it is worth a copy in
+ * f32.  Both give the same bits. */
+#define FEW_QUERIES 8u
+
+int64_t attn_key(const struct attn *a, const struct attn_keys *s, int64_t j)
+{
+	const struct lmd_attn_src *src = &a->op->src[s->src];
+	const struct cpu_view *l = &a->list[s->src];
+	const struct lmd_step_group *g = &a->r->step->group[src->group];
+	int64_t e, key;
+
+	if (!s->listed)
+		return j;
+	e = cpu_get_i32(l, s->row, l->n_head > 1 ? s->kv_head : 0, (size_t)(j / src->list_unit));
+	key = e * src->list_unit + j % src->list_unit;
+	return e < 0 || key < g->kv_lo[s->row] || key >= g->kv_hi[s->row] ? -1 : key;
+}
+
+static char *page_of(const struct attn *a, const struct attn_keys *s, uint32_t index)
+{
+	return cpu_pool_page(a->r->cplan->pools[a->op->src[s->src].group],
+			     (uint32_t)a->r->step->seq_slot[s->seq], index);
+}
+
+/* Row of the step's k and v for a key. */
+static uint32_t step_row(const struct attn *a, const struct attn_keys *s, int64_t key)
+{
+	uint32_t first, n;
+
+	cpu_seq_rows(a->r, a->k[s->src].space, s->seq, &first, &n);
+	return first + (uint32_t)key;
+}
+
+/* One key, turned into column j of the tile. */
+static void gather_key(const struct attn *a, const struct attn_keys *s, int64_t key, uint32_t j)
+{
+	const float *x = a->kt2;
+
+	if (a->cache[s->src])
+		cpu_kv_get_k(a->r->dev, a->cache[s->src], page_of(a, s, (uint32_t)key / ATTN_TILE),
+			     s->kv_head, (uint32_t)key % ATTN_TILE, a->kt2);
+	else
+		x = cpu_f32(&a->k[s->src], step_row(a, s, key), s->kv_head, a->kt2);
+	for (uint32_t i = 0; i < a->dk; i++)
+		a->kt[i * ATTN_TILE + j] = x[i];
+}
+
+/* One value, to row j of the tile. */
+static void gather_value(const struct attn *a, const struct attn_keys *s, int64_t key, uint32_t j)
+{
+	const struct cpu_cache *c = a->cache[s->src];
+	uint32_t row = (uint32_t)key % ATTN_TILE;
+	float *to = a->vt + (size_t)j * a->dv;
+	const float *x = a->kt2;
+
+	if (!c) {
+		x = cpu_f32(&a->v[s->src], step_row(a, s, key), s->kv_head, a->kt2);
+	} else {
+		char *page = page_of(a, s, (uint32_t)key / ATTN_TILE);
+
+		if (c->has_v)
+			cpu_cache_decode(a->r->dev, c->desc.v_dtype,
+					 cpu_kv_v(c, page, s->kv_head) + row * c->v_head, to,
+					 a->dv);
+		else
+			cpu_kv_get_k(a->r->dev, c, page, s->kv_head, row, a->kt2);
+		if (c->has_v)
+			return;
+	}
+	memcpy(to, x, a->dv * sizeof(*to));
+}
+
+/* Places of tile t that exist. */
+static void bounds(const struct attn_keys *s, uint32_t t, int64_t *from, int64_t *to)
+{
+	*from = (int64_t)t * ATTN_TILE > s->lo ? (int64_t)t * ATTN_TILE : s->lo;
+	*to = (int64_t)(t + 1) * ATTN_TILE < s->hi ? (int64_t)(t + 1) * ATTN_TILE : s->hi;
+}
+
+void attn_scores(const struct attn *a, const struct attn_keys *s, uint32_t t, const float *q,
+		 uint32_t m, float *c, uint32_t ldc)
+{
+	const struct cpu_float *fl = a->r->dev->fl;
+	const struct cpu_cache *cache = a->cache[s->src];
+	const float *tile = a->kt;
+	int64_t from, to;
+
+	if (cache && !s->listed) {
+		char *page = page_of(a, s, t);
+
+		if (cache->k_turned && cache->desc.k_dtype == LMD_DTYPE_F16 && m < FEW_QUERIES) {
+			fl->gemm_f16(
+				m, ATTN_TILE, a->dk, q, a->dk,
+				(const uint16_t *)(const void *)cpu_kv_k(cache, page, s->kv_head),
+				ATTN_TILE, c, ldc);
+			return;
+		}
+		tile = cpu_kv_tile_k(a->r->dev, cache, page, s->kv_head, a->kt, a->kt2);
+	} else {
+		bounds(s, t, &from, &to);
+		for (int64_t j = from; j < to; j++) {
+			int64_t key = attn_key(a, s, j);
+
+			if (key >= 0)
+				gather_key(a, s, key, (uint32_t)(j % ATTN_TILE));
+		}
+	}
+	fl->gemm(m, ATTN_TILE, a->dk, q, a->dk, tile, ATTN_TILE, c, ldc);
+}
+
+void attn_values(const struct attn *a, const struct attn_keys *s, uint32_t t, uint32_t from,
+		 uint32_t to, const float *p, uint32_t ldp, uint32_t m, float *o)
+{
+	const struct cpu_float *fl = a->r->dev->fl;
+	const struct cpu_cache *cache = a->cache[s->src];
+	uint32_t at = from % ATTN_TILE, n = to - from, ld = a->dv;
+	const float *tile = a->vt;
+
+	if (cache && !s->listed) {
+		char *page = page_of(a, s, t);
+
+		if (cache->has_v && cache->desc.v_dtype == LMD_DTYPE_F16 && m < FEW_QUERIES &&
+		    a->dv % ATTN_TILE == 0) {
+			const char *v = cpu_kv_v(cache, page, s->kv_head);
+
+			fl->gemm_f16(m, a->dv, n, p + at, ldp,
+				     (const uint16_t *)(const void *)v + (size_t)at * a->dv, a->dv,
+				     o, a->dv);
+			return;
+		}
+		tile = cpu_kv_tile_v(a->r->dev, cache, page, s->kv_head, a->vt, &ld);
+	} else {
+		for (uint32_t j = from; j < to; j++) {
+			int64_t key = attn_key(a, s, j);
+
+			if (key >= 0)
+				gather_value(a, s, key, j % ATTN_TILE);
+			else /* its weight is 0, which must not meet a NaN */
+				memset(a->vt + (size_t)(j % ATTN_TILE) * a->dv, 0,
+				       a->dv * sizeof(float));
+		}
+	}
+	fl->gemm(m, a->dv, n, p + at, ldp, tile + (size_t)at * ld, ld, o, a->dv);
+}
+
+/* ---- bias ---- */
+
+/* Position of a key of the source on a plane. */
+static int32_t key_pos(const struct attn *a, const struct attn_keys *s, int64_t key, uint32_t plane)
+{
+	const struct lmd_attn_src *src = &a->op->src[s->src];
+
+	if (src->kind == LMD_KV_CACHE) {
+		uint32_t ratio = a->r->plan->groups[src->group].ratio;
+
+		return (int32_t)((uint32_t)key * (ratio ? ratio : 1));
+	}
+	return cpu_pos(a->r, a->k[s->src].space, step_row(a, s, key), plane);
+}
+
+/* T5's bucket of a distance d = pos_k - pos_q: small distances have a bucket each, larger ones
+ * share buckets that grow logarithmically up to max_distance. */
+static uint32_t bucket_of(const struct lmd_op_attn *op, int32_t d)
+{
+	uint32_t n = op->n_bucket, base = 0, exact, far, dist;
+
+	if (op->bidirectional) {
+		n /= 2;
+		base = d > 0 ? n : 0;
+		dist = (uint32_t)(d < 0 ? -(int64_t)d : d);
+	} else {
+		dist = d < 0 ? (uint32_t)(-(int64_t)d) : 0;
+	}
+	exact = n / 2;
+	if (dist < exact)
+		return base + dist;
+	if (!exact)
+		return base;
+	/* f32 in this order: where the quotient is a whole number, rounding decides the bucket */
+	far = (uint32_t)((float)exact + logf((float)dist / (float)exact) * (float)(n - exact) /
+						logf(op->max_distance / (float)exact));
+	return base + (far < n - 1 ? far : n - 1);
+}
+
+static float relative(const struct attn *a, const struct attn_keys *s, uint32_t row, uint32_t head,
+		      int64_t key)
+{
+	float sum = 0;
+
+	for (int j = 0; j < 2; j++) {
+		const struct lmd_attn_rel *rel = &a->op->rel[j];
+		const struct lmd_weight *w;
+		int64_t at;
+
+		if (!a->q2[j].base)
+			continue;
+		w = a->r->cplan->weights[rel->r];
+		at = (int64_t)cpu_pos(a->r, a->q.space, row, rel->plane) -
+		     key_pos(a, s, key, rel->plane) + rel->off;
+		at = at < 0 ? 0 : at >= (int64_t)w->n ? (int64_t)w->n - 1 : at;
+		for (uint32_t c = 0; c < a->q2[j].width; c++)
+			sum += cpu_get(&a->q2[j], row, head, c) * w->flat[(size_t)at * w->k + c];
+	}
+	return sum;
+}
+
+static float bias(const struct attn *a, const struct attn_keys *s, uint32_t row, uint32_t head,
+		  int64_t key)
+{
+	const struct lmd_op_attn *op = a->op;
+	const float *w;
+	int32_t d;
+
+	if (op->bias == LMD_BIAS_REL)
+		return relative(a, s, row, head, key);
+	w = a->r->cplan->weights[op->bias_w]->flat;
+	d = key_pos(a, s, key, 0) - cpu_pos(a->r, a->q.space, row, 0);
+	if (op->bias == LMD_BIAS_ALIBI)
+		return -w[head] * fabsf((float)d);
+	return w[(size_t)bucket_of(op, d) * a->n_head + head];
+}
+
+void attn_bias(const struct attn *a, const struct attn_keys *s, uint32_t row, uint32_t head,
+	       float *score, uint32_t first, uint32_t from, uint32_t to)
+{
+	for (uint32_t j = from; a->op->bias != LMD_BIAS_NONE && j < to; j++) {
+		int64_t key = attn_key(a, s, j);
+
+		if (key >= 0)
+			score[j - first] += bias(a, s, row, head, key);
+	}
+	for (uint32_t j = from; a->op->softcap != 0.0f && j < to; j++)
+		score[j - first] = cpu_softcap(score[j - first], a->op->softcap);
+}
+
+/* ---- trees ---- */
+
+uint32_t attn_step_keys(const struct attn *a, const struct attn_keys *s)
+{
+	const struct lmd_attn_src *src = &a->op->src[s->src];
+	const struct lmd_step *step = a->r->step;
+	const struct lmd_pool *p = a->r->cplan->pools[src->group];
+	const uint32_t *table;
+	uint32_t first, n, last;
+
+	cpu_seq_rows(a->r, LMD_SPACE_TOKENS, s->seq, &first, &n);
+	for (uint32_t i = 0; i < n; i++)
+		a->step_key[i] = src->kind == LMD_KV_ROWS ? (int32_t)i : -1;
+	if (src->kind == LMD_KV_ROWS || s->hi <= 0)
+		return n;
+	table = p->table + (size_t)step->seq_slot[s->seq] * p->n_index;
+	last = (uint32_t)(s->hi - 1) / ATTN_TILE;
+	for (uint32_t i = 0; i < n; i++) {
+		int32_t slot = step->group[src->group].slot[first + i];
+
+		/* rows of a step lie at the end: search from there */
+		for (uint32_t t = last + 1; slot >= 0 && t-- > (uint32_t)s->lo / ATTN_TILE;) {
+			if (table[t] == (uint32_t)slot / ATTN_TILE) {
+				a->step_key[i] =
+					(int32_t)(t * ATTN_TILE + (uint32_t)slot % ATTN_TILE);
+				break;
+			}
+		}
+	}
+	return n;
+}
+
+void attn_hide(const struct attn *a, uint32_t row, uint32_t n_step, float *score, uint32_t first,
+	       uint32_t n)
+{
+	int64_t t = cpu_token_row(a->r, a->q.space, row);
+	uint64_t tree;
+
+	if (t < 0)
+		return;
+	tree = a->r->step->tree[t];
+	for (uint32_t i = 0; i < n_step; i++) {
+		uint32_t key = (uint32_t)a->step_key[i];
+
+		if (a->step_key[i] >= 0 && key >= first && key - first < n &&
+		    (i >= 64 || !(tree >> i & 1)))
+			score[key - first] = -INFINITY;
+	}
+}

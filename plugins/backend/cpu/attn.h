@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * attn.h - the keys of attention: tiles of 32, which of them a row sees, and what is added to their
+ * scores.  op_attn.c has the order of work. */
+#ifndef LLAMAD_CPU_ATTN_H
+#define LLAMAD_CPU_ATTN_H
+
+#include "kern/float.h"
+#include "kv.h"
+#include "view.h"
+
+#define ATTN_TILE  32u
+#define ATTN_CHUNK 256u /* keys whose scores are kept: softmax is merged chunk by chunk */
+#define ATTN_N_SRC 2
+
+/* Attention of an op in a step: the same for all parts but the scratch. */
+struct attn {
+	const struct cpu_run *r;
+	const struct lmd_op_attn *op;
+	struct cpu_view q, y, k[ATTN_N_SRC], v[ATTN_N_SRC], list[ATTN_N_SRC], q2[2];
+	const struct cpu_cache *cache[ATTN_N_SRC]; /* or NULL */
+	uint32_t n_head, per_kv, dk, dv;
+	/* scratch of the part */
+	float *kt, *kt2, *vt; /* [dk*32], [dk*32], [32*max(dk, dv)] */
+	int32_t *step_key;    /* [rows of the step]: their keys, with a tree */
+};
+
+/* Keys of a source that a block of rows of one sequence looks at. */
+struct attn_keys {
+	int src;
+	uint32_t seq, kv_head;
+	bool listed;
+	uint32_t row;   /* listed: the only row of the block */
+	int64_t lo, hi; /* listed: places in the list, in keys */
+};
+
+/* Head of q and y number g of a key head. */
+static inline uint32_t attn_head(const struct attn *a, uint32_t kv_head, uint32_t g)
+{
+	return a->op->kv_map == LMD_MAP_CYCLE ? g * a->op->n_kv_head + kv_head
+					      : kv_head * a->per_kv + g;
+}
+
+/* Key at place j: itself, or the one that the list names; -1: none. */
+int64_t attn_key(const struct attn *a, const struct attn_keys *s, int64_t j);
+/* c[i][0..32) += q[i] times the keys of tile t (places t*32..), i < m. */
+void attn_scores(const struct attn *a, const struct attn_keys *s, uint32_t t, const float *q,
+		 uint32_t m, float *c, uint32_t ldc);
+/* o[i] += sum of p[i][j - t*32] times the value at place j, from <= j < to within tile t. */
+void attn_values(const struct attn *a, const struct attn_keys *s, uint32_t t, uint32_t from,
+		 uint32_t to, const float *p, uint32_t ldp, uint32_t m, float *o);
+/* Bias and cap of the scores s[j - first] of the places from..to for (row, head). */
+void attn_bias(const struct attn *a, const struct attn_keys *s, uint32_t row, uint32_t head,
+	       float *score, uint32_t first, uint32_t from, uint32_t to);
+/* Writes down the keys of the sequence's rows of this step (a->step_key); their number. */
+uint32_t attn_step_keys(const struct attn *a, const struct attn_keys *s);
+/* Hides what the row's tree hides: scores of places first.. first+n become -inf. */
+void attn_hide(const struct attn *a, uint32_t row, uint32_t n_step, float *score, uint32_t first,
+	       uint32_t n);
+
+#endif /* LLAMAD_CPU_ATTN_H */

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cpu.h - the CPU backend from inside: its objects, and what its files share.
+ *
+ * A compiled plan is a list of phases.  A phase is work that all threads of the team share out
+ * between two barriers; an op has one or more (op_*.c).  Each op has three functions: `plan`
+ * runs at compile time, looks everything up and says how much scratch memory the op needs;
+ * `wanted` says whether a phase has anything to do in this step (every thread asks, all get the
+ * same answer); `run` does one thread's share of a phase.
+ *
+ * Every output element is computed by one thread, in an order that depends on nothing but the
+ * op and the element's own row: same input, same bits, whatever runs beside it and on however
+ * many threads.  So work may be handed out while it is done (cpu_claim).
+ *
+ * Threads: a device is used by one thread at a time (backend.h).  Inside a phase the parts share
+ * struct cpu_run read-only and own their outputs and their slice of the scratch. */
+#ifndef LLAMAD_CPU_CPU_H
+#define LLAMAD_CPU_CPU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "llamad/backend.h"
+
+#define CPU_LINE 64
+
+/* ---- device ---- */
+
+struct cpu_float;
+struct kern_act;
+struct kern_linear;
+
+/* One bound adapter: copies of A and B. */
+struct cpu_adapter {
+	uint32_t slot, site;
+	uint32_t rank, n, k, n_stack;
+	float scale;
+	float *a; /* [n_stack][rank][k] */
+	float *b; /* [n_stack][n][rank] */
+};
+
+/* State of an open device; allocated zeroed by the host. */
+struct cpu_dev {
+	const struct lmd_host *host;
+	struct lmd_team *team;
+	uint32_t n_part;
+	bool int8; /* activations in front of block types are rounded */
+	const struct cpu_float *fl;
+	const struct kern_act *act;
+	struct cpu_adapter *adapters; /* ordered by site, then slot */
+	uint32_t n_adapter, cap_adapter;
+	struct lmd_error error; /* of the last plan_run */
+};
+
+extern const struct lmd_backend_ops cpu_backend_ops;
+
+/* The adapter of a site for a slot; NULL if none is bound. */
+const struct cpu_adapter *cpu_adapter_find(const struct cpu_dev *dev, uint32_t slot, uint32_t site);
+enum lmd_status cpu_adapter_bind(void *state, const struct lmd_adapter_bind *b,
+				 struct lmd_error *err);
+void cpu_adapter_fini(struct cpu_dev *dev);
+
+/* ---- weights (weight.c) ---- */
+
+struct lmd_weight {
+	const char *name;
+	uint32_t dtype, block_elems, block_bytes;
+	uint32_t n_stack, n, k;
+	bool stacked_pieces; /* pieces follow each other in the stack, not in N */
+	uint32_t n_piece;
+	struct lmd_wpiece *pieces;
+	float *copy;       /* transposed weights: f32 [n_stack][n][k]; or NULL */
+	const float *flat; /* all elements as f32, made by cpu_weight_flat; or NULL */
+	float *own_flat;
+	const float *scale, *bias;
+	uint32_t n_scale, n_bias;
+	/* kernels for activations of either kind; NULL without one */
+	const struct kern_linear *lin_f32, *lin_q8;
+};
+
+enum lmd_status cpu_weight_query(void *state, const struct lmd_wdesc *d, struct lmd_wplan *out,
+				 struct lmd_error *err);
+enum lmd_status cpu_weight_load(void *state, const struct lmd_wdesc *d, struct lmd_weight **out,
+				struct lmd_error *err);
+void cpu_weight_destroy(void *state, struct lmd_weight *w);
+
+/* Rows n, n+1, ... of a slice as they lie in memory: the first one, their distance, and in *count
+ * (in: how many are wanted) how many of them follow each other so. */
+const void *cpu_weight_rows(const struct lmd_weight *w, uint32_t slice, uint32_t n, uint32_t *count,
+			    size_t *row_bytes);
+/* Row n of a slice as k floats: a pointer into the weight if it is f32, else decoded to tmp [k]. */
+const float *cpu_weight_row(const struct cpu_dev *dev, const struct lmd_weight *w, uint32_t slice,
+			    uint32_t n, float *tmp);
+/* All elements as one f32 array that lives as long as the weight; for vectors and small tables.
+ * Not on the token path. */
+enum lmd_status cpu_weight_flat(struct cpu_dev *dev, struct lmd_weight *w, struct lmd_error *err);
+
+/* Scale and bias of output n of a slice (1 and 0 without). */
+static inline float cpu_weight_scale(const struct lmd_weight *w, uint32_t slice, uint32_t n)
+{
+	if (!w->n_scale)
+		return 1.0f;
+	if (w->n_scale == 1)
+		return w->scale[0];
+	return w->scale[w->n_stack > 1 && w->n_scale == w->n_stack ? slice : n];
+}
+
+static inline float cpu_weight_bias(const struct lmd_weight *w, uint32_t slice, uint32_t n)
+{
+	if (!w->n_bias)
+		return 0.0f;
+	return w->bias[w->n_bias == w->n ? n : (size_t)slice * w->n + n];
+}
+
+/* ---- pools (pool.c) ---- */
+
+/* Where a cache lies inside a page or a slot.  Layouts: README.md. */
+struct cpu_cache {
+	struct lmd_cache desc;
+	uint32_t id; /* in the plan */
+	bool has_v;
+	bool k_turned;         /* K lies d-major: see kv.h */
+	uint32_t k_cols;       /* elements of a stored row */
+	size_t k_row, v_row;   /* bytes of a row, all heads, in canonical form */
+	size_t k_head, v_head; /* bytes of a head */
+	uint32_t n_row;        /* rows in a page or a slot */
+	size_t k_off, v_off;   /* in the page or slot */
+};
+
+struct lmd_pool {
+	struct lmd_group desc;
+	bool state;      /* slots instead of pages */
+	uint32_t n_unit; /* pages or slots */
+	uint32_t page_tokens, n_seq, n_index;
+	uint32_t n_cache;
+	struct cpu_cache *caches;
+	size_t unit_bytes;
+	char *mem;       /* [n_unit][unit_bytes] */
+	uint32_t *table; /* [n_seq][n_index], CPU_NO_PAGE = not set */
+};
+#define CPU_NO_PAGE     UINT32_MAX
+#define CPU_PAGE_TOKENS 32u
+
+enum lmd_status cpu_pool_create(void *state, const struct lmd_pool_desc *d, struct lmd_pool **out,
+				struct lmd_error *err);
+enum lmd_status cpu_pool_op(void *state, struct lmd_queue *q, struct lmd_pool *pool,
+			    const struct lmd_pool_op *ops, uint32_t n, struct lmd_error *err);
+void cpu_pool_destroy(void *state, struct lmd_pool *pool);
+
+/* Memory of a page of a sequence slot. */
+static inline char *cpu_pool_page(const struct lmd_pool *p, uint32_t seq_slot, uint32_t index)
+{
+	return p->mem + (size_t)p->table[(size_t)seq_slot * p->n_index + index] * p->unit_bytes;
+}
+
+/* Memory of a state slot. */
+static inline char *cpu_pool_slot(const struct lmd_pool *p, uint32_t slot)
+{
+	return p->mem + (size_t)slot * p->unit_bytes;
+}
+
+/* n numbers into and out of a cache in a row's own order. */
+void cpu_cache_encode(const struct cpu_dev *dev, uint32_t dtype, const float *src, void *dst,
+		      uint32_t n);
+void cpu_cache_decode(const struct cpu_dev *dev, uint32_t dtype, const void *src, float *dst,
+		      uint32_t n);
+
+/* ---- compiled plans (plan.c) ---- */
+
+struct cpu_run;
+struct cpu_part;
+struct cpu_build;
+
+/* One op of a plan, compiled. */
+struct cpu_node {
+	const struct lmd_op *op;
+	const struct cpu_op *fn;
+	uint32_t n_phase;
+	void *data; /* of the op: made by its plan function, host memory, or NULL */
+	uint64_t n_run, ns;
+};
+
+/* One op: a file op_NAME.c defines it, ops.c lists it. */
+struct cpu_op {
+	const char *name;
+	/* Optional: NULL = one phase, no scratch. */
+	enum lmd_status (*plan)(struct cpu_build *b, const struct lmd_op *op,
+				struct lmd_error *err);
+	/* Optional: NULL = every phase is. */
+	bool (*wanted)(const struct cpu_run *r, const struct cpu_node *n, uint32_t phase);
+	void (*run)(const struct cpu_run *r, const struct cpu_node *n, const struct cpu_part *p);
+	/* Optional: frees what node->data points to; data itself is freed by the caller. */
+	void (*destroy)(const struct lmd_host *h, void *data);
+	uint8_t n_in, n_out;
+	const uint16_t *in, *out; /* offsets of operands in struct lmd_op */
+};
+
+#define CPU_OFF(member)         ((uint16_t)offsetof(struct lmd_op, u.member))
+#define CPU_OPERANDS(ins, outs) .n_in = LMD_LEN(ins), .in = ins, .n_out = LMD_LEN(outs), .out = outs
+
+/* NULL for codes this backend does not run. */
+const struct cpu_op *cpu_op_of(uint32_t code);
+
+/* A phase of the plan, in order. */
+struct cpu_phase {
+	struct cpu_node *node;
+	uint32_t phase; /* of the node */
+};
+
+/* Hands out the items of a phase; one for each phase. */
+struct cpu_counter {
+	_Alignas(CPU_LINE) uint32_t next;
+};
+
+/* Cosines and sines of the rows of a step, for all ops that turn alike: [rows][2][n_rot], the
+ * factors of a number and of its partner.  Made by the first of these ops (op_rope_kv.c). */
+struct cpu_turns {
+	uint32_t rope, space;
+	float sign;
+	struct lmd_opnd pos;
+	float *t;
+};
+
+struct lmd_cplan {
+	const struct lmd_plan *plan;
+	struct lmd_weight **weights;     /* [n_wref] */
+	struct lmd_pool **pools;         /* [n_group] */
+	const struct cpu_cache **caches; /* [n_cache]; NULL: not in a given pool */
+	uint32_t n_node;
+	struct cpu_node *nodes;
+	uint32_t n_phase, cap_phase;
+	struct cpu_phase *phases;
+	struct cpu_counter *counters; /* [n_phase] */
+	uint32_t n_turns;
+	struct cpu_turns *turns; /* room for n_op */
+	char **value;            /* [n_value] row 0 of each */
+	char *values;            /* plan->scratch_bytes */
+	char *shared;            /* scratch of the running op */
+	char *part;              /* [n_part][part_bytes] */
+	size_t shared_bytes, part_bytes;
+};
+
+enum lmd_status cpu_plan_compile(void *state, const struct lmd_compile *c, struct lmd_cplan **out,
+				 struct lmd_error *err);
+void cpu_plan_destroy(void *state, struct lmd_cplan *p);
+uint32_t cpu_plan_stats(void *state, const struct lmd_cplan *p, struct lmd_opstat *out,
+			uint32_t cap);
+void cpu_op_support(void *state, const struct lmd_plan *plan, const struct lmd_op *op,
+		    struct lmd_support *out);
+
+/* What an op's plan function sees and fills. */
+struct cpu_build {
+	struct cpu_dev *dev;
+	struct lmd_cplan *cplan;
+	const struct lmd_plan *plan;
+	struct cpu_node *node;
+	uint32_t n_phase;                  /* out: 1 unless set */
+	uint64_t shared_bytes, part_bytes; /* out: see cpu_need */
+};
+
+/* Adds `n * item` bytes, rounded up to a line, to one of the needs; saturates. */
+void cpu_need(uint64_t *bytes, uint64_t n, uint64_t item);
+/* Greatest number of (row, head) rows of an operand in a step. */
+uint64_t cpu_max_rows(const struct lmd_plan *plan, const struct lmd_opnd *o);
+/* The weight's elements as f32, ready for run (LMD_NONE: nothing to do). */
+enum lmd_status cpu_flatten(struct cpu_build *b, uint32_t wref, struct lmd_error *err);
+/* The cache with its pool; LMD_INVALID when the pool was not given or is of another kind. */
+enum lmd_status cpu_need_cache(const struct cpu_build *b, uint32_t cache, struct lmd_error *err);
+
+/* ---- running (run.c, step.c) ---- */
+
+struct cpu_run {
+	struct cpu_dev *dev;
+	const struct lmd_cplan *cplan;
+	const struct lmd_plan *plan;
+	const struct lmd_step *step;
+	const struct lmd_binding *in;
+	uint32_t n_in;
+	uint32_t rows[LMD_N_SPACE]; /* live rows */
+	bool single;                /* every sequence has one row */
+	bool lora;                  /* some row has an adapter */
+	bool observed;              /* values of every op are looked at */
+	char *shared;               /* scratch of the op, shared by the parts */
+};
+
+/* One thread's share of a phase. */
+struct cpu_part {
+	uint32_t phase, part, n_part;
+	char *scratch; /* this part's own */
+	struct cpu_counter *counter;
+};
+
+enum lmd_status cpu_plan_run(void *state, struct lmd_queue *q, struct lmd_cplan *p,
+			     const struct lmd_step *step, const struct lmd_binding *in,
+			     uint32_t n_in, const struct lmd_binding *out, uint32_t n_out,
+			     struct lmd_event *done);
+enum lmd_status cpu_plan_observe(void *state, struct lmd_cplan *p, const struct lmd_step *step,
+				 const struct lmd_binding *in, uint32_t n_in, lmd_observe_fn fn,
+				 void *arg);
+/* Live rows of each space; applies the page table changes. */
+enum lmd_status cpu_step_begin(struct cpu_run *r, struct lmd_error *err);
+/* The binding of an input; NULL if there is none. */
+const struct lmd_binding *cpu_input(const struct cpu_run *r, uint32_t id);
+
+/* Items lo..hi of n that a part does. */
+static inline void cpu_slice(const struct cpu_part *p, uint64_t n, uint64_t *lo, uint64_t *hi)
+{
+	*lo = n * p->part / p->n_part;
+	*hi = n * (p->part + 1) / p->n_part;
+}
+
+/* The next item of the phase: each number is given to one part. */
+static inline uint32_t cpu_claim(const struct cpu_part *p)
+{
+	return __atomic_fetch_add(&p->counter->next, 1, __ATOMIC_RELAXED);
+}
+
+/* Takes `n * item` bytes from a scratch cursor, in steps as cpu_need counted them. */
+static inline void *cpu_take(char **cursor, uint64_t n, uint64_t item)
+{
+	char *p = *cursor;
+
+	*cursor += (n * item + CPU_LINE - 1) / CPU_LINE * CPU_LINE;
+	return p;
+}
+
+#endif /* LLAMAD_CPU_CPU_H */

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The one device, host memory, and the table of functions. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cpu.h"
+#include "kern/float.h"
+#include "kern/kern.h"
+
+static uint32_t enumerate(const struct lmd_host *host, struct lmd_device_info *out, uint32_t cap,
+			  char *why, size_t n)
+{
+	(void)host;
+	if (n)
+		why[0] = '\0';
+	if (cap) {
+		memset(out, 0, sizeof(*out));
+		out->struct_size = sizeof(*out);
+		out->caps = LMD_DEV_HOST_MEMORY | LMD_DEV_IMPORT_HOST;
+		(void)snprintf(out->name, sizeof(out->name), "cpu");
+		out->act_dtype = LMD_DTYPE_F32;
+		out->page_tokens = CPU_PAGE_TOKENS;
+		out->kv_dtype = LMD_DTYPE_F16;
+	}
+	return 1;
+}
+
+static enum lmd_status open_device(void *state, const struct lmd_host *host,
+				   const struct lmd_open_params *p, struct lmd_error *err)
+{
+	struct cpu_dev *dev = state;
+
+	if (p->index)
+		return lmd_fail(err, LMD_NOTFOUND, "cpu: device %u, there is only 0", p->index);
+	if (p->activations > LMD_ACTIVATIONS_INT8)
+		return lmd_fail(err, LMD_INVALID, "cpu: activations %u, known are 0..%u",
+				p->activations, LMD_ACTIVATIONS_INT8);
+	if (p->attention != LMD_ATTENTION_DEFAULT)
+		return lmd_fail(err, LMD_UNSUPPORTED, "cpu: attention %u, it has float sums (%d)",
+				p->attention, LMD_ATTENTION_DEFAULT);
+	dev->host = host;
+	dev->team = p->team;
+	dev->n_part = p->team ? host->team_size(host->ctx, p->team) : 1;
+	dev->int8 = p->activations != LMD_ACTIVATIONS_F32;
+	dev->fl = cpu_float_select(host->cpu(host->ctx)->flags);
+	dev->act = kern_act_find(host->cpu(host->ctx)->flags);
+	return LMD_OK;
+}
+
+static void close_device(void *state)
+{
+	cpu_adapter_fini(state);
+}
+
+static const char *last_error(void *state)
+{
+	return ((struct cpu_dev *)state)->error.text;
+}
+
+const struct lmd_backend_ops cpu_backend_ops = {
+	.struct_size = sizeof(struct lmd_backend_ops),
+	.enumerate = enumerate,
+	.open = open_device,
+	.close = close_device,
+	.weight_query = cpu_weight_query,
+	.weight_load = cpu_weight_load,
+	.weight_destroy = cpu_weight_destroy,
+	.pool_create = cpu_pool_create,
+	.pool_op = cpu_pool_op,
+	.pool_destroy = cpu_pool_destroy,
+	.adapter_bind = cpu_adapter_bind,
+	.op_support = cpu_op_support,
+	.plan_compile = cpu_plan_compile,
+	.plan_run = cpu_plan_run,
+	.plan_observe = cpu_plan_observe,
+	.plan_stats = cpu_plan_stats,
+	.plan_destroy = cpu_plan_destroy,
+	.last_error = last_error,
+};

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * float.h - the float kernels: one table for each instruction set, chosen when a device is opened.
+ *
+ * Promises that the ops build on, for every table:
+ *  - an element's bits depend on its own operands alone: not on how many rows or columns are
+ *    computed beside it, nor on alignment;
+ *  - sums over k run in an order that is fixed by k alone.
+ * Tables differ from each other in the last bits (fused multiply-add, width of partial sums).
+ * Threads: any; no state. */
+#ifndef LLAMAD_CPU_KERN_FLOAT_H
+#define LLAMAD_CPU_KERN_FLOAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct cpu_float {
+	const char *name; /* "c", "avx2", "avx512" */
+	uint64_t flags;   /* LMD_CPU_* that it needs */
+
+	/* 16-bit floats, n numbers; nearest even. */
+	void (*f16_from)(const float *x, uint16_t *y, size_t n);
+	void (*f16_to)(const uint16_t *x, float *y, size_t n);
+	void (*bf16_from)(const float *x, uint16_t *y, size_t n);
+	void (*bf16_to)(const uint16_t *x, float *y, size_t n);
+
+	/* sum of a[i]*b[i]; of x[i]; of (x[i] - mean)^2 */
+	float (*dot)(const float *a, const float *b, size_t n);
+	float (*sum)(const float *x, size_t n);
+	float (*sum_sq)(const float *x, float mean, size_t n);
+	/* y += a*x */
+	void (*axpy)(float *y, float a, const float *x, size_t n);
+	/* y = (x - mean)*scale, times g + one (NULL: 1), plus b (NULL: 0) */
+	void (*norm)(const float *x, float *y, size_t n, float mean, float scale, const float *g,
+		     float one, const float *b);
+
+	/* out[i*ldo + j] = dot of x + i*ldx and w + j*ldw, as `dot` computes it: i < nx, j < nw */
+	void (*dots)(const float *x, size_t ldx, size_t nx, const float *w, size_t ldw, size_t nw,
+		     size_t k, float *out, size_t ldo);
+	/* c[i][j] += sum over l < k of a[i*lda + l] * b[l*ldb + j], l ascending, one term after the
+	 * other: i < m, j < n.  B f32, or halves of the named type. */
+	void (*gemm)(size_t m, size_t n, size_t k, const float *a, size_t lda, const float *b,
+		     size_t ldb, float *c, size_t ldc);
+	void (*gemm_f16)(size_t m, size_t n, size_t k, const float *a, size_t lda,
+			 const uint16_t *b, size_t ldb, float *c, size_t ldc);
+
+	/* The greatest of n scores (-inf: not seen); then s[i] = exp(s[i] - max), 0 for -inf, and
+	 * their sum. */
+	float (*max)(const float *s, size_t n);
+	float (*exp_sum)(float *s, size_t n, float max);
+
+	/* y = act(a) * b for LMD_ACT_SILU, _GELU, _GELU_ERF, _GELU_QUICK; b NULL: 1. */
+	void (*silu)(const float *a, const float *b, float *y, size_t n);
+	void (*gelu)(const float *a, const float *b, float *y, size_t n);
+	void (*gelu_quick)(const float *a, const float *b, float *y, size_t n);
+
+	/* y[i] = x[i]*c[i] + x[partner of i]*s[i], i < n, n even: partners are neighbours (0,1),
+	 * (2,3).. or half of n apart.  y may be x. */
+	void (*rotate)(const float *x, float *y, const float *c, const float *s, size_t n,
+		       bool adjacent);
+};
+
+extern const struct cpu_float cpu_float_c, cpu_float_avx2, cpu_float_avx512;
+
+/* The best table for these LMD_CPU_* flags. */
+const struct cpu_float *cpu_float_select(uint64_t flags);
+
+#endif /* LLAMAD_CPU_KERN_FLOAT_H */

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * lists.h - (row, choice) pairs sorted by the slice they chose: for LINEAR with ids and MOE_FFN.
+ *
+ * Pair number = row * k + choice.  List e holds the pairs that chose slice e, in ascending order;
+ * list n_slice those whose id is negative (or beyond the stack). */
+#ifndef LLAMAD_CPU_LISTS_H
+#define LLAMAD_CPU_LISTS_H
+
+#include "view.h"
+
+struct cpu_lists {
+	uint32_t *start; /* [n_slice + 2] */
+	uint32_t *pair;  /* [n_pair] */
+	uint32_t *
+		used; /* [n_slice + 1] slices that somebody chose; the last entry is their number */
+	uint64_t n_pair;
+	uint32_t n_slice;
+};
+
+void cpu_lists_need(uint64_t *bytes, uint64_t n_pair, uint32_t n_slice);
+struct cpu_lists cpu_lists_take(char **cursor, uint64_t n_pair, uint32_t n_slice);
+/* ids: [rows, k]. */
+void cpu_lists_fill(const struct cpu_lists *l, const struct cpu_view *ids, uint32_t k);
+
+static inline uint32_t cpu_lists_n_used(const struct cpu_lists *l)
+{
+	return l->used[l->n_slice];
+}
+
+static inline const uint32_t *cpu_lists_of(const struct cpu_lists *l, uint32_t slice,
+					   uint32_t *count)
+{
+	*count = l->start[slice + 1] - l->start[slice];
+	return l->pair + l->start[slice];
+}
+
+#endif /* LLAMAD_CPU_LISTS_H */

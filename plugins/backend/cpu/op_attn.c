@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ATTN.  An item of work is a block of rows of one sequence and one key head with all heads of q
+ * that use it.  It goes through the keys in chunks of 256 at fixed places: scores, softmax and
+ * weighted sum of a chunk by themselves, then merged with the chunks before.  So what a row gets
+ * depends on its own keys alone, not on the rows beside it nor on how a prompt was cut.
+ *
+ * With few rows and many keys an item is a single chunk; the thread that finishes the last one of
+ * a (row, key head) merges them all, in the same order. */
+#include "attn.h"
+#include "ops.h"
+
+#define MOST_QUERIES 64u
+#define MOST_ROWS    16u
+/* Memory for the chunks of split rows, at most. */
+#define SPLIT_BYTES (64u << 20)
+
+/* node->data */
+struct attn_data {
+	uint32_t block;      /* rows of an item */
+	uint32_t most_split; /* items (row, key head) that can be split; 0: none */
+	uint32_t most_chunk;
+	uint32_t *left; /* [most_split] chunks of an item that are still at work; 0 between steps */
+};
+
+/* Softmax over some keys: greatest score, sum of exp(score - m), weighted sum of the values. */
+struct state {
+	float *m, *l; /* [queries] */
+	float *o;     /* [queries][dv] */
+};
+
+struct work {
+	struct attn a;
+	const struct attn_data *d;
+	float *q; /* [queries][dk], scaled */
+	float *s; /* [queries][256] */
+	struct state all, part;
+	struct state split; /* [most_split][most_chunk][per_kv] */
+};
+
+/* ---- compile ---- */
+
+static enum lmd_status plan_bias(struct cpu_build *b, const struct lmd_op_attn *a,
+				 struct lmd_error *err)
+{
+	enum lmd_status st = cpu_flatten(b, a->sinks, err);
+
+	if (st == LMD_OK && (a->bias == LMD_BIAS_ALIBI || a->bias == LMD_BIAS_BUCKET))
+		st = cpu_flatten(b, a->bias_w, err);
+	for (int i = 0; st == LMD_OK && a->bias == LMD_BIAS_REL && i < 2; i++) {
+		if (a->rel[i].q2.src != LMD_SRC_NONE)
+			st = cpu_flatten(b, a->rel[i].r, err);
+	}
+	return st;
+}
+
+/* Can its rows be split by chunks?  Then how many items at once. */
+static enum lmd_status plan_split(struct cpu_build *b, const struct lmd_op_attn *a,
+				  struct attn_data *d, struct lmd_error *err)
+{
+	const struct lmd_host *h = b->dev->host;
+	const struct lmd_pool *p = b->cplan->pools[a->src[0].group];
+	uint64_t per_chunk = (uint64_t)(a->q.n_head / a->n_kv_head) * (a->y.width + 2) * 4;
+	uint64_t chunks;
+
+	if (a->src[0].kind != LMD_KV_CACHE || a->src[0].list.src != LMD_SRC_NONE ||
+	    a->src[1].kind != LMD_KV_NONE || b->dev->n_part == 1)
+		return LMD_OK;
+	chunks = (uint64_t)p->n_index * p->page_tokens / ATTN_CHUNK + 1;
+	d->most_split = 4 * b->dev->n_part;
+	while (d->most_split && d->most_split * chunks * per_chunk > SPLIT_BYTES)
+		d->most_split /= 2;
+	if (!d->most_split)
+		return LMD_OK;
+	d->most_chunk = (uint32_t)chunks;
+	d->left = h->alloc(h->ctx, d->most_split * sizeof(*d->left));
+	if (!d->left)
+		return lmd_fail(err, LMD_NOMEM, "cpu: no memory for %u counters", d->most_split);
+	return LMD_OK;
+}
+
+static uint32_t queries(const struct attn_data *d, const struct lmd_op_attn *a)
+{
+	return d->block * (a->q.n_head / a->n_kv_head);
+}
+
+static void need_state(uint64_t *bytes, uint64_t n, uint32_t dv)
+{
+	cpu_need(bytes, n, sizeof(float));
+	cpu_need(bytes, n, sizeof(float));
+	cpu_need(bytes, n, dv * sizeof(float));
+}
+
+static struct state take_state(char **cursor, uint64_t n, uint32_t dv)
+{
+	struct state s;
+
+	s.m = cpu_take(cursor, n, sizeof(float));
+	s.l = cpu_take(cursor, n, sizeof(float));
+	s.o = cpu_take(cursor, n, dv * sizeof(float));
+	return s;
+}
+
+static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct lmd_error *err)
+{
+	const struct lmd_op_attn *a = &op->u.attn;
+	uint32_t per_kv = a->q.n_head / a->n_kv_head, n, dk = a->q.width, dv = a->y.width;
+	struct attn_data *d = b->dev->host->alloc(b->dev->host->ctx, sizeof(*d));
+	enum lmd_status st = LMD_OK;
+
+	if (!d)
+		return lmd_fail(err, LMD_NOMEM, "cpu: no memory for an op");
+	b->node->data = d;
+	d->block = MOST_QUERIES / per_kv;
+	d->block = d->block < 1 ? 1 : d->block > MOST_ROWS ? MOST_ROWS : d->block;
+	for (int i = 0; i < ATTN_N_SRC; i++) {
+		if (a->src[i].kind == LMD_KV_CACHE && st == LMD_OK)
+			st = cpu_need_cache(b, a->src[i].cache, err);
+		if (a->src[i].kind != LMD_KV_NONE && a->src[i].list.src != LMD_SRC_NONE)
+			d->block = 1;
+	}
+	if (st == LMD_OK)
+		st = plan_split(b, a, d, err);
+	n = queries(d, a);
+	cpu_need(&b->part_bytes, (uint64_t)dk * ATTN_TILE, sizeof(float));
+	cpu_need(&b->part_bytes, (uint64_t)dk * ATTN_TILE, sizeof(float));
+	cpu_need(&b->part_bytes, (uint64_t)(dk > dv ? dk : dv) * ATTN_TILE, sizeof(float));
+	cpu_need(&b->part_bytes, b->plan->max_rows[LMD_SPACE_TOKENS], sizeof(int32_t));
+	cpu_need(&b->part_bytes, n, dk * sizeof(float));
+	cpu_need(&b->part_bytes, n, ATTN_CHUNK * sizeof(float));
+	need_state(&b->part_bytes, n, dv);
+	need_state(&b->part_bytes, n, dv);
+	need_state(&b->shared_bytes, (uint64_t)d->most_split * d->most_chunk * per_kv, dv);
+	return st == LMD_OK ? plan_bias(b, a, err) : st;
+}
+
+static void destroy(const struct lmd_host *h, void *data)
+{
+	h->free(h->ctx, ((struct attn_data *)data)->left);
+}
+
+static void setup(struct work *w, const struct cpu_run *r, const struct cpu_node *node,
+		  char *scratch)
+{
+	const struct lmd_op_attn *op = &node->op->u.attn;
+	struct attn *a = &w->a;
+	char *shared = r->shared;
+	uint32_t n;
+
+	*w = (struct work){.d = node->data};
+	n = queries(w->d, op);
+	*a = (struct attn){.r = r, .op = op, .q = cpu_view(r, &op->q), .y = cpu_view(r, &op->y)};
+	a->n_head = a->q.n_head;
+	a->per_kv = a->n_head / op->n_kv_head;
+	a->dk = a->q.width;
+	a->dv = a->y.width;
+	for (int i = 0; i < ATTN_N_SRC; i++) {
+		const struct lmd_attn_src *s = &op->src[i];
+
+		if (s->kind == LMD_KV_CACHE)
+			a->cache[i] = r->cplan->caches[s->cache];
+		if (s->kind == LMD_KV_ROWS) {
+			a->k[i] = cpu_view(r, &s->k);
+			a->v[i] = cpu_view(r, &s->v);
+		}
+		if (s->kind != LMD_KV_NONE)
+			a->list[i] = cpu_view(r, &s->list);
+		a->q2[i] = cpu_view(r, &op->rel[i].q2);
+	}
+	a->kt = cpu_take(&scratch, (uint64_t)a->dk * ATTN_TILE, sizeof(float));
+	a->kt2 = cpu_take(&scratch, (uint64_t)a->dk * ATTN_TILE, sizeof(float));
+	a->vt = cpu_take(&scratch, (uint64_t)(a->dk > a->dv ? a->dk : a->dv) * ATTN_TILE,
+			 sizeof(float));
+	a->step_key = cpu_take(&scratch, r->plan->max_rows[LMD_SPACE_TOKENS], sizeof(int32_t));
+	w->q = cpu_take(&scratch, n, a->dk * sizeof(float));
+	w->s = cpu_take(&scratch, n, ATTN_CHUNK * sizeof(float));
+	w->all = take_state(&scratch, n, a->dv);
+	w->part = take_state(&scratch, n, a->dv);
+	w->split = take_state(&shared, (uint64_t)w->d->most_split * w->d->most_chunk * a->per_kv,
+			      a->dv);
+}
+
+/* ---- one chunk ---- */
+
+/* A block of rows and what it looks at in the source at hand. */
+struct block {
+	uint32_t row0, n_row, seq, kv_head;
+	struct attn_keys keys;
+	uint32_t n_step; /* rows of the step in a->step_key; 0: no tree */
+};
+
+/* Queries of the block, scaled: row by row, the heads of the key head side by side. */
+static void load_queries(struct work *w, const struct block *b)
+{
+	const struct attn *a = &w->a;
+
+	for (uint32_t i = 0; i < b->n_row * a->per_kv; i++) {
+		uint32_t row = b->row0 + i / a->per_kv;
+		float *to = w->q + (size_t)i * a->dk;
+		const float *q = cpu_f32(&a->q, row, attn_head(a, b->kv_head, i % a->per_kv), to);
+
+		for (uint32_t c = 0; c < a->dk; c++)
+			to[c] = a->op->scale * q[c];
+	}
+}
+
+/* What the block sees in source i; false: nothing. */
+static bool look(struct work *w, struct block *b, int i)
+{
+	const struct attn *a = &w->a;
+	const struct lmd_attn_src *s = &a->op->src[i];
+	const struct lmd_step_group *g = &a->r->step->group[s->group];
+
+	if (s->kind == LMD_KV_NONE)
+		return false;
+	b->keys = (struct attn_keys){
+		.src = i,
+		.seq = b->seq,
+		.kv_head = b->kv_head,
+		.listed = a->list[i].base != NULL,
+		.row = b->row0,
+		.lo = INT32_MAX,
+	};
+	for (uint32_t row = b->row0; row < b->row0 + b->n_row; row++) {
+		if (g->kv_lo[row] >= g->kv_hi[row])
+			continue;
+		b->keys.lo = g->kv_lo[row] < b->keys.lo ? g->kv_lo[row] : b->keys.lo;
+		b->keys.hi = g->kv_hi[row] > b->keys.hi ? g->kv_hi[row] : b->keys.hi;
+	}
+	b->n_step = 0;
+	if (b->keys.lo < b->keys.hi && a->op->tree && a->r->step->tree && !b->keys.listed)
+		b->n_step = attn_step_keys(a, &b->keys);
+	if (b->keys.lo < b->keys.hi && b->keys.listed) {
+		b->keys.lo = 0;
+		b->keys.hi = (int64_t)a->list[i].width * s->list_unit;
+	}
+	return b->keys.lo < b->keys.hi;
+}
+
+/* Scores of query i in the chunk that begins at place `first` become weights; *m and *l.
+ * [from, to) are the places of whole tiles around what the block sees. */
+static void softmax(struct work *w, const struct block *b, uint32_t i, uint32_t first,
+		    uint32_t from, uint32_t to)
+{
+	const struct attn *a = &w->a;
+	const struct cpu_float *fl = a->r->dev->fl;
+	uint32_t row = b->row0 + i / a->per_kv, head = attn_head(a, b->kv_head, i % a->per_kv);
+	const struct lmd_step_group *g = &a->r->step->group[a->op->src[b->keys.src].group];
+	int64_t lo = b->keys.listed ? b->keys.lo : g->kv_lo[row];
+	int64_t hi = b->keys.listed ? b->keys.hi : g->kv_hi[row];
+	float *s = w->s + (size_t)i * ATTN_CHUNK;
+
+	w->part.m[i] = -INFINITY;
+	w->part.l[i] = 0;
+	lo = lo > from ? lo : from;
+	hi = hi < to ? hi : to;
+	if (lo < hi) {
+		attn_bias(a, &b->keys, row, head, s, first, (uint32_t)lo, (uint32_t)hi);
+		for (uint32_t j = from; j < (uint32_t)lo; j++)
+			s[j - first] = -INFINITY;
+		for (uint32_t j = (uint32_t)hi; j < to; j++)
+			s[j - first] = -INFINITY;
+		for (uint32_t j = (uint32_t)lo; b->keys.listed && j < (uint32_t)hi; j++) {
+			if (attn_key(a, &b->keys, j) < 0)
+				s[j - first] = -INFINITY;
+		}
+		if (b->n_step)
+			attn_hide(a, row, b->n_step, s, first, ATTN_CHUNK);
+		/* whole tiles that this row sees something of: as many lanes whoever is beside it */
+		from = (uint32_t)lo / ATTN_TILE * ATTN_TILE;
+		to = ((uint32_t)hi + ATTN_TILE - 1) / ATTN_TILE * ATTN_TILE;
+		w->part.m[i] = fl->max(s + (from - first), to - from);
+	}
+	if (w->part.m[i] == -INFINITY) {
+		memset(s, 0, ATTN_CHUNK * sizeof(*s));
+		return;
+	}
+	memset(s, 0, (from - first) * sizeof(*s));
+	memset(s + (to - first), 0, (ATTN_CHUNK - (to - first)) * sizeof(*s));
+	w->part.l[i] = fl->exp_sum(s + (from - first), to - from, w->part.m[i]);
+}
+
+/* The block's w->part for chunk number c. */
+static void chunk(struct work *w, const struct block *b, uint32_t c)
+{
+	const struct attn *a = &w->a;
+	uint32_t n = b->n_row * a->per_kv, first = c * ATTN_CHUNK;
+	uint32_t lo = b->keys.lo > first ? (uint32_t)b->keys.lo : first;
+	uint32_t hi = b->keys.hi < first + ATTN_CHUNK ? (uint32_t)b->keys.hi : first + ATTN_CHUNK;
+	uint32_t t0 = lo / ATTN_TILE, t1 = (hi + ATTN_TILE - 1) / ATTN_TILE;
+
+	for (uint32_t i = 0; i < n; i++)
+		memset(w->s + (size_t)i * ATTN_CHUNK + (t0 * ATTN_TILE - first), 0,
+		       (size_t)(t1 - t0) * ATTN_TILE * sizeof(float));
+	for (uint32_t t = t0; t < t1; t++)
+		attn_scores(a, &b->keys, t, w->q, n, w->s + (t * ATTN_TILE - first), ATTN_CHUNK);
+	for (uint32_t i = 0; i < n; i++)
+		softmax(w, b, i, first, t0 * ATTN_TILE, t1 * ATTN_TILE);
+	memset(w->part.o, 0, (size_t)n * a->dv * sizeof(float));
+	for (uint32_t t = t0; t < t1; t++) {
+		uint32_t from = t == t0 ? lo : t * ATTN_TILE;
+		uint32_t to = t + 1 == t1 ? hi : (t + 1) * ATTN_TILE;
+
+		attn_values(a, &b->keys, t, from, to, w->s + (t * ATTN_TILE - first), ATTN_CHUNK, n,
+			    w->part.o);
+	}
+}
+
+/* ---- merging ---- */
+
+/* (m, l, o) of one query becomes that of its keys and those of (m2, l2, o2). */
+static void merge(float *m, float *l, float *o, float m2, float l2, const float *o2, uint32_t dv)
+{
+	float top = m2 > *m ? m2 : *m, a, b;
+
+	if (m2 == -INFINITY)
+		return;
+	if (*m == -INFINITY) {
+		*m = m2;
+		*l = l2;
+		memcpy(o, o2, dv * sizeof(*o));
+		return;
+	}
+	a = expf(*m - top);
+	b = expf(m2 - top);
+	*m = top;
+	*l = *l * a + l2 * b;
+	for (uint32_t c = 0; c < dv; c++)
+		o[c] = o[c] * a + o2[c] * b;
+}
+
+/* y of query i from w->all, with the sink. */
+static void finish(struct work *w, const struct block *b, uint32_t i)
+{
+	const struct attn *a = &w->a;
+	uint32_t row = b->row0 + i / a->per_kv, head = attn_head(a, b->kv_head, i % a->per_kv);
+	float *o = w->all.o + (size_t)i * a->dv, m = w->all.m[i], l = w->all.l[i], scale = 1;
+	float *y = cpu_at(&a->y, row, head, w->part.o);
+
+	if (a->op->sinks != LMD_NONE && m != -INFINITY) {
+		float sink = a->r->cplan->weights[a->op->sinks]->flat[head];
+		float top = sink > m ? sink : m;
+
+		scale = expf(m - top);
+		l = l * scale + expf(sink - top);
+	}
+	for (uint32_t c = 0; c < a->dv; c++)
+		y[c] = m == -INFINITY ? 0.0f : o[c] * scale / l;
+	cpu_commit(&a->y, row, head, y, w->part.o);
+}
+
+static void whole_block(struct work *w, struct block *b)
+{
+	const struct attn *a = &w->a;
+	uint32_t n = b->n_row * a->per_kv;
+
+	load_queries(w, b);
+	for (uint32_t i = 0; i < n; i++)
+		w->all.m[i] = -INFINITY;
+	for (int src = 0; src < ATTN_N_SRC; src++) {
+		if (!look(w, b, src))
+			continue;
+		for (uint32_t c = (uint32_t)b->keys.lo / ATTN_CHUNK;
+		     (int64_t)c * ATTN_CHUNK < b->keys.hi; c++) {
+			chunk(w, b, c);
+			for (uint32_t i = 0; i < n; i++)
+				merge(&w->all.m[i], &w->all.l[i], w->all.o + (size_t)i * a->dv,
+				      w->part.m[i], w->part.l[i], w->part.o + (size_t)i * a->dv,
+				      a->dv);
+		}
+	}
+	for (uint32_t i = 0; i < n; i++)
+		finish(w, b, i);
+}
+
+/* ---- items ---- */
+
+/* Chunks of a row in a split. */
+static uint32_t n_chunk(const struct work *w, uint32_t row)
+{
+	const struct lmd_step_group *g = &w->a.r->step->group[w->a.op->src[0].group];
+
+	if (g->kv_lo[row] >= g->kv_hi[row])
+		return 1; /* somebody has to write zeros */
+	return ((uint32_t)g->kv_hi[row] + ATTN_CHUNK - 1) / ATTN_CHUNK -
+	       (uint32_t)g->kv_lo[row] / ATTN_CHUNK;
+}
+
+/* Few rows, many keys, more threads than there would be work for? */
+static bool splits(const struct work *w)
+{
+	uint64_t items = (uint64_t)w->a.y.n_row * w->a.op->n_kv_head;
+
+	if (!w->a.r->single || w->a.q.space != LMD_SPACE_TOKENS || items > w->d->most_split)
+		return false;
+	for (uint32_t row = 0; row < w->a.y.n_row; row++) {
+		if (n_chunk(w, row) > 1)
+			return true;
+	}
+	return false;
+}
+
+/* Chunk c (from the row's first) of (row, key head) number `item`. */
+static void one_chunk(struct work *w, uint32_t row, uint32_t kv_head, uint32_t c)
+{
+	const struct attn *a = &w->a;
+	uint32_t item = row * a->op->n_kv_head + kv_head, total = n_chunk(w, row), n = a->per_kv;
+	struct block b = {.row0 = row,
+			  .n_row = 1,
+			  .seq = cpu_seq_of(a->r, a->q.space, row),
+			  .kv_head = kv_head};
+	size_t at = ((size_t)item * w->d->most_chunk + c) * n;
+
+	if (look(w, &b, 0)) {
+		load_queries(w, &b);
+		chunk(w, &b, (uint32_t)b.keys.lo / ATTN_CHUNK + c);
+	} else {
+		for (uint32_t i = 0; i < n; i++)
+			w->part.m[i] = -INFINITY;
+	}
+	memcpy(w->split.m + at, w->part.m, n * sizeof(float));
+	memcpy(w->split.l + at, w->part.l, n * sizeof(float));
+	memcpy(w->split.o + at * a->dv, w->part.o, (size_t)n * a->dv * sizeof(float));
+	if (__atomic_add_fetch(&w->d->left[item], 1, __ATOMIC_ACQ_REL) != total)
+		return;
+	__atomic_store_n(&w->d->left[item], 0, __ATOMIC_RELAXED);
+	for (uint32_t i = 0; i < n; i++)
+		w->all.m[i] = -INFINITY;
+	at -= (size_t)c * n;
+	for (uint32_t j = 0; j < total * n; j++)
+		merge(&w->all.m[j % n], &w->all.l[j % n], w->all.o + (size_t)(j % n) * a->dv,
+		      w->split.m[at + j], w->split.l[at + j], w->split.o + (at + j) * a->dv, a->dv);
+	for (uint32_t i = 0; i < n; i++)
+		finish(w, &b, i);
+}
+
+static void run_split(struct work *w, const struct cpu_part *p)
+{
+	uint32_t heads = w->a.op->n_kv_head;
+
+	for (;;) {
+		uint32_t c = cpu_claim(p), row = 0;
+
+		for (; row < w->a.y.n_row && c >= n_chunk(w, row) * heads; row++)
+			c -= n_chunk(w, row) * heads;
+		if (row == w->a.y.n_row)
+			return;
+		one_chunk(w, row, c % heads, c / heads);
+	}
+}
+
+static uint32_t n_seq(const struct attn *a)
+{
+	return a->r->step->n_seq;
+}
+
+/* Block number `at` of the step, the last ones first: they see the most keys. */
+static bool find_block(const struct work *w, uint32_t at, struct block *b)
+{
+	for (uint32_t seq = n_seq(&w->a); seq-- > 0;) {
+		uint32_t first, n, blocks;
+
+		cpu_seq_rows(w->a.r, w->a.q.space, seq, &first, &n);
+		blocks = (n + w->d->block - 1) / w->d->block;
+		if (at < blocks) {
+			at = blocks - 1 - at;
+			b->seq = seq;
+			b->row0 = first + at * w->d->block;
+			b->n_row = n - at * w->d->block;
+			b->n_row = b->n_row < w->d->block ? b->n_row : w->d->block;
+			return true;
+		}
+		at -= blocks;
+	}
+	return false;
+}
+
+static void run(const struct cpu_run *r, const struct cpu_node *n, const struct cpu_part *p)
+{
+	struct work w;
+	struct block b = {0};
+	uint32_t heads = n->op->u.attn.n_kv_head;
+
+	setup(&w, r, n, p->scratch);
+	if (splits(&w)) {
+		run_split(&w, p);
+		return;
+	}
+	for (uint32_t i = cpu_claim(p); find_block(&w, i / heads, &b); i = cpu_claim(p)) {
+		b.kv_head = i % heads;
+		whole_block(&w, &b);
+	}
+}
+
+static const uint16_t ins[] = {
+	CPU_OFF(attn.q),           CPU_OFF(attn.src[0].k),  CPU_OFF(attn.src[0].v),
+	CPU_OFF(attn.src[0].list), CPU_OFF(attn.src[1].k),  CPU_OFF(attn.src[1].v),
+	CPU_OFF(attn.src[1].list), CPU_OFF(attn.rel[0].q2), CPU_OFF(attn.rel[1].q2),
+};
+static const uint16_t outs[] = {CPU_OFF(attn.y)};
+
+const struct cpu_op cpu_op_attn = {
+	.name = "attn",
+	.plan = plan,
+	.destroy = destroy,
+	.run = run,
+	CPU_OPERANDS(ins, outs),
+};

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * BMM: every head times its own matrix, in float.  Phase 0 prepares the rows of x, phase 1
+ * multiplies.  Items are numbered by head, then row. */
+#include "ops.h"
+#include "product.h"
+
+struct out {
+	const struct lmd_weight *w;
+	struct cpu_view y;
+	uint32_t n_row;
+};
+
+static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct lmd_error *err)
+{
+	const struct lmd_op_bmm *o = &op->u.bmm;
+
+	(void)err;
+	b->n_phase = 2;
+	cpu_x_need(&b->shared_bytes, cpu_max_rows(b->plan, &o->x), o->x.width, false);
+	cpu_product_need(b, &b->part_bytes, b->cplan->weights[o->w],
+			 cpu_max_rows(b->plan, &o->x) / o->x.n_head);
+	return LMD_OK;
+}
+
+static void done(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint32_t n, float *v)
+{
+	const struct out *o = arg;
+
+	for (uint32_t i = 0; i < n; i++)
+		cpu_put(&o->y, item % o->n_row, slice, n0 + i,
+			cpu_weight_scale(o->w, slice, n0 + i) * v[i] +
+				cpu_weight_bias(o->w, slice, n0 + i));
+}
+
+static void run(const struct cpu_run *r, const struct cpu_node *n, const struct cpu_part *p)
+{
+	const struct lmd_op_bmm *o = &n->op->u.bmm;
+	struct cpu_view x = cpu_view(r, &o->x);
+	struct out out = {r->cplan->weights[o->w], cpu_view(r, &o->y), x.n_row};
+	const struct cpu_emit emit = {&out, NULL, done};
+	uint64_t rows = (uint64_t)x.n_row * x.n_head, lo, hi;
+	uint32_t chunk = cpu_chunk(p, out.w->n), per_head = (out.w->n + chunk - 1) / chunk;
+	char *cursor = r->shared;
+	struct cpu_x px = cpu_x_take(&cursor, rows, x.width, false);
+
+	if (p->phase == 0) {
+		cpu_slice(p, rows, &lo, &hi);
+		for (uint64_t i = lo; i < hi; i++)
+			cpu_x_set(r, &px, i, &x, (uint32_t)(i % x.n_row), (uint32_t)(i / x.n_row),
+				  NULL);
+		return;
+	}
+	for (uint64_t c = cpu_claim(p); c < (uint64_t)per_head * x.n_head; c = cpu_claim(p)) {
+		uint32_t head = (uint32_t)(c / per_head), from = (uint32_t)(c % per_head) * chunk;
+		struct cpu_items items = {.first = head * x.n_row, .count = x.n_row, .div = 1};
+
+		cpu_product_f32(r, &px, &items, out.w, head, from,
+				out.w->n - from < chunk ? out.w->n : from + chunk, p->scratch,
+				&emit);
+	}
+}
+
+static const uint16_t ins[] = {CPU_OFF(bmm.x)};
+static const uint16_t outs[] = {CPU_OFF(bmm.y)};
+
+const struct cpu_op cpu_op_bmm = {
+	.name = "bmm",
+	.plan = plan,
+	.run = run,
+	CPU_OPERANDS(ins, outs),
+};

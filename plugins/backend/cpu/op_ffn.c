@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * FFN: norm, gate and up, activation, down, residual.
+ *
+ * Phases: 0 many rows of x; 1 adapters of gate and up; 2 gate, up and activation: the thread that
+ * has a slice of gate's rows has the same of up's, so the activation needs no barrier; 3 many rows
+ * of the hidden values, and what the adapter of down adds; 4 down. */
+#include "act.h"
+#include "ops.h"
+#include "product.h"
+
+struct ffn {
+	const struct cpu_run *r;
+	const struct lmd_op_ffn *op;
+	const struct lmd_weight *w[3]; /* gate or NULL, up, down */
+	struct cpu_view x, y, r_in, r_out;
+	uint64_t n; /* rows, heads counted */
+	uint32_t heads, width;
+	bool lora, small_x, small_h;
+	struct cpu_x px, ph;
+	float *gate, *hidden; /* [n][F] */
+	float *delta[3];
+	char *scratch;
+};
+
+enum { GATE, UP, DOWN };
+
+static bool any_lora(const struct lmd_plan *plan, const struct lmd_op_ffn *f)
+{
+	return cpu_lora_wanted(plan, f->lora_site[GATE]) ||
+	       cpu_lora_wanted(plan, f->lora_site[UP]) || cpu_lora_wanted(plan, f->lora_site[DOWN]);
+}
+
+static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct lmd_error *err)
+{
+	const struct lmd_op_ffn *f = &op->u.ffn;
+	const uint32_t wref[3] = {f->gate, f->up, f->down};
+	uint64_t n = cpu_max_rows(b->plan, &f->x), most = 0;
+	uint32_t width = b->cplan->weights[f->up]->n;
+
+	(void)err;
+	b->n_phase = 5;
+	cpu_x_need(&b->shared_bytes, n, f->x.width, b->dev->int8);
+	cpu_x_need(&b->shared_bytes, n, width, b->dev->int8);
+	cpu_need(&b->shared_bytes, n, width * sizeof(float));
+	cpu_need(&b->shared_bytes, n, width * sizeof(float));
+	cpu_x_need(&b->part_bytes, CPU_SMALL / f->x.width, f->x.width, b->dev->int8);
+	cpu_x_need(&b->part_bytes, CPU_SMALL / width, width, b->dev->int8);
+	for (int i = 0; i < 3; i++) {
+		uint64_t bytes = 0;
+
+		if (wref[i] == LMD_NONE)
+			continue;
+		cpu_product_need(b, &bytes, b->cplan->weights[wref[i]], n);
+		most = bytes > most ? bytes : most;
+		if (cpu_lora_wanted(b->plan, f->lora_site[i]))
+			cpu_need(&b->shared_bytes, n,
+				 b->cplan->weights[wref[i]]->n * sizeof(float));
+	}
+	cpu_need(&b->part_bytes, 1, most);
+	return LMD_OK;
+}
+
+static void setup(struct ffn *f, const struct cpu_run *r, const struct cpu_node *node)
+{
+	const struct lmd_op_ffn *o = &node->op->u.ffn;
+
+	*f = (struct ffn){.r = r, .op = o, .x = cpu_view(r, &o->x)};
+	f->n = (uint64_t)f->x.n_row * f->x.n_head;
+	f->heads = f->x.n_head;
+	f->width = r->cplan->weights[o->up]->n;
+	f->lora = r->lora && any_lora(r->plan, o);
+	f->small_x = f->n * f->x.width <= CPU_SMALL && !f->lora;
+	f->small_h = f->n * f->width <= CPU_SMALL && !f->lora;
+}
+
+static bool wanted(const struct cpu_run *r, const struct cpu_node *n, uint32_t phase)
+{
+	struct ffn f;
+
+	setup(&f, r, n);
+	return phase == 0 ? !f.small_x : phase == 1 ? f.lora : phase == 3 ? !f.small_h : true;
+}
+
+static void setup_memory(struct ffn *f, char *scratch)
+{
+	const struct lmd_op_ffn *o = f->op;
+	const uint32_t wref[3] = {o->gate, o->up, o->down};
+	char *shared = f->r->shared;
+	bool q8_x, q8_h;
+
+	for (int i = 0; i < 3; i++)
+		f->w[i] = wref[i] == LMD_NONE ? NULL : f->r->cplan->weights[wref[i]];
+	f->y = cpu_view(f->r, &o->y);
+	f->r_in = cpu_view(f->r, &o->r_in);
+	f->r_out = cpu_view(f->r, &o->r_out);
+	q8_x = cpu_wants_q8(f->r->dev, f->w[UP]) ||
+	       (f->w[GATE] && cpu_wants_q8(f->r->dev, f->w[GATE]));
+	q8_h = cpu_wants_q8(f->r->dev, f->w[DOWN]);
+	f->px = cpu_x_take(f->small_x ? &scratch : &shared, f->n, f->x.width, q8_x);
+	f->ph = cpu_x_take(f->small_h ? &scratch : &shared, f->n, f->width, q8_h);
+	f->gate = cpu_take(&shared, f->n, f->width * sizeof(float));
+	f->hidden = cpu_take(&shared, f->n, f->width * sizeof(float));
+	for (int i = 0; f->lora && i < 3; i++) {
+		if (f->w[i] && cpu_lora_wanted(f->r->plan, o->lora_site[i]))
+			f->delta[i] = cpu_take(&shared, f->n, f->w[i]->n * sizeof(float));
+	}
+	f->scratch = scratch;
+}
+
+static void prepare_x(const struct ffn *f, uint64_t lo, uint64_t hi)
+{
+	struct cpu_norm norm = cpu_norm(f->r, &f->op->norm);
+
+	for (uint64_t i = lo; i < hi; i++)
+		cpu_x_set(f->r, &f->px, i, &f->x, (uint32_t)(i / f->heads),
+			  (uint32_t)(i % f->heads), &norm);
+}
+
+static void prepare_hidden(const struct ffn *f, uint64_t lo, uint64_t hi)
+{
+	const struct cpu_view v = {
+		.base = (char *)f->hidden,
+		.row_bytes = f->width * sizeof(float),
+		.n_row = (uint32_t)f->n,
+		.n_head = 1,
+		.width = f->width,
+		.fold = 1,
+		.value_width = f->width,
+	};
+
+	for (uint64_t i = lo; i < hi; i++)
+		cpu_x_set(f->r, &f->ph, i, &v, (uint32_t)i, 0, NULL);
+}
+
+static void adapter(const struct ffn *f, int i, uint64_t row, const struct cpu_x *x)
+{
+	if (f->delta[i])
+		cpu_lora_row(f->r, f->op->lora_site[i],
+			     cpu_lora_slot(f->r, f->x.space, (uint32_t)(row / f->heads)), 0,
+			     x->row[row], x->k, f->w[i]->n, f->delta[i] + row * f->w[i]->n);
+}
+
+/* Scale, adapter and bias of n outputs of weight i. */
+static void finish(const struct ffn *f, int i, uint32_t item, uint32_t n0, uint32_t n, float *v)
+{
+	const struct lmd_weight *w = f->w[i];
+	const float *delta = f->delta[i] ? f->delta[i] + (size_t)item * w->n + n0 : NULL;
+
+	for (uint32_t j = 0; w->n_scale && j < n; j++)
+		v[j] *= cpu_weight_scale(w, 0, n0 + j);
+	for (uint32_t j = 0; delta && j < n; j++)
+		v[j] += delta[j];
+	for (uint32_t j = 0; w->n_bias && j < n; j++)
+		v[j] += cpu_weight_bias(w, 0, n0 + j);
+}
+
+static float *place_gate(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint32_t n)
+{
+	const struct ffn *f = arg;
+
+	(void)slice;
+	(void)n;
+	return f->gate + (size_t)item * f->width + n0;
+}
+
+static void done_gate(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint32_t n, float *v)
+{
+	(void)slice;
+	finish(arg, GATE, item, n0, n, v);
+}
+
+static float *place_up(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint32_t n)
+{
+	const struct ffn *f = arg;
+
+	(void)slice;
+	(void)n;
+	return f->hidden + (size_t)item * f->width + n0;
+}
+
+static void done_up(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint32_t n, float *v)
+{
+	const struct ffn *f = arg;
+
+	(void)slice;
+	finish(f, UP, item, n0, n, v);
+	if (f->w[GATE])
+		cpu_act_row(f->r->dev->fl, f->op->act, f->op->p,
+			    f->gate + (size_t)item * f->width + n0, v, v, n);
+	else
+		cpu_act_row(f->r->dev->fl, f->op->act, f->op->p, v, NULL, v, n);
+}
+
+static float *place_down(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint32_t n)
+{
+	const struct ffn *f = arg;
+	const struct cpu_view *v = f->y.base ? &f->y : &f->r_out;
+
+	(void)slice;
+	(void)n;
+	return v->fold > 1 ? NULL : cpu_el(v, item / f->heads, item % f->heads, n0);
+}
+
+static void done_down(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint32_t n, float *v)
+{
+	const struct ffn *f = arg;
+	uint32_t row = item / f->heads, head = item % f->heads;
+
+	(void)slice;
+	finish(f, DOWN, item, n0, n, v);
+	for (uint32_t j = 0; f->y.base && f->y.fold > 1 && j < n; j++)
+		cpu_put(&f->y, row, head, n0 + j, v[j]);
+	if (!f->r_out.base)
+		return;
+	if (f->r_out.fold == 1 && f->r_in.fold == 1 && !f->r_in.i32) {
+		const float *in = cpu_el(&f->r_in, row, head, n0);
+		float *out = cpu_el(&f->r_out, row, head, n0);
+
+		for (uint32_t j = 0; j < n; j++)
+			out[j] = in[j] + f->op->a * v[j];
+		return;
+	}
+	for (uint32_t j = 0; j < n; j++)
+		cpu_put(&f->r_out, row, head, n0 + j,
+			cpu_get(&f->r_in, row, head, n0 + j) + f->op->a * v[j]);
+}
+
+static void gate_up(struct ffn *f, const struct cpu_part *p)
+{
+	const struct cpu_emit gate = {f, place_gate, done_gate}, up = {f, place_up, done_up};
+	struct cpu_items items = {.count = (uint32_t)f->n, .div = 1};
+	uint32_t chunk = cpu_chunk(p, f->width);
+
+	for (uint64_t c = cpu_claim(p); c * chunk < f->width; c = cpu_claim(p)) {
+		uint32_t lo = (uint32_t)c * chunk;
+		uint32_t hi = lo + chunk < f->width ? lo + chunk : f->width;
+
+		if (f->w[GATE])
+			cpu_product(f->r, &f->px, &items, f->w[GATE], 0, lo, hi, f->scratch, &gate);
+		cpu_product(f->r, &f->px, &items, f->w[UP], 0, lo, hi, f->scratch, &up);
+	}
+}
+
+static void down(struct ffn *f, const struct cpu_part *p)
+{
+	const struct cpu_emit emit = {f, place_down, done_down};
+	struct cpu_items items = {.count = (uint32_t)f->n, .div = 1};
+	uint32_t n = f->w[DOWN]->n, chunk = cpu_chunk(p, n);
+
+	for (uint64_t c = cpu_claim(p); c * chunk < n; c = cpu_claim(p)) {
+		uint32_t lo = (uint32_t)c * chunk;
+
+		cpu_product(f->r, &f->ph, &items, f->w[DOWN], 0, lo,
+			    lo + chunk < n ? lo + chunk : n, f->scratch, &emit);
+	}
+}
+
+static void run(const struct cpu_run *r, const struct cpu_node *n, const struct cpu_part *p)
+{
+	struct ffn f;
+	uint64_t lo, hi;
+
+	setup(&f, r, n);
+	setup_memory(&f, p->scratch);
+	cpu_slice(p, f.n, &lo, &hi);
+	switch (p->phase) {
+	case 0:
+		prepare_x(&f, lo, hi);
+		break;
+	case 1:
+		for (uint64_t i = lo; i < hi; i++) {
+			adapter(&f, GATE, i, &f.px);
+			adapter(&f, UP, i, &f.px);
+		}
+		break;
+	case 2:
+		if (f.small_x)
+			prepare_x(&f, 0, f.n);
+		gate_up(&f, p);
+		break;
+	case 3:
+		prepare_hidden(&f, lo, hi);
+		for (uint64_t i = lo; i < hi; i++)
+			adapter(&f, DOWN, i, &f.ph);
+		break;
+	default:
+		if (f.small_h)
+			prepare_hidden(&f, 0, f.n);
+		down(&f, p);
+		break;
+	}
+}
+
+static const uint16_t ins[] = {
+	CPU_OFF(ffn.x),
+	CPU_OFF(ffn.norm.g),
+	CPU_OFF(ffn.norm.b),
+	CPU_OFF(ffn.r_in),
+};
+static const uint16_t outs[] = {CPU_OFF(ffn.y), CPU_OFF(ffn.r_out)};
+
+const struct cpu_op cpu_op_ffn = {
+	.name = "ffn",
+	.plan = plan,
+	.wanted = wanted,
+	.run = run,
+	CPU_OPERANDS(ins, outs),
+};

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * GATHER: rows by number, side by side or summed. */
+#include "ops.h"
+#include "view.h"
+
+struct work {
+	const struct cpu_run *r;
+	const struct lmd_op_gather *op;
+	struct cpu_view x, y, idx;
+};
+
+/* Row of x for choice j of row `row`; -1: zeros. */
+static int64_t row_of(const struct work *w, uint32_t row, uint32_t j)
+{
+	const struct lmd_step *s = w->r->step;
+	int64_t id = -1;
+
+	switch ((enum lmd_idx)w->op->idx_kind) {
+	case LMD_IDX_TOKEN:
+		break;
+	case LMD_IDX_OPND:
+		id = w->idx.base ? cpu_cell_i32(&w->idx, row, j) : -1;
+		break;
+	case LMD_IDX_OUT_ROW:
+		id = s->out_row[row];
+		break;
+	case LMD_IDX_SEQ_OF:
+		id = s->seq_of[row];
+		break;
+	case LMD_IDX_EXT:
+		id = s->token[row];
+		id = id < 0 && id >= -(1 << 30) ? -1 - id : -1;
+		break;
+	}
+	return w->x.base && id >= 0 && id < w->x.n_row ? id : -1;
+}
+
+static void one_row(const struct work *w, uint32_t row)
+{
+	uint32_t n = cpu_cols(&w->x);
+
+	for (uint32_t c = 0; w->op->sum && c < n; c++) {
+		float sum = 0;
+		int32_t count = 0;
+
+		for (uint32_t j = 0; j < w->op->n_id; j++) {
+			int64_t id = row_of(w, row, j);
+
+			if (id < 0)
+				continue;
+			if (w->x.i32)
+				count += cpu_cell_i32(&w->x, (uint32_t)id, c);
+			else
+				sum += cpu_cell_get(&w->x, (uint32_t)id, c);
+		}
+		memcpy(cpu_cell(&w->y, row, c), w->x.i32 ? (void *)&count : (void *)&sum, 4);
+	}
+	for (uint32_t j = 0; !w->op->sum && j < w->op->n_id; j++) {
+		int64_t id = row_of(w, row, j);
+
+		for (uint32_t c = 0; c < n; c++) {
+			void *y = cpu_cell(&w->y, row, (size_t)j * n + c);
+
+			if (id < 0)
+				memset(y, 0, 4);
+			else
+				memcpy(y, cpu_cell(&w->x, (uint32_t)id, c), 4);
+		}
+	}
+}
+
+static void run(const struct cpu_run *r, const struct cpu_node *n, const struct cpu_part *p)
+{
+	struct work w = {
+		.r = r,
+		.op = &n->op->u.gather,
+		.x = cpu_view(r, &n->op->u.gather.x),
+		.y = cpu_view(r, &n->op->u.gather.y),
+		.idx = cpu_view(r, &n->op->u.gather.idx),
+	};
+	uint64_t lo, hi;
+
+	cpu_slice(p, w.y.n_row, &lo, &hi);
+	for (uint64_t row = lo; row < hi; row++)
+		one_row(&w, (uint32_t)row);
+}
+
+static const uint16_t ins[] = {CPU_OFF(gather.x), CPU_OFF(gather.idx)};
+static const uint16_t outs[] = {CPU_OFF(gather.y)};
+
+const struct cpu_op cpu_op_gather = {
+	.name = "gather",
+	.run = run,
+	CPU_OPERANDS(ins, outs),
+};

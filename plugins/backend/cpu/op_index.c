@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * INDEX: the best keys (or units of keys) for the attention of a row.
+ *
+ * Scores of exactly 0 are common here (relu), so which of equal keys is chosen is part of the
+ * definition: the heap below is the one that llamad/op.h describes. */
+#include "kern/float.h"
+#include "kv.h"
+#include "ops.h"
+#include "view.h"
+
+struct work {
+	const struct cpu_run *r;
+	const struct lmd_op_index *op;
+	const struct cpu_cache *cache;
+	const struct lmd_pool *pool; /* of the cache */
+	struct cpu_view q, w, y;
+	float *score; /* [units] of the row and list at hand */
+	float *tq, *tk;
+	uint32_t *heap; /* [n] units */
+};
+
+static uint64_t most_units(const struct lmd_pool *p, const struct lmd_op_index *o)
+{
+	return (uint64_t)p->n_index * p->page_tokens / o->unit + 1;
+}
+
+static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct lmd_error *err)
+{
+	const struct lmd_op_index *o = &op->u.index;
+	enum lmd_status st = cpu_need_cache(b, o->cache, err);
+	uint32_t of;
+
+	if (st != LMD_OK)
+		return st;
+	of = o->each > 1 ? o->of : b->plan->caches[o->cache].group;
+	if (!b->cplan->pools[of])
+		return lmd_fail(err, LMD_INVALID, "index: group %s has no cache",
+				b->plan->groups[of].name);
+	cpu_need(&b->part_bytes, most_units(b->cplan->pools[of], o), sizeof(float));
+	cpu_need(&b->part_bytes, o->q.width, sizeof(float));
+	cpu_need(&b->part_bytes, o->q.width, sizeof(float));
+	cpu_need(&b->part_bytes, o->n, sizeof(uint32_t));
+	return LMD_OK;
+}
+
+static float dot(const struct work *w, uint32_t seq, uint32_t row, uint32_t head, uint32_t key)
+{
+	uint32_t kh = w->cache->desc.n_head > 1 ? head : 0;
+	char *page =
+		cpu_pool_page(w->pool, (uint32_t)w->r->step->seq_slot[seq], key / CPU_PAGE_TOKENS);
+
+	cpu_kv_get_k(w->r->dev, w->cache, page, kh, key % CPU_PAGE_TOKENS, w->tk);
+	return w->op->scale *
+	       w->r->dev->fl->dot(cpu_f32(&w->q, row, head, w->tq), w->tk, w->q.width);
+}
+
+/* Score of a key for list `list`. */
+static float key_score(const struct work *w, uint32_t seq, uint32_t row, uint32_t list,
+		       uint32_t key)
+{
+	float sum = 0;
+
+	if (w->op->kind == LMD_INDEX_PER_HEAD)
+		return dot(w, seq, row, list, key);
+	for (uint32_t h = 0; h < w->q.n_head; h++) {
+		float s = fmaxf(dot(w, seq, row, h, key), 0.0f);
+
+		sum += w->op->kind == LMD_INDEX_WEIGHTED ? cpu_cell_get(&w->w, row, h) * s : s;
+	}
+	return sum;
+}
+
+/* Puts unit x, for which there is a hole at i, into the heap of n.  The hole first goes down to a
+ * leaf, always to the worse child (the right one if they are equal); then x rises as long as its
+ * parent is better. */
+static void sift(const struct work *w, uint32_t n, uint32_t i, uint32_t x)
+{
+	const float *s = w->score;
+	uint32_t *h = w->heap, top = i;
+
+	for (uint32_t c; (c = 2 * i + 1) < n; i = c) {
+		if (c + 1 < n && !(s[h[c + 1]] > s[h[c]]))
+			c++;
+		h[i] = h[c];
+	}
+	while (i > top && s[h[(i - 1) / 2]] > s[x]) {
+		h[i] = h[(i - 1) / 2];
+		i = (i - 1) / 2;
+	}
+	h[i] = x;
+}
+
+/* Fills the heap with the best of units lo..hi; their number. */
+static uint32_t choose(const struct work *w, uint32_t lo, uint32_t hi)
+{
+	uint32_t n = hi - lo < w->op->n ? hi - lo : w->op->n;
+
+	for (uint32_t i = 0; i < n; i++)
+		w->heap[i] = lo + i;
+	for (uint32_t i = n / 2; i-- > 0;)
+		sift(w, n, i, w->heap[i]);
+	for (uint32_t u = lo + n; n && u < hi; u++) {
+		if (w->score[u] > w->score[w->heap[0]])
+			sift(w, n, 0, u);
+	}
+	return n;
+}
+
+/* Scores of the keys lo..hi of the group `of`, `each` of which share a row of the cache. */
+static void spread(const struct work *w, uint32_t seq, uint32_t row, uint32_t list, uint32_t *lo,
+		   uint32_t *hi)
+{
+	const struct lmd_step_group *rows = &w->r->step->group[w->cache->desc.group];
+	const struct lmd_step_group *keys = &w->r->step->group[w->op->of];
+	uint32_t e = w->op->each, first = (uint32_t)rows->kv_lo[row],
+		 end = (uint32_t)rows->kv_hi[row];
+	float score = INFINITY;
+
+	if (keys->kv_lo[row] >= keys->kv_hi[row])
+		return;
+	*lo = (uint32_t)keys->kv_lo[row] > first * e ? (uint32_t)keys->kv_lo[row] : first * e;
+	*hi = (uint32_t)keys->kv_hi[row];
+	if (*lo > *hi)
+		*lo = *hi;
+	for (uint32_t key = *lo; key < *hi; key++) {
+		if (key == *lo || key % e == 0)
+			score = key / e < end ? key_score(w, seq, row, list, key / e) : INFINITY;
+		w->score[key] = score;
+	}
+}
+
+static void one(const struct work *w, uint32_t row, uint32_t list)
+{
+	const struct lmd_step_group *g = &w->r->step->group[w->cache->desc.group];
+	uint32_t seq = (uint32_t)w->r->step->seq_of[row], u = w->op->unit, lo = 0, hi = 0, n;
+
+	if (w->op->each > 1) {
+		spread(w, seq, row, list, &lo, &hi);
+	} else if (g->kv_lo[row] < g->kv_hi[row]) {
+		lo = (uint32_t)g->kv_lo[row] / u;
+		hi = (uint32_t)(g->kv_hi[row] - 1) / u + 1;
+		for (uint32_t i = lo; i < hi; i++)
+			w->score[i] = -INFINITY;
+		for (uint32_t key = (uint32_t)g->kv_lo[row]; key < (uint32_t)g->kv_hi[row]; key++)
+			w->score[key / u] =
+				fmaxf(w->score[key / u], key_score(w, seq, row, list, key));
+	}
+	for (uint32_t i = 0; i < w->op->local && i < hi - lo; i++)
+		w->score[hi - 1 - i] = INFINITY;
+	n = choose(w, lo, hi);
+	for (uint32_t i = 0; i < w->op->n; i++)
+		cpu_put_i32(&w->y, row, list, i, i < n ? (int32_t)w->heap[i] : -1);
+}
+
+static void run(const struct cpu_run *r, const struct cpu_node *n, const struct cpu_part *p)
+{
+	const struct lmd_op_index *o = &n->op->u.index;
+	struct work w = {
+		.r = r,
+		.op = o,
+		.cache = r->cplan->caches[o->cache],
+		.q = cpu_view(r, &o->q),
+		.w = cpu_view(r, &o->w),
+		.y = cpu_view(r, &o->y),
+	};
+	char *scratch = p->scratch;
+	uint64_t lo, hi;
+
+	w.pool = r->cplan->pools[w.cache->desc.group];
+	w.score = cpu_take(
+		&scratch, most_units(r->cplan->pools[o->each > 1 ? o->of : w.cache->desc.group], o),
+		sizeof(float));
+	w.tq = cpu_take(&scratch, o->q.width, sizeof(float));
+	w.tk = cpu_take(&scratch, o->q.width, sizeof(float));
+	w.heap = cpu_take(&scratch, o->n, sizeof(uint32_t));
+	cpu_slice(p, (uint64_t)w.y.n_row * w.y.n_head, &lo, &hi);
+	for (uint64_t i = lo; i < hi; i++)
+		one(&w, (uint32_t)(i / w.y.n_head), (uint32_t)(i % w.y.n_head));
+}
+
+static const uint16_t ins[] = {CPU_OFF(index.q), CPU_OFF(index.w)};
+static const uint16_t outs[] = {CPU_OFF(index.y)};
+
+const struct cpu_op cpu_op_index = {
+	.name = "index",
+	.plan = plan,
+	.run = run,
+	CPU_OPERANDS(ins, outs),
+};

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * LINEAR: one x, up to four weights; whole matrices or a slice for each (row, choice).
+ *
+ * Phases: 0 prepares many rows of x and, with ids, sorts the (row, choice) pairs by slice; 1
+ * computes what adapters add; 2 multiplies (and prepares few rows in each thread). */
+#include "act.h"
+#include "lists.h"
+#include "ops.h"
+#include "product.h"
+
+struct lin {
+	const struct cpu_run *r;
+	const struct lmd_op_linear *op;
+	struct cpu_view x, ids;
+	uint64_t n_x;    /* rows of x, heads counted */
+	uint64_t n_item; /* rows of each y, heads counted */
+	uint32_t heads;  /* of y */
+	bool small;      /* each thread prepares x */
+	struct cpu_x px;
+	struct cpu_lists lists;
+	float *delta[LMD_LINEAR_MAX];
+	char *scratch; /* of the products of this part */
+};
+
+/* One weight's outputs. */
+struct out {
+	const struct lin *l;
+	const struct lmd_weight *w;
+	struct cpu_view y, r_in, r_out;
+	const float *delta;
+	bool plain; /* nothing is done to an output but the residual */
+};
+
+static const struct lmd_opnd *target(const struct lmd_op_linear *l, uint32_t i)
+{
+	return l->y[i].src != LMD_SRC_NONE ? &l->y[i] : &l->r_out[i];
+}
+
+static bool any_lora(const struct lmd_plan *plan, const struct lmd_op_linear *l)
+{
+	for (uint32_t i = 0; i < l->n_w; i++) {
+		if (cpu_lora_wanted(plan, l->lora_site[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Columns of an item's output. */
+static uint64_t outputs(const struct lmd_op_linear *l, const struct lmd_weight *w)
+{
+	return l->ids.src == LMD_SRC_NONE ? (uint64_t)w->n_stack * w->n : w->n;
+}
+
+static bool any_q8(const struct cpu_dev *dev, struct lmd_weight *const *weights,
+		   const struct lmd_op_linear *l)
+{
+	for (uint32_t i = 0; i < l->n_w; i++) {
+		if (cpu_wants_q8(dev, weights[l->w[i]]))
+			return true;
+	}
+	return false;
+}
+
+static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct lmd_error *err)
+{
+	const struct lmd_op_linear *l = &op->u.linear;
+	uint64_t items = cpu_max_rows(b->plan, target(l, 0)), most = 0;
+	bool q8 = any_q8(b->dev, b->cplan->weights, l);
+
+	(void)err;
+	b->n_phase = 3;
+	cpu_x_need(&b->shared_bytes, cpu_max_rows(b->plan, &l->x), l->x.width, q8);
+	cpu_x_need(&b->part_bytes, CPU_SMALL / l->x.width, l->x.width, q8);
+	if (l->ids.src != LMD_SRC_NONE)
+		cpu_lists_need(&b->shared_bytes, items, b->cplan->weights[l->w[0]]->n_stack);
+	for (uint32_t i = 0; i < l->n_w; i++) {
+		const struct lmd_weight *w = b->cplan->weights[l->w[i]];
+		uint64_t bytes = 0;
+
+		cpu_product_need(b, &bytes, w, items);
+		most = bytes > most ? bytes : most;
+		if (cpu_lora_wanted(b->plan, l->lora_site[i]))
+			cpu_need(&b->shared_bytes, items, outputs(l, w) * sizeof(float));
+	}
+	cpu_need(&b->part_bytes, 1, most);
+	return LMD_OK;
+}
+
+static void setup(struct lin *l, const struct cpu_run *r, const struct cpu_node *n)
+{
+	const struct lmd_op_linear *op = &n->op->u.linear;
+	struct cpu_view y = cpu_view(r, target(op, 0));
+
+	*l = (struct lin){.r = r, .op = op};
+	l->x = cpu_view(r, &op->x);
+	l->ids = cpu_view(r, &op->ids);
+	l->n_x = (uint64_t)l->x.n_row * l->x.n_head;
+	l->n_item = (uint64_t)y.n_row * y.n_head;
+	l->heads = y.n_head;
+	l->small = l->n_x * l->x.width <= CPU_SMALL && !l->ids.base &&
+		   !(r->lora && any_lora(r->plan, op));
+}
+
+static void setup_memory(struct lin *l, char *scratch)
+{
+	const struct cpu_run *r = l->r;
+	bool q8 = any_q8(r->dev, r->cplan->weights, l->op);
+	char *cursor = l->small ? scratch : r->shared;
+
+	l->px = cpu_x_take(&cursor, l->n_x, l->x.width, q8);
+	if (l->small) {
+		l->scratch = cursor;
+		return;
+	}
+	l->scratch = scratch;
+	if (l->ids.base)
+		l->lists =
+			cpu_lists_take(&cursor, l->n_item, r->cplan->weights[l->op->w[0]]->n_stack);
+	for (uint32_t i = 0; i < l->op->n_w; i++) {
+		const struct lmd_weight *w = r->cplan->weights[l->op->w[i]];
+
+		if (r->lora && cpu_lora_wanted(r->plan, l->op->lora_site[i]))
+			l->delta[i] =
+				cpu_take(&cursor, l->n_item, outputs(l->op, w) * sizeof(float));
+	}
+}
+
+static bool wanted(const struct cpu_run *r, const struct cpu_node *n, uint32_t phase)
+{
+	struct lin l;
+
+	setup(&l, r, n);
+	if (phase == 0)
+		return !l.small;
+	return phase == 2 || (r->lora && any_lora(r->plan, l.op));
+}
+
+static void prepare(const struct lin *l, uint64_t lo, uint64_t hi)
+{
+	struct cpu_norm norm = cpu_norm(l->r, &l->op->pro);
+
+	for (uint64_t i = lo; i < hi; i++)
+		cpu_x_set(l->r, &l->px, i, &l->x, (uint32_t)(i / l->x.n_head),
+			  (uint32_t)(i % l->x.n_head), &norm);
+}
+
+/* Item i reads row i / div of x. */
+static uint32_t divisor(const struct lin *l)
+{
+	return l->ids.base && l->x.n_head == 1 ? l->heads : 1;
+}
+
+static void adapters(const struct lin *l, const struct cpu_part *p)
+{
+	uint64_t lo, hi;
+
+	cpu_slice(p, l->n_item, &lo, &hi);
+	for (uint32_t j = 0; j < l->op->n_w; j++) {
+		const struct lmd_weight *w = l->r->cplan->weights[l->op->w[j]];
+		uint64_t n = outputs(l->op, w);
+
+		for (uint64_t i = lo; l->delta[j] && i < hi; i++) {
+			uint32_t row = (uint32_t)(i / l->heads);
+			uint32_t slice =
+				l->ids.base ? (uint32_t)cpu_cell_i32(&l->ids, row, i % l->heads)
+					    : 0;
+			uint32_t slot =
+				slice < w->n_stack ? cpu_lora_slot(l->r, l->x.space, row) : 0;
+
+			cpu_lora_row(l->r, l->op->lora_site[j], slot, slice,
+				     l->px.row[i / divisor(l)], l->px.k, (uint32_t)n,
+				     l->delta[j] + i * n);
+		}
+	}
+}
+
+/* Column of an output in its item. */
+static size_t column(const struct out *o, uint32_t slice, uint32_t n0)
+{
+	return o->l->ids.base ? n0 : (size_t)slice * o->w->n + n0;
+}
+
+static float *place(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint32_t n)
+{
+	const struct out *o = arg;
+	const struct cpu_view *v = o->y.base ? &o->y : &o->r_out;
+
+	(void)n;
+	return v->fold > 1
+		       ? NULL
+		       : cpu_el(v, item / o->l->heads, item % o->l->heads, column(o, slice, n0));
+}
+
+/* Everything between the product and the residual. */
+static void epilogue(const struct out *o, uint32_t item, uint32_t slice, uint32_t n0, uint32_t n,
+		     float *v)
+{
+	const struct lmd_op_linear *op = o->l->op;
+	const float *delta =
+		o->delta ? o->delta + item * outputs(op, o->w) + column(o, slice, n0) : NULL;
+
+	for (uint32_t i = 0; o->w->n_scale && i < n; i++)
+		v[i] *= cpu_weight_scale(o->w, slice, n0 + i);
+	for (uint32_t i = 0; delta && i < n; i++)
+		v[i] += delta[i];
+	for (uint32_t i = 0; op->scale != 1.0f && i < n; i++)
+		v[i] *= op->scale;
+	for (uint32_t i = 0; o->w->n_bias && i < n; i++)
+		v[i] += cpu_weight_bias(o->w, slice, n0 + i);
+	if (op->act != LMD_ACT_NONE)
+		cpu_act_row(o->l->r->dev->fl, op->act, op->p, v, NULL, v, n);
+	for (uint32_t i = 0; op->softcap != 0.0f && i < n; i++)
+		v[i] = cpu_softcap(v[i], op->softcap);
+	for (uint32_t i = 0; (op->clamp_lo != 0.0f || op->clamp_hi != 0.0f) && i < n; i++)
+		v[i] = fminf(fmaxf(v[i], op->clamp_lo), op->clamp_hi);
+}
+
+static void done(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint32_t n, float *v)
+{
+	const struct out *o = arg;
+	uint32_t row = item / o->l->heads, head = item % o->l->heads;
+	size_t col = column(o, slice, n0);
+
+	if (!o->plain)
+		epilogue(o, item, slice, n0, n, v);
+	if (o->y.base && o->y.fold > 1) {
+		for (uint32_t i = 0; i < n; i++)
+			cpu_put(&o->y, row, head, col + i, v[i]);
+	}
+	if (!o->r_out.base)
+		return;
+	if (o->r_out.fold == 1 && o->r_in.fold == 1 && !o->r_in.i32) {
+		const float *in = cpu_el(&o->r_in, row, head, col);
+		float *out = cpu_el(&o->r_out, row, head, col);
+
+		for (uint32_t i = 0; i < n; i++)
+			out[i] = in[i] + o->l->op->a * v[i];
+		return;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		cpu_put(&o->r_out, row, head, col + i,
+			cpu_get(&o->r_in, row, head, col + i) + o->l->op->a * v[i]);
+}
+
+/* Choices without a slice: y = 0. */
+static void skip(const struct out *o, const struct cpu_items *none, uint32_t lo, uint32_t hi)
+{
+	for (uint32_t i = 0; i < none->count; i++) {
+		uint32_t row = none->list[i] / o->l->heads, head = none->list[i] % o->l->heads;
+
+		for (uint32_t c = lo; c < hi; c++) {
+			if (o->y.base)
+				cpu_put(&o->y, row, head, c, 0.0f);
+			if (o->r_out.base)
+				cpu_put(&o->r_out, row, head, c, cpu_get(&o->r_in, row, head, c));
+		}
+	}
+}
+
+/* Rows lo..hi of weight j: of all slices, one after the other, or, with ids, of each. */
+static void multiply(const struct lin *l, uint32_t j, uint64_t lo, uint64_t hi)
+{
+	const struct lmd_op_linear *op = l->op;
+	struct out o = {
+		.l = l,
+		.w = l->r->cplan->weights[op->w[j]],
+		.y = cpu_view(l->r, &op->y[j]),
+		.r_in = cpu_view(l->r, &op->r_in[j]),
+		.r_out = cpu_view(l->r, &op->r_out[j]),
+		.delta = l->delta[j],
+	};
+	const struct cpu_emit emit = {&o, place, done};
+	struct cpu_items items = {.count = (uint32_t)l->n_item, .div = divisor(l)};
+
+	o.plain = !o.w->n_scale && !o.w->n_bias && !o.delta && op->scale == 1.0f &&
+		  op->act == LMD_ACT_NONE && op->softcap == 0.0f && op->clamp_lo == 0.0f &&
+		  op->clamp_hi == 0.0f;
+	while (!l->ids.base && lo < hi) {
+		uint32_t slice = (uint32_t)(lo / o.w->n), from = (uint32_t)(lo % o.w->n);
+		uint32_t to = hi - lo < o.w->n - from ? from + (uint32_t)(hi - lo) : o.w->n;
+
+		cpu_product(l->r, &l->px, &items, o.w, slice, from, to, l->scratch, &emit);
+		lo += to - from;
+	}
+	for (uint32_t i = 0; l->ids.base && i < cpu_lists_n_used(&l->lists); i++) {
+		uint32_t e = l->lists.used[i];
+
+		items.list = cpu_lists_of(&l->lists, e, &items.count);
+		cpu_product(l->r, &l->px, &items, o.w, e, (uint32_t)lo, (uint32_t)hi, l->scratch,
+			    &emit);
+	}
+	if (l->ids.base) {
+		items.list = cpu_lists_of(&l->lists, o.w->n_stack, &items.count);
+		skip(&o, &items, (uint32_t)lo, (uint32_t)hi);
+	}
+}
+
+/* All weights' rows are shared out as one list of chunks. */
+static void products(const struct lin *l, const struct cpu_part *p)
+{
+	uint64_t n[LMD_LINEAR_MAX], total = 0;
+	uint32_t chunk;
+
+	for (uint32_t j = 0; j < l->op->n_w; j++) {
+		n[j] = outputs(l->op, l->r->cplan->weights[l->op->w[j]]);
+		total += n[j];
+	}
+	chunk = cpu_chunk(p, total);
+	for (uint64_t c = cpu_claim(p);; c = cpu_claim(p)) {
+		uint32_t j = 0;
+
+		for (; j < l->op->n_w && c * chunk >= (n[j] + chunk - 1) / chunk * chunk; j++)
+			c -= (n[j] + chunk - 1) / chunk;
+		if (j == l->op->n_w)
+			return;
+		multiply(l, j, c * chunk, (c + 1) * chunk < n[j] ? (c + 1) * chunk : n[j]);
+	}
+}
+
+static void run(const struct cpu_run *r, const struct cpu_node *n, const struct cpu_part *p)
+{
+	struct lin l;
+	uint64_t lo, hi;
+
+	setup(&l, r, n);
+	setup_memory(&l, p->scratch);
+	if (p->phase == 0) {
+		cpu_slice(p, l.n_x, &lo, &hi);
+		prepare(&l, lo, hi);
+		if (l.ids.base && p->part == 0)
+			cpu_lists_fill(&l.lists, &l.ids, l.heads);
+	} else if (p->phase == 1) {
+		adapters(&l, p);
+	} else {
+		if (l.small)
+			prepare(&l, 0, l.n_x);
+		products(&l, p);
+	}
+}
+
+static const uint16_t ins[] = {
+	CPU_OFF(linear.x),       CPU_OFF(linear.pro.g),   CPU_OFF(linear.pro.b),
+	CPU_OFF(linear.ids),     CPU_OFF(linear.r_in[0]), CPU_OFF(linear.r_in[1]),
+	CPU_OFF(linear.r_in[2]), CPU_OFF(linear.r_in[3]),
+};
+static const uint16_t outs[] = {
+	CPU_OFF(linear.y[0]),     CPU_OFF(linear.y[1]),     CPU_OFF(linear.y[2]),
+	CPU_OFF(linear.y[3]),     CPU_OFF(linear.r_out[0]), CPU_OFF(linear.r_out[1]),
+	CPU_OFF(linear.r_out[2]), CPU_OFF(linear.r_out[3]),
+};
+
+const struct cpu_op cpu_op_linear = {
+	.name = "linear",
+	.plan = plan,
+	.wanted = wanted,
+	.run = run,
+	CPU_OPERANDS(ins, outs),
+};

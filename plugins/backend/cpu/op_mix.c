@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * MIX: heads of y are mixtures of the heads of x, and of one further row z. */
+#include "ops.h"
+#include "view.h"
+
+struct work {
+	const struct lmd_op_mix *op;
+	struct cpu_view x, c, d, z, y;
+};
+
+static float coefficient(const struct work *w, uint32_t row, uint32_t i, uint32_t j)
+{
+	if (!w->c.base)
+		return i == j ? 1.0f : 0.0f;
+	if (w->op->c_transposed)
+		return cpu_cell_get(&w->c, row, (size_t)j * w->y.n_head + i);
+	return cpu_cell_get(&w->c, row, (size_t)i * w->x.n_head + j);
+}
+
+static void run(const struct cpu_run *r, const struct cpu_node *n, const struct cpu_part *p)
+{
+	const struct lmd_op_mix *o = &n->op->u.mix;
+	struct work w = {
+		.op = o,
+		.x = cpu_view(r, &o->x),
+		.c = cpu_view(r, &o->c),
+		.d = cpu_view(r, &o->d),
+		.z = cpu_view(r, &o->z),
+		.y = cpu_view(r, &o->y),
+	};
+	uint64_t lo, hi;
+
+	cpu_slice(p, (uint64_t)w.y.n_row * w.y.n_head, &lo, &hi);
+	for (uint64_t at = lo; at < hi; at++) {
+		uint32_t row = (uint32_t)(at / w.y.n_head), i = (uint32_t)(at % w.y.n_head);
+		float d = w.d.base ? cpu_cell_get(&w.d, row, i) : 1.0f;
+		float c[64];
+
+		for (uint32_t j = 0; j < w.x.n_head; j++)
+			c[j] = coefficient(&w, row, i, j);
+		for (uint32_t col = 0; col < w.y.width; col++) {
+			float v = 0;
+
+			for (uint32_t j = 0; j < w.x.n_head; j++)
+				v += c[j] * cpu_get(&w.x, row, j, col);
+			if (w.z.base)
+				v += d * cpu_get(&w.z, row, 0, col);
+			cpu_put(&w.y, row, i, col, v);
+		}
+	}
+}
+
+static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct lmd_error *err)
+{
+	(void)b;
+	if (op->u.mix.x.n_head > 64)
+		return lmd_fail(err, LMD_UNSUPPORTED, "mix: %u heads of x, at most 64",
+				op->u.mix.x.n_head);
+	return LMD_OK;
+}
+
+static const uint16_t ins[] = {CPU_OFF(mix.x), CPU_OFF(mix.c), CPU_OFF(mix.d), CPU_OFF(mix.z)};
+static const uint16_t outs[] = {CPU_OFF(mix.y)};
+
+const struct cpu_op cpu_op_mix = {
+	.name = "mix",
+	.plan = plan,
+	.run = run,
+	CPU_OPERANDS(ins, outs),
+};

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * MOE_FFN: the chosen experts' FFNs, weighted and summed.
+ *
+ * A pair is (row, choice).  Pairs are grouped by expert, so that an expert's weights are read once
+ * for all its rows.  Phases: 0 rows of x (times the weight when it comes before) and the groups; 1
+ * adapters of gate and up; 2 gate, up and activation of every pair; 3 the hidden values and the
+ * adapter of down; 4 down of every pair; 5 the sum over a row's choices, in their order. */
+#include "act.h"
+#include "lists.h"
+#include "ops.h"
+#include "product.h"
+
+enum { GATE, UP, DOWN };
+
+struct moe {
+	const struct cpu_run *r;
+	const struct lmd_op_moe_ffn *op;
+	const struct lmd_weight *w[3]; /* GATE with gate_up holds both, UP is the same then */
+	bool fused;
+	struct cpu_view x, ids, weights, y, r_in, r_out;
+	uint32_t k, width, dim; /* choices, F, D */
+	uint64_t n_pair;
+	uint32_t div; /* pairs that share a row of px */
+	bool lora;
+	struct cpu_x px, ph;
+	struct cpu_lists lists;
+	float *gate; /* [n_pair][F] */
+	float *d;    /* [n_pair][D] */
+	float *delta[3];
+	char *scratch;
+};
+
+/* GATE may be absent; with gate_up there is no UP of its own. */
+static void weights_of(const struct lmd_op_moe_ffn *o, uint32_t wref[3])
+{
+	bool fused = o->gate_up != LMD_NONE;
+
+	wref[GATE] = fused ? o->gate_up : o->gate;
+	wref[UP] = fused ? o->gate_up : o->up;
+	wref[DOWN] = o->down;
+}
+
+static bool any_lora(const struct lmd_plan *plan, const struct lmd_op_moe_ffn *o)
+{
+	return cpu_lora_wanted(plan, o->lora_site[GATE]) ||
+	       cpu_lora_wanted(plan, o->lora_site[UP]) || cpu_lora_wanted(plan, o->lora_site[DOWN]);
+}
+
+static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct lmd_error *err)
+{
+	const struct lmd_op_moe_ffn *o = &op->u.moe_ffn;
+	const struct lmd_weight *down = b->cplan->weights[o->down];
+	uint64_t pairs = cpu_max_rows(b->plan, &o->ids) * o->ids.width, most = 0;
+	uint32_t wref[3];
+
+	(void)err;
+	weights_of(o, wref);
+	b->n_phase = 6;
+	cpu_x_need(&b->shared_bytes, o->weight_before ? pairs : cpu_max_rows(b->plan, &o->x),
+		   o->x.width, b->dev->int8);
+	cpu_x_need(&b->shared_bytes, pairs, down->k, b->dev->int8);
+	cpu_lists_need(&b->shared_bytes, pairs, down->n_stack);
+	cpu_need(&b->shared_bytes, pairs, down->k * sizeof(float));
+	cpu_need(&b->shared_bytes, pairs, down->n * sizeof(float));
+	for (int i = 0; i < 3; i++) {
+		uint64_t bytes = 0;
+
+		if (wref[i] == LMD_NONE)
+			continue;
+		cpu_product_need(b, &bytes, b->cplan->weights[wref[i]], pairs);
+		most = bytes > most ? bytes : most;
+		if (cpu_lora_wanted(b->plan, o->lora_site[i]))
+			cpu_need(&b->shared_bytes, pairs,
+				 b->cplan->weights[wref[i]]->n * sizeof(float));
+	}
+	cpu_need(&b->part_bytes, 1, most);
+	return LMD_OK;
+}
+
+static void setup(struct moe *m, const struct cpu_run *r, const struct cpu_node *node,
+		  char *scratch)
+{
+	const struct lmd_op_moe_ffn *o = &node->op->u.moe_ffn;
+	char *cursor = r->shared;
+	uint32_t wref[3];
+
+	weights_of(o, wref);
+	*m = (struct moe){
+		.r = r,
+		.op = o,
+		.fused = o->gate_up != LMD_NONE,
+		.x = cpu_view(r, &o->x),
+		.ids = cpu_view(r, &o->ids),
+		.weights = cpu_view(r, &o->weights),
+		.y = cpu_view(r, &o->y),
+		.r_in = cpu_view(r, &o->r_in),
+		.r_out = cpu_view(r, &o->r_out),
+		.lora = r->lora && any_lora(r->plan, o),
+		.scratch = scratch,
+	};
+	for (int i = 0; i < 3; i++)
+		m->w[i] = wref[i] == LMD_NONE ? NULL : r->cplan->weights[wref[i]];
+	m->k = cpu_cols(&m->ids);
+	m->width = m->w[DOWN]->k;
+	m->dim = m->w[DOWN]->n;
+	m->n_pair = (uint64_t)m->ids.n_row * m->k;
+	m->div = o->weight_before ? 1 : m->k;
+	m->px = cpu_x_take(&cursor, m->n_pair / m->div, m->x.width,
+			   cpu_wants_q8(r->dev, m->w[UP]) ||
+				   (m->w[GATE] && cpu_wants_q8(r->dev, m->w[GATE])));
+	m->ph = cpu_x_take(&cursor, m->n_pair, m->width, cpu_wants_q8(r->dev, m->w[DOWN]));
+	m->lists = cpu_lists_take(&cursor, m->n_pair, m->w[DOWN]->n_stack);
+	m->gate = cpu_take(&cursor, m->n_pair, m->width * sizeof(float));
+	m->d = cpu_take(&cursor, m->n_pair, m->dim * sizeof(float));
+	for (int i = 0; m->lora && i < 3; i++) {
+		if (m->w[i] && !(m->fused && i == UP) && cpu_lora_wanted(r->plan, o->lora_site[i]))
+			m->delta[i] = cpu_take(&cursor, m->n_pair, m->w[i]->n * sizeof(float));
+	}
+}
+
+static bool wanted(const struct cpu_run *r, const struct cpu_node *n, uint32_t phase)
+{
+	return phase != 1 || (r->lora && any_lora(r->plan, &n->op->u.moe_ffn));
+}
+
+static void prepare(const struct moe *m, const struct cpu_part *p)
+{
+	uint64_t lo, hi;
+
+	cpu_slice(p, m->n_pair / m->div, &lo, &hi);
+	for (uint64_t i = lo; i < hi; i++) {
+		uint32_t row = (uint32_t)(m->op->weight_before ? i / m->k : i);
+
+		if (m->op->weight_before) {
+			float *own = m->px.f + i * m->x.width;
+			const float *x = cpu_f32(&m->x, row, 0, own);
+			float w = cpu_cell_get(&m->weights, row, i % m->k);
+
+			for (uint32_t c = 0; c < m->x.width; c++)
+				own[c] = w * x[c];
+			cpu_x_own(m->r, &m->px, i);
+		} else {
+			cpu_x_set(m->r, &m->px, i, &m->x, row, 0, NULL);
+		}
+	}
+	if (p->part == 0)
+		cpu_lists_fill(&m->lists, &m->ids, m->k);
+}
+
+static void adapter(const struct moe *m, int i, uint64_t pair, const struct cpu_x *x, uint64_t at)
+{
+	uint32_t row = (uint32_t)(pair / m->k);
+	uint32_t expert = (uint32_t)cpu_cell_i32(&m->ids, row, pair % m->k), n;
+
+	if (!m->delta[i])
+		return;
+	n = m->w[i]->n;
+	cpu_lora_row(m->r, m->op->lora_site[i],
+		     expert < m->w[i]->n_stack ? cpu_lora_slot(m->r, m->x.space, row) : 0, expert,
+		     x->row[at], x->k, n, m->delta[i] + pair * n);
+}
+
+/* Scale, adapter and bias of n outputs of weight i from its row n0 on. */
+static void finish(const struct moe *m, int i, uint32_t pair, uint32_t slice, uint32_t n0,
+		   uint32_t n, float *v)
+{
+	const struct lmd_weight *w = m->w[i];
+	const float *delta = m->delta[m->fused && i == UP ? GATE : i];
+
+	if (delta)
+		delta += (size_t)pair * w->n + n0;
+	for (uint32_t j = 0; w->n_scale && j < n; j++)
+		v[j] *= cpu_weight_scale(w, slice, n0 + j);
+	for (uint32_t j = 0; delta && j < n; j++)
+		v[j] += delta[j];
+	for (uint32_t j = 0; w->n_bias && j < n; j++)
+		v[j] += cpu_weight_bias(w, slice, n0 + j);
+}
+
+/* Where the rows of up begin in their weight. */
+static uint32_t up_row0(const struct moe *m)
+{
+	return m->fused ? m->width : 0;
+}
+
+static float *place_gate(void *arg, uint32_t pair, uint32_t slice, uint32_t n0, uint32_t n)
+{
+	const struct moe *m = arg;
+
+	(void)slice;
+	(void)n;
+	return m->gate + (size_t)pair * m->width + n0;
+}
+
+static void done_gate(void *arg, uint32_t pair, uint32_t slice, uint32_t n0, uint32_t n, float *v)
+{
+	finish(arg, GATE, pair, slice, n0, n, v);
+}
+
+static float *place_up(void *arg, uint32_t pair, uint32_t slice, uint32_t n0, uint32_t n)
+{
+	const struct moe *m = arg;
+
+	(void)slice;
+	(void)n;
+	return m->ph.f + (size_t)pair * m->width + n0 - up_row0(m);
+}
+
+static void done_up(void *arg, uint32_t pair, uint32_t slice, uint32_t n0, uint32_t n, float *v)
+{
+	const struct moe *m = arg;
+	const float *gate = m->gate + (size_t)pair * m->width + n0 - up_row0(m);
+
+	finish(m, UP, pair, slice, n0, n, v);
+	if (m->w[GATE])
+		cpu_act_row(m->r->dev->fl, m->op->act, m->op->p, gate, v, v, n);
+	else
+		cpu_act_row(m->r->dev->fl, m->op->act, m->op->p, v, NULL, v, n);
+}
+
+static float *place_down(void *arg, uint32_t pair, uint32_t slice, uint32_t n0, uint32_t n)
+{
+	const struct moe *m = arg;
+
+	(void)slice;
+	(void)n;
+	return m->d + (size_t)pair * m->dim + n0;
+}
+
+static void done_down(void *arg, uint32_t pair, uint32_t slice, uint32_t n0, uint32_t n, float *v)
+{
+	finish(arg, DOWN, pair, slice, n0, n, v);
+}
+
+static void gate_up(struct moe *m, uint32_t e, uint32_t lo, uint32_t hi)
+{
+	const struct cpu_emit gate = {m, place_gate, done_gate}, up = {m, place_up, done_up};
+	struct cpu_items items = {.div = m->div};
+	uint32_t at = up_row0(m);
+
+	items.list = cpu_lists_of(&m->lists, e, &items.count);
+	if (m->w[GATE])
+		cpu_product(m->r, &m->px, &items, m->w[GATE], e, lo, hi, m->scratch, &gate);
+	cpu_product(m->r, &m->px, &items, m->w[UP], e, at + lo, at + hi, m->scratch, &up);
+}
+
+static void down(struct moe *m, uint32_t e, uint32_t lo, uint32_t hi)
+{
+	const struct cpu_emit emit = {m, place_down, done_down};
+	struct cpu_items items = {.div = 1};
+
+	items.list = cpu_lists_of(&m->lists, e, &items.count);
+	cpu_product(m->r, &m->ph, &items, m->w[DOWN], e, lo, hi, m->scratch, &emit);
+}
+
+/* Chunks of n rows of every expert that somebody chose. */
+static void share(struct moe *m, const struct cpu_part *p, uint32_t n,
+		  void (*f)(struct moe *m, uint32_t e, uint32_t lo, uint32_t hi))
+{
+	uint32_t used = cpu_lists_n_used(&m->lists);
+	uint32_t chunk = cpu_chunk(p, (uint64_t)n * used), per = (n + chunk - 1) / chunk;
+
+	for (uint64_t c = cpu_claim(p); c < (uint64_t)per * used; c = cpu_claim(p)) {
+		uint32_t lo = (uint32_t)(c % per) * chunk;
+
+		f(m, m->lists.used[c / per], lo, n - lo < chunk ? n : lo + chunk);
+	}
+}
+
+static void sum(const struct moe *m, uint32_t row)
+{
+	for (uint32_t c = 0; c < m->dim; c++) {
+		float v = 0;
+
+		for (uint32_t j = 0; j < m->k; j++) {
+			uint32_t e = (uint32_t)cpu_cell_i32(&m->ids, row, j);
+			float w = m->op->weight_before ? 1.0f : cpu_cell_get(&m->weights, row, j);
+
+			if (e < m->w[DOWN]->n_stack)
+				v += w * m->d[((size_t)row * m->k + j) * m->dim + c];
+		}
+		if (m->y.base)
+			cpu_put(&m->y, row, 0, c, v);
+		if (m->r_out.base)
+			cpu_put(&m->r_out, row, 0, c, cpu_get(&m->r_in, row, 0, c) + m->op->a * v);
+	}
+}
+
+static void run(const struct cpu_run *r, const struct cpu_node *n, const struct cpu_part *p)
+{
+	struct moe m;
+	uint64_t lo, hi;
+
+	setup(&m, r, n, p->scratch);
+	cpu_slice(p, p->phase == 5 ? m.ids.n_row : m.n_pair, &lo, &hi);
+	switch (p->phase) {
+	case 0:
+		prepare(&m, p);
+		break;
+	case 1:
+		for (uint64_t i = lo; i < hi; i++) {
+			adapter(&m, GATE, i, &m.px, i / m.div);
+			adapter(&m, UP, i, &m.px, i / m.div);
+		}
+		break;
+	case 2:
+		share(&m, p, m.width, gate_up);
+		break;
+	case 3:
+		for (uint64_t i = lo; i < hi; i++) {
+			cpu_x_own(r, &m.ph, i);
+			adapter(&m, DOWN, i, &m.ph, i);
+		}
+		break;
+	case 4:
+		share(&m, p, m.dim, down);
+		break;
+	default:
+		for (uint64_t i = lo; i < hi; i++)
+			sum(&m, (uint32_t)i);
+		break;
+	}
+}
+
+static const uint16_t ins[] = {
+	CPU_OFF(moe_ffn.x),
+	CPU_OFF(moe_ffn.ids),
+	CPU_OFF(moe_ffn.weights),
+	CPU_OFF(moe_ffn.r_in),
+};
+static const uint16_t outs[] = {CPU_OFF(moe_ffn.y), CPU_OFF(moe_ffn.r_out)};
+
+const struct cpu_op cpu_op_moe_ffn = {
+	.name = "moe_ffn",
+	.plan = plan,
+	.wanted = wanted,
+	.run = run,
+	CPU_OPERANDS(ins, outs),
+};

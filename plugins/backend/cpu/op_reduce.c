@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * REDUCE: over the rows of a sequence, over blocks of rows, or along a row. */
+#include "ops.h"
+#include "view.h"
+
+/* Mean, sum, max, first or last of the numbers added. */
+struct fold {
+	uint32_t kind;
+	uint32_t n;
+	double sum;
+	float max, first, last;
+};
+
+static void fold_add(struct fold *f, float x)
+{
+	if (!f->n++) {
+		f->first = x;
+		f->max = x;
+	}
+	f->last = x;
+	f->max = fmaxf(f->max, x);
+	f->sum += (double)x;
+}
+
+/* 0 of nothing. */
+static float fold_end(const struct fold *f)
+{
+	if (!f->n)
+		return 0;
+	switch (f->kind) {
+	case LMD_REDUCE_MEAN:
+		return (float)(f->sum / f->n);
+	case LMD_REDUCE_SUM:
+		return (float)f->sum;
+	case LMD_REDUCE_MAX:
+		return f->max;
+	case LMD_REDUCE_FIRST:
+		return f->first;
+	default:
+		return f->last;
+	}
+}
+
+struct work {
+	const struct cpu_run *r;
+	const struct lmd_op_reduce *op;
+	struct cpu_view x, y, y2;
+	bool *taken; /* [width] TOP_K */
+};
+
+static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct lmd_error *err)
+{
+	(void)err;
+	cpu_need(&b->part_bytes, op->u.reduce.x.width, sizeof(bool));
+	return LMD_OK;
+}
+
+/* Row `row` of y from rows first..first+n of x. */
+static void over_rows(const struct work *w, uint32_t row, uint32_t first, uint32_t n)
+{
+	for (uint32_t h = 0; h < w->y.n_head; h++) {
+		for (uint32_t c = 0; c < w->y.width; c++) {
+			struct fold f = {.kind = w->op->kind};
+
+			for (uint32_t i = 0; i < n; i++)
+				fold_add(&f, cpu_get(&w->x, first + i, h, c));
+			cpu_put(&w->y, row, h, c, fold_end(&f));
+		}
+	}
+}
+
+static void best(const struct work *w, uint32_t row, uint32_t head, uint32_t n)
+{
+	memset(w->taken, 0, w->x.width * sizeof(*w->taken));
+	for (uint32_t j = 0; j < n; j++) {
+		uint32_t at = UINT32_MAX;
+		float most = 0;
+
+		for (uint32_t c = 0; c < w->x.width; c++) {
+			float x = cpu_get(&w->x, row, head, c);
+
+			if (!w->taken[c] && (at == UINT32_MAX || x > most)) {
+				at = c;
+				most = x;
+			}
+		}
+		if (at == UINT32_MAX)
+			return;
+		w->taken[at] = true;
+		cpu_put_i32(&w->y, row, head, j, (int32_t)at);
+		if (w->y2.base)
+			cpu_put(&w->y2, row, head, j, most);
+	}
+}
+
+static void along_row(const struct work *w, uint32_t row, uint32_t head)
+{
+	struct fold f = {.kind = w->op->kind};
+
+	if (w->op->kind == LMD_REDUCE_ARGMAX || w->op->kind == LMD_REDUCE_TOP_K) {
+		best(w, row, head, w->op->kind == LMD_REDUCE_TOP_K ? w->op->n : 1);
+		return;
+	}
+	for (uint32_t c = 0; c < w->x.width; c++)
+		fold_add(&f, cpu_get(&w->x, row, head, c));
+	cpu_put(&w->y, row, head, 0, fold_end(&f));
+}
+
+static void run(const struct cpu_run *r, const struct cpu_node *n, const struct cpu_part *p)
+{
+	struct work w = {
+		.r = r,
+		.op = &n->op->u.reduce,
+		.x = cpu_view(r, &n->op->u.reduce.x),
+		.y = cpu_view(r, &n->op->u.reduce.y),
+		.y2 = cpu_view(r, &n->op->u.reduce.y2),
+		.taken = (bool *)(void *)p->scratch,
+	};
+	uint64_t lo, hi;
+
+	cpu_slice(p, w.y.n_row, &lo, &hi);
+	for (uint32_t row = (uint32_t)lo; row < hi; row++) {
+		uint32_t first, rows;
+
+		switch ((enum lmd_axis)w.op->axis) {
+		case LMD_AXIS_SEQ:
+			cpu_seq_rows(r, w.x.space, row, &first, &rows);
+			over_rows(&w, row, first, rows);
+			break;
+		case LMD_AXIS_BLOCK:
+			over_rows(&w, row, row * w.op->n, w.op->n);
+			break;
+		case LMD_AXIS_ROW:
+			for (uint32_t h = 0; h < w.y.n_head; h++)
+				along_row(&w, row, h);
+			break;
+		}
+	}
+}
+
+static const uint16_t ins[] = {CPU_OFF(reduce.x)};
+static const uint16_t outs[] = {CPU_OFF(reduce.y), CPU_OFF(reduce.y2)};
+
+const struct cpu_op cpu_op_reduce = {
+	.name = "reduce",
+	.plan = plan,
+	.run = run,
+	CPU_OPERANDS(ins, outs),
+};

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ROUTE: from a router's logits to experts and their weights. */
+#include "act.h"
+#include "ops.h"
+#include "view.h"
+
+struct work {
+	const struct lmd_op_route *op;
+	struct cpu_view logits, ids, weights, given;
+	const float *bias;
+	uint32_t n; /* experts */
+	float *tmp, *p, *choice;
+	bool *out;      /* group is out of the race, by expert */
+	uint32_t *best; /* [k] */
+	float *w;       /* [k] */
+};
+
+static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct lmd_error *err)
+{
+	const struct lmd_op_route *r = &op->u.route;
+	uint64_t n = (uint64_t)r->logits.width * r->logits.n_head;
+
+	for (int i = 0; i < 3; i++)
+		cpu_need(&b->part_bytes, n, sizeof(float));
+	cpu_need(&b->part_bytes, n, sizeof(bool));
+	cpu_need(&b->part_bytes, r->k, sizeof(uint32_t));
+	cpu_need(&b->part_bytes, r->k, sizeof(float));
+	return cpu_flatten(b, r->bias, err);
+}
+
+static void softmax(const float *x, float *p, uint32_t n)
+{
+	float max = -INFINITY;
+	double sum = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		max = fmaxf(max, x[i]);
+	for (uint32_t i = 0; i < n; i++) {
+		p[i] = expf(x[i] - max);
+		sum += (double)p[i];
+	}
+	for (uint32_t i = 0; i < n; i++)
+		p[i] = (float)(p[i] / sum);
+}
+
+static void probabilities(const struct work *w, const float *x)
+{
+	switch ((enum lmd_route_fn)w->op->fn) {
+	case LMD_ROUTE_SOFTMAX:
+		softmax(x, w->p, w->n);
+		break;
+	case LMD_ROUTE_SIGMOID:
+		for (uint32_t i = 0; i < w->n; i++)
+			w->p[i] = cpu_sigmoid(x[i]);
+		break;
+	case LMD_ROUTE_SQRT_SOFTPLUS:
+		for (uint32_t i = 0; i < w->n; i++)
+			w->p[i] = sqrtf(cpu_softplus(x[i]));
+		break;
+	case LMD_ROUTE_SOFTMAX_CHOSEN: /* later, over the chosen */
+	case LMD_ROUTE_RAW:
+		memcpy(w->p, x, w->n * sizeof(*x));
+		break;
+	}
+}
+
+/* Sum of the two best choices of a group. */
+static float group_score(const struct work *w, uint32_t group, uint32_t size)
+{
+	float a = -INFINITY, b = -INFINITY;
+
+	for (uint32_t i = group * size; i < (group + 1) * size; i++) {
+		float c = w->choice[i];
+
+		if (c > a) {
+			b = a;
+			a = c;
+		} else if (c > b) {
+			b = c;
+		}
+	}
+	return size > 1 ? a + b : a;
+}
+
+/* Leaves n_group_used groups in the race. */
+static void choose_groups(const struct work *w)
+{
+	uint32_t size = w->n / w->op->n_group;
+
+	memset(w->out, 1, w->n * sizeof(*w->out));
+	for (uint32_t used = 0; used < w->op->n_group_used; used++) {
+		float score = 0;
+		uint32_t best = UINT32_MAX;
+
+		for (uint32_t g = 0; g < w->op->n_group; g++) {
+			float s;
+
+			if (!w->out[g * size])
+				continue;
+			s = group_score(w, g, size);
+			if (best == UINT32_MAX || s > score) {
+				best = g;
+				score = s;
+			}
+		}
+		if (best != UINT32_MAX)
+			memset(w->out + best * size, 0, size * sizeof(*w->out));
+	}
+}
+
+/* The k best of those in the race, best first. */
+static void choose(const struct work *w)
+{
+	memset(w->out, 0, w->n * sizeof(*w->out));
+	for (uint32_t i = 0; i < w->n; i++)
+		w->choice[i] = w->p[i] + (w->bias ? w->bias[i] : 0.0f);
+	if (w->op->n_group > 1)
+		choose_groups(w);
+	for (uint32_t j = 0; j < w->op->k; j++) {
+		uint32_t best = UINT32_MAX;
+
+		for (uint32_t i = 0; i < w->n; i++) {
+			if (!w->out[i] && (best == UINT32_MAX || w->choice[i] > w->choice[best]))
+				best = i;
+		}
+		w->best[j] = best;
+		if (best != UINT32_MAX)
+			w->out[best] = true;
+	}
+}
+
+static void one_row(const struct work *w, uint32_t row)
+{
+	uint32_t k = w->op->k;
+	double sum = 0;
+
+	for (uint32_t i = 0; i < w->n; i++)
+		w->tmp[i] = cpu_cell_get(&w->logits, row, i);
+	probabilities(w, w->tmp);
+	if (!w->given.base)
+		choose(w);
+	for (uint32_t j = 0; j < k; j++) {
+		if (w->given.base)
+			w->best[j] = (uint32_t)cpu_cell_i32(&w->given, row, j);
+		w->w[j] = w->best[j] < w->n ? w->p[w->best[j]] : 0.0f;
+	}
+	if (w->op->fn == LMD_ROUTE_SOFTMAX_CHOSEN)
+		softmax(w->w, w->w, k);
+	for (uint32_t j = 0; j < k; j++)
+		sum += (double)w->w[j];
+	for (uint32_t j = 0; j < k; j++) {
+		int32_t id = w->best[j] < w->n ? (int32_t)(w->best[j] / w->op->id_div) : -1;
+		float x = w->w[j];
+
+		if (w->op->renorm)
+			x /= fmaxf((float)sum, 0x1p-14f);
+		*(int32_t *)cpu_cell(&w->ids, row, j) = id;
+		*(float *)cpu_cell(&w->weights, row, j) = x * w->op->scale;
+	}
+}
+
+static void run(const struct cpu_run *r, const struct cpu_node *n, const struct cpu_part *p)
+{
+	const struct lmd_op_route *o = &n->op->u.route;
+	struct work w = {
+		.op = o,
+		.logits = cpu_view(r, &o->logits),
+		.ids = cpu_view(r, &o->ids),
+		.weights = cpu_view(r, &o->weights),
+		.given = cpu_view(r, &o->given),
+		.bias = o->bias == LMD_NONE ? NULL : r->cplan->weights[o->bias]->flat,
+		.n = o->logits.width * o->logits.n_head,
+	};
+	char *scratch = p->scratch;
+	uint64_t lo, hi;
+
+	w.tmp = cpu_take(&scratch, w.n, sizeof(float));
+	w.p = cpu_take(&scratch, w.n, sizeof(float));
+	w.choice = cpu_take(&scratch, w.n, sizeof(float));
+	w.out = cpu_take(&scratch, w.n, sizeof(bool));
+	w.best = cpu_take(&scratch, o->k, sizeof(uint32_t));
+	w.w = cpu_take(&scratch, o->k, sizeof(float));
+	cpu_slice(p, w.ids.n_row, &lo, &hi);
+	for (uint64_t i = lo; i < hi; i++)
+		one_row(&w, (uint32_t)i);
+}
+
+static const uint16_t ins[] = {CPU_OFF(route.logits), CPU_OFF(route.given)};
+static const uint16_t outs[] = {CPU_OFF(route.ids), CPU_OFF(route.weights)};
+
+const struct cpu_op cpu_op_route = {
+	.name = "route",
+	.plan = plan,
+	.run = run,
+	CPU_OPERANDS(ins, outs),
+};

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Prepared rows, products, adapters; see product.h. */
+#include "product.h"
+
+#include "kern/float.h"
+
+/* Outputs of items are computed in tiles of this many items, if they have no place of their own. */
+#define TILE_ITEMS 64u
+#define TILE_ROWS  128u
+
+/* ---- prepared rows ---- */
+
+bool cpu_wants_q8(const struct cpu_dev *dev, const struct lmd_weight *w)
+{
+	return cpu_kernel_of(dev, w)->act == KERN_ACT_Q8;
+}
+
+const struct kern_linear *cpu_kernel_of(const struct cpu_dev *dev, const struct lmd_weight *w)
+{
+	return dev->int8 && w->lin_q8 ? w->lin_q8 : w->lin_f32;
+}
+
+void cpu_x_need(uint64_t *bytes, uint64_t n, uint32_t k, bool q8)
+{
+	cpu_need(bytes, n, k * sizeof(float));
+	cpu_need(bytes, n, sizeof(void *));
+	if (q8)
+		cpu_need(bytes, n, KERN_Q8_BYTES(k));
+}
+
+struct cpu_x cpu_x_take(char **cursor, uint64_t n, uint32_t k, bool q8)
+{
+	struct cpu_x x = {.n = (uint32_t)n, .k = k};
+
+	x.f = cpu_take(cursor, n, k * sizeof(float));
+	x.row = cpu_take(cursor, n, sizeof(void *));
+	if (q8)
+		x.q = cpu_take(cursor, n, KERN_Q8_BYTES(k));
+	return x;
+}
+
+void cpu_x_own(const struct cpu_run *r, const struct cpu_x *x, uint64_t i)
+{
+	x->row[i] = x->f + i * x->k;
+	if (x->q)
+		r->dev->act->row(x->row[i], x->k, x->q + i * KERN_Q8_BYTES(x->k));
+}
+
+void cpu_x_set(const struct cpu_run *r, const struct cpu_x *x, uint64_t i, const struct cpu_view *v,
+	       uint32_t row, uint32_t head, const struct cpu_norm *n)
+{
+	float *own = x->f + i * x->k;
+	const float *from = cpu_f32(v, row, head, own);
+
+	if (n && n->n->kind != LMD_NORM_NONE) {
+		cpu_norm_row(r, n, row, head, from, own, x->k, NULL);
+		from = own;
+	}
+	x->row[i] = from;
+	if (x->q)
+		r->dev->act->row(from, x->k, x->q + i * KERN_Q8_BYTES(x->k));
+}
+
+/* ---- products ---- */
+
+void cpu_product_need(struct cpu_build *b, uint64_t *bytes, const struct lmd_weight *w,
+		      uint64_t n_item)
+{
+	size_t kern = w->lin_f32->scratch_bytes(w->k);
+
+	if (b->dev->int8 && w->lin_q8 && w->lin_q8->scratch_bytes(w->k) > kern)
+		kern = w->lin_q8->scratch_bytes(w->k);
+	cpu_need(bytes, n_item, sizeof(void *));
+	cpu_need(bytes, n_item, sizeof(void *));
+	cpu_need(bytes, TILE_ITEMS, TILE_ROWS * sizeof(float));
+	cpu_need(bytes, 1, kern);
+}
+
+struct scratch {
+	const void **x;
+	float **y;
+	float *tile;
+	void *kern;
+};
+
+/* Rows lo..lo+n of a slice, which lie side by side, for items first..first+count of the list. */
+static void piece(const struct cpu_x *x, const struct cpu_items *items, uint32_t first,
+		  uint32_t count, const struct kern_linear *lin, struct kern_product p,
+		  uint32_t slice, uint32_t lo, const struct scratch *s, const struct cpu_emit *emit)
+{
+	uint32_t n = p.n_row;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t item = cpu_item(items, first + i), row = item / items->div;
+		float *y = emit->place ? emit->place(emit->arg, item, slice, lo, n) : NULL;
+
+		s->x[i] = lin->act == KERN_ACT_Q8 ? x->q + row * KERN_Q8_BYTES(x->k) : x->row[row];
+		s->y[i] = y ? y : s->tile + (size_t)i * TILE_ROWS;
+	}
+	p.n_col = count;
+	lin->run(lin, &p);
+	for (uint32_t i = 0; i < count; i++)
+		emit->done(emit->arg, cpu_item(items, first + i), slice, lo, n, s->y[i]);
+}
+
+static void product(const struct cpu_run *r, const struct kern_linear *lin, const struct cpu_x *x,
+		    const struct cpu_items *items, const struct lmd_weight *w, uint32_t slice,
+		    uint32_t lo, uint32_t hi, char *scratch, const struct cpu_emit *emit)
+{
+	uint32_t step = emit->place || items->count < TILE_ITEMS ? items->count : TILE_ITEMS;
+	struct kern_product p = {.host = r->dev->host, .k = w->k};
+	struct scratch s;
+
+	s.x = cpu_take(&scratch, items->count, sizeof(void *));
+	s.y = cpu_take(&scratch, items->count, sizeof(void *));
+	s.tile = cpu_take(&scratch, TILE_ITEMS, TILE_ROWS * sizeof(float));
+	s.kern = scratch;
+	p.x = s.x;
+	p.y = s.y;
+	p.scratch = s.kern;
+	while (items->count && lo < hi) {
+		p.n_row = hi - lo < TILE_ROWS ? hi - lo : TILE_ROWS;
+		p.w = cpu_weight_rows(w, slice, lo, &p.n_row, &p.w_stride);
+		for (uint32_t i = 0; i < items->count; i += step)
+			piece(x, items, i, items->count - i < step ? items->count - i : step, lin,
+			      p, slice, lo, &s, emit);
+		lo += p.n_row;
+	}
+}
+
+void cpu_product(const struct cpu_run *r, const struct cpu_x *x, const struct cpu_items *items,
+		 const struct lmd_weight *w, uint32_t slice, uint32_t lo, uint32_t hi,
+		 char *scratch, const struct cpu_emit *emit)
+{
+	product(r, cpu_kernel_of(r->dev, w), x, items, w, slice, lo, hi, scratch, emit);
+}
+
+void cpu_product_f32(const struct cpu_run *r, const struct cpu_x *x, const struct cpu_items *items,
+		     const struct lmd_weight *w, uint32_t slice, uint32_t lo, uint32_t hi,
+		     char *scratch, const struct cpu_emit *emit)
+{
+	product(r, w->lin_f32, x, items, w, slice, lo, hi, scratch, emit);
+}
+
+uint32_t cpu_chunk(const struct cpu_part *p, uint64_t n)
+{
+	uint64_t c = n / ((uint64_t)p->n_part * 4) / KERN_ROWS * KERN_ROWS;
+
+	return c < KERN_ROWS ? KERN_ROWS : c > TILE_ROWS ? TILE_ROWS : (uint32_t)c;
+}
+
+/* ---- adapters ---- */
+
+void cpu_lora_row(const struct cpu_run *r, uint32_t site, uint32_t slot, uint32_t slice,
+		  const float *x, uint32_t k, uint32_t n, float *delta)
+{
+	const struct cpu_float *fl = r->dev->fl;
+	const struct cpu_adapter *ad = slot ? cpu_adapter_find(r->dev, slot, site) : NULL;
+	size_t s = ad && ad->n_stack > 1 ? slice : 0;
+	const float *b;
+	float ax[64];
+
+	memset(delta, 0, n * sizeof(*delta));
+	if (!ad || ad->n != n || (ad->rank && ad->k != k) || s >= ad->n_stack)
+		return;
+	b = ad->b + s * ad->n * (ad->rank ? ad->rank : 1);
+	for (uint32_t i = 0; !ad->rank && i < n; i++)
+		delta[i] = ad->scale * b[i];
+	for (uint32_t r0 = 0; r0 < ad->rank; r0 += (uint32_t)LMD_LEN(ax)) {
+		uint32_t some = ad->rank - r0 < LMD_LEN(ax) ? ad->rank - r0 : (uint32_t)LMD_LEN(ax);
+
+		for (uint32_t j = 0; j < some; j++)
+			ax[j] = fl->dot(ad->a + (s * ad->rank + r0 + j) * ad->k, x, ad->k);
+		for (uint32_t i = 0; i < n; i++)
+			delta[i] += ad->scale * fl->dot(b + (size_t)i * ad->rank + r0, ax, some);
+	}
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * product.h - rows times a weight: what LINEAR, FFN, HEAD, MOE_FFN, BMM and PATCH have in common.
+ *
+ * First the rows of x are prepared: normed, gathered, and rounded to 8 bits where the kernel of a
+ * weight wants them so.  Many rows are prepared by all threads in a phase of its own; few rows by
+ * each thread for itself, which saves a barrier.  Then every thread multiplies all rows with
+ * slices of the weight's rows, which it claims one after the other. */
+#ifndef LLAMAD_CPU_PRODUCT_H
+#define LLAMAD_CPU_PRODUCT_H
+
+#include "kern/kern.h"
+#include "norm.h"
+#include "view.h"
+
+/* ---- prepared rows ---- */
+
+/* Up to this many numbers of x every thread prepares them for itself. */
+#define CPU_SMALL 8192u
+
+struct cpu_x {
+	uint32_t n, k;
+	float *f;         /* [n][k] rows as floats, or NULL if none are kept */
+	char *q;          /* [n][KERN_Q8_BYTES(k)], or NULL */
+	const void **row; /* [n] where the floats of a row are */
+};
+
+/* What a weight wants: KERN_ACT_F32 or KERN_ACT_Q8. */
+const struct kern_linear *cpu_kernel_of(const struct cpu_dev *dev, const struct lmd_weight *w);
+bool cpu_wants_q8(const struct cpu_dev *dev, const struct lmd_weight *w);
+
+/* Scratch of n prepared rows of k; then the same from a cursor, in the same order. */
+void cpu_x_need(uint64_t *bytes, uint64_t n, uint32_t k, bool q8);
+struct cpu_x cpu_x_take(char **cursor, uint64_t n, uint32_t k, bool q8);
+
+/* Row i becomes the (row, head) of v, normed unless n is NULL or of kind NONE. */
+void cpu_x_set(const struct cpu_run *r, const struct cpu_x *x, uint64_t i, const struct cpu_view *v,
+	       uint32_t row, uint32_t head, const struct cpu_norm *n);
+/* Row i is what was written to x->f + i*k. */
+void cpu_x_own(const struct cpu_run *r, const struct cpu_x *x, uint64_t i);
+
+/* ---- products ---- */
+
+/* Which rows of x: `list` [count] of item numbers, NULL = first..first+count; item i reads row
+ * i / div. */
+struct cpu_items {
+	const uint32_t *list;
+	uint32_t first, count, div;
+};
+
+static inline uint32_t cpu_item(const struct cpu_items *items, uint32_t i)
+{
+	return items->list ? items->list[i] : items->first + i;
+}
+
+/* v[0..n): outputs n0..n0+n of item i of a slice, before scale and bias; v is where `place` said,
+ * or memory of the product's own. */
+struct cpu_emit {
+	void *arg;
+	/* Optional: where the n outputs of an item from n0 on should be put; NULL: anywhere. */
+	float *(*place)(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint32_t n);
+	void (*done)(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint32_t n, float *v);
+};
+
+/* Scratch of one part for products of up to n_item items. */
+void cpu_product_need(struct cpu_build *b, uint64_t *bytes, const struct lmd_weight *w,
+		      uint64_t n_item);
+/* Outputs lo..hi of one slice of w. */
+void cpu_product(const struct cpu_run *r, const struct cpu_x *x, const struct cpu_items *items,
+		 const struct lmd_weight *w, uint32_t slice, uint32_t lo, uint32_t hi,
+		 char *scratch, const struct cpu_emit *emit);
+
+/* The same in float, whatever the device's activations. */
+void cpu_product_f32(const struct cpu_run *r, const struct cpu_x *x, const struct cpu_items *items,
+		     const struct lmd_weight *w, uint32_t slice, uint32_t lo, uint32_t hi,
+		     char *scratch, const struct cpu_emit *emit);
+
+/* Output rows that are claimed at a time when n of them are shared out: a multiple of
+ * KERN_ROWS, the same for all threads. */
+uint32_t cpu_chunk(const struct cpu_part *p, uint64_t n);
+
+/* ---- adapters ---- */
+
+/* Does the plan leave room for adapters at this site? */
+static inline bool cpu_lora_wanted(const struct lmd_plan *plan, uint32_t site)
+{
+	return site != LMD_NONE && (plan->key.flags & LMD_PLAN_LORA);
+}
+/* delta[0..n) = scale * B (A x) of the adapter of (slot, site), zeros without one; of an adapter
+ * with slices, those of `slice`. */
+void cpu_lora_row(const struct cpu_run *r, uint32_t site, uint32_t slot, uint32_t slice,
+		  const float *x, uint32_t k, uint32_t n, float *delta);
+
+#endif /* LLAMAD_CPU_PRODUCT_H */

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Running a plan: one job of the team for the whole step.  All threads walk the same list of
+ * phases with a barrier after each; a phase that nobody wants in this step costs nothing.
+ *
+ * Thread 0 looks at the cancel word before it enters a barrier and leaves the answer in one of two
+ * places, by turns: a thread that is still reading the last answer is never overtaken, because
+ * the same place is written again only after the next barrier. */
+#include <string.h>
+
+#include "cpu.h"
+
+struct job {
+	struct cpu_run *run;
+	uint32_t first, end; /* phases */
+	bool stop[2];
+	uint64_t t0;
+};
+
+static bool cancelled(const struct lmd_step *step)
+{
+	return step->cancel && __atomic_load_n(step->cancel, __ATOMIC_RELAXED);
+}
+
+static bool wanted(const struct cpu_run *r, const struct cpu_phase *ph)
+{
+	return !ph->node->fn->wanted || ph->node->fn->wanted(r, ph->node, ph->phase);
+}
+
+static void run_phase(const struct cpu_run *r, uint32_t i, uint32_t part, uint32_t n_part)
+{
+	const struct lmd_cplan *p = r->cplan;
+	const struct cpu_phase *ph = &p->phases[i];
+	struct cpu_part x = {
+		.phase = ph->phase,
+		.part = part,
+		.n_part = n_part,
+		.scratch = p->part ? p->part + (size_t)part * p->part_bytes : NULL,
+		.counter = &p->counters[i],
+	};
+
+	ph->node->fn->run(r, ph->node, &x);
+}
+
+/* Time since the last call goes to the node. */
+static void account(struct job *j, struct cpu_node *n)
+{
+	const struct lmd_host *h = j->run->dev->host;
+	uint64_t now = h->now_ns(h->ctx);
+
+	n->n_run++;
+	n->ns += now - j->t0;
+	j->t0 = now;
+}
+
+static void run_part(void *arg, uint32_t part, uint32_t n_part)
+{
+	struct job *j = arg;
+	const struct cpu_run *r = j->run;
+	const struct lmd_host *h = r->dev->host;
+	uint32_t turn = 0;
+
+	for (uint32_t i = j->first; i < j->end; i++) {
+		const struct cpu_phase *ph = &r->cplan->phases[i];
+
+		if (wanted(r, ph)) {
+			run_phase(r, i, part, n_part);
+			if (part == 0)
+				j->stop[turn] = cancelled(r->step);
+			h->team_barrier(h->ctx, r->dev->team);
+			if (j->stop[turn])
+				return;
+			turn ^= 1;
+		}
+		if (part == 0 && (i + 1 == j->end || r->cplan->phases[i + 1].node != ph->node))
+			account(j, ph->node);
+	}
+}
+
+/* Phases first..end; LMD_CANCELLED when the step was stopped. */
+static enum lmd_status run_phases(struct cpu_run *r, uint32_t first, uint32_t end)
+{
+	const struct lmd_host *h = r->dev->host;
+	struct job j = {.run = r, .first = first, .end = end, .t0 = h->now_ns(h->ctx)};
+
+	if (!cancelled(r->step))
+		h->team_run(h->ctx, r->dev->team, run_part, &j);
+	if (cancelled(r->step))
+		return lmd_fail(&r->dev->error, LMD_CANCELLED, "cpu: cancelled");
+	return LMD_OK;
+}
+
+static const struct lmd_binding *binding(const struct lmd_binding *b, uint32_t n, uint32_t id)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		if (b[i].id == id && b[i].ptr)
+			return &b[i];
+	}
+	return NULL;
+}
+
+const struct lmd_binding *cpu_input(const struct cpu_run *r, uint32_t id)
+{
+	return binding(r->in, r->n_in, id);
+}
+
+static enum lmd_status check_outputs(const struct cpu_run *r, const struct lmd_binding *out,
+				     uint32_t n_out, struct lmd_error *err)
+{
+	for (uint32_t i = 0; i < r->plan->n_output; i++) {
+		const struct lmd_output *o = &r->plan->outputs[i];
+		const struct lmd_value *v = &r->plan->values[o->value];
+		const struct lmd_binding *b = binding(out, n_out, o->id);
+
+		if (b && (b->n_row < r->rows[v->space] || b->row_bytes < 4 * (uint64_t)v->width))
+			return lmd_fail(err, LMD_INVALID,
+					"cpu: output %u has room for %u rows of %llu bytes, %u "
+					"rows of %llu are needed",
+					o->id, b->n_row, (unsigned long long)b->row_bytes,
+					r->rows[v->space], 4 * (unsigned long long)v->width);
+	}
+	return LMD_OK;
+}
+
+static void copy_rows(const struct cpu_run *r, uint32_t value, char *to, uint64_t row_bytes)
+{
+	const struct lmd_value *v = &r->plan->values[value];
+
+	for (uint32_t row = 0; row < r->rows[v->space]; row++)
+		memcpy(to + row_bytes * row, r->cplan->value[value] + (size_t)v->row_bytes * row,
+		       4 * (size_t)v->width);
+}
+
+/* Outputs that nobody bound are left out. */
+static void copy_outputs(const struct cpu_run *r, const struct lmd_binding *out, uint32_t n_out)
+{
+	for (uint32_t i = 0; i < r->plan->n_output; i++) {
+		const struct lmd_output *o = &r->plan->outputs[i];
+		const struct lmd_binding *b = binding(out, n_out, o->id);
+
+		if (b)
+			copy_rows(r, o->value, b->ptr, b->row_bytes);
+	}
+}
+
+static void reset_counters(struct lmd_cplan *p)
+{
+	for (uint32_t i = 0; i < p->n_phase; i++)
+		__atomic_store_n(&p->counters[i].next, 0, __ATOMIC_RELAXED);
+}
+
+enum lmd_status cpu_plan_run(void *state, struct lmd_queue *q, struct lmd_cplan *p,
+			     const struct lmd_step *step, const struct lmd_binding *in,
+			     uint32_t n_in, const struct lmd_binding *out, uint32_t n_out,
+			     struct lmd_event *done)
+{
+	struct cpu_dev *dev = state;
+	struct cpu_run r = {
+		.dev = dev,
+		.cplan = p,
+		.plan = p->plan,
+		.step = step,
+		.in = in,
+		.n_in = n_in,
+		.shared = p->shared,
+	};
+	enum lmd_status st;
+
+	(void)q;
+	(void)done; /* this device has no queues and no events */
+	st = cpu_step_begin(&r, &dev->error);
+	if (st == LMD_OK)
+		st = check_outputs(&r, out, n_out, &dev->error);
+	if (st != LMD_OK)
+		return st;
+	reset_counters(p);
+	st = run_phases(&r, 0, p->n_phase);
+	if (st == LMD_OK)
+		copy_outputs(&r, out, n_out);
+	return st;
+}
+
+/* Shows each value that the op writes, once. */
+static bool show(const struct cpu_run *r, uint32_t op, char *rows, lmd_observe_fn fn, void *arg)
+{
+	const struct cpu_node *n = &r->cplan->nodes[op];
+	uint32_t last = LMD_NONE;
+
+	for (uint32_t i = 0; i < n->fn->n_out; i++) {
+		const struct lmd_opnd *o =
+			(const struct lmd_opnd *)(const void *)((const char *)n->op +
+								n->fn->out[i]);
+		struct lmd_observed seen = {.op = op, .value = o->id, .data = rows};
+
+		if (o->src != LMD_SRC_VALUE || o->id == last)
+			continue;
+		last = o->id;
+		seen.n_row = r->rows[r->plan->values[o->id].space];
+		seen.width = r->plan->values[o->id].width;
+		copy_rows(r, o->id, rows, 4 * (uint64_t)seen.width);
+		if (!fn(arg, &seen))
+			return false;
+	}
+	return true;
+}
+
+enum lmd_status cpu_plan_observe(void *state, struct lmd_cplan *p, const struct lmd_step *step,
+				 const struct lmd_binding *in, uint32_t n_in, lmd_observe_fn fn,
+				 void *arg)
+{
+	struct cpu_dev *dev = state;
+	const struct lmd_host *h = dev->host;
+	struct cpu_run r = {
+		.dev = dev,
+		.cplan = p,
+		.plan = p->plan,
+		.step = step,
+		.in = in,
+		.n_in = n_in,
+		.shared = p->shared,
+		.observed = true,
+	};
+	enum lmd_status st = cpu_step_begin(&r, &dev->error);
+	size_t most = 1;
+	uint32_t at = 0;
+	char *rows;
+
+	if (st != LMD_OK)
+		return st;
+	for (uint32_t i = 0; i < p->plan->n_value; i++) {
+		const struct lmd_value *v = &p->plan->values[i];
+		size_t n = (size_t)r.rows[v->space] * v->width;
+
+		most = n > most ? n : most;
+	}
+	rows = h->alloc(h->ctx, most * 4);
+	if (!rows)
+		return lmd_fail(&dev->error, LMD_NOMEM, "cpu: no memory to show %zu numbers", most);
+	reset_counters(p);
+	for (uint32_t i = 0; st == LMD_OK && i < p->n_node; i++) {
+		uint32_t end = at + p->nodes[i].n_phase;
+
+		st = run_phases(&r, at, end);
+		at = end;
+		if (st == LMD_OK && !show(&r, i, rows, fn, arg))
+			break;
+	}
+	h->free(h->ctx, rows);
+	return st;
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Weights: read where they lie in the mapped file.  Only transposed weights (small: two for each
+ * MLA layer) are kept as an f32 copy. */
+#include <string.h>
+
+#include "cpu.h"
+#include "kern/kern.h"
+
+/* Pieces of a weight either follow each other in N, each with all slices, or in the stack. */
+static enum lmd_status check_pieces(const struct lmd_wdesc *d, bool *stacked, struct lmd_error *err)
+{
+	const struct lmd_wref *ref = d->ref;
+	uint64_t rows = 0, slices = 0;
+	bool all = true, each = true;
+	uint32_t want = ref->xform == LMD_XFORM_HEAD_TRANSPOSE ? ref->k : ref->n;
+
+	for (uint32_t i = 0; i < d->n_piece; i++) {
+		rows += d->pieces[i].n_row;
+		slices += d->pieces[i].n_slice;
+		all = all && d->pieces[i].n_slice == ref->n_stack;
+		each = each && d->pieces[i].n_row == want;
+	}
+	if (all && rows == want) {
+		*stacked = false;
+		return LMD_OK;
+	}
+	if (each && slices == ref->n_stack && ref->xform != LMD_XFORM_HEAD_TRANSPOSE) {
+		*stacked = true;
+		return LMD_OK;
+	}
+	return lmd_fail(err, LMD_INVALID,
+			"%s: %u pieces with %llu rows and %llu slices do not make "
+			"%u slices of %u rows",
+			ref->name, d->n_piece, (unsigned long long)rows, (unsigned long long)slices,
+			ref->n_stack, want);
+}
+
+static enum lmd_status check(const struct cpu_dev *dev, const struct lmd_wdesc *d, uint32_t *elems,
+			     uint32_t *bytes, bool *stacked, struct lmd_error *err)
+{
+	const struct lmd_wref *ref = d->ref;
+	uint32_t cols = ref->xform == LMD_XFORM_HEAD_TRANSPOSE ? ref->n : ref->k;
+	uint8_t zeros[512] = {0};
+	float *row;
+	enum lmd_status st;
+
+	if (!dev->host->dtype_info(dev->host->ctx, d->dtype, elems, bytes) ||
+	    *bytes > sizeof(zeros) || !*elems)
+		return lmd_fail(err, LMD_UNSUPPORTED, "%s: tensor type %u is unknown", ref->name,
+				d->dtype);
+	if (!ref->n || !ref->k || !ref->n_stack)
+		return lmd_fail(err, LMD_INVALID, "%s: shape [%u, %u, %u] is empty", ref->name,
+				ref->n_stack, ref->n, ref->k);
+	if (cols % *elems)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"%s: rows of %u values do not divide into blocks "
+				"of %u",
+				ref->name, cols, *elems);
+	/* an integer table needs no decoder: it is only ever read by EMBED */
+	if (d->dtype != LMD_DTYPE_I32) {
+		row = dev->host->alloc(dev->host->ctx, *elems * sizeof(*row));
+		if (!row)
+			return lmd_fail(err, LMD_NOMEM, "%s: no memory for %u values", ref->name,
+					*elems);
+		st = dev->host->dequant_rows(dev->host->ctx, d->dtype, zeros, row, *elems);
+		dev->host->free(dev->host->ctx, row);
+		if (st != LMD_OK)
+			return lmd_fail(err, LMD_UNSUPPORTED,
+					"%s: tensor type %u cannot be decoded", ref->name,
+					d->dtype);
+	}
+	return check_pieces(d, stacked, err);
+}
+
+enum lmd_status cpu_weight_query(void *state, const struct lmd_wdesc *d, struct lmd_wplan *out,
+				 struct lmd_error *err)
+{
+	uint32_t elems, bytes;
+	bool stacked;
+	enum lmd_status st = check(state, d, &elems, &bytes, &stacked, err);
+
+	if (st != LMD_OK)
+		return st;
+	memset(out, 0, sizeof(*out));
+	out->struct_size = sizeof(*out);
+	if (d->ref->xform == LMD_XFORM_HEAD_TRANSPOSE) {
+		out->placement = LMD_PLACE_COPY;
+		out->bytes = (uint64_t)d->ref->n_stack * d->ref->n * d->ref->k * sizeof(float);
+		out->exactness = d->dtype == LMD_DTYPE_F32 ? 0 : 1;
+	} else {
+		out->placement = LMD_PLACE_IN_PLACE;
+	}
+	return LMD_OK;
+}
+
+static enum lmd_status transpose(struct cpu_dev *dev, struct lmd_weight *w, struct lmd_error *err)
+{
+	const struct lmd_host *h = dev->host;
+	size_t total;
+	float *row;
+
+	if (__builtin_mul_overflow((size_t)w->n * w->k, w->n_stack, &total) ||
+	    total > SIZE_MAX / sizeof(float))
+		return lmd_fail(err, LMD_INVALID, "%s: shape [%u, %u, %u] is too large", w->name,
+				w->n_stack, w->n, w->k);
+	row = h->alloc(h->ctx, w->n * sizeof(float));
+	w->copy = h->alloc(h->ctx, total * sizeof(float));
+	if (!row || !w->copy) {
+		h->free(h->ctx, row);
+		return lmd_fail(err, LMD_NOMEM,
+				"%s: no memory for the transposed copy of %zu bytes", w->name,
+				total * sizeof(float));
+	}
+	for (uint32_t s = 0; s < w->n_stack; s++) {
+		float *slice = w->copy + (size_t)s * w->n * w->k;
+
+		for (uint32_t j = 0; j < w->k; j++) {
+			const struct lmd_wpiece *p = w->pieces;
+			uint32_t at = j;
+
+			for (; at >= p->n_row; p++)
+				at -= p->n_row;
+			(void)h->dequant_rows(h->ctx, w->dtype,
+					      (const char *)p->data + p->head_bytes * s +
+						      p->row_bytes * at,
+					      row, w->n); /* the type was tried in check */
+			for (uint32_t i = 0; i < w->n; i++)
+				slice[(size_t)i * w->k + j] = row[i];
+		}
+	}
+	h->free(h->ctx, row);
+	w->dtype = LMD_DTYPE_F32;
+	w->block_elems = 1;
+	w->block_bytes = sizeof(float);
+	return LMD_OK;
+}
+
+enum lmd_status cpu_weight_load(void *state, const struct lmd_wdesc *d, struct lmd_weight **out,
+				struct lmd_error *err)
+{
+	struct cpu_dev *dev = state;
+	const struct lmd_host *h = dev->host;
+	size_t name_bytes = strlen(d->ref->name) + 1;
+	uint32_t elems, bytes;
+	bool stacked;
+	struct lmd_weight *w;
+	char *name;
+	enum lmd_status st = check(dev, d, &elems, &bytes, &stacked, err);
+
+	if (st != LMD_OK)
+		return st;
+	w = h->alloc(h->ctx, sizeof(*w) + d->n_piece * sizeof(*d->pieces) + name_bytes);
+	if (!w)
+		return lmd_fail(err, LMD_NOMEM, "%s: no memory for a weight of %u pieces",
+				d->ref->name, d->n_piece);
+	w->pieces = (struct lmd_wpiece *)(w + 1);
+	memcpy(w->pieces, d->pieces, d->n_piece * sizeof(*d->pieces));
+	name = (char *)(w->pieces + d->n_piece);
+	memcpy(name, d->ref->name, name_bytes);
+	w->name = name;
+	w->dtype = d->dtype;
+	w->block_elems = elems;
+	w->block_bytes = bytes;
+	w->n_stack = d->ref->n_stack;
+	w->n = d->ref->n;
+	w->k = d->ref->k;
+	w->stacked_pieces = stacked;
+	w->n_piece = d->n_piece;
+	w->scale = d->scale;
+	w->n_scale = d->scale ? d->n_scale : 0;
+	w->bias = d->bias;
+	w->n_bias = d->bias ? d->n_bias : 0;
+	if (d->ref->xform == LMD_XFORM_HEAD_TRANSPOSE)
+		st = transpose(dev, w, err);
+	if (st != LMD_OK) {
+		cpu_weight_destroy(dev, w);
+		return st;
+	}
+	w->lin_f32 = kern_linear_find(w->dtype, KERN_ACT_F32, h->cpu(h->ctx)->flags);
+	w->lin_q8 = kern_linear_find(w->dtype, KERN_ACT_Q8, h->cpu(h->ctx)->flags);
+	*out = w;
+	return LMD_OK;
+}
+
+void cpu_weight_destroy(void *state, struct lmd_weight *w)
+{
+	struct cpu_dev *dev = state;
+
+	if (!w)
+		return;
+	dev->host->free(dev->host->ctx, w->copy);
+	dev->host->free(dev->host->ctx, w->own_flat);
+	dev->host->free(dev->host->ctx, w);
+}
+
+const void *cpu_weight_rows(const struct lmd_weight *w, uint32_t slice, uint32_t n, uint32_t *count,
+			    size_t *row_bytes)
+{
+	const struct lmd_wpiece *p = w->pieces;
+
+	if (w->copy) {
+		*row_bytes = (size_t)w->k * sizeof(float);
+		*count = w->n - n < *count ? w->n - n : *count;
+		return w->copy + ((size_t)slice * w->n + n) * w->k;
+	}
+	if (w->stacked_pieces) {
+		for (; slice >= p->n_slice; p++)
+			slice -= p->n_slice;
+	} else {
+		for (; n >= p->n_row; p++)
+			n -= p->n_row;
+	}
+	*row_bytes = p->row_bytes;
+	*count = p->n_row - n < *count ? p->n_row - n : *count;
+	return (const char *)p->data + p->head_bytes * slice + p->row_bytes * n;
+}
+
+const float *cpu_weight_row(const struct cpu_dev *dev, const struct lmd_weight *w, uint32_t slice,
+			    uint32_t n, float *tmp)
+{
+	uint32_t one = 1;
+	size_t row_bytes;
+	const void *raw = cpu_weight_rows(w, slice, n, &one, &row_bytes);
+
+	if (w->dtype == LMD_DTYPE_F32 && (uintptr_t)raw % sizeof(float) == 0)
+		return raw;
+	(void)dev->host->dequant_rows(dev->host->ctx, w->dtype, raw, tmp,
+				      w->k); /* the type was tried at load */
+	return tmp;
+}
+
+/* f32, aligned, all rows one after the other? */
+static bool is_flat(const struct lmd_weight *w)
+{
+	const struct lmd_wpiece *p = w->pieces;
+	uint64_t row = (uint64_t)w->k * sizeof(float);
+
+	return w->dtype == LMD_DTYPE_F32 && w->n_piece == 1 &&
+	       (uintptr_t)p->data % sizeof(float) == 0 && (w->n == 1 || p->row_bytes == row) &&
+	       (w->n_stack == 1 || p->head_bytes == row * w->n);
+}
+
+enum lmd_status cpu_weight_flat(struct cpu_dev *dev, struct lmd_weight *w, struct lmd_error *err)
+{
+	const struct lmd_host *h = dev->host;
+	size_t rows = (size_t)w->n_stack * w->n, total;
+
+	if (!w->flat && (w->copy || is_flat(w)))
+		w->flat = w->copy ? w->copy : w->pieces[0].data;
+	if (w->flat)
+		return LMD_OK;
+	if (__builtin_mul_overflow(rows, (size_t)w->k * sizeof(float), &total))
+		return lmd_fail(err, LMD_INVALID, "%s: shape [%u, %u, %u] is too large", w->name,
+				w->n_stack, w->n, w->k);
+	w->own_flat = h->alloc(h->ctx, total);
+	if (!w->own_flat)
+		return lmd_fail(err, LMD_NOMEM, "%s: no memory for %zu bytes of numbers", w->name,
+				total);
+	for (size_t i = 0; i < rows; i++) {
+		float *to = w->own_flat + i * w->k;
+		const float *row =
+			cpu_weight_row(dev, w, (uint32_t)(i / w->n), (uint32_t)(i % w->n), to);
+
+		if (row != to)
+			memcpy(to, row, w->k * sizeof(*to));
+	}
+	w->flat = w->own_flat;
+	return LMD_OK;
+}
