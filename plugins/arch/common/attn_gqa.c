@@ -262,8 +262,8 @@ static uint32_t gate(struct lmi_emit *e, const struct lmi_io *io, const struct l
 	} else {
 		struct lmi_w w = lmi_w(e, a->gate_row);
 
-		g = lmi_heads(lmi_linear(e, io->x, &io->norm, &w, LMD_VTYPE_ACT, "gate"), 0, l->n_head,
-			      w.n / l->n_head);
+		g = lmi_heads(lmi_linear(e, io->x, &io->norm, &w, LMD_VTYPE_ACT, "gate"), 0,
+			      l->n_head, w.n / l->n_head);
 	}
 	r0 = lmi_ew_in(&p, g);
 	r1 = lmi_ew_in(&p, lmi_heads(y, 0, l->n_head, l->dv));

@@ -70,9 +70,9 @@ uint32_t lmi_mla(struct lmi_emit *e, const struct lmi_io *io, const struct lmi_m
 /* LMI_DECODER_ARCH (decoder.h) for decoders whose hp->own_data is a struct lmi_mla. */
 #define LMI_MLA_ARCH(ident, traits, sets_)                                                         \
 	static enum lmd_status ident##_describe(                                                   \
-		const struct lmd_host *host, struct lmd_arena *arena, const struct lmd_model *model, \
-		const struct lmd_arch_params *params, struct lmd_arch_desc *out,                   \
-		struct lmd_error *err)                                                             \
+		const struct lmd_host *host, struct lmd_arena *arena,                              \
+		const struct lmd_model *model, const struct lmd_arch_params *params,               \
+		struct lmd_arch_desc *out, struct lmd_error *err)                                  \
 	{                                                                                          \
 		return lmi_decoder_describe(&(traits), sets_, LMD_LEN(sets_), host, arena, model,  \
 					    params, out, err);                                     \

@@ -106,7 +106,7 @@ struct lmi_moe {
 	const struct lmd_tensor_row *down, *up, *gate, *gate_up, *router, *probs_b;
 	/* experts work on a narrower row: into it and back; NULL or absent: they do not */
 	const struct lmd_tensor_row *latent_down, *latent_up;
-	const struct lmd_tensor_row *latent_norm; /* of the experts' sum before latent_up, or NULL */
+	const struct lmd_tensor_row *latent_norm; /* of the sum before latent_up, or NULL */
 	struct lmi_ffn shared;  /* up NULL: no shared expert */
 	const struct lmd_tensor_row *shared_gate; /* one logit; times its sigmoid */
 };

@@ -10,26 +10,27 @@
 #include "arch/common/delta.h"
 
 #define R LMD_TENSOR_REQUIRED
-#define W LMI_L_RECURRENT
 #define SCALE LMD_TENSOR_SCALE
+#define ROW(stem, d0, d1, flags, split)                                                            \
+	{"blk.%d." stem, {d0, d1}, flags, LMD_SPLIT_##split, LMI_L_RECURRENT, NULL}
 
 const struct lmd_tensor_row lmi_delta_rows[DL_N] = {
-	[DL_QKV] = {"blk.%d.attn_qkv", {D_EMBD, D_DELTA_QKV}, R | SCALE, LMD_SPLIT_HEADS, W, NULL},
-	[DL_GATE] = {"blk.%d.attn_gate", {D_EMBD, D_DELTA_V}, R | SCALE, LMD_SPLIT_HEADS, W, NULL},
-	[DL_BETA] = {"blk.%d.ssm_beta", {D_EMBD, D_DELTA_HEAD}, R | SCALE, LMD_SPLIT_HEADS, W, NULL},
-	[DL_ALPHA] = {"blk.%d.ssm_alpha", {D_EMBD, D_DELTA_HEAD}, R | SCALE, LMD_SPLIT_HEADS, W, NULL},
-	[DL_CONV1D] = {"blk.%d.ssm_conv1d", {D_DELTA_CONV, D_DELTA_QKV}, R, LMD_SPLIT_HEADS, W, NULL},
-	[DL_DT] = {"blk.%d.ssm_dt.bias", {D_DELTA_HEAD}, R | LMD_TENSOR_BARE, LMD_SPLIT_HEADS, W, NULL},
-	[DL_A] = {"blk.%d.ssm_a", {D_DELTA_HEAD}, R | LMD_TENSOR_BARE, LMD_SPLIT_HEADS, W, NULL},
-	[DL_NORM] = {"blk.%d.ssm_norm", {D_DELTA_DV}, R, LMD_SPLIT_REPLICATE, W, NULL},
-	[DL_OUT] = {"blk.%d.ssm_out", {D_DELTA_V, D_EMBD}, R | SCALE, LMD_SPLIT_COLS, W, NULL},
+	[DL_QKV] = ROW("attn_qkv", D_EMBD, D_DELTA_QKV, R | SCALE, HEADS),
+	[DL_GATE] = ROW("attn_gate", D_EMBD, D_DELTA_V, R | SCALE, HEADS),
+	[DL_BETA] = ROW("ssm_beta", D_EMBD, D_DELTA_HEAD, R | SCALE, HEADS),
+	[DL_ALPHA] = ROW("ssm_alpha", D_EMBD, D_DELTA_HEAD, R | SCALE, HEADS),
+	[DL_CONV1D] = ROW("ssm_conv1d", D_DELTA_CONV, D_DELTA_QKV, R, HEADS),
+	[DL_DT] = ROW("ssm_dt.bias", D_DELTA_HEAD, 0, R | LMD_TENSOR_BARE, HEADS),
+	[DL_A] = ROW("ssm_a", D_DELTA_HEAD, 0, R | LMD_TENSOR_BARE, HEADS),
+	[DL_NORM] = ROW("ssm_norm", D_DELTA_DV, 0, R, REPLICATE),
+	[DL_OUT] = ROW("ssm_out", D_DELTA_V, D_EMBD, R | SCALE, COLS),
 };
 
 const struct lmd_tensor_row lmi_delta_joint_rows[DJ_N] = {
-	[DJ_IN] = {"blk.%d.ssm_in", {D_EMBD, D_DELTA_IN}, SCALE, LMD_SPLIT_HEADS, W, NULL},
-	[DJ_BA] = {"blk.%d.ssm_ba", {D_EMBD, D_DELTA_BA}, R | SCALE, LMD_SPLIT_HEADS, W, NULL},
-	[DJ_QKV] = {"blk.%d.attn_qkv", {D_EMBD, D_DELTA_QKV}, SCALE, LMD_SPLIT_HEADS, W, NULL},
-	[DJ_GATE] = {"blk.%d.attn_gate", {D_EMBD, D_DELTA_V}, SCALE, LMD_SPLIT_HEADS, W, NULL},
+	[DJ_IN] = ROW("ssm_in", D_EMBD, D_DELTA_IN, SCALE, HEADS),
+	[DJ_BA] = ROW("ssm_ba", D_EMBD, D_DELTA_BA, R | SCALE, HEADS),
+	[DJ_QKV] = ROW("attn_qkv", D_EMBD, D_DELTA_QKV, SCALE, HEADS),
+	[DJ_GATE] = ROW("attn_gate", D_EMBD, D_DELTA_V, SCALE, HEADS),
 };
 
 void lmi_delta_read(struct lmi_delta *d, struct lmi_hparams *hp, struct lmi_keys *k)
@@ -58,10 +59,17 @@ static uint32_t channels(const struct lmi_delta *d)
 
 void lmi_delta_memory(struct lmi_delta *d, struct lmi_hparams *hp, struct lmi_keys *k)
 {
-	const struct lmd_group g = {.name = "state", .kind = LMD_GROUP_STATE, .causal = 1, .ratio = 1};
-	struct lmd_cache conv = {.kind = LMD_CACHE_CONV, .n_head = 1, .dk = d->d_conv - 1,
-				 .dv = channels(d), .dtype_policy = LMD_KV_DTYPE_F32};
-	struct lmd_cache scan = {.kind = LMD_CACHE_STATE, .n_head = d->n_head, .dk = d->dk, .dv = d->dv,
+	const struct lmd_group g = {
+		.name = "state", .kind = LMD_GROUP_STATE, .causal = 1, .ratio = 1};
+	struct lmd_cache conv = {.kind = LMD_CACHE_CONV,
+				 .n_head = 1,
+				 .dk = d->d_conv - 1,
+				 .dv = channels(d),
+				 .dtype_policy = LMD_KV_DTYPE_F32};
+	struct lmd_cache scan = {.kind = LMD_CACHE_STATE,
+				 .n_head = d->n_head,
+				 .dk = d->dk,
+				 .dv = d->dv,
 				 .dtype_policy = LMD_KV_DTYPE_F32};
 
 	d->conv = lmi_hp_alloc(hp, k, hp->n_layer, sizeof(*d->conv));

@@ -21,7 +21,9 @@ enum lmi_d_delta {
 	D_DELTA_BA          /* step and decay */
 };
 
-enum lmi_delta_t { DL_QKV, DL_GATE, DL_BETA, DL_ALPHA, DL_CONV1D, DL_DT, DL_A, DL_NORM, DL_OUT, DL_N };
+enum lmi_delta_t {
+	DL_QKV, DL_GATE, DL_BETA, DL_ALPHA, DL_CONV1D, DL_DT, DL_A, DL_NORM, DL_OUT, DL_N
+};
 extern const struct lmd_tensor_row lmi_delta_rows[DL_N];
 #define LMI_SET_DELTA {lmi_delta_rows, DL_N, 0}
 

@@ -91,7 +91,8 @@ struct lmi_hparams {
 	float clamp_qkv;
 	float alibi_max;
 
-	/* queries of position p times 1 + scale ln(1 + floor((p + offset) / length)); scale 0: no */
+	/* queries of position p times 1 + scale ln(1 + floor((p + offset) / length)); scale 0:
+	 * they are not */
 	float temp_scale, temp_offset;
 	uint32_t temp_len;
 

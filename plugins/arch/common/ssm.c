@@ -4,38 +4,35 @@
  *
  * Mamba: (x, z) = in(u); x = silu(conv(x)); (dt, B, C) = split(x_proj(x)); dt =
  * softplus(dt_proj(dt)); y = scan(x, dt, A, B, C) + D x; out(y * silu(z)).
- * Mamba-2: (z, x, B, C, dt) = in(u) in one projection, the convolution runs over x, B and C, and the
- * gated result is normalised in groups. */
+ * Mamba-2: (z, x, B, C, dt) = in(u) in one projection, the convolution runs over x, B and C, and
+ * the gated result is normalised in groups. */
 #include "arch/common/ssm.h"
 
 #define R LMD_TENSOR_REQUIRED
-#define W LMI_L_RECURRENT
+#define ROW(stem, d0, d1, flags, split)                                                            \
+	{"blk.%d." stem, {d0, d1}, flags, LMD_SPLIT_##split, LMI_L_RECURRENT, NULL}
 
 const struct lmd_tensor_row lmi_mamba1_rows[S_N] = {
-	[S_IN] = {"blk.%d.ssm_in", {D_EMBD, D_SSM_IN}, R, LMD_SPLIT_ROWS, W, NULL},
-	[S_CONV1D] = {"blk.%d.ssm_conv1d", {D_SSM_CONV, D_SSM_INNER}, R | LMD_TENSOR_BIAS,
-		      LMD_SPLIT_ROWS, W, NULL},
-	[S_X] = {"blk.%d.ssm_x", {D_SSM_INNER, D_SSM_X}, R, LMD_SPLIT_COLS, W, NULL},
-	[S_DT] = {"blk.%d.ssm_dt", {D_SSM_DT, D_SSM_INNER}, R | LMD_TENSOR_BIAS, LMD_SPLIT_ROWS, W,
-		  NULL},
-	[S_A] = {"blk.%d.ssm_a", {D_SSM_STATE, D_SSM_INNER}, R | LMD_TENSOR_BARE, LMD_SPLIT_ROWS, W,
-		 NULL},
-	[S_D] = {"blk.%d.ssm_d", {D_SSM_INNER}, R | LMD_TENSOR_BARE, LMD_SPLIT_ROWS, W, NULL},
-	[S_DT_NORM] = {"blk.%d.ssm_dt_norm", {D_SSM_DT}, 0, LMD_SPLIT_REPLICATE, W, NULL},
-	[S_B_NORM] = {"blk.%d.ssm_b_norm", {D_SSM_STATE}, 0, LMD_SPLIT_REPLICATE, W, NULL},
-	[S_C_NORM] = {"blk.%d.ssm_c_norm", {D_SSM_STATE}, 0, LMD_SPLIT_REPLICATE, W, NULL},
-	[S_OUT] = {"blk.%d.ssm_out", {D_SSM_INNER, D_EMBD}, R, LMD_SPLIT_COLS, W, NULL},
+	[S_IN] = ROW("ssm_in", D_EMBD, D_SSM_IN, R, ROWS),
+	[S_CONV1D] = ROW("ssm_conv1d", D_SSM_CONV, D_SSM_INNER, R | LMD_TENSOR_BIAS, ROWS),
+	[S_X] = ROW("ssm_x", D_SSM_INNER, D_SSM_X, R, COLS),
+	[S_DT] = ROW("ssm_dt", D_SSM_DT, D_SSM_INNER, R | LMD_TENSOR_BIAS, ROWS),
+	[S_A] = ROW("ssm_a", D_SSM_STATE, D_SSM_INNER, R | LMD_TENSOR_BARE, ROWS),
+	[S_D] = ROW("ssm_d", D_SSM_INNER, 0, R | LMD_TENSOR_BARE, ROWS),
+	[S_DT_NORM] = ROW("ssm_dt_norm", D_SSM_DT, 0, 0, REPLICATE),
+	[S_B_NORM] = ROW("ssm_b_norm", D_SSM_STATE, 0, 0, REPLICATE),
+	[S_C_NORM] = ROW("ssm_c_norm", D_SSM_STATE, 0, 0, REPLICATE),
+	[S_OUT] = ROW("ssm_out", D_SSM_INNER, D_EMBD, R, COLS),
 };
 
 const struct lmd_tensor_row lmi_mamba2_rows[S2_N] = {
-	[S2_IN] = {"blk.%d.ssm_in", {D_EMBD, D_SSM_IN}, R, LMD_SPLIT_ROWS, W, NULL},
-	[S2_CONV1D] = {"blk.%d.ssm_conv1d", {D_SSM_CONV, D_SSM_XBC}, R | LMD_TENSOR_BIAS,
-		       LMD_SPLIT_ROWS, W, NULL},
-	[S2_DT] = {"blk.%d.ssm_dt.bias", {D_SSM_DT}, R | LMD_TENSOR_BARE, LMD_SPLIT_HEADS, W, NULL},
-	[S2_A] = {"blk.%d.ssm_a", {D_NONE, D_SSM_DT}, R | LMD_TENSOR_BARE, LMD_SPLIT_HEADS, W, NULL},
-	[S2_D] = {"blk.%d.ssm_d", {D_NONE, D_SSM_DT}, R | LMD_TENSOR_BARE, LMD_SPLIT_HEADS, W, NULL},
-	[S2_NORM] = {"blk.%d.ssm_norm", {D_SSM_INNER_GROUP, D_SSM_GROUP}, 0, LMD_SPLIT_ROWS, W, NULL},
-	[S2_OUT] = {"blk.%d.ssm_out", {D_SSM_INNER, D_EMBD}, R, LMD_SPLIT_COLS, W, NULL},
+	[S2_IN] = ROW("ssm_in", D_EMBD, D_SSM_IN, R, ROWS),
+	[S2_CONV1D] = ROW("ssm_conv1d", D_SSM_CONV, D_SSM_XBC, R | LMD_TENSOR_BIAS, ROWS),
+	[S2_DT] = ROW("ssm_dt.bias", D_SSM_DT, 0, R | LMD_TENSOR_BARE, HEADS),
+	[S2_A] = ROW("ssm_a", D_NONE, D_SSM_DT, R | LMD_TENSOR_BARE, HEADS),
+	[S2_D] = ROW("ssm_d", D_NONE, D_SSM_DT, R | LMD_TENSOR_BARE, HEADS),
+	[S2_NORM] = ROW("ssm_norm", D_SSM_INNER_GROUP, D_SSM_GROUP, 0, ROWS),
+	[S2_OUT] = ROW("ssm_out", D_SSM_INNER, D_EMBD, R, COLS),
 };
 
 void lmi_ssm_read(struct lmi_ssm *s, struct lmi_hparams *hp, struct lmi_keys *k, uint32_t version)
@@ -49,9 +46,10 @@ void lmi_ssm_read(struct lmi_ssm *s, struct lmi_hparams *hp, struct lmi_keys *k,
 	if (version == 2) {
 		s->n_group = lmi_key_u32(k, "ssm.group_count", LMI_REQUIRED, 1, 1, 1024);
 		if (s->d_inner % s->dt_rank || s->d_inner % s->n_group || s->dt_rank % s->n_group)
-			lmi_key_fail(k, LMD_INVALID,
-				     "%s.ssm: %u heads and %u groups do not divide an inner size of %u",
-				     hp->model->arch, s->dt_rank, s->n_group, s->d_inner);
+			lmi_key_fail(
+				k, LMD_INVALID,
+				"%s.ssm: %u heads and %u groups do not divide an inner size of %u",
+				hp->model->arch, s->dt_rank, s->n_group, s->d_inner);
 	} else {
 		s->plain_norm = lmi_key_bool(k, "ssm.dt_b_c_rms", LMI_OPTIONAL, false);
 	}
@@ -64,10 +62,13 @@ static uint32_t xbc(const struct lmi_ssm *s)
 
 void lmi_ssm_memory(struct lmi_ssm *s, struct lmi_hparams *hp, struct lmi_keys *k)
 {
-	const struct lmd_group g = {.name = "state", .kind = LMD_GROUP_STATE, .causal = 1, .ratio = 1};
-	struct lmd_cache conv = {
-		.kind = LMD_CACHE_CONV, .n_head = 1, .dk = s->d_conv - 1, .dv = xbc(s),
-		.dtype_policy = LMD_KV_DTYPE_F32};
+	const struct lmd_group g = {
+		.name = "state", .kind = LMD_GROUP_STATE, .causal = 1, .ratio = 1};
+	struct lmd_cache conv = {.kind = LMD_CACHE_CONV,
+				 .n_head = 1,
+				 .dk = s->d_conv - 1,
+				 .dv = xbc(s),
+				 .dtype_policy = LMD_KV_DTYPE_F32};
 	struct lmd_cache scan = {
 		.kind = LMD_CACHE_STATE, .dk = s->d_state, .dtype_policy = LMD_KV_DTYPE_F32};
 
@@ -242,10 +243,12 @@ static uint32_t mamba2(struct lmi_emit *e, const struct lmi_ssm *s, const struct
 
 	lmi_put_glu(e, LMD_ACT_SILU, NULL, lmi_cols(v, 0, c), lmi_whole(e, y), lmi_whole(e, gated));
 	if (lmi_has(e, &lmi_mamba2_rows[S2_NORM])) {
-		struct lmd_norm norm = lmi_norm_heads(e, LMD_NORM_RMS, &lmi_mamba2_rows[S2_NORM], g, c / g);
+		struct lmd_norm norm =
+			lmi_norm_heads(e, LMD_NORM_RMS, &lmi_mamba2_rows[S2_NORM], g, c / g);
 		uint32_t normed = lmi_act(e, c, "ssm_norm");
 
-		lmi_put_norm(e, lmi_heads(gated, 0, g, c / g), &norm, lmi_heads(normed, 0, g, c / g));
+		lmi_put_norm(e, lmi_heads(gated, 0, g, c / g), &norm,
+			     lmi_heads(normed, 0, g, c / g));
 		gated = normed;
 	}
 	return put_out(e, &lmi_mamba2_rows[S2_OUT], gated, io);

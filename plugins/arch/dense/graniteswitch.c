@@ -22,11 +22,15 @@ struct adapters {
 };
 
 enum { D_SLOTS = D_OWN, D_RANK };
-enum lora_t { A_Q, B_Q, A_K, B_K, A_V, B_V, A_O, B_O, A_GATE, B_GATE, A_UP, B_UP, A_DOWN, B_DOWN, N_LORA };
+enum lora_t {
+	A_Q, B_Q, A_K, B_K, A_V, B_V, A_O, B_O, A_GATE, B_GATE, A_UP, B_UP, A_DOWN, B_DOWN, N_LORA
+};
 #define F (LMD_TENSOR_REQUIRED | LMD_TENSOR_BARE)
 #define PAIR(name, stem, in, out)                                                                  \
-	[A_##name] = {"blk.%d." stem ".lora_a", {in, D_RANK, D_SLOTS}, F, LMD_SPLIT_REPLICATE, 0, NULL}, \
-	[B_##name] = {"blk.%d." stem ".lora_b", {D_RANK, out, D_SLOTS}, F, LMD_SPLIT_REPLICATE, 0, NULL}
+	[A_##name] = {"blk.%d." stem ".lora_a", {in, D_RANK, D_SLOTS}, F, LMD_SPLIT_REPLICATE, 0,  \
+		      NULL},                                                                       \
+	[B_##name] = {"blk.%d." stem ".lora_b", {D_RANK, out, D_SLOTS}, F, LMD_SPLIT_REPLICATE, 0, \
+		      NULL}
 
 static const struct lmd_tensor_row lora_rows[N_LORA] = {
 	PAIR(Q, "attn_q", D_EMBD, D_Q),         PAIR(K, "attn_k", D_EMBD, D_K),
@@ -47,7 +51,8 @@ static const uint32_t *ids(struct lmi_hparams *hp, struct lmi_keys *k, const cha
 	uint32_t *v = lmi_hp_alloc(hp, k, n, sizeof(*v));
 
 	if (v && (!lmi_key_is_array(k, key) || lmi_key_len(k, key) != n))
-		lmi_key_fail(k, LMD_INVALID, "%s.%s: %llu values, expected one for each of %u adapters",
+		lmi_key_fail(k, LMD_INVALID,
+			     "%s.%s: %llu values, expected one for each of %u adapters",
 			     hp->model->arch, key, (unsigned long long)lmi_key_len(k, key), n);
 	if (v && k->st == LMD_OK)
 		(void)lmi_key_u32s(k, key, LMI_REQUIRED, v, n, 0, 0, hp->n_vocab - 1);
@@ -92,7 +97,9 @@ static int64_t dim(const void *state, uint32_t symbol, int32_t layer)
 	const struct lmi_hparams *hp = state;
 	const struct adapters *a = hp->own_data;
 
-	return symbol == D_SLOTS ? (int64_t)a->n + 1 : symbol == D_RANK ? a->rank : lmi_hp_dim(state, symbol, layer);
+	return symbol == D_SLOTS  ? (int64_t)a->n + 1
+	       : symbol == D_RANK ? a->rank
+				  : lmi_hp_dim(state, symbol, layer);
 }
 
 /* ---- rows ---- */
@@ -107,8 +114,8 @@ static uint32_t slot_of(const struct adapters *a, lmd_token token)
 }
 
 /* The slots of a sequence's rows, from the sums over its history. */
-static void slots_of(const struct adapters *a, const struct lmd_rows_in *in, uint32_t s, int32_t *embed,
-		     int32_t *slot)
+static void slots_of(const struct adapters *a, const struct lmd_rows_in *in, uint32_t s,
+		     int32_t *embed, int32_t *slot)
 {
 	const struct lmd_step *step = in->step;
 	const uint32_t seq = (uint32_t)step->seq_slot[s];
@@ -131,7 +138,8 @@ static void slots_of(const struct adapters *a, const struct lmd_rows_in *in, uin
 	}
 }
 
-static enum lmd_status rows(const void *state, const struct lmd_rows_in *in, struct lmd_rows_out *out)
+static enum lmd_status rows(const void *state, const struct lmd_rows_in *in,
+			    struct lmd_rows_out *out)
 {
 	const struct lmi_hparams *hp = state;
 
@@ -171,7 +179,8 @@ static uint32_t switched(struct lmi_emit *e, struct lmd_opnd x, const struct lmd
 			 uint32_t pair, const char *name)
 {
 	struct lmi_w w = lmi_w(e, row);
-	uint32_t base = lmi_linear(e, x, NULL, &w, LMD_VTYPE_F32, "base"), y = lmi_f32(e, w.n, name);
+	uint32_t base = lmi_linear(e, x, NULL, &w, LMD_VTYPE_F32, "base"),
+		 y = lmi_f32(e, w.n, name);
 
 	add_delta(e, x, pair, lmi_whole(e, base), lmi_whole(e, y));
 	return y;
@@ -222,7 +231,8 @@ static uint32_t feed_forward(struct lmi_emit *e, struct lmd_opnd x)
 	return switched(e, lmi_whole(e, act), &lmi_rows[T_FFN_DOWN], A_DOWN, "ffn");
 }
 
-static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s, uint32_t pass)
+static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
+		  uint32_t pass)
 {
 	const float a = d->hp.residual_scale != 0.0f ? d->hp.residual_scale : 1.0f;
 	struct lmd_norm n = lmi_decoder_norm(e, d, 0, T_ATTN_NORM);
@@ -264,7 +274,8 @@ static enum lmd_status describe(const struct lmd_host *host, struct lmd_arena *a
 				const struct lmd_model *model, const struct lmd_arch_params *params,
 				struct lmd_arch_desc *out, struct lmd_error *err)
 {
-	return lmi_decoder_describe(&traits, sets, LMD_LEN(sets), host, arena, model, params, out, err);
+	return lmi_decoder_describe(&traits, sets, LMD_LEN(sets), host, arena, model, params, out,
+				    err);
 }
 
 const struct lmd_arch_ops lmi_arch_graniteswitch = {

@@ -25,12 +25,14 @@ struct bert {
 
 enum bert_t { B_OUT_NORM, B_NORM_2, B_LAYER_NORM, B_UP, B_N };
 #define NORM_FLAGS (LMD_TENSOR_REQUIRED | LMD_TENSOR_BIAS)
+#define ROW(stem, d0, d1, flags, split)                                                            \
+	{"blk.%d." stem, {d0, d1}, flags, LMD_SPLIT_##split, 0, NULL}
 static const struct lmd_tensor_row rows[B_N] = {
-	[B_OUT_NORM] = {"blk.%d.attn_output_norm", {D_EMBD}, NORM_FLAGS, LMD_SPLIT_REPLICATE, 0, NULL},
-	[B_NORM_2] = {"blk.%d.attn_norm_2", {D_EMBD}, LMD_TENSOR_BIAS, LMD_SPLIT_REPLICATE, 0, NULL},
-	[B_LAYER_NORM] = {"blk.%d.layer_output_norm", {D_EMBD}, NORM_FLAGS, LMD_SPLIT_REPLICATE, 0, NULL},
-	[B_UP] = {"blk.%d.ffn_up", {D_EMBD, D_FF}, LMD_TENSOR_BIAS | LMD_TENSOR_ANY_SHAPE, LMD_SPLIT_ROWS,
-		  LMI_L_DENSE, NULL},
+	[B_OUT_NORM] = ROW("attn_output_norm", D_EMBD, 0, NORM_FLAGS, REPLICATE),
+	[B_NORM_2] = ROW("attn_norm_2", D_EMBD, 0, LMD_TENSOR_BIAS, REPLICATE),
+	[B_LAYER_NORM] = ROW("layer_output_norm", D_EMBD, 0, NORM_FLAGS, REPLICATE),
+	[B_UP] = {"blk.%d.ffn_up", {D_EMBD, D_FF}, LMD_TENSOR_BIAS | LMD_TENSOR_ANY_SHAPE,
+		  LMD_SPLIT_ROWS, LMI_L_DENSE, NULL},
 };
 
 static const struct lmd_tensor_set sets[] = {
@@ -46,8 +48,10 @@ static enum lmd_status describe(const struct kind *kind, const struct lmd_host *
 				const struct lmd_arch_params *params, struct lmd_arch_desc *out,
 				struct lmd_error *err)
 {
-	const struct lmi_hp_opts opts = {.norm_kind = LMD_NORM_LAYER, .no_rope = !kind->rope,
-					 .rope_pairing = LMD_ROPE_HALVES, .route_fn = LMD_ROUTE_SOFTMAX};
+	const struct lmi_hp_opts opts = {.norm_kind = LMD_NORM_LAYER,
+					 .no_rope = !kind->rope,
+					 .rope_pairing = LMD_ROPE_HALVES,
+					 .route_fn = LMD_ROUTE_SOFTMAX};
 	struct bert *m = host->arena_alloc(host->ctx, arena, sizeof(*m), 16);
 	struct lmi_keys k;
 
@@ -141,10 +145,11 @@ static uint32_t layer(struct lmi_emit *e, const struct bert *m, uint32_t x)
 	h = post_norm(e, lmi_attn(e, &io, &attn), &rows[B_OUT_NORM]);
 	if (lmi_has(e, &rows[B_NORM_2])) {
 		struct lmd_norm norm = lmi_norm_req(e, LMD_NORM_LAYER, &rows[B_NORM_2]);
-		uint32_t sum = lmi_f32(e, m->hp.n_embd, "x_again"), y = lmi_f32(e, m->hp.n_embd, "x");
+		uint32_t sum = lmi_f32(e, m->hp.n_embd, "x_again"),
+			 y = lmi_f32(e, m->hp.n_embd, "x");
 
-		lmi_put_add_norm(e, lmi_whole(e, h), lmi_whole(e, x), 1.0f, lmi_whole(e, sum), &norm,
-				 lmi_whole(e, y));
+		lmi_put_add_norm(e, lmi_whole(e, h), lmi_whole(e, x), 1.0f, lmi_whole(e, sum),
+				 &norm, lmi_whole(e, y));
 		h = y;
 	}
 	io = (struct lmi_io){lmi_whole(e, h), lmi_no_norm(), h, 1.0f};
@@ -161,7 +166,8 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 	struct lmi_emit e;
 
 	if (key->kind != LMD_PLAN_FORWARD || (key->flags & LMD_PLAN_LOGITS)) {
-		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture %s gives embeddings alone", b->model->arch);
+		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture %s gives embeddings alone",
+			b->model->arch);
 		return LMD_UNSUPPORTED;
 	}
 	lmi_emit_init(&e, b, &m->hp, key);
@@ -178,9 +184,9 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 #define BERT(ident, ...)                                                                           \
 	static const struct kind ident##_kind = {__VA_ARGS__};                                     \
 	static enum lmd_status ident##_describe(                                                   \
-		const struct lmd_host *host, struct lmd_arena *arena, const struct lmd_model *model, \
-		const struct lmd_arch_params *params, struct lmd_arch_desc *out,                   \
-		struct lmd_error *err)                                                             \
+		const struct lmd_host *host, struct lmd_arena *arena,                              \
+		const struct lmd_model *model, const struct lmd_arch_params *params,               \
+		struct lmd_arch_desc *out, struct lmd_error *err)                                  \
 	{                                                                                          \
 		return describe(&ident##_kind, host, arena, model, params, out, err);              \
 	}                                                                                          \

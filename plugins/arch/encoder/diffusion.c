@@ -18,10 +18,12 @@ static void diffusion(struct lmi_hparams *hp, struct lmd_arch_desc *out)
 }
 
 static const struct lmd_tensor_set dense_sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_FFN_NORM, LMI_SET_FFN, LMI_SET_ROPE_FREQS,
+	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_FFN_NORM, LMI_SET_FFN,
+	LMI_SET_ROPE_FREQS,
 };
 static const struct lmd_tensor_set moe_sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_QK_NORM, LMI_SET_FFN_NORM, LMI_SET_MOE,
+	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_QK_NORM, LMI_SET_FFN_NORM,
+	LMI_SET_MOE,
 };
 
 static const struct lmi_decoder_traits dream = {

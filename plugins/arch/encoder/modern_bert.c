@@ -13,8 +13,8 @@ static void no_mask(struct lmi_hparams *hp, struct lmi_keys *k)
 
 /* NeoBERT calls its last norm enc.output_norm. */
 static const struct lmd_tensor_row enc_norm[] = {
-	{"enc.output_norm", {D_EMBD}, LMD_TENSOR_REQUIRED | LMD_TENSOR_GLOBAL, LMD_SPLIT_REPLICATE, 0,
-	 NULL},
+	{"enc.output_norm", {D_EMBD}, LMD_TENSOR_REQUIRED | LMD_TENSOR_GLOBAL, LMD_SPLIT_REPLICATE,
+	 0, NULL},
 };
 
 static const struct lmd_tensor_set eurobert_sets[] = {

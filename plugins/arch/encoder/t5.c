@@ -4,7 +4,8 @@
  * as a bias by distance buckets, whose table in layer 0 serves all layers.
  *
  * An ENCODE plan reads the source text (its tokens are the TOKENS of that plan) and stores the keys
- * and values of every decoder layer in the CROSS group; FORWARD is the decoder, which reads them. */
+ * and values of every decoder layer in the CROSS group; FORWARD is the decoder, which reads
+ * them. */
 #include "arch/common/blocks.h"
 #include "arch/encoder/encoder.h"
 
@@ -66,15 +67,24 @@ static void memory(struct t5 *m, struct lmi_keys *k)
 {
 	struct lmi_hparams *hp = &m->hp;
 	const struct lmi_layer *l = &hp->layer[0];
-	const struct lmd_group self = {.name = "self", .kind = LMD_GROUP_PAGED, .causal = 1, .ratio = 1,
-				       .share = 1};
-	const struct lmd_group cross = {.name = "cross", .kind = LMD_GROUP_CROSS, .ratio = 1,
-					.q_space = LMD_SPACE_TOKENS, .k_space = LMD_SPACE_TOKENS};
+	const struct lmd_group self = {
+		.name = "self", .kind = LMD_GROUP_PAGED, .causal = 1, .ratio = 1, .share = 1};
+	const struct lmd_group cross = {.name = "cross",
+					.kind = LMD_GROUP_CROSS,
+					.ratio = 1,
+					.q_space = LMD_SPACE_TOKENS,
+					.k_space = LMD_SPACE_TOKENS};
 	/* an encoder alone has the mask that the file says */
-	const struct lmd_group enc = {.name = "encoder", .kind = LMD_GROUP_BATCH, .ratio = 1,
+	const struct lmd_group enc = {.name = "encoder",
+				      .kind = LMD_GROUP_BATCH,
+				      .ratio = 1,
 				      .causal = !m->n_dec && hp->causal,
-				      .q_space = LMD_SPACE_TOKENS, .k_space = LMD_SPACE_TOKENS};
-	struct lmd_cache c = {.kind = LMD_CACHE_KV, .n_head = l->n_head_kv, .dk = l->dk, .dv = l->dv,
+				      .q_space = LMD_SPACE_TOKENS,
+				      .k_space = LMD_SPACE_TOKENS};
+	struct lmd_cache c = {.kind = LMD_CACHE_KV,
+			      .n_head = l->n_head_kv,
+			      .dk = l->dk,
+			      .dv = l->dv,
 			      .dtype_policy = LMD_KV_DTYPE_USER};
 
 	if (m->n_dec) {
@@ -120,16 +130,17 @@ static enum lmd_status describe(const struct lmd_host *host, struct lmd_arena *a
 	lmi_hp_finish(&m->hp, &k, params, out);
 	out->driver = decoder ? LMD_DRIVER_ENCDEC : LMD_DRIVER_ENCODER;
 	if (decoder)
-		out->decoder_start =
-			(int32_t)lmi_key_u32(&k, "decoder_start_token_id", LMI_OPTIONAL, 0, 0, m->hp.n_vocab - 1);
+		out->decoder_start = (int32_t)lmi_key_u32(&k, "decoder_start_token_id",
+							  LMI_OPTIONAL, 0, 0, m->hp.n_vocab - 1);
 	else
 		out->traits |= LMD_TRAIT_POOL_BY_KEY;
 	return k.st;
 }
 
 static enum lmd_status describe_t5(const struct lmd_host *host, struct lmd_arena *arena,
-				   const struct lmd_model *model, const struct lmd_arch_params *params,
-				   struct lmd_arch_desc *out, struct lmd_error *err)
+				   const struct lmd_model *model,
+				   const struct lmd_arch_params *params, struct lmd_arch_desc *out,
+				   struct lmd_error *err)
 {
 	return describe(host, arena, model, params, out, err, true);
 }
@@ -151,7 +162,8 @@ static int64_t dim(const void *state, uint32_t symbol, int32_t layer)
 
 /* q, k, v of the normalised stream side by side. */
 static uint32_t project(struct lmi_emit *e, const struct t5 *m, struct lmd_opnd x,
-			const struct lmd_norm *norm, const struct lmd_tensor_row *const w[3], uint32_t n)
+			const struct lmd_norm *norm, const struct lmd_tensor_row *const w[3],
+			uint32_t n)
 {
 	const struct lmi_layer *l = &m->hp.layer[0];
 	const uint32_t width[3] = {l->n_head * l->dk, l->n_head_kv * l->dk, l->n_head_kv * l->dv};
@@ -191,7 +203,8 @@ static void append(struct lmi_emit *e, const struct lmi_layer *l, uint32_t kv, u
 }
 
 /* x + out(y) */
-static uint32_t add_out(struct lmi_emit *e, uint32_t x, uint32_t y, const struct lmd_tensor_row *row)
+static uint32_t add_out(struct lmi_emit *e, uint32_t x, uint32_t y,
+			const struct lmd_tensor_row *row)
 {
 	struct lmi_io io = {.res = x, .a = 1.0f};
 	struct lmi_w w = lmi_w(e, row);
@@ -256,8 +269,9 @@ static uint32_t self_attention(struct lmi_emit *e, const struct t5 *m, uint32_t 
 		src.k = lmi_heads(qkv, nq, l->n_head_kv, l->dk);
 		src.v = lmi_heads(qkv, nq + l->n_head_kv * l->dk, l->n_head_kv, l->dv);
 	}
-	return add_out(e, x, attend(e, m, lmi_heads(qkv, 0, l->n_head, l->dk), &src,
-				    rel_table(e, &rows[E_REL]), !decoder),
+	return add_out(e, x,
+		       attend(e, m, lmi_heads(qkv, 0, l->n_head, l->dk), &src,
+			      rel_table(e, &rows[E_REL]), !decoder),
 		       &rows[E_OUT]);
 }
 
@@ -267,8 +281,8 @@ static uint32_t cross_attention(struct lmi_emit *e, const struct t5 *m, uint32_t
 	const struct lmd_tensor_row *const w[3] = {&dec_rows[X_Q], NULL, NULL};
 	struct lmd_norm norm = lmi_norm_req(e, LMD_NORM_RMS, &dec_rows[X_NORM]);
 	uint32_t q = project(e, m, lmi_whole(e, x), &norm, w, 1);
-	const struct lmd_attn_src src = {.kind = LMD_KV_CACHE, .cache = m->cross[e->il],
-					 .group = G_CROSS, .list_unit = 1};
+	const struct lmd_attn_src src = {
+		.kind = LMD_KV_CACHE, .cache = m->cross[e->il], .group = G_CROSS, .list_unit = 1};
 
 	return add_out(e, x, attend(e, m, lmi_heads(q, 0, l->n_head, l->dk), &src, LMD_NONE, false),
 		       &dec_rows[X_OUT]);
@@ -277,9 +291,12 @@ static uint32_t cross_attention(struct lmi_emit *e, const struct t5 *m, uint32_t
 static uint32_t feed_forward(struct lmi_emit *e, uint32_t x, const struct lmd_tensor_row *rows)
 {
 	bool gated = lmi_has(e, &rows[E_GATE]);
-	struct lmi_ffn ffn = {.gate = gated ? &rows[E_GATE] : NULL, .up = &rows[E_UP],
-			      .down = &rows[E_DOWN], .act = gated ? LMD_ACT_GELU : LMD_ACT_RELU};
-	struct lmi_io io = {lmi_whole(e, x), lmi_norm_req(e, LMD_NORM_RMS, &rows[E_FFN_NORM]), x, 1.0f};
+	struct lmi_ffn ffn = {.gate = gated ? &rows[E_GATE] : NULL,
+			      .up = &rows[E_UP],
+			      .down = &rows[E_DOWN],
+			      .act = gated ? LMD_ACT_GELU : LMD_ACT_RELU};
+	struct lmi_io io = {lmi_whole(e, x), lmi_norm_req(e, LMD_NORM_RMS, &rows[E_FFN_NORM]), x,
+			    1.0f};
 
 	return lmi_ffn(e, &io, &ffn);
 }
@@ -287,7 +304,8 @@ static uint32_t feed_forward(struct lmi_emit *e, uint32_t x, const struct lmd_te
 /* Keys and values of every decoder layer from the encoder's result. */
 static void fill_cross(struct lmi_emit *e, const struct t5 *m, uint32_t x)
 {
-	struct lmd_norm norm = lmi_norm_req(e, LMD_NORM_RMS, &enc_rows[E_FINAL]), none = lmi_no_norm();
+	struct lmd_norm norm = lmi_norm_req(e, LMD_NORM_RMS, &enc_rows[E_FINAL]),
+			none = lmi_no_norm();
 	uint32_t y = lmi_act(e, m->hp.n_embd, "encoded");
 
 	lmi_put_norm(e, lmi_whole(e, x), &norm, lmi_whole(e, y));
@@ -295,7 +313,8 @@ static void fill_cross(struct lmi_emit *e, const struct t5 *m, uint32_t x)
 		const struct lmd_tensor_row *const w[3] = {NULL, &dec_rows[X_K], &dec_rows[X_V]};
 
 		lmi_layer(e, (int32_t)il);
-		append(e, &m->hp.layer[0], project(e, m, lmi_whole(e, y), &none, w, 2), 0, m->cross[il]);
+		append(e, &m->hp.layer[0], project(e, m, lmi_whole(e, y), &none, w, 2), 0,
+		       m->cross[il]);
 	}
 }
 
@@ -310,13 +329,14 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 	struct lmi_emit e;
 
 	if (key->kind != LMD_PLAN_FORWARD && (key->kind != LMD_PLAN_ENCODE || !m->n_dec)) {
-		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture %s: no plan of kind %u", b->model->arch,
-			key->kind);
+		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture %s: no plan of kind %u",
+			b->model->arch, key->kind);
 		return LMD_UNSUPPORTED;
 	}
 	lmi_emit_init(&e, b, &m->hp, key);
 	s.x = lmi_embed(&e);
-	for (uint32_t il = 0; il < (decoder ? m->n_dec : m->hp.n_layer) && b->status(b->ctx) == LMD_OK; il++) {
+	for (uint32_t il = 0;
+	     il < (decoder ? m->n_dec : m->hp.n_layer) && b->status(b->ctx) == LMD_OK; il++) {
 		lmi_layer(&e, (int32_t)il);
 		s.x = self_attention(&e, m, s.x, decoder);
 		if (decoder)

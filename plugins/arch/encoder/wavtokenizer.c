@@ -34,7 +34,8 @@ enum { D_WAV_N = D_OWN, D_WAV_OUT, D_WAV_FF };
 
 static const struct lmd_tensor_row rows[] = {
 	{"token_embd", {D_EMBD, D_VOCAB}, RG, LMD_SPLIT_REPLICATE, 0, NULL},
-	{"conv1d", {LMD_DIM(KERNEL), D_EMBD, D_WAV_N}, RGB | LMD_TENSOR_ANY_SHAPE, LMD_SPLIT_REPLICATE, 0, NULL},
+	{"conv1d", {LMD_DIM(KERNEL), D_EMBD, D_WAV_N}, RGB | LMD_TENSOR_ANY_SHAPE,
+	 LMD_SPLIT_REPLICATE, 0, NULL},
 	{"token_embd_norm", {D_WAV_N}, RGB, LMD_SPLIT_REPLICATE, 0, NULL},
 	{"output_norm", {D_WAV_N}, RGB, LMD_SPLIT_REPLICATE, 0, NULL},
 	{"output", {D_WAV_N, D_WAV_OUT}, RGB, LMD_SPLIT_REPLICATE, 0, NULL},
@@ -66,10 +67,13 @@ static enum lmd_status describe(const struct lmd_host *host, struct lmd_arena *a
 				const struct lmd_model *model, const struct lmd_arch_params *params,
 				struct lmd_arch_desc *out, struct lmd_error *err)
 {
-	static const struct lmi_hp_opts opts = {.norm_kind = LMD_NORM_LAYER, .no_rope = true,
-						.no_heads = true};
-	const struct lmd_group batch = {.name = "frames", .kind = LMD_GROUP_BATCH, .ratio = 1,
-					.q_space = LMD_SPACE_TOKENS, .k_space = LMD_SPACE_TOKENS};
+	static const struct lmi_hp_opts opts = {
+		.norm_kind = LMD_NORM_LAYER, .no_rope = true, .no_heads = true};
+	const struct lmd_group batch = {.name = "frames",
+					.kind = LMD_GROUP_BATCH,
+					.ratio = 1,
+					.q_space = LMD_SPACE_TOKENS,
+					.k_space = LMD_SPACE_TOKENS};
 	struct wav *m = host->arena_alloc(host->ctx, arena, sizeof(*m), 16);
 	struct lmi_keys k;
 	uint32_t n_next;
@@ -85,12 +89,15 @@ static enum lmd_status describe(const struct lmd_host *host, struct lmd_arena *a
 	n_next = lmi_key_u32(&k, "convnext.embedding_length", LMI_REQUIRED, 1, 1, LMI_MAX_WIDTH);
 	m->n_pos = lmi_key_u32(&k, "posnet.block_count", LMI_REQUIRED, 1, 1, MAX_POS);
 	m->n_next = lmi_key_u32(&k, "convnext.block_count", LMI_REQUIRED, 1, 1, LMI_MAX_LAYER);
-	m->eps_group = (float)lmi_key_f64(&k, "attention.group_norm_epsilon", LMI_REQUIRED, 1e-6, 0.0, 1.0);
-	m->n_group = lmi_key_u32(&k, "attention.group_norm_groups", LMI_REQUIRED, 1, 1, LMI_MAX_WIDTH);
+	m->eps_group = (float)lmi_key_f64(&k, "attention.group_norm_epsilon", LMI_REQUIRED, 1e-6,
+					  0.0, 1.0);
+	m->n_group =
+		lmi_key_u32(&k, "attention.group_norm_groups", LMI_REQUIRED, 1, 1, LMI_MAX_WIDTH);
 	if (k.st == LMD_OK && (n_next != m->n || m->n % m->n_group))
-		lmi_key_fail(&k, LMD_INVALID,
-			     "%s.posnet.embedding_length: %u; ConvNeXt has %u, norms have %u groups",
-			     model->arch, m->n, n_next, m->n_group);
+		lmi_key_fail(
+			&k, LMD_INVALID,
+			"%s.posnet.embedding_length: %u; ConvNeXt has %u, norms have %u groups",
+			model->arch, m->n, n_next, m->n_group);
 	if (k.st != LMD_OK)
 		return k.st;
 	m->n_ff = m->hp.layer[0].n_ff;
@@ -141,7 +148,8 @@ struct build {
 	uint32_t i;           /* block */
 };
 
-static void tensor_name(const struct build *b, const char *stem, const char *suffix, char *out, size_t n)
+static void tensor_name(const struct build *b, const char *stem, const char *suffix, char *out,
+			size_t n)
 {
 	if (b->part)
 		(void)snprintf(out, n, "%s.%u.%s.%s", b->part, b->i, stem, suffix);
@@ -154,8 +162,14 @@ static uint32_t matrix(struct build *b, const char *stem, uint32_t n, uint32_t k
 {
 	char name[96], bias[96];
 	struct lmd_wpart part = {.kind = LMD_WPART_TENSOR};
-	struct lmd_wref w = {.struct_size = sizeof(w), .n_part = 1, .parts = &part, .n_stack = 1, .n = n,
-			     .k = k, .scale = LMD_NONE, .name = name};
+	struct lmd_wref w = {.struct_size = sizeof(w),
+			     .n_part = 1,
+			     .parts = &part,
+			     .n_stack = 1,
+			     .n = n,
+			     .k = k,
+			     .scale = LMD_NONE,
+			     .name = name};
 
 	tensor_name(b, stem, "weight", name, sizeof(name));
 	tensor_name(b, stem, "bias", bias, sizeof(bias));
@@ -235,7 +249,8 @@ static uint32_t silu(struct build *b, uint32_t x)
 {
 	uint32_t y = lmi_f32(&b->e, b->m->n, "silu");
 
-	lmi_put_glu(&b->e, LMD_ACT_SILU, NULL, lmi_whole(&b->e, x), lmi_none(), lmi_whole(&b->e, y));
+	lmi_put_glu(&b->e, LMD_ACT_SILU, NULL, lmi_whole(&b->e, x), lmi_none(),
+		    lmi_whole(&b->e, y));
 	return y;
 }
 
@@ -243,7 +258,8 @@ static uint32_t add(struct build *b, uint32_t x, uint32_t z)
 {
 	uint32_t y = lmi_f32(&b->e, b->m->n, "x");
 
-	lmi_put_scale_add(&b->e, lmi_whole(&b->e, x), 1.0f, lmi_whole(&b->e, z), lmi_whole(&b->e, y));
+	lmi_put_scale_add(&b->e, lmi_whole(&b->e, x), 1.0f, lmi_whole(&b->e, z),
+			  lmi_whole(&b->e, y));
 	return y;
 }
 
@@ -306,7 +322,8 @@ static enum lmd_status build(const void *state, const struct lmd_builder *bd,
 	uint32_t x;
 
 	if (key->kind != LMD_PLAN_FORWARD || !(key->flags & LMD_PLAN_EMBED)) {
-		bd->fail(bd->ctx, LMD_UNSUPPORTED, "architecture %s gives frames alone", bd->model->arch);
+		bd->fail(bd->ctx, LMD_UNSUPPORTED, "architecture %s gives frames alone",
+			 bd->model->arch);
 		return LMD_UNSUPPORTED;
 	}
 	lmi_emit_init(&b.e, bd, &m->hp, key);

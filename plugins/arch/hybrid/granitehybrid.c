@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Granite 4 (model card ibm-granite/granite-4.0-h-small): Mamba-2 layers, every few an attention, dense
- * or with experts and a shared one; scaled embeddings, residuals, scores and logits. */
+ * Granite 4 (model card ibm-granite/granite-4.0-h-small): Mamba-2 layers, every few an
+ * attention, dense or with experts and a shared one; scaled embeddings, residuals, scores and
+ * logits. */
 #include "arch/hybrid/hybrid.h"
 
 static const struct lmd_tensor_set sets[] = {

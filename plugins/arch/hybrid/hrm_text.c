@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * HRM-Text (Hierarchical Reasoning Model, arXiv 2506.21734, as a language model): two short stacks of
- * layers that run in nested cycles over the same tokens.  The low stack refines z_L several times, then
- * the high stack z_H; each reads z_H + z_L and ends in a norm.  z_H begins as the embeddings, z_L as a
- * learned row.  No norm has weights; attention has a sigmoid gate.
+ * HRM-Text (Hierarchical Reasoning Model, arXiv 2506.21734, as a language model): two short
+ * stacks of layers that run in nested cycles over the same tokens.  The low stack refines z_L
+ * several times, then the high stack z_H; each reads z_H + z_L and ends in a norm.  z_H begins as
+ * the embeddings, z_L as a learned row.  No norm has weights; attention has a sigmoid gate.
  *
  * The file holds each layer once, low stack first; block_count counts the runs, since every run has
  * keys and values of its own. */
@@ -31,12 +31,14 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 	hp->own[L_CYCLES] = lmi_key_u32(k, "hrm.l_cycles", LMI_REQUIRED, 1, 1, LMI_MAX_LAYER);
 	runs = (uint64_t)hp->own[STACK] * hp->own[H_CYCLES] * (hp->own[L_CYCLES] + 1);
 	if (lmi_key_bool(k, "hrm.prefix_lm", LMI_OPTIONAL, false))
-		lmi_key_fail(k, LMD_UNSUPPORTED,
-			     "hrm_text.hrm.prefix_lm: true, prompts that see their later tokens are not "
-			     "supported");
+		lmi_key_fail(
+			k, LMD_UNSUPPORTED,
+			"hrm_text.hrm.prefix_lm: true, prompts that see their later tokens are not "
+			"supported");
 	if (k->st == LMD_OK && runs != hp->n_layer)
-		lmi_key_fail(k, LMD_INVALID, "hrm_text.block_count: %u, expected %llu runs of layers",
-			     hp->n_layer, (unsigned long long)runs);
+		lmi_key_fail(k, LMD_INVALID,
+			     "hrm_text.block_count: %u, expected %llu runs of layers", hp->n_layer,
+			     (unsigned long long)runs);
 	if (!hp->causal)
 		lmi_key_fail(k, LMD_UNSUPPORTED, "hrm_text.attention.causal: false, expected true");
 	for (uint32_t il = 0; il < hp->n_layer && k->st == LMD_OK; il++) {
@@ -154,11 +156,13 @@ static enum lmd_status describe(const struct lmd_host *host, struct lmd_arena *a
 				const struct lmd_model *model, const struct lmd_arch_params *params,
 				struct lmd_arch_desc *out, struct lmd_error *err)
 {
-	return lmi_hybrid_describe(&traits, sets, LMD_LEN(sets), host, arena, model, params, out, err);
+	return lmi_hybrid_describe(&traits, sets, LMD_LEN(sets), host, arena, model, params, out,
+				   err);
 }
 
 const struct lmd_arch_ops lmi_arch_hrm_text = {
 	.struct_size = sizeof(struct lmd_arch_ops), .n_sets = LMD_LEN(sets), .sets = sets,
-	.describe = describe, .dim = lmi_hybrid_dim, .layer_class = lmi_hp_layer_class, .build = build,
+	.describe = describe, .dim = lmi_hybrid_dim, .layer_class = lmi_hp_layer_class,
+	.build = build,
 	.rows = lmi_decoder_rows,
 };

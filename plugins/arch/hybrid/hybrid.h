@@ -3,8 +3,8 @@
  * hybrid.h - the architectures of arch-hybrid.so, and what they share.
  *
  * They are shared decoders (common/decoder.h) some of whose layers have a mixer with a state of
- * fixed size in the place of attention: class LMI_L_RECURRENT.  A new one is a file here and a line in
- * LMI_HYBRID_LIST. */
+ * fixed size in the place of attention: class LMI_L_RECURRENT.  A new one is a file here and a
+ * line in LMI_HYBRID_LIST. */
 #ifndef LLAMAD_ARCH_HYBRID_HYBRID_H
 #define LLAMAD_ARCH_HYBRID_HYBRID_H
 
@@ -64,8 +64,8 @@ extern const struct lmd_tensor_row lmi_hybrid_norm_rows[1];
 
 /* Layers without key heads are recurrent. */
 void lmi_hybrid_layers(struct lmi_hparams *hp);
-/* ... or so say attention.recurrent_layers (a flag a layer), or full_attention_interval (every n-th has
- * attention; n without the key). */
+/* ... or so say attention.recurrent_layers (a flag a layer), or full_attention_interval (every
+ * n-th has attention; n without the key). */
 void lmi_hybrid_kinds(struct lmi_hparams *hp, struct lmi_keys *k, uint32_t n);
 
 /* Shared experts are where their tensors are, whatever the keys count. */

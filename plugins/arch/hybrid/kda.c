@@ -2,9 +2,10 @@
  *
  * kda.c - keys, memory and the mixer of Kimi Delta Attention.
  *
- * q, k, v = silu(conv(W u)), a convolution for each; q and k to length one; f = F u (F of low rank or
- * not), log decay g = A softplus(f + dt), or with a lower bound g = bound * sigmoid(-A (f + dt)), A < 0;
- * step beta = sigmoid(b u) for each head; y = scan(q, k, v, g, beta); out(norm(y) * sigmoid(G u)). */
+ * q, k, v = silu(conv(W u)), a convolution for each; q and k to length one; f = F u (F of low
+ * rank or not), log decay g = A softplus(f + dt), or with a lower bound
+ * g = bound * sigmoid(-A (f + dt)), A < 0; step beta = sigmoid(b u) for each head;
+ * y = scan(q, k, v, g, beta); out(norm(y) * sigmoid(G u)). */
 #include <math.h>
 
 #include "arch/hybrid/kda.h"
@@ -53,10 +54,17 @@ static uint32_t inner(const struct lmi_kda *a)
 
 void lmi_kda_memory(struct lmi_kda *a, struct lmi_hparams *hp, struct lmi_keys *k)
 {
-	const struct lmd_group g = {.name = "state", .kind = LMD_GROUP_STATE, .causal = 1, .ratio = 1};
-	struct lmd_cache conv = {.kind = LMD_CACHE_CONV, .n_head = 1, .dk = a->d_conv - 1,
-				 .dv = 3 * inner(a), .dtype_policy = LMD_KV_DTYPE_F32};
-	struct lmd_cache scan = {.kind = LMD_CACHE_STATE, .n_head = a->n_head, .dk = a->dk, .dv = a->dk,
+	const struct lmd_group g = {
+		.name = "state", .kind = LMD_GROUP_STATE, .causal = 1, .ratio = 1};
+	struct lmd_cache conv = {.kind = LMD_CACHE_CONV,
+				 .n_head = 1,
+				 .dk = a->d_conv - 1,
+				 .dv = 3 * inner(a),
+				 .dtype_policy = LMD_KV_DTYPE_F32};
+	struct lmd_cache scan = {.kind = LMD_CACHE_STATE,
+				 .n_head = a->n_head,
+				 .dk = a->dk,
+				 .dv = a->dk,
 				 .dtype_policy = LMD_KV_DTYPE_F32};
 
 	a->conv = lmi_hp_alloc(hp, k, hp->n_layer, sizeof(*a->conv));
@@ -107,11 +115,16 @@ static void add(struct lmi_emit *e, struct lmd_op *op, const struct lmd_tensor_r
 /* The three kernels under each other. */
 static uint32_t kernels(struct lmi_emit *e)
 {
-	struct lmd_wpart parts[3] = {{.kind = LMD_WPART_TENSOR}, {.kind = LMD_WPART_TENSOR},
-				     {.kind = LMD_WPART_TENSOR}};
-	const struct lmd_wref w = {
-		.struct_size = sizeof(w), .n_part = 3, .parts = parts, .split = LMD_SPLIT_HEADS,
-		.n_stack = 1, .scale = LMD_NONE, .bias = LMD_NONE, .name = "ssm_conv1d of q, k, v"};
+	struct lmd_wpart parts[3] = {
+		{.kind = LMD_WPART_TENSOR}, {.kind = LMD_WPART_TENSOR}, {.kind = LMD_WPART_TENSOR}};
+	const struct lmd_wref w = {.struct_size = sizeof(w),
+				   .n_part = 3,
+				   .parts = parts,
+				   .split = LMD_SPLIT_HEADS,
+				   .n_stack = 1,
+				   .scale = LMD_NONE,
+				   .bias = LMD_NONE,
+				   .name = "ssm_conv1d of q, k, v"};
 
 	for (uint32_t i = 0; i < 3; i++) {
 		const struct lmd_tensor_row *row = &lmi_kda_rows[KDA_CONV_Q + i];
@@ -178,8 +191,8 @@ static uint32_t put_unit(struct lmi_emit *e, const struct lmi_kda *a, uint32_t x
 }
 
 /* The second matrix of a pair, where there is one. */
-static uint32_t second(struct lmi_emit *e, const struct lmi_kda *a, enum lmi_kda_low_t row, uint32_t x,
-		       enum lmd_vtype vtype, const char *name)
+static uint32_t second(struct lmi_emit *e, const struct lmi_kda *a, enum lmi_kda_low_t row,
+		       uint32_t x, enum lmd_vtype vtype, const char *name)
 {
 	struct lmi_w w;
 
@@ -246,6 +259,7 @@ uint32_t lmi_kda(struct lmi_emit *e, const struct lmi_io *io, const struct lmi_k
 	if (!one_gate)
 		z = second(e, a, KDA_G_B, z, LMD_VTYPE_ACT, "kda_z_b");
 	lmi_put_norm(e, lmi_heads(y, 0, h, a->dk), &norm, lmi_heads(normed, 0, h, a->dk));
-	lmi_put_glu(e, LMD_ACT_SIGMOID, NULL, lmi_whole(e, z), lmi_whole(e, normed), lmi_whole(e, gated));
+	lmi_put_glu(e, LMD_ACT_SIGMOID, NULL, lmi_whole(e, z), lmi_whole(e, normed),
+		    lmi_whole(e, gated));
 	return lmi_block_out(e, lmi_whole(e, gated), NULL, &out, io);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * kda.h - Kimi Delta Attention (arXiv 2510.26692): the gated delta rule with a decay of its own for each
- * column of the key.
+ * kda.h - Kimi Delta Attention (arXiv 2510.26692): the gated delta rule with a decay of its own
+ * for each column of the key.
  *
  * It is used as delta.h is: LMI_SET_KDA and what the file has of LMI_SET_KDA_LOW, lmi_kda_dim, and
  * lmi_kda in the place of the mixer. */
@@ -20,8 +20,8 @@ enum lmi_d_kda {
 };
 
 enum lmi_kda_t {
-	KDA_Q, KDA_K, KDA_V, KDA_F_A, KDA_CONV_Q, KDA_CONV_K, KDA_CONV_V, KDA_BETA, KDA_A, KDA_DT, KDA_NORM,
-	KDA_OUT, KDA_N
+	KDA_Q, KDA_K, KDA_V, KDA_F_A, KDA_CONV_Q, KDA_CONV_K, KDA_CONV_V, KDA_BETA, KDA_A, KDA_DT,
+	KDA_NORM, KDA_OUT, KDA_N
 };
 enum lmi_kda_low_t { KDA_F_B, KDA_G, KDA_G_A, KDA_G_B, KDA_LOW_N };
 extern const struct lmd_tensor_row lmi_kda_rows[KDA_N], lmi_kda_low_rows[KDA_LOW_N];
@@ -31,7 +31,7 @@ struct lmi_kda {
 	uint32_t d_conv;
 	uint32_t n_head, dk;  /* of keys and values */
 	bool full;            /* decay and gate come out of one matrix each */
-	float a_sign;         /* of the file's A where there is a lower bound; of softplus it is 1 */
+	float a_sign;         /* of the file's A where there is a lower bound; else 1 */
 	float lower;          /* least log decay; 0: no bound */
 	uint32_t *conv;       /* [n_layer] cache of each recurrent layer */
 	uint32_t *scan;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Kimi-Linear (arXiv 2510.26692): Kimi Delta Attention, every fourth layer a latent attention without
- * rotation; dense first layers, then shared and routed experts.
+ * Kimi-Linear (arXiv 2510.26692): Kimi Delta Attention, every fourth layer a latent attention
+ * without rotation; dense first layers, then shared and routed experts.
  *
  * A file that counts shared experts but has no tensors of them gets silu(x) in their place, as the
  * reference implementation of the file format has it. */
 #include "arch/hybrid/hybrid.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_HYBRID_NORM, LMI_SET_KDA, LMI_SET_MLA, LMI_SET_FFN_NORM, LMI_SET_FFN,
-	LMI_SET_MOE, LMI_SET_SHEXP,
+	LMI_SET_GLOBAL, LMI_SET_HYBRID_NORM, LMI_SET_KDA, LMI_SET_MLA, LMI_SET_FFN_NORM,
+	LMI_SET_FFN, LMI_SET_MOE, LMI_SET_SHEXP,
 };
 
 static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)

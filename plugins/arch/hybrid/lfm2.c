@@ -4,15 +4,16 @@
  * layers an attention with norm of queries and keys instead.  The final norm has the name
  * token_embd_norm.
  *
- * The convolution layer: (b, c, x) = W u; out(c * conv(b * x)), causal, one kernel for each column. */
+ * The convolution layer: (b, c, x) = W u; out(c * conv(b * x)), causal, a kernel for each
+ * column. */
 #include "arch/hybrid/hybrid.h"
 
 enum { D_L_CONV = D_OWN, D_BCX };
 
 enum { C_CONV, C_IN, C_OUT };
 static const struct lmd_tensor_row conv_rows[] = {
-	[C_CONV] = {"blk.%d.shortconv.conv", {D_L_CONV, D_EMBD}, LMD_TENSOR_REQUIRED, LMD_SPLIT_ROWS,
-		    LMI_L_RECURRENT, NULL},
+	[C_CONV] = {"blk.%d.shortconv.conv", {D_L_CONV, D_EMBD}, LMD_TENSOR_REQUIRED,
+		    LMD_SPLIT_ROWS, LMI_L_RECURRENT, NULL},
 	[C_IN] = {"blk.%d.shortconv.in_proj", {D_EMBD, D_BCX}, LMD_TENSOR_REQUIRED, LMD_SPLIT_ROWS,
 		  LMI_L_RECURRENT, NULL},
 	[C_OUT] = {"blk.%d.shortconv.out_proj", {D_EMBD, D_EMBD}, LMD_TENSOR_REQUIRED,
@@ -49,11 +50,14 @@ static void adjust_dense(struct lmi_hparams *hp, struct lmi_keys *k)
 
 static void memory(struct lmi_hparams *hp, struct lmi_keys *k)
 {
-	const struct lmd_group g = {.name = "state", .kind = LMD_GROUP_STATE, .causal = 1, .ratio = 1};
+	const struct lmd_group g = {
+		.name = "state", .kind = LMD_GROUP_STATE, .causal = 1, .ratio = 1};
 	struct lmi_hybrid *h = lmi_hybrid(hp);
-	struct lmd_cache c = {
-		.kind = LMD_CACHE_CONV, .n_head = 1, .dk = h->n_conv - 1, .dv = hp->n_embd,
-		.dtype_policy = LMD_KV_DTYPE_F32};
+	struct lmd_cache c = {.kind = LMD_CACHE_CONV,
+			      .n_head = 1,
+			      .dk = h->n_conv - 1,
+			      .dv = hp->n_embd,
+			      .dtype_policy = LMD_KV_DTYPE_F32};
 
 	h->conv = lmi_hp_alloc(hp, k, hp->n_layer, sizeof(*h->conv));
 	if (!h->conv)

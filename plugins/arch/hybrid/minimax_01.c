@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * MiniMax-01 (arXiv 2501.08313): linear attention with a fixed decay for each head (lightning
- * attention, arXiv 2405.17381), every eighth layer an attention; experts in all layers.  What a block
- * adds to is not the stream but its normalised form, times a factor of the file.
+ * attention, arXiv 2405.17381), every eighth layer an attention; experts in all layers.  What a
+ * block adds to is not the stream but its normalised form, times a factor of the file.
  *
- * The linear layer: (q, k, v) = silu(W u), side by side for each head; S = exp(-s) S + k v, y = q S;
- * out(norm(y) * sigmoid(G u)).  The slope s of a head is that of ALiBi (arXiv 2108.12409) and falls
- * from layer to layer. */
+ * The linear layer: (q, k, v) = silu(W u), side by side for each head; S = exp(-s) S + k v,
+ * y = q S; out(norm(y) * sigmoid(G u)).  The slope s of a head is that of ALiBi (arXiv 2108.12409)
+ * and falls from layer to layer. */
 #include <math.h>
 
 #include "arch/hybrid/hybrid.h"
@@ -25,7 +25,8 @@ static const struct lmd_tensor_row rows[] = {
 };
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_HYBRID_NORM, LMI_OWN(rows), LMI_SET_QKV, LMI_SET_FFN_NORM, LMI_SET_MOE,
+	LMI_SET_GLOBAL, LMI_SET_HYBRID_NORM, LMI_OWN(rows), LMI_SET_QKV, LMI_SET_FFN_NORM,
+	LMI_SET_MOE,
 };
 
 /* The tokens of the vocabulary; rows of the head after them are padding. */
@@ -40,8 +41,8 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 		lmi_key_fail(k, LMD_INVALID, "minimax-01.expert_count: 0, at least 1");
 	if (l->dk != l->dv)
 		lmi_key_fail(k, LMD_UNSUPPORTED,
-			     "minimax-01.attention.value_length: %u, expected the key length %u", l->dv,
-			     l->dk);
+			     "minimax-01.attention.value_length: %u, expected the key length %u",
+			     l->dv, l->dk);
 	lmi_hybrid_kinds(hp, k, 8);
 	h->dims[D_QKV3 - D_OWN] = 3 * (int64_t)l->n_head * l->dk;
 	if (hp->n_vocab > N_TOKEN)
@@ -52,10 +53,14 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 
 static void memory(struct lmi_hparams *hp, struct lmi_keys *k)
 {
-	const struct lmd_group g = {.name = "state", .kind = LMD_GROUP_STATE, .causal = 1, .ratio = 1};
+	const struct lmd_group g = {
+		.name = "state", .kind = LMD_GROUP_STATE, .causal = 1, .ratio = 1};
 	const struct lmi_layer *l = &hp->layer[0];
 	struct lmi_hybrid *h = lmi_hybrid(hp);
-	struct lmd_cache c = {.kind = LMD_CACHE_STATE, .n_head = l->n_head, .dk = l->dk, .dv = l->dv,
+	struct lmd_cache c = {.kind = LMD_CACHE_STATE,
+			      .n_head = l->n_head,
+			      .dk = l->dk,
+			      .dv = l->dv,
 			      .dtype_policy = LMD_KV_DTYPE_F32};
 
 	h->scan = lmi_hp_alloc(hp, k, hp->n_layer, sizeof(*h->scan));
@@ -143,7 +148,8 @@ static struct lmi_io enter(struct lmi_emit *e, const struct lmi_decoder *d, uint
 	lmi_put_norm(e, lmi_cols(x, 0, n), &norm, lmi_cols(h, 0, n));
 	if (d->hp.residual_scale != 1.0f) {
 		r = lmi_f32(e, n, "norm_scaled");
-		lmi_put_scale_add(e, lmi_cols(h, 0, n), d->hp.residual_scale, lmi_none(), lmi_cols(r, 0, n));
+		lmi_put_scale_add(e, lmi_cols(h, 0, n), d->hp.residual_scale, lmi_none(),
+				  lmi_cols(r, 0, n));
 	}
 	return (struct lmi_io){lmi_cols(h, 0, n), lmi_no_norm(), r, 1.0f};
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * PLaMo 2 (arXiv 2509.04897): Mamba layers with heads as in Mamba-2, in between attention with norm of
- * queries and keys; norms before and after the blocks; fused q, k, v and gate, up.
+ * PLaMo 2 (arXiv 2509.04897): Mamba layers with heads as in Mamba-2, in between attention with
+ * norm of queries and keys; norms before and after the blocks; fused q, k, v and gate, up.
  *
- * The mixer: (z, x) = W u, interleaved by head; x = silu(conv(x)); (B, C, dt) = X x, each normalised;
- * dt = softplus(D dt + bias) for every head; y = scan(x, dt, A, B, C); out(silu(z) * y). */
+ * The mixer: (z, x) = W u, interleaved by head; x = silu(conv(x)); (B, C, dt) = X x, each
+ * normalised; dt = softplus(D dt + bias) for every head; y = scan(x, dt, A, B, C);
+ * out(silu(z) * y). */
 #include "arch/hybrid/hybrid.h"
 
 enum { D_ZX = D_OWN, D_BCDT, D_DT_IN };
@@ -18,7 +19,8 @@ static const struct lmd_tensor_row rows[] = {
 	[P_IN] = {"blk.%d.ssm_in", {D_EMBD, D_ZX}, R, LMD_SPLIT_HEADS, W, NULL},
 	[P_CONV] = {"blk.%d.ssm_conv1d", {D_SSM_CONV, D_SSM_INNER}, R, LMD_SPLIT_HEADS, W, NULL},
 	[P_X] = {"blk.%d.ssm_x", {D_SSM_INNER, D_BCDT}, R, LMD_SPLIT_COLS, W, NULL},
-	[P_DT] = {"blk.%d.ssm_dt", {D_DT_IN, D_SSM_DT}, R | LMD_TENSOR_BIAS, LMD_SPLIT_HEADS, W, NULL},
+	[P_DT] = {"blk.%d.ssm_dt", {D_DT_IN, D_SSM_DT}, R | LMD_TENSOR_BIAS, LMD_SPLIT_HEADS, W,
+		  NULL},
 	[P_A] = {"blk.%d.ssm_a", {D_SSM_DT}, R | BARE, LMD_SPLIT_HEADS, W, NULL},
 	[P_D] = {"blk.%d.ssm_d", {D_SSM_DT}, R | BARE, LMD_SPLIT_HEADS, W, NULL},
 	[P_DT_NORM] = {"blk.%d.ssm_dt_norm", {D_DT_IN}, R | BARE, LMD_SPLIT_REPLICATE, W, NULL},
@@ -41,7 +43,8 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 
 	lmi_ssm_read(s, hp, k, 1);
 	if (s->d_inner % s->dt_rank)
-		lmi_key_fail(k, LMD_INVALID, "plamo2.ssm.time_step_rank: %u does not divide an inner size of %u",
+		lmi_key_fail(k, LMD_INVALID,
+			     "plamo2.ssm.time_step_rank: %u does not divide an inner size of %u",
 			     s->dt_rank, s->d_inner);
 	s->version = 2; /* heads in the state; B and C are not in the convolution */
 	s->n_group = 0;
@@ -120,7 +123,8 @@ static uint32_t mixer(struct lmi_emit *e, const struct lmi_decoder *d, const str
 	uint32_t zx = lmi_linear(e, io->x, &io->norm, &in, LMD_VTYPE_ACT, "ssm_in");
 	uint32_t x = put_conv(e, s, zx), bcdt = put_bcdt(e, s, x, n_dt);
 	uint32_t dt = put_dt(e, lmi_cols(bcdt, 2 * n, n_dt));
-	uint32_t y = lmi_f32(e, s->d_inner, "ssm_scan"), gated = lmi_act(e, s->d_inner, "ssm_gated");
+	uint32_t y = lmi_f32(e, s->d_inner, "ssm_scan"),
+		 gated = lmi_act(e, s->d_inner, "ssm_gated");
 	struct lmd_opnd z = lmi_heads(zx, 0, h, p);
 	struct lmd_op op = lmi_op(LMD_OP_SCAN);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Qwen3-Next (model card Qwen/Qwen3-Next-80B-A3B-Instruct) and Qwen3.5, dense and with experts (model
- * card Qwen/Qwen3.5-397B-A17B): gated delta layers (arXiv 2412.06464), every fourth an attention with a
- * sigmoid gate out of the matrix of q and a norm of queries and keys; experts beside a shared one behind
- * a gate of its own.  Qwen3.5 has interleaved positions of four parts and deals the key heads out in
- * turn, not in blocks. */
+ * Qwen3-Next (model card Qwen/Qwen3-Next-80B-A3B-Instruct) and Qwen3.5, dense and with experts
+ * (model card Qwen/Qwen3.5-397B-A17B): gated delta layers (arXiv 2412.06464), every fourth an
+ * attention with a sigmoid gate out of the matrix of q and a norm of queries and keys; experts
+ * beside a shared one behind a gate of its own.  Qwen3.5 has interleaved positions of four parts
+ * and deals the key heads out in turn, not in blocks. */
 #include "arch/hybrid/hybrid.h"
 
 /* both in one for files with fused matrices */
@@ -18,9 +18,9 @@ static const struct lmi_attn_rows attn_rows = {
 	.qkv = &qkv_rows[0], .out = &lmi_rows[T_ATTN_OUT]};
 
 #define SETS                                                                                       \
-	LMI_SET_GLOBAL, LMI_SET_HYBRID_NORM, LMI_OPT(T_ATTN_Q_GATED, T_ATTN_Q_GATED), LMI_OWN(qkv_rows), LMI_REQ(T_ATTN_K, T_ATTN_V),         \
-		LMI_REQ(T_ATTN_OUT, T_ATTN_OUT), LMI_SET_QK_NORM,                                  \
-		LMI_REQ(T_POST_ATTN_NORM, T_POST_ATTN_NORM)
+	LMI_SET_GLOBAL, LMI_SET_HYBRID_NORM, LMI_OPT(T_ATTN_Q_GATED, T_ATTN_Q_GATED),              \
+		LMI_OWN(qkv_rows), LMI_REQ(T_ATTN_K, T_ATTN_V), LMI_REQ(T_ATTN_OUT, T_ATTN_OUT),   \
+		LMI_SET_QK_NORM, LMI_REQ(T_POST_ATTN_NORM, T_POST_ATTN_NORM)
 #define SETS_MOE                                                                                   \
 	LMI_SET_MOE, LMI_REQ(T_FFN_GATE_INP_SHEXP, T_FFN_GATE_INP_SHEXP), LMI_SET_SHEXP
 

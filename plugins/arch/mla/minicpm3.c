@@ -8,7 +8,8 @@
 #include "arch/common/attn_mla.h"
 #include "arch/mla/mla.h"
 
-static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s, uint32_t pass)
+static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
+		  uint32_t pass)
 {
 	struct lmd_norm n = lmi_decoder_norm(e, d, 0, T_ATTN_NORM);
 	struct lmi_io io = lmi_read(e, s, &n);
@@ -24,7 +25,8 @@ static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_st
 }
 
 static const struct lmd_tensor_set minicpm_sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_MLA, LMI_SET_FFN_NORM, LMI_SET_FFN, LMI_SET_ROPE_FACTORS,
+	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_MLA, LMI_SET_FFN_NORM, LMI_SET_FFN,
+	LMI_SET_ROPE_FACTORS,
 };
 
 /* Constants of the architecture, not of the file. */

@@ -41,7 +41,8 @@ static enum lmd_status describe(const struct lmd_host *host, struct lmd_arena *a
 
 		(void)snprintf(name, sizeof(name), "blk.%u.ffn_gate_inp.weight", il);
 		l->cls = l->n_head_kv ? LMI_L_ATTN | LMI_L_FULL : LMI_L_RECURRENT;
-		l->cls |= m->hp.n_expert && model->find_tensor(model, name) ? LMI_L_MOE : LMI_L_DENSE;
+		l->cls |=
+			m->hp.n_expert && model->find_tensor(model, name) ? LMI_L_MOE : LMI_L_DENSE;
 	}
 	lmi_hp_memory(&m->hp, &k, 1);
 	lmi_ssm_memory(&m->ssm, &m->hp, &k);

@@ -44,15 +44,17 @@ static enum lmd_status describe(const struct lmd_host *host, struct lmd_arena *a
 }
 
 static enum lmd_status describe1(const struct lmd_host *host, struct lmd_arena *arena,
-				 const struct lmd_model *model, const struct lmd_arch_params *params,
-				 struct lmd_arch_desc *out, struct lmd_error *err)
+				 const struct lmd_model *model,
+				 const struct lmd_arch_params *params, struct lmd_arch_desc *out,
+				 struct lmd_error *err)
 {
 	return describe(host, arena, model, params, out, err, 1);
 }
 
 static enum lmd_status describe2(const struct lmd_host *host, struct lmd_arena *arena,
-				 const struct lmd_model *model, const struct lmd_arch_params *params,
-				 struct lmd_arch_desc *out, struct lmd_error *err)
+				 const struct lmd_model *model,
+				 const struct lmd_arch_params *params, struct lmd_arch_desc *out,
+				 struct lmd_error *err)
 {
 	return describe(host, arena, model, params, out, err, 2);
 }

@@ -4,7 +4,8 @@
 #include "arch/recurrent/rwkv.h"
 
 #define R LMD_TENSOR_REQUIRED
-#define ROW(stem, d0, d1, flags, split) {"blk.%d." stem, {d0, d1}, flags, LMD_SPLIT_##split, 0, NULL}
+#define ROW(stem, d0, d1, flags, split)                                                            \
+	{"blk.%d." stem, {d0, d1}, flags, LMD_SPLIT_##split, 0, NULL}
 
 const struct lmd_tensor_row rwkv_channel_rows[C_N] = {
 	[C_NORM] = ROW("attn_norm_2", D_EMBD, 0, R | LMD_TENSOR_BIAS, REPLICATE),
@@ -37,9 +38,10 @@ struct rwkv *rwkv_read(struct lmi_keys *k, const struct lmd_host *host, struct l
 	m->n_head = hp->n_embd / m->d;
 	m->n_head_kv = kv ? kv : m->n_head;
 	if (hp->n_embd % m->d || !m->n_head || m->n_head % m->n_head_kv)
-		lmi_key_fail(k, LMD_INVALID,
-			     "%s.wkv.head_size: heads of %u (%u for keys) do not divide a width of %u",
-			     model->arch, m->d, m->n_head_kv, hp->n_embd);
+		lmi_key_fail(
+			k, LMD_INVALID,
+			"%s.wkv.head_size: heads of %u (%u for keys) do not divide a width of %u",
+			model->arch, m->d, m->n_head_kv, hp->n_embd);
 	for (uint32_t il = 0; il < hp->n_layer; il++) {
 		hp->layer[il].cls = LMI_L_RECURRENT | LMI_L_DENSE;
 		if (!hp->layer[il].n_ff)
@@ -51,13 +53,18 @@ struct rwkv *rwkv_read(struct lmi_keys *k, const struct lmd_host *host, struct l
 void rwkv_memory(struct rwkv *m, struct lmi_keys *k)
 {
 	struct lmi_hparams *hp = &m->hp;
-	const struct lmd_group g = {.name = "state", .kind = LMD_GROUP_STATE, .causal = 1, .ratio = 1};
-	struct lmd_cache shift = {
-		.kind = LMD_CACHE_CONV, .n_head = 1, .dk = 1, .dv = hp->n_embd,
-		.dtype_policy = LMD_KV_DTYPE_F32};
-	struct lmd_cache scan = {
-		.kind = LMD_CACHE_STATE, .n_head = m->n_head, .dk = m->d, .dv = m->d,
-		.dtype_policy = LMD_KV_DTYPE_F32};
+	const struct lmd_group g = {
+		.name = "state", .kind = LMD_GROUP_STATE, .causal = 1, .ratio = 1};
+	struct lmd_cache shift = {.kind = LMD_CACHE_CONV,
+				  .n_head = 1,
+				  .dk = 1,
+				  .dv = hp->n_embd,
+				  .dtype_policy = LMD_KV_DTYPE_F32};
+	struct lmd_cache scan = {.kind = LMD_CACHE_STATE,
+				 .n_head = m->n_head,
+				 .dk = m->d,
+				 .dv = m->d,
+				 .dtype_policy = LMD_KV_DTYPE_F32};
 
 	m->shift_att = lmi_hp_alloc(hp, k, hp->n_layer, sizeof(uint32_t));
 	m->shift_ffn = lmi_hp_alloc(hp, k, hp->n_layer, sizeof(uint32_t));
@@ -105,8 +112,8 @@ uint32_t rwkv_shift(struct lmi_emit *e, uint32_t x, uint32_t cache)
 	return y;
 }
 
-uint32_t rwkv_blend(struct lmi_emit *e, uint32_t cur, uint32_t prev, uint32_t n,
-		    struct lmd_opnd mu, struct lmd_opnd more)
+uint32_t rwkv_blend(struct lmi_emit *e, uint32_t cur, uint32_t prev, uint32_t n, struct lmd_opnd mu,
+		    struct lmd_opnd more)
 {
 	const uint32_t w = lmi_width(e, cur);
 	uint32_t y = lmi_act(e, n * w, "blend");
@@ -176,10 +183,11 @@ uint32_t rwkv_channel_mix(struct lmi_emit *e, const struct rwkv *m, uint32_t x)
 	prev = rwkv_shift(e, cur, m->shift_ffn[e->il]);
 	xk = rwkv_blend(e, cur, prev, 1, lmi_wcols(lmi_w(e, &rows[C_LERP_K]).id, w), lmi_none());
 	if (lmi_has(e, &rows[C_RECEPTANCE])) {
-		uint32_t xr = rwkv_blend(e, cur, prev, 1, lmi_wcols(lmi_w(e, &rows[C_LERP_R]).id, w),
-					 lmi_none());
+		uint32_t xr = rwkv_blend(e, cur, prev, 1,
+					 lmi_wcols(lmi_w(e, &rows[C_LERP_R]).id, w), lmi_none());
 
-		r = rwkv_linear(e, lmi_whole(e, xr), &rows[C_RECEPTANCE], LMD_ACT_SIGMOID, "receptance");
+		r = rwkv_linear(e, lmi_whole(e, xr), &rows[C_RECEPTANCE], LMD_ACT_SIGMOID,
+				"receptance");
 	}
 	k = rwkv_linear(e, lmi_whole(e, xk), &rows[C_KEY], LMD_ACT_RELU2, "ffn_key");
 	v = rwkv_linear(e, lmi_whole(e, k), &rows[C_VALUE], LMD_ACT_NONE, "ffn_value");

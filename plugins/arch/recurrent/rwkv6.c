@@ -14,8 +14,8 @@ enum { RANK_MIX, RANK_MIX5, RANK_DECAY };
 #define D_RANK(r) (D_RWKV_RANK + (r))
 
 enum mix_t {
-	M_NORM, M_W1, M_W2, M_LERP_X, M_LERP, M_LERP_W, M_LERP_K, M_LERP_V, M_LERP_R, M_LERP_G, M_FIRST,
-	M_DECAY, M_DECAY1, M_DECAY2, M_KEY, M_VALUE, M_RECEPTANCE, M_GATE, M_LN, M_OUT, M_N
+	M_NORM, M_W1, M_W2, M_LERP_X, M_LERP, M_LERP_W, M_LERP_K, M_LERP_V, M_LERP_R, M_LERP_G,
+	M_FIRST, M_DECAY, M_DECAY1, M_DECAY2, M_KEY, M_VALUE, M_RECEPTANCE, M_GATE, M_LN, M_OUT, M_N
 };
 
 #define R LMD_TENSOR_REQUIRED
@@ -29,8 +29,8 @@ static const struct lmd_tensor_row mix_rows[M_N] = {
 	[M_W2] = {"blk.%d.time_mix_w2", {D_RANK(RANK_MIX), D_EMBD, LMD_DIM(5)}, R,
 		  LMD_SPLIT_REPLICATE, 0, NULL},
 	[M_LERP_X] = ROW("lerp_x", D_EMBD, 0, R, REPLICATE),
-	[M_LERP] = {"blk.%d.time_mix_lerp_fused", {D_EMBD, 0, 0, LMD_DIM(5)}, 0, LMD_SPLIT_REPLICATE, 0,
-		    NULL},
+	[M_LERP] = {"blk.%d.time_mix_lerp_fused", {D_EMBD, 0, 0, LMD_DIM(5)}, 0,
+		    LMD_SPLIT_REPLICATE, 0, NULL},
 	[M_LERP_W] = ROW("lerp_w", D_EMBD, 0, 0, REPLICATE),
 	[M_LERP_K] = ROW("lerp_k", D_EMBD, 0, 0, REPLICATE),
 	[M_LERP_V] = ROW("lerp_v", D_EMBD, 0, 0, REPLICATE),
@@ -71,7 +71,8 @@ static uint32_t blends(struct lmi_emit *e, const struct rwkv *m, uint32_t cur, u
 	op.u.bmm.y = lmi_heads(more, 0, X_N, w);
 	lmi_put(e, &op);
 	if (lmi_has(e, &mix_rows[M_LERP]))
-		return rwkv_blend(e, cur, prev, X_N, lmi_wheads(lmi_w(e, &mix_rows[M_LERP]).id, X_N, w),
+		return rwkv_blend(e, cur, prev, X_N,
+				  lmi_wheads(lmi_w(e, &mix_rows[M_LERP]).id, X_N, w),
 				  lmi_heads(more, 0, X_N, w));
 	y = lmi_act(e, X_N * w, "blends");
 	for (uint32_t i = 0; i < X_N; i++) {
@@ -89,12 +90,14 @@ static uint32_t blends(struct lmi_emit *e, const struct rwkv *m, uint32_t cur, u
 static uint32_t decay(struct lmi_emit *e, const struct rwkv *m, struct lmd_opnd x)
 {
 	const uint32_t w = m->hp.n_embd;
-	uint32_t f = rwkv_small(e, x, &mix_rows[M_DECAY1], LMD_ACT_TANH, &mix_rows[M_DECAY2], "decay_f");
+	uint32_t f =
+		rwkv_small(e, x, &mix_rows[M_DECAY1], LMD_ACT_TANH, &mix_rows[M_DECAY2], "decay_f");
 	uint32_t y = lmi_f32(e, w, "decay");
 	struct lmi_ew p = lmi_ew();
 	uint8_t a = lmi_ew_in(&p, lmi_whole(e, f));
 
-	a = lmi_ew2(&p, LMD_EW_ADD, a, lmi_ew_in(&p, lmi_wcols(lmi_w(e, &mix_rows[M_DECAY]).id, w)));
+	a = lmi_ew2(&p, LMD_EW_ADD, a,
+		    lmi_ew_in(&p, lmi_wcols(lmi_w(e, &mix_rows[M_DECAY]).id, w)));
 	a = lmi_ew2(&p, LMD_EW_MUL, lmi_ew1(&p, LMD_EW_EXP, a), lmi_ew_const(&p, -1.0f));
 	lmi_ew_out(e, &p, lmi_ew1(&p, LMD_EW_EXP, a), lmi_whole(e, y));
 	return y;
@@ -174,8 +177,9 @@ static uint32_t time_mix(struct lmi_emit *e, const struct rwkv *m, uint32_t x)
 	uint32_t prev, b, r, k, v, g, y;
 
 	if (plain && m->n_head != m->n_head_kv)
-		e->b->fail(e->b->ctx, LMD_INVALID, "blk.%d.time_mix_first: %u key heads for %u heads",
-			   (int)e->il, m->n_head_kv, m->n_head);
+		e->b->fail(e->b->ctx, LMD_INVALID,
+			   "blk.%d.time_mix_first: %u key heads for %u heads", (int)e->il,
+			   m->n_head_kv, m->n_head);
 	lmi_put_norm(e, lmi_whole(e, x), &norm, lmi_whole(e, cur));
 	prev = rwkv_shift(e, cur, m->shift_att[e->il]);
 	b = blends(e, m, cur, prev);
@@ -188,7 +192,8 @@ static uint32_t time_mix(struct lmi_emit *e, const struct rwkv *m, uint32_t x)
 	if (plain)
 		y = rwkv_head_norm(e, m, y, &mix_rows[M_LN]);
 	lmi_put_mul(e, lmi_whole(e, y), lmi_whole(e, g), lmi_whole(e, gated));
-	return lmi_block_out(e, lmi_whole(e, gated), NULL, &wo, &(struct lmi_io){.res = x, .a = 1.0f});
+	return lmi_block_out(e, lmi_whole(e, gated), NULL, &wo,
+			     &(struct lmi_io){.res = x, .a = 1.0f});
 }
 
 static enum lmd_status describe(const struct lmd_host *host, struct lmd_arena *arena,
@@ -196,15 +201,18 @@ static enum lmd_status describe(const struct lmd_host *host, struct lmd_arena *a
 				struct lmd_arch_desc *out, struct lmd_error *err, bool qwen)
 {
 	const struct lmi_hp_opts opts = {.norm_kind = qwen ? LMD_NORM_RMS : LMD_NORM_LAYER,
-					 .no_rope = true, .no_heads = true};
+					 .no_rope = true,
+					 .no_heads = true};
 	struct lmi_keys k;
 	struct rwkv *m = rwkv_read(&k, host, arena, model, params, &opts, err);
 
 	if (!m)
 		return k.st;
-	m->rank[RANK_MIX] = lmi_key_u32(&k, "time_mix_extra_dim", LMI_REQUIRED, 1, 1, LMI_MAX_WIDTH / 8);
+	m->rank[RANK_MIX] =
+		lmi_key_u32(&k, "time_mix_extra_dim", LMI_REQUIRED, 1, 1, LMI_MAX_WIDTH / 8);
 	m->rank[RANK_MIX5] = X_N * m->rank[RANK_MIX];
-	m->rank[RANK_DECAY] = lmi_key_u32(&k, "time_decay_extra_dim", LMI_REQUIRED, 1, 1, LMI_MAX_WIDTH);
+	m->rank[RANK_DECAY] =
+		lmi_key_u32(&k, "time_decay_extra_dim", LMI_REQUIRED, 1, 1, LMI_MAX_WIDTH);
 	m->rescale = lmi_key_u32(&k, "rescale_every_n_layers", LMI_OPTIONAL, 0, 0, LMI_MAX_LAYER);
 	m->channel_mix = !qwen;
 	rwkv_memory(m, &k);
@@ -257,7 +265,8 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 		if (m->channel_mix) {
 			s.x = rwkv_channel_mix(&e, m, s.x);
 		} else {
-			struct lmi_io io = {lmi_whole(&e, s.x), lmi_norm_req(&e, LMD_NORM_RMS, &lmi_rows[T_FFN_NORM]),
+			struct lmi_io io = {lmi_whole(&e, s.x),
+					    lmi_norm_req(&e, LMD_NORM_RMS, &lmi_rows[T_FFN_NORM]),
 					    s.x, 1.0f};
 
 			s.x = lmi_ffn(&e, &io, &ffn);
@@ -265,7 +274,8 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 		if (m->rescale && (il + 1) % m->rescale == 0) {
 			uint32_t x = lmi_f32(&e, m->hp.n_embd, "x");
 
-			lmi_put_scale_add(&e, lmi_whole(&e, s.x), 0.5f, lmi_none(), lmi_whole(&e, x));
+			lmi_put_scale_add(&e, lmi_whole(&e, s.x), 0.5f, lmi_none(),
+					  lmi_whole(&e, x));
 			s.x = x;
 		}
 	}

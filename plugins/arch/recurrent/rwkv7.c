@@ -15,8 +15,8 @@ enum { RANK_DECAY, RANK_ICLR, RANK_V, RANK_GATE };
 #define D_RANK(r) (D_RWKV_RANK + (r))
 
 enum mix_t {
-	M_NORM, M_LERP, M_W0, M_W1, M_W2, M_A0, M_A1, M_A2, M_V0, M_V1, M_V2, M_G1, M_G2, M_KK, M_KA,
-	M_RK, M_KEY, M_VALUE, M_RECEPTANCE, M_LN, M_OUT, M_N
+	M_NORM, M_LERP, M_W0, M_W1, M_W2, M_A0, M_A1, M_A2, M_V0, M_V1, M_V2, M_G1, M_G2, M_KK,
+	M_KA, M_RK, M_KEY, M_VALUE, M_RECEPTANCE, M_LN, M_OUT, M_N
 };
 
 #define R LMD_TENSOR_REQUIRED
@@ -94,7 +94,8 @@ static uint32_t decay(const struct mix *c)
 static uint32_t rate(const struct mix *c, uint32_t x, uint32_t b0, uint32_t w1, uint32_t w2,
 		     const char *name)
 {
-	uint32_t f = rwkv_small(c->e, blend(c, x), &mix_rows[w1], LMD_ACT_NONE, &mix_rows[w2], "rate_f");
+	uint32_t f =
+		rwkv_small(c->e, blend(c, x), &mix_rows[w1], LMD_ACT_NONE, &mix_rows[w2], "rate_f");
 	uint32_t y = lmi_f32(c->e, c->w, name);
 	struct lmi_ew p = lmi_ew();
 	uint8_t a = lmi_ew_in(&p, lmi_whole(c->e, f)), b = lmi_ew_in(&p, vec(c, b0));
@@ -228,7 +229,8 @@ static uint32_t time_mix(struct lmi_emit *e, const struct rwkv *m, uint32_t x, u
 
 	c.n_blend = mu.n;
 	if (mu.id != LMD_NONE && mu.n != X_G && mu.n != X_G + 1)
-		e->b->fail(e->b->ctx, LMD_INVALID, "blk.%d.time_mix_lerp_fused.weight: %u rows, expected 5 or 6",
+		e->b->fail(e->b->ctx, LMD_INVALID,
+			   "blk.%d.time_mix_lerp_fused.weight: %u rows, expected 5 or 6",
 			   (int)e->il, mu.n);
 	lmi_put_norm(e, lmi_whole(e, x), &norm, lmi_whole(e, cur));
 	prev = rwkv_shift(e, cur, m->shift_att[e->il]);
@@ -249,18 +251,20 @@ static enum lmd_status describe(const struct lmd_host *host, struct lmd_arena *a
 				struct lmd_arch_desc *out, struct lmd_error *err, bool qwen)
 {
 	const struct lmi_hp_opts opts = {.norm_kind = qwen ? LMD_NORM_RMS : LMD_NORM_LAYER,
-					 .no_rope = true, .no_heads = true};
+					 .no_rope = true,
+					 .no_heads = true};
 	struct lmi_keys k;
 	struct rwkv *m = rwkv_read(&k, host, arena, model, params, &opts, err);
-	static const char *const rank[] = {
-		[RANK_DECAY] = "attention.decay_lora_rank", [RANK_ICLR] = "attention.iclr_lora_rank",
-		[RANK_V] = "attention.value_residual_mix_lora_rank", [RANK_GATE] = "attention.gate_lora_rank"};
+	static const char *const rank[] = {[RANK_DECAY] = "attention.decay_lora_rank",
+					   [RANK_ICLR] = "attention.iclr_lora_rank",
+					   [RANK_V] = "attention.value_residual_mix_lora_rank",
+					   [RANK_GATE] = "attention.gate_lora_rank"};
 
 	if (!m)
 		return k.st;
 	for (uint32_t i = 0; i < LMD_LEN(rank); i++)
-		m->rank[i] = lmi_key_u32(&k, rank[i], i == RANK_GATE ? LMI_OPTIONAL : LMI_REQUIRED, 0, 0,
-					 LMI_MAX_WIDTH);
+		m->rank[i] = lmi_key_u32(&k, rank[i], i == RANK_GATE ? LMI_OPTIONAL : LMI_REQUIRED,
+					 0, 0, LMI_MAX_WIDTH);
 	m->channel_mix = !qwen;
 	rwkv_memory(m, &k);
 	lmi_hp_sites(&m->hp, &k, qwen ? sets_arwkv : sets_rwkv, LMD_LEN(sets_rwkv));
@@ -313,7 +317,8 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 		if (m->channel_mix) {
 			s.x = rwkv_channel_mix(&e, m, s.x);
 		} else {
-			struct lmi_io io = {lmi_whole(&e, s.x), lmi_norm_req(&e, LMD_NORM_RMS, &lmi_rows[T_FFN_NORM]),
+			struct lmi_io io = {lmi_whole(&e, s.x),
+					    lmi_norm_req(&e, LMD_NORM_RMS, &lmi_rows[T_FFN_NORM]),
 					    s.x, 1.0f};
 
 			s.x = lmi_ffn(&e, &io, &ffn);

@@ -68,14 +68,15 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 	for (uint32_t il = N_KV; il < hp->n_layer; il++)
 		hp->layer[il].kv_layer = hp->layer[il].window ? N_KV - 2 : N_KV - 1;
 	if (hp->n_layer > LMD_DIM_CONST / D_PER)
-		lmi_key_fail(k, LMD_INVALID, "gemma3n.block_count: %u layers, at most %u", hp->n_layer,
-			     LMD_DIM_CONST / D_PER);
+		lmi_key_fail(k, LMD_INVALID, "gemma3n.block_count: %u layers, at most %u",
+			     hp->n_layer, LMD_DIM_CONST / D_PER);
 	for (uint32_t il = 0; il < hp->n_layer; il++) {
 		const struct lmi_layer *a = &hp->layer[il], *b = &hp->layer[a->kv_layer];
 
 		if (a->n_head_kv != b->n_head_kv || (a->window != 0) != (b->window != 0))
 			lmi_key_fail(k, LMD_INVALID,
-				     "gemma3n: layer %u cannot read the keys of layer %u, of another kind",
+				     "gemma3n: layer %u cannot read the keys of layer %u, of "
+				     "another kind",
 				     il, a->kv_layer);
 	}
 }
@@ -91,20 +92,23 @@ static enum lmd_status describe(const struct lmd_host *host, struct lmd_arena *a
 				const struct lmd_model *model, const struct lmd_arch_params *params,
 				struct lmd_arch_desc *out, struct lmd_error *err)
 {
-	return lmi_decoder_describe(&traits, sets, LMD_LEN(sets), host, arena, model, params, out, err);
+	return lmi_decoder_describe(&traits, sets, LMD_LEN(sets), host, arena, model, params, out,
+				    err);
 }
 
 static int64_t dim(const void *state, uint32_t symbol, int32_t layer)
 {
 	const struct lmi_hparams *hp = state;
 
-	return symbol == D_PER_ALL ? (int64_t)D_PER * hp->n_layer : lmi_hp_dim(state, symbol, layer);
+	return symbol == D_PER_ALL ? (int64_t)D_PER * hp->n_layer
+				   : lmi_hp_dim(state, symbol, layer);
 }
 
 /* ---- pieces ---- */
 
 static uint32_t linear(struct lmi_emit *e, struct lmd_opnd x, const struct lmd_norm *norm,
-		       const struct lmd_tensor_row *row, uint32_t act, float scale, const char *name)
+		       const struct lmd_tensor_row *row, uint32_t act, float scale,
+		       const char *name)
 {
 	struct lmi_w w = lmi_w(e, row);
 	struct lmd_op op = lmi_op(LMD_OP_LINEAR);
@@ -149,7 +153,8 @@ static uint32_t square_sum(struct lmi_emit *e, struct lmd_opnd x)
 }
 
 /* The matrices of three streams, each result of length 1. */
-static uint32_t unit_streams(struct lmi_emit *e, struct lmd_opnd x, const struct lmd_tensor_row *row)
+static uint32_t unit_streams(struct lmi_emit *e, struct lmd_opnd x,
+			     const struct lmd_tensor_row *row)
 {
 	const uint32_t w = x.width, n = N_ALTUP - 1;
 	uint32_t v = lmi_f32(e, n * w, "altup"), y = lmi_f32(e, n * w, "altup_unit");
@@ -206,7 +211,8 @@ static uint32_t gather_up(struct lmi_emit *e, uint32_t xs, uint32_t w)
 static uint32_t per_layer_inputs(struct lmi_emit *e, const struct lmi_hparams *hp, uint32_t x)
 {
 	const uint32_t n = hp->n_layer;
-	uint32_t tok = lmi_f32(e, n * D_PER, "per_layer_tok"), y = lmi_f32(e, n * D_PER, "per_layer");
+	uint32_t tok = lmi_f32(e, n * D_PER, "per_layer_tok"),
+		 y = lmi_f32(e, n * D_PER, "per_layer");
 	uint32_t proj = linear(e, lmi_whole(e, x), NULL, &rows[N_PER_PROJ], LMD_ACT_NONE,
 			       1.0f / sqrtf((float)hp->n_embd), "per_layer_proj");
 	uint32_t unit = lmi_f32(e, n * D_PER, "per_layer_norm");
@@ -234,15 +240,19 @@ static uint32_t modalities(struct lmi_emit *e, struct lmd_opnd x)
 {
 	struct lmd_norm norm = lmi_norm_req(e, LMD_NORM_RMS, &rows[L_ROUTER_NORM]);
 
-	return linear(e, x, &norm, &rows[L_ROUTER], LMD_ACT_TANH, 1.0f / (float)x.width, "modalities");
+	return linear(e, x, &norm, &rows[L_ROUTER], LMD_ACT_TANH, 1.0f / (float)x.width,
+		      "modalities");
 }
 
 static uint32_t predict(struct lmi_emit *e, uint32_t xs, uint32_t w)
 {
-	static const float identity[N_ALTUP * N_ALTUP] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
+	static const float identity[N_ALTUP * N_ALTUP] = {1, 0, 0, 0, 0, 1, 0, 0,
+							  0, 0, 1, 0, 0, 0, 0, 1};
 	uint32_t m = modalities(e, lmi_cols(xs, 0, w));
-	uint32_t c = linear(e, lmi_whole(e, m), NULL, &rows[L_PREDICT], LMD_ACT_NONE, 1.0f, "predict");
-	uint32_t ci = lmi_f32(e, N_ALTUP * N_ALTUP, "predict_id"), y = lmi_f32(e, N_ALTUP * w, "predicted");
+	uint32_t c =
+		linear(e, lmi_whole(e, m), NULL, &rows[L_PREDICT], LMD_ACT_NONE, 1.0f, "predict");
+	uint32_t ci = lmi_f32(e, N_ALTUP * N_ALTUP, "predict_id"),
+		 y = lmi_f32(e, N_ALTUP * w, "predicted");
 	struct lmd_op op = lmi_op(LMD_OP_MIX);
 
 	lmi_put_scale_add(e, lmi_whole(e, c), 1.0f,
@@ -260,7 +270,8 @@ static uint32_t predict(struct lmi_emit *e, uint32_t xs, uint32_t w)
 static uint32_t correct(struct lmi_emit *e, uint32_t predicted, uint32_t found, uint32_t w)
 {
 	uint32_t m = modalities(e, lmi_whole(e, found));
-	uint32_t c = linear(e, lmi_whole(e, m), NULL, &rows[L_CORRECT], LMD_ACT_NONE, 1.0f, "correct");
+	uint32_t c =
+		linear(e, lmi_whole(e, m), NULL, &rows[L_CORRECT], LMD_ACT_NONE, 1.0f, "correct");
 	uint32_t y = lmi_f32(e, N_ALTUP * w, "corrected");
 	struct lmi_ew p = lmi_ew();
 	uint8_t d = lmi_ew_in(&p, lmi_whole(e, found));
@@ -277,9 +288,12 @@ static uint32_t correct(struct lmi_emit *e, uint32_t predicted, uint32_t found, 
 static uint32_t attention(struct lmi_emit *e, const struct lmi_decoder *d, struct lmd_opnd active)
 {
 	const uint32_t w = active.width;
-	uint32_t x = normed(e, active, &lmi_rows[T_ATTN_NORM], "attn_norm"), y = lmi_f32(e, w, "attn_laurel");
-	uint32_t low = linear(e, lmi_whole(e, x), NULL, &rows[L_LAUREL_L], LMD_ACT_NONE, 1.0f, "laurel_l");
-	uint32_t side = linear(e, lmi_whole(e, low), NULL, &rows[L_LAUREL_R], LMD_ACT_NONE, 1.0f, "laurel_r");
+	uint32_t x = normed(e, active, &lmi_rows[T_ATTN_NORM], "attn_norm"),
+		 y = lmi_f32(e, w, "attn_laurel");
+	uint32_t low =
+		linear(e, lmi_whole(e, x), NULL, &rows[L_LAUREL_L], LMD_ACT_NONE, 1.0f, "laurel_l");
+	uint32_t side = linear(e, lmi_whole(e, low), NULL, &rows[L_LAUREL_R], LMD_ACT_NONE, 1.0f,
+			       "laurel_r");
 	struct lmi_io io = {lmi_whole(e, x), lmi_no_norm(), LMD_NONE, 1.0f};
 	struct lmi_attn attn = lmi_decoder_attn(e, d, 0);
 	struct lmi_ew p = lmi_ew();
@@ -287,7 +301,8 @@ static uint32_t attention(struct lmi_emit *e, const struct lmi_decoder *d, struc
 	uint8_t a;
 
 	attn.v_norm = true;
-	z = normed(e, lmi_whole(e, lmi_attn(e, &io, &attn)), &lmi_rows[T_POST_ATTN_NORM], "attn_post");
+	z = normed(e, lmi_whole(e, lmi_attn(e, &io, &attn)), &lmi_rows[T_POST_ATTN_NORM],
+		   "attn_post");
 	side = normed(e, lmi_whole(e, side), &rows[L_LAUREL_NORM], "laurel");
 	a = lmi_ew_in(&p, lmi_whole(e, z));
 	a = lmi_ew2(&p, LMD_EW_ADD, a, lmi_ew_in(&p, active));
@@ -316,8 +331,10 @@ static uint32_t sparse_gate(struct lmi_emit *e, uint32_t gate)
 	a = lmi_ew_in(&p, lmi_whole(e, gate));
 	a = lmi_ew2(&p, LMD_EW_SUB, a, lmi_ew_in(&p, lmi_cols(stat, 0, 1)));
 	s = lmi_ew_in(&p, lmi_cols(stat, 1, 1));
-	s = lmi_ew2(&p, LMD_EW_DIV,
-		    lmi_ew_const(&p, (float)(sqrt((double)n / ((double)n - 1.0)) * (double)SPARSE_STD)), s);
+	s = lmi_ew2(
+		&p, LMD_EW_DIV,
+		lmi_ew_const(&p, (float)(sqrt((double)n / ((double)n - 1.0)) * (double)SPARSE_STD)),
+		s);
 	a = lmi_ew2(&p, LMD_EW_SUB, a, s);
 	a = lmi_ew2(&p, LMD_EW_MAX, a, lmi_ew_const(&p, 0.0f));
 	lmi_ew_out(e, &p, a, lmi_whole(e, y));
@@ -327,9 +344,12 @@ static uint32_t sparse_gate(struct lmi_emit *e, uint32_t gate)
 static uint32_t feed_forward(struct lmi_emit *e, uint32_t x)
 {
 	const uint32_t w = lmi_width(e, x);
-	uint32_t h = normed(e, lmi_whole(e, x), &lmi_rows[T_FFN_NORM], "ffn_norm"), y = lmi_f32(e, w, "found");
-	uint32_t gate = linear(e, lmi_whole(e, h), NULL, &lmi_rows[T_FFN_GATE], LMD_ACT_NONE, 1.0f, "gate");
-	uint32_t up = linear(e, lmi_whole(e, h), NULL, &lmi_rows[T_FFN_UP], LMD_ACT_NONE, 1.0f, "up");
+	uint32_t h = normed(e, lmi_whole(e, x), &lmi_rows[T_FFN_NORM], "ffn_norm"),
+		 y = lmi_f32(e, w, "found");
+	uint32_t gate =
+		linear(e, lmi_whole(e, h), NULL, &lmi_rows[T_FFN_GATE], LMD_ACT_NONE, 1.0f, "gate");
+	uint32_t up =
+		linear(e, lmi_whole(e, h), NULL, &lmi_rows[T_FFN_UP], LMD_ACT_NONE, 1.0f, "up");
 	uint32_t act = lmi_act(e, lmi_width(e, up), "ffn_act"), z;
 
 	if (e->il < (int32_t)N_SPARSE)
@@ -358,9 +378,10 @@ static uint32_t inject(struct lmi_emit *e, uint32_t xs, uint32_t per_layer, uint
 	z = linear(e, lmi_whole(e, gated), NULL, &rows[L_PROJ], LMD_ACT_NONE, 1.0f, "per_proj");
 	z = normed(e, lmi_whole(e, z), &rows[L_POST_NORM], "per_post");
 	a = lmi_ew_in(&p, lmi_whole(e, z));
-	a = lmi_ew3(&p, LMD_EW_FMA, a,
-		    lmi_ew_in(&p, lmi_wheads(lmi_literal(e, others, N_ALTUP, "others"), N_ALTUP, 1)),
-		    lmi_ew_in(&p, lmi_heads(xs, 0, N_ALTUP, w)));
+	a = lmi_ew3(
+		&p, LMD_EW_FMA, a,
+		lmi_ew_in(&p, lmi_wheads(lmi_literal(e, others, N_ALTUP, "others"), N_ALTUP, 1)),
+		lmi_ew_in(&p, lmi_heads(xs, 0, N_ALTUP, w)));
 	lmi_ew_out(e, &p, a, lmi_heads(y, 0, N_ALTUP, w));
 	return y;
 }
@@ -376,7 +397,8 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 	uint32_t per_layer, xs;
 
 	if (key->kind != LMD_PLAN_FORWARD) {
-		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture gemma3n: no plan of kind %u", key->kind);
+		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture gemma3n: no plan of kind %u",
+			key->kind);
 		return LMD_UNSUPPORTED;
 	}
 	d.key = key;

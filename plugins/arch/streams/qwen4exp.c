@@ -21,8 +21,8 @@
 enum { IN_BLOCK, IN_NGRAM, N_IN }; /* row inputs: position of the row's block, rows of the table */
 
 enum t4 {
-	O_NORM, O_DOWN, O_UP, A_NORM, A_DOWN, A_UP, A_INJECT, F_NORM, F_DOWN, F_UP, F_INJECT, I_Q, I_K,
-	I_Q_NORM, I_K_NORM, N_T4
+	O_NORM, O_DOWN, O_UP, A_NORM, A_DOWN, A_UP, A_INJECT, F_NORM, F_DOWN, F_UP, F_INJECT, I_Q,
+	I_K, I_Q_NORM, I_K_NORM, N_T4
 };
 #define R LMD_TENSOR_REQUIRED
 #define G (LMD_TENSOR_REQUIRED | LMD_TENSOR_GLOBAL)
@@ -96,17 +96,20 @@ static int64_t dim(const void *state, uint32_t symbol, int32_t layer)
 static void read_layers(struct qw4 *m, struct lmi_keys *k)
 {
 	struct lmi_hparams *hp = &m->hp;
-	uint32_t every = lmi_key_u32(k, "full_attention_interval", LMI_OPTIONAL, 4, 1, LMI_MAX_LAYER);
+	uint32_t every =
+		lmi_key_u32(k, "full_attention_interval", LMI_OPTIONAL, 4, 1, LMI_MAX_LAYER);
 	uint32_t *recurrent = lmi_hp_alloc(hp, k, hp->n_layer, sizeof(*recurrent));
 	bool given;
 
 	if (!recurrent)
 		return;
-	given = lmi_key_u32s(k, "attention.recurrent_layers", LMI_OPTIONAL, recurrent, hp->n_layer, 0, 0, 1);
+	given = lmi_key_u32s(k, "attention.recurrent_layers", LMI_OPTIONAL, recurrent, hp->n_layer,
+			     0, 0, 1);
 	for (uint32_t il = 0; il < hp->n_layer; il++) {
 		bool r = given ? recurrent[il] : (il + 1) % every != 0;
 
-		hp->layer[il].cls = (r ? LMI_L_RECURRENT : LMI_L_ATTN | LMI_L_FULL) | LMI_L_MOE | LMI_L_SHEXP;
+		hp->layer[il].cls =
+			(r ? LMI_L_RECURRENT : LMI_L_ATTN | LMI_L_FULL) | LMI_L_MOE | LMI_L_SHEXP;
 	}
 }
 
@@ -116,13 +119,16 @@ static void read_keys(struct qw4 *m, struct lmi_keys *k)
 	uint32_t *ratio = lmi_hp_alloc(hp, k, hp->n_layer, sizeof(*ratio));
 
 	m->hc = lmi_key_u32(k, "hyper_connection.count", LMI_REQUIRED, 2, 2, HC_MAX);
-	m->low = lmi_key_u32(k, "hyper_connection.low_rank", LMI_REQUIRED, 1, 1, LMI_MAX_WIDTH / HC_MAX);
-	m->idx_head = lmi_key_u32(k, "attention.indexer.head_count", LMI_REQUIRED, 1, 1, LMI_MAX_HEAD);
+	m->low = lmi_key_u32(k, "hyper_connection.low_rank", LMI_REQUIRED, 1, 1,
+			     LMI_MAX_WIDTH / HC_MAX);
+	m->idx_head =
+		lmi_key_u32(k, "attention.indexer.head_count", LMI_REQUIRED, 1, 1, LMI_MAX_HEAD);
 	m->idx_dk = lmi_key_u32(k, "attention.indexer.key_length", LMI_REQUIRED, 2, 2, LMI_MAX_DK);
 	m->idx_top = lmi_key_u32(k, "attention.indexer.top_k", LMI_REQUIRED, 1, 1, 1u << 19);
 	if (!ratio)
 		return;
-	(void)lmi_key_u32s(k, "attention.compress_ratios", LMI_OPTIONAL, ratio, hp->n_layer, 0, 0, 64);
+	(void)lmi_key_u32s(k, "attention.compress_ratios", LMI_OPTIONAL, ratio, hp->n_layer, 0, 0,
+			   64);
 	read_layers(m, k);
 	for (uint32_t il = 0; il < hp->n_layer && k->st == LMD_OK; il++) {
 		const struct lmi_layer *l = &hp->layer[il];
@@ -131,29 +137,40 @@ static void read_keys(struct qw4 *m, struct lmi_keys *k)
 			continue;
 		if (m->ratio && ratio[il] != m->ratio)
 			lmi_key_fail(k, LMD_UNSUPPORTED,
-				     "%s.attention.compress_ratios: %u in layer %u, %u before; one is supported",
+				     "%s.attention.compress_ratios: %u in layer %u, %u before; one "
+				     "is supported",
 				     hp->model->arch, ratio[il], il, m->ratio);
 		m->ratio = ratio[il];
 		if (l->dk != l->dv || l->n_rot > m->idx_dk)
 			lmi_key_fail(k, LMD_INVALID,
-				     "%s.attention.indexer.key_length: %u, layer %u has heads of %u and %u and "
+				     "%s.attention.indexer.key_length: %u, layer %u has heads of "
+				     "%u and %u and "
 				     "rotates %u columns",
 				     hp->model->arch, m->idx_dk, il, l->dk, l->dv, l->n_rot);
 	}
 	if (k->st == LMD_OK && !hp->n_expert)
-		lmi_key_fail(k, LMD_INVALID, "%s.expert_count: 0, expected experts", hp->model->arch);
+		lmi_key_fail(k, LMD_INVALID, "%s.expert_count: 0, expected experts",
+			     hp->model->arch);
 }
 
 /* Index keys: raw ones of the open block among the states, pooled ones in pages of their own. */
 static void index_memory(struct qw4 *m, struct lmi_keys *k)
 {
 	struct lmi_hparams *hp = &m->hp;
-	const struct lmd_group g = {.name = "blocks", .kind = LMD_GROUP_PAGED, .causal = 1,
-				    .ratio = m->ratio, .share = 1};
-	struct lmd_cache keys = {.kind = LMD_CACHE_INDEX, .n_head = 1, .dk = m->idx_dk,
+	const struct lmd_group g = {.name = "blocks",
+				    .kind = LMD_GROUP_PAGED,
+				    .causal = 1,
+				    .ratio = m->ratio,
+				    .share = 1};
+	struct lmd_cache keys = {.kind = LMD_CACHE_INDEX,
+				 .n_head = 1,
+				 .dk = m->idx_dk,
 				 .dtype_policy = LMD_KV_DTYPE_F32};
-	const struct lmd_cache open = {.group = m->delta.group, .kind = LMD_CACHE_CONV, .n_head = 1,
-				       .dk = m->ratio - 1, .dv = m->idx_dk,
+	const struct lmd_cache open = {.group = m->delta.group,
+				       .kind = LMD_CACHE_CONV,
+				       .n_head = 1,
+				       .dk = m->ratio - 1,
+				       .dv = m->idx_dk,
 				       .dtype_policy = LMD_KV_DTYPE_F32};
 
 	m->index = lmi_hp_alloc(hp, k, hp->n_layer, sizeof(*m->index));
@@ -173,10 +190,11 @@ static enum lmd_status describe(const struct lmd_host *host, struct lmd_arena *a
 				const struct lmd_model *model, const struct lmd_arch_params *params,
 				struct lmd_arch_desc *out, struct lmd_error *err)
 {
-	static const struct lmi_hp_opts opts = {
-		.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES,
-		.sections_kind = LMD_SECTIONS_INTERLEAVED, .sections_required = true,
-		.route_renorm = true};
+	static const struct lmi_hp_opts opts = {.norm_kind = LMD_NORM_RMS,
+						.rope_pairing = LMD_ROPE_HALVES,
+						.sections_kind = LMD_SECTIONS_INTERLEAVED,
+						.sections_required = true,
+						.route_renorm = true};
 	struct qw4 *m = host->arena_alloc(host->ctx, arena, sizeof(*m), 16);
 	struct lmi_keys k;
 	struct lmd_row_in *in;
@@ -204,14 +222,16 @@ static enum lmd_status describe(const struct lmd_host *host, struct lmd_arena *a
 		return k.st;
 	lmi_hp_finish(&m->hp, &k, params, out);
 	in[IN_BLOCK] = (struct lmd_row_in){.vtype = LMD_VTYPE_I32, .width = 1, .name = "block_pos"};
-	in[IN_NGRAM] = (struct lmd_row_in){.vtype = LMD_VTYPE_I32, .width = m->ngram.n_hash, .name = "ngrams"};
+	in[IN_NGRAM] = (struct lmd_row_in){
+		.vtype = LMD_VTYPE_I32, .width = m->ngram.n_hash, .name = "ngrams"};
 	out->row_ins = in;
 	out->n_row_in = m->ngram.n_hash ? N_IN : N_IN - 1;
 	out->traits |= LMD_TRAIT_RECURRENT | (m->ngram.n_hash ? LMD_TRAIT_HOST_TOKENS : 0);
 	return k.st;
 }
 
-static enum lmd_status fill_rows(const void *state, const struct lmd_rows_in *in, struct lmd_rows_out *out)
+static enum lmd_status fill_rows(const void *state, const struct lmd_rows_in *in,
+				 struct lmd_rows_out *out)
 {
 	const struct qw4 *m = state;
 	const int32_t r = m->ratio > 1 ? (int32_t)m->ratio : 1;
@@ -227,7 +247,8 @@ static enum lmd_status fill_rows(const void *state, const struct lmd_rows_in *in
 /* ---- hyper-connections ---- */
 
 /* What a block reads of the streams; *inject: the weights of its result, unless NULL. */
-static uint32_t collect(struct lmi_emit *e, const struct qw4 *m, uint32_t xs, enum t4 first, uint32_t *inject)
+static uint32_t collect(struct lmi_emit *e, const struct qw4 *m, uint32_t xs, enum t4 first,
+			uint32_t *inject)
 {
 	const uint32_t w = m->hp.n_embd, wide = m->hc * w;
 	struct lmd_norm norm = lmi_norm_heads(e, LMD_NORM_RMS, &rows[first], m->hc, w);
@@ -247,7 +268,8 @@ static uint32_t collect(struct lmi_emit *e, const struct qw4 *m, uint32_t xs, en
 	op.u.linear.y[0] = lmi_whole(e, low);
 	lmi_put(e, &op);
 	gate = lmi_linear(e, lmi_whole(e, low), NULL, &up, LMD_VTYPE_F32, "hc_gate");
-	lmi_put_glu(e, LMD_ACT_SIGMOID, NULL, lmi_whole(e, gate), lmi_whole(e, xn), lmi_whole(e, gated));
+	lmi_put_glu(e, LMD_ACT_SIGMOID, NULL, lmi_whole(e, gate), lmi_whole(e, xn),
+		    lmi_whole(e, gated));
 
 	for (uint32_t i = 0; i < m->hc; i++)
 		mean[i] = 1.0f / (float)m->hc;
@@ -258,7 +280,8 @@ static uint32_t collect(struct lmi_emit *e, const struct qw4 *m, uint32_t xs, en
 	lmi_put(e, &op);
 	if (inject) {
 		struct lmi_w wi = lmi_w(e, &rows[first + 3]);
-		uint32_t raw = lmi_linear(e, lmi_whole(e, xn), NULL, &wi, LMD_VTYPE_F32, "hc_inject_raw");
+		uint32_t raw =
+			lmi_linear(e, lmi_whole(e, xn), NULL, &wi, LMD_VTYPE_F32, "hc_inject_raw");
 		struct lmi_ew p = lmi_ew();
 		uint8_t a = lmi_ew_in(&p, lmi_whole(e, raw));
 
@@ -271,7 +294,8 @@ static uint32_t collect(struct lmi_emit *e, const struct qw4 *m, uint32_t xs, en
 }
 
 /* stream[i] += inject[i] z */
-static uint32_t spread(struct lmi_emit *e, const struct qw4 *m, uint32_t xs, uint32_t z, uint32_t inject)
+static uint32_t spread(struct lmi_emit *e, const struct qw4 *m, uint32_t xs, uint32_t z,
+		       uint32_t inject)
 {
 	const uint32_t w = m->hp.n_embd;
 	uint32_t y = lmi_f32(e, m->hc * w, "streams");
@@ -346,9 +370,10 @@ static struct lmd_opnd choose(struct lmi_emit *e, const struct qw4 *m, struct lm
 
 static uint32_t attention(struct lmi_emit *e, const struct qw4 *m, const struct lmi_io *io)
 {
-	static const struct lmi_attn_rows gated = {
-		.q = &lmi_rows[T_ATTN_Q_GATED], .k = &lmi_rows[T_ATTN_K], .v = &lmi_rows[T_ATTN_V],
-		.out = &lmi_rows[T_ATTN_OUT]};
+	static const struct lmi_attn_rows gated = {.q = &lmi_rows[T_ATTN_Q_GATED],
+						   .k = &lmi_rows[T_ATTN_K],
+						   .v = &lmi_rows[T_ATTN_V],
+						   .out = &lmi_rows[T_ATTN_OUT]};
 	struct lmi_attn a = lmi_attn_default(e, 0);
 
 	a.rows = &gated;
@@ -377,7 +402,8 @@ static uint32_t copies(struct lmi_emit *e, const struct qw4 *m)
 	return xs;
 }
 
-static enum lmd_status build(const void *state, const struct lmd_builder *b, const struct lmd_plan_key *key)
+static enum lmd_status build(const void *state, const struct lmd_builder *b,
+			     const struct lmd_plan_key *key)
 {
 	const struct qw4 *m = state;
 	const struct lmd_norm none = lmi_no_norm();
@@ -386,7 +412,8 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b, con
 	uint32_t xs;
 
 	if (key->kind != LMD_PLAN_FORWARD) {
-		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture qwen4exp: no plan of kind %u", key->kind);
+		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture qwen4exp: no plan of kind %u",
+			key->kind);
 		return LMD_UNSUPPORTED;
 	}
 	lmi_emit_init(&e, b, &m->hp, key);

@@ -36,15 +36,18 @@ static void read_hashes(struct qw4 *m, struct lmi_keys *k)
 	double mul[QW4_MAX_NGRAM];
 
 	(void)lmi_key_f64s(k, "ple.layer_multipliers", LMI_REQUIRED, mul, g->n, 1, 0, 0x1p53);
-	(void)lmi_key_u32s(k, "ple.head_offsets", LMI_REQUIRED, g->first, g->n_hash, 0, 0, INT32_MAX);
-	(void)lmi_key_u32s(k, "ple.head_vocab_sizes", LMI_REQUIRED, g->size, g->n_hash, 1, 1, INT32_MAX);
+	(void)lmi_key_u32s(k, "ple.head_offsets", LMI_REQUIRED, g->first, g->n_hash, 0, 0,
+			   INT32_MAX);
+	(void)lmi_key_u32s(k, "ple.head_vocab_sizes", LMI_REQUIRED, g->size, g->n_hash, 1, 1,
+			   INT32_MAX);
 	if (k->st != LMD_OK)
 		return;
 	for (uint32_t i = 0; i < g->n; i++)
 		g->mul[i] = (uint64_t)mul[i];
 	for (uint32_t i = 0; i < g->n_hash; i++) {
 		if (g->size[i] > INT32_MAX - g->first[i])
-			lmi_key_fail(k, LMD_INVALID, "%s.ple.head_offsets: rows from %u, %u of them, in %u",
+			lmi_key_fail(k, LMD_INVALID,
+				     "%s.ple.head_offsets: rows from %u, %u of them, in %u",
 				     m->hp.model->arch, g->first[i], g->size[i], i);
 		else if (g->first[i] + g->size[i] > g->n_row)
 			g->n_row = g->first[i] + g->size[i];
@@ -59,12 +62,14 @@ static void check_table(struct qw4 *m, struct lmi_keys *k)
 
 	if (i == LMD_NONE || k->st != LMD_OK)
 		lmi_key_fail(k, LMD_NOTFOUND, "tensor per_layer_token_embd.weight is missing");
-	else if (model->tensors[i].dims[0] != m->ngram.d || model->tensors[i].dims[1] < m->ngram.n_row)
-		lmi_key_fail(k, LMD_INVALID,
-			     "tensor per_layer_token_embd.weight has %llu rows of %llu, expected at "
-			     "least %u of %u",
-			     (unsigned long long)model->tensors[i].dims[1],
-			     (unsigned long long)model->tensors[i].dims[0], m->ngram.n_row, m->ngram.d);
+	else if (model->tensors[i].dims[0] != m->ngram.d ||
+		 model->tensors[i].dims[1] < m->ngram.n_row)
+		lmi_key_fail(
+			k, LMD_INVALID,
+			"tensor per_layer_token_embd.weight has %llu rows of %llu, expected at "
+			"least %u of %u",
+			(unsigned long long)model->tensors[i].dims[1],
+			(unsigned long long)model->tensors[i].dims[0], m->ngram.n_row, m->ngram.d);
 	else
 		m->ngram.n_row = (uint32_t)model->tensors[i].dims[1];
 }
@@ -84,12 +89,15 @@ void qw4_ngram_read(struct qw4 *m, struct lmi_keys *k)
 	g->per = lmi_key_u32(k, "ple.heads_per_ngram", LMI_REQUIRED, 1, 1, QW4_MAX_HASH);
 	g->kernel = lmi_key_u32(k, "ple.conv_kernel", LMI_REQUIRED, 2, 2, 64);
 	g->eos = (lmd_token)lmi_key_u32(k, "ple.eos_token_id", LMI_REQUIRED, 0, 0, LMI_MAX_VOCAB);
-	g->image = (lmd_token)lmi_key_u32(k, "ple.image_token_id", LMI_OPTIONAL, 0, 0, LMI_MAX_VOCAB);
-	g->d = lmi_key_u32(k, "embedding_length_per_layer_input", LMI_REQUIRED, 1, 1, LMI_MAX_WIDTH / 64);
+	g->image =
+		(lmd_token)lmi_key_u32(k, "ple.image_token_id", LMI_OPTIONAL, 0, 0, LMI_MAX_VOCAB);
+	g->d = lmi_key_u32(k, "embedding_length_per_layer_input", LMI_REQUIRED, 1, 1,
+			   LMI_MAX_WIDTH / 64);
 	if (!g->image)
 		g->image = g->eos;
 	if (k->st == LMD_OK && (g->n - 1) * g->per > QW4_MAX_HASH)
-		lmi_key_fail(k, LMD_INVALID, "%s.ple.heads_per_ngram: %u for each of %u lengths, at most %u",
+		lmi_key_fail(k, LMD_INVALID,
+			     "%s.ple.heads_per_ngram: %u for each of %u lengths, at most %u",
 			     m->hp.model->arch, g->per, g->n - 1, QW4_MAX_HASH);
 	if (k->st != LMD_OK)
 		return;
@@ -97,16 +105,19 @@ void qw4_ngram_read(struct qw4 *m, struct lmi_keys *k)
 	read_hashes(m, k);
 	check_table(m, k);
 	if (k->st == LMD_OK && !(m->hp.layer[g->layer].cls & LMI_L_RECURRENT))
-		lmi_key_fail(k, LMD_INVALID, "%s.ple.layers: layer %u has no state", m->hp.model->arch,
-			     g->layer);
+		lmi_key_fail(k, LMD_INVALID, "%s.ple.layers: layer %u has no state",
+			     m->hp.model->arch, g->layer);
 	m->hp.layer[g->layer].cls |= QW4_L_NGRAM;
 }
 
 void qw4_ngram_memory(struct qw4 *m, struct lmi_keys *k)
 {
 	const struct qw4_ngram *g = &m->ngram;
-	const struct lmd_cache c = {.group = m->delta.group, .kind = LMD_CACHE_CONV, .n_head = 1,
-				    .dk = (g->kernel - 1) * g->n, .dv = m->hc * m->hp.n_embd,
+	const struct lmd_cache c = {.group = m->delta.group,
+				    .kind = LMD_CACHE_CONV,
+				    .n_head = 1,
+				    .dk = (g->kernel - 1) * g->n,
+				    .dv = m->hc * m->hp.n_embd,
 				    .dtype_policy = LMD_KV_DTYPE_F32};
 
 	m->ngram.conv = g->n_hash ? lmi_hp_add_cache(&m->hp, k, &c) : LMD_NONE;
@@ -137,7 +148,8 @@ void qw4_ngram_rows_in(const struct qw4 *m, const struct lmd_rows_in *in, int32_
 }
 
 /* y = norm of each stream, with weights for all of them. */
-static uint32_t normed(struct lmi_emit *e, const struct qw4 *m, uint32_t x, uint32_t row, const char *name)
+static uint32_t normed(struct lmi_emit *e, const struct qw4 *m, uint32_t x, uint32_t row,
+		       const char *name)
 {
 	const uint32_t w = m->hp.n_embd;
 	struct lmd_norm norm = lmi_norm_heads(e, LMD_NORM_RMS, &qw4_ngram_rows[row], m->hc, w);
@@ -151,7 +163,8 @@ static uint32_t normed(struct lmi_emit *e, const struct qw4 *m, uint32_t x, uint
 static uint32_t put_gate(struct lmi_emit *e, const struct qw4 *m, uint32_t key, uint32_t query)
 {
 	const uint32_t w = m->hp.n_embd;
-	uint32_t both = lmi_f32(e, m->hc * w, "ngram_match"), sum = lmi_f32(e, m->hc, "ngram_score");
+	uint32_t both = lmi_f32(e, m->hc * w, "ngram_match"),
+		 sum = lmi_f32(e, m->hc, "ngram_score");
 	uint32_t gate = lmi_f32(e, m->hc, "ngram_gate");
 	struct lmd_op op = lmi_op(LMD_OP_REDUCE);
 	struct lmi_ew p = lmi_ew();
