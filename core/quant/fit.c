@@ -36,6 +36,13 @@ void lmi_fit_weights(const float *importance, float *w, size_t n)
 		w[i] = top > 0 ? w[i] / top : 1;
 }
 
+void lmi_fit_load(const float *src, const float *importance, size_t at, float *x, float *w,
+		  size_t n)
+{
+	lmi_fit_clean(src + at, x, n);
+	lmi_fit_weights(importance ? importance + at : NULL, w, n);
+}
+
 bool lmi_fit_flat(const float *x, size_t n)
 {
 	for (size_t i = 1; i < n; i++)

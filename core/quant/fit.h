@@ -25,6 +25,10 @@ void lmi_fit_clean(const float *src, float *x, size_t n);
  * Negative and NaN count as 0, and when all n are 0 each counts as 1. */
 void lmi_fit_weights(const float *importance, float *w, size_t n);
 
+/* Both for the n values from src[at] on; importance may be NULL. */
+void lmi_fit_load(const float *src, const float *importance, size_t at, float *x, float *w,
+		  size_t n);
+
 /* True when all n values are equal. */
 bool lmi_fit_flat(const float *x, size_t n);
 

@@ -64,8 +64,7 @@ LMI_ENCODER(iq1_m)
 	float x[N], w[N];
 
 	for (size_t i = 0; i < n; i += N, b++) {
-		lmi_fit_clean(src + i, x, N);
-		lmi_fit_weights(importance ? importance + i : NULL, w, N);
+		lmi_fit_load(src, importance, i, x, w, N);
 		lmi_gridfit(&shape, x, w, &k);
 		memset(b->qh, 0, sizeof(b->qh));
 		for (int p = 0; p < N / 8; p++) {

@@ -60,8 +60,7 @@ LMI_ENCODER(iq2_xs)
 	float x[N], w[N];
 
 	for (size_t i = 0; i < n; i += N, b++) {
-		lmi_fit_clean(src + i, x, N);
-		lmi_fit_weights(importance ? importance + i : NULL, w, N);
+		lmi_fit_load(src, importance, i, x, w, N);
 		lmi_gridfit(&shape, x, w, &k);
 		lmi_put_f16(b->d, k.d);
 		for (int p = 0; p < N / 8; p++)

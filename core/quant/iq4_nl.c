@@ -37,8 +37,7 @@ LMI_ENCODER(iq4_nl)
 	int8_t q[N];
 
 	for (size_t i = 0; i < n; i += N, b++) {
-		lmi_fit_clean(src + i, x, N);
-		lmi_fit_weights(importance ? importance + i : NULL, w, N);
+		lmi_fit_load(src, importance, i, x, w, N);
 		lmi_put_f16(b->d, lmi_fit_book(x, w, N, lmi_book_iq4, q));
 		for (int j = 0; j < N / 2; j++)
 			b->qs[j] = (uint8_t)(q[j] | q[j + N / 2] << 4);

@@ -50,8 +50,7 @@ LMI_ENCODER(iq4_xs)
 	float x[N], w[N];
 
 	for (size_t i = 0; i < n; i += N, b++) {
-		lmi_fit_clean(src + i, x, N);
-		lmi_fit_weights(importance ? importance + i : NULL, w, N);
+		lmi_fit_load(src, importance, i, x, w, N);
 		lmi_kfit_scale(&shape, x, w, &k);
 		lmi_put_f16(b->d, k.d);
 		memset(b->scales_l, 0, sizeof(b->scales_l));

@@ -63,8 +63,7 @@ LMI_ENCODER(mxfp4)
 		float peak = 0;
 		int top, at = 0;
 
-		lmi_fit_clean(src + i, x, N);
-		lmi_fit_weights(importance ? importance + i : NULL, w, N);
+		lmi_fit_load(src, importance, i, x, w, N);
 		for (int j = 0; j < N; j++)
 			peak = fmaxf(peak, fabsf(x[j]));
 		/* The greatest code is 12: from "peak is 12" to "peak is far beyond it". */

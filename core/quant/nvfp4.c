@@ -85,8 +85,7 @@ LMI_ENCODER(nvfp4)
 			float peak = 0;
 			int top;
 
-			lmi_fit_clean(src + at, x, GROUP);
-			lmi_fit_weights(importance ? importance + at : NULL, w, GROUP);
+			lmi_fit_load(src, importance, at, x, w, GROUP);
 			for (int j = 0; j < GROUP; j++)
 				peak = fmaxf(peak, fabsf(x[j]));
 			top = code_for(peak);

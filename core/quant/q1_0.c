@@ -38,8 +38,7 @@ LMI_ENCODER(q1_0)
 	for (size_t i = 0; i < n; i += N, b++) {
 		double sum = 0, sw = 0;
 
-		lmi_fit_clean(src + i, x, N);
-		lmi_fit_weights(importance ? importance + i : NULL, w, N);
+		lmi_fit_load(src, importance, i, x, w, N);
 		memset(b->qs, 0, sizeof(b->qs));
 		for (int j = 0; j < N; j++) {
 			sum += (double)w[j] * fabsf(x[j]);

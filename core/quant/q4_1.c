@@ -36,8 +36,7 @@ LMI_ENCODER(q4_1)
 	uint8_t q[N];
 
 	for (size_t i = 0; i < n; i += N, b++) {
-		lmi_fit_clean(src + i, x, N);
-		lmi_fit_weights(importance ? importance + i : NULL, w, N);
+		lmi_fit_load(src, importance, i, x, w, N);
 		lmi_fit_affine(x, w, N, 15, &d, &m, q);
 		lmi_put_f16(b->d, d);
 		lmi_put_f16(b->m, m);

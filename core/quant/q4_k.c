@@ -48,8 +48,7 @@ LMI_ENCODER(q4_k)
 	float x[N], w[N];
 
 	for (size_t i = 0; i < n; i += N, b++) {
-		lmi_fit_clean(src + i, x, N);
-		lmi_fit_weights(importance ? importance + i : NULL, w, N);
+		lmi_fit_load(src, importance, i, x, w, N);
 		lmi_kfit_affine(&shape, x, w, &k);
 		lmi_put_f16(b->d, k.d);
 		lmi_put_f16(b->dmin, k.dmin);

@@ -43,8 +43,7 @@ LMI_ENCODER(q5_0)
 	for (size_t i = 0; i < n; i += N, b++) {
 		uint32_t qh = 0;
 
-		lmi_fit_clean(src + i, x, N);
-		lmi_fit_weights(importance ? importance + i : NULL, w, N);
+		lmi_fit_load(src, importance, i, x, w, N);
 		lmi_put_f16(b->d, lmi_fit_scale(x, w, N, -16, 15, q));
 		for (int j = 0; j < N; j++)
 			qh |= (uint32_t)(q[j] + 16) >> 4 << j;

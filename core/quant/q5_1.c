@@ -43,8 +43,7 @@ LMI_ENCODER(q5_1)
 	for (size_t i = 0; i < n; i += N, b++) {
 		uint32_t qh = 0;
 
-		lmi_fit_clean(src + i, x, N);
-		lmi_fit_weights(importance ? importance + i : NULL, w, N);
+		lmi_fit_load(src, importance, i, x, w, N);
 		lmi_fit_affine(x, w, N, 31, &d, &m, q);
 		lmi_put_f16(b->d, d);
 		lmi_put_f16(b->m, m);

@@ -56,8 +56,7 @@ LMI_ENCODER(tq1_0)
 	int8_t q[N];
 
 	for (size_t i = 0; i < n; i += N, b++) {
-		lmi_fit_clean(src + i, x, N);
-		lmi_fit_weights(importance ? importance + i : NULL, w, N);
+		lmi_fit_load(src, importance, i, x, w, N);
 		lmi_put_f16(b->d, lmi_fit_scale(x, w, N, -1, 1, q));
 		for (int r = 0; r < 3; r++) {
 			uint8_t *p = r < 2 ? b->qs + runs[r].byte : b->qh;

@@ -40,8 +40,7 @@ LMI_ENCODER(tq2_0)
 	int8_t q[N];
 
 	for (size_t i = 0; i < n; i += N, b++) {
-		lmi_fit_clean(src + i, x, N);
-		lmi_fit_weights(importance ? importance + i : NULL, w, N);
+		lmi_fit_load(src, importance, i, x, w, N);
 		lmi_put_f16(b->d, lmi_fit_scale(x, w, N, -1, 1, q));
 		memset(b->qs, 0, sizeof(b->qs));
 		for (int e = 0; e < N; e++)
