@@ -11,7 +11,7 @@ AC_DEFUN([LMD_PLUGINS_INIT], [
   AS_CASE([$lmd_builtin], [all|no], [], [AC_MSG_ERROR([--enable-builtin takes 'all' or 'no', not '$lmd_builtin'])])
   AM_CONDITIONAL([BUILTIN_PLUGINS], [test "x$lmd_builtin" = xall])
   LMD_BUILTIN_LIST=
-  lmd_plugin_rows=
+  lmd_kinds=
 ])
 
 AC_DEFUN([LMD_PLUGIN], [
@@ -20,7 +20,8 @@ AC_DEFUN([LMD_PLUGIN], [
     [lmd_enable_$1_$2=$enableval], [lmd_enable_$1_$2=yes])
   AM_CONDITIONAL(m4_translit([BUILD_$1_$2], [a-z-], [A-Z_]), [test "x$lmd_enable_$1_$2" != xno])
   AS_IF([test "x$lmd_enable_$1_$2" != xno],
-    [lmd_plugin_rows="$lmd_plugin_rows $1/$2"
+    [AS_CASE([" $lmd_kinds "], [*" $1 "*], [lmd_of_$1="$lmd_of_$1 $2"],
+       [lmd_kinds="$lmd_kinds $1"; lmd_of_$1=" $2"])
      AS_IF([test "x$lmd_builtin" = xall],
        [LMD_BUILTIN_LIST="$LMD_BUILTIN_LIST LMD_BUILTIN(llamad_plugin_$1_$2)"])])
 ])
@@ -39,6 +40,9 @@ AC_DEFUN([LMD_SUMMARY], [
   AS_ECHO(["  fuzz targets       $lmd_fuzz"])
   AS_ECHO(["  tests (check)      $have_check"])
   AS_ECHO(["  plugins linked in  $lmd_builtin"])
-  AS_ECHO(["  plugins           $lmd_plugin_rows"])
+  for lmd_kind in $lmd_kinds; do
+    eval "lmd_names=\$lmd_of_$lmd_kind"
+    printf '  %-18s%s\n' "$lmd_kind plugins" "$lmd_names"
+  done
   AS_ECHO([""])
 ])
