@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * limits.h - bounds of the protocol (LMI_LIMIT_*, made from proto/schema/bounds.json) and the
- * same as rows, for the op `limits` and for the daemon's configuration. */
+ * same as rows, for the op `limits`. */
 #ifndef LLAMAD_PROTO_LIMITS_H
 #define LLAMAD_PROTO_LIMITS_H
 
@@ -14,7 +14,7 @@ struct lmi_wire_limit_row {
 	const char *name;
 	const char *unit; /* "" when the name says it */
 	int64_t value;
-	bool config; /* a server may be configured to another value */
+	bool config; /* a server may be configured to less */
 };
 
 extern const struct lmi_wire_limit_row lmi_wire_limit_rows[LMI_N_LIMIT];

@@ -91,7 +91,7 @@ def items(s):
 
 
 def limits(s):
-    out = ["| name | value | unit | configurable | what |", "|---|---|---|---|---|"]
+    out = ["| name | value | unit | may be less | what |", "|---|---|---|---|---|"]
     return out + ["| `%s` | %d | %s | %s | %s |" % (
         r["name"], r["value"], r.get("unit", ""), "yes" if r.get("config") else "", r["doc"])
         for r in s.limits]
@@ -109,10 +109,14 @@ def section(s, name):
             "errors": errors}[name](s)
 
 
-def fill(s, text):
+def fill(s, text, session):
+    """The document with its sections made anew; session None: that section stays."""
     def sub(m):
-        if m.group(1).startswith("session"):
-            return m.group(0)  # made by proto/session
-        return "<!-- begin %s -->\n%s\n<!-- end -->" % (m.group(1),
-                                                       "\n".join(section(s, m.group(1))))
-    return re.sub(r"<!-- begin ([a-z ]+) -->\n(?:.*?\n)?<!-- end -->", sub, text, flags=re.S)
+        if m.group(1) == "session":
+            if session is None:
+                return m.group(0)
+            body = session.strip("\n")
+        else:
+            body = "\n".join(section(s, m.group(1)))
+        return "<!-- begin %s -->\n%s\n<!-- end -->" % (m.group(1), body)
+    return re.sub(r"<!-- begin ([a-z ]+) -->\n(?:.*?\n)??<!-- end -->", sub, text, flags=re.S)

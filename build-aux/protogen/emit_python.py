@@ -27,7 +27,8 @@ class Message:
     __slots__ = ()
 
     def to_map(self) -> dict[str, Any]:
-        out: dict[str, Any] = {}
+        kind = getattr(self, "KIND", "")
+        out: dict[str, Any] = {"@TAG@": kind} if kind else {}
         for f in dataclasses.fields(self):  # type: ignore[arg-type]
             value = getattr(self, f.name)
             if value is None or ("default" in f.metadata and value == f.metadata["default"]):
@@ -135,7 +136,7 @@ def cls(s, name, doc, fields, consts=()):
 
 def types_py(s):
     head = HEAD.replace("@V_MIN@", str(s.v_min)).replace("@V_MAX@", str(s.v))
-    out = [head.replace("@REVISION@", str(s.revision))]
+    out = [head.replace("@REVISION@", str(s.revision)).replace("@TAG@", s.tag)]
     for w in s.words.values():
         out += comment(w.doc, "")
         out.append("%s = Literal[%s]" % (words_name(s, w.name),

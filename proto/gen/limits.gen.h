@@ -43,51 +43,25 @@
 #define LMI_LIMIT_BIASES 1024
 /* Samplers of a chain. */
 #define LMI_LIMIT_SAMPLERS 32
-/* Length of an answer when the request does not say. (tokens) */
-#define LMI_LIMIT_OUTPUT_DEFAULT 4096
 /* Length of an answer; the context ends it earlier. (tokens) */
 #define LMI_LIMIT_OUTPUT_MAX 1073741824
-/* Deadline of a request that does not say. (ms) */
-#define LMI_LIMIT_TIMEOUT_DEFAULT 600000
 /* Greatest deadline. (ms) */
 #define LMI_LIMIT_TIMEOUT_MAX 86400000
-/* Lease of a stream when the request does not say. (ms) */
-#define LMI_LIMIT_LEASE_DEFAULT 10000
 /* Shortest lease. (ms) */
-#define LMI_LIMIT_LEASE_MIN 1000
+#define LMI_LIMIT_LEASE_MIN 100
 /* Longest lease. (ms) */
 #define LMI_LIMIT_LEASE_MAX 600000
-/* Time that next waits when the request does not say. (ms) */
-#define LMI_LIMIT_WAIT_DEFAULT 5000
 /* Longest time that next waits. (ms) */
-#define LMI_LIMIT_WAIT_MAX 60000
-/* Time that next gathers items when the request does not say. (ms) */
-#define LMI_LIMIT_HOLD_DEFAULT 25
+#define LMI_LIMIT_WAIT_MAX 600000
 /* Longest time that next gathers items. (ms) */
-#define LMI_LIMIT_HOLD_MAX 1000
+#define LMI_LIMIT_HOLD_MAX 10000
 /* Items of a stream in one reply. */
 #define LMI_LIMIT_ITEMS 4096
 /* Items in one reply when the request does not say. */
 #define LMI_LIMIT_ITEMS_DEFAULT 256
 /* Text of all items of one reply to next; a single item may be longer. (bytes) */
 #define LMI_LIMIT_REPLY_TEXT_BYTES 1048576
-/* Unread text of a stream; beyond it the stream is cancelled as slow_reader. (bytes) */
-#define LMI_LIMIT_STREAM_BYTES 1048576
-/* Streams of one principal, ended ones included. */
-#define LMI_LIMIT_STREAMS 256
-/* Generations at a time. */
-#define LMI_LIMIT_SESSIONS 32
-/* Generations that wait. */
-#define LMI_LIMIT_QUEUE 128
-/* Connections at a time. */
-#define LMI_LIMIT_CONNECTIONS 256
-/* Connections of one uid or address. */
-#define LMI_LIMIT_CONNECTIONS_PEER 32
-/* A connection without requests is closed after it. */
-#define LMI_LIMIT_IDLE_MS 60000
-/* Time to the first token, waiting included. */
-#define LMI_LIMIT_FIRST_TOKEN_MS 30000
 
-#define LMI_N_LIMIT 39
+#define LMI_N_LIMIT 26
 
 #endif /* LLAMAD_PROTO_GEN_LIMITS_GEN_H */

@@ -591,7 +591,7 @@ struct lmi_req_generate {
 	bool has_timeout_ms;
 	int64_t timeout_ms;
 	/* It is cancelled when no next came for so long; without it the server's default. (ms;
-	 * 1000..600000) */
+	 * 100..600000) */
 	bool has_lease_ms;
 	int64_t lease_ms;
 };
@@ -748,11 +748,11 @@ struct lmi_req_next {
 	/* Number of the last item that the client has; what lies before is forgotten. (>= 0;
 	 * default 0) */
 	int64_t after;
-	/* Wait so long for an item; without it the server's default. (ms; 0..60000) */
+	/* Wait so long for an item; without it the server's default. (ms; 0..600000) */
 	bool has_wait_ms;
 	int64_t wait_ms;
 	/* Gather items so long since the first unseen one, except at the start and the end of
-	 * the stream; 0: each alone; without it the server's default. (ms; 0..1000) */
+	 * the stream; 0: each alone; without it the server's default. (ms; 0..10000) */
 	bool has_hold_ms;
 	int64_t hold_ms;
 	/* Items at most. (1..4096; default 256) */

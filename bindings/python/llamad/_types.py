@@ -23,7 +23,8 @@ class Message:
     __slots__ = ()
 
     def to_map(self) -> dict[str, Any]:
-        out: dict[str, Any] = {}
+        kind = getattr(self, "KIND", "")
+        out: dict[str, Any] = {"kind": kind} if kind else {}
         for f in dataclasses.fields(self):  # type: ignore[arg-type]
             value = getattr(self, f.name)
             if value is None or ("default" in f.metadata and value == f.metadata["default"]):
@@ -94,28 +95,15 @@ LIMITS: dict[str, int] = {
     "stop_bytes": 256,
     "biases": 1024,
     "samplers": 32,
-    "output_default": 4096,
     "output_max": 1073741824,
-    "timeout_default": 600000,
     "timeout_max": 86400000,
-    "lease_default": 10000,
-    "lease_min": 1000,
+    "lease_min": 100,
     "lease_max": 600000,
-    "wait_default": 5000,
-    "wait_max": 60000,
-    "hold_default": 25,
-    "hold_max": 1000,
+    "wait_max": 600000,
+    "hold_max": 10000,
     "items": 4096,
     "items_default": 256,
     "reply_text_bytes": 1048576,
-    "stream_bytes": 1048576,
-    "streams": 256,
-    "sessions": 32,
-    "queue": 128,
-    "connections": 256,
-    "connections_peer": 32,
-    "idle_ms": 60000,
-    "first_token_ms": 30000,
 }
 
 
@@ -664,7 +652,7 @@ class GenerateRequest(Message):
     #: at most 86400000)
     timeout_ms: Union[int, None] = field(default=None, metadata={"wire": "timeout_ms"})
     #: It is cancelled when no next came for so long; without it the server's default. (ms, at
-    #: least 1000, at most 600000)
+    #: least 100, at most 600000)
     lease_ms: Union[int, None] = field(default=None, metadata={"wire": "lease_ms"})
 
 
@@ -859,10 +847,10 @@ class NextRequest(Message):
     id: bytes = field(metadata={"wire": "id"})
     #: Number of the last item that the client has; what lies before is forgotten. (at least 0)
     after: int = field(default=0, metadata={"wire": "after", "default": 0})
-    #: Wait so long for an item; without it the server's default. (ms, at least 0, at most 60000)
+    #: Wait so long for an item; without it the server's default. (ms, at least 0, at most 600000)
     wait_ms: Union[int, None] = field(default=None, metadata={"wire": "wait_ms"})
     #: Gather items so long since the first unseen one, except at the start and the end of the
-    #: stream; 0: each alone; without it the server's default. (ms, at least 0, at most 1000)
+    #: stream; 0: each alone; without it the server's default. (ms, at least 0, at most 10000)
     hold_ms: Union[int, None] = field(default=None, metadata={"wire": "hold_ms"})
     #: Items at most. (at least 1, at most 4096)
     max: int = field(default=256, metadata={"wire": "max", "default": 256})
