@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * json_tree.h - reads JSON (RFC 8259) from memory into a tree of one allocation.
+ *
+ *     struct lmi_jtree t;
+ *     st = lmi_jtree_parse(&t, text, bytes, NULL, &err);
+ *     const struct lmi_jnode *name = lmi_jnode_get(t.root, "name");
+ *     lmi_jtree_fini(&t);
+ *
+ * Strict: one value and nothing else, no comments, no trailing commas; strings are UTF-8 without
+ * surrogates, and \u escapes of surrogates come in pairs.  Bounded: depth, bytes, nodes.  Nodes
+ * lie in the order of the text; an object's are key, value, key, value. */
+#ifndef LLAMAD_CORE_BASE_JSON_TREE_H
+#define LLAMAD_CORE_BASE_JSON_TREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "llamad/status.h"
+
+#define LMI_JTREE_DEPTH  64         /* containers inside each other; more is LMD_INVALID */
+#define LMI_JTREE_BYTES  (16u << 20) /* text, unless the options say otherwise */
+#define LMI_JTREE_NODES  (1u << 20)
+#define LMI_JTREE_DIGITS 1024       /* bytes of one number */
+
+enum lmi_jtype {
+	LMI_JNULL,
+	LMI_JBOOL,
+	LMI_JINT,    /* written without point and exponent, fits 64 bits with sign */
+	LMI_JREAL,   /* any other number; finite */
+	LMI_JSTRING,
+	LMI_JARRAY,
+	LMI_JOBJECT,
+};
+
+struct lmi_jnode {
+	uint8_t type; /* enum lmi_jtype */
+	uint32_t span; /* nodes of this value, itself included: the next sibling is this + span */
+	uint32_t n;    /* string: bytes; array: elements; object: members; number: bytes of text */
+	union {
+		bool b;
+		int64_t i;
+		double d;
+		const char *s; /* n bytes and a zero; may hold zeros */
+	} u;
+};
+
+struct lmi_jtree {
+	struct lmi_jnode *root; /* also the allocation */
+	uint32_t n_nodes;
+};
+
+struct lmi_jtree_opts {
+	size_t max_bytes;   /* 0: LMI_JTREE_BYTES; at most 1 GiB */
+	uint32_t max_nodes; /* 0: LMI_JTREE_NODES */
+	bool unique_keys;   /* an object with a key twice is refused; else the last one counts */
+};
+
+/* opts NULL: all defaults.  The tree refers to nothing of text.
+ * LMD_CORRUPT: not JSON; the sentence names the byte and what is wrong there.
+ * LMD_INVALID: beyond a bound.  LMD_NOMEM.  Any thread. */
+LMD_NODISCARD enum lmd_status lmi_jtree_parse(struct lmi_jtree *t, const char *text, size_t bytes,
+					      const struct lmi_jtree_opts *opts,
+					      struct lmd_error *err);
+
+/* A zeroed struct is allowed. */
+void lmi_jtree_fini(struct lmi_jtree *t);
+
+/* Walking.  All take NULL and nodes of another type: none, false. */
+
+/* The first element of an array, or the first key of an object; NULL when it is empty. */
+const struct lmi_jnode *lmi_jnode_first(const struct lmi_jnode *container);
+
+static inline const struct lmi_jnode *lmi_jnode_next(const struct lmi_jnode *v)
+{
+	return v + v->span;
+}
+
+/* Element i of an array; NULL beyond its end.  Takes time in proportion to i: loop with first
+ * and next instead. */
+const struct lmi_jnode *lmi_jnode_at(const struct lmi_jnode *array, uint32_t i);
+
+/* The value of a key; the last one, if there are several. */
+const struct lmi_jnode *lmi_jnode_get(const struct lmi_jnode *object, const char *key);
+
+bool lmi_jnode_is(const struct lmi_jnode *v, enum lmi_jtype type);
+
+/* A string equal to the text? */
+bool lmi_jnode_eq(const struct lmi_jnode *v, const char *text);
+
+/* An integer in min..max, written in any way (1e3, 2.0) that a double holds exactly. */
+bool lmi_jnode_int(const struct lmi_jnode *v, int64_t min, int64_t max, int64_t *out);
+
+/* Any number. */
+bool lmi_jnode_real(const struct lmi_jnode *v, double *out);
+
+/* "null", "boolean", "integer", "number", "string", "array", "object"; "nothing" for NULL. */
+const char *lmi_jnode_kind(const struct lmi_jnode *v);
+
+/* Bytes of the UTF-8 character at p < end; 0 when it is none: cut short, longer than needed, a
+ * surrogate, beyond U+10FFFF. */
+size_t lmi_json_char(const char *p, const char *end);
+
+#endif /* LLAMAD_CORE_BASE_JSON_TREE_H */
