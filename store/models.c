@@ -8,6 +8,7 @@
 
 #include "core/base/arena.h"
 #include "core/base/checked.h"
+#include "core/base/json_tree.h"
 #include "store/blob.h"
 #include "store/db.h"
 
@@ -18,6 +19,28 @@ static int64_t bits(uint64_t u)
 
 	memcpy(&i, &u, sizeof(i));
 	return i;
+}
+
+static enum lmd_status check_facts(const char *facts, struct lmd_error *err)
+{
+	enum lmd_status st = lmi_store_text_check("facts", facts, 2, LMI_STORE_VALUE_MAX, err);
+	struct lmi_jtree t;
+	bool object;
+
+	if (st != LMD_OK)
+		return st;
+	st = lmi_jtree_parse(&t, facts, strlen(facts), NULL, err);
+	if (st == LMD_NOMEM)
+		return st;
+	if (st != LMD_OK) {
+		lmd_error_prefix(err, "facts");
+		if (err)
+			err->status = LMD_INVALID;
+		return LMD_INVALID;
+	}
+	object = lmi_jnode_is(t.root, LMI_JOBJECT);
+	lmi_jtree_fini(&t);
+	return object ? LMD_OK : lmd_fail(err, LMD_INVALID, "facts: not a JSON object");
 }
 
 static enum lmd_status check_files(const struct lmi_store_file *f, uint32_t n, bool imported,
@@ -120,7 +143,7 @@ enum lmd_status lmi_store_model_add(struct lmi_store *s, const struct lmi_store_
 	if (st == LMD_OK)
 		st = lmi_store_text_check("arch", m->arch, 0, LMI_STORE_WORD_MAX, err);
 	if (st == LMD_OK && m->facts)
-		st = lmi_store_text_check("facts", m->facts, 2, LMI_STORE_VALUE_MAX, err);
+		st = check_facts(m->facts, err);
 	if (st == LMD_OK)
 		st = lmi_store_digest_join(digest, m->files, m->n_files, err);
 	if (st == LMD_OK)

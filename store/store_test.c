@@ -133,6 +133,10 @@ START_TEST(model_bounds)
 	memset(text, 'x', sizeof(text) - 1);
 	m.facts = text;
 	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID, "facts: more than 1048576");
+	m.facts = "{\"a\":}";
+	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID, "facts: JSON, byte 5");
+	m.facts = "[]";
+	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID, "facts: not a JSON object");
 	text[LMI_STORE_WORD_MAX + 1] = 0;
 	m.facts = NULL;
 	m.arch = text;
