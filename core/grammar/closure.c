@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What follows from a set of items before the next character: empty edges are followed,
+ * rules are called, and what has ended returns.
+ *
+ * A rule that is called here gets one new frame, whoever calls it, so the work is bounded
+ * by states times frames however many ways there are.  While the closure grows, new
+ * frames have no content yet and are named by their rule.  When nothing is left to
+ * follow, they get their content in the order of ranks: a rule's callers have theirs
+ * before it, since no rule calls itself before it takes something.
+ *
+ * A rule that ends where it began is not returned from: its callers went on already,
+ * because it is nullable.  A call in the last place of a rule returns to where that rule
+ * returns to (its frame is never made), which keeps lists that recurse on their right
+ * from growing. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/grammar/match.h"
+
+#define NEW   0x80000000u /* frame of a rule that is called here */
+#define TAIL  UINT32_MAX  /* state of a return: wherever the frame returns to */
+#define THE_END (UINT32_MAX - 1) /* state behind the whole grammar, in frame 0 */
+/* Items of one closure: more means that ambiguity explodes. */
+#define ITEMS_MAX 200000
+
+struct ret {
+	uint32_t state, frame; /* state TAIL: what the frame has */
+	uint32_t next;         /* + 1 */
+};
+
+struct lmi_closure {
+	const struct lmi_grammar *g;
+	struct lmi_item *todo, *leaf, *content;
+	uint32_t n_todo, cap_todo, n_leaf, cap_leaf, n_content, cap_content;
+	struct lmi_item *seen; /* [n_slots] open addressing, cleared by its list */
+	uint32_t *seen_at, n_seen, cap_seen, n_slots;
+	struct ret *ret;
+	uint32_t n_ret, cap_ret;
+	uint32_t *first_ret;   /* [n_rules] + 1 */
+	uint32_t *called;      /* [n_rules] rules with a new frame */
+	uint32_t n_called;
+	uint32_t *frame_of;    /* [n_rules] number of the new frame, once it has content */
+	bool *is_called;       /* [n_rules] */
+	bool may_end, failed;
+};
+
+struct lmi_closure *lmi_closure_create(const struct lmi_grammar *g)
+{
+	struct lmi_closure *c = lmi_alloc(1, sizeof(*c));
+	size_t n = g->n_rules ? g->n_rules : 1;
+
+	if (!c)
+		return NULL;
+	c->g = g;
+	c->n_slots = 256;
+	c->seen = lmi_alloc(c->n_slots, sizeof(*c->seen));
+	c->first_ret = lmi_alloc(n, sizeof(*c->first_ret));
+	c->called = lmi_alloc(n, sizeof(*c->called));
+	c->frame_of = lmi_alloc(n, sizeof(*c->frame_of));
+	c->is_called = lmi_alloc(n, sizeof(*c->is_called));
+	if (c->seen && c->first_ret && c->called && c->frame_of && c->is_called)
+		return c;
+	lmi_closure_destroy(c);
+	return NULL;
+}
+
+void lmi_closure_destroy(struct lmi_closure *c)
+{
+	if (!c)
+		return;
+	lmi_free(c->todo);
+	lmi_free(c->leaf);
+	lmi_free(c->content);
+	lmi_free(c->seen);
+	lmi_free(c->seen_at);
+	lmi_free(c->ret);
+	lmi_free(c->first_ret);
+	lmi_free(c->called);
+	lmi_free(c->frame_of);
+	lmi_free(c->is_called);
+	lmi_free(c);
+}
+
+static bool grow(struct lmi_closure *c, void **p, uint32_t *cap, uint32_t n, size_t item)
+{
+	uint32_t want = *cap ? 2 * *cap : 64;
+	void *q;
+
+	if (n < *cap)
+		return true;
+	q = lmi_realloc(*p, want, item);
+	if (!q) {
+		c->failed = true;
+		return false;
+	}
+	*p = q;
+	*cap = want;
+	return true;
+}
+
+void lmi_closure_begin(struct lmi_closure *c)
+{
+	for (uint32_t i = 0; i < c->n_seen; i++)
+		c->seen[c->seen_at[i]] = (struct lmi_item){0, 0};
+	for (uint32_t i = 0; i < c->n_called; i++) {
+		c->is_called[c->called[i]] = false;
+		c->first_ret[c->called[i]] = 0;
+	}
+	c->n_seen = c->n_todo = c->n_leaf = c->n_ret = c->n_called = 0;
+	c->may_end = c->failed = false;
+}
+
+static uint32_t hash_item(uint32_t state, uint32_t frame)
+{
+	uint64_t x = ((uint64_t)state << 32 | frame) * 0x9E3779B97F4A7C15ull;
+
+	return (uint32_t)(x >> 32);
+}
+
+/* States in the table are counted from 1: 0 is a free slot. */
+static uint32_t find_slot(const struct lmi_closure *c, uint32_t state, uint32_t frame)
+{
+	uint32_t i = hash_item(state, frame) & (c->n_slots - 1);
+
+	while (c->seen[i].state && (c->seen[i].state != state + 1 || c->seen[i].frame != frame))
+		i = (i + 1) & (c->n_slots - 1);
+	return i;
+}
+
+static bool more_slots(struct lmi_closure *c)
+{
+	struct lmi_item *old = c->seen;
+	uint32_t n = c->n_slots;
+
+	c->seen = lmi_alloc(2 * (size_t)n, sizeof(*c->seen));
+	if (!c->seen) {
+		c->seen = old;
+		c->failed = true;
+		return false;
+	}
+	c->n_slots = 2 * n;
+	for (uint32_t i = 0; i < c->n_seen; i++) {
+		struct lmi_item it = old[c->seen_at[i]];
+		uint32_t at = find_slot(c, it.state - 1, it.frame);
+
+		c->seen[at] = it;
+		c->seen_at[i] = at;
+	}
+	lmi_free(old);
+	return true;
+}
+
+bool lmi_closure_add(struct lmi_closure *c, uint32_t state, uint32_t frame)
+{
+	uint32_t at;
+
+	if (state == THE_END) {
+		c->may_end = true;
+		return true;
+	}
+	at = find_slot(c, state, frame);
+	if (c->failed || c->seen[at].state)
+		return !c->failed;
+	if (c->n_seen >= ITEMS_MAX)
+		c->failed = true;
+	if (c->failed || !grow(c, (void **)&c->seen_at, &c->cap_seen, c->n_seen, sizeof(uint32_t)) ||
+	    !grow(c, (void **)&c->todo, &c->cap_todo, c->n_todo, sizeof(*c->todo)))
+		return false;
+	c->seen[at] = (struct lmi_item){state + 1, frame};
+	c->seen_at[c->n_seen++] = at;
+	c->todo[c->n_todo++] = (struct lmi_item){state, frame};
+	return 2 * c->n_seen < c->n_slots || more_slots(c);
+}
+
+static void call(struct lmi_closure *c, const struct lmi_edge *e, uint32_t frame)
+{
+	bool last = c->g->state[e->to].only_accept;
+
+	if (!grow(c, (void **)&c->ret, &c->cap_ret, c->n_ret, sizeof(*c->ret)))
+		return;
+	c->ret[c->n_ret] = (struct ret){.state = last ? TAIL : e->to, .frame = frame,
+					.next = c->first_ret[e->arg]};
+	c->first_ret[e->arg] = ++c->n_ret;
+	if (!c->is_called[e->arg]) {
+		c->is_called[e->arg] = true;
+		c->called[c->n_called++] = e->arg;
+		(void)lmi_closure_add(c, c->g->rule[e->arg].start, NEW | e->arg); /* kept */
+	}
+	if (c->g->rule[e->arg].nullable)
+		(void)lmi_closure_add(c, e->to, frame); /* kept */
+}
+
+static void follow(struct lmi_matcher *m, struct lmi_closure *c, struct lmi_item it)
+{
+	const struct lmi_state *s = &c->g->state[it.state];
+
+	if (s->takes) {
+		if (!grow(c, (void **)&c->leaf, &c->cap_leaf, c->n_leaf, sizeof(*c->leaf)))
+			return;
+		c->leaf[c->n_leaf++] = it;
+	}
+	for (uint32_t i = s->edge; i < s->edge + s->n_edges && !c->failed; i++) {
+		const struct lmi_edge *e = &c->g->edge[i];
+
+		if (e->kind == LMI_EDGE_EMPTY)
+			(void)lmi_closure_add(c, e->to, it.frame); /* kept */
+		else if (e->kind == LMI_EDGE_RULE)
+			call(c, e, it.frame);
+	}
+	if (!s->accept || it.frame & NEW)
+		return;
+	for (uint32_t i = 0; i < m->frame[it.frame].n && !c->failed; i++) {
+		struct lmi_item back = m->item[m->frame[it.frame].item + i];
+
+		(void)lmi_closure_add(c, back.state, back.frame); /* kept */
+	}
+}
+
+static uint32_t numbered(const struct lmi_closure *c, uint32_t frame)
+{
+	return frame & NEW ? c->frame_of[frame & ~NEW] : frame;
+}
+
+static bool add_content(struct lmi_closure *c, uint32_t state, uint32_t frame)
+{
+	if (c->n_content >= ITEMS_MAX)
+		c->failed = true;
+	if (c->failed ||
+	    !grow(c, (void **)&c->content, &c->cap_content, c->n_content, sizeof(*c->content)))
+		return false;
+	c->content[c->n_content++] = (struct lmi_item){state, frame};
+	return true;
+}
+
+/* The content of the frame of a rule, now that its callers' frames have numbers. */
+static bool give_content(struct lmi_matcher *m, struct lmi_closure *c, uint32_t rule)
+{
+	c->n_content = 0;
+	for (uint32_t i = c->first_ret[rule]; i; i = c->ret[i - 1].next) {
+		const struct ret *r = &c->ret[i - 1];
+		uint32_t frame = numbered(c, r->frame);
+
+		if (r->state != TAIL) {
+			if (!add_content(c, r->state, frame))
+				return false;
+			continue;
+		}
+		for (uint32_t k = 0; k < m->frame[frame].n; k++) {
+			struct lmi_item it = m->item[m->frame[frame].item + k];
+
+			if (!add_content(c, it.state, it.frame))
+				return false;
+		}
+	}
+	c->frame_of[rule] = lmi_frame_intern(m, c->content, c->n_content);
+	return c->frame_of[rule] != LMI_NOWHERE;
+}
+
+static void sort_by_rank(const struct lmi_grammar *g, uint32_t *rule, uint32_t n)
+{
+	/* Ranks as keys, in place: a rank names its rule. */
+	for (uint32_t i = 0; i < n; i++)
+		rule[i] = g->rule[rule[i]].rank;
+	for (uint32_t gap = n / 2; gap; gap /= 2) {
+		for (uint32_t i = gap; i < n; i++) {
+			uint32_t x = rule[i], k = i;
+
+			for (; k >= gap && rule[k - gap] > x; k -= gap)
+				rule[k] = rule[k - gap];
+			rule[k] = x;
+		}
+	}
+	for (uint32_t i = 0; i < n; i++)
+		rule[i] = g->by_rank[rule[i]];
+}
+
+uint32_t lmi_closure_end(struct lmi_matcher *m)
+{
+	struct lmi_closure *c = m->closure;
+
+	while (c->n_todo && !c->failed)
+		follow(m, c, c->todo[--c->n_todo]);
+	if (c->failed)
+		return LMI_NOWHERE;
+	sort_by_rank(c->g, c->called, c->n_called);
+	for (uint32_t i = 0; i < c->n_called; i++) {
+		if (!give_content(m, c, c->called[i]))
+			return LMI_NOWHERE;
+	}
+	for (uint32_t i = 0; i < c->n_leaf; i++)
+		c->leaf[i].frame = numbered(c, c->leaf[i].frame);
+	return lmi_situation_intern(m, c->leaf, c->n_leaf, c->may_end);
+}

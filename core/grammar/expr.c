@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Building expressions. */
+#include "core/grammar/expr.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum lmd_status lmi_gbuild_init(struct lmi_gbuild *b, uint64_t limit_bytes, struct lmd_error *err)
+{
+	*b = (struct lmi_gbuild){.err = err};
+	b->arena = lmi_arena_create(limit_bytes);
+	return b->arena ? LMD_OK : lmd_fail(err, LMD_NOMEM, "grammar: out of memory");
+}
+
+void lmi_gbuild_fini(struct lmi_gbuild *b)
+{
+	lmi_arena_destroy(b->arena);
+}
+
+void lmi_gbuild_fail(struct lmi_gbuild *b, enum lmd_status st, const char *fmt, ...)
+{
+	char text[LMD_ERROR_TEXT];
+	va_list ap;
+
+	if (b->st != LMD_OK)
+		return;
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	b->st = lmd_fail(b->err, st, "%s", text);
+}
+
+static void no_memory(struct lmi_gbuild *b)
+{
+	lmi_gbuild_fail(b, LMD_NOMEM, "grammar: it takes too much memory");
+}
+
+/* Room for one more in an array of n items with room for *cap; the array, or NULL. */
+static void *grow(struct lmi_gbuild *b, void *old, uint32_t n, uint32_t *cap, size_t item)
+{
+	uint32_t want = *cap ? 2 * *cap : 4;
+	void *p;
+
+	if (n < *cap)
+		return old;
+	p = want > *cap ? lmi_arena_array(b->arena, want, item) : NULL;
+	if (!p) {
+		no_memory(b);
+		return NULL;
+	}
+	if (n)
+		memcpy(p, old, n * item);
+	*cap = want;
+	return p;
+}
+
+uint32_t lmi_gbuild_rule(struct lmi_gbuild *b, const char *name)
+{
+	uint32_t cap = b->cap_rules;
+	struct lmi_gx **rule;
+	const char **names;
+
+	if (b->n_rules == LMI_GX_RULES)
+		lmi_gbuild_fail(b, LMD_INVALID, "grammar: there are more than %d rules",
+				LMI_GX_RULES);
+	if (b->st != LMD_OK)
+		return 0;
+	rule = grow(b, b->rule, b->n_rules, &cap, sizeof(*rule));
+	names = grow(b, b->name, b->n_rules, &b->cap_rules, sizeof(*names));
+	if (!rule || !names)
+		return 0;
+	b->rule = rule;
+	b->name = names;
+	b->rule[b->n_rules] = NULL;
+	b->name[b->n_rules] = name;
+	return b->n_rules++;
+}
+
+struct lmi_gx *lmi_gx_new(struct lmi_gbuild *b, enum lmi_gx_kind kind)
+{
+	struct lmi_gx *e = lmi_arena_alloc(b->arena, sizeof(*e), 16);
+
+	if (!e) {
+		no_memory(b);
+		return NULL;
+	}
+	e->kind = kind;
+	return e;
+}
+
+void lmi_gx_add(struct lmi_gbuild *b, struct lmi_gx *list, struct lmi_gx *kid)
+{
+	struct lmi_gx **kids;
+
+	if (b->st != LMD_OK)
+		return;
+	kids = grow(b, list->u.kids, list->n, &list->cap, sizeof(struct lmi_gx *));
+	if (!kids)
+		return;
+	list->u.kids = kids;
+	list->u.kids[list->n++] = kid;
+	if (kid->depth >= list->depth)
+		list->depth = kid->depth + 1;
+	if (list->depth > LMI_GX_DEPTH)
+		lmi_gbuild_fail(b, LMD_INVALID, "grammar: it is nested deeper than %d levels",
+				LMI_GX_DEPTH);
+}
+
+void lmi_gx_add_char(struct lmi_gbuild *b, struct lmi_gx *text, uint32_t c)
+{
+	uint32_t *chars;
+
+	if (b->st != LMD_OK)
+		return;
+	chars = grow(b, text->u.chars, text->n, &text->cap, sizeof(*chars));
+	if (!chars)
+		return;
+	text->u.chars = chars;
+	text->u.chars[text->n++] = c;
+}
+
+void lmi_gx_add_range(struct lmi_gbuild *b, struct lmi_gx *cls, uint32_t lo, uint32_t hi)
+{
+	struct lmi_grange *r;
+
+	if (b->st != LMD_OK)
+		return;
+	r = grow(b, cls->u.ranges, cls->n, &cls->cap, sizeof(*r));
+	if (!r)
+		return;
+	cls->u.ranges = r;
+	cls->u.ranges[cls->n++] = (struct lmi_grange){lo, hi};
+}
+
+static int by_lo(const void *a, const void *b)
+{
+	const struct lmi_grange *x = a, *y = b;
+
+	return (x->lo > y->lo) - (x->lo < y->lo);
+}
+
+/* Ranges in order that touch become one; NUL goes. */
+static uint32_t join(struct lmi_grange *r, uint32_t n)
+{
+	uint32_t k = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t lo = r[i].lo ? r[i].lo : 1;
+
+		if (lo > r[i].hi)
+			continue;
+		if (k && lo <= r[k - 1].hi + 1) {
+			if (r[i].hi > r[k - 1].hi)
+				r[k - 1].hi = r[i].hi;
+		} else {
+			r[k++] = (struct lmi_grange){lo, r[i].hi};
+		}
+	}
+	return k;
+}
+
+void lmi_gx_class_done(struct lmi_gbuild *b, struct lmi_gx *cls, bool negate)
+{
+	struct lmi_gx *c;
+	uint32_t next = 1;
+
+	if (b->st != LMD_OK)
+		return;
+	if (cls->n)
+		qsort(cls->u.ranges, cls->n, sizeof(*cls->u.ranges), by_lo);
+	cls->n = join(cls->u.ranges, cls->n);
+	if (!negate)
+		return;
+	c = lmi_gx_new(b, LMI_GX_CLASS);
+	for (uint32_t i = 0; i < cls->n && b->st == LMD_OK; i++) {
+		if (cls->u.ranges[i].lo > next)
+			lmi_gx_add_range(b, c, next, cls->u.ranges[i].lo - 1);
+		next = cls->u.ranges[i].hi + 1;
+	}
+	if (b->st == LMD_OK && next < LMI_GX_CHAR_END)
+		lmi_gx_add_range(b, c, next, LMI_GX_CHAR_END - 1);
+	if (b->st == LMD_OK)
+		*cls = *c;
+}
+
+struct lmi_gx *lmi_gx_rule(struct lmi_gbuild *b, uint32_t rule)
+{
+	struct lmi_gx *e = lmi_gx_new(b, LMI_GX_RULE);
+
+	if (e)
+		e->number = rule;
+	return e;
+}
+
+struct lmi_gx *lmi_gx_text(struct lmi_gbuild *b, const char *utf8, size_t bytes)
+{
+	struct lmi_gx *e = lmi_gx_new(b, LMI_GX_TEXT);
+
+	for (size_t at = 0; at < bytes && b->st == LMD_OK;) {
+		uint32_t c = lmi_gx_utf8(utf8, bytes, &at);
+
+		if (c >= LMI_GX_CHAR_END)
+			lmi_gbuild_fail(b, LMD_INVALID, "grammar: a text is not UTF-8");
+		lmi_gx_add_char(b, e, c);
+	}
+	return e;
+}
+
+struct lmi_gx *lmi_gx_range(struct lmi_gbuild *b, uint32_t lo, uint32_t hi)
+{
+	struct lmi_gx *e = lmi_gx_new(b, LMI_GX_CLASS);
+
+	lmi_gx_add_range(b, e, lo, hi);
+	lmi_gx_class_done(b, e, false);
+	return e;
+}
+
+struct lmi_gx *lmi_gx_repeat(struct lmi_gbuild *b, struct lmi_gx *kid, uint32_t min, uint32_t max)
+{
+	struct lmi_gx *e = lmi_gx_new(b, LMI_GX_REPEAT);
+
+	lmi_gx_add(b, e, kid);
+	if (b->st == LMD_OK) {
+		e->min = min;
+		e->max = max;
+	}
+	return e;
+}
+
+struct lmi_gx *lmi_gx_optional(struct lmi_gbuild *b, struct lmi_gx *kid)
+{
+	return lmi_gx_repeat(b, kid, 0, 1);
+}
+
+struct lmi_gx *lmi_gx_seq2(struct lmi_gbuild *b, struct lmi_gx *x, struct lmi_gx *y)
+{
+	struct lmi_gx *s;
+
+	if (!x || !y)
+		return x ? x : y;
+	s = lmi_gx_new(b, LMI_GX_SEQ);
+	lmi_gx_add(b, s, x);
+	lmi_gx_add(b, s, y);
+	return s;
+}
+
+struct lmi_gx *lmi_gx_unwrap(struct lmi_gx *list)
+{
+	return list && (list->kind == LMI_GX_SEQ || list->kind == LMI_GX_ALT) && list->n == 1
+		       ? list->u.kids[0]
+		       : list;
+}
+
+uint32_t lmi_gx_utf8(const char *s, size_t n, size_t *at)
+{
+	const unsigned char *p = (const unsigned char *)s + *at;
+	uint32_t c = p[0], min;
+	size_t len = c < 0x80 ? 1 : c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
+
+	if ((c >= 0x80 && c < 0xc2) || c > 0xf4 || len > n - *at) {
+		*at += 1;
+		return UINT32_MAX;
+	}
+	min = len == 4 ? 0x10000 : len == 3 ? 0x800 : len == 2 ? 0x80 : 0;
+	c = len == 1 ? c : c & (0x7fu >> len);
+	for (size_t i = 1; i < len; i++) {
+		if ((p[i] & 0xc0) != 0x80) {
+			*at += 1;
+			return UINT32_MAX;
+		}
+		c = c << 6 | (p[i] & 0x3f);
+	}
+	*at += len;
+	return c < min || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? UINT32_MAX : c;
+}

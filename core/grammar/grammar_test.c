@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Grammars against the verdicts of the parity pack. */
+#include "core/grammar/grammar.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <time.h>
+
+#include "core/base/alloc.h"
+#include "core/grammar/test_vocab.h"
+#include "tests/lmd_check.h"
+
+static struct lmi_gvocab *vocab;
+
+static struct {
+	unsigned passed, failed;
+} tally;
+
+static void setup(void)
+{
+	struct lmd_error err;
+
+	if (lmi_gvocab_create(&vocab, &test_vocab, &err) != LMD_OK)
+		ck_abort_msg("%s", err.text);
+	tally.passed = tally.failed = 0;
+}
+
+static void teardown(void)
+{
+	lmi_gvocab_destroy(vocab);
+}
+
+static void judge(bool ok, const char *name, const char *what, const char *got, const char *want)
+{
+	if (ok)
+		tally.passed++;
+	else if (++tally.failed <= 40)
+		printf("FAILED: %s: %.300s: got %s, want %s\n", name, what, got, want);
+}
+
+static json_t *load(const char *name)
+{
+	char path[4400];
+	const char *dir = lmd_parity_dir();
+	json_error_t e;
+	json_t *j;
+
+	if (!dir) {
+		LMD_SKIP(name, "there is no parity pack");
+		return NULL;
+	}
+	snprintf(path, sizeof(path), "%s/grammar/%s", dir, name);
+	j = json_load_file(path, JSON_ALLOW_NUL, &e);
+	if (!j)
+		ck_abort_msg("%s: %s", path, e.text);
+	return j;
+}
+
+/* Text of a grammar or a case: as it is, or in hexadecimal. */
+static char *text_of(const json_t *j, const char *key, const char *hex_key, size_t *n)
+{
+	const json_t *text = json_object_get(j, key);
+	const char *hex = json_string_value(json_object_get(j, hex_key));
+	char *s;
+
+	if (text) {
+		*n = json_string_length(text);
+		s = malloc(*n + 1);
+		memcpy(s, json_string_value(text), *n + 1);
+		return s;
+	}
+	ck_assert_ptr_nonnull(hex);
+	*n = strlen(hex) / 2;
+	s = malloc(*n + 1);
+	for (size_t i = 0; i < *n; i++) {
+		unsigned byte;
+
+		ck_assert_int_eq(sscanf(hex + 2 * i, "%2x", &byte), 1);
+		s[i] = (char)byte;
+	}
+	s[*n] = '\0';
+	return s;
+}
+
+/* Tokens of a case. */
+static lmd_token *tokens_of(const json_t *c, size_t *n)
+{
+	const json_t *list = json_object_get(c, "tokens");
+	lmd_token *t;
+	char *s;
+
+	if (list) {
+		*n = json_array_size(list);
+		t = calloc(*n + 1, sizeof(*t));
+		for (size_t i = 0; i < *n; i++)
+			t[i] = (lmd_token)json_integer_value(json_array_get(list, i));
+		return t;
+	}
+	s = text_of(c, "text", "hex", n);
+	t = calloc(*n + 1, sizeof(*t));
+	for (size_t i = 0; i < *n; i++)
+		t[i] = (unsigned char)s[i];
+	free(s);
+	return t;
+}
+
+static void describe_mask(const uint64_t *mask, char *out, size_t cap)
+{
+	size_t at = 0;
+
+	out[0] = '\0';
+	for (uint32_t i = 0; i < 260 && at + 32 < cap; i++) {
+		uint32_t from = i;
+
+		if (!(mask[i / 64] >> (i % 64) & 1))
+			continue;
+		while (i + 1 < 260 && mask[(i + 1) / 64] >> ((i + 1) % 64) & 1)
+			i++;
+		at += (size_t)snprintf(out + at, cap - at, i > from ? "%s%x-%x" : "%s%x",
+				       at ? " " : "", from, i);
+	}
+}
+
+/* Runs a case; writes the verdict, and compares masks on the way where they are given. */
+static void run_case(struct lmi_matcher *m, const char *name, const json_t *c, char *verdict,
+		     size_t cap)
+{
+	const json_t *allowed = json_object_get(c, "allowed");
+	struct lmi_gstate *s;
+	size_t n;
+	lmd_token *t = tokens_of(c, &n);
+
+	ck_assert_int_eq(lmi_gstate_create(&s, m, NULL), LMD_OK);
+	for (size_t i = 0; i <= n; i++) {
+		enum lmd_status st;
+
+		if (allowed && i < json_array_size(allowed)) {
+			char got[4096];
+			const char *want = json_string_value(json_array_get(allowed, i));
+			const uint64_t *mask;
+
+			ck_assert_int_eq(lmi_gstate_mask(s, &mask), LMD_OK);
+			describe_mask(mask, got, sizeof(got));
+			judge(!strcmp(got, want), name, "mask", got, want);
+		}
+		if (i == n)
+			break;
+		st = lmi_gstate_accept(s, t[i]);
+		if (st != LMD_OK) {
+			snprintf(verdict, cap, st == LMD_INVALID ? "reject@%zu" : "error@%zu", i);
+			break;
+		}
+		snprintf(verdict, cap, lmi_gstate_may_end(s) ? "accept" : "prefix");
+	}
+	if (!n)
+		snprintf(verdict, cap, lmi_gstate_may_end(s) ? "accept" : "prefix");
+	lmi_gstate_destroy(s);
+	free(t);
+}
+
+static void describe_case(const json_t *c, char *out, size_t cap)
+{
+	char *s = json_dumps(c, JSON_ENCODE_ANY);
+
+	snprintf(out, cap, "%.200s", s);
+	free(s);
+}
+
+static void gbnf_cases(struct lmi_matcher *m, const json_t *g, const char *name)
+{
+	size_t k;
+	json_t *c;
+
+	json_array_foreach(json_object_get(g, "cases"), k, c) {
+		const char *want = json_string_value(json_object_get(c, "verdict"));
+		char got[64], what[256];
+
+		run_case(m, name, c, got, sizeof(got));
+		describe_case(c, what, sizeof(what));
+		judge(!strcmp(got, want), name, what, got, want);
+	}
+}
+
+enum parses {
+	PARSES,
+	REFUSED,
+	EITHER /* the reference did not finish */
+};
+
+/* One entry of gbnf.json, gbnf_invalid.json or lazy.json. */
+static void one_grammar(const json_t *g, enum parses want)
+{
+	const char *name = json_string_value(json_object_get(g, "name"));
+	const json_t *patterns = json_object_get(g, "trigger_patterns");
+	const json_t *tokens = json_object_get(g, "trigger_tokens");
+	struct lmd_str p[8];
+	lmd_token t[8];
+	struct lmi_matcher_opts o = {.vocab = vocab, .patterns = p, .tokens = t};
+	struct lmi_grammar *grammar;
+	struct lmi_matcher *m;
+	struct lmd_error err = {.text = ""};
+	size_t n;
+	char *text = text_of(g, "grammar", "grammar_hex", &n);
+	enum lmd_status st = lmi_grammar_from_gbnf(&grammar, text, n, vocab, &err);
+
+	free(text);
+	if (want != EITHER)
+		judge((want == REFUSED) == (st != LMD_OK), name, "parse",
+		      st == LMD_OK ? "ok" : err.text, want == REFUSED ? "an error" : "ok");
+	if (st != LMD_OK)
+		return;
+	for (; o.n_patterns < json_array_size(patterns); o.n_patterns++) {
+		const json_t *s = json_array_get(patterns, o.n_patterns);
+
+		p[o.n_patterns] = (struct lmd_str){json_string_value(s), json_string_length(s)};
+	}
+	for (; o.n_tokens < json_array_size(tokens); o.n_tokens++)
+		t[o.n_tokens] = (lmd_token)json_integer_value(json_array_get(tokens, o.n_tokens));
+	o.grammar = grammar;
+	if (lmi_matcher_create(&m, &o, &err) != LMD_OK)
+		ck_abort_msg("%s: %s", name, err.text);
+	gbnf_cases(m, g, name);
+	lmi_matcher_destroy(m);
+	lmi_grammar_destroy(grammar);
+}
+
+static void all_grammars(const char *file, enum parses slow)
+{
+	json_t *all = load(file), *g;
+	size_t i;
+
+	if (!all)
+		return;
+	json_array_foreach(all, i, g) {
+		const char *parse = json_string_value(json_object_get(g, "parse"));
+
+		one_grammar(g, !parse || !strcmp(parse, "ok") ? PARSES
+			       : !strcmp(parse, "slow")	      ? slow
+							      : REFUSED);
+	}
+	json_decref(all);
+	LMD_CASES(file, tally.passed, tally.failed, 0);
+	ck_assert_uint_eq(tally.failed, 0);
+}
+
+START_TEST(gbnf)
+{
+	all_grammars("gbnf.json", EITHER);
+}
+END_TEST
+
+START_TEST(gbnf_invalid)
+{
+	all_grammars("gbnf_invalid.json", REFUSED);
+}
+END_TEST
+
+START_TEST(lazy)
+{
+	all_grammars("lazy.json", REFUSED);
+}
+END_TEST
+
+/* Without the pack: a few of each kind. */
+START_TEST(basics)
+{
+	static const struct {
+		const char *grammar, *text, *verdict;
+	} t[] = {
+		{"root ::= \"ab\" | \"a\" [0-9]+ # c", "a12", "accept"},
+		{"root ::= \"ab\" | \"a\" [0-9]+", "a", "prefix"},
+		{"root ::= \"ab\" | \"a\" [0-9]+", "ab1", "reject@2"},
+		{"root ::= x{2,3}\nx ::= [^a-y\\n]", "zz", "accept"},
+		{"root ::= x{2,3}\nx ::= [^a-y\\n]", "zzzz", "reject@3"},
+		{"root ::= (\"a\" | \"b\" root)?", "bba", "accept"},
+		{"root ::= .", "\xC3\xA9", "accept"},
+		{"root ::= .", "\xC3", "prefix"},
+		{"root ::= [\\u00e9]", "\xC3\xA8", "reject@1"},
+		{"", "anything", "accept"},
+		{"root ::= root \"a\"", NULL, "root"},
+		{"root ::= e root \"a\"\ne ::= \"b\"?", NULL, "root"},
+		{"root ::= other", NULL, "other"},
+		{"a ::= \"x\"", NULL, "'root'"},
+		{"root ::= \"a\"{3,2}", NULL, "below the least"},
+		{"root ::= (\"a\"", NULL, "line 1"},
+		{"root ::= \"a\"\nroot2 = \"b\"", NULL, "line 2"},
+		{"root ::= <nosuch>", NULL, "not one token"},
+	};
+
+	for (size_t i = 0; i < LMD_LEN(t); i++) {
+		struct lmi_matcher_opts o = {.vocab = vocab};
+		struct lmd_error err = {.text = ""};
+		struct lmi_grammar *g;
+		struct lmi_matcher *m;
+		char got[64];
+		json_t *c;
+
+		if (lmi_grammar_from_gbnf(&g, t[i].grammar, strlen(t[i].grammar), vocab, &err)) {
+			ck_assert_msg(!t[i].text, "%s: %s", t[i].grammar, err.text);
+			ck_assert_msg(strstr(err.text, t[i].verdict), "%s: %s", t[i].grammar,
+				      err.text);
+			continue;
+		}
+		ck_assert_msg(t[i].text, "%s", t[i].grammar);
+		o.grammar = g;
+		ck_assert_int_eq(lmi_matcher_create(&m, &o, &err), LMD_OK);
+		c = json_object();
+		json_object_set_new(c, "tokens", json_array());
+		for (const char *p = t[i].text; *p; p++)
+			json_array_append_new(json_object_get(c, "tokens"),
+					      json_integer((unsigned char)*p));
+		run_case(m, t[i].grammar, c, got, sizeof(got));
+		ck_assert_msg(!strcmp(got, t[i].verdict), "%s: %s: %s", t[i].grammar, t[i].text, got);
+		json_decref(c);
+		lmi_matcher_destroy(m);
+		lmi_grammar_destroy(g);
+	}
+}
+END_TEST
+
+/* Each allocation fails once: an error each time, nothing leaks, a state stays as it was. */
+START_TEST(starved)
+{
+	static const char text[] = "root ::= <[257]> | (\"a\" [^x]{2,5} | root2)+\nroot2 ::= \"b\"";
+	static const lmd_token feed[] = {'a', 'q', 0xC3, 0xA9, 'b', 'b'};
+	static const struct lmd_str pattern = {"[\\s\\S]*(aq)", 12};
+	struct lmi_alloc_stats before, after;
+	uint64_t n;
+
+	lmi_alloc_stats(&before);
+	for (n = 1; n < 5000; n++) {
+		struct lmi_matcher_opts o = {.vocab = vocab, .patterns = &pattern,
+					     .n_patterns = n % 2};
+		struct lmi_grammar *g = NULL;
+		struct lmi_matcher *m = NULL;
+		struct lmi_gstate *s = NULL;
+		const uint64_t *mask;
+		struct lmd_error err;
+		enum lmd_status st;
+		bool hit;
+
+		lmi_alloc_fail_nth(n, true);
+		st = lmi_grammar_from_gbnf(&g, text, strlen(text), vocab, &err);
+		o.grammar = g;
+		if (st == LMD_OK)
+			st = lmi_matcher_create(&m, &o, &err);
+		if (st == LMD_OK)
+			st = lmi_gstate_create(&s, m, &err);
+		for (size_t i = 0; i < LMD_LEN(feed) && st == LMD_OK; i++) {
+			st = lmi_gstate_mask(s, &mask);
+			if (st == LMD_OK)
+				st = lmi_gstate_accept(s, feed[i]);
+		}
+		hit = lmi_alloc_did_fail();
+		lmi_alloc_fail_nth(0, false);
+		ck_assert_msg(st == (hit ? LMD_NOMEM : LMD_OK),
+			      "allocation %llu: status %d", (unsigned long long)n, st);
+		lmi_gstate_destroy(s);
+		if (m)
+			lmi_matcher_destroy(m);
+		if (g)
+			lmi_grammar_destroy(g);
+		lmi_alloc_stats(&after);
+		ck_assert_uint_eq(after.n_live, before.n_live);
+		if (!hit && n % 2)
+			break;
+	}
+	printf("failed allocations: %llu\n", (unsigned long long)n);
+	ck_assert_uint_gt(n, 20);
+}
+END_TEST
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* An error or the verdict, in bounded time and memory. */
+static void one_hostile(const json_t *h)
+{
+	const char *name = json_string_value(json_object_get(h, "name"));
+	const char *parse = json_string_value(json_object_get(h, "parse"));
+	struct lmi_matcher_opts o = {.vocab = vocab};
+	struct lmi_grammar *grammar;
+	struct lmi_alloc_stats stats;
+	struct lmi_matcher *m;
+	struct lmd_error err;
+	double start = seconds();
+	char took[64];
+	size_t n;
+	char *text = text_of(h, "grammar", "grammar_hex", &n);
+
+	if (lmi_grammar_from_gbnf(&grammar, text, n, vocab, &err) == LMD_OK) {
+		o.grammar = grammar;
+		if (lmi_matcher_create(&m, &o, &err) == LMD_OK) {
+			if (!strcmp(parse, "ok"))
+				gbnf_cases(m, h, name);
+			lmi_alloc_stats(&stats);
+			judge(stats.peak_bytes < 256u << 20, name, "memory", "more", "256 MiB");
+			lmi_matcher_destroy(m);
+		}
+		lmi_grammar_destroy(grammar);
+	} else {
+		printf("%s: %s\n", name, err.text);
+	}
+	free(text);
+	snprintf(took, sizeof(took), "%.3f s", seconds() - start);
+	judge(seconds() - start < 2, name, "time", took, "2 s");
+}
+
+START_TEST(hostile)
+{
+	json_t *all = load("hostile.json"), *h;
+	size_t i;
+
+	if (!all)
+		return;
+	json_array_foreach(all, i, h)
+		one_hostile(h);
+	json_decref(all);
+	LMD_CASES("hostile.json", tally.passed, tally.failed, 0);
+	ck_assert_uint_eq(tally.failed, 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("grammar");
+	TCase *t = tcase_create("grammar");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, basics);
+	tcase_add_test(t, starved);
+	tcase_add_test(t, gbnf);
+	tcase_add_test(t, gbnf_invalid);
+	tcase_add_test(t, lazy);
+	tcase_add_test(t, hostile);
+	tcase_set_timeout(t, 300);
+	suite_add_tcase(s, t);
+	return lmd_check_run(srunner_create(s));
+}
