@@ -153,6 +153,7 @@ INLINE void codes_6(const struct head *h, const uint8_t *const w[8], size_t at, 
 	const int half = j / 4, quarter = j % 4, dword = j / 2, by = 16 * (j % 2);
 	const __m256i up = _mm256_setr_epi32(24 - by, 24 - by, 24 - by, 24 - by, 16 - by, 16 - by,
 					     16 - by, 16 - by);
+	__m256i low4, high4;
 
 #pragma GCC unroll 8
 	for (int r = 0; r < 8; r++) {
@@ -167,12 +168,10 @@ INLINE void codes_6(const struct head *h, const uint8_t *const w[8], size_t at, 
 		c->q[r] = _mm256_or_si256(and8(low, 15), and8(high, 0x30));
 	}
 	c->d = h->d;
-#pragma GCC unroll 8
-	for (int i = 0; i < 2; i++) {
-		__m256i four = _mm256_permute2x128_si256(h->sc[dword], h->sc[dword], i ? 0x11 : 0);
-
-		c->sc[i] = _mm256_srai_epi32(_mm256_sllv_epi32(four, up), 24);
-	}
+	low4 = _mm256_permute4x64_epi64(h->sc[dword], 0x44);
+	high4 = _mm256_permute4x64_epi64(h->sc[dword], 0xee);
+	c->sc[0] = _mm256_srai_epi32(_mm256_sllv_epi32(low4, up), 24);
+	c->sc[1] = _mm256_srai_epi32(_mm256_sllv_epi32(high4, up), 24);
 }
 
 /* Block j < 8 of the block of 256 at `at`. */

@@ -2,9 +2,14 @@
  *
  * Products in float, portable: four weight rows are decoded by the host, multiplied with all rows
  * of x, and forgotten.  Value i of a row goes into lane i mod 8; the lanes are added pairwise. */
+#include <string.h>
+
 #include "variants.h"
 
 #define TILE 4
+
+/* Lowered by the compiler to whatever registers there are. */
+typedef float lanes __attribute__((vector_size(32)));
 
 static size_t scratch_bytes(uint32_t k)
 {
@@ -13,12 +18,16 @@ static size_t scratch_bytes(uint32_t k)
 
 static float dot(const float *w, const float *x, uint32_t k)
 {
-	float s[8] = {0};
+	lanes s = {0};
 	uint32_t i = 0;
 
-	for (; i + 8 <= k; i += 8)
-		for (uint32_t j = 0; j < 8; j++)
-			s[j] += w[i + j] * x[i + j];
+	for (; i + 8 <= k; i += 8) {
+		lanes vw, vx;
+
+		memcpy(&vw, w + i, sizeof(vw));
+		memcpy(&vx, x + i, sizeof(vx));
+		s += vw * vx;
+	}
 	for (uint32_t j = 0; i + j < k; j++)
 		s[j] += w[i + j] * x[i + j];
 	return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));

@@ -20,6 +20,11 @@
 
 #define TILE 8
 
+/* Lowered by the compiler to whatever registers there are. */
+typedef int32_t ints __attribute__((vector_size(32)));
+typedef int16_t shorts __attribute__((vector_size(16)));
+typedef int8_t bytes __attribute__((vector_size(8)));
+
 /* An unpacked row. */
 struct row {
 	int16_t *p;   /* [k] */
@@ -163,6 +168,21 @@ static void unpack(const struct type *t, const uint8_t *block, uint32_t k, const
 		t->unpack(block, out->p + at, out->d + at / 32, out->m + at / 32);
 }
 
+static int32_t block_sum(const int16_t *p, const int8_t *q)
+{
+	ints s = {0};
+
+	for (int j = 0; j < 32; j += 8) {
+		shorts vp;
+		bytes vq;
+
+		memcpy(&vp, p + j, sizeof(vp));
+		memcpy(&vq, q + j, sizeof(vq));
+		s += __builtin_convertvector(vp, ints) * __builtin_convertvector(vq, ints);
+	}
+	return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+}
+
 static float dot(const struct row *w, bool min, const char *x, uint32_t k)
 {
 	const int8_t *q = (const int8_t *)x;
@@ -171,12 +191,8 @@ static float dot(const struct row *w, bool min, const char *x, uint32_t k)
 	float sum = 0;
 
 	for (uint32_t b = 0; b < k / 32; b++) {
-		int32_t i = 0;
-		float t;
+		float t = (w->d[b] * d[b]) * (float)block_sum(w->p + 32 * b, q + 32 * b);
 
-		for (uint32_t j = 32 * b; j < 32 * b + 32; j++)
-			i += w->p[j] * q[j];
-		t = (w->d[b] * d[b]) * (float)i;
 		if (min)
 			t += w->m[b] * e[b];
 		sum += t;

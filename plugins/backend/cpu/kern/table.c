@@ -12,6 +12,12 @@ static const struct kern_linear *const lists[] = {
 	kern_exact_avx2,
 #endif
 	kern_exact_c,
+#ifdef KERN_WITH_AVX512
+	kern_float_avx512,
+#endif
+#ifdef KERN_WITH_AVX2
+	kern_float_avx2,
+#endif
 	kern_float_c,
 };
 

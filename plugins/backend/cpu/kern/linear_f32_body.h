@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Products in float over vectors of W floats, for linear_f32_avx2.c and linear_f32_avx512.c, which
+ * define
+ *     vec, W                      a vector and its length
+ *     ZERO, FMA(a, b, c)          a*b + c, rounded once
+ *     LOAD, LOAD_F16, LOAD_BF16   (p): W values at any address as floats
+ *     LOAD_SOME(p, n)             the first n < W floats, then zeros; nothing behind them is read
+ *     STORE(p, v)                 W floats at any address
+ *     SUM(v)                      of the lanes, in a fixed order
+ *     TILE                        rows of x beside each other
+ *     ISA, FLAGS, TABLE           of the kernels
+ *
+ * Value i of a row goes into lane i mod W, whatever is computed beside it.  Few rows of x multiply
+ * the weights in place; for more of them, and for types that only the host decodes, a strip of rows
+ * is decoded to floats first. */
+#include <string.h>
+
+#include "variants.h"
+
+#define INLINE      static inline __attribute__((always_inline))
+#define ROWS        4
+#define IN_PLACE    4       /* rows of x that halves are decoded for again and again */
+#define STRIP_BYTES 0x40000 /* of decoded rows, at least ROWS */
+
+INLINE vec load(uint32_t dtype, const char *w, size_t i)
+{
+	return dtype == LMD_DTYPE_F16    ? LOAD_F16(w + 2 * i)
+	       : dtype == LMD_DTYPE_BF16 ? LOAD_BF16(w + 2 * i)
+					 : LOAD(w + 4 * i);
+}
+
+/* n < W values from i on, then zeros. */
+INLINE vec load_some(uint32_t dtype, const char *w, size_t i, uint32_t n)
+{
+	uint16_t halves[W] = {0};
+
+	if (dtype == LMD_DTYPE_F32)
+		return LOAD_SOME(w + 4 * i, n);
+	memcpy(halves, w + 2 * i, n * sizeof(*halves));
+	return dtype == LMD_DTYPE_F16 ? LOAD_F16(halves) : LOAD_BF16(halves);
+}
+
+/* ROWS weight rows of dtype times n_col rows of x; n_col: 1..TILE, dtype F32, F16, BF16, constant. */
+INLINE void tile(uint32_t dtype, const char *const w[ROWS], const void *const *x, uint32_t k,
+		 uint32_t n_col, float out[TILE][ROWS])
+{
+	vec sum[TILE][ROWS], wv[ROWS];
+	uint32_t i = 0;
+
+#pragma GCC unroll 8
+	for (uint32_t c = 0; c < n_col; c++)
+#pragma GCC unroll 8
+		for (uint32_t r = 0; r < ROWS; r++)
+			sum[c][r] = ZERO;
+	for (; i + W <= k; i += W) {
+#pragma GCC unroll 8
+		for (uint32_t r = 0; r < ROWS; r++)
+			wv[r] = load(dtype, w[r], i);
+#pragma GCC unroll 8
+		for (uint32_t c = 0; c < n_col; c++) {
+			vec xv = LOAD((const float *)x[c] + i);
+
+#pragma GCC unroll 8
+			for (uint32_t r = 0; r < ROWS; r++)
+				sum[c][r] = FMA(wv[r], xv, sum[c][r]);
+		}
+	}
+	if (i < k) {
+#pragma GCC unroll 8
+		for (uint32_t r = 0; r < ROWS; r++)
+			wv[r] = load_some(dtype, w[r], i, k - i);
+#pragma GCC unroll 8
+		for (uint32_t c = 0; c < n_col; c++) {
+			vec xv = LOAD_SOME((const float *)x[c] + i, k - i);
+
+#pragma GCC unroll 8
+			for (uint32_t r = 0; r < ROWS; r++)
+				sum[c][r] = FMA(wv[r], xv, sum[c][r]);
+		}
+	}
+#pragma GCC unroll 8
+	for (uint32_t c = 0; c < n_col; c++)
+#pragma GCC unroll 8
+		for (uint32_t r = 0; r < ROWS; r++)
+			out[c][r] = SUM(sum[c][r]);
+}
+
+/* Rows r..r+n of the slice, n <= ROWS, from addresses w, times rows c..c+n_col of x. */
+INLINE void put_tile(uint32_t dtype, const char *const w[ROWS], const struct kern_product *p,
+		     uint32_t r, uint32_t n, uint32_t c, uint32_t n_col)
+{
+	float out[TILE][ROWS];
+
+	tile(dtype, w, p->x + c, p->k, n_col, out);
+	for (uint32_t i = 0; i < n_col; i++)
+		memcpy(p->y[c + i] + r, out[i], n * sizeof(**out));
+}
+
+/* Rows r..r+n_row of the slice, which lie `stride` apart from w on, times all rows of x: tiles of x
+ * stay near while the rows pass by. */
+INLINE void strip(uint32_t dtype, const char *w, size_t stride, const struct kern_product *p,
+		  uint32_t r, uint32_t n_row)
+{
+	for (uint32_t c = 0, n_col; c < p->n_col; c += n_col) {
+		n_col = p->n_col - c >= TILE ? TILE : 1;
+		for (uint32_t i = 0; i < n_row; i += ROWS) {
+			uint32_t n = n_row - i < ROWS ? n_row - i : ROWS;
+			const char *rows[ROWS];
+
+			for (uint32_t j = 0; j < ROWS; j++)
+				rows[j] = w + (i + (j < n ? j : n - 1)) * stride;
+			if (n_col == TILE)
+				put_tile(dtype, rows, p, r + i, n, c, TILE);
+			else
+				put_tile(dtype, rows, p, r + i, n, c, 1);
+		}
+	}
+}
+
+static uint32_t strip_rows(uint32_t k)
+{
+	size_t n = STRIP_BYTES / sizeof(float) / k / ROWS * ROWS;
+
+	return n < ROWS ? ROWS : n > 64 ? 64 : (uint32_t)n;
+}
+
+static size_t scratch_strip(uint32_t k)
+{
+	return ((size_t)strip_rows(k) * k * sizeof(float) + KERN_ALIGN - 1) / KERN_ALIGN *
+	       KERN_ALIGN;
+}
+
+static size_t scratch_none(uint32_t k)
+{
+	(void)k;
+	return 0;
+}
+
+INLINE void decode_row(uint32_t dtype, const struct kern_product *p, const char *w, float *out)
+{
+	uint32_t i = 0;
+
+	if (dtype == LMD_DTYPE_F16 || dtype == LMD_DTYPE_BF16)
+		for (; i + W <= p->k; i += W)
+			STORE(out + i, load(dtype, w, i));
+	if (i < p->k)
+		/* what is left over, or a type that the caller knows the host can decode */
+		(void)p->host->dequant_rows(p->host->ctx, dtype, w + 2 * i, out + i, p->k - i);
+}
+
+/* By way of floats in scratch. */
+INLINE void decoded(uint32_t dtype, const struct kern_product *p)
+{
+	const uint32_t rows = strip_rows(p->k);
+	float *w = p->scratch;
+
+	for (uint32_t r = 0; r < p->n_row; r += rows) {
+		uint32_t n = p->n_row - r < rows ? p->n_row - r : rows;
+
+		for (uint32_t i = 0; i < n; i++)
+			decode_row(dtype, p, (const char *)p->w + (r + i) * p->w_stride,
+				   w + (size_t)i * p->k);
+		strip(LMD_DTYPE_F32, (const char *)w, p->k * sizeof(float), p, r, n);
+	}
+}
+
+static void run_any(const struct kern_linear *self, const struct kern_product *p)
+{
+	decoded(self->dtype, p);
+}
+
+static void run_f32(const struct kern_linear *self, const struct kern_product *p)
+{
+	const uint32_t rows = strip_rows(p->k);
+
+	(void)self;
+	for (uint32_t r = 0; r < p->n_row; r += rows)
+		strip(LMD_DTYPE_F32, (const char *)p->w + r * p->w_stride, p->w_stride, p, r,
+		      p->n_row - r < rows ? p->n_row - r : rows);
+}
+
+INLINE void run_half(uint32_t dtype, const struct kern_product *p)
+{
+	if (p->n_col > IN_PLACE)
+		decoded(dtype, p);
+	else
+		strip(dtype, p->w, p->w_stride, p, 0, p->n_row);
+}
+
+static void run_f16(const struct kern_linear *self, const struct kern_product *p)
+{
+	(void)self;
+	run_half(LMD_DTYPE_F16, p);
+}
+
+static void run_bf16(const struct kern_linear *self, const struct kern_product *p)
+{
+	(void)self;
+	run_half(LMD_DTYPE_BF16, p);
+}
+
+#define KERNEL(type, scratch, how)                                                                 \
+	{                                                                                          \
+		.dtype = LMD_DTYPE_##type, .act = KERN_ACT_F32, .isa = ISA, .flags = FLAGS,        \
+		.scratch_bytes = scratch, .run = how                                               \
+	}
+#define ANY(type) KERNEL(type, scratch_strip, run_any)
+
+const struct kern_linear TABLE[] = {
+	KERNEL(F32, scratch_none, run_f32),
+	KERNEL(F16, scratch_strip, run_f16),
+	KERNEL(BF16, scratch_strip, run_bf16),
+	ANY(F64),
+	ANY(Q4_0),
+	ANY(Q4_1),
+	ANY(Q5_0),
+	ANY(Q5_1),
+	ANY(Q8_0),
+	ANY(Q2_K),
+	ANY(Q3_K),
+	ANY(Q4_K),
+	ANY(Q5_K),
+	ANY(Q6_K),
+	ANY(IQ2_XXS),
+	ANY(IQ2_XS),
+	ANY(IQ2_S),
+	ANY(IQ3_XXS),
+	ANY(IQ3_S),
+	ANY(IQ1_S),
+	ANY(IQ1_M),
+	ANY(IQ4_NL),
+	ANY(IQ4_XS),
+	ANY(TQ1_0),
+	ANY(TQ2_0),
+	ANY(MXFP4),
+	ANY(NVFP4),
+	ANY(Q1_0),
+	ANY(Q2_0),
+	{.run = NULL},
+};
