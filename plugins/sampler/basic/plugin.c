@@ -34,4 +34,4 @@ static const struct lmd_factory factories[] = {
 
 #undef SAMPLER
 
-LMD_PLUGIN_DEFINE("sampler-basic", "1.0", "MIT", LMD_KIND_BIT(LMD_KIND_SAMPLER), factories)
+LMD_PLUGIN_DEFINE("sampler-basic", LMD_VERSION, "MIT", LMD_KIND_BIT(LMD_KIND_SAMPLER), factories)

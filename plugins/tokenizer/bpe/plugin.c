@@ -19,4 +19,4 @@ static const struct lmd_factory factories[] = {
 
 #undef KIND
 
-LMD_PLUGIN_DEFINE("tokenizer-bpe", "1.0", "MIT", LMD_KIND_BIT(LMD_KIND_TOKENIZER), factories)
+LMD_PLUGIN_DEFINE("tokenizer-bpe", LMD_VERSION, "MIT", LMD_KIND_BIT(LMD_KIND_TOKENIZER), factories)

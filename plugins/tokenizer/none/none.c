@@ -95,4 +95,4 @@ static const struct lmd_factory factories[] = {{
 	.ops = &ops,
 }};
 
-LMD_PLUGIN_DEFINE("tokenizer-none", "1.0", "MIT", LMD_KIND_BIT(LMD_KIND_TOKENIZER), factories)
+LMD_PLUGIN_DEFINE("tokenizer-none", LMD_VERSION, "MIT", LMD_KIND_BIT(LMD_KIND_TOKENIZER), factories)

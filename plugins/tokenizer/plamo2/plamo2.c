@@ -191,4 +191,5 @@ static const struct lmd_factory factories[] = {{
 	.ops = &ops,
 }};
 
-LMD_PLUGIN_DEFINE("tokenizer-plamo2", "1.0", "MIT", LMD_KIND_BIT(LMD_KIND_TOKENIZER), factories)
+LMD_PLUGIN_DEFINE("tokenizer-plamo2", LMD_VERSION, "MIT", LMD_KIND_BIT(LMD_KIND_TOKENIZER),
+		  factories)

@@ -93,4 +93,4 @@ static const struct lmd_factory factories[] = {{
 	.ops = &ops,
 }};
 
-LMD_PLUGIN_DEFINE("tokenizer-rwkv", "1.0", "MIT", LMD_KIND_BIT(LMD_KIND_TOKENIZER), factories)
+LMD_PLUGIN_DEFINE("tokenizer-rwkv", LMD_VERSION, "MIT", LMD_KIND_BIT(LMD_KIND_TOKENIZER), factories)

@@ -12,4 +12,4 @@ static const struct lmd_factory factories[] = {{
 	.ops = &spm_ops,
 }};
 
-LMD_PLUGIN_DEFINE("tokenizer-spm", "1.0", "MIT", LMD_KIND_BIT(LMD_KIND_TOKENIZER), factories)
+LMD_PLUGIN_DEFINE("tokenizer-spm", LMD_VERSION, "MIT", LMD_KIND_BIT(LMD_KIND_TOKENIZER), factories)

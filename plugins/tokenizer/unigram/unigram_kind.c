@@ -201,4 +201,5 @@ static const struct lmd_factory factories[] = {{
 	.ops = &ops,
 }};
 
-LMD_PLUGIN_DEFINE("tokenizer-unigram", "1.0", "MIT", LMD_KIND_BIT(LMD_KIND_TOKENIZER), factories)
+LMD_PLUGIN_DEFINE("tokenizer-unigram", LMD_VERSION, "MIT", LMD_KIND_BIT(LMD_KIND_TOKENIZER),
+		  factories)

@@ -176,4 +176,5 @@ static const struct lmd_factory factories[] = {{
 	.ops = &ops,
 }};
 
-LMD_PLUGIN_DEFINE("tokenizer-wordpiece", "1.0", "MIT", LMD_KIND_BIT(LMD_KIND_TOKENIZER), factories)
+LMD_PLUGIN_DEFINE("tokenizer-wordpiece", LMD_VERSION, "MIT", LMD_KIND_BIT(LMD_KIND_TOKENIZER),
+		  factories)
