@@ -96,3 +96,12 @@ void lmi_registry_list(struct lmi_registry *r,
 		list_object(r, o, plugin, factory, arg);
 	pthread_mutex_unlock(&r->work);
 }
+
+void lmi_registry_known(struct lmi_registry *r,
+			void (*plugin)(void *arg, const struct lmi_plugin_info *info), void *arg)
+{
+	pthread_mutex_lock(&r->work);
+	for (const struct lmi_object *o = r->objects; o; o = o->next)
+		list_object(r, o, plugin, NULL, arg);
+	pthread_mutex_unlock(&r->work);
+}

@@ -116,4 +116,8 @@ void lmi_registry_list(struct lmi_registry *r,
 		       void (*plugin)(void *arg, const struct lmi_plugin_info *info),
 		       void (*factory)(void *arg, const struct lmi_factory_info *info), void *arg);
 
+/* The same without looking, loading and probing: what is known by now, no factories. */
+void lmi_registry_known(struct lmi_registry *r,
+			void (*plugin)(void *arg, const struct lmi_plugin_info *info), void *arg);
+
 #endif /* LLAMAD_CORE_PLUGIN_REGISTRY_H */
