@@ -116,7 +116,7 @@ struct lmi_event {
 			uint32_t n_prompt, n_out; /* tokens read and written */
 			uint64_t prompt_ns;	  /* from its first step to its first token */
 			uint64_t out_ns;	  /* from there to the end */
-		} done;
+		} done;			/* DONE; of a generation also CANCELLED, without finish */
 		struct lmd_error error; /* FAILED */
 	} u;
 };

@@ -163,6 +163,27 @@ const struct lmi_tokenizer *lmi_engine_tokenizer(const struct lmi_engine *e)
 	return e->tok;
 }
 
+static bool was_replaced(struct lmi_registry *r, enum lmd_kind kind, const struct lmi_factory *f)
+{
+	const struct lmi_factory *now;
+	bool same;
+
+	if (lmi_factory_take(r, kind, f->f->name, &now, NULL) != LMD_OK)
+		return false;
+	same = now == f;
+	lmi_factory_give(r, now);
+	return !same;
+}
+
+bool lmi_engine_is_stale(const struct lmi_engine *e)
+{
+	struct lmi_registry *r = e->inst->registry;
+
+	return was_replaced(r, LMD_KIND_ARCH, e->inst->arch) ||
+	       was_replaced(r, LMD_KIND_BACKEND, e->inst->backend) ||
+	       (e->tok && was_replaced(r, LMD_KIND_TOKENIZER, lmi_tokenizer_factory(e->tok)));
+}
+
 /* ---- commands ---- */
 
 /* Takes places for the sequences of a session and queues it; owns it from here on. */

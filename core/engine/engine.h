@@ -40,6 +40,11 @@ const struct lmi_inst *lmi_engine_inst(const struct lmi_engine *e);
 /* NULL when it was opened without. */
 const struct lmi_tokenizer *lmi_engine_tokenizer(const struct lmi_engine *e);
 
+/* Would the model be opened with other code now?  True when the plugin of its architecture,
+ * backend or tokenizer was replaced; what was removed does not count.  Looks at files; any
+ * thread. */
+bool lmi_engine_is_stale(const struct lmi_engine *e);
+
 /* Any thread.  What cannot be run is refused here, with the numbers: LMD_INVALID,
  * LMD_UNSUPPORTED, LMD_NOTFOUND; LMD_BUSY: too many at a time.  What is found out later comes
  * as an event. */

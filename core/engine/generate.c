@@ -265,6 +265,6 @@ void lmi_gen_report(const struct lmi_gen *g, struct lmi_event *ev)
 	ev->u.done.finish = g->finish;
 	ev->u.done.n_prompt = g->n_prompt;
 	ev->u.done.n_out = g->n_out;
-	ev->u.done.prompt_ns = g->first_ns - g->begin_ns;
+	ev->u.done.prompt_ns = g->first_ns ? g->first_ns - g->begin_ns : 0;
 	ev->u.done.out_ns = g->last_ns - g->first_ns;
 }

@@ -78,7 +78,11 @@ static void fail_session(struct lmi_engine *e, struct lmi_session *s, const stru
 
 static void cancel_session(struct lmi_engine *e, struct lmi_session *s)
 {
-	(void)lmi_emit(e, s, LMI_EV_CANCELLED);
+	struct lmi_event *ev = lmi_emit(e, s, LMI_EV_CANCELLED);
+
+	memset(&ev->u.done, 0, sizeof(ev->u.done));
+	if (s->gen)
+		lmi_gen_report(s->gen, ev);
 	end_session(e, s);
 }
 

@@ -88,6 +88,11 @@ void lmi_tokenizer_close(struct lmi_tokenizer *t)
 	lmi_free(t);
 }
 
+const struct lmi_factory *lmi_tokenizer_factory(const struct lmi_tokenizer *t)
+{
+	return t->factory;
+}
+
 const struct lmd_tok_info *lmi_tokenizer_info(const struct lmi_tokenizer *t)
 {
 	return &t->info;

@@ -14,6 +14,7 @@
 #include "llamad/model.h"
 #include "llamad/tokenizer.h"
 
+struct lmi_factory;
 struct lmi_registry;
 struct lmi_tokenizer;
 
@@ -27,6 +28,9 @@ void lmi_tokenizer_close(struct lmi_tokenizer *t);
 
 /* Lives as long as the tokenizer. */
 const struct lmd_tok_info *lmi_tokenizer_info(const struct lmi_tokenizer *t);
+
+/* The plugin's factory that it uses; likewise. */
+const struct lmi_factory *lmi_tokenizer_factory(const struct lmi_tokenizer *t);
 
 /* Is it one of the tokens that end a generation?  log n. */
 bool lmi_tokenizer_is_eog(const struct lmi_tokenizer *t, lmd_token id);
