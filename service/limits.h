@@ -2,8 +2,9 @@
  *
  * limits.h - what one request, one stream and the whole service may take.
  *
- * One table (lmi_limits) names every limit with its unit, range and default: requests are
- * checked against the values, configuration and the `limits` request read the table. */
+ * One table (lmi_limits) names every limit with its unit, range, default and meaning: requests
+ * are checked against the values; configuration and the op `limits` read the table.  What the
+ * protocol bounds as well has the same name there; a value may only be stricter. */
 #ifndef LLAMAD_SERVICE_LIMITS_H
 #define LLAMAD_SERVICE_LIMITS_H
 
@@ -12,41 +13,43 @@
 
 #include "llamad/status.h"
 
+#define LMI_SESSIONS_MAX 1024
+
 struct lmi_service_limits {
-	uint64_t sessions;	  /* generations that run at a time, of all models */
-	uint64_t queue;		  /* generations that wait for that */
-	uint64_t streams;	  /* streams that are kept, ended ones too */
-	uint64_t models;	  /* models resident at a time */
-	uint64_t prompt_bytes;	  /* of a text */
-	uint64_t predict_default; /* tokens of an answer unless asked otherwise */
-	uint64_t predict_max;	  /* tokens of an answer, at most */
-	uint64_t stops;		  /* stop texts */
-	uint64_t stop_bytes;	  /* of one */
-	uint64_t biases;	  /* entries of logit_bias */
-	uint64_t samplers;	  /* members of a chain */
-	uint64_t stream_bytes;	  /* output that is kept for a reader */
-	uint64_t items;		  /* of one reply to `next` */
-	uint64_t hold_ms;	  /* `next`: default of hold_ms */
-	uint64_t hold_max_ms;
-	uint64_t wait_ms; /* `next`: default of wait_ms */
-	uint64_t wait_max_ms;
-	uint64_t lease_ms; /* default of lease_ms */
-	uint64_t lease_max_ms;
-	uint64_t timeout_ms; /* default of timeout_ms, from the request to the end */
-	uint64_t timeout_max_ms;
-	uint64_t first_ms; /* from the request to the first token */
-	uint64_t rid_ms;   /* how long a request id is remembered */
-	uint64_t rids;	   /* request ids remembered */
-	uint64_t keep_ms;  /* how long a model stays without use; 0: for ever */
-	uint64_t fail_ms;  /* the first hold-off after a load that failed; doubles */
+	uint64_t sessions;
+	uint64_t queue;
+	uint64_t streams;
+	uint64_t models;
+	uint64_t text_bytes;
+	uint64_t stops;
+	uint64_t stop_bytes;
+	uint64_t biases;
+	uint64_t samplers;
+	uint64_t output_default;
+	uint64_t output_max;
+	uint64_t timeout_default;
+	uint64_t timeout_max;
+	uint64_t first_token_ms;
+	uint64_t lease_default;
+	uint64_t lease_max;
+	uint64_t wait_default;
+	uint64_t wait_max;
+	uint64_t hold_default;
+	uint64_t hold_max;
+	uint64_t items;
+	uint64_t stream_bytes;
+	uint64_t calls;
+	uint64_t rid_ms;
+	uint64_t rids;
+	uint64_t keep_alive_ms;
+	uint64_t fail_ms;
 	uint64_t fail_max_ms;
-	uint64_t parked;       /* calls that wait, of all streams */
-	uint64_t inline_bytes; /* texts up to this are tokenised at once */
+	uint64_t inline_bytes;
 };
 
 struct lmi_limit {
 	const char *name; /* as in the struct */
-	size_t offset;	  /* of the uint64_t in it */
+	size_t offset;    /* of the uint64_t in it */
 	const char *unit; /* "tokens", "bytes", "ms", "" */
 	uint64_t min, max, def;
 	const char *doc; /* one sentence */

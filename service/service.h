@@ -45,7 +45,7 @@ struct lmi_principal {
 	int32_t pid;
 	enum lmi_role role;
 	char key_label[LMI_KEY_LABEL_MAX]; /* "": known by uid alone */
-	uint64_t conn;			   /* of the front's; never used again for another one */
+	uint64_t conn;                     /* of the front's; never used again for another one */
 };
 
 /* ---- life ---- */
@@ -53,13 +53,33 @@ struct lmi_principal {
 /* Watch `fd` for reading (level-triggered), or do not any more; called before it is closed. */
 typedef void (*lmi_service_watch_fn)(void *arg, int fd, bool on);
 
+/* Keys of the configuration that have new values: at once, and after a restart. */
+struct lmi_config_change {
+	const struct lmd_str *changed, *restart;
+	uint32_t n_changed, n_restart;
+};
+
+/* What the process has and a service lacks; every member may be NULL. */
+struct lmi_service_hooks {
+	void *arg;
+	/* Wall-clock time, ns since 1970, for the registry's stamps.  Any thread. */
+	int64_t (*wall_ns)(void *arg);
+	/* Op shutdown: drain and end.  The service was closed.  drain_ms < 0: as configured. */
+	void (*shutdown)(void *arg, int64_t drain_ms);
+	/* Op config_reload.  The lists live until the next call of any hook. */
+	enum lmd_status (*config_reload)(void *arg, struct lmi_config_change *out,
+					 struct lmd_error *err);
+	/* Connections, for status. */
+	uint32_t (*n_connection)(void *arg);
+};
+
 struct lmi_service_opts {
 	const struct lmd_host *host; /* all pointers outlive the service */
 	struct lmi_registry *plugins;
 	struct lmi_store *store;       /* used by jobs of `registry` alone; NULL: no names */
 	struct lmi_jobs *registry;     /* one thread */
-	struct lmi_jobs *io;	       /* opens and closes engines, reads and hashes files */
-	struct lmi_jobs *work;	       /* tokenises long texts */
+	struct lmi_jobs *io;           /* opens and closes engines, reads and hashes files */
+	struct lmi_jobs *work;         /* tokenises long texts */
 	struct lmi_mailbox *mailbox;   /* of all three; the service drains it in its turn */
 	struct lmi_inst_opts inst;     /* backend, threads, context ... of every model; registry,
 					 * host, path and n_seq are filled in */
@@ -67,10 +87,11 @@ struct lmi_service_opts {
 					 * them; 0: none may be given */
 	uint32_t n_model_dirs;
 	struct lmi_service_limits limits; /* lmi_service_limits_default, then what is configured */
-	lmi_service_watch_fn watch;	  /* NULL: the caller polls by calling turn */
+	lmi_service_watch_fn watch;       /* NULL: the caller polls by calling turn */
 	void *watch_arg;
-	const char *version; /* of the daemon, for hello and status */
-	bool in_line;	     /* engines without threads: a turn runs one step of each */
+	const struct lmi_service_hooks *hooks; /* copied; NULL: none */
+	const char *version;                   /* of the daemon, for hello and status */
+	bool in_line; /* engines without threads: a turn runs one step of each */
 };
 
 /* LMD_INVALID: a limit out of its range; LMD_NOMEM. */
@@ -90,6 +111,8 @@ enum lmd_status lmi_service_set_limits(struct lmi_service *svc,
 /* No new work from now on: it is refused with LMD_CANCELLED, "shutting down".  Streams go on, and
  * can be read and cancelled.  Idempotent. */
 void lmi_service_close(struct lmi_service *svc);
+/* Takes work again, unless it was stopped. */
+void lmi_service_open(struct lmi_service *svc);
 /* Nothing runs or waits any more, and every stream was read to its end or given up. */
 bool lmi_service_is_idle(const struct lmi_service *svc);
 /* Ends every stream that has not ended, with finish "shutdown"; they can still be read. */
@@ -98,7 +121,8 @@ void lmi_service_stop(struct lmi_service *svc, uint64_t now);
 /* ---- requests ---- */
 
 /* Exactly once for each call, during it or later, on the loop's thread.  reply is valid in the
- * call; NULL: err says why, and retry_ms (0: not said) when to try again. */
+ * call; NULL: err says why, and retry_ms (0: not said) when to try again.  It does not call the
+ * service. */
 typedef void (*lmi_reply_fn)(void *arg, const struct lmi_reply *reply, const struct lmd_error *err,
 			     uint32_t retry_ms);
 
@@ -120,11 +144,11 @@ uint64_t lmi_service_deadline(const struct lmi_service *svc);
 
 struct lmi_service_stats {
 	uint32_t n_running, n_waiting, n_stream; /* sessions; streams that are kept */
-	uint32_t n_parked;			 /* calls that wait for an answer */
-	uint32_t n_model;			 /* engines, ready ones and others */
+	uint32_t n_parked;                       /* calls that wait for an answer */
+	uint32_t n_model;                        /* engines, ready ones and others */
 	uint64_t n_request, n_refused, n_done, n_cancelled, n_failed;
 	uint64_t n_prompt_tokens, n_out_tokens;
-	uint64_t n_step;	      /* of the engines that are resident */
+	uint64_t n_step;              /* of the engines that are resident */
 	uint32_t n_page, n_page_free; /* of all their groups */
 };
 void lmi_service_stats(const struct lmi_service *svc, struct lmi_service_stats *out);

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * add: a file of this machine becomes a model of the registry.
+ *
+ * On an io thread: is the path below a model folder, is the file a model, what is its digest (or
+ * a copy of it into the store).  Then, on the registry's thread, the row.  Cancelling ends the
+ * reading within one piece; once the row is being written it is too late. */
+#include <jansson.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/show.h"
+#include "core/format/format.h"
+#include "service/service_impl.h"
+#include "store/import.h"
+
+struct add_work {
+	struct lmi_work work;
+	struct lmi_service *svc;
+	struct lmi_once once;
+	struct lmi_copy copy;
+	struct lmd_arena *arena;
+	struct lmi_job job;
+	struct lmd_error err;
+	bool ended, job_runs;
+	_Atomic bool cancelled;
+	/* progress: written by the job, read when the message comes */
+	struct lmi_message message;
+	_Atomic bool posted;
+	_Atomic uint32_t phase;
+	_Atomic uint64_t done, total;
+	uint64_t done_before; /* of files that are complete */
+	uint64_t n_bytes;
+	/* what was found */
+	struct lmi_store_model row;
+	struct lmi_store_file *files;
+};
+
+static const struct lmi_req_add *request(const struct add_work *w)
+{
+	return &w->copy.req.u.add;
+}
+
+/* ---- lifetime ---- */
+
+static void release(struct add_work *w)
+{
+	if (!w->ended || w->job_runs)
+		return;
+	lmi_copy_fini(&w->copy);
+	lmi_arena_destroy(w->arena);
+	free((char *)w->row.facts); /* of jansson */
+	lmi_free(w);
+}
+
+static void finish(struct add_work *w, uint64_t now, const struct lmi_end *end)
+{
+	w->ended = true;
+	lmi_work_end(w->svc, &w->work, now, end);
+	release(w);
+}
+
+static void cancel(struct lmi_work *work, uint64_t now, uint32_t reason)
+{
+	struct add_work *w = (struct add_work *)work;
+	const struct lmi_end end = lmi_end_of(reason);
+
+	atomic_store(&w->cancelled, true);
+	finish(w, now, &end);
+}
+
+static bool runs(const struct lmi_work *work)
+{
+	(void)work;
+	return true;
+}
+
+/* ---- progress ---- */
+
+static void hear(struct lmi_message *m)
+{
+	struct add_work *w = (struct add_work *)((char *)m - offsetof(struct add_work, message));
+	struct lmi_stream *s = w->work.stream;
+
+	atomic_store(&w->posted, false);
+	if (!s || s->out.ended)
+		return;
+	(void)lmi_output_progress(&s->out, w->svc->now, atomic_load(&w->phase),
+				  atomic_load(&w->done), atomic_load(&w->total));
+	lmi_stream_pump(w->svc, s, w->svc->now);
+}
+
+static void tell(struct add_work *w, enum lmi_wire_phase phase, uint64_t done, uint64_t total)
+{
+	atomic_store(&w->phase, (uint32_t)phase);
+	atomic_store(&w->done, done);
+	atomic_store(&w->total, total);
+	w->message.deliver = hear;
+	if (!atomic_exchange(&w->posted, true))
+		lmi_mailbox_post(w->svc->o.mailbox, &w->message);
+}
+
+static void on_piece(void *arg, uint64_t done, uint64_t total)
+{
+	struct add_work *w = arg;
+	bool copy = request(w)->copy;
+
+	(void)total;
+	tell(w, copy ? LMI_WIRE_PHASE_COPY : LMI_WIRE_PHASE_HASH, w->done_before + done,
+	     w->n_bytes * (copy ? 2 : 1));
+}
+
+/* ---- the file ---- */
+
+static bool is_below(const char *path, const char *dir)
+{
+	char real[PATH_MAX];
+	size_t n;
+
+	if (!realpath(dir, real))
+		return false;
+	n = strlen(real);
+	if (n == 1) /* the root */
+		return true;
+	return !strncmp(path, real, n) && path[n] == '/';
+}
+
+/* The path without links and dots, below one of the model folders. */
+static enum lmd_status resolve(struct add_work *w, char real[PATH_MAX])
+{
+	const struct lmd_str *q = &request(w)->path;
+	const struct lmi_service *svc = w->svc;
+	char path[LMI_STORE_PATH_MAX + 1], shown[160];
+
+	(void)snprintf(path, sizeof(path), "%.*s", (int)q->len, q->ptr);
+	(void)lmi_show_path(shown, sizeof(shown), path);
+	if (path[0] != '/' || memchr(q->ptr, 0, q->len))
+		return lmd_fail(&w->err, LMD_INVALID, "path: '%s' is not absolute", shown);
+	if (!svc->o.n_model_dirs)
+		return lmd_fail(&w->err, LMD_INVALID,
+				"path: no model folder is configured, so none can be given");
+	if (!realpath(path, real))
+		return lmd_fail(&w->err, LMD_NOTFOUND, "path: '%s' cannot be found", shown);
+	for (uint32_t i = 0; i < svc->o.n_model_dirs; i++)
+		if (is_below(real, svc->o.model_dirs[i]))
+			return LMD_OK;
+	return lmd_fail(&w->err, LMD_INVALID, "path: '%s' is not below a model folder", shown);
+}
+
+static int64_t int_key(const struct lmd_model *m, const char *suffix)
+{
+	const struct lmd_meta *v;
+	char key[96];
+
+	(void)snprintf(key, sizeof(key), "%s.%s", m->arch, suffix);
+	v = m->find_meta(m, key);
+	return v && v->type == LMD_META_I64 ? v->v.i : 0;
+}
+
+/* A JSON object of what is worth knowing without the file; NULL without memory. */
+static char *facts_of(const struct lmd_model *m)
+{
+	const struct lmd_meta *license = m->find_meta(m, "general.license");
+	json_t *o = json_object();
+	uint64_t n = 0;
+	char *text;
+
+	for (uint32_t i = 0; i < m->n_tensors; i++) {
+		uint64_t k = 1;
+
+		for (uint32_t d = 0; d < m->tensors[i].n_dim; d++)
+			k *= (uint64_t)m->tensors[i].dims[d];
+		n += k;
+	}
+	(void)json_object_set_new(o, "name", json_string(m->name));
+	(void)json_object_set_new(o, "parameters", json_integer((json_int_t)n));
+	(void)json_object_set_new(o, "layers", json_integer(int_key(m, "block_count")));
+	(void)json_object_set_new(o, "context", json_integer(int_key(m, "context_length")));
+	(void)json_object_set_new(o, "vocabulary", json_integer(m->tok->n_tokens));
+	(void)json_object_set_new(o, "chat_template", json_boolean(m->chat_template.ptr != NULL));
+	/* of text that is no UTF-8 there is no JSON: it is left out */
+	if (license && license->type == LMD_META_STR && license->v.s.len <= 256)
+		(void)json_object_set_new(o, "license",
+					  json_stringn(license->v.s.ptr, license->v.s.len));
+	text = json_dumps(o, JSON_COMPACT);
+	json_decref(o);
+	return text;
+}
+
+static enum lmd_status describe(struct add_work *w, const struct lmi_model *file)
+{
+	const struct lmd_model *m = lmi_model_view(file);
+	uint32_t n = lmi_model_n_files(file);
+	struct lmi_model_file f;
+
+	w->files = lmi_arena_array(w->arena, n, sizeof(*w->files));
+	w->row.name = lmi_arena_strndup(w->arena, request(w)->name.ptr, request(w)->name.len);
+	w->row.arch = lmi_arena_printf(w->arena, "%s", m->arch);
+	w->row.format = lmi_arena_printf(w->arena, "%.*s", (int)strcspn(m->format, " "), m->format);
+	w->row.facts = facts_of(m);
+	if (!w->files || !w->row.name || !w->row.arch || !w->row.format || !w->row.facts)
+		return lmd_fail(&w->err, LMD_NOMEM, "no memory for a model");
+	for (uint32_t i = 0; i < n; i++) {
+		lmi_model_file(file, i, &f);
+		w->files[i].path = lmi_arena_printf(w->arena, "%s", f.path);
+		w->n_bytes += f.bytes;
+		if (!w->files[i].path)
+			return lmd_fail(&w->err, LMD_NOMEM, "no memory for a model");
+	}
+	w->row.files = w->files;
+	w->row.n_files = n;
+	w->row.imported = request(w)->copy;
+	return LMD_OK;
+}
+
+static enum lmd_status open_file(struct add_work *w, const char *path)
+{
+	struct lmi_model *file;
+	enum lmd_status st = lmi_model_open(&file, path, LMI_OPEN_HEADER_ONLY, &w->err);
+
+	if (st != LMD_OK)
+		return st;
+	st = describe(w, file);
+	lmi_model_close(file);
+	return st;
+}
+
+static enum lmd_status check_digest(struct add_work *w)
+{
+	const struct lmd_str *want = &request(w)->digest;
+	char is[LMI_STORE_DIGEST_HEX];
+	size_t skip = want->len > 7 && !memcmp(want->ptr, "sha256:", 7) ? 7 : 0;
+	enum lmd_status st = lmi_store_digest_join(is, w->files, w->row.n_files, &w->err);
+
+	if (st != LMD_OK || !request(w)->has_digest)
+		return st;
+	if (want->len - skip == 64 && !memcmp(want->ptr + skip, is, 64))
+		return LMD_OK;
+	return lmd_fail(&w->err, LMD_INVALID, "digest: the file has sha256:%s", is);
+}
+
+static enum lmd_status read_files(struct add_work *w)
+{
+	const struct lmi_store_work work = {
+		.progress = on_piece, .arg = w, .cancel = &w->cancelled};
+	enum lmd_status st = LMD_OK;
+
+	for (uint32_t i = 0; i < w->row.n_files && st == LMD_OK; i++) {
+		struct lmi_store_file f;
+		const char *path = w->files[i].path;
+
+		st = request(w)->copy ? lmi_store_import(&f, lmi_store_dir(w->svc->o.store), path,
+							 &work, &w->err)
+				      : lmi_store_digest_file(&f, path, &work, &w->err);
+		if (st != LMD_OK)
+			break;
+		w->files[i] = f;
+		w->files[i].path = path;
+		w->done_before += f.size * (request(w)->copy ? 2 : 1);
+	}
+	return st == LMD_OK ? check_digest(w) : st;
+}
+
+static void run_read(void *arg)
+{
+	struct add_work *w = arg;
+	char real[PATH_MAX];
+
+	tell(w, LMI_WIRE_PHASE_CHECK, 0, 1);
+	w->err.status = resolve(w, real);
+	if (w->err.status == LMD_OK)
+		w->err.status = open_file(w, real);
+	if (w->err.status == LMD_OK)
+		w->err.status = read_files(w);
+}
+
+/* ---- the row ---- */
+
+/* The new model takes the old one's name and aliases: under another name first, so that no
+ * failure leaves the name without a model. */
+static enum lmd_status replace(struct add_work *w)
+{
+	struct lmi_store *store = w->svc->o.store;
+	struct lmi_store_model row = w->row;
+	struct lmi_store_aliases aliases = {0};
+	char other[LMI_STORE_NAME_MAX + 1];
+	enum lmd_status st = lmi_store_alias_list(store, &aliases, &w->err);
+
+	(void)snprintf(other, sizeof(other), "%.100s.replacement", w->row.name);
+	row.name = other;
+	if (st == LMD_OK)
+		st = lmi_store_model_add(store, &row, &w->err);
+	if (st != LMD_OK)
+		goto out;
+	st = lmi_store_model_remove(store, w->row.name, &w->err);
+	if (st == LMD_OK || st == LMD_NOTFOUND)
+		st = lmi_store_model_rename(store, other, w->row.name, &w->err);
+	for (uint32_t i = 0; i < aliases.n && st == LMD_OK; i++)
+		if (!strcmp(aliases.v[i].name, w->row.name))
+			st = lmi_store_alias_set(store, aliases.v[i].alias, w->row.name, &w->err);
+out:
+	lmi_store_aliases_fini(&aliases);
+	return st;
+}
+
+static void run_row(void *arg)
+{
+	struct add_work *w = arg;
+	const struct lmi_service_hooks *h = &w->svc->hooks;
+
+	w->row.added_at = h->wall_ns ? h->wall_ns(h->arg) : 0;
+	w->err.status = request(w)->replace
+				? replace(w)
+				: lmi_store_model_add(w->svc->o.store, &w->row, &w->err);
+}
+
+static void end_with(struct add_work *w)
+{
+	struct lmi_end end = {.kind = LMI_END_DONE, .why = LMI_WIRE_FINISH_DONE};
+
+	if (w->err.status != LMD_OK) {
+		end.kind = LMI_END_ERROR;
+		end.error = w->err;
+	}
+	finish(w, w->svc->now, &end);
+}
+
+static void row_done(void *arg)
+{
+	struct add_work *w = arg;
+
+	w->svc->n_job--;
+	w->job_runs = false;
+	lmi_names_forget(w->svc);
+	if (w->ended)
+		release(w);
+	else
+		end_with(w);
+}
+
+static void read_done(void *arg)
+{
+	struct add_work *w = arg;
+	struct lmi_service *svc = w->svc;
+
+	w->job_runs = false;
+	svc->n_job--;
+	if (w->ended) {
+		release(w);
+		return;
+	}
+	if (w->err.status == LMD_OK) {
+		w->job = (struct lmi_job){.run = run_row, .done = row_done, .arg = w};
+		w->err.status = lmi_jobs_submit(svc->o.registry, &w->job, &w->err);
+		if (w->err.status == LMD_OK) {
+			w->job_runs = true;
+			svc->n_job++;
+			return;
+		}
+	}
+	end_with(w);
+}
+
+enum lmd_status lmi_do_add(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+{
+	struct lmi_service *svc = a->svc;
+	struct add_work *w;
+	enum lmd_status st = lmi_stream_admit(svc, a->who, err);
+
+	(void)retry_ms;
+	if (st == LMD_OK && !svc->o.store)
+		st = lmd_fail(err, LMD_UNSUPPORTED, "there is no registry");
+	if (st != LMD_OK)
+		return st;
+	w = lmi_alloc(1, sizeof(*w));
+	if (w)
+		w->arena = lmi_arena_create(0);
+	if (!w || !w->arena) {
+		lmi_free(w);
+		return lmd_fail(err, LMD_NOMEM, "no memory for a job");
+	}
+	w->svc = svc;
+	w->work = (struct lmi_work){.cancel = cancel, .runs = runs};
+	st = lmi_work_begin(a, &w->work, LMI_WIRE_STREAM_KIND_ADD, &a->req->u.add.name,
+			    svc->limits.lease_default, err);
+	if (st != LMD_OK)
+		goto undo;
+	w->job = (struct lmi_job){.run = run_read, .done = read_done, .arg = w};
+	w->copy = *a->copy;
+	st = lmi_jobs_submit(svc->o.io, &w->job, err);
+	if (st != LMD_OK) {
+		lmi_stream_destroy(&svc->streams, w->work.stream);
+		goto undo;
+	}
+	*a->copy = (struct lmi_copy){0};
+	svc->n_job++;
+	w->job_runs = true;
+	lmi_once_init(&w->once, a);
+	lmi_once_answer(svc, &w->once, w->work.stream, 0);
+	return LMD_OK;
+undo:
+	lmi_arena_destroy(w->arena);
+	lmi_free(w);
+	return st;
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Requests that wait: their copies, their answers, and those that wait for the answer to the
+ * same request. */
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "service/service_impl.h"
+
+/* ---- copies ---- */
+
+/* What is written down and read again has memory of its own, to the last list. */
+enum lmd_status lmi_copy_init(struct lmi_copy *c, const struct lmi_request *req,
+			      struct lmd_error *err)
+{
+	enum lmd_status st;
+
+	*c = (struct lmi_copy){0};
+	c->arena = lmi_arena_create(0);
+	if (!c->arena)
+		return lmd_fail(err, LMD_NOMEM, "no memory for a request");
+	st = lmi_request_encode(&c->bytes, req, err);
+	if (st == LMD_OK)
+		st = lmi_request_decode(&c->req, c->bytes.p, c->bytes.n, c->arena, err);
+	if (st != LMD_OK)
+		lmi_copy_fini(c);
+	return st;
+}
+
+void lmi_copy_fini(struct lmi_copy *c)
+{
+	lmi_wire_buf_fini(&c->bytes);
+	if (c->arena)
+		lmi_arena_destroy(c->arena);
+	*c = (struct lmi_copy){0};
+}
+
+/* ---- calls ---- */
+
+enum lmd_status lmi_call_create(struct lmi_call **out, const struct lmi_ask *a,
+				struct lmd_error *err)
+{
+	struct lmi_service *svc = a->svc;
+	struct lmi_call *c;
+	enum lmd_status st;
+
+	if (svc->n_call + svc->streams.n_parked >= svc->limits.calls)
+		return lmd_fail(err, LMD_BUSY, "%u calls wait: the most is %llu",
+				svc->n_call + svc->streams.n_parked,
+				(unsigned long long)svc->limits.calls);
+	c = lmi_alloc(1, sizeof(*c));
+	if (!c)
+		return lmd_fail(err, LMD_NOMEM, "no memory for a call");
+	st = lmi_copy_init(&c->copy, a->req, err);
+	if (st == LMD_OK) {
+		c->arena = lmi_arena_create(0);
+		if (!c->arena)
+			st = lmd_fail(err, LMD_NOMEM, "no memory for a call");
+	}
+	if (st != LMD_OK) {
+		lmi_copy_fini(&c->copy);
+		lmi_free(c);
+		return st;
+	}
+	c->svc = svc;
+	c->reply = a->reply;
+	c->arg = a->arg;
+	c->who = *a->who;
+	c->next = svc->calls;
+	if (c->next)
+		c->next->prev = c;
+	svc->calls = c;
+	svc->n_call++;
+	*out = c;
+	return LMD_OK;
+}
+
+static void unlink_wait(struct lmi_call *c)
+{
+	struct lmi_call **p;
+
+	if (!c->rid)
+		return;
+	for (p = &c->rid->waits; *p != c; p = &(*p)->next_wait)
+		;
+	*p = c->next_wait;
+	c->rid = NULL;
+}
+
+void lmi_call_destroy(struct lmi_call *c)
+{
+	struct lmi_service *svc = c->svc;
+
+	unlink_wait(c);
+	*(c->prev ? &c->prev->next : &svc->calls) = c->next;
+	if (c->next)
+		c->next->prev = c->prev;
+	svc->n_call--;
+	if (c->res)
+		lmi_resident_give(c->res, svc->now);
+	lmi_copy_fini(&c->copy);
+	lmi_arena_destroy(c->arena);
+	lmi_free(c);
+}
+
+static void job_done(void *arg)
+{
+	struct lmi_call *c = arg;
+
+	c->svc->n_job--;
+	c->done(c);
+}
+
+enum lmd_status lmi_call_submit(struct lmi_call *c, struct lmi_jobs *jobs, void (*run)(void *arg),
+				struct lmd_error *err)
+{
+	enum lmd_status st;
+
+	c->job = (struct lmi_job){.run = run, .done = job_done, .arg = c};
+	st = lmi_jobs_submit(jobs, &c->job, err);
+	if (st == LMD_OK)
+		c->svc->n_job++;
+	return st;
+}
+
+void lmi_call_reply(struct lmi_call *c, const struct lmi_reply *reply)
+{
+	lmi_reply_fn fn = c->reply;
+
+	c->reply = NULL;
+	if (fn)
+		fn(c->arg, reply, NULL, 0);
+}
+
+void lmi_call_fail(struct lmi_call *c, const struct lmd_error *err, uint32_t retry_ms)
+{
+	lmi_reply_fn fn = c->reply;
+
+	c->reply = NULL;
+	if (!fn)
+		return;
+	c->svc->count.n_refused++;
+	fn(c->arg, NULL, err, retry_ms);
+}
+
+void lmi_call_drop(struct lmi_call *c)
+{
+	struct lmd_error err;
+
+	(void)lmd_fail(&err, LMD_CANCELLED, "the connection is gone");
+	lmi_call_fail(c, &err, 0);
+	if (c->rid) /* nothing but the answer was waited for */
+		lmi_call_destroy(c);
+}
+
+/* ---- answers that are given once ---- */
+
+void lmi_once_init(struct lmi_once *o, const struct lmi_ask *a)
+{
+	size_t n = a->req->rid.len < sizeof(o->rid_text) ? a->req->rid.len : sizeof(o->rid_text);
+
+	*o = (struct lmi_once){.reply = a->reply, .arg = a->arg, .rid = a->rid};
+	o->head.v = a->req->v;
+	o->head.op = a->req->op;
+	if (n)
+		memcpy(o->rid_text, a->req->rid.ptr, n);
+	o->head.rid = (struct lmd_str){.ptr = o->rid_text, .len = n};
+}
+
+/* All these replies begin with an id. */
+static void fill(struct lmi_reply *r, const struct lmi_request *to, const uint8_t *id, int64_t seed)
+{
+	struct lmi_wire_id wire;
+
+	memcpy(wire.b, id, sizeof(wire.b));
+	lmi_reply_init(r, to);
+	switch (to->op) {
+	case LMI_WIRE_OP_GENERATE:
+		r->u.generate.id = wire;
+		r->u.generate.seed = seed;
+		break;
+	case LMI_WIRE_OP_ADD:
+		r->u.add.id = wire;
+		break;
+	case LMI_WIRE_OP_LOAD:
+		r->u.load.id = wire;
+		break;
+	case LMI_WIRE_OP_RELOAD:
+		r->u.reload.id = wire;
+		break;
+	default:
+		r->u.unload.id = wire;
+		break;
+	}
+}
+
+void lmi_rid_answer(const struct lmi_rid *rid, const struct lmi_request *to, lmi_reply_fn fn,
+		    void *arg)
+{
+	struct lmi_reply r;
+
+	fill(&r, to, rid->id, rid->seed);
+	fn(arg, &r, NULL, 0);
+}
+
+void lmi_rid_read_by(struct lmi_service *svc, const struct lmi_rid *rid,
+		     const struct lmi_principal *who, uint64_t now)
+{
+	struct lmi_stream *s;
+
+	if (lmi_stream_find(&s, &svc->streams, who, rid->id, NULL) != LMD_OK)
+		return;
+	s->conn = who->conn;
+	s->touched_ns = now;
+}
+
+bool lmi_rid_moves(struct lmi_service *svc, struct lmi_stream *s)
+{
+	const struct lmd_str text = lmi_str(s->rid);
+	struct lmi_rid *rid = text.len ? lmi_rid_find(&svc->rids, &s->owner, &text) : NULL;
+
+	if (!rid)
+		return false;
+	for (const struct lmi_call *c = rid->waits; c; c = c->next_wait) {
+		if (c->who.conn == s->conn)
+			continue;
+		s->conn = c->who.conn;
+		return true;
+	}
+	if (rid->answered && !memcmp(rid->id, s->id, sizeof(rid->id)))
+		lmi_rid_forget(&svc->rids, rid);
+	return false;
+}
+
+void lmi_once_answer(struct lmi_service *svc, struct lmi_once *o, const struct lmi_stream *s,
+		     int64_t seed)
+{
+	struct lmi_rid *rid = o->rid;
+	lmi_reply_fn fn = o->reply;
+	struct lmi_reply r;
+
+	(void)svc;
+	if (!fn)
+		return;
+	o->reply = NULL;
+	o->rid = NULL;
+	if (rid) {
+		rid->answered = true;
+		memcpy(rid->id, s->id, sizeof(rid->id));
+		rid->seed = seed;
+	}
+	fill(&r, &o->head, s->id, seed);
+	fn(o->arg, &r, NULL, 0);
+	while (rid && rid->waits) {
+		struct lmi_call *c = rid->waits;
+
+		fill(&r, &c->copy.req, rid->id, seed);
+		lmi_call_reply(c, &r);
+		lmi_call_destroy(c);
+	}
+}
+
+void lmi_once_fail(struct lmi_service *svc, struct lmi_once *o, const struct lmd_error *err,
+		   uint32_t retry_ms)
+{
+	struct lmi_rid *rid = o->rid;
+	lmi_reply_fn fn = o->reply;
+
+	if (!fn)
+		return;
+	o->reply = NULL;
+	o->rid = NULL;
+	svc->count.n_refused++;
+	fn(o->arg, NULL, err, retry_ms);
+	while (rid && rid->waits) {
+		struct lmi_call *c = rid->waits;
+
+		lmi_call_fail(c, err, retry_ms);
+		lmi_call_destroy(c);
+	}
+	if (rid)
+		lmi_rid_forget(&svc->rids, rid);
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Models in and out of memory by request: load, reload, unload.  Each is a job with a stream;
+ * who stops listening does not stop what was begun. */
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/quant/quant.h"
+#include "service/generate.h"
+#include "service/service_impl.h"
+
+struct load_work {
+	struct lmi_work work;
+	struct lmi_service *svc;
+	struct lmi_once once;
+	struct lmi_copy copy;
+	struct lmi_lookup lookup;
+	struct lmi_waiter want;
+	struct lmi_gone gone;
+	struct lmi_load load;
+	bool ended, waits; /* waits: for the look-up, the model, or its end */
+	uint32_t retry_ms;
+};
+
+#define OF(member, p) ((struct load_work *)((char *)(p)-offsetof(struct load_work, member)))
+
+static void release(struct load_work *w)
+{
+	if (!w->ended || w->waits)
+		return;
+	lmi_copy_fini(&w->copy);
+	lmi_free(w);
+}
+
+/* Frees w unless something will still call it. */
+static void finish(struct load_work *w, uint64_t now, const struct lmi_end *end)
+{
+	struct lmi_service *svc = w->svc;
+	struct lmd_error err;
+
+	if (!w->ended && w->once.reply) {
+		err = end->error;
+		if (end->kind != LMI_END_ERROR)
+			(void)lmd_fail(&err, LMD_CANCELLED, "cancelled");
+		w->work.stream->given_up = true;
+		lmi_once_fail(svc, &w->once, &err, w->retry_ms);
+	}
+	w->ended = true;
+	lmi_work_end(svc, &w->work, now, end);
+	release(w);
+}
+
+static void done(struct load_work *w, uint64_t now)
+{
+	const struct lmi_end end = {.kind = LMI_END_DONE, .why = LMI_WIRE_FINISH_DONE};
+
+	finish(w, now, &end);
+}
+
+static void fail(struct load_work *w, uint64_t now, const struct lmd_error *err)
+{
+	const struct lmi_end end = {.kind = LMI_END_ERROR, .error = *err};
+
+	finish(w, now, &end);
+}
+
+static void cancel(struct lmi_work *work, uint64_t now, uint32_t reason)
+{
+	const struct lmi_end end = lmi_end_of(reason);
+
+	finish(OF(work, work), now, &end);
+}
+
+static bool runs(const struct lmi_work *work)
+{
+	const struct load_work *w = (const struct load_work *)work;
+
+	return !w->once.reply;
+}
+
+static void progress(struct load_work *w, uint64_t now, enum lmi_wire_phase phase, uint64_t n,
+		     uint64_t total)
+{
+	if (!w->work.stream)
+		return;
+	/* without memory the client hears less */
+	(void)lmi_output_progress(&w->work.stream->out, now, phase, n, total);
+	lmi_stream_pump(w->svc, w->work.stream, now);
+}
+
+/* ---- load and reload ---- */
+
+static void ready(struct lmi_waiter *want, uint64_t now, struct lmi_resident *r,
+		  const struct lmd_error *err, uint32_t retry_ms)
+{
+	struct load_work *w = OF(want, want);
+
+	w->waits = false;
+	w->retry_ms = retry_ms;
+	if (r)
+		lmi_resident_give(r, now);
+	if (w->ended)
+		release(w);
+	else if (r)
+		done(w, now);
+	else
+		fail(w, now, err);
+}
+
+static bool same_but_keep(const struct lmi_load *a, const struct lmi_load *b)
+{
+	return a->n_ctx == b->n_ctx && a->n_seq == b->n_seq && a->n_batch == b->n_batch &&
+	       a->n_thread == b->n_thread && a->device == b->device &&
+	       a->activations == b->activations && a->kv_dtype == b->kv_dtype &&
+	       a->memory_limit == b->memory_limit && !strcmp(a->backend, b->backend);
+}
+
+/* May free w. */
+static void bring(struct load_work *w, uint64_t now, struct lmi_model *m)
+{
+	struct lmi_service *svc = w->svc;
+	bool reload = w->once.head.op == LMI_WIRE_OP_RELOAD;
+	struct lmd_error err;
+
+	w->want.ready = ready;
+	w->waits = true;
+	if (!reload && !m->current && !m->coming)
+		m->load = w->load;
+	if (!reload && m->current && same_but_keep(&m->load, &w->load))
+		m->current->load.keep_ms = m->load.keep_ms = w->load.keep_ms;
+	if (m->current && (reload || !same_but_keep(&m->load, &w->load))) {
+		if (lmi_model_reload(svc, now, m, reload ? NULL : &w->load, &w->want, &err) ==
+		    LMD_OK)
+			return;
+		w->waits = false;
+		w->retry_ms = err.status == LMD_BUSY ? 1000 : 0;
+		fail(w, now, &err);
+		return;
+	}
+	lmi_model_want(svc, now, m, &w->want);
+}
+
+/* ---- unload ---- */
+
+static void gone(struct lmi_gone *g, uint64_t now)
+{
+	struct load_work *w = OF(gone, g);
+
+	w->waits = false;
+	if (w->ended)
+		release(w);
+	else
+		done(w, now);
+}
+
+static void unload(struct load_work *w, uint64_t now, struct lmi_model *m)
+{
+	struct lmi_resident *r = m->current;
+	struct lmd_error err;
+
+	if (!r) {
+		if (m->coming)
+			(void)lmd_fail(&err, LMD_BUSY, "model %s is being loaded",
+				       lmi_model_name(m));
+		else
+			(void)lmd_fail(&err, LMD_NOTFOUND, "model %s is not in memory",
+				       lmi_model_name(m));
+		w->retry_ms = m->coming ? 1000 : 0;
+		fail(w, now, &err);
+		return;
+	}
+	w->waits = true;
+	w->gone.gone = gone;
+	w->gone.next = r->gone;
+	r->gone = &w->gone;
+	progress(w, now, LMI_WIRE_PHASE_DRAIN, 0, r->n_user);
+	lmi_resident_take(r); /* until all that is to be said was said */
+	lmi_resident_retire(w->svc, now, r);
+	if (w->copy.req.u.unload.force)
+		lmi_generate_cancel_all(w->svc, now, r, LMI_WIRE_CANCEL_REASON_UNLOAD);
+	lmi_resident_give(r, now);
+}
+
+/* ---- all of them ---- */
+
+static void found(struct lmi_lookup *l, uint64_t now, struct lmi_model *m,
+		  const struct lmd_error *err)
+{
+	struct load_work *w = OF(lookup, l);
+
+	w->waits = false;
+	if (w->ended) {
+		release(w);
+		return;
+	}
+	if (!m) {
+		fail(w, now, err);
+		return;
+	}
+	if (w->once.head.op == LMI_WIRE_OP_UNLOAD && !m->current) {
+		unload(w, now, m); /* refuses */
+		return;
+	}
+	lmi_once_answer(w->svc, &w->once, w->work.stream, 0);
+	if (w->once.head.op == LMI_WIRE_OP_UNLOAD) {
+		unload(w, now, m);
+		return;
+	}
+	progress(w, now, LMI_WIRE_PHASE_LOAD, 0, 0);
+	bring(w, now, m);
+}
+
+static enum lmd_status begin(const struct lmi_ask *a, uint32_t kind, const struct lmd_str *model,
+			     const struct lmi_load *load, struct lmd_error *err)
+{
+	struct load_work *w;
+	struct lmd_str name = *model;
+	enum lmd_status st = lmi_stream_admit(a->svc, a->who, err);
+
+	if (st != LMD_OK)
+		return st;
+	w = lmi_alloc(1, sizeof(*w));
+	if (!w)
+		return lmd_fail(err, LMD_NOMEM, "no memory for a job");
+	w->svc = a->svc;
+	w->load = *load;
+	w->work = (struct lmi_work){.cancel = cancel, .runs = runs};
+	st = lmi_work_begin(a, &w->work, kind, &name, a->svc->limits.lease_default, err);
+	if (st != LMD_OK) {
+		lmi_free(w);
+		return st;
+	}
+	w->copy = *a->copy;
+	*a->copy = (struct lmi_copy){0};
+	lmi_once_init(&w->once, a);
+	w->lookup.found = found;
+	w->waits = true;
+	lmi_lookup_start(a->svc, a->now, &w->lookup, &name);
+	return LMD_OK;
+}
+
+static enum lmd_status kv_type(const struct lmd_str *word, int32_t *out, struct lmd_error *err)
+{
+	const struct lmi_dtype *t;
+	char name[20];
+
+	*out = -1;
+	if (word->len == 4 && !memcmp(word->ptr, "auto", 4))
+		return LMD_OK;
+	(void)snprintf(name, sizeof(name), "%.*s", (int)(word->len < 19 ? word->len : 19),
+		       word->ptr);
+	t = lmi_dtype_by_name(name);
+	if (!t || !t->quant || !t->dequant || t->is_activation)
+		return lmd_fail(err, LMD_INVALID, "kv_type: '%s' is no type for keys and values",
+				name);
+	*out = (int32_t)t->id;
+	return LMD_OK;
+}
+
+enum lmd_status lmi_do_load(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+{
+	const struct lmi_req_load *q = &a->req->u.load;
+	struct lmi_load l = {.n_ctx = (uint32_t)q->n_ctx,
+			     .n_seq = (uint32_t)q->n_seq,
+			     .n_batch = (uint32_t)q->n_batch,
+			     .n_thread = (uint32_t)q->threads,
+			     .device = (uint32_t)q->device,
+			     .memory_limit = (uint64_t)q->memory_limit,
+			     .keep_ms = q->keep_alive_ms,
+			     .activations = UINT32_MAX};
+	enum lmd_status st = kv_type(&q->kv_type, &l.kv_dtype, err);
+
+	(void)retry_ms;
+	if (st != LMD_OK)
+		return st;
+	if (q->activations == LMI_WIRE_ACTIVATIONS_F32)
+		l.activations = LMD_ACTIVATIONS_F32;
+	else if (q->activations == LMI_WIRE_ACTIVATIONS_INT8)
+		l.activations = LMD_ACTIVATIONS_INT8;
+	if (q->backend.len != 4 || memcmp(q->backend.ptr, "auto", 4))
+		(void)snprintf(l.backend, sizeof(l.backend), "%.*s",
+			       (int)(q->backend.len < 47 ? q->backend.len : 47), q->backend.ptr);
+	return begin(a, LMI_WIRE_STREAM_KIND_LOAD, &q->model, &l, err);
+}
+
+enum lmd_status lmi_do_reload(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+{
+	const struct lmi_load none = {0};
+
+	(void)retry_ms;
+	return begin(a, LMI_WIRE_STREAM_KIND_RELOAD, &a->req->u.reload.model, &none, err);
+}
+
+enum lmd_status lmi_do_unload(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+{
+	const struct lmi_load none = {0};
+
+	(void)retry_ms;
+	return begin(a, LMI_WIRE_STREAM_KIND_UNLOAD, &a->req->u.unload.model, &none, err);
+}

@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Residency.  One owner changes it, so there is nothing to lock: jobs open and close engines
+ * and touch nothing but the fields of the resident that are theirs while they run. */
+#include "service/model.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/engine/engine.h"
+#include "service/service_impl.h"
+
+void lmi_row_give(struct lmi_row *row)
+{
+	if (!row || --row->n_user)
+		return;
+	lmi_store_models_fini(&row->m);
+	lmi_free(row);
+}
+
+static struct lmi_row *row_take(struct lmi_row *row)
+{
+	row->n_user++;
+	return row;
+}
+
+const char *lmi_model_name(const struct lmi_model *m)
+{
+	return m->row->m.v[0].name;
+}
+
+struct lmi_model *lmi_model_find(struct lmi_service *svc, const char *name)
+{
+	for (struct lmi_model *m = svc->models; m; m = m->next)
+		if (!strcmp(lmi_model_name(m), name))
+			return m;
+	return NULL;
+}
+
+/* ---- users ---- */
+
+static void start_close(struct lmi_service *svc, struct lmi_resident *r);
+
+void lmi_resident_take(struct lmi_resident *r)
+{
+	r->n_user++;
+}
+
+void lmi_resident_give(struct lmi_resident *r, uint64_t now)
+{
+	assert(r->n_user);
+	if (--r->n_user)
+		return;
+	r->idle_ns = now;
+	if (r->state == LMI_RES_DRAINING)
+		start_close(r->svc, r);
+}
+
+void lmi_resident_retire(struct lmi_service *svc, uint64_t now, struct lmi_resident *r)
+{
+	(void)now;
+	if (r->model->current == r)
+		r->model->current = NULL;
+	if (r->state != LMI_RES_READY)
+		return;
+	r->state = LMI_RES_DRAINING;
+	if (!r->n_user)
+		start_close(svc, r);
+}
+
+/* The idle engine that nobody used for the longest time. */
+static struct lmi_resident *find_victim(const struct lmi_service *svc)
+{
+	struct lmi_resident *best = NULL;
+
+	for (struct lmi_resident *r = svc->residents; r; r = r->next)
+		if (r->state == LMI_RES_READY && !r->n_user &&
+		    (!best || r->idle_ns < best->idle_ns))
+			best = r;
+	return best;
+}
+
+/* ---- jobs ---- */
+
+static enum lmd_status check_file(const struct lmi_resident *r, struct lmd_error *err)
+{
+	const struct lmi_store_model *m = &r->row->m.v[0];
+
+	if (m->state == LMI_STORE_QUARANTINED)
+		return lmd_fail(err, LMD_UNSUPPORTED, "it is in quarantine");
+	return lmi_store_model_changed(m, err);
+}
+
+static void fill_opts(const struct lmi_resident *r, struct lmi_engine_opts *o)
+{
+	const struct lmi_service *svc = r->svc;
+	const struct lmi_load *l = &r->load;
+
+	*o = (struct lmi_engine_opts){.inst = svc->o.inst, .in_line = svc->o.in_line};
+	o->inst.registry = svc->o.plugins;
+	o->inst.host = svc->o.host;
+	o->inst.path = r->row->m.v[0].files[0].path;
+	o->inst.n_seq = l->n_seq ? l->n_seq : (uint32_t)svc->limits.sessions;
+	o->inst.n_ctx = l->n_ctx ? l->n_ctx : o->inst.n_ctx;
+	o->inst.n_batch = l->n_batch ? l->n_batch : o->inst.n_batch;
+	o->inst.n_thread = l->n_thread ? l->n_thread : o->inst.n_thread;
+	if (l->backend[0]) {
+		o->inst.backend = l->backend;
+		o->inst.device = l->device;
+	}
+	if (l->activations != UINT32_MAX)
+		o->inst.activations = l->activations;
+	if (l->kv_dtype >= 0)
+		o->inst.kv_dtype = l->kv_dtype;
+	if (l->memory_limit)
+		o->inst.memory_limit = l->memory_limit;
+	o->n_request = LMI_SESSIONS_MAX;
+}
+
+static void run_open(void *arg)
+{
+	struct lmi_resident *r = arg;
+	const struct lmd_host *host = r->svc->o.host;
+	uint64_t begin = host->now_ns(host->ctx);
+	struct lmi_engine_opts o;
+
+	fill_opts(r, &o);
+	r->err.status = check_file(r, &r->err);
+	if (r->err.status == LMD_OK)
+		r->err.status = lmi_engine_open(&r->engine, &o, &r->err);
+	r->load_ns = host->now_ns(host->ctx) - begin;
+}
+
+static void run_close(void *arg)
+{
+	struct lmi_resident *r = arg;
+
+	lmi_engine_fini(r->engine);
+	r->engine = NULL;
+}
+
+static void opened(void *arg);
+static void closed(void *arg);
+
+/* A queue that is full is asked again in the next turn. */
+static void submit(struct lmi_service *svc, struct lmi_resident *r)
+{
+	bool close = r->state == LMI_RES_UNLOADING;
+	struct lmd_error err;
+	enum lmd_status st;
+
+	r->job = (struct lmi_job){
+		.run = close ? run_close : run_open, .done = close ? closed : opened, .arg = r};
+	st = lmi_jobs_submit(svc->o.io, &r->job, &err);
+	r->job_waits = st == LMD_BUSY;
+	if (st == LMD_BUSY)
+		return;
+	svc->n_job++;
+	if (st == LMD_OK)
+		return;
+	/* the daemon ends: nobody is left to be held up */
+	if (close)
+		run_close(r);
+	else
+		r->err = err;
+	r->job.done(r);
+}
+
+static void start_close(struct lmi_service *svc, struct lmi_resident *r)
+{
+	assert(!r->n_user);
+	r->state = LMI_RES_UNLOADING;
+	if (svc->o.watch)
+		svc->o.watch(svc->o.watch_arg, lmi_engine_fd(r->engine), false);
+	submit(svc, r);
+}
+
+static void unlink_resident(struct lmi_service *svc, struct lmi_resident *r)
+{
+	*(r->prev ? &r->prev->next : &svc->residents) = r->next;
+	if (r->next)
+		r->next->prev = r->prev;
+	svc->n_resident--;
+	lmi_row_give(r->row);
+	lmi_free(r);
+}
+
+static void closed(void *arg)
+{
+	struct lmi_resident *r = arg, *after = r->after;
+	struct lmi_service *svc = r->svc;
+	struct lmi_gone *g = r->gone;
+
+	svc->n_job--;
+	svc->o.host->log(svc->o.host->ctx, "service", LMD_LOG_INFO,
+			 "model unloaded model=%s engine=%llu", lmi_model_name(r->model),
+			 (unsigned long long)r->number);
+	unlink_resident(svc, r);
+	while (g) {
+		struct lmi_gone *next = g->next;
+
+		g->gone(g, svc->now);
+		g = next;
+	}
+	if (after)
+		submit(svc, after);
+}
+
+/* ---- loads ---- */
+
+static void tell_wants(struct lmi_model *m, uint64_t now, struct lmi_resident *r,
+		       const struct lmd_error *err, uint32_t retry_ms)
+{
+	struct lmi_waiter *w = m->wants;
+
+	m->wants = NULL;
+	while (w) {
+		struct lmi_waiter *next = w->next;
+
+		w->waits = false;
+		w->next = NULL;
+		if (r)
+			lmi_resident_take(r);
+		w->ready(w, now, r, err, retry_ms);
+		w = next;
+	}
+}
+
+static uint32_t pause_of(const struct lmi_service *svc, uint32_t n_fail)
+{
+	uint64_t ms = svc->limits.fail_ms;
+
+	for (uint32_t i = 1; i < n_fail && ms < svc->limits.fail_max_ms; i++)
+		ms *= 2;
+	return (uint32_t)(ms < svc->limits.fail_max_ms ? ms : svc->limits.fail_max_ms);
+}
+
+static void load_failed(struct lmi_service *svc, struct lmi_resident *r)
+{
+	struct lmi_model *m = r->model;
+	struct lmd_error err = r->err;
+	uint32_t pause;
+
+	m->coming = NULL;
+	m->n_fail++;
+	pause = pause_of(svc, m->n_fail);
+	m->fail_until = svc->now + pause * LMI_MS;
+	m->fail = err;
+	svc->o.host->log(svc->o.host->ctx, "service", LMD_LOG_WARN,
+			 "model failed to load model=%s times=%u: %s", lmi_model_name(m), m->n_fail,
+			 err.text);
+	unlink_resident(svc, r);
+	tell_wants(m, svc->now, NULL, &err, pause);
+}
+
+static void opened(void *arg)
+{
+	struct lmi_resident *r = arg, *old, *victim;
+	struct lmi_service *svc = r->svc;
+	struct lmi_model *m = r->model;
+
+	svc->n_job--;
+	if (r->err.status == LMD_NOMEM && !r->again && (victim = find_victim(svc))) {
+		r->again = true;
+		victim->after = r;
+		lmi_resident_retire(svc, svc->now, victim);
+		return;
+	}
+	if (r->err.status != LMD_OK) {
+		load_failed(svc, r);
+		return;
+	}
+	old = m->current;
+	m->coming = NULL;
+	m->current = r;
+	m->n_fail = 0;
+	r->state = LMI_RES_READY;
+	r->ready_ns = r->idle_ns = svc->now;
+	if (svc->o.watch)
+		svc->o.watch(svc->o.watch_arg, lmi_engine_fd(r->engine), true);
+	svc->o.host->log(svc->o.host->ctx, "service", LMD_LOG_INFO,
+			 "model ready model=%s engine=%llu ms=%llu", lmi_model_name(m),
+			 (unsigned long long)r->number, (unsigned long long)(r->load_ns / LMI_MS));
+	lmi_resident_take(r); /* while it is shown around */
+	tell_wants(m, svc->now, r, NULL, 0);
+	lmi_resident_give(r, svc->now);
+	if (old)
+		lmi_resident_retire(svc, svc->now, old);
+}
+
+/* Takes a place for one more engine; LMD_BUSY without one. */
+static enum lmd_status start_load(struct lmi_service *svc, struct lmi_model *m,
+				  struct lmd_error *err)
+{
+	struct lmi_resident *r, *victim = NULL;
+	uint32_t n = 0;
+
+	for (r = svc->residents; r; r = r->next)
+		n += r->state != LMI_RES_UNLOADING;
+	if (n >= svc->limits.models && !(victim = find_victim(svc)))
+		return lmd_fail(err, LMD_BUSY,
+				"%u models are in memory and in use: the most is %llu", n,
+				(unsigned long long)svc->limits.models);
+	r = lmi_alloc(1, sizeof(*r));
+	if (!r)
+		return lmd_fail(err, LMD_NOMEM, "no memory for a model");
+	r->svc = svc;
+	r->model = m;
+	r->row = row_take(m->row);
+	r->load = m->load;
+	r->number = ++svc->n_engine;
+	r->next = svc->residents;
+	if (r->next)
+		r->next->prev = r;
+	svc->residents = r;
+	svc->n_resident++;
+	m->coming = r;
+	if (victim) {
+		victim->after = r;
+		lmi_resident_retire(svc, svc->now, victim);
+	} else {
+		submit(svc, r);
+	}
+	return LMD_OK;
+}
+
+static void add_want(struct lmi_model *m, struct lmi_waiter *w)
+{
+	struct lmi_waiter **end = &m->wants;
+
+	while (*end)
+		end = &(*end)->next;
+	w->next = NULL;
+	w->waits = true;
+	*end = w;
+}
+
+void lmi_model_unwant(struct lmi_model *m, struct lmi_waiter *w)
+{
+	for (struct lmi_waiter **p = &m->wants; *p && w->waits; p = &(*p)->next) {
+		if (*p != w)
+			continue;
+		*p = w->next;
+		w->next = NULL;
+		w->waits = false;
+		return;
+	}
+}
+
+void lmi_model_want(struct lmi_service *svc, uint64_t now, struct lmi_model *m,
+		    struct lmi_waiter *w)
+{
+	struct lmd_error err;
+
+	w->waits = false;
+	if (m->current) {
+		lmi_resident_take(m->current);
+		w->ready(w, now, m->current, NULL, 0);
+		return;
+	}
+	if (!m->coming && m->n_fail && now < m->fail_until) {
+		w->ready(w, now, NULL, &m->fail,
+			 (uint32_t)((m->fail_until - now + LMI_MS - 1) / LMI_MS));
+		return;
+	}
+	add_want(m, w);
+	if (m->coming)
+		return;
+	/* the want may be answered before this returns */
+	if (start_load(svc, m, &err) != LMD_OK) {
+		lmi_model_unwant(m, w);
+		w->ready(w, now, NULL, &err, err.status == LMD_BUSY ? 1000 : 0);
+	}
+}
+
+enum lmd_status lmi_model_reload(struct lmi_service *svc, uint64_t now, struct lmi_model *m,
+				 const struct lmi_load *load, struct lmi_waiter *w,
+				 struct lmd_error *err)
+{
+	enum lmd_status st;
+
+	(void)now;
+	if (m->coming)
+		return lmd_fail(err, LMD_BUSY, "%s is being loaded", lmi_model_name(m));
+	if (load)
+		m->load = *load;
+	add_want(m, w);
+	st = start_load(svc, m, err);
+	if (st != LMD_OK)
+		lmi_model_unwant(m, w);
+	return st;
+}
+
+/* ---- the table ---- */
+
+enum lmd_status lmi_model_of(struct lmi_service *svc, uint64_t now, struct lmi_row *own_row,
+			     struct lmi_model **out, struct lmd_error *err)
+{
+	struct lmi_model *m = lmi_model_find(svc, own_row->m.v[0].name);
+
+	if (m) {
+		bool same = !strcmp(m->row->m.v[0].digest, own_row->m.v[0].digest);
+
+		lmi_row_give(m->row);
+		m->row = own_row;
+		if (!same) {
+			m->n_fail = 0;
+			if (m->current)
+				lmi_resident_retire(svc, now, m->current);
+		}
+		*out = m;
+		return LMD_OK;
+	}
+	m = lmi_alloc(1, sizeof(*m));
+	if (!m) {
+		lmi_row_give(own_row);
+		return lmd_fail(err, LMD_NOMEM, "no memory for a model");
+	}
+	m->row = own_row;
+	m->load = (struct lmi_load){.activations = UINT32_MAX,
+				    .kv_dtype = -1,
+				    .keep_ms = (int64_t)svc->limits.keep_alive_ms};
+	if (!m->load.keep_ms)
+		m->load.keep_ms = -1;
+	m->next = svc->models;
+	svc->models = m;
+	*out = m;
+	return LMD_OK;
+}
+
+static bool in_use(const struct lmi_service *svc, const struct lmi_model *m)
+{
+	if (m->current || m->coming || m->wants || (m->n_fail && svc->now < m->fail_until))
+		return true;
+	for (const struct lmi_resident *r = svc->residents; r; r = r->next)
+		if (r->model == m)
+			return true;
+	return false;
+}
+
+void lmi_models_tidy(struct lmi_service *svc)
+{
+	struct lmi_model **p = &svc->models;
+
+	while (*p) {
+		struct lmi_model *m = *p;
+
+		if (in_use(svc, m)) {
+			p = &m->next;
+			continue;
+		}
+		*p = m->next;
+		lmi_row_give(m->row);
+		lmi_free(m);
+	}
+}
+
+/* ---- time ---- */
+
+static uint64_t keep_end(const struct lmi_resident *r)
+{
+	int64_t keep = r->load.keep_ms;
+
+	if (r->state != LMI_RES_READY || r->n_user || keep < 0)
+		return UINT64_MAX;
+	return r->idle_ns + (uint64_t)keep * LMI_MS;
+}
+
+void lmi_models_turn(struct lmi_service *svc, uint64_t now)
+{
+	struct lmi_resident *next;
+
+	for (struct lmi_resident *r = svc->residents; r; r = next) {
+		next = r->next;
+		if (r->job_waits)
+			submit(svc, r);
+		else if (keep_end(r) <= now)
+			lmi_resident_retire(svc, now, r);
+	}
+}
+
+uint64_t lmi_models_deadline(const struct lmi_service *svc)
+{
+	uint64_t when = UINT64_MAX;
+
+	for (const struct lmi_resident *r = svc->residents; r; r = r->next) {
+		uint64_t end = r->job_waits ? svc->now + 10 * LMI_MS : keep_end(r);
+
+		when = end < when ? end : when;
+	}
+	return when;
+}
+
+void lmi_models_fini(struct lmi_service *svc)
+{
+	struct lmi_resident *next;
+
+	for (struct lmi_resident *r = svc->residents; r; r = next) {
+		next = r->next;
+		if (r->state == LMI_RES_READY)
+			lmi_resident_retire(svc, svc->now, r);
+	}
+}

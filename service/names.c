@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A short list of names with their models.  The service is the only one that changes the
+ * registry, so what it said holds until then; an answer that was asked for before a change and
+ * comes after it is used once and not remembered. */
+#include "service/names.h"
+
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/show.h"
+#include "service/service_impl.h"
+
+#define NAMES_MAX 1024u
+
+struct lmi_name {
+	struct lmi_name *next;
+	struct lmi_model *model;
+	char name[LMI_STORE_NAME_MAX + 1];
+};
+
+static void drop(struct lmi_service *svc)
+{
+	while (svc->names) {
+		struct lmi_name *n = svc->names;
+
+		svc->names = n->next;
+		lmi_free(n);
+	}
+	svc->n_name = 0;
+}
+
+void lmi_names_forget(struct lmi_service *svc)
+{
+	drop(svc);
+	svc->names_epoch++;
+	lmi_models_tidy(svc);
+}
+
+static struct lmi_model *find(const struct lmi_service *svc, const char *name)
+{
+	for (struct lmi_name *n = svc->names; n; n = n->next)
+		if (!strcmp(n->name, name))
+			return n->model;
+	return NULL;
+}
+
+/* Without memory it is asked for again next time. */
+static void remember(struct lmi_service *svc, const char *name, struct lmi_model *m)
+{
+	struct lmi_name *n;
+
+	if (svc->n_name >= NAMES_MAX)
+		drop(svc);
+	n = lmi_alloc(1, sizeof(*n));
+	if (!n)
+		return;
+	memcpy(n->name, name, sizeof(n->name));
+	n->model = m;
+	n->next = svc->names;
+	svc->names = n;
+	svc->n_name++;
+}
+
+static void run(void *arg)
+{
+	struct lmi_lookup *l = arg;
+
+	l->err.status = lmi_store_model_find(l->svc->o.store, l->name, &l->row->m, &l->err);
+}
+
+static void done(void *arg)
+{
+	struct lmi_lookup *l = arg;
+	struct lmi_service *svc = l->svc;
+	struct lmi_row *row = l->row;
+	struct lmi_model *m = NULL;
+
+	svc->n_job--;
+	l->row = NULL;
+	if (l->err.status != LMD_OK)
+		lmi_row_give(row);
+	else
+		l->err.status = lmi_model_of(svc, svc->now, row, &m, &l->err);
+	if (l->err.status == LMD_OK && l->epoch == svc->names_epoch && !find(svc, l->name))
+		remember(svc, l->name, m);
+	l->found(l, svc->now, l->err.status == LMD_OK ? m : NULL, &l->err);
+}
+
+static enum lmd_status ask(struct lmi_service *svc, struct lmi_lookup *l)
+{
+	enum lmd_status st;
+
+	if (!svc->o.store)
+		return lmd_fail(&l->err, LMD_NOTFOUND, "model %s: there is no registry", l->name);
+	l->row = lmi_alloc(1, sizeof(*l->row));
+	if (!l->row)
+		return lmd_fail(&l->err, LMD_NOMEM, "no memory to look up a model");
+	l->row->n_user = 1;
+	l->job = (struct lmi_job){.run = run, .done = done, .arg = l};
+	st = lmi_jobs_submit(svc->o.registry, &l->job, &l->err);
+	if (st != LMD_OK)
+		lmi_row_give(l->row);
+	return st;
+}
+
+void lmi_lookup_start(struct lmi_service *svc, uint64_t now, struct lmi_lookup *l,
+		      const struct lmd_str *name)
+{
+	struct lmi_model *m;
+	char shown[80];
+
+	l->svc = svc;
+	l->err = (struct lmd_error){0};
+	l->epoch = svc->names_epoch;
+	if (!name->len || name->len > LMI_STORE_NAME_MAX || memchr(name->ptr, 0, name->len)) {
+		l->err.status =
+			lmd_fail(&l->err, LMD_NOTFOUND, "model: there is none of the name '%s'",
+				 lmi_show(shown, sizeof(shown), name->ptr, name->len));
+		l->found(l, now, NULL, &l->err);
+		return;
+	}
+	memset(l->name, 0, sizeof(l->name));
+	memcpy(l->name, name->ptr, name->len);
+	m = find(svc, l->name);
+	if (m) {
+		l->found(l, now, m, &l->err);
+		return;
+	}
+	if (ask(svc, l) != LMD_OK) {
+		l->found(l, now, NULL, &l->err);
+		return;
+	}
+	svc->n_job++;
+}

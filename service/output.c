@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A ring of items and a buffer of text that both grow; the final item is a flag beside them. */
+#include "service/output.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+
+static const struct lmi_item final_item = {.kind = LMI_ITEM_END};
+
+void lmi_output_init(struct lmi_output *o, uint64_t max_bytes)
+{
+	*o = (struct lmi_output){.first = 1, .max_bytes = max_bytes};
+}
+
+void lmi_output_fini(struct lmi_output *o)
+{
+	lmi_free(o->items);
+	lmi_free(o->text);
+	*o = (struct lmi_output){.first = 1};
+}
+
+static uint64_t n_kept(const struct lmi_output *o)
+{
+	return o->last + 1 - o->first;
+}
+
+/* ---- room ---- */
+
+static bool grow_items(struct lmi_output *o)
+{
+	uint32_t cap = o->cap ? 2 * o->cap : 32;
+	struct lmi_item *v;
+
+	if (n_kept(o) < o->cap)
+		return true;
+	v = lmi_alloc(cap, sizeof(*v));
+	if (!v)
+		return false;
+	for (uint64_t k = o->first; k <= o->last; k++)
+		v[k % cap] = o->items[k % o->cap];
+	lmi_free(o->items);
+	o->items = v;
+	o->cap = cap;
+	return true;
+}
+
+static bool grow_text(struct lmi_output *o, uint32_t n)
+{
+	size_t cap = o->text_cap ? o->text_cap : 256;
+	char *p;
+
+	while (cap - o->n_text < n)
+		cap *= 2;
+	if (cap == o->text_cap)
+		return true;
+	p = lmi_realloc(o->text, cap, 1);
+	if (!p)
+		return false;
+	o->text = p;
+	o->text_cap = cap;
+	return true;
+}
+
+static enum lmd_status add(struct lmi_output *o, const struct lmi_item *item, const char *text)
+{
+	assert(!o->ended);
+	if ((n_kept(o) + 1) * sizeof(*item) + o->n_text + item->n_text > o->max_bytes)
+		return LMD_BUSY;
+	if (!grow_items(o) || (item->n_text && !grow_text(o, item->n_text)))
+		return LMD_NOMEM;
+	o->last++;
+	o->items[o->last % o->cap] = *item;
+	o->items[o->last % o->cap].text_at = o->text_first + o->n_text;
+	if (item->n_text)
+		memcpy(o->text + o->n_text, text, item->n_text);
+	o->n_text += item->n_text;
+	return LMD_OK;
+}
+
+enum lmd_status lmi_output_token(struct lmi_output *o, uint64_t now, lmd_token token,
+				 const char *text, uint32_t n)
+{
+	const struct lmi_item item = {
+		.kind = LMI_ITEM_TOKEN, .token = token, .n_text = n, .at_ns = now};
+
+	return add(o, &item, text);
+}
+
+enum lmd_status lmi_output_text(struct lmi_output *o, uint64_t now, const char *text, uint32_t n)
+{
+	const struct lmi_item item = {
+		.kind = LMI_ITEM_TEXT, .token = -1, .n_text = n, .at_ns = now};
+
+	return add(o, &item, text);
+}
+
+enum lmd_status lmi_output_progress(struct lmi_output *o, uint64_t now, uint32_t phase,
+				    uint64_t done, uint64_t total)
+{
+	const struct lmi_item item = {.kind = LMI_ITEM_PROGRESS,
+				      .token = -1,
+				      .phase = phase,
+				      .done = done,
+				      .total = total,
+				      .at_ns = now};
+	struct lmi_item *old = n_kept(o) ? &o->items[o->last % o->cap] : NULL;
+
+	assert(!o->ended);
+	if (!old || old->kind != LMI_ITEM_PROGRESS || o->given >= o->last)
+		return add(o, &item, NULL);
+	old->phase = phase;
+	old->done = done;
+	old->total = total;
+	return LMD_OK;
+}
+
+void lmi_output_end(struct lmi_output *o, uint64_t now, const struct lmi_end *end)
+{
+	if (o->ended)
+		return;
+	o->ended = true;
+	o->end_ns = now;
+	o->end = *end;
+}
+
+/* ---- reading ---- */
+
+uint64_t lmi_output_last(const struct lmi_output *o)
+{
+	return o->last + o->ended;
+}
+
+enum lmd_status lmi_output_check(const struct lmi_output *o, uint64_t after, struct lmd_error *err)
+{
+	if (after > lmi_output_last(o))
+		return lmd_fail(err, LMD_INVALID, "after: %llu, the stream has %llu items",
+				(unsigned long long)after, (unsigned long long)lmi_output_last(o));
+	if (after + 1 < o->first)
+		return lmd_fail(err, LMD_INVALID,
+				"after: %llu, items up to %llu were acknowledged and forgotten",
+				(unsigned long long)after, (unsigned long long)(o->first - 1));
+	return LMD_OK;
+}
+
+void lmi_output_forget(struct lmi_output *o, uint64_t after)
+{
+	uint64_t gone;
+
+	if (after > o->last)
+		after = o->last; /* the final item stays */
+	if (after < o->first)
+		return;
+	gone = after == o->last ? o->n_text
+				: o->items[(after + 1) % o->cap].text_at - o->text_first;
+	o->first = after + 1;
+	o->n_text -= (size_t)gone;
+	o->text_first += gone;
+	if (o->n_text && gone)
+		memmove(o->text, o->text + gone, o->n_text);
+}
+
+uint64_t lmi_output_due(const struct lmi_output *o, uint64_t after, uint64_t hold_ns, uint32_t max)
+{
+	uint64_t n = lmi_output_last(o) - after, at;
+
+	if (o->ended)
+		return 0;
+	if (!n)
+		return UINT64_MAX;
+	if (!after || n >= max)
+		return 0;
+	at = o->items[(after + 1) % o->cap].at_ns;
+	return at < UINT64_MAX - hold_ns ? at + hold_ns : UINT64_MAX;
+}
+
+uint32_t lmi_output_count(const struct lmi_output *o, uint64_t after, uint32_t max)
+{
+	uint64_t n = lmi_output_last(o) - after;
+
+	return n < max ? (uint32_t)n : max;
+}
+
+const struct lmi_item *lmi_output_item(const struct lmi_output *o, uint64_t number,
+				       const char **text)
+{
+	const struct lmi_item *item;
+
+	*text = NULL;
+	if (number > o->last)
+		return &final_item;
+	item = &o->items[number % o->cap];
+	if (item->n_text)
+		*text = o->text + (item->text_at - o->text_first);
+	return item;
+}
+
+void lmi_output_gave(struct lmi_output *o, uint64_t number)
+{
+	if (number > o->given)
+		o->given = number;
+}

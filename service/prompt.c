@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Fields of the wire become parameters of the engine; their ranges were checked when the
+ * message was read. */
+#include "service/prompt.h"
+
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/engine/sample_params.h"
+
+enum lmd_status lmi_prompt_encode(const struct lmi_engine *e, const struct lmi_req_generate *q,
+				  struct lmi_tokens *out, struct lmd_error *err)
+{
+	uint32_t flags = (q->add_special ? LMD_ENCODE_ADD_SPECIAL : 0) |
+			 (q->parse_special ? LMD_ENCODE_PARSE_SPECIAL : 0);
+
+	if (q->has_prompt)
+		return lmi_tokenizer_encode(lmi_engine_tokenizer(e), q->prompt.ptr, q->prompt.len,
+					    flags, out, err);
+	out->n = 0;
+	if (!q->n_tokens)
+		return LMD_OK;
+	out->id = lmi_alloc(q->n_tokens, sizeof(*out->id));
+	if (!out->id)
+		return lmd_fail(err, LMD_NOMEM, "no memory for %u tokens", q->n_tokens);
+	memcpy(out->id, q->tokens, q->n_tokens * sizeof(*out->id));
+	out->n = out->cap = q->n_tokens;
+	return LMD_OK;
+}
+
+enum lmd_status lmi_prompt_check(const struct lmi_engine *e, const struct lmi_tokens *t,
+				 struct lmd_error *err)
+{
+	const struct lmi_inst *inst = lmi_engine_inst(e);
+	uint32_t most = inst->desc.driver == LMD_DRIVER_ENCDEC ? inst->n_batch : inst->n_ctx;
+
+	if (!t->n)
+		return lmd_fail(err, LMD_INVALID, "prompt: 0 tokens, at least 1 is needed");
+	if (t->n > most)
+		return lmd_fail(err, LMD_INVALID,
+				"prompt: %zu tokens are more than the context of %u", t->n, most);
+	return LMD_OK;
+}
+
+/* ---- samplers ---- */
+
+static void params(const struct lmi_req_generate *q, const struct lmi_inst *inst,
+		   struct lmi_sample_params *p)
+{
+	lmi_sample_params_default(p);
+	p->temp = q->temp;
+	p->dynatemp_range = q->dynatemp_range;
+	p->dynatemp_exponent = q->dynatemp_exponent;
+	p->top_k = q->top_k;
+	p->top_p = q->top_p;
+	p->min_p = q->min_p;
+	p->typical = q->typical;
+	p->top_n_sigma = q->top_n_sigma;
+	p->xtc_probability = q->xtc_probability;
+	p->xtc_threshold = q->xtc_threshold;
+	p->last_n = q->repeat_last_n;
+	p->repeat_penalty = q->repeat_penalty;
+	p->frequency_penalty = q->frequency_penalty;
+	p->presence_penalty = q->presence_penalty;
+	p->dry_multiplier = q->dry_multiplier;
+	p->dry_base = q->dry_base;
+	p->dry_allowed_length = q->dry_allowed_length;
+	p->dry_last_n = q->dry_last_n;
+	if (q->has_dry_breakers) {
+		p->dry_breakers = q->dry_breakers;
+		p->n_dry_breakers = q->n_dry_breakers;
+	}
+	p->mirostat = q->mirostat;
+	p->mirostat_tau = q->mirostat_tau;
+	p->mirostat_eta = q->mirostat_eta;
+	p->min_keep = q->min_keep;
+	p->bias = q->logit_bias;
+	p->n_bias = q->n_logit_bias;
+	p->n_ctx = inst->n_ctx;
+}
+
+/* The chain of the request, with its arguments; one block of memory. */
+static enum lmd_status chain(const struct lmi_req_generate *q, struct lmi_sampler_spec **out,
+			     struct lmd_error *err)
+{
+	struct lmi_sampler_spec *spec;
+	struct lmi_sampler_arg *arg;
+	size_t n_arg = 0;
+
+	for (uint32_t i = 0; i < q->n_chain; i++)
+		n_arg += q->chain[i].n_args;
+	spec = lmi_alloc(1, q->n_chain * sizeof(*spec) + n_arg * sizeof(*arg) + 1);
+	if (!spec)
+		return lmd_fail(err, LMD_NOMEM, "no memory for a chain of samplers");
+	arg = (struct lmi_sampler_arg *)(spec + q->n_chain);
+	for (uint32_t i = 0; i < q->n_chain; i++) {
+		const struct lmi_wire_sampler *s = &q->chain[i];
+
+		spec[i] = (struct lmi_sampler_spec){
+			.name = s->name, .args = arg, .n_args = s->n_args};
+		for (uint32_t k = 0; k < s->n_args; k++)
+			*arg++ = (struct lmi_sampler_arg){.name = s->args[k].name,
+							  .type = s->args[k].type,
+							  .v = s->args[k].v};
+	}
+	*out = spec;
+	return LMD_OK;
+}
+
+/* ---- the command ---- */
+
+static enum lmi_class class_of(const struct lmi_req_generate *q)
+{
+	switch (q->class) {
+	case LMI_WIRE_CLASS_INTERACTIVE:
+		return LMI_CLASS_INTERACTIVE;
+	case LMI_WIRE_CLASS_BATCH:
+		return LMI_CLASS_BATCH;
+	case LMI_WIRE_CLASS_UNKNOWN:
+	case LMI_WIRE_CLASS_NORMAL:
+		break;
+	}
+	return LMI_CLASS_NORMAL;
+}
+
+static int64_t n_predict(const struct lmi_req_generate *q, const struct lmi_prompt *p,
+			 const struct lmi_inst *inst)
+{
+	uint64_t n = q->has_n ? (uint64_t)q->n : p->n_default;
+
+	if (q->has_n && q->n < 0)
+		return p->n_max < inst->n_ctx ? (int64_t)p->n_max : -1;
+	return (int64_t)(n < p->n_max ? n : p->n_max);
+}
+
+enum lmd_status lmi_prompt_run(struct lmi_engine *e, uint64_t cmd, const struct lmi_req_generate *q,
+			       const struct lmi_prompt *p, struct lmd_error *err)
+{
+	const struct lmi_inst *inst = lmi_engine_inst(e);
+	struct lmi_generate g = {.id = cmd,
+				 .seq = {.tokens = p->tokens,
+					 .n_tokens = (uint32_t)p->n_tokens,
+					 .fork_of = LMI_NO_FORK},
+				 .n_predict = n_predict(q, p, inst),
+				 .seed = p->seed,
+				 .stops = q->stop,
+				 .n_stops = q->n_stop,
+				 .flags = (q->ignore_eog ? LMI_GEN_IGNORE_EOG : 0) |
+					  (q->special ? LMI_GEN_SPECIAL : 0),
+				 .class = class_of(q)};
+	struct lmi_sampler_spec *own = NULL;
+	struct lmi_spec_list *list = NULL;
+	struct lmi_sample_params sp;
+	enum lmd_status st = LMD_OK;
+
+	if (q->has_chain) {
+		st = chain(q, &own, err);
+		g.specs = own;
+		g.n_specs = q->n_chain;
+	} else {
+		params(q, inst, &sp);
+		list = lmi_alloc(1, sizeof(*list));
+		if (!list)
+			return lmd_fail(err, LMD_NOMEM, "no memory for samplers");
+		lmi_sample_specs(list, &sp);
+		g.specs = list->spec;
+		g.n_specs = list->n;
+	}
+	if (st == LMD_OK)
+		st = lmi_engine_generate(e, &g, err);
+	lmi_free(own);
+	lmi_free(list);
+	return st;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * prompt.h - a generate request as an engine understands it: tokens, samplers, stop texts. */
+#ifndef LLAMAD_SERVICE_PROMPT_H
+#define LLAMAD_SERVICE_PROMPT_H
+
+#include "core/engine/engine.h"
+#include "core/text/tokenizer.h"
+#include "proto/proto.h"
+
+/* The request's prompt as tokens.  Any thread. */
+enum lmd_status lmi_prompt_encode(const struct lmi_engine *e, const struct lmi_req_generate *q,
+				  struct lmi_tokens *out, struct lmd_error *err);
+/* Can the model take so many?  Said before it is their turn. */
+enum lmd_status lmi_prompt_check(const struct lmi_engine *e, const struct lmi_tokens *t,
+				 struct lmd_error *err);
+
+struct lmi_prompt {
+	uint64_t seed;
+	const lmd_token *tokens;
+	size_t n_tokens;
+	uint64_t n_max, n_default; /* bounds of the answer */
+};
+/* Gives the engine the command `cmd`. */
+enum lmd_status lmi_prompt_run(struct lmi_engine *e, uint64_t cmd, const struct lmi_req_generate *q,
+			       const struct lmi_prompt *p, struct lmd_error *err);
+
+#endif /* LLAMAD_SERVICE_PROMPT_H */

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the server says of itself: hello, ping, status, limits, stats, ps; and the ops that
+ * concern the process: drain, shutdown, config_reload. */
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "core/engine/engine.h"
+#include "service/generate.h"
+#include "service/service_impl.h"
+
+/* ---- limits ---- */
+
+static const struct lmi_limit *own_limit(const char *name)
+{
+	for (uint32_t i = 0; i < lmi_n_limits; i++)
+		if (!strcmp(lmi_limits[i].name, name))
+			return &lmi_limits[i];
+	return NULL;
+}
+
+static bool is_wire_limit(const char *name)
+{
+	for (uint32_t i = 0; i < LMI_N_LIMIT; i++)
+		if (!strcmp(lmi_wire_limit_rows[i].name, name))
+			return true;
+	return false;
+}
+
+/* Those of the protocol, with this server's values, then those of the service alone. */
+static enum lmd_status list_limits(const struct lmi_service *svc, struct lmi_wire_limit **out,
+				   uint32_t *n, struct lmd_error *err)
+{
+	struct lmi_wire_limit *v = lmi_alloc(LMI_N_LIMIT + lmi_n_limits, sizeof(*v));
+	uint32_t k = 0;
+
+	if (!v)
+		return lmd_fail(err, LMD_NOMEM, "no memory for a list of limits");
+	for (uint32_t i = 0; i < LMI_N_LIMIT; i++) {
+		const struct lmi_wire_limit_row *row = &lmi_wire_limit_rows[i];
+		const struct lmi_limit *own = own_limit(row->name);
+
+		v[k++] = (struct lmi_wire_limit){
+			.name = lmi_str(row->name),
+			.unit = lmi_str(row->unit),
+			.value = own ? (int64_t)lmi_limit_get(&svc->limits, own) : row->value};
+	}
+	for (uint32_t i = 0; i < lmi_n_limits; i++)
+		if (!is_wire_limit(lmi_limits[i].name))
+			v[k++] = (struct lmi_wire_limit){
+				.name = lmi_str(lmi_limits[i].name),
+				.unit = lmi_str(lmi_limits[i].unit),
+				.value = (int64_t)lmi_limit_get(&svc->limits, &lmi_limits[i])};
+	*out = v;
+	*n = k;
+	return LMD_OK;
+}
+
+enum lmd_status lmi_do_limits(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+{
+	struct lmi_wire_limit *v;
+	struct lmi_reply r;
+	uint32_t n;
+	enum lmd_status st = list_limits(a->svc, &v, &n, err);
+
+	(void)retry_ms;
+	if (st != LMD_OK)
+		return st;
+	lmi_reply_init(&r, a->req);
+	r.u.limits.limits = v;
+	r.u.limits.n_limits = n;
+	(void)lmi_answer(a, &r);
+	lmi_free(v);
+	return LMD_OK;
+}
+
+/* ---- hello, ping, status ---- */
+
+static enum lmi_wire_role role_of(const struct lmi_principal *who)
+{
+	return who->role == LMI_ROLE_ADMIN ? LMI_WIRE_ROLE_ADMIN : LMI_WIRE_ROLE_USER;
+}
+
+enum lmd_status lmi_do_hello(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+{
+	struct lmd_str features[LMI_WIRE_N_OP];
+	struct lmi_wire_limit *v;
+	struct lmi_reply r;
+	uint32_t n, n_feature = 0;
+	enum lmd_status st = list_limits(a->svc, &v, &n, err);
+
+	(void)retry_ms;
+	if (st != LMD_OK)
+		return st;
+	for (int op = LMI_WIRE_OP_NONE + 1; op < LMI_WIRE_N_OP; op++)
+		features[n_feature++] = lmi_str(lmi_wire_ops[op].name);
+	lmi_reply_init(&r, a->req);
+	r.u.hello.server = lmi_str("llamad");
+	r.u.hello.version = lmi_str(a->svc->o.version);
+	r.u.hello.v_min = LMI_WIRE_V_MIN;
+	r.u.hello.v_max = LMI_WIRE_V;
+	r.u.hello.boot = a->svc->boot;
+	r.u.hello.role = role_of(a->who);
+	r.u.hello.features = features;
+	r.u.hello.n_features = n_feature;
+	r.u.hello.limits = v;
+	r.u.hello.n_limits = n;
+	(void)lmi_answer(a, &r);
+	lmi_free(v);
+	return LMD_OK;
+}
+
+enum lmd_status lmi_do_ping(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+{
+	struct lmi_reply r;
+
+	(void)retry_ms;
+	(void)err;
+	lmi_reply_init(&r, a->req);
+	r.u.ping.state = lmi_service_state(a->svc);
+	r.u.ping.uptime_ms = (int64_t)((a->now - a->svc->start_ns) / LMI_MS);
+	return lmi_answer(a, &r);
+}
+
+/* ---- models in memory ---- */
+
+static enum lmi_wire_model_state resident_state(const struct lmi_resident *r)
+{
+	switch (r->state) {
+	case LMI_RES_LOADING:
+		return LMI_WIRE_MODEL_STATE_LOADING;
+	case LMI_RES_READY:
+		return LMI_WIRE_MODEL_STATE_READY;
+	case LMI_RES_DRAINING:
+		return LMI_WIRE_MODEL_STATE_DRAINING;
+	case LMI_RES_UNLOADING:
+		break;
+	}
+	return LMI_WIRE_MODEL_STATE_UNLOADING;
+}
+
+enum lmi_wire_model_state lmi_model_state(const struct lmi_service *svc, const struct lmi_model *m)
+{
+	if (m->current)
+		return LMI_WIRE_MODEL_STATE_READY;
+	if (m->coming)
+		return LMI_WIRE_MODEL_STATE_LOADING;
+	for (const struct lmi_resident *r = svc->residents; r; r = r->next)
+		if (r->model == m)
+			return resident_state(r);
+	return m->n_fail ? LMI_WIRE_MODEL_STATE_FAILED : LMI_WIRE_MODEL_STATE_ABSENT;
+}
+
+void lmi_fill_resident(const struct lmi_service *svc, const struct lmi_resident *r,
+		       struct lmi_wire_resident *out)
+{
+	const struct lmi_inst *inst;
+
+	*out = (struct lmi_wire_resident){.model = lmi_str(lmi_model_name(r->model)),
+					  .state = resident_state(r),
+					  .backend = lmi_str(""),
+					  .active = r->n_running,
+					  .waiting = lmi_generate_n_waiting(svc, r),
+					  .keep_alive_ms = r->load.keep_ms};
+	if (r->state != LMI_RES_READY && r->state != LMI_RES_DRAINING)
+		return;
+	inst = lmi_engine_inst(r->engine);
+	out->backend = lmi_str(inst->backend->f->name);
+	out->device = r->load.backend[0] ? r->load.device : svc->o.inst.device;
+	out->n_ctx = inst->n_ctx;
+	out->n_seq = inst->n_seq;
+	out->weight_bytes = (int64_t)(inst->file_bytes + inst->weight_bytes);
+	out->kv_bytes = (int64_t)inst->kv_bytes;
+	out->scratch_bytes = (int64_t)inst->scratch_bytes;
+	out->loaded_ms = (int64_t)((svc->now - r->ready_ns) / LMI_MS);
+	out->idle_ms = r->n_user ? 0 : (int64_t)((svc->now - r->idle_ns) / LMI_MS);
+}
+
+enum lmd_status lmi_do_ps(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+{
+	struct lmi_service *svc = a->svc;
+	struct lmi_wire_resident *v = lmi_alloc(svc->n_resident + 1, sizeof(*v));
+	struct lmi_reply r;
+	uint32_t n = 0;
+
+	(void)retry_ms;
+	if (!v)
+		return lmd_fail(err, LMD_NOMEM, "no memory for %u models", svc->n_resident);
+	for (const struct lmi_resident *res = svc->residents; res; res = res->next)
+		lmi_fill_resident(svc, res, &v[n++]);
+	lmi_reply_init(&r, a->req);
+	r.u.ps.models = v;
+	r.u.ps.n_models = n;
+	(void)lmi_answer(a, &r);
+	lmi_free(v);
+	return LMD_OK;
+}
+
+/* ---- status: the number of models comes from the registry ---- */
+
+static void count_models(void *arg)
+{
+	struct lmi_call *c = arg;
+	struct lmi_store_models m = {0};
+
+	c->err.status = lmi_store_model_list(c->svc->o.store, &m, &c->err);
+	if (c->err.status == LMD_OK)
+		c->data = (void *)(uintptr_t)m.n;
+	lmi_store_models_fini(&m);
+}
+
+static void answer_status(struct lmi_call *c)
+{
+	struct lmi_service *svc = c->svc;
+	struct lmi_reply r;
+
+	if (c->err.status != LMD_OK) {
+		lmi_call_fail(c, &c->err, 0);
+		lmi_call_destroy(c);
+		return;
+	}
+	lmi_reply_init(&r, &c->copy.req);
+	r.u.status.state = lmi_service_state(svc);
+	r.u.status.version = lmi_str(svc->o.version);
+	r.u.status.pid = getpid();
+	r.u.status.uptime_ms = (int64_t)((svc->now - svc->start_ns) / LMI_MS);
+	r.u.status.models = (int64_t)(uintptr_t)c->data;
+	r.u.status.running = svc->n_running;
+	r.u.status.waiting = svc->n_waiting;
+	r.u.status.streams = svc->streams.n;
+	r.u.status.connections =
+		svc->hooks.n_connection ? svc->hooks.n_connection(svc->hooks.arg) : 0;
+	for (const struct lmi_resident *res = svc->residents; res; res = res->next) {
+		struct lmi_wire_resident row;
+
+		lmi_fill_resident(svc, res, &row);
+		r.u.status.resident +=
+			res->state == LMI_RES_READY || res->state == LMI_RES_DRAINING;
+		r.u.status.memory_bytes += row.weight_bytes + row.kv_bytes + row.scratch_bytes;
+	}
+	r.u.status.memory_limit = (int64_t)svc->o.inst.memory_limit;
+	lmi_call_reply(c, &r);
+	lmi_call_destroy(c);
+}
+
+enum lmd_status lmi_do_status(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+{
+	struct lmi_call *c;
+	enum lmd_status st = lmi_call_create(&c, a, err);
+
+	(void)retry_ms;
+	if (st != LMD_OK)
+		return st;
+	c->done = answer_status;
+	if (!a->svc->o.store) {
+		answer_status(c);
+		return LMD_OK;
+	}
+	st = lmi_call_submit(c, a->svc->o.registry, count_models, err);
+	if (st != LMD_OK)
+		lmi_call_destroy(c);
+	return st;
+}
+
+/* ---- stats ---- */
+
+struct metric {
+	const char *name;
+	bool counter;
+	double value;
+};
+
+static uint32_t list_metrics(const struct lmi_service *svc, struct lmi_wire_metric *out)
+{
+	struct lmi_service_stats s;
+
+	lmi_service_stats(svc, &s);
+	const struct metric m[] = {
+		{"llamad_requests_running", false, s.n_running},
+		{"llamad_requests_waiting", false, s.n_waiting},
+		{"llamad_streams", false, s.n_stream},
+		{"llamad_calls_waiting", false, s.n_parked},
+		{"llamad_models_loaded", false, s.n_model},
+		{"llamad_kv_pages_total", false, s.n_page},
+		{"llamad_kv_pages_used", false, s.n_page - s.n_page_free},
+		{"llamad_requests_total", true, (double)s.n_request},
+		{"llamad_rejected_total", true, (double)s.n_refused},
+		{"llamad_done_total", true, (double)s.n_done},
+		{"llamad_cancelled_total", true, (double)s.n_cancelled},
+		{"llamad_failed_total", true, (double)s.n_failed},
+		{"llamad_prompt_tokens_total", true, (double)s.n_prompt_tokens},
+		{"llamad_generation_tokens_total", true, (double)s.n_out_tokens},
+		{"llamad_steps_total", true, (double)s.n_step},
+	};
+
+	for (size_t i = 0; out && i < LMD_LEN(m); i++)
+		out[i] =
+			(struct lmi_wire_metric){.name = lmi_str(m[i].name),
+						 .kind = m[i].counter ? LMI_WIRE_METRIC_KIND_COUNTER
+								      : LMI_WIRE_METRIC_KIND_GAUGE,
+						 .value = m[i].value};
+	return LMD_LEN(m);
+}
+
+/* Of one engine. */
+static uint32_t list_engine(const struct lmi_resident *res, const struct lmi_wire_label *label,
+			    struct lmi_wire_metric *out)
+{
+	struct lmi_engine_stats s;
+
+	lmi_engine_stats(res->engine, &s);
+	const struct metric m[] = {
+		{"llamad_model_sequences_active", false, s.n_active},
+		{"llamad_model_sequences_waiting", false, s.n_waiting},
+		{"llamad_model_steps_total", true, (double)s.n_step},
+		{"llamad_model_rows_total", true, (double)s.n_row},
+		{"llamad_model_rows_shared_total", true, (double)s.n_shared_rows},
+		{"llamad_model_preemptions_total", true, (double)s.n_preempted},
+		{"llamad_model_generation_tokens_total", true, (double)s.n_generated},
+		{"llamad_model_step_allocations_total", true, (double)s.step_allocs},
+	};
+
+	for (size_t i = 0; out && i < LMD_LEN(m); i++)
+		out[i] =
+			(struct lmi_wire_metric){.name = lmi_str(m[i].name),
+						 .kind = m[i].counter ? LMI_WIRE_METRIC_KIND_COUNTER
+								      : LMI_WIRE_METRIC_KIND_GAUGE,
+						 .value = m[i].value,
+						 .labels = label,
+						 .n_labels = 1};
+	return LMD_LEN(m);
+}
+
+#define ENGINE_METRICS 8u
+#define ALL_METRICS    32u
+
+enum lmd_status lmi_do_stats(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+{
+	struct lmi_service *svc = a->svc;
+	const struct lmi_req_stats *q = &a->req->u.stats;
+	size_t room = ALL_METRICS + (size_t)svc->n_resident * ENGINE_METRICS;
+	struct lmi_wire_metric *v = lmi_alloc(room, sizeof(*v));
+	struct lmi_wire_label *labels = lmi_alloc(svc->n_resident + 1, sizeof(*labels));
+	struct lmi_reply r;
+	uint32_t n = 0, k = 0;
+
+	(void)retry_ms;
+	if (!v || !labels) {
+		lmi_free(v);
+		lmi_free(labels);
+		return lmd_fail(err, LMD_NOMEM, "no memory for metrics");
+	}
+	if (!q->has_model)
+		n = list_metrics(svc, v);
+	for (const struct lmi_resident *res = svc->residents; res; res = res->next) {
+		const char *name = lmi_model_name(res->model);
+
+		if (res->state != LMI_RES_READY && res->state != LMI_RES_DRAINING)
+			continue;
+		if (q->has_model &&
+		    (strlen(name) != q->model.len || memcmp(name, q->model.ptr, q->model.len)))
+			continue;
+		labels[k] = (struct lmi_wire_label){lmi_str("model"), lmi_str(name)};
+		n += list_engine(res, &labels[k++], v + n);
+	}
+	lmi_reply_init(&r, a->req);
+	r.u.stats.metrics = v;
+	r.u.stats.n_metrics = n;
+	(void)lmi_answer(a, &r);
+	lmi_free(v);
+	lmi_free(labels);
+	return LMD_OK;
+}
+
+/* ---- the process ---- */
+
+enum lmd_status lmi_do_drain(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+{
+	struct lmi_service *svc = a->svc;
+	struct lmi_reply r;
+
+	(void)retry_ms;
+	if (!a->req->u.drain.on && svc->stopping)
+		return lmd_fail(err, LMD_CANCELLED, "shutting down");
+	lmi_reply_init(&r, a->req);
+	r.u.drain.running = svc->n_running;
+	r.u.drain.waiting = svc->n_waiting;
+	if (a->req->u.drain.on) {
+		lmi_service_close(svc);
+		lmi_generate_refuse_waiting(svc, a->now);
+	} else {
+		lmi_service_open(svc);
+	}
+	return lmi_answer(a, &r);
+}
+
+enum lmd_status lmi_do_shutdown(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+{
+	const struct lmi_req_shutdown *q = &a->req->u.shutdown;
+	struct lmi_service *svc = a->svc;
+	struct lmi_reply r;
+
+	(void)retry_ms;
+	if (!svc->hooks.shutdown)
+		return lmd_fail(err, LMD_UNSUPPORTED, "this program cannot be ended by request");
+	lmi_service_close(svc);
+	lmi_reply_init(&r, a->req);
+	r.u.shutdown.running = svc->n_running;
+	(void)lmi_answer(a, &r);
+	svc->hooks.shutdown(svc->hooks.arg, q->has_drain_ms ? q->drain_ms : -1);
+	return LMD_OK;
+}
+
+enum lmd_status lmi_do_config_reload(const struct lmi_ask *a, uint32_t *retry_ms,
+				     struct lmd_error *err)
+{
+	struct lmi_service *svc = a->svc;
+	struct lmi_config_change c = {0};
+	struct lmi_reply r;
+	enum lmd_status st;
+
+	(void)retry_ms;
+	if (!svc->hooks.config_reload)
+		return lmd_fail(err, LMD_UNSUPPORTED, "this program has no configuration");
+	st = svc->hooks.config_reload(svc->hooks.arg, &c, err);
+	if (st != LMD_OK)
+		return st;
+	lmi_reply_init(&r, a->req);
+	r.u.config_reload.changed = c.changed;
+	r.u.config_reload.n_changed = c.n_changed;
+	r.u.config_reload.restart = c.restart;
+	r.u.config_reload.n_restart = c.n_restart;
+	return lmi_answer(a, &r);
+}

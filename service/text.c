@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tokenize and detokenize: the model's own vocabulary; the model is loaded when it is not in
+ * memory.  Texts of any length go to the work queue. */
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/engine/engine.h"
+#include "core/text/tokenizer.h"
+#include "service/service_impl.h"
+
+/* What a job finds; in the call's arena, freed with it but for its two buffers. */
+struct found {
+	struct lmi_tokens tokens;
+	struct lmi_text text;
+	struct lmd_str *pieces;
+};
+
+static void end(struct lmi_call *c)
+{
+	struct found *f = c->data;
+
+	lmi_tokens_fini(&f->tokens);
+	lmi_text_fini(&f->text);
+	lmi_call_destroy(c);
+}
+
+static void fail(struct lmi_call *c, const struct lmd_error *err, uint32_t retry_ms)
+{
+	lmi_call_fail(c, err, retry_ms);
+	end(c);
+}
+
+static const struct lmi_tokenizer *tokenizer(const struct lmi_call *c)
+{
+	return lmi_engine_tokenizer(c->res->engine);
+}
+
+static enum lmd_status pieces(struct lmi_call *c, struct found *f, struct lmd_error *err)
+{
+	const struct lmi_tokenizer *t = tokenizer(c);
+
+	f->pieces = lmi_arena_array(c->arena, f->tokens.n + 1, sizeof(*f->pieces));
+	if (!f->pieces)
+		return lmd_fail(err, LMD_NOMEM, "no memory for %zu pieces", f->tokens.n);
+	for (size_t i = 0; i < f->tokens.n; i++) {
+		uint32_t flags = LMD_DECODE_UNPARSE_SPECIAL;
+		size_t n = lmi_tokenizer_piece(t, f->tokens.id[i], flags, NULL, 0);
+		char *p = lmi_arena_alloc(c->arena, n + 1, 1);
+
+		if (!p)
+			return lmd_fail(err, LMD_NOMEM, "no memory for %zu pieces", f->tokens.n);
+		(void)lmi_tokenizer_piece(t, f->tokens.id[i], flags, p, n);
+		f->pieces[i] = (struct lmd_str){.ptr = p, .len = n};
+	}
+	return LMD_OK;
+}
+
+static void run_tokenize(void *arg)
+{
+	struct lmi_call *c = arg;
+	const struct lmi_req_tokenize *q = &c->copy.req.u.tokenize;
+	struct found *f = c->data;
+	uint32_t flags = (q->add_special ? LMD_ENCODE_ADD_SPECIAL : 0) |
+			 (q->parse_special ? LMD_ENCODE_PARSE_SPECIAL : 0);
+
+	c->err.status = lmi_tokenizer_encode(tokenizer(c), q->text.ptr, q->text.len, flags,
+					     &f->tokens, &c->err);
+	if (c->err.status == LMD_OK && q->pieces)
+		c->err.status = pieces(c, f, &c->err);
+}
+
+static void run_detokenize(void *arg)
+{
+	struct lmi_call *c = arg;
+	const struct lmi_req_detokenize *q = &c->copy.req.u.detokenize;
+	struct found *f = c->data;
+	uint32_t n_vocab = lmi_tokenizer_info(tokenizer(c))->n_tokens;
+
+	for (uint32_t i = 0; i < q->n_tokens; i++) {
+		if (q->tokens[i] >= 0 && (uint32_t)q->tokens[i] < n_vocab)
+			continue;
+		c->err.status = lmd_fail(&c->err, LMD_INVALID,
+					 "tokens: number %u is %d: the vocabulary has %u", i,
+					 q->tokens[i], n_vocab);
+		return;
+	}
+	c->err.status = lmi_tokenizer_decode(tokenizer(c), q->tokens, q->n_tokens,
+					     q->special ? LMD_DECODE_UNPARSE_SPECIAL : 0, &f->text,
+					     &c->err);
+}
+
+static void answer(struct lmi_call *c)
+{
+	const struct found *f = c->data;
+	struct lmi_reply r;
+
+	if (c->err.status != LMD_OK) {
+		fail(c, &c->err, 0);
+		return;
+	}
+	lmi_reply_init(&r, &c->copy.req);
+	if (c->copy.req.op == LMI_WIRE_OP_TOKENIZE) {
+		r.u.tokenize.tokens = f->tokens.id;
+		r.u.tokenize.n_tokens = (uint32_t)f->tokens.n;
+		r.u.tokenize.pieces = f->pieces;
+		r.u.tokenize.n_pieces = f->pieces ? (uint32_t)f->tokens.n : 0;
+	} else {
+		r.u.detokenize.text =
+			(struct lmd_str){.ptr = f->text.p ? f->text.p : "", .len = f->text.n};
+	}
+	lmi_call_reply(c, &r);
+	end(c);
+}
+
+static void ready(struct lmi_waiter *w, uint64_t now, struct lmi_resident *r,
+		  const struct lmd_error *err, uint32_t retry_ms)
+{
+	struct lmi_call *c = (struct lmi_call *)((char *)w - offsetof(struct lmi_call, want));
+	bool tokenize = c->copy.req.op == LMI_WIRE_OP_TOKENIZE;
+	struct lmd_error refused;
+
+	(void)now;
+	if (!r) {
+		fail(c, err, retry_ms);
+		return;
+	}
+	c->res = r;
+	if (!c->reply) { /* nobody listens any more */
+		end(c);
+		return;
+	}
+	if (tokenize && c->copy.req.u.tokenize.text.len <= c->svc->limits.inline_bytes) {
+		run_tokenize(c);
+		answer(c);
+		return;
+	}
+	c->done = answer;
+	if (lmi_call_submit(c, c->svc->o.work, tokenize ? run_tokenize : run_detokenize,
+			    &refused) != LMD_OK)
+		fail(c, &refused, lmi_retry_ms(c->svc));
+}
+
+static void found(struct lmi_lookup *l, uint64_t now, struct lmi_model *m,
+		  const struct lmd_error *err)
+{
+	struct lmi_call *c = (struct lmi_call *)((char *)l - offsetof(struct lmi_call, lookup));
+
+	if (!m) {
+		fail(c, err, 0);
+		return;
+	}
+	c->want.ready = ready;
+	lmi_model_want(c->svc, now, m, &c->want);
+}
+
+static enum lmd_status begin(const struct lmi_ask *a, const struct lmd_str *model,
+			     struct lmd_error *err)
+{
+	struct lmi_call *c;
+	enum lmd_status st = lmi_call_create(&c, a, err);
+
+	if (st != LMD_OK)
+		return st;
+	c->data = lmi_arena_alloc(c->arena, sizeof(struct found), _Alignof(struct found));
+	if (!c->data) {
+		lmi_call_destroy(c);
+		return lmd_fail(err, LMD_NOMEM, "no memory for a call");
+	}
+	c->lookup.found = found;
+	lmi_lookup_start(a->svc, a->now, &c->lookup, model);
+	return LMD_OK;
+}
+
+enum lmd_status lmi_do_tokenize(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+{
+	const struct lmi_req_tokenize *q = &a->req->u.tokenize;
+
+	(void)retry_ms;
+	if (q->text.len > a->svc->limits.text_bytes)
+		return lmd_fail(err, LMD_INVALID, "text: %zu bytes are more than %llu", q->text.len,
+				(unsigned long long)a->svc->limits.text_bytes);
+	return begin(a, &q->model, err);
+}
+
+enum lmd_status lmi_do_detokenize(const struct lmi_ask *a, uint32_t *retry_ms,
+				  struct lmd_error *err)
+{
+	(void)retry_ms;
+	return begin(a, &a->req->u.detokenize.model, err);
+}
