@@ -168,8 +168,8 @@ static const char *const chains[] = {
 	"[{\"sampler\":\"mirostat_v2\",\"tau\":0}]",
 	"[{\"sampler\":\"adaptive_p\",\"target\":0.4}]",
 	"[\"adaptive_p\"]",
-	"[{\"sampler\":\"penalties\",\"repeat\":1.1},{\"sampler\":\"dry\",\"multiplier\":0.8},"
-	"\"top_n_sigma\",\"top_k\",\"typical\",\"top_p\",\"min_p\",\"xtc\",\"temp\",\"dist\"]",
+	("[{\"sampler\":\"penalties\",\"repeat\":1.1},{\"sampler\":\"dry\",\"multiplier\":0.8},"
+	 "\"top_n_sigma\",\"top_k\",\"typical\",\"top_p\",\"min_p\",\"xtc\",\"temp\",\"dist\"]"),
 	"[\"temp\",\"min_p\",\"top_p\",\"top_k\",\"penalties\",\"top_k\",\"dist\"]",
 };
 
