@@ -6,24 +6,15 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "core/base/show.h"
 #include "proto/codec.h"
-
-/* Bytes of the name of a sampler or of a parameter. */
-#define NAME_MAX_BYTES 48
 
 static enum lmd_status take_name(const struct lmi_codec *c, const struct lmi_where *at,
 				 const struct lmd_str *s, const char **out)
 {
-	char show[80];
+	enum lmd_status st = lmi_fit_name(c, at, s);
 
-	for (size_t i = 0; i < s->len; i++)
-		if (s->ptr[i] <= 0x20 || s->ptr[i] > 0x7E)
-			return lmi_codec_fail(c, c->bad, at, "\"%s\" is not a name",
-					      lmi_show(show, sizeof(show), s->ptr, s->len));
-	if (!s->len || s->len > NAME_MAX_BYTES)
-		return lmi_codec_fail(c, c->bad, at, "a name of %zu bytes, 1 to %d are possible",
-				      s->len, NAME_MAX_BYTES);
+	if (st != LMD_OK)
+		return st;
 	*out = lmi_arena_strndup(c->arena, s->ptr, s->len);
 	return *out ? LMD_OK : lmi_codec_nomem(c, at);
 }

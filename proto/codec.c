@@ -127,6 +127,34 @@ enum lmd_status lmi_fit_one_of(const struct lmi_codec *c, const struct lmi_where
 						  : "one of %s must be there", names);
 }
 
+/* Bytes of the name of a sampler or of a parameter. */
+#define NAME_MAX_BYTES 48
+
+enum lmd_status lmi_fit_name(const struct lmi_codec *c, const struct lmi_where *at,
+			     const struct lmd_str *s)
+{
+	char show[80];
+
+	if (!s->len || s->len > NAME_MAX_BYTES)
+		return lmi_codec_fail(c, c->bad, at, "a name of %zu bytes, 1 to %d are possible",
+				      s->len, NAME_MAX_BYTES);
+	for (size_t i = 0; i < s->len; i++)
+		if (s->ptr[i] <= 0x20 || s->ptr[i] > 0x7E)
+			return lmi_codec_fail(c, c->bad, at, "\"%s\" is not a name",
+					      lmi_show(show, sizeof(show), s->ptr, s->len));
+	return LMD_OK;
+}
+
+enum lmd_status lmi_fit_bias(const struct lmi_codec *c, const struct lmi_where *at,
+			     const struct lmd_bias *b)
+{
+	if (b->id < 0)
+		return lmi_codec_fail(c, c->bad, at, "%d is not a token", b->id);
+	if (isnan(b->bias))
+		return lmi_codec_fail(c, c->bad, at, "nan is no number");
+	return LMD_OK;
+}
+
 /* ---- tables ---- */
 
 size_t lmi_wire_elem_bytes(const struct lmi_wire_field *f)

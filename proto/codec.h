@@ -48,6 +48,11 @@ enum lmd_status lmi_fit_items(const struct lmi_codec *c, const struct lmi_where 
 /* Of those fields of which one must be there, `seen` are. */
 enum lmd_status lmi_fit_one_of(const struct lmi_codec *c, const struct lmi_where *at,
 			       const struct lmi_wire_struct *s, uint32_t seen);
+/* The name of a sampler or of a parameter: 1 to 48 printable ASCII characters, no space. */
+enum lmd_status lmi_fit_name(const struct lmi_codec *c, const struct lmi_where *at,
+			     const struct lmd_str *s);
+enum lmd_status lmi_fit_bias(const struct lmi_codec *c, const struct lmi_where *at,
+			     const struct lmd_bias *b);
 /* True without bytes that a line must not hold. */
 bool lmi_is_line(const char *s, size_t n);
 

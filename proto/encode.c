@@ -134,7 +134,8 @@ static enum lmd_status put_value(struct lmi_codec *c, const struct lmi_where *at
 		st = lmi_pack_sampler(c, at, in, &failed);
 		return st == LMD_OK ? packed(failed) : st;
 	case LMI_WIRE_T_BIAS:
-		return packed(lmi_pack_bias(c, in));
+		st = lmi_fit_bias(c, at, in);
+		return st == LMD_OK ? packed(lmi_pack_bias(c, in)) : st;
 	}
 	return LMD_INTERNAL;
 }

@@ -98,13 +98,32 @@ static int pack_arg(struct lmi_codec *c, const struct lmi_wire_arg *a)
 	return msgpack_pack_nil(&c->pk);
 }
 
-static enum lmd_status check_arg(struct lmi_codec *c, const struct lmi_where *at,
-				 const struct lmi_wire_arg *a)
+static struct lmd_str str_of(const char *s)
 {
-	struct lmi_where here = {.up = at, .name = {.ptr = a->name, .len = strlen(a->name)}};
+	return (struct lmd_str){.ptr = s, .len = strlen(s)};
+}
 
+static enum lmd_status check_arg(struct lmi_codec *c, const struct lmi_where *at,
+				 const struct lmi_wire_sampler *s, uint32_t i)
+{
+	const struct lmi_wire_arg *a = &s->args[i];
+	struct lmi_where here = {.up = at, .name = str_of(a->name)};
+	bool twice = !strcmp(a->name, "sampler");
+	enum lmd_status st = lmi_fit_name(c, at, &here.name);
+
+	if (st != LMD_OK)
+		return st;
+	for (uint32_t k = 0; k < i; k++)
+		twice |= !strcmp(a->name, s->args[k].name);
+	if (twice)
+		return lmi_codec_fail(c, c->bad, &here, "it is there twice");
 	if (a->type == LMD_PARAM_FLOAT && isnan(a->v.f))
 		return lmi_codec_fail(c, c->bad, &here, "nan is no number");
+	for (uint32_t k = 0; a->type == LMD_PARAM_BIAS && k < a->v.n; k++) {
+		st = lmi_fit_bias(c, &here, &a->v.bias[k]);
+		if (st != LMD_OK)
+			return st;
+	}
 	if (a->type == LMD_PARAM_STRS || a->type == LMD_PARAM_BIAS)
 		return lmi_fit_items(c, &here, a->v.n, LMI_WIRE_ARG_LIST_MAX);
 	return LMD_OK;
@@ -113,15 +132,20 @@ static enum lmd_status check_arg(struct lmi_codec *c, const struct lmi_where *at
 enum lmd_status lmi_pack_sampler(struct lmi_codec *c, const struct lmi_where *at,
 				 const struct lmi_wire_sampler *s, int *failed)
 {
-	if (s->n_args >= LMI_LIMIT_MAP_KEYS)
-		return lmi_codec_fail(c, c->bad, at, "%u parameters, at most %d are possible",
-				      s->n_args, LMI_LIMIT_MAP_KEYS - 1);
+	const struct lmd_str name = str_of(s->name);
+	enum lmd_status st = lmi_fit_name(c, at, &name);
+
+	if (st == LMD_OK && s->n_args >= LMI_LIMIT_MAP_KEYS)
+		st = lmi_codec_fail(c, c->bad, at, "%u parameters, at most %d are possible",
+				    s->n_args, LMI_LIMIT_MAP_KEYS - 1);
+	if (st != LMD_OK)
+		return st;
 	*failed = msgpack_pack_map(&c->pk, s->n_args + 1) || lmi_pack_str(c, "sampler", 7) ||
-		  lmi_pack_str(c, s->name, strlen(s->name));
+		  lmi_pack_str(c, s->name, name.len);
 	for (uint32_t i = 0; i < s->n_args && !*failed; i++) {
 		const struct lmi_wire_arg *a = &s->args[i];
-		enum lmd_status st = check_arg(c, at, a);
 
+		st = check_arg(c, at, s, i);
 		if (st != LMD_OK)
 			return st;
 		*failed = lmi_pack_str(c, a->name, strlen(a->name)) || pack_arg(c, a);

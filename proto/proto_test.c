@@ -150,57 +150,6 @@ START_TEST(bytes_on_the_wire)
 }
 END_TEST
 
-START_TEST(samplers)
-{
-	struct lmi_request r;
-	struct lmd_error err = {0};
-	const struct lmi_wire_sampler *s;
-	struct raw m;
-
-	raw_request(&m, LMI_WIRE_OP_GENERATE, NULL, 1);
-	raw_str(&m, "chain");
-	msgpack_pack_array(&m.pk, 3);
-	raw_str(&m, "top_k");
-	msgpack_pack_map(&m.pk, 4);
-	raw_str(&m, "list");
-	msgpack_pack_array(&m.pk, 2);
-	raw_str(&m, "a");
-	raw_span(&m, '\xFF', 2, true);
-	raw_str(&m, "sampler");
-	raw_str(&m, "dry");
-	raw_str(&m, "k");
-	msgpack_pack_int(&m.pk, -3);
-	raw_str(&m, "p");
-	msgpack_pack_float(&m.pk, 0.5f);
-	msgpack_pack_map(&m.pk, 2);
-	raw_str(&m, "sampler");
-	raw_str(&m, "logit_bias");
-	raw_str(&m, "bias");
-	msgpack_pack_map(&m.pk, 2);
-	raw_str(&m, "7");
-	msgpack_pack_false(&m.pk);
-	raw_str(&m, "2147483647");
-	raw_str(&m, "inf");
-	ck_assert_msg(lmi_request_decode(&r, m.b.p, m.b.n, arena, &err) == LMD_OK, "%s", err.text);
-	s = r.u.generate.chain;
-	ck_assert_uint_eq(r.u.generate.n_chain, 3);
-	ck_assert_str_eq(s[0].name, "top_k");
-	ck_assert_uint_eq(s[0].n_args, 0);
-	ck_assert_str_eq(s[1].name, "dry");
-	ck_assert_uint_eq(s[1].n_args, 3);
-	ck_assert_str_eq(s[1].args[0].name, "list");
-	ck_assert_int_eq(s[1].args[0].type, LMD_PARAM_STRS);
-	ck_assert_mem_eq(s[1].args[0].v.s[1].ptr, "\xFF\xFF", 2);
-	ck_assert_int_eq(s[1].args[1].v.i, -3);
-	ck_assert(s[1].args[2].type == LMD_PARAM_FLOAT && s[1].args[2].v.f == 0.5);
-	ck_assert_int_eq(s[2].args[0].type, LMD_PARAM_BIAS);
-	ck_assert_uint_eq(s[2].args[0].v.n, 2);
-	ck_assert(isinf(s[2].args[0].v.bias[0].bias) && s[2].args[0].v.bias[0].bias < 0);
-	ck_assert_int_eq(s[2].args[0].v.bias[1].id, INT32_MAX);
-	lmi_wire_buf_fini(&m.b);
-}
-END_TEST
-
 /* ---- bounds ---- */
 
 static void refused(struct raw *m, enum lmd_status want, const char *sentence)
@@ -609,103 +558,6 @@ START_TEST(heads)
 }
 END_TEST
 
-/* ---- replies ---- */
-
-START_TEST(newer_server)
-{
-	struct lmi_reply r;
-	struct lmd_error err = {0};
-	struct raw m;
-
-	raw_init(&m);
-	msgpack_pack_map(&m.pk, 6);
-	raw_str(&m, "v");
-	msgpack_pack_int(&m.pk, 1);
-	raw_str(&m, "weather");
-	raw_str(&m, "fine");
-	raw_str(&m, "id");
-	raw_span(&m, 'i', 16, true);
-	raw_str(&m, "last");
-	msgpack_pack_int(&m.pk, 2);
-	raw_str(&m, "end");
-	msgpack_pack_true(&m.pk);
-	raw_str(&m, "items");
-	msgpack_pack_array(&m.pk, 2);
-	msgpack_pack_map(&m.pk, 3);
-	raw_str(&m, "n");
-	msgpack_pack_int(&m.pk, 1);
-	raw_str(&m, "kind");
-	raw_str(&m, "song");
-	raw_str(&m, "text");
-	msgpack_pack_array(&m.pk, 0);
-	msgpack_pack_map(&m.pk, 4);
-	raw_str(&m, "finish");
-	raw_str(&m, "boredom");
-	raw_str(&m, "mood");
-	msgpack_pack_nil(&m.pk);
-	raw_str(&m, "n");
-	msgpack_pack_int(&m.pk, 2);
-	raw_str(&m, "kind");
-	raw_str(&m, "done");
-	ck_assert_msg(lmi_reply_decode(&r, LMI_WIRE_OP_NEXT, m.b.p, m.b.n, arena, &err) == LMD_OK,
-		      "%s", err.text);
-	ck_assert(r.u.next.n_items == 2 && r.u.next.end);
-	ck_assert_int_eq(r.u.next.items[0].kind, LMI_WIRE_ITEM_UNKNOWN);
-	ck_assert_int_eq(r.u.next.items[0].n, 1);
-	ck_assert_int_eq(r.u.next.items[1].kind, LMI_WIRE_ITEM_DONE);
-	ck_assert_int_eq(r.u.next.items[1].u.done.finish, LMI_WIRE_FINISH_UNKNOWN);
-	ck_assert(lmi_wire_item_final(LMI_WIRE_ITEM_DONE));
-	ck_assert(!lmi_wire_item_final(LMI_WIRE_ITEM_UNKNOWN));
-	ck_assert(!lmi_wire_item_final(LMI_WIRE_ITEM_TOKEN));
-	lmi_wire_buf_fini(&m.b);
-}
-END_TEST
-
-START_TEST(odd_replies)
-{
-	struct lmi_wire_buf b = {0};
-	struct lmi_request to;
-	struct lmi_reply r;
-	struct lmd_error err = {0}, keep;
-	char text[5000];
-
-	lmi_request_init(&to, LMI_WIRE_OP_PING);
-	lmi_reply_init(&r, &to);
-	r.u.ping.state = LMI_WIRE_SERVER_STATE_READY;
-	ck_assert(lmi_reply_encode(&b, &r, NULL) == LMD_OK);
-	ck_assert(lmi_reply_decode(&r, LMI_WIRE_OP_PS, b.p, b.n, arena, &err) == LMD_CORRUPT);
-	ck_assert_str_eq(err.text, "reply to ps: op is \"ping\"");
-	ck_assert(lmi_reply_decode(&r, LMI_WIRE_OP_PING, b.p, b.n - 1, arena, &err) ==
-		  LMD_CORRUPT);
-	ck_assert(lmi_reply_decode(&r, LMI_WIRE_OP_PING, b.p, 1, arena, &err) == LMD_CORRUPT);
-	/* names that a reply could not hold are made to fit */
-	lmi_request_init(&to, LMI_WIRE_OP_HELLO);
-	lmi_reply_init(&r, &to);
-	memset(text, 'a', sizeof(text));
-	memcpy(text, "x\ny\xFFz\xC3\xA4\x7F", 8);
-	memcpy(text + 63, "\xE2\x82\xAC", 3); /* 64 is the bound */
-	r.u.hello.server = (struct lmd_str){text, 70};
-	r.u.hello.version = (struct lmd_str){text, 8};
-	r.u.hello.v_min = r.u.hello.v_max = r.u.hello.revision = 1;
-	r.u.hello.role = LMI_WIRE_ROLE_ADMIN;
-	b.n = 0;
-	ck_assert_msg(lmi_reply_encode(&b, &r, &err) == LMD_OK, "%s", err.text);
-	ck_assert(lmi_reply_decode(&r, LMI_WIRE_OP_HELLO, b.p, b.n, arena, &err) == LMD_OK);
-	ck_assert_uint_eq(r.u.hello.server.len, 63);
-	ck_assert_uint_eq(r.u.hello.version.len, 8);
-	ck_assert_mem_eq(r.u.hello.version.ptr, "x y?z\xC3\xA4 ", 8);
-	/* a request that named no op */
-	to.op = LMI_WIRE_OP_NONE;
-	lmi_reply_init(&r, &to);
-	lmi_reply_fail(&r, LMD_INVALID, "request: op is missing", -1, &keep);
-	b.n = 0;
-	ck_assert(lmi_reply_encode(&b, &r, &err) == LMD_OK);
-	ck_assert(lmi_reply_decode(&r, LMI_WIRE_OP_PS, b.p, b.n, arena, &err) == LMD_OK);
-	ck_assert(r.failed && r.error.code == LMD_INVALID && !r.error.has_retry_ms);
-	lmi_wire_buf_fini(&b);
-}
-END_TEST
-
 START_TEST(too_long)
 {
 	struct lmi_wire_buf b = {0};
@@ -848,14 +700,11 @@ int main(void)
 	tcase_add_loop_test(tc, round_trip, 0, LMI_WIRE_N_OP - 1);
 	tcase_add_test(tc, members);
 	tcase_add_test(tc, bytes_on_the_wire);
-	tcase_add_test(tc, samplers);
 	tcase_add_loop_test(tc, bounds_of_requests, 0, LMI_WIRE_N_OP - 1);
 	tcase_add_loop_test(tc, missing_and_unknown, 0, LMI_WIRE_N_OP - 1);
 	tcase_add_loop_test(tc, bounds_of_encoding, 0, LMI_WIRE_N_OP - 1);
 	tcase_add_test(tc, sentences);
 	tcase_add_test(tc, heads);
-	tcase_add_test(tc, newer_server);
-	tcase_add_test(tc, odd_replies);
 	tcase_add_test(tc, too_long);
 	tcase_add_loop_test(tc, no_memory, 0, LMI_WIRE_N_OP - 1);
 	tcase_add_test(tc, small_arena);
