@@ -223,8 +223,8 @@ static enum lmd_status take_sampler(const struct lmi_codec *c, const struct lmi_
 				    const struct lmi_mp *map, const uint8_t *p, const uint8_t *end,
 				    struct lmi_wire_sampler *out)
 {
-	struct lmi_wire_arg *args = map->u.n ? lmi_arena_array(c->arena, map->u.n, sizeof(*args))
-					     : NULL;
+	struct lmi_wire_arg *args =
+		map->u.n ? lmi_arena_array(c->arena, map->u.n, sizeof(*args)) : NULL;
 	enum lmd_status st = LMD_OK;
 
 	if (map->u.n && !args)

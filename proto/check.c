@@ -49,8 +49,8 @@ static enum lmd_status walk_key(struct walk *w, struct lmd_str *keys, uint32_t i
 	size_t len = lmi_mp_read(w->p, w->end, &v);
 
 	if (!len || v.kind != LMI_MP_STR)
-		return refuse(w, v.kind == LMI_MP_CUT ? "the message ends here" :
-							"a key that is no string");
+		return refuse(w, v.kind == LMI_MP_CUT ? "the message ends here"
+						      : "a key that is no string");
 	if (!v.u.s.len || v.u.s.len > LMI_LIMIT_KEY_BYTES)
 		return lmd_fail(w->err, LMD_INVALID,
 				"message: byte %zu: a key of %zu bytes, 1 to %d are possible",
@@ -118,8 +118,8 @@ static enum lmd_status walk_value(struct walk *w, uint32_t depth)
 	enum lmd_status st;
 
 	if (!len)
-		return refuse(w, v.kind == LMI_MP_CUT ? "the message ends here" :
-							"an extension type or c1");
+		return refuse(w, v.kind == LMI_MP_CUT ? "the message ends here"
+						      : "an extension type or c1");
 	if (v.kind == LMI_MP_STR && lmi_utf8_good(v.u.s.ptr, v.u.s.len) != v.u.s.len)
 		return refuse(w, "a string that is not UTF-8");
 	if (v.kind != LMI_MP_ARRAY && v.kind != LMI_MP_MAP) {
@@ -130,8 +130,8 @@ static enum lmd_status walk_value(struct walk *w, uint32_t depth)
 	if (st != LMD_OK)
 		return st;
 	w->p += len;
-	return v.kind == LMI_MP_ARRAY ? walk_array(w, v.u.n, depth + 1) :
-					walk_map(w, v.u.n, depth + 1);
+	return v.kind == LMI_MP_ARRAY ? walk_array(w, v.u.n, depth + 1)
+				      : walk_map(w, v.u.n, depth + 1);
 }
 
 enum lmd_status lmi_wire_check(const void *bytes, size_t n, struct lmd_error *err)

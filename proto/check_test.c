@@ -177,8 +177,8 @@ START_TEST(counts)
 			(void)lmi_wire_buf_add(&m.b, zeros, rest < 4096 ? (size_t)rest : 4096);
 		}
 		ck_assert_int_eq(check_raw(&m, &why), over ? LMD_INVALID : LMD_OK);
-		ck_assert_str_eq(why, over ? "message: 16777217 bytes, at most 16777216 are possible"
-					   : "");
+		ck_assert_str_eq(
+			why, over ? "message: 16777217 bytes, at most 16777216 are possible" : "");
 	}
 }
 END_TEST
@@ -296,7 +296,7 @@ START_TEST(utf8)
 		const char s[2] = {(char)(c >> 8), (char)c};
 		size_t want = c >> 8 < 0x80 ? ((c & 255) < 0x80 ? 2 : 1)
 			      : c >> 8 >= 0xC2 && c >> 8 < 0xE0 && (c & 0xC0) == 0x80 ? 2
-										     : 0;
+										      : 0;
 
 		ck_assert_uint_eq(lmi_utf8_good(s, 2), want);
 	}

@@ -72,7 +72,9 @@ enum lmd_status lmi_fit_float(const struct lmi_codec *c, const struct lmi_where 
 		return LMD_OK;
 	if (!isfinite(v))
 		return lmi_codec_fail(c, c->bad, at, "%s is no finite number",
-				      isnan(v) ? "nan" : v > 0 ? "inf" : "-inf");
+				      isnan(v) ? "nan"
+				      : v > 0  ? "inf"
+					       : "-inf");
 	if (v < f->u.f.min)
 		return lmi_codec_fail(c, c->bad, at, "%g is below %g", v, f->u.f.min);
 	if (v > f->u.f.max)
@@ -123,8 +125,9 @@ enum lmd_status lmi_fit_one_of(const struct lmi_codec *c, const struct lmi_where
 	for (uint32_t i = 0; i < s->n_one_of && n < sizeof(names); i++)
 		n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s", i ? ", " : "",
 				      s->fields[s->one_of[i]].name);
-	return lmi_codec_fail(c, c->bad, at, seen ? "only one of %s may be there"
-						  : "one of %s must be there", names);
+	return lmi_codec_fail(c, c->bad, at,
+			      seen ? "only one of %s may be there" : "one of %s must be there",
+			      names);
 }
 
 /* Bytes of the name of a sampler or of a parameter. */

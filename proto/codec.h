@@ -12,19 +12,19 @@
 /* A place in a message: the root is the message, each further one a field or an element. */
 struct lmi_where {
 	const struct lmi_where *up; /* NULL: the root */
-	struct lmd_str name;	    /* "" for an element */
-	uint32_t index;		    /* of an element */
+	struct lmd_str name;        /* "" for an element */
+	uint32_t index;             /* of an element */
 };
 
 /* What is at work, and how it fails. */
 struct lmi_codec {
-	const char *what;	/* "generate", "reply to generate" */
+	const char *what; /* "generate", "reply to generate" */
 	/* Decoding of replies, which may come from a newer server: what is unknown is passed
 	 * over, and bounds bind the sender. */
 	bool lenient;
-	enum lmd_status bad;	/* status of a value that does not fit */
+	enum lmd_status bad;     /* status of a value that does not fit */
 	struct lmd_arena *arena; /* decoding */
-	msgpack_packer pk;	 /* encoding; it fails without memory and beyond message_bytes */
+	msgpack_packer pk;       /* encoding; it fails without memory and beyond message_bytes */
 	/* Encoding of replies: a string that does not fit is cut, bytes that it may not hold are
 	 * replaced, so that one odd file name does not spoil a listing. */
 	bool tidy;

@@ -40,7 +40,8 @@ static enum lmd_status wrong_kind(const struct lmi_codec *c, const struct lmi_wh
 /* ---- single values ---- */
 
 static enum lmd_status take_int(const struct lmi_codec *c, const struct lmi_where *at,
-				const struct lmi_wire_field *f, const struct lmi_mp *v, int64_t *out)
+				const struct lmi_wire_field *f, const struct lmi_mp *v,
+				int64_t *out)
 {
 	if (v->kind == LMI_MP_UINT)
 		return lmi_codec_fail(c, c->bad, at, "%" PRIu64 " is above %" PRId64, v->u.u,
@@ -366,7 +367,9 @@ struct head {
 static void read_head(const struct lmi_mp *map, const uint8_t *p, const uint8_t *end,
 		      struct head *h)
 {
-	*h = (struct head){.v.kind = LMI_MP_NIL, .op.kind = LMI_MP_NIL, .rid.kind = LMI_MP_NIL,
+	*h = (struct head){.v.kind = LMI_MP_NIL,
+			   .op.kind = LMI_MP_NIL,
+			   .rid.kind = LMI_MP_NIL,
 			   .error.kind = LMI_MP_NIL};
 	p += lmi_mp_read(p, end, &(struct lmi_mp){0});
 	for (uint32_t i = 0; i < map->u.n; i++) {
@@ -413,8 +416,7 @@ static enum lmd_status take_rid(const struct lmi_codec *c, const struct head *h,
 }
 
 /* Writes v, op and rid of *out, and refuses those that do not fit, op first. */
-static enum lmd_status take_head(struct lmi_codec *c, const struct head *h,
-				 struct lmi_request *out)
+static enum lmd_status take_head(struct lmi_codec *c, const struct head *h, struct lmi_request *out)
 {
 	enum lmd_status rid;
 	char show[80];
@@ -477,8 +479,7 @@ static enum lmd_status take_reply(const struct lmi_codec *c, const struct lmi_mp
 	out->v = head_v(h);
 	if (!out->v)
 		return lmi_codec_fail(c, c->bad, NULL, "v is missing or not 1 to 65535");
-	if (h->op.kind == LMI_MP_STR &&
-	    lmi_wire_op_find(h->op.u.s.ptr, h->op.u.s.len) != out->op)
+	if (h->op.kind == LMI_MP_STR && lmi_wire_op_find(h->op.u.s.ptr, h->op.u.s.len) != out->op)
 		return lmi_codec_fail(c, c->bad, NULL, "op is \"%s\"",
 				      lmi_show(show, sizeof(show), h->op.u.s.ptr, h->op.u.s.len));
 	st = take_rid(c, h, &out->rid);
@@ -498,8 +499,8 @@ enum lmd_status lmi_reply_decode(struct lmi_reply *out, enum lmi_wire_op op, con
 				 size_t n, struct lmd_arena *arena, struct lmd_error *err)
 {
 	char what[64];
-	const struct lmi_codec c = {.what = what, .lenient = true, .bad = LMD_CORRUPT,
-				    .arena = arena, .err = err};
+	const struct lmi_codec c = {
+		.what = what, .lenient = true, .bad = LMD_CORRUPT, .arena = arena, .err = err};
 	const uint8_t *p = bytes;
 	struct lmi_mp map;
 	struct head h;

@@ -172,8 +172,8 @@ static bool has_default(const struct lmi_wire_field *f, const void *v)
 	case LMI_WIRE_T_STRING:
 	case LMI_WIRE_T_TEXT:
 	case LMI_WIRE_T_BYTES:
-		return s->len == strlen(f->u.s.def) && !memcmp(s->ptr ? s->ptr : "", f->u.s.def,
-							       s->len);
+		return s->len == strlen(f->u.s.def) &&
+		       !memcmp(s->ptr ? s->ptr : "", f->u.s.def, s->len);
 	case LMI_WIRE_T_ENUM:
 		return *(const int *)v == f->u.e.def;
 	case LMI_WIRE_T_ID:
@@ -216,8 +216,8 @@ static enum lmd_status put_fields(struct lmi_codec *c, const struct lmi_where *a
 		n_one += is_there(&s->fields[s->one_of[i]], in);
 	for (uint32_t i = 0; i < s->n_fields; i++) {
 		const struct lmi_wire_field *f = &s->fields[i];
-		const struct lmi_where here = {
-			.up = at, .name = {.ptr = f->name, .len = strlen(f->name)}};
+		const struct lmi_where here = {.up = at,
+					       .name = {.ptr = f->name, .len = strlen(f->name)}};
 		enum lmd_status st;
 
 		if (!is_there(f, in))
@@ -274,11 +274,11 @@ static enum lmd_status put_head(struct lmi_codec *c, uint32_t v, enum lmi_wire_o
 		return lmi_codec_fail(c, c->bad, NULL,
 				      "rid: it is not one line of at most %d bytes of UTF-8",
 				      LMI_LIMIT_RID_BYTES);
-	return packed(msgpack_pack_map(&c->pk, 1u + named + !!rid->len + n_more) ||
-		      lmi_pack_str(c, "v", 1) || msgpack_pack_uint32(&c->pk, v) ||
-		      (named && (lmi_pack_str(c, "op", 2) || lmi_pack_str(c, name, strlen(name)))) ||
-		      (rid->len && (lmi_pack_str(c, "rid", 3) ||
-				    lmi_pack_str(c, rid->ptr, rid->len))));
+	return packed(
+		msgpack_pack_map(&c->pk, 1u + named + !!rid->len + n_more) ||
+		lmi_pack_str(c, "v", 1) || msgpack_pack_uint32(&c->pk, v) ||
+		(named && (lmi_pack_str(c, "op", 2) || lmi_pack_str(c, name, strlen(name)))) ||
+		(rid->len && (lmi_pack_str(c, "rid", 3) || lmi_pack_str(c, rid->ptr, rid->len))));
 }
 
 static void start(struct lmi_codec *c, struct sink *s, struct lmi_wire_buf *b)

@@ -72,8 +72,8 @@ static void add_hex(struct out *o, const char *p, size_t n)
 
 static void add_bin(struct out *o, const struct lmd_str *key, const struct lmd_str *s)
 {
-	bool is_id = key && s->len == ID_BYTES &&
-		     (lmi_mp_is(key, "id", 2) || lmi_mp_is(key, "boot", 4));
+	bool is_id =
+		key && s->len == ID_BYTES && (lmi_mp_is(key, "id", 2) || lmi_mp_is(key, "boot", 4));
 
 	if (is_id) {
 		add_hex(o, s->ptr, s->len);

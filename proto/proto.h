@@ -48,7 +48,7 @@ struct lmi_reply {
 	uint32_t v;
 	enum lmi_wire_op op; /* LMI_WIRE_OP_NONE: an error about a request that named no op */
 	struct lmd_str rid;  /* that of the request */
-	bool failed;	     /* error counts, u does not */
+	bool failed;         /* error counts, u does not */
 	struct lmi_wire_error error;
 	union lmi_reps u; /* by op */
 };

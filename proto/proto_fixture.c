@@ -39,8 +39,7 @@ static int64_t any_int(struct fill *f, int64_t min, int64_t max)
 		return (int64_t)((uint64_t)min +
 				 (span < 70000 ? below(f, span + 1) : below(f, 70000)));
 	}
-	return (int64_t)((uint64_t)min +
-			 (span == UINT64_MAX ? any(f) : below(f, span + 1)));
+	return (int64_t)((uint64_t)min + (span == UINT64_MAX ? any(f) : below(f, span + 1)));
 }
 
 static double any_float(struct fill *f, double min, double max)
@@ -60,8 +59,8 @@ static double any_float(struct fill *f, double min, double max)
 
 static struct lmd_str any_span(struct fill *f, const struct lmi_wire_field *w)
 {
-	static const char *const parts[] = {"a", "Z", " ", "\xC3\xA4", "\xE2\x82\xAC",
-					    "\xF0\x9F\x98\x80", "\"", "\\"};
+	static const char *const parts[] = {
+		"a", "Z", " ", "\xC3\xA4", "\xE2\x82\xAC", "\xF0\x9F\x98\x80", "\"", "\\"};
 	size_t max = w->u.s.max < 48 ? w->u.s.max : 48;
 	size_t n = w->u.s.min + below(f, max - w->u.s.min + 1), at = 0;
 	char *p = lmi_arena_alloc(f->arena, n + 1, 1);

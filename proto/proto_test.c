@@ -195,14 +195,14 @@ static void int_bounds(enum lmi_wire_op op, const struct lmi_wire_field *f, cons
 	if (f->u.i.min > INT64_MIN) {
 		begin(&m, op, f);
 		msgpack_pack_int64(&m.pk, f->u.i.min - 1);
-		(void)snprintf(s, sizeof(s), "%s%lld is below %lld", at,
-			       (long long)f->u.i.min - 1, (long long)f->u.i.min);
+		(void)snprintf(s, sizeof(s), "%s%lld is below %lld", at, (long long)f->u.i.min - 1,
+			       (long long)f->u.i.min);
 		refused(&m, LMD_INVALID, s);
 	}
 	begin(&m, op, f);
 	msgpack_pack_uint64(&m.pk, (uint64_t)f->u.i.max + 1);
-	(void)snprintf(s, sizeof(s), "%s%llu is above %lld", at,
-		       (unsigned long long)f->u.i.max + 1, (long long)f->u.i.max);
+	(void)snprintf(s, sizeof(s), "%s%llu is above %lld", at, (unsigned long long)f->u.i.max + 1,
+		       (long long)f->u.i.max);
 	refused(&m, LMD_INVALID, s);
 	begin(&m, op, f);
 	msgpack_pack_double(&m.pk, (double)f->u.i.min + 0.5);
@@ -211,8 +211,13 @@ static void int_bounds(enum lmi_wire_op op, const struct lmi_wire_field *f, cons
 
 static void float_bounds(enum lmi_wire_op op, const struct lmi_wire_field *f, const char *at)
 {
-	const double bad[] = {NAN, INFINITY, -INFINITY, f->u.f.min - 1, f->u.f.max + 1,
-			      nextafter(f->u.f.min, -DBL_MAX), nextafter(f->u.f.max, DBL_MAX)};
+	const double bad[] = {NAN,
+			      INFINITY,
+			      -INFINITY,
+			      f->u.f.min - 1,
+			      f->u.f.max + 1,
+			      nextafter(f->u.f.min, -DBL_MAX),
+			      nextafter(f->u.f.max, DBL_MAX)};
 	struct raw m;
 
 	begin(&m, op, f);
@@ -328,10 +333,10 @@ static void wrong_types(enum lmi_wire_op op, const struct lmi_wire_field *f, con
 			msgpack_pack_double(&m.pk, 0.25);
 			break;
 		}
-		if (!f->list && ((kind == 0 && f->type == LMI_WIRE_T_BOOL) ||
-				 ((kind == 1 || kind == 6) && number) ||
-				 (kind == 2 && (span || f->type == LMI_WIRE_T_STRING)) ||
-				 (kind == 3 && span)))
+		if (!f->list &&
+		    ((kind == 0 && f->type == LMI_WIRE_T_BOOL) ||
+		     ((kind == 1 || kind == 6) && number) ||
+		     (kind == 2 && (span || f->type == LMI_WIRE_T_STRING)) || (kind == 3 && span)))
 			lmi_wire_buf_fini(&m.b); /* its own kind: see the bounds */
 		else
 			refused(&m, LMD_INVALID, f->list && (kind == 4 || kind == 5) ? "" : at);
@@ -587,8 +592,8 @@ END_TEST
 
 START_TEST(no_memory)
 {
-	struct fill f = {.seed = lmd_seed("no_memory", 9 + (uint64_t)_i), .arena = arena,
-			 .full = true};
+	struct fill f = {
+		.seed = lmd_seed("no_memory", 9 + (uint64_t)_i), .arena = arena, .full = true};
 	enum lmi_wire_op op = (enum lmi_wire_op)(_i + 1);
 	struct lmi_wire_buf good = {0};
 	struct lmi_request in;
@@ -674,8 +679,9 @@ START_TEST(json)
 		{"\xA6\"\\\n\x01\xC3\xA4", 7, "\"\\\"\\\\\\n\\u0001\xC3\xA4\""},
 		{"\xC4\x02\xFF\x00", 4, "{\"hex\": \"ff00\"}"},
 		{"\xC4\x02ok", 4, "\"ok\""},
-		{"\x81\xA2id\xC4\x10" "0123456789abcdef", 22,
-		 "{\"id\": \"30313233343536373839616263646566\"}"},
+		{"\x81\xA2id\xC4\x10"
+		 "0123456789abcdef",
+		 22, "{\"id\": \"30313233343536373839616263646566\"}"},
 		{"\x92\x90\x80", 3, "[[], {}]"},
 	};
 

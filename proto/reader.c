@@ -55,16 +55,16 @@ static size_t take_float(size_t bytes, double v, struct lmi_mp *out)
 
 /* Bytes of the number behind the first byte 0xC0 + i. */
 static const uint8_t width[32] = {
-	0, 0, 0, 0, /* nil, never used, false, true */
-	1, 2, 4,    /* bin */
-	0, 0, 0,    /* ext */
-	4, 8,	    /* float */
-	1, 2, 4, 8, /* unsigned */
-	1, 2, 4, 8, /* signed */
+	0, 0, 0, 0,    /* nil, never used, false, true */
+	1, 2, 4,       /* bin */
+	0, 0, 0,       /* ext */
+	4, 8,          /* float */
+	1, 2, 4, 8,    /* unsigned */
+	1, 2, 4, 8,    /* signed */
 	0, 0, 0, 0, 0, /* fixext */
-	1, 2, 4, /* str */
-	2, 4,	 /* array */
-	2, 4	 /* map */
+	1, 2, 4,       /* str */
+	2, 4,          /* array */
+	2, 4           /* map */
 };
 
 static uint64_t number(const uint8_t *p, uint8_t bytes)

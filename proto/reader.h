@@ -12,7 +12,7 @@
 
 enum lmi_mp_kind {
 	LMI_MP_CUT = 0, /* the bytes end in the middle */
-	LMI_MP_BAD,	/* an extension type, or c1 */
+	LMI_MP_BAD,     /* an extension type, or c1 */
 	LMI_MP_NIL,
 	LMI_MP_BOOL,  /* u.b */
 	LMI_MP_INT,   /* u.i */

@@ -47,8 +47,8 @@ struct lmi_wire_field {
 	const char *name;
 	enum lmi_wire_type type; /* of the elements, for lists */
 	enum lmi_wire_presence presence;
-	bool list;	    /* at: pointer to the first element; n_at: uint32_t, their number */
-	uint32_t at;	    /* offset in the struct */
+	bool list;   /* at: pointer to the first element; n_at: uint32_t, their number */
+	uint32_t at; /* offset in the struct */
 	uint32_t n_at;
 	uint32_t has_at;    /* OPTIONAL: offset of a bool */
 	uint32_t max_items; /* of a list */
@@ -76,7 +76,7 @@ struct lmi_wire_field {
 
 struct lmi_wire_struct {
 	const char *name;
-	uint32_t bytes; /* sizeof */
+	uint32_t bytes;                      /* sizeof */
 	const struct lmi_wire_field *fields; /* [n_fields] */
 	uint32_t n_fields;
 	/* Of these fields, by number, exactly one is there. */
@@ -99,14 +99,14 @@ extern const char *const lmi_wire_codes[LMD_N_STATUS];
 
 /* Whether and how a request may be repeated. */
 enum lmi_wire_changes {
-	LMI_WIRE_CHANGES_NO,   /* it only reads */
+	LMI_WIRE_CHANGES_NO,    /* it only reads */
 	LMI_WIRE_CHANGES_AGAIN, /* doing it twice is as doing it once */
-	LMI_WIRE_CHANGES_ONCE	/* it must carry a rid, by which a repetition is known */
+	LMI_WIRE_CHANGES_ONCE   /* it must carry a rid, by which a repetition is known */
 };
 
 struct lmi_wire_opinfo {
 	const char *name;
-	uint32_t since; /* protocol version */
+	uint32_t since;          /* protocol version */
 	enum lmi_wire_role role; /* the least that is needed */
 	enum lmi_wire_changes changes;
 	const struct lmi_wire_struct *request, *reply;

@@ -31,7 +31,7 @@ struct lmi_wire_arg {
 
 /* A member of a chain: a map with the text "sampler", or a bare name. */
 struct lmi_wire_sampler {
-	const char *name; /* with a terminating zero */
+	const char *name;                /* with a terminating zero */
 	const struct lmi_wire_arg *args; /* [n_args] */
 	uint32_t n_args;
 };
