@@ -476,3 +476,16 @@ enum lmd_status lmi_config_may_replace(const struct lmi_config *from, const stru
 					t.row[i].section);
 	return LMD_OK;
 }
+
+uint32_t lmi_config_changes(const struct lmi_config *from, const struct lmi_config *to,
+			    char (*keys)[LMI_CONFIG_KEY_BYTES], uint32_t max)
+{
+	struct lmi_config_table t;
+	uint32_t n = 0;
+
+	lmi_config_table_init(&t);
+	for (uint32_t i = 0; i < t.n && n < max; i++)
+		if (!same(&t.row[i], from, to))
+			lmi_config_key(&t.row[i], keys[n++], LMI_CONFIG_KEY_BYTES);
+	return n;
+}

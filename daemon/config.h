@@ -25,6 +25,8 @@
 /* Longest file and line, in bytes. */
 #define LMI_CONFIG_BYTES (1u << 20)
 #define LMI_CONFIG_LINE  4096u
+/* Room for a key and its terminating zero. */
+#define LMI_CONFIG_KEY_BYTES 40
 
 struct lmd_arena;
 
@@ -46,7 +48,8 @@ struct lmi_config {
 
 	/* [plugins] */
 	struct lmi_config_list plugin_dirs;
-	int64_t plugin_trust; /* enum lmi_trust */
+	int64_t default_plugins; /* 0, 1 */
+	int64_t plugin_trust;	 /* enum lmi_trust */
 
 	/* [models] */
 	struct lmi_config_list model_dirs;
@@ -56,6 +59,7 @@ struct lmi_config {
 	int64_t device, threads, ctx, kv_tokens;
 	const char *kv_type;
 	int64_t activations; /* enum lmd_activations */
+	int64_t attention;   /* enum lmd_attention */
 	int64_t memory;      /* bytes */
 
 	/* [limits] */
@@ -88,6 +92,10 @@ void lmi_config_destroy(struct lmi_config *c);
 enum lmd_status lmi_config_may_replace(const struct lmi_config *from, const struct lmi_config *to,
 				       struct lmd_error *err);
 
+/* Keys that differ: their names in keys[max]; returns how many. */
+uint32_t lmi_config_changes(const struct lmi_config *from, const struct lmi_config *to,
+			    char (*keys)[LMI_CONFIG_KEY_BYTES], uint32_t max);
+
 /* The configuration as a file that would give it. */
 void lmi_config_print(FILE *f, const struct lmi_config *c);
 /* An example: every key with its text, commented out at its default. */
@@ -108,8 +116,7 @@ struct lmi_config_row {
 	const char *unset;  /* what holds without a value; NULL: opt.def says it */
 };
 
-#define LMI_CONFIG_ROWS_MAX  64
-#define LMI_CONFIG_KEY_BYTES 40
+#define LMI_CONFIG_ROWS_MAX 64
 
 struct lmi_config_table {
 	struct lmi_config_row row[LMI_CONFIG_ROWS_MAX];

@@ -178,7 +178,7 @@ START_TEST(values)
 		     "[plugins]\nplugin_dir = /a b\nplugin_dir = /c\n"
 		     "plugin_trust = system\n"
 		     "[limits]\nmessage_bytes = 128k\n[daemon]\n[limits]\nconnections = 8\n"
-		     "lease = 2m\nstream_bytes = 64k\nqueue = 0\n[engine]\n"
+		     "fail = 2m\nstream_bytes = 64k\nqueue = 0\n[engine]\n"
 		     "kv_type = q8_0\nctx = 8k\n[models]\nmodel_dir = /srv/models");
 
 	ck_assert_str_eq(c->socket, "ipc:///tmp/a = b.sock");
@@ -191,7 +191,7 @@ START_TEST(values)
 	ck_assert_int_eq(c->plugin_trust, 1);
 	ck_assert_int_eq(c->message_bytes, 131072);
 	ck_assert_int_eq(c->connections, 8);
-	ck_assert_uint_eq(c->service.lease_ms, 120000);
+	ck_assert_uint_eq(c->service.fail_ms, 120000);
 	ck_assert_uint_eq(c->service.stream_bytes, 65536);
 	ck_assert_uint_eq(c->service.queue, 0);
 	ck_assert_str_eq(c->kv_type, "q8_0");
@@ -232,9 +232,9 @@ static const struct {
 	{"[daemon]\nsocket = ipc://relative\n", "'ipc://relative' is not ipc:// and an absolute"},
 	{"[daemon]\nsocket = tcp://127.0.0.1:80\n", "is not ipc://"},
 	{"[daemon]\nstate_dir = here\n", "state_dir: 'here' is not an absolute path"},
-	{"[limits]\nlease = 10\n", "key 'lease': '10' is not a whole number with a unit"},
-	{"[limits]\nlease_ms = 10s\n", "[limits] has no key 'lease_ms' (did you mean 'lease"},
-	{"[limits]\nsessions = 1025\n", "key 'sessions': 1025 is above 1024"},
+	{"[limits]\nfail = 10\n", "key 'fail': '10' is not a whole number with a unit"},
+	{"[limits]\nfail_ms = 10s\n", "[limits] has no key 'fail_ms' (did you mean 'fail"},
+	{"[limits]\nsessions = 1000000\n", "key 'sessions': 1000000 is above "},
 	{"[engine]\nkv_type = q17\n", "kv_type: 'q17' is no type for keys and values"},
 	{"[models]\nmodel_dir = models\n", "model_dir: 'models' is not an absolute path"},
 	{"[daemon]\nlog = in\x1b[31mfo\n", "control byte 0x1b at column 9"},
@@ -355,7 +355,7 @@ START_TEST(what_may_change)
 		{"[limits]\nmessage_bytes = 1M\n", "'message_bytes' in [limits] has changed"},
 		{"[plugins]\nplugin_dir = /x\n", "'plugin_dir' in [plugins] has changed"},
 		{"[engine]\nkv_type = f16\n", "'kv_type' in [engine] has changed"},
-		{"[limits]\nsessions = 3\nlease = 1s\n", NULL},
+		{"[limits]\nsessions = 3\nfail = 1s\n", NULL},
 	};
 	struct lmi_config *from = good("");
 
@@ -455,7 +455,7 @@ START_TEST(texts_are_those_of_the_tree)
 		got = fread(have, 1, n + 1, f);
 		fclose(f);
 		ck_assert_msg(got == n && !memcmp(want, have, n),
-			      "%s is not what the table says; run: make update-man", texts[i].file);
+			      "%s is not what the table says; run: make update-daemon-texts", texts[i].file);
 		free(want);
 		free(have);
 	}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What is asked about the process itself, by signals or through the service: reload, drain,
+ * shutdown. */
+#include <time.h>
+
+#include "core/plugin/host_services.h"
+#include "daemon/daemon_impl.h"
+
+/* ---- plugins ---- */
+
+static void rescan_run(void *arg)
+{
+	struct lmi_daemon *d = arg;
+
+	d->rescan_err = (struct lmd_error){0};
+	if (lmi_registry_rescan(d->plugins, &d->rescan_err) == LMD_OK)
+		d->rescan_err.text[0] = 0;
+}
+
+static void rescan_done(void *arg)
+{
+	struct lmi_daemon *d = arg;
+
+	d->rescan_runs = false;
+	if (*d->rescan_err.text)
+		LMI_DAEMON_LOG(d, LMD_LOG_WARN, "plugins: %s", d->rescan_err.text);
+	if (d->rescan_again)
+		lmi_daemon_rescan(d);
+}
+
+void lmi_daemon_rescan(struct lmi_daemon *d)
+{
+	struct lmd_error err = {0};
+
+	d->rescan_again = d->rescan_runs;
+	if (d->rescan_runs || d->phase != LMI_PHASE_RUNNING)
+		return;
+	d->rescan = (struct lmi_job){.run = rescan_run, .done = rescan_done, .arg = d};
+	d->rescan_runs = lmi_jobs_submit(d->io, &d->rescan, &err) == LMD_OK;
+	if (!d->rescan_runs)
+		LMI_DAEMON_LOG(d, LMD_LOG_WARN, "plugins: %s", err.text);
+}
+
+/* ---- configuration ---- */
+
+static enum lmd_status take_over(struct lmi_daemon *d, const struct lmi_config *c,
+				 struct lmd_error *err)
+{
+	const struct lmi_front_limits limits = lmi_daemon_front_limits(c);
+	enum lmd_status st = lmi_service_set_limits(d->service, &c->service, err);
+
+	if (st != LMD_OK)
+		return st;
+	lmi_front_set_limits(d->front, &limits);
+	lmi_host_set_log_level(d->host, (int)c->log);
+	return LMD_OK;
+}
+
+enum lmd_status lmi_daemon_reload(struct lmi_daemon *d, char (*changed)[LMI_CONFIG_KEY_BYTES],
+				  uint32_t max, uint32_t *n_changed, struct lmd_error *err)
+{
+	const char *file = lmi_arg_str(d->args, "config");
+	struct lmi_config *c = NULL;
+	enum lmd_status st;
+
+	lmi_notify_send(&d->notify, "RELOADING=1\nMONOTONIC_USEC=%llu",
+			(unsigned long long)(lmi_loop_now() / 1000));
+	st = lmi_config_read(&c, file, d->args, d->env, err);
+	if (st == LMD_OK)
+		st = lmi_config_may_replace(d->config, c, err);
+	if (st == LMD_OK)
+		st = take_over(d, c, err);
+	if (st == LMD_OK) {
+		if (changed)
+			*n_changed = lmi_config_changes(d->config, c, changed, max);
+		lmi_config_destroy(d->config);
+		d->config = c;
+		LMI_DAEMON_LOG(d, LMD_LOG_INFO, "configuration reloaded");
+	} else {
+		lmi_config_destroy(c);
+		LMI_DAEMON_LOG(d, LMD_LOG_ERROR,
+			       "configuration not reloaded, the old one stays: %s", err->text);
+	}
+	lmi_notify_send(&d->notify, "READY=1");
+	return st;
+}
+
+/* ---- stopping ---- */
+
+void lmi_daemon_drain(struct lmi_daemon *d, int64_t drain_ms)
+{
+	struct lmi_service_stats s;
+
+	if (d->phase != LMI_PHASE_RUNNING) {
+		d->hurry = true;
+		return;
+	}
+	lmi_service_stats(d->service, &s);
+	LMI_DAEMON_LOG(d, LMD_LOG_INFO,
+		       "stopping, running generations have %lld ms; running=%u waiting=%u",
+		       (long long)drain_ms, s.n_running, s.n_waiting);
+	lmi_notify_send(&d->notify, "STOPPING=1\nSTATUS=draining\nEXTEND_TIMEOUT_USEC=%lld",
+			(long long)(drain_ms + 10000) * 1000);
+	d->phase = LMI_PHASE_DRAINING;
+	d->until = lmi_loop_now() + (uint64_t)drain_ms * LMI_MS_NS;
+	lmi_service_close(d->service);
+}
+
+/* ---- hooks of the service ---- */
+
+static int64_t wall_ns(void *arg)
+{
+	struct timespec t;
+
+	(void)arg;
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void on_shutdown(void *arg, int64_t drain_ms)
+{
+	struct lmi_daemon *d = arg;
+
+	lmi_daemon_drain(d, drain_ms < 0 ? d->config->drain_ms : drain_ms);
+}
+
+static enum lmd_status on_config_reload(void *arg, struct lmi_config_change *out,
+					struct lmd_error *err)
+{
+	struct lmi_daemon *d = arg;
+	uint32_t n = 0;
+	enum lmd_status st =
+		lmi_daemon_reload(d, d->changed_keys, LMI_CONFIG_ROWS_MAX, &n, err);
+
+	if (st != LMD_OK)
+		return st;
+	for (uint32_t i = 0; i < n; i++)
+		d->changed[i] = (struct lmd_str){.ptr = d->changed_keys[i],
+						 .len = strlen(d->changed_keys[i])};
+	*out = (struct lmi_config_change){.changed = d->changed, .n_changed = n};
+	return LMD_OK;
+}
+
+static uint32_t n_connection(void *arg)
+{
+	const struct lmi_daemon *d = arg;
+	struct lmi_front_stats s;
+
+	lmi_front_stats(d->front, &s);
+	return s.n_conn;
+}
+
+struct lmi_service_hooks lmi_daemon_hooks(struct lmi_daemon *d)
+{
+	return (struct lmi_service_hooks){.arg = d,
+					  .wall_ns = wall_ns,
+					  .shutdown = on_shutdown,
+					  .config_reload = on_config_reload,
+					  .n_connection = n_connection};
+}

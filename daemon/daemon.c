@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The daemon's life: start, turns, the end. */
+#include "daemon/daemon.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+
+#include "daemon/daemon_impl.h"
+#include "llamad/version.h"
+
+/* How long clients may take to read the ends of their streams. */
+#define LAST_WORDS_MS       2000
+#define LAST_WORDS_HURRY_MS 100
+
+static void on_stop(void *arg)
+{
+	struct lmi_daemon *d = arg;
+
+	lmi_daemon_drain(d, d->config->drain_ms);
+}
+
+static void on_reload(void *arg)
+{
+	struct lmi_daemon *d = arg;
+	struct lmd_error err = {0};
+
+	(void)lmi_daemon_reload(d, NULL, 0, NULL, &err); /* has said in the log how it went */
+	lmi_daemon_rescan(d);
+}
+
+/* Every descriptor may be used for a connection. */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit r;
+
+	if (!getrlimit(RLIMIT_NOFILE, &r) && r.rlim_cur < r.rlim_max) {
+		r.rlim_cur = r.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &r); /* more connections, or fewer */
+	}
+}
+
+/* Everybody has read the last of what was said. */
+static bool is_quiet(struct lmi_daemon *d)
+{
+	struct lmi_front_stats s;
+
+	lmi_front_stats(d->front, &s);
+	return lmi_service_is_idle(d->service) && !s.n_sending;
+}
+
+/* Towards the end; returns when to look again. */
+static uint64_t stopping(struct lmi_daemon *d, uint64_t now)
+{
+	if (d->phase == LMI_PHASE_DRAINING) {
+		if (!d->hurry && now < d->until && !lmi_service_is_idle(d->service))
+			return d->until;
+		lmi_service_stop(d->service, now);
+		d->phase = LMI_PHASE_ENDING;
+		d->until = now + LAST_WORDS_MS * LMI_MS_NS;
+	}
+	if (d->hurry && d->until > now + LAST_WORDS_HURRY_MS * LMI_MS_NS)
+		d->until = now + LAST_WORDS_HURRY_MS * LMI_MS_NS;
+	lmi_service_turn(d->service, now);
+	if (now >= d->until || is_quiet(d))
+		lmi_loop_stop(d->loop);
+	return d->until;
+}
+
+static uint64_t turn(void *arg, uint64_t now)
+{
+	struct lmi_daemon *d = arg;
+	uint64_t until;
+
+	lmi_front_turn(d->front);
+	lmi_service_turn(d->service, now);
+	until = lmi_service_deadline(d->service);
+	if (d->phase != LMI_PHASE_RUNNING) {
+		uint64_t end = stopping(d, now);
+
+		until = end < until ? end : until;
+	}
+	if (d->notify.watchdog_ns) {
+		if (now >= d->watchdog_at) {
+			lmi_notify_send(&d->notify, "WATCHDOG=1");
+			d->watchdog_at = now + d->notify.watchdog_ns / 3;
+		}
+		until = d->watchdog_at < until ? d->watchdog_at : until;
+	}
+	return until;
+}
+
+static enum lmd_status signals(struct lmi_daemon *d, struct lmd_error *err)
+{
+	enum lmd_status st = lmi_loop_signal(d->loop, SIGTERM, on_stop, d, err);
+
+	if (st == LMD_OK)
+		st = lmi_loop_signal(d->loop, SIGINT, on_stop, d, err);
+	return st == LMD_OK ? lmi_loop_signal(d->loop, SIGHUP, on_reload, d, err) : st;
+}
+
+enum lmd_status lmi_daemon_run(const struct lmi_args *args, const struct lmi_config_env *env,
+			       struct lmd_error *err)
+{
+	struct lmi_daemon d = {.args = args, .env = env};
+	enum lmd_status st;
+
+	(void)signal(SIGPIPE, SIG_IGN);
+	raise_descriptor_limit();
+	st = lmi_daemon_start(&d, err);
+	if (st == LMD_OK)
+		st = signals(&d, err);
+	if (st == LMD_OK) {
+		LMI_DAEMON_LOG(&d, LMD_LOG_INFO, "llamad %s ready on %s; state=%s", LMD_VERSION,
+			       d.config->socket, d.config->state_dir);
+		lmi_notify_send(&d.notify, "READY=1\nSTATUS=ready on %s", d.config->socket);
+		lmi_loop_run(d.loop, turn, &d);
+		LMI_DAEMON_LOG(&d, LMD_LOG_INFO, "stopped");
+	}
+	lmi_daemon_fini(&d);
+	return st;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * llamad: the command line of the daemon. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "core/cli/texts.h"
+#include "daemon/daemon.h"
+#include "daemon/front/front.h"
+#include "llamad/version.h"
+
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+static void help(FILE *f, const struct lmi_program *prog)
+{
+	fputs("Usage: llamad [OPTION]...\n\nServe language models to the clients of a socket.\n",
+	      f);
+	lmi_help_options(f, "Options", prog->opts, prog->n_opts);
+	fputs("\nFiles: " LMI_CONFIG_FILE "; see llamad(8), llamad.conf(5).\n"
+	      "Exit status: 0 stopped as asked, 1 refused or failed, 2 wrong usage.\n",
+	      f);
+}
+
+static enum lmd_status check_config(const struct lmi_args *args, const struct lmi_config_env *env,
+				    struct lmd_error *err)
+{
+	struct lmi_config *c = NULL;
+	enum lmd_status st = lmi_config_read(&c, lmi_arg_str(args, "config"), args, env, err);
+
+	if (st == LMD_OK)
+		lmi_config_print(stdout, c);
+	lmi_config_destroy(c);
+	return st;
+}
+
+static enum lmd_status run(const struct lmi_args *args, struct lmd_error *err)
+{
+	struct lmi_config_env env;
+	enum lmd_status st;
+
+	lmi_config_env_init(&env);
+	if (lmi_arg_flag(args, "emit-man"))
+		lmi_daemon_man(stdout);
+	else if (lmi_arg_flag(args, "emit-config-man"))
+		lmi_config_man(stdout);
+	else if (lmi_arg_flag(args, "emit-config"))
+		lmi_config_example(stdout);
+	else if (lmi_arg_flag(args, "help"))
+		help(stdout, args->prog);
+	else if (lmi_arg_flag(args, "version"))
+		printf("llamad %s\n", LMD_VERSION);
+	else if (lmi_arg_flag(args, "check-config"))
+		return check_config(args, &env, err);
+	else {
+		st = lmi_daemon_run(args, &env, err);
+		lmi_front_library_fini();
+		return st;
+	}
+	return LMD_OK;
+}
+
+static enum lmd_status close_stdout(enum lmd_status st, struct lmd_error *err)
+{
+	bool bad = ferror(stdout) != 0;
+
+	errno = 0;
+	bad = fflush(stdout) != 0 || bad;
+	if (!bad || st != LMD_OK)
+		return st;
+	return lmd_fail(err, LMD_IO, "standard output: %s",
+			errno ? strerror(errno) : "write error");
+}
+
+int main(int argc, char **argv)
+{
+	struct lmi_options options;
+	struct lmd_error err = {0};
+	struct lmi_args args;
+	enum lmd_status st;
+	bool usage;
+
+	umask(077);
+	lmi_options_init(&options);
+	st = lmi_args_parse(&args, &options.prog, argc, argv, &err);
+	usage = st == LMD_INVALID;
+	if (st == LMD_OK)
+		st = run(&args, &err);
+	st = close_stdout(st, &err);
+	lmi_args_fini(&args);
+	if (st == LMD_OK)
+		return EXIT_DONE;
+	fprintf(stderr, "llamad: %s\n", *err.text ? err.text : lmd_status_text(st));
+	return usage ? EXIT_USAGE : EXIT_FAILED;
+}

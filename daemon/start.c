@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Making the daemon's parts in their order, and undoing them in the opposite one.  The socket
+ * comes last: who can connect is served. */
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/jobs.h"
+#include "core/plugin/host_services.h"
+#include "core/quant/quant.h"
+#include "daemon/daemon_impl.h"
+#include "daemon/state_dir.h"
+#include "llamad/version.h"
+
+/* Connections that are kept for administrators. */
+#define CONNECTIONS_KEPT 8
+#define REPLIES_FLUSH_MS 200
+/* Jobs that may wait in each queue. */
+#define JOBS_MAX 4096
+
+/* $JOURNAL_STREAM says which file the journal reads: that of standard error? */
+static bool stderr_is_journal(const struct lmi_config_env *env)
+{
+	const char *v = env->get(env->arg, "JOURNAL_STREAM");
+	char own[64];
+	struct stat sb;
+
+	if (!v || fstat(STDERR_FILENO, &sb))
+		return false;
+	snprintf(own, sizeof(own), "%llu:%llu", (unsigned long long)sb.st_dev,
+		 (unsigned long long)sb.st_ino);
+	return !strcmp(v, own);
+}
+
+static enum lmd_status start_host(struct lmi_daemon *d, struct lmd_error *err)
+{
+	if (lmi_host_create(&d->host, UINT64_MAX) != LMD_OK)
+		return lmd_fail(err, LMD_NOMEM, "no memory for the host");
+	lmi_host_set_log_level(d->host, (int)d->config->log);
+	lmi_host_set_log_journal(d->host, stderr_is_journal(d->env));
+	lmi_notify_init(&d->notify, d->env->get(d->env->arg, "NOTIFY_SOCKET"),
+			d->env->get(d->env->arg, "WATCHDOG_USEC"),
+			d->env->get(d->env->arg, "WATCHDOG_PID"), (long)getpid());
+	return LMD_OK;
+}
+
+static enum lmd_status start_plugins(struct lmi_daemon *d, struct lmd_error *err)
+{
+	const struct lmi_registry_opts opts = {
+		.dirs = d->config->plugin_dirs.item,
+		.n_dirs = d->config->plugin_dirs.n,
+		.trust = d->config->plugin_trust ? LMI_TRUST_SYSTEM : LMI_TRUST_OWNER,
+		.no_default_dirs = !d->config->default_plugins,
+		.host = d->host,
+	};
+
+	return lmi_registry_create(&d->plugins, &opts, err);
+}
+
+static enum lmd_status start_store(struct lmi_daemon *d, struct lmd_error *err)
+{
+	struct timespec now;
+	struct lmi_store_opts opts = {0};
+	struct lmi_store_report r;
+	enum lmd_status st;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	opts.now_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	st = lmi_store_open(&d->store, d->config->state_dir, &opts, &r, err);
+	if (st != LMD_OK)
+		return st;
+	if (r.moved_aside)
+		LMI_DAEMON_LOG(d, LMD_LOG_ERROR,
+			       "the registry was damaged and a new one was begun: %s; the old one "
+			       "is kept as %s/%s",
+			       r.reason, d->config->state_dir, r.moved_to);
+	else if (r.unclean)
+		LMI_DAEMON_LOG(d, LMD_LOG_WARN,
+			       "the last llamad did not end by itself; its registry is sound");
+	return LMD_OK;
+}
+
+static enum lmd_status start_jobs(struct lmi_daemon *d, struct lmd_error *err)
+{
+	const struct {
+		struct lmi_jobs **out;
+		const char *name;
+		uint32_t n_thread;
+	} queues[] = {{&d->registry, "registry", 1}, {&d->io, "io", 2}, {&d->work, "work", 2}};
+	enum lmd_status st = lmi_mailbox_init(&d->mailbox, err);
+
+	d->mailbox_open = st == LMD_OK;
+	for (size_t i = 0; i < LMD_LEN(queues) && st == LMD_OK; i++) {
+		const struct lmi_jobs_opts opts = {.mailbox = &d->mailbox,
+						   .name = queues[i].name,
+						   .n_thread = queues[i].n_thread,
+						   .n_max = JOBS_MAX};
+
+		st = lmi_jobs_create(queues[i].out, &opts, err);
+	}
+	return st;
+}
+
+/* The service's descriptors: a turn follows whenever one is readable. */
+static void watch(void *arg, int fd, bool on)
+{
+	struct lmi_daemon *d = arg;
+	struct lmd_error err = {0};
+
+	if (!on)
+		lmi_loop_unwatch(d->loop, fd);
+	else if (lmi_loop_watch(d->loop, fd, NULL, NULL, &err) != LMD_OK)
+		LMI_DAEMON_LOG(d, LMD_LOG_ERROR, "%s", err.text);
+}
+
+static int32_t kv_dtype(const struct lmi_config *c)
+{
+	const struct lmi_dtype *t = c->kv_type ? lmi_dtype_by_name(c->kv_type) : NULL;
+
+	return t ? (int32_t)t->id : -1;
+}
+
+static enum lmd_status start_service(struct lmi_daemon *d, struct lmd_error *err)
+{
+	static const char *const anywhere[] = {"/"};
+	const struct lmi_service_hooks hooks = lmi_daemon_hooks(d);
+	const struct lmi_config *c = d->config;
+	struct lmi_service_opts opts = {
+		.host = d->host,
+		.plugins = d->plugins,
+		.store = d->store,
+		.registry = d->registry,
+		.io = d->io,
+		.work = d->work,
+		.mailbox = &d->mailbox,
+		.inst = {.backend = c->backend,
+			 .device = (uint32_t)c->device,
+			 .n_thread = (uint32_t)c->threads,
+			 .activations = (uint32_t)c->activations,
+			 .attention = (uint32_t)c->attention,
+			 .n_ctx = (uint32_t)c->ctx,
+			 .kv_tokens = (uint64_t)c->kv_tokens,
+			 .kv_dtype = kv_dtype(c),
+			 .memory_limit = (uint64_t)c->memory,
+			 .pooling = LMD_POOL_UNSET},
+		.model_dirs = c->model_dirs.n ? c->model_dirs.item : anywhere,
+		.n_model_dirs = c->model_dirs.n ? c->model_dirs.n : 1,
+		.limits = c->service,
+		.watch = watch,
+		.watch_arg = d,
+		.version = LMD_VERSION,
+		.hooks = &hooks,
+	};
+	enum lmd_status st = lmi_lane_create(&d->lane, d->host, err);
+
+	opts.inst.lane = d->lane;
+	return st == LMD_OK ? lmi_service_create(&d->service, &opts, err) : st;
+}
+
+static void call(void *arg, const struct lmi_principal *who, const struct lmi_request *req,
+		 lmi_reply_fn reply, void *reply_arg)
+{
+	struct lmi_daemon *d = arg;
+
+	lmi_service_call(d->service, lmi_loop_now(), who, req, reply, reply_arg);
+}
+
+static void gone(void *arg, uint64_t conn)
+{
+	struct lmi_daemon *d = arg;
+
+	lmi_service_gone(d->service, lmi_loop_now(), conn);
+}
+
+struct lmi_front_limits lmi_daemon_front_limits(const struct lmi_config *c)
+{
+	return (struct lmi_front_limits){
+		.connections = (uint32_t)c->connections,
+		.connections_per_user = (uint32_t)c->connections_per_user,
+		.connections_kept = CONNECTIONS_KEPT,
+	};
+}
+
+static enum lmd_status start_front(struct lmi_daemon *d, struct lmd_error *err)
+{
+	const struct lmi_front_opts opts = {
+		.host = d->host,
+		.path = d->config->socket + strlen("ipc://"),
+		.message_bytes = (uint64_t)d->config->message_bytes,
+		.n_call = (uint32_t)d->config->service.calls,
+		.limits = lmi_daemon_front_limits(d->config),
+		.ops = {.call = call, .gone = gone},
+		.arg = d,
+	};
+	enum lmd_status st = lmi_front_open(&d->front, &opts, err);
+
+	if (st == LMD_OK)
+		st = lmi_loop_watch(d->loop, lmi_front_fd(d->front), NULL, NULL, err);
+	return st == LMD_OK ? lmi_loop_watch(d->loop, lmi_mailbox_fd(&d->mailbox), NULL, NULL, err)
+			    : st;
+}
+
+enum lmd_status lmi_daemon_start(struct lmi_daemon *d, struct lmd_error *err)
+{
+	const char *file = lmi_arg_str(d->args, "config");
+	enum lmd_status st;
+
+	d->lock = d->notify.fd = -1;
+	st = lmi_config_read(&d->config, file, d->args, d->env, err);
+	if (st == LMD_OK)
+		st = start_host(d, err);
+	if (st == LMD_OK)
+		st = lmi_state_lock(&d->lock, d->config->state_dir, err);
+	if (st == LMD_OK)
+		st = lmi_socket_claim(d->config->socket + strlen("ipc://"), err);
+	if (st == LMD_OK)
+		st = start_plugins(d, err);
+	if (st == LMD_OK)
+		st = start_store(d, err);
+	if (st == LMD_OK)
+		st = start_jobs(d, err);
+	if (st == LMD_OK)
+		st = lmi_loop_create(&d->loop, err);
+	if (st == LMD_OK)
+		st = start_service(d, err);
+	return st == LMD_OK ? start_front(d, err) : st;
+}
+
+void lmi_daemon_fini(struct lmi_daemon *d)
+{
+	/* answers what still waits, which the front then sends */
+	lmi_service_destroy(d->service);
+	lmi_front_close(d->front, REPLIES_FLUSH_MS);
+	if (d->registry)
+		lmi_jobs_stop(d->registry);
+	if (d->io)
+		lmi_jobs_stop(d->io);
+	if (d->work)
+		lmi_jobs_stop(d->work);
+	if (d->mailbox_open)
+		(void)lmi_mailbox_drain(&d->mailbox);
+	lmi_jobs_destroy(d->registry);
+	lmi_jobs_destroy(d->io);
+	lmi_jobs_destroy(d->work);
+	lmi_loop_destroy(d->loop);
+	if (d->mailbox_open)
+		lmi_mailbox_fini(&d->mailbox);
+	lmi_lane_destroy(d->lane);
+	lmi_store_close(d->store);
+	lmi_registry_destroy(d->plugins);
+	if (d->lock >= 0)
+		close(d->lock);
+	lmi_notify_fini(&d->notify);
+	lmi_host_destroy(d->host);
+	lmi_config_destroy(d->config);
+}
