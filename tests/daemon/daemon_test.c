@@ -1,0 +1,617 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The daemon as a process: start and stop, what keeps it from starting, signals, clients that
+ * vanish, bytes that are no messages. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/daemon/fixture.h"
+#include "tests/lmd_check.h"
+
+static struct lmt_daemon d;
+static struct lmt_client c;
+static char text[512];
+
+static void set_up(void)
+{
+	lmt_daemon_init(&d);
+}
+
+static void tear_down(void)
+{
+	lmt_daemon_fini(&d);
+}
+
+#define ck_assert_says(text, what)                                                                 \
+	ck_assert_msg(strstr(text, what) != NULL, "'%s': %.400s", what, text)
+
+/* ---- start and stop ---- */
+
+START_TEST(start_and_stop)
+{
+	const struct lmi_reply *r;
+	struct stat sb;
+
+	lmt_daemon_start(&d, NULL);
+	ck_assert_int_eq(stat(d.socket, &sb), 0);
+	ck_assert_uint_eq(sb.st_mode & 07777, 0660);
+	ck_assert_int_eq(stat(d.state, &sb), 0);
+	ck_assert_uint_eq(sb.st_mode & 07777, 0700);
+	lmt_client_open(&c, &d);
+	r = lmt_ask_op(&c, LMI_WIRE_OP_PING);
+	ck_assert(!r->failed && r->u.ping.state == LMI_WIRE_SERVER_STATE_READY);
+	r = lmt_ask_op(&c, LMI_WIRE_OP_STATUS);
+	ck_assert(!r->failed);
+	ck_assert_int_eq(r->u.status.pid, d.pid);
+	ck_assert_int_eq(r->u.status.connections, 1);
+	lmt_client_close(&c);
+	lmt_daemon_stop(&d);
+	ck_assert_int_ne(stat(d.socket, &sb), 0);
+	ck_assert_says(lmt_daemon_log(&d), "ready on ipc://");
+	ck_assert_says(lmt_daemon_log(&d), "stopped");
+	/* and again, in the same folder */
+	lmt_daemon_start(&d, NULL);
+	lmt_daemon_stop(&d);
+}
+END_TEST
+
+START_TEST(command_line)
+{
+	static const struct {
+		const char *words[3];
+		int status;
+		const char *says;
+	} cases[] = {
+		{{"--no-such"}, 2, "unknown option '--no-such'; see llamad --help"},
+		{{"start"}, 2, "unexpected argument 'start'"},
+		{{"--log", "loud"}, 2, "option '--log': 'loud' is not one of"},
+		{{"--config", "/no/such/file"}, 1, "/no/such/file"},
+		{{"--socket", "tcp://127.0.0.1:1"}, 1, "is not ipc:// and an absolute path"},
+		{{"--check-config", "--config", "/no/such/file"}, 1, "/no/such/file"},
+		{{"--version"}, 0, "llamad 0."},
+		{{"--help"}, 0, "Exit status"},
+		{{"--check-config"}, 0, "inline_bytes = "},
+	};
+
+	for (size_t i = 0; i < LMD_LEN(cases); i++) {
+		const char *words[] = {cases[i].words[0], cases[i].words[1], cases[i].words[2],
+				       NULL};
+		int status = lmt_daemon_refused(&d, words, text, sizeof(text));
+
+		ck_assert_msg(status == cases[i].status, "case %zu: status %d: %s", i, status,
+			      text);
+		ck_assert_msg(strstr(text, cases[i].says) != NULL, "case %zu: %s", i, text);
+	}
+}
+END_TEST
+
+START_TEST(second_daemon)
+{
+	struct lmt_daemon other = d;
+	char state[160];
+	const char *same_state[] = {"--socket", "ipc:///tmp/llamad-test-none.sock", NULL};
+	const char *same_socket[] = {"--state-dir", state, NULL};
+
+	lmt_daemon_start(&d, NULL);
+	snprintf(state, sizeof(state), "%s/other", d.dir);
+	other.pid = 0;
+	ck_assert_int_eq(lmt_daemon_refused(&other, same_state, text, sizeof(text)), 1);
+	ck_assert_says(text, "another llamad (pid ");
+	ck_assert_says(text, d.state);
+	ck_assert_int_eq(lmt_daemon_refused(&other, same_socket, text, sizeof(text)), 1);
+	ck_assert_says(text, "another llamad listens on ipc://");
+	/* the first one has not noticed */
+	lmt_client_open(&c, &d);
+	ck_assert(!lmt_ask_op(&c, LMI_WIRE_OP_PING)->failed);
+	lmt_client_close(&c);
+	lmt_daemon_stop(&d);
+}
+END_TEST
+
+START_TEST(after_kill_9)
+{
+	struct stat sb;
+
+	lmt_daemon_start(&d, NULL);
+	kill(d.pid, SIGKILL);
+	ck_assert_int_eq(lmt_daemon_exit(&d), 256 + SIGKILL);
+	ck_assert_int_eq(stat(d.socket, &sb), 0); /* the stale one */
+	lmt_daemon_start(&d, NULL);
+	lmt_client_open(&c, &d);
+	ck_assert(!lmt_ask_op(&c, LMI_WIRE_OP_PING)->failed);
+	lmt_client_close(&c);
+	lmt_daemon_stop(&d);
+}
+END_TEST
+
+START_TEST(state_folder_that_cannot_be_written)
+{
+	const char *words[] = {"--state-dir", "/proc/llamad", NULL};
+
+	ck_assert_int_eq(lmt_daemon_refused(&d, words, text, sizeof(text)), 1);
+	ck_assert_says(text, "/proc/llamad: cannot make the folder");
+}
+END_TEST
+
+START_TEST(state_folder_on_a_small_disk)
+{
+	static const struct {
+		const char *options;
+		unsigned long flags;
+	} cases[] = {{"size=4k,mode=700", 0}, {"size=64k,mode=700", MS_RDONLY}};
+
+	ck_assert_int_eq(mkdir(d.state, 0700), 0);
+	for (size_t i = 0; i < LMD_LEN(cases); i++) {
+		int status;
+
+		if (mount("none", d.state, "tmpfs", cases[i].flags, cases[i].options)) {
+			LMD_SKIP("state_folder_on_a_small_disk", "mount: %s", strerror(errno));
+			return;
+		}
+		status = lmt_daemon_refused(&d, NULL, text, sizeof(text));
+		umount2(d.state, MNT_DETACH);
+		ck_assert_msg(status == 1, "case %zu: status %d: %s", i, status, text);
+		ck_assert_says(text, d.state);
+	}
+	/* the same folder, with room */
+	lmt_daemon_start(&d, NULL);
+	lmt_daemon_stop(&d);
+}
+END_TEST
+
+START_TEST(damaged_registry)
+{
+	char path[192];
+	struct stat sb;
+	FILE *f;
+
+	/* its tables are on the disk after a clean end */
+	lmt_daemon_start(&d, NULL);
+	lmt_daemon_stop(&d);
+	lmt_daemon_start(&d, NULL);
+	kill(d.pid, SIGKILL);
+	lmt_daemon_exit(&d);
+	snprintf(path, sizeof(path), "%s/registry.db-wal", d.state);
+	unlink(path);
+	path[strlen(path) - 4] = 0;
+	ck_assert_int_eq(stat(path, &sb), 0);
+	f = fopen(path, "r+");
+	ck_assert_ptr_nonnull(f);
+	ck_assert_int_eq(fseek(f, 4096, SEEK_SET), 0);
+	for (long i = 4096; i < sb.st_size; i++)
+		ck_assert_int_eq(fputc(0xA5, f), 0xA5);
+	fclose(f);
+	lmt_daemon_start(&d, NULL);
+	ck_assert_says(lmt_daemon_log(&d), "the registry was damaged and a new one was begun");
+	ck_assert_says(lmt_daemon_log(&d), "registry.db.corrupt-");
+	lmt_daemon_stop(&d);
+}
+END_TEST
+
+/* ---- configuration ---- */
+
+START_TEST(reload)
+{
+	const struct lmi_reply *r;
+
+	lmt_daemon_start(&d, NULL);
+	lmt_client_open(&c, &d);
+	lmt_daemon_config(&d, "[limits]\nconnections = 77\n");
+	kill(d.pid, SIGHUP);
+	lmt_daemon_wait(&d, "RELOADING=1\nMONOTONIC_USEC=");
+	lmt_daemon_wait(&d, "READY=1");
+	ck_assert_says(lmt_daemon_log(&d), "configuration reloaded");
+	/* refused as a whole */
+	lmt_daemon_config(&d, "[limits]\nconnections = 1\nconnections = 2\n");
+	kill(d.pid, SIGHUP);
+	lmt_daemon_wait(&d, "READY=1");
+	ck_assert_says(lmt_daemon_log(&d), "not reloaded, the old one stays: ");
+	ck_assert_says(lmt_daemon_log(&d), "the key 'connections' was set in line");
+	lmt_daemon_config(&d, "[daemon]\nsocket = ipc:///tmp/other\n[limits]\nconnections = 1\n");
+	kill(d.pid, SIGHUP); /* the option --socket wins */
+	lmt_daemon_wait(&d, "READY=1");
+	lmt_daemon_config(&d, "[limits]\nmessage_bytes = 1M\nconnections = 9\n");
+	kill(d.pid, SIGHUP);
+	lmt_daemon_wait(&d, "READY=1");
+	ck_assert_says(lmt_daemon_log(&d), "'message_bytes' in [limits] has changed");
+	/* by request */
+	r = lmt_ask_op(&c, LMI_WIRE_OP_CONFIG_RELOAD);
+	ck_assert(r->failed && r->error.code == LMD_UNSUPPORTED);
+	lmt_daemon_config(&d, "[limits]\nconnections = 5\nsessions = 3\n");
+	r = lmt_ask_op(&c, LMI_WIRE_OP_CONFIG_RELOAD);
+	ck_assert(!r->failed);
+	ck_assert_uint_eq(r->u.config_reload.n_changed, 2);
+	ck_assert_int_eq(memcmp(r->u.config_reload.changed[0].ptr, "connections", 11), 0);
+	lmt_client_close(&c);
+	lmt_daemon_stop(&d);
+}
+END_TEST
+
+/* ---- connections ---- */
+
+START_TEST(connections_leave_nothing)
+{
+	const struct lmi_reply *r;
+	uint32_t before, after;
+
+	lmt_daemon_start(&d, NULL);
+	lmt_client_open(&c, &d);
+	lmt_ask_op(&c, LMI_WIRE_OP_PING);
+	before = lmt_daemon_n_fd(&d);
+	for (int i = 0; i < 1000; i++) {
+		/* without a handshake, with one, with a request whose answer nobody reads */
+		int fd = lmt_raw_open(&d, i % 3 != 0);
+
+		if (i % 3 == 2)
+			lmt_raw_send(fd, 1, "\xc0", 1);
+		close(fd);
+	}
+	/* each question is a round trip; the connections end meanwhile */
+	do
+		r = lmt_ask_op(&c, LMI_WIRE_OP_STATUS);
+	while (r->u.status.connections > 1);
+	do
+		after = lmt_daemon_n_fd(&d);
+	while (after > before && !lmt_ask_op(&c, LMI_WIRE_OP_PING)->failed);
+	ck_assert_uint_eq(after, before);
+	lmt_client_close(&c);
+	lmt_daemon_stop(&d);
+}
+END_TEST
+
+START_TEST(too_many_connections)
+{
+	int fd[8];
+	uint32_t n_open = 0;
+
+	/* all of one user */
+	lmt_daemon_config(&d, "[limits]\nconnections_per_user = 4\n");
+	lmt_daemon_start(&d, NULL);
+	for (int i = 0; i < 8; i++) {
+		struct pollfd p;
+		uint8_t rep[8];
+
+		fd[i] = lmt_raw_open(&d, false);
+		ck_assert_int_eq(send(fd[i], "\0SP\0\0\x30\0\0", 8, MSG_NOSIGNAL), 8);
+		ck_assert_int_eq(recv(fd[i], rep, 8, MSG_WAITALL), 8);
+		/* let in: an answer comes; refused: closed */
+		lmt_raw_send(fd[i], 1, "\xc0", 1);
+		p = (struct pollfd){.fd = fd[i], .events = POLLIN};
+		ck_assert_int_eq(poll(&p, 1, LMT_PATIENCE_MS), 1);
+		n_open += recv(fd[i], rep, 1, 0) == 1;
+	}
+	ck_assert_uint_eq(n_open, 4);
+	/* one goes, one may come */
+	close(fd[0]);
+	for (n_open = 0; !n_open;) {
+		uint8_t rep[8];
+		int again = lmt_raw_open(&d, false);
+
+		ck_assert_int_eq(send(again, "\0SP\0\0\x30\0\0", 8, MSG_NOSIGNAL), 8);
+		if (recv(again, rep, 8, MSG_WAITALL) == 8) {
+			lmt_raw_send(again, 1, "\xc0", 1);
+			n_open = recv(again, rep, 1, 0) == 1;
+		}
+		close(again);
+	}
+	for (int i = 1; i < 8; i++)
+		close(fd[i]);
+	ck_assert_says(lmt_daemon_log(&d), "connections refused: ");
+	lmt_daemon_stop(&d);
+}
+END_TEST
+
+/* ---- streams ---- */
+
+/* Reads what there is and checks that tokens count on; the model's vocabulary has 96. */
+struct reader {
+	struct lmi_wire_id id;
+	int64_t after;
+	int64_t n_token;
+	lmd_token last;
+	bool end;
+	struct lmi_wire_item final;
+};
+
+static void read_on(struct lmt_client *client, struct reader *r)
+{
+	const struct lmi_rep_next *n = lmt_next(client, &r->id, &r->after, 1000);
+
+	for (uint32_t i = 0; i < n->n_items; i++) {
+		const struct lmi_wire_item *item = &n->items[i];
+
+		if (item->kind == LMI_WIRE_ITEM_TOKEN) {
+			if (r->n_token)
+				ck_assert_int_eq(item->u.token.token, (r->last + 1) % 96);
+			r->last = item->u.token.token;
+			r->n_token++;
+		}
+		if (item->kind == LMI_WIRE_ITEM_ERROR)
+			ck_abort_msg("the stream failed: %.*s", (int)item->u.error.text.len,
+				     item->u.error.text.ptr);
+		if (lmi_wire_item_final(item->kind))
+			r->final = *item;
+	}
+	r->end = n->end;
+}
+
+START_TEST(a_stream)
+{
+	struct reader r = {0};
+
+	lmt_daemon_start(&d, NULL);
+	lmt_client_open(&c, &d);
+	lmt_add(&c, &d);
+	lmt_generate(&c, "tiny", 100, &r.id);
+	while (!r.end)
+		read_on(&c, &r);
+	ck_assert_int_eq(r.n_token, 100);
+	ck_assert_int_eq(r.final.kind, LMI_WIRE_ITEM_DONE);
+	ck_assert_int_eq(r.final.u.done.finish, LMI_WIRE_FINISH_LENGTH);
+	ck_assert_int_eq(r.final.u.done.n_out, 100);
+	lmt_client_close(&c);
+	lmt_daemon_stop(&d);
+}
+END_TEST
+
+/* Bytes that are no request; each is answered with an error or ends its connection. */
+static const struct {
+	const char *name;
+	uint64_t claimed; /* length that the frame says; 0: that of the body */
+	const void *body;
+	size_t n;
+	bool answered;
+} garbage[] = {
+	{"empty", 0, "", 0, true},
+	{"one byte", 0, "\xc1", 1, true},
+	{"nil", 0, "\xc0", 1, true},
+	{"cut map", 0, "\x83\xa1v\x01", 4, true},
+	{"array of 2^32-1", 0, "\xdd\xff\xff\xff\xff", 5, true},
+	{"map of 2^32-1", 0, "\xdf\xff\xff\xff\xff", 5, true},
+	{"bin of 2^32-1", 0, "\xc6\xff\xff\xff\xff", 5, true},
+	{"nested arrays", 0,
+	 "\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91"
+	 "\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91"
+	 "\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91",
+	 54, true},
+	{"unknown op", 0, "\x82\xa1v\x01\xa2op\xa4 nop", 12, true},
+	{"trailing bytes", 0, "\x82\xa1v\x01\xa2op\xa4ping\xc0", 13, true},
+	{"a text", 0, "GET / HTTP/1.1\r\n\r\n", 18, true},
+	{"giant frame", 1ull << 40, "x", 1, false},
+	{"largest frame", UINT64_MAX - 4, "x", 1, false},
+	{"just over the limit", (16u << 20) + 1, "x", 1, false},
+};
+
+START_TEST(garbage_while_another_client_streams)
+{
+	struct reader r = {0};
+	uint64_t seed = lmd_seed("garbage_while_another_client_streams", 5);
+
+	lmt_daemon_config(&d, "ctx = 1M\n[limits]\nstream_bytes = 16M\n");
+	lmt_daemon_start(&d, NULL);
+	lmt_client_open(&c, &d);
+	lmt_add(&c, &d);
+	lmt_generate(&c, "tiny", 50000, &r.id);
+	for (size_t i = 0; i < LMD_LEN(garbage); i++) {
+		int fd = lmt_raw_open(&d, true);
+
+		lmt_raw_send(fd, garbage[i].claimed ? garbage[i].claimed : garbage[i].n,
+			     garbage[i].body, garbage[i].n);
+		ck_assert_msg(lmt_raw_closed(fd) != garbage[i].answered, "%s", garbage[i].name);
+		close(fd);
+		read_on(&c, &r);
+	}
+	/* frames that end in the middle; a frame that is not even one; random bytes */
+	for (int i = 0; i < 64; i++) {
+		uint8_t bytes[64];
+		int fd = lmt_raw_open(&d, i % 8 != 0);
+
+		for (size_t k = 0; k < sizeof(bytes); k++)
+			bytes[k] = (uint8_t)lmd_rand(&seed);
+		if (i % 4 == 1)
+			lmt_raw_send(fd, sizeof(bytes) * 2, bytes, sizeof(bytes));
+		else if (i % 4 == 2)
+			lmt_raw_send(fd, sizeof(bytes), bytes, sizeof(bytes));
+		else
+			(void)send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL);
+		close(fd);
+		read_on(&c, &r);
+	}
+	while (!r.end)
+		read_on(&c, &r);
+	ck_assert_int_eq(r.n_token, 50000);
+	ck_assert_int_eq(r.final.kind, LMI_WIRE_ITEM_DONE);
+	lmt_client_close(&c);
+	lmt_daemon_stop(&d);
+}
+END_TEST
+
+/* An error about a message that has an op and a rid carries them. */
+START_TEST(errors_name_their_request)
+{
+	static const char bad[] = "\x83\xa1v\x01\xa2op\xa4next\xa3rid\xa3xyz";
+	const struct lmi_reply *r;
+
+	lmt_daemon_start(&d, NULL);
+	lmt_client_open(&c, &d);
+	r = lmt_ask_bytes(&c, LMI_WIRE_OP_NEXT, bad, sizeof(bad) - 1);
+	ck_assert(r->failed);
+	ck_assert_int_eq(r->op, LMI_WIRE_OP_NEXT);
+	ck_assert_uint_eq(r->rid.len, 3);
+	ck_assert_int_eq(memcmp(r->rid.ptr, "xyz", 3), 0);
+	ck_assert_int_eq(r->error.code, LMD_INVALID);
+	lmt_client_close(&c);
+	lmt_daemon_stop(&d);
+}
+END_TEST
+
+/* ---- stopping with work ---- */
+
+START_TEST(drain_lets_a_stream_end)
+{
+	struct reader r = {0};
+
+	lmt_daemon_config(&d, "ctx = 1M\n[limits]\nstream_bytes = 16M\n");
+	lmt_daemon_start(&d, NULL);
+	lmt_client_open(&c, &d);
+	lmt_add(&c, &d);
+	lmt_generate(&c, "tiny", 20000, &r.id);
+	read_on(&c, &r);
+	kill(d.pid, SIGTERM);
+	lmt_daemon_wait(&d, "STOPPING=1");
+	if (!r.end) { /* new work is refused, the stream goes on */
+		struct lmi_request req;
+
+		lmi_request_init(&req, LMI_WIRE_OP_GENERATE);
+		req.rid = (struct lmd_str){.ptr = "late", .len = 4};
+		req.u.generate.model = (struct lmd_str){.ptr = "tiny", .len = 4};
+		req.u.generate.has_prompt = true;
+		req.u.generate.prompt = (struct lmd_str){.ptr = "x", .len = 1};
+		ck_assert_int_eq(lmt_ask(&c, &req)->error.code, LMD_CANCELLED);
+	}
+	while (!r.end)
+		read_on(&c, &r);
+	ck_assert_int_eq(r.n_token, 20000);
+	ck_assert_int_eq(r.final.kind, LMI_WIRE_ITEM_DONE);
+	ck_assert_int_eq(r.final.u.done.finish, LMI_WIRE_FINISH_LENGTH);
+	ck_assert_int_eq(lmt_daemon_exit(&d), 0);
+	lmt_client_close(&c);
+}
+END_TEST
+
+START_TEST(drain_ends_what_takes_too_long)
+{
+	struct reader r = {0};
+
+	lmt_daemon_config(&d, "ctx = 4M\nkv_tokens = 4M\n[daemon]\ndrain = 50ms\n"
+			      "[limits]\nstream_bytes = 256M\n");
+	lmt_daemon_start(&d, NULL);
+	lmt_client_open(&c, &d);
+	lmt_add(&c, &d);
+	lmt_generate(&c, "tiny", -1, &r.id);
+	read_on(&c, &r);
+	kill(d.pid, SIGTERM);
+	while (!r.end)
+		read_on(&c, &r);
+	ck_assert_int_eq(r.final.kind, LMI_WIRE_ITEM_DONE);
+	ck_assert_int_eq(r.final.u.done.finish, LMI_WIRE_FINISH_SHUTDOWN);
+	ck_assert_int_eq(lmt_daemon_exit(&d), 0);
+	lmt_client_close(&c);
+}
+END_TEST
+
+START_TEST(second_signal_stops_at_once)
+{
+	struct reader r = {0};
+
+	lmt_daemon_config(&d, "ctx = 4M\nkv_tokens = 4M\n[daemon]\ndrain = 1h\n"
+			      "[limits]\nstream_bytes = 256M\n");
+	lmt_daemon_start(&d, NULL);
+	lmt_client_open(&c, &d);
+	lmt_add(&c, &d);
+	lmt_generate(&c, "tiny", -1, &r.id);
+	read_on(&c, &r);
+	kill(d.pid, SIGTERM);
+	lmt_daemon_wait(&d, "STOPPING=1");
+	kill(d.pid, SIGINT);
+	ck_assert_int_eq(lmt_daemon_exit(&d), 0);
+	lmt_client_close(&c);
+}
+END_TEST
+
+START_TEST(shutdown_by_request)
+{
+	lmt_daemon_start(&d, NULL);
+	lmt_client_open(&c, &d);
+	ck_assert(!lmt_ask_op(&c, LMI_WIRE_OP_SHUTDOWN)->failed);
+	ck_assert_int_eq(lmt_daemon_exit(&d), 0);
+	lmt_client_close(&c);
+}
+END_TEST
+
+/* ---- clients that vanish ---- */
+
+/* A client in a process of its own that is killed in the middle of its stream: its work ends
+ * and its pages are free again. */
+START_TEST(killed_client)
+{
+	const struct lmi_reply *r;
+	int ready[2], status;
+	pid_t child;
+	char byte;
+
+	lmt_daemon_config(&d, "ctx = 4M\nkv_tokens = 4M\n[limits]\nstream_bytes = 256M\n");
+	lmt_daemon_start(&d, NULL);
+	ck_assert_int_eq(pipe(ready), 0);
+	child = fork();
+	if (!child) {
+		struct reader mine = {0};
+
+		lmt_client_open(&c, &d);
+		lmt_add(&c, &d);
+		lmt_generate(&c, "tiny", -1, &mine.id);
+		read_on(&c, &mine);
+		if (write(ready[1], "x", 1) != 1)
+			_exit(1);
+		for (;;)
+			read_on(&c, &mine);
+	}
+	close(ready[1]);
+	ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+	lmt_client_open(&c, &d);
+	r = lmt_ask_op(&c, LMI_WIRE_OP_STATUS);
+	ck_assert_int_eq(r->u.status.running, 1);
+	ck_assert_int_eq(r->u.status.connections, 2);
+	kill(child, SIGKILL);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	/* without anybody asking for it: far sooner than the lease of 10 s */
+	do
+		r = lmt_ask_op(&c, LMI_WIRE_OP_STATUS);
+	while (r->u.status.running || r->u.status.connections > 1);
+	r = lmt_ask_op(&c, LMI_WIRE_OP_STATS);
+	ck_assert(!r->failed);
+	lmt_client_close(&c);
+	lmt_daemon_stop(&d);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("llamad");
+	TCase *t = tcase_create("process");
+
+	tcase_set_timeout(t, 180);
+	tcase_add_checked_fixture(t, set_up, tear_down);
+	tcase_add_test(t, start_and_stop);
+	tcase_add_test(t, command_line);
+	tcase_add_test(t, second_daemon);
+	tcase_add_test(t, after_kill_9);
+	tcase_add_test(t, state_folder_that_cannot_be_written);
+	tcase_add_test(t, state_folder_on_a_small_disk);
+	tcase_add_test(t, damaged_registry);
+	tcase_add_test(t, reload);
+	suite_add_tcase(s, t);
+	t = tcase_create("clients");
+	tcase_set_timeout(t, 180);
+	tcase_add_checked_fixture(t, set_up, tear_down);
+	tcase_add_test(t, connections_leave_nothing);
+	tcase_add_test(t, too_many_connections);
+	tcase_add_test(t, a_stream);
+	tcase_add_test(t, garbage_while_another_client_streams);
+	tcase_add_test(t, errors_name_their_request);
+	tcase_add_test(t, drain_lets_a_stream_end);
+	tcase_add_test(t, drain_ends_what_takes_too_long);
+	tcase_add_test(t, second_signal_stops_at_once);
+	tcase_add_test(t, shutdown_by_request);
+	tcase_add_test(t, killed_client);
+	suite_add_tcase(s, t);
+	return lmd_check_run(srunner_create(s));
+}
