@@ -199,8 +199,7 @@ static void load_queries(struct work *w, const struct block *b)
 		float *to = w->q + (size_t)i * a->dk;
 		const float *q = cpu_f32(&a->q, row, attn_head(a, b->kv_head, i % a->per_kv), to);
 
-		for (uint32_t c = 0; c < a->dk; c++)
-			to[c] = a->op->scale * q[c];
+		a->r->dev->fl->madd(to, NULL, a->op->scale, q, a->dk);
 	}
 }
 
@@ -344,8 +343,10 @@ static void finish(struct work *w, const struct block *b, uint32_t i)
 		scale = expf(m - top);
 		l = l * scale + expf(sink - top);
 	}
-	for (uint32_t c = 0; c < a->dv; c++)
-		y[c] = m == -INFINITY ? 0.0f : o[c] * scale / l;
+	if (m == -INFINITY)
+		memset(y, 0, a->dv * sizeof(*y));
+	else
+		a->r->dev->fl->madd(y, NULL, scale / l, o, a->dv);
 	cpu_commit(&a->y, row, head, y, w->part.o);
 }
 

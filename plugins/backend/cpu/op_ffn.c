@@ -217,8 +217,7 @@ static void done_down(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uin
 		const float *in = cpu_el(&f->r_in, row, head, n0);
 		float *out = cpu_el(&f->r_out, row, head, n0);
 
-		for (uint32_t j = 0; j < n; j++)
-			out[j] = in[j] + f->op->a * v[j];
+		f->r->dev->fl->madd(out, in, f->op->a, v, n);
 		return;
 	}
 	for (uint32_t j = 0; j < n; j++)

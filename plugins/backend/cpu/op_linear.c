@@ -234,8 +234,7 @@ static void done(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint32_t
 		const float *in = cpu_el(&o->r_in, row, head, col);
 		float *out = cpu_el(&o->r_out, row, head, col);
 
-		for (uint32_t i = 0; i < n; i++)
-			out[i] = in[i] + o->l->op->a * v[i];
+		o->l->r->dev->fl->madd(out, in, o->l->op->a, v, n);
 		return;
 	}
 	for (uint32_t i = 0; i < n; i++)

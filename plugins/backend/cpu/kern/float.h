@@ -29,8 +29,8 @@ struct cpu_float {
 	float (*dot)(const float *a, const float *b, size_t n);
 	float (*sum)(const float *x, size_t n);
 	float (*sum_sq)(const float *x, float mean, size_t n);
-	/* y += a*x */
-	void (*axpy)(float *y, float a, const float *x, size_t n);
+	/* y = x + a*v; x NULL: y = a*v.  y may be x or v. */
+	void (*madd)(float *y, const float *x, float a, const float *v, size_t n);
 	/* y = (x - mean)*scale, times g + one (NULL: 1), plus b (NULL: 0) */
 	void (*norm)(const float *x, float *y, size_t n, float mean, float scale, const float *g,
 		     float one, const float *b);

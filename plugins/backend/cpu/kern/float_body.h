@@ -11,6 +11,13 @@
 typedef float vf __attribute__((vector_size(4 * W), aligned(4), may_alias));
 typedef int32_t vi __attribute__((vector_size(4 * W), aligned(4), may_alias));
 
+/* Small loops over registers are written out whatever the optimisation level. */
+#ifdef __clang__
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
 static inline vf load(const float *p)
 {
 	return *(const vf *)p;
@@ -100,28 +107,32 @@ static float sum_sq_k(const float *x, float mean, size_t n)
 	return sum;
 }
 
-static void axpy_k(float *y, float a, const float *x, size_t n)
+static void madd_k(float *y, const float *x, float a, const float *v, size_t n)
 {
 	size_t i = 0;
 
-	for (; i + W <= n; i += W)
-		store(y + i, load(y + i) + splat(a) * load(x + i));
+	for (; x && i + W <= n; i += W)
+		store(y + i, load(x + i) + splat(a) * load(v + i));
+	for (; !x && i + W <= n; i += W)
+		store(y + i, splat(a) * load(v + i));
 	for (; i < n; i++)
-		y[i] += a * x[i];
+		y[i] = x ? x[i] + a * v[i] : a * v[i];
 }
 
 static void norm_k(const float *x, float *y, size_t n, float mean, float scale, const float *g,
 		   float one, const float *b)
 {
-	for (size_t i = 0; i < n; i++) {
-		float v = (x[i] - mean) * scale;
+	vf zero = {0};
+	size_t i = 0;
 
-		if (g)
-			v *= g[i] + one;
-		if (b)
-			v += b[i];
-		y[i] = v;
+	for (; i + W <= n; i += W) {
+		vf v = (load(x + i) - splat(mean)) * splat(scale);
+
+		v = v * (g ? load(g + i) + splat(one) : zero + 1.0f);
+		store(y + i, v + (b ? load(b + i) : zero));
 	}
+	for (; i < n; i++)
+		y[i] = (x[i] - mean) * scale * (g ? g[i] + one : 1.0f) + (b ? b[i] : 0.0f);
 }
 
 /* ---- products ---- */
@@ -135,7 +146,8 @@ static inline void four_dots(const float *x0, const float *x1, const float *w0, 
 	size_t i = 0;
 
 	for (; i + 4 * W <= k; i += 4 * W) {
-		for (size_t u = 0; u < 4; u++) {
+		UNROLL for (size_t u = 0; u < 4; u++)
+		{
 			vf vx = load(x0 + i + u * W), vy = load(x1 + i + u * W);
 			vf vw = load(w0 + i + u * W), vz = load(w1 + i + u * W);
 
@@ -193,21 +205,24 @@ static void dots_k(const float *x, size_t ldx, size_t nx, const float *w, size_t
 	{                                                                                          \
 		vf s[ROWS][2];                                                                     \
                                                                                                    \
-		for (size_t i = 0; i < m; i++) {                                                   \
+		UNROLL for (size_t i = 0; i < m; i++)                                              \
+		{                                                                                  \
 			s[i][0] = load(c + i * ldc);                                               \
 			s[i][1] = load(c + i * ldc + W);                                           \
 		}                                                                                  \
 		for (size_t l = 0; l < k; l++) {                                                   \
 			vf b0 = fetch(b + l * ldb), b1 = fetch(b + l * ldb + W);                   \
                                                                                                    \
-			for (size_t i = 0; i < m; i++) {                                           \
+			UNROLL for (size_t i = 0; i < m; i++)                                      \
+			{                                                                          \
 				vf x = splat(a[i * lda + l]);                                      \
                                                                                                    \
 				s[i][0] += x * b0;                                                 \
 				s[i][1] += x * b1;                                                 \
 			}                                                                          \
 		}                                                                                  \
-		for (size_t i = 0; i < m; i++) {                                                   \
+		UNROLL for (size_t i = 0; i < m; i++)                                              \
+		{                                                                                  \
 			store(c + i * ldc, s[i][0]);                                               \
 			store(c + i * ldc + W, s[i][1]);                                           \
 		}                                                                                  \
@@ -397,18 +412,26 @@ MAP(gelu_quick_k, gelu_quick_v)
 static void rotate_k(const float *x, float *y, const float *c, const float *s, size_t n,
 		     bool adjacent)
 {
-	size_t half = n / 2;
+	size_t half = n / 2, i = 0;
 
-	if (adjacent) {
-		for (size_t i = 0; i < n; i += 2) {
-			float a = x[i], b = x[i + 1];
+	for (; adjacent && i + W <= n; i += W) {
+		vf v = load(x + i);
 
-			y[i] = a * c[i] + b * s[i];
-			y[i + 1] = b * c[i + 1] + a * s[i + 1];
-		}
-		return;
+		store(y + i, v * load(c + i) + SWAP(v) * load(s + i));
 	}
-	for (size_t i = 0; i < half; i++) {
+	for (; adjacent && i < n; i += 2) {
+		float a = x[i], b = x[i + 1];
+
+		y[i] = a * c[i] + b * s[i];
+		y[i + 1] = b * c[i + 1] + a * s[i + 1];
+	}
+	for (; !adjacent && i + W <= half; i += W) {
+		vf a = load(x + i), b = load(x + i + half);
+
+		store(y + i, a * load(c + i) + b * load(s + i));
+		store(y + i + half, b * load(c + i + half) + a * load(s + i + half));
+	}
+	for (; !adjacent && i < half; i++) {
 		float a = x[i], b = x[i + half];
 
 		y[i] = a * c[i] + b * s[i];
@@ -449,7 +472,7 @@ const struct cpu_float TABLE = {
 	.dot = dot_k,
 	.sum = sum_k,
 	.sum_sq = sum_sq_k,
-	.axpy = axpy_k,
+	.madd = madd_k,
 	.norm = norm_k,
 	.dots = dots_k,
 	.gemm = gemm_k,

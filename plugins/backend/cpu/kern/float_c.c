@@ -70,4 +70,7 @@ static inline half_vf load_f16(const uint16_t *p)
 	return (half_vf){half_to(p[0]), half_to(p[1]), half_to(p[2]), half_to(p[3])};
 }
 
+/* Neighbours change places. */
+#define SWAP(v) __builtin_shufflevector(v, v, 1, 0, 3, 2)
+
 #include "kern/float_body.h"
