@@ -208,9 +208,10 @@ struct cpu_phase {
 	uint32_t phase; /* of the node */
 };
 
-/* Hands out the items of a phase; one for each phase. */
+/* Hands out the items of a phase, in up to CPU_MAX_GROUP lists; one for each phase. */
+#define CPU_MAX_GROUP 16u
 struct cpu_counter {
-	_Alignas(CPU_LINE) uint32_t next;
+	_Alignas(CPU_LINE) uint32_t next[CPU_MAX_GROUP];
 };
 
 /* Cosines and sines of the rows of a step, for all ops that turn alike: [rows][2][n_rot], the
@@ -313,7 +314,7 @@ static inline void cpu_slice(const struct cpu_part *p, uint64_t n, uint64_t *lo,
 /* The next item of the phase: each number is given to one part. */
 static inline uint32_t cpu_claim(const struct cpu_part *p)
 {
-	return __atomic_fetch_add(&p->counter->next, 1, __ATOMIC_RELAXED);
+	return __atomic_fetch_add(&p->counter->next[0], 1, __ATOMIC_RELAXED);
 }
 
 /* Takes `n * item` bytes from a scratch cursor, in steps as cpu_need counted them. */

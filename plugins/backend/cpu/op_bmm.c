@@ -40,7 +40,8 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 	struct out out = {r->cplan->weights[o->w], cpu_view(r, &o->y), x.n_row};
 	const struct cpu_emit emit = {&out, NULL, done};
 	uint64_t rows = (uint64_t)x.n_row * x.n_head, lo, hi;
-	uint32_t chunk = cpu_chunk(p, out.w->n), per_head = (out.w->n + chunk - 1) / chunk;
+	uint32_t chunk = cpu_grid(p, 1, (uint64_t)out.w->n * x.n_head).chunk;
+	uint32_t per_head = (out.w->n + chunk - 1) / chunk;
 	char *cursor = r->shared;
 	struct cpu_x px = cpu_x_take(&cursor, rows, x.width, false);
 

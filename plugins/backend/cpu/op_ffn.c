@@ -228,12 +228,12 @@ static void done_down(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uin
 static void gate_up(struct ffn *f, const struct cpu_part *p)
 {
 	const struct cpu_emit gate = {f, place_gate, done_gate}, up = {f, place_up, done_up};
-	struct cpu_items items = {.count = (uint32_t)f->n, .div = 1};
-	uint32_t chunk = cpu_chunk(p, f->width);
+	struct cpu_grid g = cpu_grid(p, (uint32_t)f->n, f->width);
+	uint32_t n = (f->width + g.chunk - 1) / g.chunk, group, c;
 
-	for (uint64_t c = cpu_claim(p); c * chunk < f->width; c = cpu_claim(p)) {
-		uint32_t lo = (uint32_t)c * chunk;
-		uint32_t hi = lo + chunk < f->width ? lo + chunk : f->width;
+	while (cpu_grid_claim(p, &g, n, &group, &c)) {
+		struct cpu_items items = cpu_grid_items(&g, group);
+		uint32_t lo = c * g.chunk, hi = f->width - lo < g.chunk ? f->width : lo + g.chunk;
 
 		if (f->w[GATE])
 			cpu_product(f->r, &f->px, &items, f->w[GATE], 0, lo, hi, f->scratch, &gate);
@@ -244,14 +244,15 @@ static void gate_up(struct ffn *f, const struct cpu_part *p)
 static void down(struct ffn *f, const struct cpu_part *p)
 {
 	const struct cpu_emit emit = {f, place_down, done_down};
-	struct cpu_items items = {.count = (uint32_t)f->n, .div = 1};
-	uint32_t n = f->w[DOWN]->n, chunk = cpu_chunk(p, n);
+	uint32_t n = f->w[DOWN]->n, group, c;
+	struct cpu_grid g = cpu_grid(p, (uint32_t)f->n, n);
 
-	for (uint64_t c = cpu_claim(p); c * chunk < n; c = cpu_claim(p)) {
-		uint32_t lo = (uint32_t)c * chunk;
+	while (cpu_grid_claim(p, &g, (n + g.chunk - 1) / g.chunk, &group, &c)) {
+		struct cpu_items items = cpu_grid_items(&g, group);
+		uint32_t lo = c * g.chunk;
 
 		cpu_product(f->r, &f->ph, &items, f->w[DOWN], 0, lo,
-			    lo + chunk < n ? lo + chunk : n, f->scratch, &emit);
+			    n - lo < g.chunk ? n : lo + g.chunk, f->scratch, &emit);
 	}
 }
 

@@ -111,8 +111,8 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 {
 	struct head h;
 	const struct cpu_emit emit = {&h, place, done};
-	struct cpu_items items = {.count = r->step->n_out, .div = 1};
-	uint32_t chunk;
+	struct cpu_grid g;
+	uint32_t group, c;
 	uint64_t lo, hi;
 
 	setup(&h, r, n);
@@ -128,12 +128,13 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 		return;
 	if (h.small)
 		prepare(&h, 0, h.n);
-	chunk = cpu_chunk(p, h.w->n);
-	for (uint64_t c = cpu_claim(p); c * chunk < h.w->n; c = cpu_claim(p)) {
-		uint32_t from = (uint32_t)c * chunk;
+	g = cpu_grid(p, h.n, h.w->n);
+	while (cpu_grid_claim(p, &g, (h.w->n + g.chunk - 1) / g.chunk, &group, &c)) {
+		struct cpu_items items = cpu_grid_items(&g, group);
+		uint32_t from = c * g.chunk;
 
 		cpu_product(r, &h.px, &items, h.w, 0, from,
-			    h.w->n - from < chunk ? h.w->n : from + chunk, h.scratch, &emit);
+			    h.w->n - from < g.chunk ? h.w->n : from + g.chunk, h.scratch, &emit);
 	}
 }
 

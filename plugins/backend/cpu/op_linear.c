@@ -258,7 +258,7 @@ static void skip(const struct out *o, const struct cpu_items *none, uint32_t lo,
 }
 
 /* Rows lo..hi of weight j: of all slices, one after the other, or, with ids, of each. */
-static void multiply(const struct lin *l, uint32_t j, uint64_t lo, uint64_t hi)
+static void multiply(const struct lin *l, struct cpu_items items, uint32_t j, uint64_t lo, uint64_t hi)
 {
 	const struct lmd_op_linear *op = l->op;
 	struct out o = {
@@ -270,8 +270,8 @@ static void multiply(const struct lin *l, uint32_t j, uint64_t lo, uint64_t hi)
 		.delta = l->delta[j],
 	};
 	const struct cpu_emit emit = {&o, place, done};
-	struct cpu_items items = {.count = (uint32_t)l->n_item, .div = divisor(l)};
 
+	items.div = divisor(l);
 	o.plain = !o.w->n_scale && !o.w->n_bias && !o.delta && op->scale == 1.0f &&
 		  op->act == LMD_ACT_NONE && op->softcap == 0.0f && op->clamp_lo == 0.0f &&
 		  op->clamp_hi == 0.0f;
@@ -298,22 +298,26 @@ static void multiply(const struct lin *l, uint32_t j, uint64_t lo, uint64_t hi)
 /* All weights' rows are shared out as one list of chunks. */
 static void products(const struct lin *l, const struct cpu_part *p)
 {
-	uint64_t n[LMD_LINEAR_MAX], total = 0;
-	uint32_t chunk;
+	uint64_t n[LMD_LINEAR_MAX], total = 0, chunks = 0;
+	struct cpu_grid g;
+	uint32_t group, c;
 
 	for (uint32_t j = 0; j < l->op->n_w; j++) {
 		n[j] = outputs(l->op, l->r->cplan->weights[l->op->w[j]]);
 		total += n[j];
 	}
-	chunk = cpu_chunk(p, total);
-	for (uint64_t c = cpu_claim(p);; c = cpu_claim(p)) {
+	g = cpu_grid(p, l->ids.base ? 1 : (uint32_t)l->n_item, total);
+	for (uint32_t j = 0; j < l->op->n_w; j++)
+		chunks += (n[j] + g.chunk - 1) / g.chunk;
+	while (cpu_grid_claim(p, &g, chunks, &group, &c)) {
 		uint32_t j = 0;
+		uint64_t lo;
 
-		for (; j < l->op->n_w && c * chunk >= (n[j] + chunk - 1) / chunk * chunk; j++)
-			c -= (n[j] + chunk - 1) / chunk;
-		if (j == l->op->n_w)
-			return;
-		multiply(l, j, c * chunk, (c + 1) * chunk < n[j] ? (c + 1) * chunk : n[j]);
+		for (; c >= (n[j] + g.chunk - 1) / g.chunk; j++)
+			c -= (uint32_t)((n[j] + g.chunk - 1) / g.chunk);
+		lo = (uint64_t)c * g.chunk;
+		multiply(l, cpu_grid_items(&g, group), j, lo,
+			 n[j] - lo < g.chunk ? n[j] : lo + g.chunk);
 	}
 }
 

@@ -259,7 +259,7 @@ static void share(struct moe *m, const struct cpu_part *p, uint32_t n,
 		  void (*f)(struct moe *m, uint32_t e, uint32_t lo, uint32_t hi))
 {
 	uint32_t used = cpu_lists_n_used(&m->lists);
-	uint32_t chunk = cpu_chunk(p, (uint64_t)n * used), per = (n + chunk - 1) / chunk;
+	uint32_t chunk = cpu_grid(p, 1, (uint64_t)n * used).chunk, per = (n + chunk - 1) / chunk;
 
 	for (uint64_t c = cpu_claim(p); c < (uint64_t)per * used; c = cpu_claim(p)) {
 		uint32_t lo = (uint32_t)(c % per) * chunk;

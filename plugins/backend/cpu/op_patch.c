@@ -116,7 +116,7 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 	};
 	const struct cpu_emit emit = {&p, NULL, done};
 	struct cpu_items items = {.count = p.y.n_row, .div = 1};
-	uint32_t chunk = cpu_chunk(part, p.w->n);
+	uint32_t chunk = cpu_grid(part, 1, p.w->n).chunk;
 	char *cursor = r->shared;
 	uint64_t lo, hi;
 

@@ -8,6 +8,9 @@
 /* Outputs of items are computed in tiles of this many items, if they have no place of their own. */
 #define TILE_ITEMS 64u
 #define TILE_ROWS  128u
+/* Least number of items in a group, and of chunks for each part. */
+#define GROUP_ITEMS 32u
+#define CHUNKS	    8u
 
 /* ---- prepared rows ---- */
 
@@ -143,11 +146,35 @@ void cpu_product_f32(const struct cpu_run *r, const struct cpu_x *x, const struc
 	product(r, w->lin_f32, x, items, w, slice, lo, hi, scratch, emit);
 }
 
-uint32_t cpu_chunk(const struct cpu_part *p, uint64_t n)
-{
-	uint64_t c = n / ((uint64_t)p->n_part * 4) / KERN_ROWS * KERN_ROWS;
+/* ---- sharing out ---- */
 
-	return c < KERN_ROWS ? KERN_ROWS : c > TILE_ROWS ? TILE_ROWS : (uint32_t)c;
+struct cpu_grid cpu_grid(const struct cpu_part *p, uint32_t n_item, uint64_t n_row)
+{
+	struct cpu_grid g = {.n_group = 1, .n_item = n_item};
+	uint64_t chunk;
+
+	for (uint32_t n = 2; n <= p->n_part && n <= CPU_MAX_GROUP; n++) {
+		if (p->n_part % n == 0 && n_item / n >= GROUP_ITEMS)
+			g.n_group = n;
+	}
+	g.own = p->part * g.n_group / p->n_part;
+	chunk = n_row / ((uint64_t)p->n_part / g.n_group * CHUNKS) / KERN_ROWS * KERN_ROWS;
+	g.chunk = chunk < KERN_ROWS   ? KERN_ROWS
+		  : chunk > TILE_ROWS ? TILE_ROWS
+				      : (uint32_t)chunk;
+	return g;
+}
+
+bool cpu_grid_claim(const struct cpu_part *p, const struct cpu_grid *g, uint64_t n, uint32_t *group,
+		    uint32_t *chunk)
+{
+	for (uint32_t i = 0; i < g->n_group; i++) {
+		*group = (g->own + i) % g->n_group;
+		*chunk = __atomic_fetch_add(&p->counter->next[*group], 1, __ATOMIC_RELAXED);
+		if (*chunk < n)
+			return true;
+	}
+	return false;
 }
 
 /* ---- adapters ---- */

@@ -75,9 +75,29 @@ void cpu_product_f32(const struct cpu_run *r, const struct cpu_x *x, const struc
 		     const struct lmd_weight *w, uint32_t slice, uint32_t lo, uint32_t hi,
 		     char *scratch, const struct cpu_emit *emit);
 
-/* Output rows that are claimed at a time when n of them are shared out: a multiple of
- * KERN_ROWS, the same for all threads. */
-uint32_t cpu_chunk(const struct cpu_part *p, uint64_t n);
+/* How the work of a product is shared out: items in groups of neighbours, each group's output rows
+ * in chunks.  Many items (a prompt) make as many groups as there are threads, so that a row's
+ * numbers stay with one processor from phase to phase: cpu_slice gives it the same rows.  A part
+ * claims chunks of its own group first, then those that others left. */
+struct cpu_grid {
+	uint32_t n_group, own;
+	uint32_t n_item;
+	uint32_t chunk; /* output rows: a multiple of KERN_ROWS */
+};
+
+/* For n_item items and n_row output rows in all; the same for all parts but `own`. */
+struct cpu_grid cpu_grid(const struct cpu_part *p, uint32_t n_item, uint64_t n_row);
+/* The next of n chunks of some group; false: none is left. */
+bool cpu_grid_claim(const struct cpu_part *p, const struct cpu_grid *g, uint64_t n, uint32_t *group,
+		    uint32_t *chunk);
+/* Items of a group. */
+static inline struct cpu_items cpu_grid_items(const struct cpu_grid *g, uint32_t group)
+{
+	uint32_t lo = (uint32_t)((uint64_t)g->n_item * group / g->n_group);
+	uint32_t hi = (uint32_t)((uint64_t)g->n_item * (group + 1) / g->n_group);
+
+	return (struct cpu_items){.first = lo, .count = hi - lo, .div = 1};
+}
 
 /* ---- adapters ---- */
 

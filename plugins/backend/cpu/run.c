@@ -145,8 +145,7 @@ static void copy_outputs(const struct cpu_run *r, const struct lmd_binding *out,
 
 static void reset_counters(struct lmd_cplan *p)
 {
-	for (uint32_t i = 0; i < p->n_phase; i++)
-		__atomic_store_n(&p->counters[i].next, 0, __ATOMIC_RELAXED);
+	memset(p->counters, 0, p->n_phase * sizeof(*p->counters));
 }
 
 enum lmd_status cpu_plan_run(void *state, struct lmd_queue *q, struct lmd_cplan *p,
