@@ -258,7 +258,8 @@ static void skip(const struct out *o, const struct cpu_items *none, uint32_t lo,
 }
 
 /* Rows lo..hi of weight j: of all slices, one after the other, or, with ids, of each. */
-static void multiply(const struct lin *l, struct cpu_items items, uint32_t j, uint64_t lo, uint64_t hi)
+static void multiply(const struct lin *l, struct cpu_items items, uint32_t j, uint64_t lo,
+		     uint64_t hi)
 {
 	const struct lmd_op_linear *op = l->op;
 	struct out o = {

@@ -10,7 +10,7 @@
 #define TILE_ROWS  128u
 /* Least number of items in a group, and of chunks for each part. */
 #define GROUP_ITEMS 32u
-#define CHUNKS	    8u
+#define CHUNKS      8u
 
 /* ---- prepared rows ---- */
 
@@ -159,9 +159,7 @@ struct cpu_grid cpu_grid(const struct cpu_part *p, uint32_t n_item, uint64_t n_r
 	}
 	g.own = p->part * g.n_group / p->n_part;
 	chunk = n_row / ((uint64_t)p->n_part / g.n_group * CHUNKS) / KERN_ROWS * KERN_ROWS;
-	g.chunk = chunk < KERN_ROWS   ? KERN_ROWS
-		  : chunk > TILE_ROWS ? TILE_ROWS
-				      : (uint32_t)chunk;
+	g.chunk = chunk < KERN_ROWS ? KERN_ROWS : chunk > TILE_ROWS ? TILE_ROWS : (uint32_t)chunk;
 	return g;
 }
 
