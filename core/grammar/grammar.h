@@ -2,7 +2,7 @@
  *
  * grammar.h - structured output: which tokens may come next.
  *
- * A grammar is compiled once from its text (GBNF), and is then immutable.  A
+ * A grammar is compiled once from GBNF or from a JSON schema, and is then immutable.  A
  * vocabulary is indexed once.  A matcher brings both together and remembers what it
  * computed; a state is one sequence in it: small, cheap to copy for a fork or a draft.
  *
@@ -29,7 +29,7 @@
 #include "llamad/sampler.h"
 #include "llamad/status.h"
 
-/* The longest grammar text, in bytes. */
+/* The longest grammar or schema text, in bytes. */
 #define LMI_GRAMMAR_MAX (4u << 20)
 /* Counts {m,n}: a greater m is refused, a greater n means no bound. */
 #define LMI_GRAMMAR_COUNT_MAX 2000
@@ -56,6 +56,19 @@ lmd_token lmi_gvocab_find(const struct lmi_gvocab *v, const char *text, size_t b
  * constrains nothing.  LMD_INVALID: the line and what is wrong there. */
 enum lmd_status lmi_grammar_from_gbnf(struct lmi_grammar **out, const char *text, size_t bytes,
 				      const struct lmi_gvocab *vocab, struct lmd_error *err);
+/* JSON text that a schema (drafts 7 to 2020-12) accepts; `text` is the schema.
+ *
+ * Members of objects come in the order of the schema, or required ones first; those that it does
+ * not describe only when it asks for them or describes none.  Blanks between the parts of a value
+ * are optional and bounded.  Ignored: uniqueItems, not, if, contains, multipleOf, bounds of
+ * numbers that are no integers, patternProperties, propertyNames, dependencies, formats but date,
+ * time, date-time, uuid, ipv4; counts of members of described objects; with a pattern the length.
+ *
+ * LMD_CORRUPT: not JSON.  LMD_INVALID: not a schema, or beyond a bound; LMD_UNSUPPORTED: a pattern
+ * that no grammar can say.  The sentence names the place by its JSON pointer.  A schema that
+ * nothing can fulfil is a grammar that leads nowhere. */
+enum lmd_status lmi_grammar_from_schema(struct lmi_grammar **out, const char *text, size_t bytes,
+					struct lmd_error *err);
 /* NULL allowed.  Any thread. */
 void lmi_grammar_destroy(struct lmi_grammar *g);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Grammars against the verdicts of the parity pack. */
+ * Grammars and schemas against the verdicts of the parity pack. */
 #include "core/grammar/grammar.h"
 
 #include <inttypes.h>
@@ -427,6 +427,74 @@ START_TEST(hostile)
 }
 END_TEST
 
+/* Schemas */
+
+static unsigned either, agree;
+
+static void schema_case(struct lmi_matcher *m, const char *name, const json_t *c)
+{
+	const char *want = json_string_value(json_object_get(c, "want"));
+	const json_t *valid = json_object_get(c, "valid");
+	char got[64], what[256];
+	bool accepted;
+
+	run_case(m, name, c, got, sizeof(got));
+	accepted = !strcmp(got, "accept");
+	describe_case(c, what, sizeof(what));
+	if (!strcmp(want, "either")) {
+		either++;
+		agree += json_is_boolean(valid) && accepted == json_is_true(valid);
+		return;
+	}
+	judge(accepted == !strcmp(want, "must_accept"), name, what, got, want);
+}
+
+static void one_schema(const json_t *s)
+{
+	const char *name = json_string_value(json_object_get(s, "name"));
+	const char *reference = json_string_value(json_object_get(s, "reference"));
+	struct lmi_matcher_opts o = {.vocab = vocab};
+	struct lmi_grammar *grammar;
+	struct lmi_matcher *m;
+	struct lmd_error err = {.text = ""};
+	enum lmd_status st;
+	char *text;
+	size_t k;
+	json_t *c;
+
+	text = json_dumps(json_object_get(s, "schema"), JSON_ENCODE_ANY | JSON_COMPACT);
+	st = lmi_grammar_from_schema(&grammar, text, strlen(text), &err);
+	free(text);
+	if (st != LMD_OK) {
+		printf("%s: %s\n", name, err.text);
+		judge(strcmp(reference, "ok") != 0, name, "compile", err.text, "ok");
+		return;
+	}
+	o.grammar = grammar;
+	ck_assert_int_eq(lmi_matcher_create(&m, &o, &err), LMD_OK);
+	json_array_foreach(json_object_get(s, "cases"), k, c)
+		schema_case(m, name, c);
+	lmi_matcher_destroy(m);
+	lmi_grammar_destroy(grammar);
+}
+
+START_TEST(schemas)
+{
+	json_t *all = load("schemas.json"), *s;
+	size_t i;
+
+	if (!all)
+		return;
+	either = agree = 0;
+	json_array_foreach(all, i, s)
+		one_schema(s);
+	json_decref(all);
+	printf("cases with either answer: %u, of them as the validator says: %u\n", either, agree);
+	LMD_CASES("schemas.json", tally.passed, tally.failed, 0);
+	ck_assert_uint_eq(tally.failed, 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("grammar");
@@ -439,6 +507,7 @@ int main(void)
 	tcase_add_test(t, gbnf_invalid);
 	tcase_add_test(t, lazy);
 	tcase_add_test(t, hostile);
+	tcase_add_test(t, schemas);
 	tcase_set_timeout(t, 300);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));

@@ -1,0 +1,577 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * JSON schemas (drafts 7 to 2020-12) to grammars.  This file finds out what holds at a place;
+ * the types have files of their own. */
+#include "core/grammar/schema.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/show.h"
+
+/* Memory for expressions, and schemas looked at. */
+#define BUILD_BYTES (512u << 20)
+#define STEPS_MAX   2000000u
+#define REF_DEPTH   64
+
+/* Sentences */
+
+/* The JSON pointer of a node: down to the child that holds it, again and again. */
+static void pointer_to(const struct lmi_jnode *root, const struct lmi_jnode *at, char *out, size_t n)
+{
+	size_t len = 0;
+
+	out[0] = 0;
+	while (root != at && len + 1 < n) {
+		const struct lmi_jnode *k = lmi_jnode_first(root), *v = NULL;
+		bool object = root->type == LMI_JOBJECT;
+		char key[64];
+		uint32_t i;
+
+		for (i = 0; k && i < root->n; i++, k = lmi_jnode_next(v)) {
+			v = object ? k + 1 : k;
+			if (at < v + v->span)
+				break;
+		}
+		if (!k || i == root->n || at < v)
+			return;
+		if (object)
+			(void)lmi_show(key, sizeof(key), k->u.s, k->n);
+		else
+			(void)snprintf(key, sizeof(key), "%u", i);
+		len += (size_t)snprintf(out + len, n - len, "/%s", key);
+		root = v;
+	}
+}
+
+void lmi_schema_fail(struct lmi_schema *s, enum lmd_status st, const struct lmi_jnode *at,
+		     const char *fmt, ...)
+{
+	char text[LMD_ERROR_TEXT / 2], path[LMD_ERROR_TEXT / 2];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	pointer_to(s->root, at, path, sizeof(path));
+	lmi_gbuild_fail(&s->b, st, "schema #%s: %s", path, text);
+}
+
+bool lmi_schema_failed(const struct lmi_schema *s)
+{
+	return s->b.st != LMD_OK;
+}
+
+/* Keywords */
+
+const struct lmi_jnode *lmi_schema_get(struct lmi_schema *s, const struct lmi_jnode *schema,
+				       const char *keyword, enum lmi_jtype type)
+{
+	const struct lmi_jnode *v = lmi_jnode_get(schema, keyword);
+
+	if (!v || v->type == type)
+		return v;
+	lmi_schema_fail(s, LMD_INVALID, v, "'%s' is of the type %s", keyword, lmi_jnode_kind(v));
+	return NULL;
+}
+
+bool lmi_schema_count(struct lmi_schema *s, const struct lmi_jnode *schema, const char *keyword,
+		      uint32_t *out)
+{
+	const struct lmi_jnode *v = lmi_jnode_get(schema, keyword);
+	int64_t i;
+	double d;
+
+	if (!v)
+		return false;
+	if (lmi_jnode_int(v, 0, INT32_MAX, &i)) {
+		*out = (uint32_t)i;
+		return true;
+	}
+	if (lmi_jnode_real(v, &d) && d > INT32_MAX) {
+		*out = INT32_MAX;
+		return true;
+	}
+	lmi_schema_fail(s, LMD_INVALID, v, "'%s' is no count", keyword);
+	return false;
+}
+
+bool lmi_schema_counts(struct lmi_schema *s, const struct lmi_conj *c, const char *min_keyword,
+		       const char *max_keyword, uint32_t *min, uint32_t *max)
+{
+	uint32_t n;
+
+	*min = 0;
+	*max = UINT32_MAX;
+	for (uint32_t i = 0; i < c->n; i++) {
+		if (lmi_schema_count(s, c->v[i], min_keyword, &n) && n > *min)
+			*min = n;
+		if (lmi_schema_count(s, c->v[i], max_keyword, &n) && n < *max)
+			*max = n;
+	}
+	if (*min > LMI_GRAMMAR_COUNT_MAX)
+		lmi_schema_fail(s, LMD_INVALID, s->root, "'%s' is %u, at most %d is possible",
+				min_keyword, *min, LMI_GRAMMAR_COUNT_MAX);
+	if (*max < *min)
+		return false;
+	if (*max > LMI_GRAMMAR_COUNT_MAX)
+		*max = UINT32_MAX;
+	return true;
+}
+
+/* References */
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c = (char)(c | 32);
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The next part of a pointer, undone: %XX of URLs, then ~0 and ~1.  Returns its length. */
+static size_t pointer_part(const char **p, const char *end, char *out, size_t cap)
+{
+	size_t n = 0;
+
+	while (*p < end && **p != '/') {
+		char c = *(*p)++;
+
+		if (c == '%' && end - *p >= 2 && hex_digit((*p)[0]) >= 0 && hex_digit((*p)[1]) >= 0) {
+			c = (char)(hex_digit((*p)[0]) << 4 | hex_digit((*p)[1]));
+			*p += 2;
+		}
+		if (c == '~' && *p < end && (**p == '0' || **p == '1'))
+			c = *(*p)++ == '0' ? '~' : '/';
+		if (n < cap)
+			out[n] = c;
+		n++;
+	}
+	return n;
+}
+
+static const struct lmi_jnode *child(const struct lmi_jnode *v, const char *name, size_t n)
+{
+	const struct lmi_jnode *k = lmi_jnode_first(v), *found = NULL;
+	uint32_t index = 0;
+
+	if (lmi_jnode_is(v, LMI_JARRAY)) {
+		if (!n || n > 9 || (n > 1 && name[0] == '0'))
+			return NULL;
+		for (size_t i = 0; i < n; i++) {
+			if (name[i] < '0' || name[i] > '9')
+				return NULL;
+			index = index * 10 + (uint32_t)(name[i] - '0');
+		}
+		return lmi_jnode_at(v, index);
+	}
+	if (!lmi_jnode_is(v, LMI_JOBJECT))
+		return NULL;
+	for (uint32_t i = 0; i < v->n; i++, k = lmi_jnode_next(k + 1))
+		if (k->n == n && memcmp(k->u.s, name, n) == 0)
+			found = k + 1;
+	return found;
+}
+
+/* A schema with this $anchor, or this $id; any of the tree. */
+static const struct lmi_jnode *named(const struct lmi_schema *s, const char *keyword,
+				     const char *name)
+{
+	for (const struct lmi_jnode *v = s->root; v < s->root + s->root->span; v++)
+		if (lmi_jnode_eq(lmi_jnode_get(v, keyword), name))
+			return v;
+	return NULL;
+}
+
+static const struct lmi_jnode *resolve(struct lmi_schema *s, const struct lmi_jnode *ref)
+{
+	const struct lmi_jnode *v = s->root;
+	const char *p = ref->u.s, *end = p + ref->n;
+	char part[256], show[128];
+
+	if (p < end && *p != '#') {
+		v = named(s, "$id", p);
+	} else if (end - p > 1 && p[1] != '/') {
+		v = named(s, "$anchor", p + 1);
+	} else if (end - p > 1) {
+		for (p++; v && p < end;) {
+			size_t n;
+
+			p++;
+			n = pointer_part(&p, end, part, sizeof(part));
+			v = n <= sizeof(part) ? child(v, part, n) : NULL;
+		}
+	}
+	if (!v)
+		lmi_schema_fail(s, LMD_INVALID, ref, "'$ref' leads nowhere: %s",
+				lmi_show(show, sizeof(show), ref->u.s, ref->n));
+	return v;
+}
+
+/* Conjunctions */
+
+static void add(struct lmi_schema *s, struct lmi_conj *c, const struct lmi_jnode *schema,
+		uint32_t depth)
+{
+	const struct lmi_jnode *ref, *all, *v;
+
+	if (lmi_schema_failed(s))
+		return;
+	if (lmi_jnode_is(schema, LMI_JBOOL)) {
+		c->never |= !schema->u.b;
+		return;
+	}
+	if (!lmi_jnode_is(schema, LMI_JOBJECT)) {
+		lmi_schema_fail(s, LMD_INVALID, schema, "a schema of the type %s",
+				lmi_jnode_kind(schema));
+		return;
+	}
+	for (uint32_t i = 0; i < c->n; i++)
+		if (c->v[i] == schema)
+			return;
+	if (c->n == LMI_CONJ_MAX || ++s->n_steps > STEPS_MAX || depth > REF_DEPTH) {
+		lmi_schema_fail(s, LMD_INVALID, schema, "too many schemas hold at one place");
+		return;
+	}
+	c->v[c->n++] = schema;
+	ref = lmi_schema_get(s, schema, "$ref", LMI_JSTRING);
+	if (ref) {
+		const struct lmi_jnode *to = resolve(s, ref);
+
+		for (uint32_t i = 0; i < c->n && to; i++)
+			if (c->v[i] == to)
+				lmi_schema_fail(s, LMD_INVALID, ref, "'$ref' leads to itself");
+		if (to)
+			add(s, c, to, depth + 1);
+	}
+	all = lmi_schema_get(s, schema, "allOf", LMI_JARRAY);
+	v = lmi_jnode_first(all);
+	for (uint32_t i = 0; all && i < all->n; i++, v = lmi_jnode_next(v))
+		add(s, c, v, depth + 1);
+}
+
+void lmi_conj_init(struct lmi_schema *s, struct lmi_conj *c, const struct lmi_jnode *schema)
+{
+	c->n = 0;
+	c->never = false;
+	add(s, c, schema, 0);
+}
+
+void lmi_conj_add(struct lmi_schema *s, struct lmi_conj *c, const struct lmi_jnode *schema)
+{
+	add(s, c, schema, 0);
+}
+
+/* Types */
+
+enum {
+	T_NULL = 1,
+	T_BOOL = 2,
+	T_OBJECT = 4,
+	T_ARRAY = 8,
+	T_NUMBER = 16,
+	T_STRING = 32,
+	T_INTEGER = 64, /* with T_NUMBER: only integers of it */
+	T_ALL = T_NULL | T_BOOL | T_OBJECT | T_ARRAY | T_NUMBER | T_STRING | T_INTEGER
+};
+
+static unsigned type_bit(struct lmi_schema *s, const struct lmi_jnode *name)
+{
+	static const struct {
+		const char *name;
+		unsigned bit;
+	} t[] = {{"null", T_NULL},   {"boolean", T_BOOL},
+		 {"object", T_OBJECT}, {"array", T_ARRAY},
+		 {"number", T_NUMBER | T_INTEGER}, {"string", T_STRING},
+		 {"integer", T_INTEGER}};
+	char show[64];
+
+	for (size_t i = 0; i < LMD_LEN(t); i++)
+		if (lmi_jnode_eq(name, t[i].name))
+			return t[i].bit;
+	if (lmi_jnode_is(name, LMI_JSTRING))
+		lmi_schema_fail(s, LMD_INVALID, name, "the type '%s' is unknown",
+				lmi_show(show, sizeof(show), name->u.s, name->n));
+	else
+		lmi_schema_fail(s, LMD_INVALID, name, "a name of a type is of the type %s",
+				lmi_jnode_kind(name));
+	return 0;
+}
+
+static unsigned types_of(struct lmi_schema *s, const struct lmi_jnode *type)
+{
+	const struct lmi_jnode *v = lmi_jnode_first(type);
+	unsigned t = 0;
+
+	if (!lmi_jnode_is(type, LMI_JARRAY))
+		return type_bit(s, type);
+	if (!v)
+		lmi_schema_fail(s, LMD_INVALID, type, "'type' is empty");
+	for (uint32_t i = 0; i < type->n; i++, v = lmi_jnode_next(v))
+		t |= type_bit(s, v);
+	return t;
+}
+
+bool lmi_schema_type_fits(struct lmi_schema *s, const struct lmi_conj *c, const struct lmi_jnode *v)
+{
+	static const unsigned bit[] = {[LMI_JNULL] = T_NULL,	 [LMI_JBOOL] = T_BOOL,
+				       [LMI_JINT] = T_INTEGER,	 [LMI_JREAL] = T_NUMBER,
+				       [LMI_JSTRING] = T_STRING, [LMI_JARRAY] = T_ARRAY,
+				       [LMI_JOBJECT] = T_OBJECT};
+	unsigned want = bit[v->type];
+	int64_t i;
+
+	if (want == T_NUMBER && lmi_jnode_int(v, INT64_MIN, INT64_MAX, &i))
+		want = T_INTEGER;
+	for (uint32_t k = 0; k < c->n; k++) {
+		const struct lmi_jnode *type = lmi_jnode_get(c->v[k], "type");
+
+		if (type && !(types_of(s, type) & want))
+			return false;
+	}
+	return true;
+}
+
+/* Without a type, what is said of objects means an object, and so on: what somebody who wrote
+ * {"properties": ...} wanted. */
+static unsigned implied(const struct lmi_jnode *schema)
+{
+	static const struct {
+		const char *keyword;
+		unsigned type;
+	} t[] = {{"properties", T_OBJECT}, {"additionalProperties", T_OBJECT},
+		 {"items", T_ARRAY},	   {"prefixItems", T_ARRAY},
+		 {"pattern", T_STRING},	   {"format", T_STRING}};
+	unsigned all = 0;
+
+	for (size_t i = 0; i < LMD_LEN(t); i++)
+		if (lmi_jnode_get(schema, t[i].keyword))
+			all |= t[i].type;
+	return all;
+}
+
+static unsigned conj_types(struct lmi_schema *s, const struct lmi_conj *c)
+{
+	unsigned t = T_ALL, said = 0;
+	bool given = false;
+
+	for (uint32_t i = 0; i < c->n; i++) {
+		const struct lmi_jnode *type = lmi_jnode_get(c->v[i], "type");
+
+		if (type)
+			t &= types_of(s, type);
+		given |= type != NULL;
+		said |= implied(c->v[i]);
+	}
+	return given || !said ? t : said;
+}
+
+static bool plain(const struct lmi_conj *c)
+{
+	static const char *const keyword[] = {
+		"minimum",   "maximum",	  "exclusiveMinimum", "exclusiveMaximum", "minLength",
+		"maxLength", "minItems",  "maxItems",	      "minProperties",	  "maxProperties",
+		"required",
+	};
+
+	for (uint32_t i = 0; i < c->n; i++)
+		for (size_t k = 0; k < LMD_LEN(keyword); k++)
+			if (lmi_jnode_get(c->v[i], keyword[k]))
+				return false;
+	return true;
+}
+
+/* What is left when alternatives and listed values are dealt with. */
+static struct lmi_gx *by_type(struct lmi_schema *s, const struct lmi_conj *c)
+{
+	unsigned t = conj_types(s, c);
+	struct lmi_gx *alt;
+
+	if (t == T_ALL && plain(c))
+		return lmi_schema_common(s, LMI_C_VALUE);
+	alt = lmi_gx_new(&s->b, LMI_GX_ALT);
+	if (t & T_OBJECT)
+		lmi_gx_add(&s->b, alt, lmi_schema_object(s, c));
+	if (t & T_ARRAY)
+		lmi_gx_add(&s->b, alt, lmi_schema_array(s, c));
+	if (t & T_STRING)
+		lmi_gx_add(&s->b, alt, lmi_schema_string(s, c));
+	if (t & T_NUMBER)
+		lmi_gx_add(&s->b, alt, lmi_schema_number(s, c));
+	else if (t & T_INTEGER)
+		lmi_gx_add(&s->b, alt, lmi_schema_integer(s, c));
+	if (t & T_BOOL)
+		lmi_gx_add(&s->b, alt, lmi_schema_word(s, "true"));
+	if (t & T_BOOL)
+		lmi_gx_add(&s->b, alt, lmi_schema_word(s, "false"));
+	if (t & T_NULL)
+		lmi_gx_add(&s->b, alt, lmi_schema_word(s, "null"));
+	return alt && alt->n ? lmi_gx_unwrap(alt) : lmi_schema_never(s);
+}
+
+/* Alternatives: the first anyOf or oneOf that is not resolved yet (bit i: that of v[i] is). */
+
+static const struct lmi_jnode *alternatives(struct lmi_schema *s, const struct lmi_conj *c,
+					    const struct lmi_jnode **done, uint32_t n_done)
+{
+	static const char *const keyword[] = {"anyOf", "oneOf"};
+
+	for (uint32_t i = 0; i < c->n; i++) {
+		for (int k = 0; k < 2; k++) {
+			const struct lmi_jnode *v = lmi_schema_get(s, c->v[i], keyword[k], LMI_JARRAY);
+			bool seen = false;
+
+			for (uint32_t d = 0; d < n_done; d++)
+				seen |= done[d] == v;
+			if (v && !v->n)
+				lmi_schema_fail(s, LMD_INVALID, v, "'%s' is empty", keyword[k]);
+			if (v && !seen)
+				return v;
+		}
+	}
+	return NULL;
+}
+
+#define ALTERNATIVES_DEPTH 16
+
+static struct lmi_gx *expand(struct lmi_schema *s, const struct lmi_conj *c,
+			     const struct lmi_jnode **done, uint32_t n_done)
+{
+	const struct lmi_jnode *list, *v;
+	struct lmi_gx *alt, *e;
+
+	if (lmi_schema_failed(s) || c->never)
+		return lmi_schema_never(s);
+	list = alternatives(s, c, done, n_done);
+	if (!list) {
+		e = lmi_schema_enum(s, c);
+		return e ? e : by_type(s, c);
+	}
+	if (n_done == ALTERNATIVES_DEPTH) {
+		lmi_schema_fail(s, LMD_INVALID, list, "more than %d anyOf or oneOf hold at one place",
+				ALTERNATIVES_DEPTH);
+		return NULL;
+	}
+	done[n_done] = list;
+	alt = lmi_gx_new(&s->b, LMI_GX_ALT);
+	v = lmi_jnode_first(list);
+	for (uint32_t i = 0; i < list->n && !lmi_schema_failed(s); i++, v = lmi_jnode_next(v)) {
+		struct lmi_conj one;
+
+		if (c->n == 1 && n_done == 0 && c->v[0]->n == 1) { /* nothing else is said here */
+			lmi_conj_init(s, &one, v);
+			lmi_gx_add(&s->b, alt, lmi_schema_value(s, &one));
+			continue;
+		}
+		one = *c;
+		add(s, &one, v, 0);
+		lmi_gx_add(&s->b, alt, expand(s, &one, done, n_done + 1));
+	}
+	return alt;
+}
+
+/* Rules */
+
+static uint32_t hash_conj(const struct lmi_conj *c)
+{
+	uint64_t h = c->never;
+
+	for (uint32_t i = 0; i < c->n; i++)
+		h = (h ^ (uint64_t)(uintptr_t)c->v[i]) * 0x9E3779B97F4A7C15ull;
+	return (uint32_t)(h >> 40) % LMI_MEMO_SLOTS;
+}
+
+static bool find_rule(const struct lmi_schema *s, const struct lmi_conj *c, uint32_t *rule)
+{
+	for (uint32_t i = s->slot[hash_conj(c)]; i; i = s->memo[i - 1].next) {
+		const struct lmi_memo *m = &s->memo[i - 1];
+
+		if (m->n == c->n && !memcmp(m->v, c->v, c->n * sizeof(m->v[0]))) {
+			*rule = m->rule;
+			return true;
+		}
+	}
+	return false;
+}
+
+static uint32_t new_rule(struct lmi_schema *s, const struct lmi_conj *c)
+{
+	uint32_t rule = lmi_gbuild_rule(&s->b, "a part of the schema"), *slot;
+	struct lmi_memo m = {.n = c->n, .rule = rule};
+
+	m.v = lmi_arena_array(s->b.arena, c->n, sizeof(m.v[0]));
+	if (s->n_memo == s->cap_memo) {
+		uint32_t cap = s->cap_memo ? 2 * s->cap_memo : 64;
+		struct lmi_memo *p = lmi_arena_array(s->b.arena, cap, sizeof(*p));
+
+		if (p && s->n_memo)
+			memcpy(p, s->memo, s->n_memo * sizeof(*p));
+		s->memo = p ? p : s->memo;
+		s->cap_memo = p ? cap : s->cap_memo;
+	}
+	if (!m.v || s->n_memo == s->cap_memo) {
+		lmi_gbuild_fail(&s->b, LMD_NOMEM, "schema: it takes too much memory");
+		return rule;
+	}
+	memcpy(m.v, c->v, c->n * sizeof(m.v[0]));
+	slot = &s->slot[hash_conj(c)];
+	m.next = *slot;
+	s->memo[s->n_memo++] = m;
+	*slot = s->n_memo;
+	return rule;
+}
+
+struct lmi_gx *lmi_schema_value(struct lmi_schema *s, struct lmi_conj *c)
+{
+	const struct lmi_jnode *done[ALTERNATIVES_DEPTH];
+	struct lmi_gx *e;
+	uint32_t rule;
+
+	if (c->never || lmi_schema_failed(s))
+		return lmi_schema_never(s);
+	if (!c->n)
+		return lmi_schema_common(s, LMI_C_VALUE);
+	if (find_rule(s, c, &rule))
+		return lmi_gx_rule(&s->b, rule);
+	rule = new_rule(s, c);
+	e = expand(s, c, done, 0);
+	if (!lmi_schema_failed(s))
+		s->b.rule[rule] = e;
+	return lmi_gx_rule(&s->b, rule);
+}
+
+enum lmd_status lmi_grammar_from_schema(struct lmi_grammar **out, const char *text, size_t bytes,
+					struct lmd_error *err)
+{
+	struct lmi_jtree_opts opts = {.max_bytes = LMI_GRAMMAR_MAX};
+	struct lmi_schema s = {.n_steps = 0};
+	struct lmi_jtree t;
+	struct lmi_conj c;
+	struct lmi_gx *e;
+	uint32_t root;
+	enum lmd_status st = lmi_jtree_parse(&t, text, bytes, &opts, err);
+
+	if (st != LMD_OK) {
+		lmd_error_prefix(err, "schema");
+		return st;
+	}
+	st = lmi_gbuild_init(&s.b, BUILD_BYTES, err);
+	if (st != LMD_OK)
+		goto undo_tree;
+	s.root = t.root;
+	memset(s.common, 0xff, sizeof(s.common));
+	root = lmi_gbuild_rule(&s.b, "root");
+	lmi_conj_init(&s, &c, s.root);
+	e = lmi_schema_value(&s, &c);
+	if (!lmi_schema_failed(&s)) {
+		s.b.rule[root] = e;
+		st = lmi_gbuild_compile(&s.b, root, out);
+	} else {
+		st = s.b.st;
+	}
+	lmi_gbuild_fini(&s.b);
+undo_tree:
+	lmi_jtree_fini(&t);
+	return st;
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Keys that are none of some names.  A rule for each beginning of a name: it goes on with the
+ * next character of a name to the rule of the longer beginning, or leaves all names for good
+ * with any other character, however that is written. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/grammar/schema.h"
+
+/* A name as characters. */
+struct name {
+	uint32_t *c;
+	uint32_t n;
+};
+
+/* Names from..to of the sorted list begin with the same `at` characters. */
+struct part {
+	uint32_t from, to, at, rule;
+};
+
+struct keys {
+	struct lmi_schema *s;
+	struct name *name;
+	struct part *part; /* to do, a stack */
+	uint32_t n, cap;
+	uint32_t rest;     /* rule: any characters and the quote */
+};
+
+static int by_text(const void *a, const void *b)
+{
+	const struct name *x = a, *y = b;
+
+	for (uint32_t i = 0; i < x->n && i < y->n; i++)
+		if (x->c[i] != y->c[i])
+			return x->c[i] < y->c[i] ? -1 : 1;
+	return (x->n > y->n) - (x->n < y->n);
+}
+
+static void no_memory(struct lmi_schema *s)
+{
+	lmi_gbuild_fail(&s->b, LMD_NOMEM, "schema: it takes too much memory");
+}
+
+static uint32_t push(struct keys *k, uint32_t from, uint32_t to, uint32_t at)
+{
+	uint32_t rule = lmi_gbuild_rule(&k->s->b, "key");
+
+	if (k->n == k->cap) {
+		uint32_t cap = k->cap ? 2 * k->cap : 64;
+		struct part *p = lmi_arena_array(k->s->b.arena, cap, sizeof(*p));
+
+		if (!p) {
+			no_memory(k->s);
+			return rule;
+		}
+		if (k->n)
+			memcpy(p, k->part, k->n * sizeof(*p));
+		k->part = p;
+		k->cap = cap;
+	}
+	k->part[k->n++] = (struct part){from, to, at, rule};
+	return rule;
+}
+
+/* The digits of \uXXXX, lower case, that stand for a character: of one beyond 16 bits the first
+ * half of its pair, which is enough to tell it by. */
+static uint32_t unit_of(uint32_t c)
+{
+	return c < 0x10000 ? c : 0xd800 + ((c - 0x10000) >> 10);
+}
+
+static bool among(const uint32_t *list, uint32_t n, uint32_t v)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (list[i] == v)
+			return true;
+	return false;
+}
+
+/* Four hexadecimal digits, from digit `at` on, that are none of the units, all of which begin
+ * with the same digits. */
+static struct lmi_gx *other_hex(struct lmi_schema *s, const uint32_t *unit, uint32_t n, int at)
+{
+	struct lmi_gx *alt = lmi_gx_new(&s->b, LMI_GX_ALT);
+	struct lmi_gx *free_digit = lmi_gx_new(&s->b, LMI_GX_CLASS), *any, *rest;
+	uint32_t *same = lmi_arena_array(s->b.arena, n, sizeof(*same));
+
+	if (!same) {
+		no_memory(s);
+		return NULL;
+	}
+	any = lmi_gx_new(&s->b, LMI_GX_CLASS);
+	for (uint32_t d = 0; d < 16 && !lmi_schema_failed(s); d++) {
+		uint32_t lower = "0123456789abcdef"[d] & 0xffu, upper = "0123456789ABCDEF"[d] & 0xffu;
+		struct lmi_gx *digit;
+		uint32_t n_same = 0;
+
+		lmi_gx_add_range(&s->b, any, lower, lower);
+		lmi_gx_add_range(&s->b, any, upper, upper);
+		for (uint32_t i = 0; i < n; i++)
+			if ((unit[i] >> (12 - 4 * at) & 15) == d)
+				same[n_same++] = unit[i];
+		if (!n_same) {
+			lmi_gx_add_range(&s->b, free_digit, lower, lower);
+			lmi_gx_add_range(&s->b, free_digit, upper, upper);
+			continue;
+		}
+		if (at == 3)
+			continue;
+		digit = lmi_gx_new(&s->b, LMI_GX_CLASS);
+		lmi_gx_add_range(&s->b, digit, lower, lower);
+		lmi_gx_add_range(&s->b, digit, upper, upper);
+		if (!lmi_schema_failed(s))
+			lmi_gx_class_done(&s->b, digit, false);
+		lmi_gx_add(&s->b, alt,
+			   lmi_schema_seq(s, digit, other_hex(s, same, n_same, at + 1), NULL));
+	}
+	if (lmi_schema_failed(s))
+		return NULL;
+	lmi_gx_class_done(&s->b, free_digit, false);
+	lmi_gx_class_done(&s->b, any, false);
+	rest = lmi_gx_repeat(&s->b, any, (uint32_t)(3 - at), (uint32_t)(3 - at));
+	lmi_gx_add(&s->b, alt, lmi_schema_seq(s, free_digit, rest, NULL));
+	return alt;
+}
+
+/* One character that is none of c[n], written in any way. */
+static struct lmi_gx *other_char(struct lmi_schema *s, const uint32_t *c, uint32_t n)
+{
+	static const char short_escape[] = "\"\"\\\\//b\bf\fn\nr\rt\t";
+	struct lmi_gx *alt = lmi_gx_new(&s->b, LMI_GX_ALT), *letter, *raw, *unicode;
+	uint32_t *unit = lmi_arena_array(s->b.arena, n + 1, sizeof(*unit));
+
+	if (!unit) {
+		no_memory(s);
+		return NULL;
+	}
+	raw = lmi_gx_new(&s->b, LMI_GX_CLASS);
+	letter = lmi_gx_new(&s->b, LMI_GX_CLASS);
+	lmi_gx_add_range(&s->b, raw, 1, 0x1f);
+	lmi_gx_add_range(&s->b, raw, '"', '"');
+	lmi_gx_add_range(&s->b, raw, '\\', '\\');
+	lmi_gx_add_range(&s->b, raw, 0x110000, LMI_GX_CHAR_END - 1);
+	for (uint32_t i = 0; i < n; i++) {
+		lmi_gx_add_range(&s->b, raw, c[i], c[i]);
+		unit[i] = unit_of(c[i]);
+	}
+	for (const char *p = short_escape; *p; p += 2)
+		if (!among(c, n, (unsigned char)p[1]))
+			lmi_gx_add_range(&s->b, letter, (unsigned char)p[0], (unsigned char)p[0]);
+	if (lmi_schema_failed(s))
+		return NULL;
+	lmi_gx_class_done(&s->b, raw, true);
+	lmi_gx_class_done(&s->b, letter, false);
+	unicode = lmi_schema_seq(s, lmi_schema_word(s, "\\u"), other_hex(s, unit, n, 0), NULL);
+	lmi_gx_add(&s->b, alt, raw);
+	lmi_gx_add(&s->b, alt, lmi_schema_seq(s, lmi_schema_word(s, "\\"), letter, NULL));
+	lmi_gx_add(&s->b, alt, unicode);
+	return alt;
+}
+
+static void one_part(struct keys *k, struct part p)
+{
+	struct lmi_schema *s = k->s;
+	struct lmi_gx *alt = lmi_gx_new(&s->b, LMI_GX_ALT), *other;
+	uint32_t *next = lmi_arena_array(s->b.arena, p.to - p.from, sizeof(*next)), n = 0;
+	uint32_t i = p.from;
+	bool ends = k->name[i].n == p.at; /* the shortest is the first */
+
+	if (!next) {
+		no_memory(s);
+		return;
+	}
+	while (i < p.to && k->name[i].n == p.at)
+		i++;
+	while (i < p.to && !lmi_schema_failed(s)) {
+		uint32_t c = k->name[i].c[p.at], from = i;
+		char text[4];
+		size_t len = 0;
+
+		while (i < p.to && k->name[i].c[p.at] == c)
+			i++;
+		next[n++] = c;
+		if (c < 0x80) {
+			text[len++] = (char)c;
+		} else {
+			size_t more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+
+			text[len++] = (char)((0xf00u >> (more + 1)) | c >> (6 * more));
+			while (more--)
+				text[len++] = (char)(0x80 | (c >> (6 * more) & 0x3f));
+		}
+		lmi_gx_add(&s->b, alt,
+			   lmi_schema_seq(s, lmi_schema_chars(s, text, len),
+					  lmi_gx_rule(&s->b, push(k, from, i, p.at + 1)), NULL));
+	}
+	other = n ? other_char(s, next, n) : lmi_schema_common(s, LMI_C_CHAR);
+	lmi_gx_add(&s->b, alt, lmi_schema_seq(s, other, lmi_gx_rule(&s->b, k->rest), NULL));
+	if (!ends)
+		lmi_gx_add(&s->b, alt, lmi_schema_word(s, "\""));
+	if (!lmi_schema_failed(s))
+		s->b.rule[p.rule] = alt;
+}
+
+static bool read_name(struct lmi_schema *s, const struct lmi_jnode *v, struct name *out)
+{
+	out->c = lmi_arena_array(s->b.arena, (size_t)v->n + 1, sizeof(*out->c));
+	if (!out->c) {
+		no_memory(s);
+		return false;
+	}
+	for (size_t at = 0; at < v->n;)
+		out->c[out->n++] = lmi_gx_utf8(v->u.s, v->n, &at);
+	return true;
+}
+
+struct lmi_gx *lmi_schema_other_key(struct lmi_schema *s, const struct lmi_jnode *const *names,
+				    uint32_t n)
+{
+	struct keys k = {.s = s, .name = lmi_arena_array(s->b.arena, n, sizeof(*k.name))};
+	uint32_t first;
+
+	if (!k.name) {
+		no_memory(s);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		if (!read_name(s, names[i], &k.name[i]))
+			return NULL;
+	qsort(k.name, n, sizeof(*k.name), by_text);
+	k.rest = lmi_gbuild_rule(&s->b, "key");
+	first = push(&k, 0, n, 0);
+	if (lmi_schema_failed(s))
+		return NULL;
+	s->b.rule[k.rest] = lmi_schema_seq(
+		s, lmi_gx_repeat(&s->b, lmi_schema_common(s, LMI_C_CHAR), 0, UINT32_MAX),
+		lmi_schema_word(s, "\""), NULL);
+	while (k.n && !lmi_schema_failed(s))
+		one_part(&k, k.part[--k.n]);
+	return lmi_schema_seq(s, lmi_schema_word(s, "\""), lmi_gx_rule(&s->b, first), NULL);
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Objects.  Members come in the order of the schema, or those that are required first and the
+ * others after them; optional ones may be left out; members that are not described come last,
+ * and only if they are asked for or nothing is described. */
+#include <string.h>
+
+#include "core/grammar/schema.h"
+
+struct member {
+	const struct lmi_jnode *key;
+	bool required;
+};
+
+struct members {
+	struct member *v;
+	uint32_t n, n_required;
+	bool open; /* others may follow */
+	struct lmi_gx *other; /* one of the others: key, colon, value */
+};
+
+/* Members of all schemas of the conj, in order, each once. */
+
+static bool same(const struct lmi_jnode *a, const struct lmi_jnode *b)
+{
+	return a->n == b->n && memcmp(a->u.s, b->u.s, a->n) == 0;
+}
+
+/* At most that many members of one object; each is compared with those before. */
+#define MEMBERS_MAX 4096
+
+static struct member *find(struct members *m, const struct lmi_jnode *key)
+{
+	for (uint32_t i = 0; i < m->n; i++)
+		if (same(m->v[i].key, key))
+			return &m->v[i];
+	return NULL;
+}
+
+static struct member *put(struct lmi_schema *s, struct members *m, const struct lmi_jnode *key)
+{
+	struct member *f = find(m, key);
+
+	if (f)
+		return f;
+	if (m->n == MEMBERS_MAX) {
+		lmi_schema_fail(s, LMD_INVALID, key, "an object of more than %d members", MEMBERS_MAX);
+		return NULL;
+	}
+	f = &m->v[m->n++];
+	*f = (struct member){.key = key};
+	return f;
+}
+
+static void collect(struct lmi_schema *s, const struct lmi_conj *c, struct members *m)
+{
+	bool described = false, said = false;
+
+	for (uint32_t i = 0; i < c->n && !lmi_schema_failed(s); i++) {
+		const struct lmi_jnode *p = lmi_schema_get(s, c->v[i], "properties", LMI_JOBJECT);
+		const struct lmi_jnode *k = lmi_jnode_first(p);
+
+		described |= p != NULL;
+		said |= lmi_jnode_get(c->v[i], "additionalProperties") != NULL;
+		for (uint32_t j = 0; p && j < p->n; j++, k = lmi_jnode_next(k + 1))
+			(void)put(s, m, k);
+	}
+	m->open = said || !described;
+	for (uint32_t i = 0; i < c->n && !lmi_schema_failed(s); i++) {
+		const struct lmi_jnode *r = lmi_schema_get(s, c->v[i], "required", LMI_JARRAY);
+		const struct lmi_jnode *k = lmi_jnode_first(r);
+
+		for (uint32_t j = 0; r && j < r->n; j++, k = lmi_jnode_next(k)) {
+			struct member *f;
+
+			if (k->type != LMI_JSTRING) {
+				lmi_schema_fail(s, LMD_INVALID, k, "a name in 'required' is of the "
+						"type %s", lmi_jnode_kind(k));
+				return;
+			}
+			f = described ? put(s, m, k) : find(m, k);
+			m->n_required += f && !f->required;
+			if (f)
+				f->required = true;
+		}
+	}
+}
+
+/* Values */
+
+/* What holds for the value of a member: of each schema what it says of that name, or else of the
+ * names that it does not know. */
+static void value_of(struct lmi_schema *s, const struct lmi_conj *c, const struct lmi_jnode *key,
+		     struct lmi_conj *out)
+{
+	out->n = 0;
+	out->never = false;
+	for (uint32_t i = 0; i < c->n; i++) {
+		const struct lmi_jnode *p = lmi_jnode_get(c->v[i], "properties"), *found = NULL;
+		const struct lmi_jnode *k = lmi_jnode_first(p);
+
+		for (uint32_t j = 0; key && lmi_jnode_is(p, LMI_JOBJECT) && j < p->n;
+		     j++, k = lmi_jnode_next(k + 1))
+			if (same(k, key))
+				found = k + 1;
+		if (!found)
+			found = lmi_jnode_get(c->v[i], "additionalProperties");
+		if (found)
+			lmi_conj_add(s, out, found);
+	}
+}
+
+static struct lmi_gx *after_key(struct lmi_schema *s, struct lmi_gx *key, struct lmi_conj *value)
+{
+	return lmi_schema_seq(s, key, lmi_schema_common(s, LMI_C_SPACE), lmi_schema_word(s, ":"),
+			      lmi_schema_common(s, LMI_C_SPACE), lmi_schema_value(s, value), NULL);
+}
+
+static struct lmi_gx *member(struct lmi_schema *s, const struct lmi_conj *c,
+			     const struct lmi_jnode *key)
+{
+	struct lmi_conj v;
+	struct lmi_gx *name;
+
+	value_of(s, c, key, &v);
+	if (v.never)
+		return lmi_schema_never(s);
+	name = lmi_schema_seq(s, lmi_schema_word(s, "\""), lmi_schema_chars(s, key->u.s, key->n),
+			      lmi_schema_word(s, "\""), NULL);
+	return after_key(s, name, &v);
+}
+
+static struct lmi_gx *others(struct lmi_schema *s, const struct lmi_conj *c, const struct members *m)
+{
+	const struct lmi_jnode **names;
+	struct lmi_conj v;
+	struct lmi_gx *key;
+
+	value_of(s, c, NULL, &v);
+	if (v.never)
+		return NULL;
+	if (!m->n)
+		return v.n ? after_key(s, lmi_schema_common(s, LMI_C_STRING), &v)
+			   : lmi_schema_common(s, LMI_C_MEMBER);
+	names = lmi_arena_array(s->b.arena, m->n, sizeof(*names));
+	if (!names) {
+		lmi_gbuild_fail(&s->b, LMD_NOMEM, "schema: it takes too much memory");
+		return NULL;
+	}
+	for (uint32_t i = 0; i < m->n; i++)
+		names[i] = m->v[i].key;
+	key = lmi_schema_other_key(s, names, m->n);
+	return after_key(s, key, &v);
+}
+
+/* Orders */
+
+static struct lmi_gx *separator(struct lmi_schema *s)
+{
+	return lmi_schema_seq(s, lmi_schema_common(s, LMI_C_SPACE), lmi_schema_word(s, ","),
+			      lmi_schema_common(s, LMI_C_SPACE), NULL);
+}
+
+/* Members in the order of `m`.  What follows member i when something was written is a rule of its
+ * own, so that all begins share it. */
+static struct lmi_gx *in_order(struct lmi_schema *s, const struct members *m,
+			       struct lmi_gx *const *item)
+{
+	struct lmi_gx *alt = lmi_gx_new(&s->b, LMI_GX_ALT), *tail = NULL, *first;
+	struct lmi_gx **follow = lmi_arena_array(s->b.arena, m->n + 1, sizeof(*follow));
+
+	if (!follow) {
+		lmi_gbuild_fail(&s->b, LMD_NOMEM, "schema: it takes too much memory");
+		return NULL;
+	}
+	if (m->other)
+		tail = lmi_gx_repeat(&s->b, lmi_schema_seq(s, separator(s), m->other, NULL), 0,
+				     UINT32_MAX);
+	follow[m->n] = tail;
+	for (uint32_t i = m->n; i-- > 0 && !lmi_schema_failed(s);) {
+		uint32_t rule = lmi_gbuild_rule(&s->b, "members");
+		struct lmi_gx *one = lmi_schema_seq(s, separator(s), item[i], NULL);
+
+		if (!m->v[i].required)
+			one = lmi_gx_optional(&s->b, one);
+		one = lmi_gx_seq2(&s->b, one, follow[i + 1]);
+		if (lmi_schema_failed(s))
+			return NULL;
+		s->b.rule[rule] = one;
+		follow[i] = lmi_gx_rule(&s->b, rule);
+	}
+	for (uint32_t i = 0; i < m->n && !lmi_schema_failed(s); i++) {
+		lmi_gx_add(&s->b, alt, lmi_gx_seq2(&s->b, item[i], follow[i + 1]));
+		if (m->v[i].required)
+			return alt;
+	}
+	first = m->other ? lmi_gx_seq2(&s->b, m->other, tail) : NULL;
+	if (first)
+		lmi_gx_add(&s->b, alt, first);
+	lmi_gx_add(&s->b, alt, lmi_gx_new(&s->b, LMI_GX_SEQ)); /* none at all */
+	return alt;
+}
+
+/* Required members to the front; false: they are there. */
+static bool required_first(struct members *m, struct lmi_gx **item)
+{
+	bool moved = false;
+	uint32_t to = 0;
+
+	for (uint32_t i = 0; i < m->n; i++) {
+		struct member v = m->v[i];
+		struct lmi_gx *e = item[i];
+
+		if (!v.required)
+			continue;
+		moved |= i != to;
+		memmove(m->v + to + 1, m->v + to, (i - to) * sizeof(*m->v));
+		memmove(item + to + 1, item + to, (i - to) * sizeof(struct lmi_gx *));
+		m->v[to] = v;
+		item[to++] = e;
+	}
+	return moved;
+}
+
+static struct lmi_gx *described(struct lmi_schema *s, const struct lmi_conj *c, struct members *m)
+{
+	struct lmi_gx **item = lmi_arena_array(s->b.arena, m->n ? m->n : 1, sizeof(*item));
+	struct lmi_gx *alt = lmi_gx_new(&s->b, LMI_GX_ALT);
+
+	if (!item) {
+		lmi_gbuild_fail(&s->b, LMD_NOMEM, "schema: it takes too much memory");
+		return NULL;
+	}
+	for (uint32_t i = 0; i < m->n && !lmi_schema_failed(s); i++) {
+		uint32_t rule = lmi_gbuild_rule(&s->b, "member");
+		struct lmi_gx *e = member(s, c, m->v[i].key);
+
+		if (lmi_schema_failed(s))
+			return NULL;
+		s->b.rule[rule] = e;
+		item[i] = lmi_gx_rule(&s->b, rule);
+	}
+	lmi_gx_add(&s->b, alt, in_order(s, m, item));
+	if (required_first(m, item))
+		lmi_gx_add(&s->b, alt, in_order(s, m, item));
+	return lmi_gx_unwrap(alt);
+}
+
+/* Nothing is described: only how many there are. */
+static struct lmi_gx *counted(struct lmi_schema *s, const struct members *m, uint32_t min,
+			      uint32_t max)
+{
+	struct lmi_gx *more, *e;
+
+	if (!max || !m->other)
+		return min ? lmi_schema_never(s) : lmi_gx_new(&s->b, LMI_GX_SEQ);
+	more = lmi_schema_seq(s, separator(s), m->other, NULL);
+	more = lmi_gx_repeat(&s->b, more, min ? min - 1 : 0, max == UINT32_MAX ? max : max - 1);
+	e = lmi_gx_seq2(&s->b, m->other, more);
+	return min ? e : lmi_gx_optional(&s->b, e);
+}
+
+/* At most so many members are described. */
+static size_t room(const struct lmi_conj *c)
+{
+	size_t n = 1;
+
+	for (uint32_t i = 0; i < c->n; i++) {
+		const struct lmi_jnode *p = lmi_jnode_get(c->v[i], "properties");
+		const struct lmi_jnode *r = lmi_jnode_get(c->v[i], "required");
+
+		n += (p ? p->n : 0) + (r ? r->n : 0);
+	}
+	return n < MEMBERS_MAX ? n : MEMBERS_MAX;
+}
+
+struct lmi_gx *lmi_schema_object(struct lmi_schema *s, const struct lmi_conj *c)
+{
+	struct members m = {.v = lmi_arena_array(s->b.arena, room(c), sizeof(*m.v))};
+	uint32_t min, max;
+	struct lmi_gx *inside;
+
+	if (!m.v) {
+		lmi_gbuild_fail(&s->b, LMD_NOMEM, "schema: it takes too much memory");
+		return NULL;
+	}
+	if (!lmi_schema_counts(s, c, "minProperties", "maxProperties", &min, &max))
+		return lmi_schema_never(s);
+	collect(s, c, &m);
+	if (lmi_schema_failed(s))
+		return NULL;
+	if (m.open)
+		m.other = others(s, c, &m);
+	inside = m.n ? described(s, c, &m) : counted(s, &m, min, max);
+	return lmi_schema_seq(s, lmi_schema_word(s, "{"), lmi_schema_common(s, LMI_C_SPACE), inside,
+			      lmi_schema_common(s, LMI_C_SPACE), lmi_schema_word(s, "}"), NULL);
+}
