@@ -39,6 +39,7 @@
 	X(debug_diff)                                                                              \
 	X(debug_dequant)                                                                           \
 	X(debug_quant)                                                                             \
+	X(debug_grammar)                                                                           \
 	X(debug_sampler)                                                                           \
 	X(debug_template)
 

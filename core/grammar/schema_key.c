@@ -2,7 +2,7 @@
  *
  * Keys that are none of some names.  A rule for each beginning of a name: it goes on with the
  * next character of a name to the rule of the longer beginning, or leaves all names for good
- * with any other character, however that is written. */
+ * with any other character, however these are written. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -160,6 +160,50 @@ static struct lmi_gx *other_char(struct lmi_schema *s, const uint32_t *c, uint32
 	return alt;
 }
 
+static size_t to_utf8(uint32_t c, char out[4])
+{
+	size_t more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3, n = 0;
+
+	out[n++] = more ? (char)((0xf00u >> (more + 1)) | c >> (6 * more)) : (char)c;
+	while (more--)
+		out[n++] = (char)(0x80 | (c >> (6 * more) & 0x3f));
+	return n;
+}
+
+/* \uXXXX with digits of both cases. */
+static void add_unit(struct lmi_schema *s, struct lmi_gx *seq, uint32_t unit)
+{
+	lmi_gx_add(&s->b, seq, lmi_schema_word(s, "\\u"));
+	for (int shift = 12; shift >= 0; shift -= 4) {
+		struct lmi_gx *digit = lmi_gx_new(&s->b, LMI_GX_CLASS);
+		uint32_t d = unit >> shift & 15;
+
+		lmi_gx_add_range(&s->b, digit, "0123456789abcdef"[d] & 0xffu,
+				 "0123456789abcdef"[d] & 0xffu);
+		lmi_gx_add_range(&s->b, digit, "0123456789ABCDEF"[d] & 0xffu,
+				 "0123456789ABCDEF"[d] & 0xffu);
+		if (!lmi_schema_failed(s))
+			lmi_gx_class_done(&s->b, digit, false);
+		lmi_gx_add(&s->b, seq, digit);
+	}
+}
+
+/* This character, written in any way. */
+static struct lmi_gx *this_char(struct lmi_schema *s, uint32_t c)
+{
+	struct lmi_gx *alt = lmi_gx_new(&s->b, LMI_GX_ALT), *units = lmi_gx_new(&s->b, LMI_GX_SEQ);
+	char text[4];
+
+	lmi_gx_add(&s->b, alt, lmi_schema_chars(s, text, to_utf8(c, text)));
+	if (c == '/')
+		lmi_gx_add(&s->b, alt, lmi_schema_word(s, "\\/"));
+	add_unit(s, units, unit_of(c));
+	if (c >= 0x10000)
+		add_unit(s, units, 0xdc00 + ((c - 0x10000) & 0x3ff));
+	lmi_gx_add(&s->b, alt, units);
+	return alt;
+}
+
 static void one_part(struct keys *k, struct part p)
 {
 	struct lmi_schema *s = k->s;
@@ -176,23 +220,12 @@ static void one_part(struct keys *k, struct part p)
 		i++;
 	while (i < p.to && !lmi_schema_failed(s)) {
 		uint32_t c = k->name[i].c[p.at], from = i;
-		char text[4];
-		size_t len = 0;
 
 		while (i < p.to && k->name[i].c[p.at] == c)
 			i++;
 		next[n++] = c;
-		if (c < 0x80) {
-			text[len++] = (char)c;
-		} else {
-			size_t more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-
-			text[len++] = (char)((0xf00u >> (more + 1)) | c >> (6 * more));
-			while (more--)
-				text[len++] = (char)(0x80 | (c >> (6 * more) & 0x3f));
-		}
 		lmi_gx_add(&s->b, alt,
-			   lmi_schema_seq(s, lmi_schema_chars(s, text, len),
+			   lmi_schema_seq(s, this_char(s, c),
 					  lmi_gx_rule(&s->b, push(k, from, i, p.at + 1)), NULL));
 	}
 	other = n ? other_char(s, next, n) : lmi_schema_common(s, LMI_C_CHAR);

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * llamactl debug grammar: does a text fit a grammar, and what may come next? */
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/llamactl/ctl.h"
+#include "client/llamactl/vocab_file.h"
+#include "core/base/alloc.h"
+#include "core/base/arena.h"
+#include "core/base/file.h"
+#include "core/engine/generate.h"
+#include "core/grammar/grammar.h"
+
+/* Largest text to check. */
+#define TEXT_MAX (256u << 20)
+
+struct job {
+	struct lmi_vocab_file file;
+	struct lmi_gen_vocab words;
+	struct lmi_gvocab *vocab;
+	struct lmi_grammar *grammar;
+	struct lmi_matcher *matcher;
+	struct lmi_gstate *state;
+	struct lmd_arena *arena;
+	char *text; /* to check: bytes, or tokens in id */
+	size_t n;
+	lmd_token *id; /* NULL: bytes */
+	bool allowed;
+};
+
+static enum lmd_status read_file(const char *path, uint64_t max, char **out, size_t *n,
+				 struct lmd_error *err)
+{
+	struct lmi_file f;
+	enum lmd_status st = lmi_file_open(&f, path, err);
+
+	if (st != LMD_OK)
+		return st;
+	if (f.bytes > max) {
+		st = lmd_fail(err, LMD_INVALID, "%s: %llu bytes, at most %llu are possible", path,
+			      (unsigned long long)f.bytes, (unsigned long long)max);
+	} else {
+		*n = (size_t)f.bytes;
+		*out = lmi_alloc(*n + 1, 1);
+		st = *out ? lmi_file_read(&f, 0, *out, *n, err)
+			  : lmd_fail(err, LMD_NOMEM, "%s: no memory for %zu bytes", path, *n);
+	}
+	if (st != LMD_OK) {
+		lmi_free(*out);
+		*out = NULL;
+	}
+	lmi_file_close(&f);
+	return st;
+}
+
+static enum lmd_status token_of(const char *what, const char *text, uint32_t n_vocab,
+				lmd_token *out, struct lmd_error *err)
+{
+	int64_t v;
+	enum lmd_status st = lmi_parse_int(what, text, &v, err);
+
+	if (st == LMD_OK && (v < 0 || v >= n_vocab))
+		st = lmd_fail(err, LMD_INVALID, "%s: token %lld, the vocabulary has %u", what,
+			      (long long)v, n_vocab);
+	if (st == LMD_OK)
+		*out = (lmd_token)v;
+	return st;
+}
+
+/* "1,2,3" */
+static enum lmd_status read_tokens(struct job *j, const char *list, struct lmd_error *err)
+{
+	size_t most = strlen(list) / 2 + 1;
+	const char *p = list;
+
+	j->id = lmi_arena_array(j->arena, most, sizeof(*j->id));
+	if (!j->id)
+		return lmd_fail(err, LMD_NOMEM, "no memory for %zu tokens", most);
+	while (*p) {
+		size_t n = strcspn(p, ",");
+		char *word = lmi_arena_strndup(j->arena, p, n);
+		enum lmd_status st;
+
+		if (!word)
+			return lmd_fail(err, LMD_NOMEM, "no memory for tokens");
+		st = token_of("--tokens", word, lmi_gvocab_size(j->vocab), &j->id[j->n++], err);
+		if (st != LMD_OK)
+			return st;
+		p += n;
+		p += *p == ',';
+	}
+	return LMD_OK;
+}
+
+static enum lmd_status open_vocab(struct job *j, struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	const char *path = lmi_arg_str(&ctl->args, "vocab");
+	enum lmd_status st;
+
+	if (!path)
+		return lmi_gvocab_create(&j->vocab, NULL, err);
+	st = lmi_vocab_file_open(&j->file, ctl, path, NULL, err);
+	if (st == LMD_OK)
+		st = lmi_gen_vocab_init(&j->words, j->file.tok, err);
+	if (st == LMD_OK)
+		st = lmi_gvocab_create(&j->vocab, &j->words.view, err);
+	return st;
+}
+
+static enum lmd_status compile(struct job *j, struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	const char *gbnf = lmi_arg_str(&ctl->args, "gbnf");
+	const char *schema = lmi_arg_str(&ctl->args, "schema");
+	const char *path = gbnf ? gbnf : schema;
+	char *text = NULL;
+	size_t n = 0;
+	enum lmd_status st = read_file(path, LMI_GRAMMAR_MAX, &text, &n, err);
+
+	if (st != LMD_OK)
+		return st;
+	st = gbnf ? lmi_grammar_from_gbnf(&j->grammar, text, n, j->vocab, err)
+		  : lmi_grammar_from_schema(&j->grammar, text, n, err);
+	lmi_free(text);
+	if (st != LMD_OK)
+		lmd_error_prefix(err, path);
+	return st;
+}
+
+static enum lmd_status make_matcher(struct job *j, struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	const char *const *pattern, *const *token;
+	struct lmi_matcher_opts o = {.grammar = j->grammar, .vocab = j->vocab};
+	struct lmd_str *patterns;
+	lmd_token *tokens;
+	enum lmd_status st;
+
+	o.n_patterns = lmi_arg_list(&ctl->args, "trigger-pattern", &pattern);
+	o.n_tokens = lmi_arg_list(&ctl->args, "trigger-token", &token);
+	patterns = lmi_arena_array(j->arena, (size_t)o.n_patterns + 1, sizeof(*patterns));
+	tokens = lmi_arena_array(j->arena, (size_t)o.n_tokens + 1, sizeof(*tokens));
+	if (!patterns || !tokens)
+		return lmd_fail(err, LMD_NOMEM, "no memory for triggers");
+	for (uint32_t i = 0; i < o.n_patterns; i++)
+		patterns[i] = (struct lmd_str){pattern[i], strlen(pattern[i])};
+	for (uint32_t i = 0; i < o.n_tokens; i++) {
+		st = token_of("--trigger-token", token[i], lmi_gvocab_size(j->vocab), &tokens[i],
+			      err);
+		if (st != LMD_OK)
+			return st;
+	}
+	o.patterns = patterns;
+	o.tokens = tokens;
+	st = lmi_matcher_create(&j->matcher, &o, err);
+	return st == LMD_OK ? lmi_gstate_create(&j->state, j->matcher, err) : st;
+}
+
+/* Hexadecimal ids and ranges: "22 61-7a". */
+static void print_set(const uint64_t *mask, uint32_t n)
+{
+	const char *blank = "";
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t from = i;
+
+		if (!(mask[i / 64] >> (i % 64) & 1))
+			continue;
+		while (i + 1 < n && mask[(i + 1) / 64] >> ((i + 1) % 64) & 1)
+			i++;
+		printf(i > from ? "%s%x-%x" : "%s%x", blank, from, i);
+		blank = " ";
+	}
+	putchar('\n');
+}
+
+static enum lmd_status print_allowed(struct job *j, struct lmd_error *err)
+{
+	const uint64_t *mask;
+	enum lmd_status st = j->allowed ? lmi_gstate_mask(j->state, &mask) : LMD_OK;
+
+	if (st != LMD_OK)
+		return lmd_fail(err, st, "grammar: its ambiguity takes too much memory");
+	if (j->allowed)
+		print_set(mask, lmi_gvocab_size(j->vocab));
+	return LMD_OK;
+}
+
+static enum lmd_status check(struct job *j, struct lmd_error *err)
+{
+	enum lmd_status st = print_allowed(j, err);
+
+	for (size_t i = 0; i < j->n && st == LMD_OK; i++) {
+		size_t taken;
+
+		st = j->id ? lmi_gstate_accept(j->state, j->id[i])
+			   : lmi_gstate_accept_text(j->state, j->text + i, 1, &taken);
+		if (st == LMD_INVALID) {
+			printf("reject@%zu\n", i);
+			return LMD_OK;
+		}
+		if (st != LMD_OK)
+			return lmd_fail(err, st, "grammar: %s %zu cannot be judged: %s",
+					j->id ? "token" : "byte", i, lmd_status_text((int)st));
+		st = print_allowed(j, err);
+	}
+	if (st == LMD_OK)
+		puts(lmi_gstate_may_end(j->state) ? "accept" : "incomplete");
+	return st;
+}
+
+static enum lmd_status prepare(struct job *j, struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	const char *text = lmi_arg_str(&ctl->args, "text"), *tokens = lmi_arg_str(&ctl->args, "tokens");
+	enum lmd_status st;
+
+	if (!lmi_arg_str(&ctl->args, "gbnf") == !lmi_arg_str(&ctl->args, "schema"))
+		return lmi_usage(ctl, err, "exactly one of --gbnf and --schema is needed");
+	if (text && tokens)
+		return lmi_usage(ctl, err, "--text and --tokens exclude each other");
+	st = open_vocab(j, ctl, err);
+	if (st == LMD_OK)
+		st = compile(j, ctl, err);
+	if (st == LMD_OK)
+		st = make_matcher(j, ctl, err);
+	if (st == LMD_OK && tokens)
+		st = read_tokens(j, tokens, err);
+	if (st == LMD_OK && text)
+		st = read_file(text, TEXT_MAX, &j->text, &j->n, err);
+	return st;
+}
+
+static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	struct job j = {.allowed = lmi_arg_flag(&ctl->args, "allowed"),
+			.arena = lmi_arena_create(0)};
+	enum lmd_status st;
+
+	if (!j.arena)
+		return lmd_fail(err, LMD_NOMEM, "no memory for tokens");
+	st = prepare(&j, ctl, err);
+	if (st == LMD_OK)
+		st = check(&j, err);
+	lmi_gstate_destroy(j.state);
+	lmi_matcher_destroy(j.matcher);
+	lmi_grammar_destroy(j.grammar);
+	lmi_gvocab_destroy(j.vocab);
+	lmi_vocab_file_close(&j.file);
+	lmi_free(j.text);
+	lmi_arena_destroy(j.arena);
+	return st;
+}
+
+static const struct lmi_opt opts[] = {
+	{.name = "gbnf", .type = LMI_OPT_STR, .value = "FILE", .doc = "A grammar in GBNF."},
+	{.name = "schema", .type = LMI_OPT_STR, .value = "FILE", .doc = "A JSON schema."},
+	{.name = "text",
+	 .type = LMI_OPT_STR,
+	 .value = "FILE",
+	 .doc = "The text to check, byte by byte; without it and --tokens the empty text."},
+	{.name = "tokens",
+	 .type = LMI_OPT_STR,
+	 .value = "IDS",
+	 .doc = "Tokens to check instead: 1,2,3."},
+	{.name = "vocab",
+	 .type = LMI_OPT_STR,
+	 .value = "FILE",
+	 .doc = "A model whose vocabulary is used; without it a token is a byte, and 256 the "
+		"end of text."},
+	{.name = "allowed",
+	 .type = LMI_OPT_FLAG,
+	 .doc = "Print the tokens that may come, before each byte or token and after the last: "
+		"hexadecimal ids and ranges."},
+	{.name = "trigger-pattern",
+	 .type = LMI_OPT_LIST,
+	 .value = "REGEX",
+	 .doc = "Constrain nothing until the text matches; the constraint begins at the first "
+		"group that took part, or at the match. May be repeated."},
+	{.name = "trigger-token",
+	 .type = LMI_OPT_LIST,
+	 .value = "ID",
+	 .doc = "Constrain nothing until this token, which the constraint begins with. May be "
+		"repeated."},
+};
+
+const struct lmi_cmd lmi_cmd_debug_grammar = {
+	.name = "debug grammar",
+	.brief = "Check a text against a grammar or a JSON schema",
+	.doc = "Prints accept when the text is complete, incomplete when it may go on and may not "
+	       "end, and reject@N when byte (or token) N, counted from 0, is not allowed. A grammar "
+	       "that cannot be used is an error.",
+	.opts = opts,
+	.n_opts = LMD_LEN(opts),
+	.run = run,
+};

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * JSON schemas: what is accepted, what is refused, ranges of integers number by number. */
+#include <inttypes.h>
+
+#include "core/base/alloc.h"
+#include "core/grammar/grammar.h"
+#include "tests/lmd_check.h"
+
+static struct lmi_gvocab *bytes;
+static struct lmd_error err;
+
+static void setup(void)
+{
+	ck_assert_int_eq(lmi_gvocab_create(&bytes, NULL, &err), LMD_OK);
+}
+
+static void teardown(void)
+{
+	struct lmi_alloc_stats s;
+
+	lmi_gvocab_destroy(bytes);
+	lmi_alloc_stats(&s);
+	ck_assert_uint_eq(s.n_live, 0);
+}
+
+struct checker {
+	struct lmi_grammar *g;
+	struct lmi_matcher *m;
+};
+
+static void compile(struct checker *c, const char *schema)
+{
+	struct lmi_matcher_opts o = {.vocab = bytes};
+
+	ck_assert_msg(lmi_grammar_from_schema(&c->g, schema, strlen(schema), &err) == LMD_OK,
+		      "%s: %s", schema, err.text);
+	o.grammar = c->g;
+	ck_assert_int_eq(lmi_matcher_create(&c->m, &o, &err), LMD_OK);
+}
+
+static bool takes(struct checker *c, const char *text)
+{
+	struct lmi_gstate *s;
+	size_t n;
+	bool ok;
+
+	ck_assert_int_eq(lmi_gstate_create(&s, c->m, &err), LMD_OK);
+	ok = lmi_gstate_accept_text(s, text, strlen(text), &n) == LMD_OK && lmi_gstate_may_end(s);
+	lmi_gstate_destroy(s);
+	return ok;
+}
+
+static void release(struct checker *c)
+{
+	lmi_matcher_destroy(c->m);
+	lmi_grammar_destroy(c->g);
+}
+
+/* A schema, texts that it accepts, and texts that it refuses; NULL ends each list. */
+static const struct {
+	const char *schema, *good[8], *bad[8];
+} cases[] = {
+	{"true", {"1", "\"x\"", "{\"a\": [null, 1.5e3]}"}, {"", "x", "[1,]"}},
+	{"{}", {"null", "[]", "{}"}, {"nul"}},
+	{"false", {NULL}, {"1", "null", ""}},
+	{"{\"minLength\": 2}", {"5", "\"ab\""}, {"\"a\""}},
+	{"{\"type\": \"integer\", \"minimum\": 2.5, \"exclusiveMaximum\": 5}",
+	 {"3", "4"},
+	 {"2", "5", "03", "3.0"}},
+	{"{\"type\": \"integer\", \"minimum\": 3, \"exclusiveMinimum\": true}", {"4", "30"}, {"3"}},
+	{"{\"type\": \"integer\", \"minimum\": 1e30}", {NULL}, {"1"}},
+	{"{\"type\": \"integer\", \"maximum\": 1e30}", {"1", "-1"}, {"1.5"}},
+	{"{\"type\": \"number\", \"minimum\": 5, \"maximum\": 3}", {NULL}, {"4"}},
+	{"{\"type\": [\"integer\", \"number\"]}", {"1", "1.5"}, {"true"}},
+	/* objects */
+	{"{\"properties\": {\"a\": true, \"b\": {\"type\": \"null\"}}, \"required\": [\"b\"]}",
+	 {"{\"b\":null}", "{\"a\": 1, \"b\": null}", "{\"b\":null,\"a\":[]}"},
+	 {"{}", "{\"a\":1}", "{\"b\":null,\"c\":1}", "{\"a\":1,\"b\":null,\"a\":1}"}},
+	{"{\"properties\": {\"ab\": {\"type\": \"null\"}}, \"additionalProperties\": "
+	 "{\"type\": \"integer\"}}",
+	 {"{\"ab\":null,\"a\":1}", "{\"abc\":1}", "{\"\":1}", "{\"\\u0061\":1}", "{\"b\":1,\"ac\":2}"},
+	 {"{\"ab\":1}", "{\"a\\u0062\":1}", "{\"a\":null}", "{\"a\\u0062\":null}"}},
+	{"{\"properties\": {\"a\\n\": {\"type\": \"null\"}}, \"additionalProperties\": true}",
+	 {"{\"a\\n\":null}", "{\"a\\t\":5}", "{\"a\":5}"},
+	 {"{\"a\\n\":5}", "{\"a\\u000A\":5}", "{\"a\\u000a\":5}"}},
+	{"{\"type\": \"object\", \"minProperties\": 1, \"maxProperties\": 2}",
+	 {"{\"a\":1}", "{\"a\":1,\"b\":2}"},
+	 {"{}", "{\"a\":1,\"b\":2,\"c\":3}"}},
+	{"{\"type\": \"object\", \"additionalProperties\": false}", {"{}", "{ }"}, {"{\"a\":1}"}},
+	{"{\"properties\": {\"a\": false, \"b\": true}}", {"{}", "{\"b\":1}"}, {"{\"a\":1}"}},
+	{"{\"properties\": {\"a\": false}, \"required\": [\"a\"]}", {NULL}, {"{}", "{\"a\":1}"}},
+	{"{\"properties\": {\"a\": {\"type\": \"integer\"}}, \"required\": [\"z\"]}",
+	 {"{\"z\":\"any\"}", "{\"a\":1,\"z\":2}"},
+	 {"{\"a\":1}"}},
+	/* arrays */
+	{"{\"prefixItems\": [{\"type\": \"integer\"}, {\"type\": \"null\"}]}",
+	 {"[1,null]", "[1, null]"},
+	 {"[]", "[1]", "[1,null,2]", "[null,1]"}},
+	{"{\"prefixItems\": [{\"type\": \"integer\"}], \"items\": {\"type\": \"null\"}, "
+	 "\"minItems\": 0, \"maxItems\": 3}",
+	 {"[]", "[1]", "[1,null,null]"},
+	 {"[null]", "[1,null,null,null]", "[1,1]"}},
+	{"{\"items\": [{\"type\": \"integer\"}], \"additionalItems\": {\"type\": \"null\"}}",
+	 {"[1]", "[1,null]"},
+	 {"[1,1]"}},
+	{"{\"items\": false}", {"[]"}, {"[1]"}},
+	{"{\"type\": \"array\", \"minItems\": 2, \"maxItems\": 1}", {NULL}, {"[]", "[1]", "[1,2]"}},
+	/* together */
+	{"{\"allOf\": [{\"type\": [\"integer\", \"null\"]}, {\"type\": \"number\"}], \"maximum\": 3}",
+	 {"3", "-7"},
+	 {"4", "null", "1.5"}},
+	{"{\"type\": \"object\", \"properties\": {\"a\": true}, \"anyOf\": [{\"properties\": "
+	 "{\"b\": {\"const\": 1}}}, {\"properties\": {\"c\": {\"const\": 2}}}]}",
+	 {"{\"a\":0,\"b\":1}", "{\"a\":0,\"c\":2}", "{}"},
+	 {"{\"b\":1,\"c\":2}", "{\"b\":2}"}},
+	{"{\"oneOf\": [{\"enum\": [1, 2]}, {\"enum\": [\"x\"]}], \"type\": \"integer\"}",
+	 {"1", "2"},
+	 {"\"x\""}},
+	{"{\"enum\": [1, 2.5, 3.0, \"ab\", \"abc\", [1, {\"k\": null}]], \"maxLength\": 2, "
+	 "\"minimum\": 2}",
+	 {"2.5", "3", "3.0", "\"ab\"", "[1,{\"k\":null}]", "[1, {\"k\": null}]"},
+	 {"1", "\"abc\"", "2.50"}},
+	{"{\"const\": 1, \"enum\": [1, 2]}", {"1"}, {"2"}},
+	/* references */
+	{"{\"type\": \"object\", \"properties\": {\"kids\": {\"items\": {\"$ref\": \"#\"}}}}",
+	 {"{\"kids\":[{},{\"kids\":[]}]}"},
+	 {"{\"kids\":[1]}"}},
+	{"{\"$ref\": \"#/$defs/a~1b%20c\", \"$defs\": {\"a/b c\": {\"$anchor\": \"x\", "
+	 "\"type\": \"array\", \"items\": {\"anyOf\": [{\"$ref\": \"#x\"}, {\"type\": \"null\"}]}}}}",
+	 {"[null,[[],null]]"},
+	 {"[1]"}},
+	{"{\"$defs\": {\"n\": {\"type\": \"integer\"}}, \"$ref\": \"#/$defs/n\", \"minimum\": 7}",
+	 {"7"},
+	 {"6"}},
+	/* strings */
+	{"{\"type\": \"string\", \"minLength\": 1, \"maxLength\": 2}",
+	 {"\"a\"", "\"\xF0\x9F\x98\x80\xC3\xA9\"", "\"\\n\\u0041\""},
+	 {"\"\"", "\"abc\""}},
+	{"{\"pattern\": \"^(?:a|b[^c\\\\d]|\\\\x41\\\\u{1F600}){2}$\"}",
+	 {"\"aa\"", "\"bxa\"", "\"A\xF0\x9F\x98\x80" "a\""},
+	 {"\"a\"", "\"bca\"", "\"b1a\"", "\"aaa\""}},
+	{"{\"pattern\": \"^\\\"\\\\\\\\\\\\n$\"}", {"\"\\\"\\\\\\n\""}, {"\"\"", "\"\\\"\\\\n\""}},
+	{"{\"pattern\": \"a|^b|c$\"}", {"\"xay\"", "\"by\"", "\"xc\""}, {"\"xb\"", "\"cx\"", "\"\""}},
+	{"{\"pattern\": \"^[\\\\w-]+?@(?<host>[a-z]*)\\\\.[a-z]{2,}$\"}",
+	 {"\"a-b@x.de\""},
+	 {"\"a@x.d\"", "\"@x.de\""}},
+	{"{\"format\": \"date\"}",
+	 {"\"2024-02-29\"", "\"1999-12-31\""},
+	 {"\"2024-02-30\"", "\"2024-04-31\"", "\"2024-00-10\""}},
+	{"{\"format\": \"time\"}", {"\"23:59:59Z\"", "\"00:00:00.5+02:00\""}, {"\"24:00:00Z\"", "\"1:2:3Z\""}},
+	{"{\"format\": \"ipv4\"}", {"\"255.0.10.199\""}, {"\"256.0.0.1\"", "\"1.2.3\"", "\"01.2.3.4\""}},
+	{"{\"format\": \"unheard-of\", \"maxLength\": 3}", {"\"abc\""}, {"\"abcd\"", "1"}},
+};
+
+START_TEST(verdicts)
+{
+	for (size_t i = 0; i < LMD_LEN(cases); i++) {
+		struct checker c;
+
+		compile(&c, cases[i].schema);
+		for (size_t k = 0; k < 8 && cases[i].good[k]; k++)
+			ck_assert_msg(takes(&c, cases[i].good[k]), "%s should take %s",
+				      cases[i].schema, cases[i].good[k]);
+		for (size_t k = 0; k < 8 && cases[i].bad[k]; k++)
+			ck_assert_msg(!takes(&c, cases[i].bad[k]), "%s should refuse %s",
+				      cases[i].schema, cases[i].bad[k]);
+		release(&c);
+	}
+}
+END_TEST
+
+START_TEST(refusals)
+{
+	static const struct {
+		const char *schema, *why;
+		enum lmd_status st;
+	} t[] = {
+		{"{", "schema: JSON, byte 1", LMD_CORRUPT},
+		{"5", "schema #: a schema of the type integer", LMD_INVALID},
+		{"{\"type\": \"frob\"}", "schema #/type: the type 'frob'", LMD_INVALID},
+		{"{\"type\": []}", "'type' is empty", LMD_INVALID},
+		{"{\"type\": [1]}", "schema #/type/0: a name of a type is of the type integer",
+		 LMD_INVALID},
+		{"{\"properties\": {\"a\": {\"items\": 5}}}", "schema #/properties/a/items: a schema",
+		 LMD_INVALID},
+		{"{\"properties\": []}", "'properties' is of the type array", LMD_INVALID},
+		{"{\"type\": \"object\", \"required\": [1]}", "#/required/0", LMD_INVALID},
+		{"{\"$ref\": \"#/nowhere\"}", "leads nowhere: #/nowhere", LMD_INVALID},
+		{"{\"$ref\": \"http://x/y\"}", "leads nowhere: http://x/y", LMD_INVALID},
+		{"{\"$ref\": \"#\"}", "leads to itself", LMD_INVALID},
+		{"{\"anyOf\": []}", "'anyOf' is empty", LMD_INVALID},
+		{"{\"enum\": []}", "'enum' is empty", LMD_INVALID},
+		{"{\"type\": \"string\", \"minLength\": -1}", "'minLength' is no count", LMD_INVALID},
+		{"{\"type\": \"string\", \"minLength\": 3000}", "at most 2000", LMD_INVALID},
+		{"{\"type\": \"integer\", \"minimum\": \"1\"}", "'minimum' is of the type string",
+		 LMD_INVALID},
+		{"{\"pattern\": \"a(\"}", "#/pattern: pattern, byte 2: ')' is expected", LMD_INVALID},
+		{"{\"pattern\": \"[b-a]\"}", "wrong order", LMD_INVALID},
+		{"{\"pattern\": \"a{3,2}\"}", "below the least", LMD_INVALID},
+		{"{\"pattern\": \"*\"}", "nothing to repeat", LMD_INVALID},
+		{"{\"pattern\": \"a)\"}", "')' without '('", LMD_INVALID},
+		{"{\"pattern\": \"(?=a)\"}", "looking ahead", LMD_UNSUPPORTED},
+		{"{\"pattern\": \"(a)\\\\1\"}", "a back reference", LMD_UNSUPPORTED},
+		{"{\"pattern\": \"\\\\bword\"}", "a word boundary", LMD_UNSUPPORTED},
+		{"{\"pattern\": \"\\\\p{L}\"}", "a Unicode property", LMD_UNSUPPORTED},
+		{"{\"pattern\": \"a^b\"}", "an end of the text inside", LMD_UNSUPPORTED},
+	};
+	struct lmi_grammar *g;
+
+	for (size_t i = 0; i < LMD_LEN(t); i++) {
+		enum lmd_status st = lmi_grammar_from_schema(&g, t[i].schema, strlen(t[i].schema),
+							     &err);
+
+		ck_assert_msg(st == t[i].st, "%s: %d: %s", t[i].schema, st, err.text);
+		ck_assert_msg(strstr(err.text, t[i].why), "%s: %s", t[i].schema, err.text);
+	}
+}
+END_TEST
+
+/* Every number near the ends of ranges, against comparison. */
+START_TEST(ranges)
+{
+	static const int ends[] = {-1000, -999, -101, -100, -99, -11, -10, -9, -1, 0,
+				   1,	  9,	10,   11,   99,	 100, 109, 990, 1000};
+	unsigned n = 0;
+
+	for (size_t a = 0; a < LMD_LEN(ends); a++) {
+		for (size_t b = a; b < LMD_LEN(ends); b++) {
+			struct checker c;
+			char s[128];
+
+			snprintf(s, sizeof(s),
+				 "{\"type\": \"integer\", \"minimum\": %d, \"maximum\": %d}", ends[a],
+				 ends[b]);
+			compile(&c, s);
+			for (int v = -1201; v <= 1201; v += v > -120 && v < 120 ? 1 : 27) {
+				char text[16];
+
+				snprintf(text, sizeof(text), "%d", v);
+				ck_assert_msg(takes(&c, text) == (v >= ends[a] && v <= ends[b]),
+					      "%s: %d", s, v);
+				n++;
+			}
+			release(&c);
+		}
+	}
+	printf("numbers in ranges: %u\n", n);
+}
+END_TEST
+
+START_TEST(wide_ranges)
+{
+	struct checker c;
+
+	compile(&c, "{\"type\": \"integer\", \"minimum\": -9223372036854775808, \"maximum\": "
+		    "9223372036854775807}");
+	ck_assert(takes(&c, "-9223372036854775808") && takes(&c, "9223372036854775807"));
+	ck_assert(!takes(&c, "-9223372036854775809") && !takes(&c, "9223372036854775808"));
+	release(&c);
+	compile(&c, "{\"type\": \"integer\", \"exclusiveMinimum\": 9223372036854775807}");
+	ck_assert(!takes(&c, "9223372036854775807"));
+	release(&c);
+}
+END_TEST
+
+/* Schemas made to take long or much: refused or made, soon. */
+START_TEST(hostile)
+{
+	static char text[1 << 20];
+	static const char *const shape[][3] = {
+		{"", "{\"items\":", "true"},
+		{"", "{\"anyOf\":[", "true"},
+		{"{\"pattern\":\"", "(", "a"},
+		{"{\"pattern\":\"^", "(?:a{1,50}){1,50}", "$\"}"},
+		{"{\"properties\":{\"", "aaaaaaaaaa", "\":true},\"additionalProperties\":true}"},
+	};
+	static const unsigned times[] = {1, 10, 60, 1000, 30000};
+
+	for (size_t i = 0; i < LMD_LEN(shape); i++) {
+		for (size_t k = 0; k < LMD_LEN(times); k++) {
+			struct lmi_grammar *g = NULL;
+			char *p = text;
+			enum lmd_status st;
+
+			p = stpcpy(p, shape[i][0]);
+			for (unsigned n = 0; n < times[k]; n++)
+				p = stpcpy(p, shape[i][1]);
+			p = stpcpy(p, shape[i][2]);
+			for (unsigned n = 0; n < times[k] && i < 2; n++)
+				p = stpcpy(p, i ? "]}" : "}");
+			for (unsigned n = 0; n < times[k] && i == 2; n++)
+				p = stpcpy(p, ")");
+			p = stpcpy(p, i == 2 ? "\"}" : "");
+			st = lmi_grammar_from_schema(&g, text, (size_t)(p - text), &err);
+			ck_assert_msg(st == LMD_OK || st == LMD_INVALID || st == LMD_NOMEM, "%zu %zu: %s",
+				      i, k, err.text);
+			if (st == LMD_OK)
+				lmi_grammar_destroy(g);
+			else
+				ck_assert_uint_gt(strlen(err.text), 10);
+		}
+	}
+}
+END_TEST
+
+START_TEST(starved)
+{
+	static const char schema[] =
+		"{\"properties\":{\"a\":{\"enum\":[1.5,\"x\",{\"k\":2}]},\"bc\":{\"pattern\":\"[a-c]+\"},"
+		"\"bd\":{\"type\":\"integer\",\"minimum\":3}},\"required\":[\"bd\"],"
+		"\"additionalProperties\":{\"anyOf\":[{\"$ref\":\"#\"},{\"items\":true}]}}";
+	uint64_t n;
+
+	for (n = 1; n < 100000; n++) {
+		struct lmi_grammar *g;
+		enum lmd_status st;
+
+		lmi_alloc_fail_nth(n, false);
+		st = lmi_grammar_from_schema(&g, schema, strlen(schema), &err);
+		lmi_alloc_fail_nth(0, false);
+		if (st == LMD_OK) {
+			lmi_grammar_destroy(g);
+			break;
+		}
+		ck_assert_msg(st == LMD_NOMEM, "allocation %llu: %s", (unsigned long long)n,
+			      err.text);
+	}
+	printf("failed allocations: %llu\n", (unsigned long long)n);
+	ck_assert_uint_gt(n, 10);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("schema");
+	TCase *t = tcase_create("schema");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, verdicts);
+	tcase_add_test(t, refusals);
+	tcase_add_test(t, ranges);
+	tcase_add_test(t, wide_ranges);
+	tcase_add_test(t, hostile);
+	tcase_add_test(t, starved);
+	tcase_set_timeout(t, 120);
+	suite_add_tcase(s, t);
+	return lmd_check_run(srunner_create(s));
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Fuzz target: the first byte says whether what follows is GBNF or a JSON schema, up to a zero;
+ * the rest is a text to check.  The grammar is refused with a sentence or can be used, a token
+ * is accepted exactly when its mask says so, and nothing is left behind.
+ *
+ *     tests/fuzz/grammar_fuzz -seeds=FOLDER     writes the seed files and ends
+ *     tests/fuzz/grammar_fuzz FOLDER            runs */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/grammar/grammar.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+
+#define REQUIRE(x)                                                                                 \
+	do {                                                                                       \
+		if (!(x)) {                                                                        \
+			fprintf(stderr, "not true: %s\n", #x);                                     \
+			abort();                                                                   \
+		}                                                                                  \
+	} while (0)
+
+static void feed(const struct lmi_grammar *g, const struct lmi_gvocab *v, const uint8_t *text,
+		 size_t n)
+{
+	struct lmi_matcher_opts o = {.grammar = g, .vocab = v, .cache_bytes = 8 << 20};
+	struct lmi_matcher *m;
+	struct lmi_gstate *s;
+	struct lmd_error err;
+
+	if (lmi_matcher_create(&m, &o, &err) != LMD_OK)
+		return;
+	REQUIRE(lmi_gstate_create(&s, m, &err) == LMD_OK);
+	for (size_t i = 0; i < n && i < 64; i++) {
+		const uint64_t *mask;
+		enum lmd_status st = lmi_gstate_mask(s, &mask);
+		bool allowed;
+
+		if (st != LMD_OK)
+			break;
+		allowed = mask[text[i] / 64] >> (text[i] % 64) & 1;
+		REQUIRE((mask[256 / 64] & 1) == lmi_gstate_may_end(s));
+		st = lmi_gstate_accept(s, text[i]);
+		if (st == LMD_NOMEM)
+			break;
+		REQUIRE((st == LMD_OK) == allowed);
+		if (st != LMD_OK)
+			break;
+	}
+	lmi_gstate_destroy(s);
+	lmi_matcher_destroy(m);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const uint8_t *zero = size > 1 ? memchr(data + 1, 0, size - 1) : NULL;
+	size_t n = zero ? (size_t)(zero - data) - 1 : size ? size - 1 : 0;
+	struct lmi_grammar *g = NULL;
+	struct lmi_alloc_stats stats;
+	struct lmi_gvocab *v;
+	struct lmd_error err = {0};
+	enum lmd_status st;
+
+	REQUIRE(lmi_gvocab_create(&v, NULL, &err) == LMD_OK);
+	if (size && data[0] & 1)
+		st = lmi_grammar_from_schema(&g, (const char *)data + 1, n, &err);
+	else
+		st = lmi_grammar_from_gbnf(&g, (const char *)data + (size > 0), n, v, &err);
+	if (st == LMD_OK)
+		feed(g, v, zero ? zero + 1 : data, zero ? size - n - 2 : 0);
+	else
+		REQUIRE(err.status == st && err.text[0]);
+	lmi_grammar_destroy(g);
+	lmi_gvocab_destroy(v);
+	lmi_alloc_stats(&stats);
+	REQUIRE(stats.n_live == 0);
+	return 0;
+}
+
+/* Without their first byte; the text follows. */
+static const struct {
+	const char *grammar, *text;
+} seeds[] = {
+	{"0root ::= \"a\" x{2,3} | [^a-c\\n]+ # c\nx ::= . | (\"b\" root)? | <[257]> !<[3]>", "abab"},
+	{"0root ::= (\"\\x41\" | \"\\u00e9\" | [\\U0001F600-\\U0001F64F])*", "A\xC3\xA9"},
+	{"1{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\",\"minimum\":-5,\"maximum\":"
+	 "300},\"b\":{\"enum\":[1,\"x\",null]}},\"required\":[\"a\"],\"additionalProperties\":true}",
+	 "{\"a\":299,\"c\":[1]}"},
+	{"1{\"$defs\":{\"t\":{\"items\":{\"anyOf\":[{\"$ref\":\"#/$defs/t\"},{\"pattern\":\"^[\\\\w-]+"
+	 "(a|b){2,}$\"}]}}},\"$ref\":\"#/$defs/t\",\"minItems\":1}",
+	 "[[\"xab\"]]"},
+	{"1{\"allOf\":[{\"type\":[\"string\",\"null\"]},{\"maxLength\":3}],\"format\":\"date\"}",
+	 "\"2024-01-31\""},
+};
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	for (int i = 1; i < *argc; i++) {
+		if (strncmp((*argv)[i], "-seeds=", 7) != 0)
+			continue;
+		for (size_t k = 0; k < LMD_LEN(seeds); k++) {
+			char path[4096];
+			FILE *f;
+
+			snprintf(path, sizeof(path), "%s/seed%02zu.grammar", (*argv)[i] + 7, k);
+			f = fopen(path, "wb");
+			if (!f || fputs(seeds[k].grammar, f) < 0 || fputc(0, f) < 0 ||
+			    fputs(seeds[k].text, f) < 0 || fclose(f)) {
+				perror(path);
+				exit(1);
+			}
+		}
+		exit(0);
+	}
+	return 0;
+}
