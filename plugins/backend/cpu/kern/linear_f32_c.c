@@ -9,7 +9,7 @@
 #define TILE 4
 
 /* Lowered by the compiler to whatever registers there are. */
-typedef float lanes __attribute__((vector_size(32)));
+typedef float lanes __attribute__((vector_size(16)));
 
 static size_t scratch_bytes(uint32_t k)
 {
@@ -18,19 +18,21 @@ static size_t scratch_bytes(uint32_t k)
 
 static float dot(const float *w, const float *x, uint32_t k)
 {
-	lanes s = {0};
+	lanes s = {0}, s4 = {0}; /* lanes 0-3, 4-7 */
 	uint32_t i = 0;
 
 	for (; i + 8 <= k; i += 8) {
-		lanes vw, vx;
+		lanes v[2], y[2];
 
-		memcpy(&vw, w + i, sizeof(vw));
-		memcpy(&vx, x + i, sizeof(vx));
-		s += vw * vx;
+		memcpy(v, w + i, sizeof(v));
+		memcpy(y, x + i, sizeof(y));
+		s += v[0] * y[0];
+		s4 += v[1] * y[1];
 	}
 	for (uint32_t j = 0; i + j < k; j++)
-		s[j] += w[i + j] * x[i + j];
-	return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+		(j < 4 ? &s : &s4)[0][j % 4] += w[i + j] * x[i + j];
+	s += s4;
+	return (s[0] + s[2]) + (s[1] + s[3]);
 }
 
 static void run(const struct kern_linear *self, const struct kern_product *p)

@@ -20,11 +20,6 @@
 
 #define TILE 8
 
-/* Lowered by the compiler to whatever registers there are. */
-typedef int32_t ints __attribute__((vector_size(32)));
-typedef int16_t shorts __attribute__((vector_size(16)));
-typedef int8_t bytes __attribute__((vector_size(8)));
-
 /* An unpacked row. */
 struct row {
 	int16_t *p;   /* [k] */
@@ -170,17 +165,11 @@ static void unpack(const struct type *t, const uint8_t *block, uint32_t k, const
 
 static int32_t block_sum(const int16_t *p, const int8_t *q)
 {
-	ints s = {0};
+	int32_t s = 0;
 
-	for (int j = 0; j < 32; j += 8) {
-		shorts vp;
-		bytes vq;
-
-		memcpy(&vp, p + j, sizeof(vp));
-		memcpy(&vq, q + j, sizeof(vq));
-		s += __builtin_convertvector(vp, ints) * __builtin_convertvector(vq, ints);
-	}
-	return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+	for (int j = 0; j < 32; j++)
+		s += p[j] * q[j];
+	return s;
 }
 
 static float dot(const struct row *w, bool min, const char *x, uint32_t k)
