@@ -20,6 +20,10 @@
  *   q4_k   nibble                     d * sc       -(dmin * mn)      sc, mn: 6 bits for 32
  *   q5_k   5 bits                     d * sc       -(dmin * mn)
  *   q6_k   sc * (6 bits - 32)         d            none              sc: 8 bits for 16
+ *   q3_k   (sc - 32) * (3 bits - 4)   d            none              sc: 6 bits for 16
+ *   iq4_nl book[nibble]               d            none              book: docs/formats.md
+ *   iq4_xs book[nibble]               d * (sc-32)  none              sc: 6 bits for 32
+ *   mxfp4  2 * E2M1 of the nibble     2^(e-128)    none
  *
  * An output, in f32 with every operation rounded on its own (no fused multiply-add), blocks in
  * ascending order:
@@ -71,6 +75,16 @@ static void shift(int16_t *p, int by)
 		p[j] = (int16_t)(p[j] - by);
 }
 
+static const int8_t book_iq4[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+				    1,    13,   25,  38,  53,  69,  89,  113};
+static const int8_t book_fp4[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+
+static void look_up(const int8_t *book, int16_t *p)
+{
+	for (int j = 0; j < 32; j++)
+		p[j] = book[p[j]];
+}
+
 static void unpack_32(uint32_t dtype, const uint8_t *b, int16_t *p, float *d, float *m)
 {
 	*d = f16(b);
@@ -93,6 +107,15 @@ static void unpack_32(uint32_t dtype, const uint8_t *b, int16_t *p, float *d, fl
 		*m = f16(b + 2);
 		nibbles(b + 8, p);
 		fifth_bits(b + 4, p);
+		break;
+	case LMD_DTYPE_IQ4_NL:
+		nibbles(b + 2, p);
+		look_up(book_iq4, p);
+		break;
+	case LMD_DTYPE_MXFP4:
+		*d = ldexpf(1, b[0] - 128);
+		nibbles(b + 1, p);
+		look_up(book_fp4, p);
 		break;
 	default: /* Q8_0 */
 		for (int j = 0; j < 32; j++)
@@ -152,11 +175,47 @@ static void unpack_k6(const uint8_t *b, int16_t *p, float *d, float *m)
 	}
 }
 
+static void unpack_k3(const uint8_t *b, int16_t *p, float *d, float *m)
+{
+	const uint8_t *qs = b + 32, *s = b + 96;
+
+	for (int e = 0; e < 256; e++) {
+		int h = e / 128, j = e % 128 / 32, l = e % 32, i = e / 16;
+		int sc = (i < 8 ? s[i] & 15 : s[i - 8] >> 4) | (s[8 + i % 4] >> 2 * (i / 4) & 3)
+								       << 4;
+		int q = (qs[32 * h + l] >> 2 * j & 3) | (b[l] >> (4 * h + j) & 1) << 2;
+
+		p[e] = (int16_t)((sc - 32) * (q - 4));
+	}
+	for (int j = 0; j < 8; j++) {
+		d[j] = f16(b + 108);
+		m[j] = 0;
+	}
+}
+
+static void unpack_iq4_xs(const uint8_t *b, int16_t *p, float *d, float *m)
+{
+	uint32_t high = (uint32_t)b[2] | (uint32_t)b[3] << 8;
+
+	for (int j = 0; j < 8; j++) {
+		uint32_t sc = (b[4 + j / 2] >> 4 * (j % 2) & 15) | (high >> 2 * j & 3) << 4;
+
+		nibbles(b + 8 + 16 * j, p + 32 * j);
+		look_up(book_iq4, p + 32 * j);
+		d[j] = f16(b) * ((float)sc - 32);
+		m[j] = 0;
+	}
+}
+
 static void unpack(const struct lmd_weight *w, const uint8_t *raw, const struct row *out)
 {
 	for (uint32_t at = 0; at < w->k; at += w->block_elems, raw += w->block_bytes) {
 		if (w->dtype == LMD_DTYPE_Q6_K)
 			unpack_k6(raw, out->p + at, out->d + at / 32, out->m + at / 32);
+		else if (w->dtype == LMD_DTYPE_Q3_K)
+			unpack_k3(raw, out->p + at, out->d + at / 32, out->m + at / 32);
+		else if (w->dtype == LMD_DTYPE_IQ4_XS)
+			unpack_iq4_xs(raw, out->p + at, out->d + at / 32, out->m + at / 32);
 		else if (w->block_elems == 256)
 			unpack_k45(w->dtype == LMD_DTYPE_Q5_K, raw, out->p + at, out->d + at / 32,
 				   out->m + at / 32);
@@ -174,7 +233,8 @@ static bool has_min(uint32_t dtype)
 bool ref_int8_type(uint32_t dtype)
 {
 	return dtype == LMD_DTYPE_Q4_0 || dtype == LMD_DTYPE_Q5_0 || dtype == LMD_DTYPE_Q8_0 ||
-	       dtype == LMD_DTYPE_Q6_K || has_min(dtype);
+	       dtype == LMD_DTYPE_Q3_K || dtype == LMD_DTYPE_Q6_K || dtype == LMD_DTYPE_IQ4_NL ||
+	       dtype == LMD_DTYPE_IQ4_XS || dtype == LMD_DTYPE_MXFP4 || has_min(dtype);
 }
 
 void ref_int8_quantise(const float *x, uint32_t k, int8_t *q, float *d)

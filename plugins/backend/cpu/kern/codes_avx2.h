@@ -3,8 +3,9 @@
  * codes_avx2.h - weights out of their blocks: eight rows, one block of 32 at a time.
  *
  * Codes are bytes in the order of the values; a weight is D * (code - 2^shift) + M (no shift, no M:
- * the term is absent), with shift 3, 4, 5 for Q4_0, Q5_0, Q6_K.  Codes are unsigned but for Q8_0,
- * which has no shift here.  A block of Q6_K has a factor for each 16 values besides D. */
+ * the term is absent).  Codes are unsigned, but for Q8_0, IQ4_NL and IQ4_XS, which have no shift
+ * here.  Q3_K and Q6_K have a factor for each 16 values besides D.  A code that is a place in a book
+ * has become the book's number. */
 #ifndef LLAMAD_CPU_KERN_CODES_AVX2_H
 #define LLAMAD_CPU_KERN_CODES_AVX2_H
 
@@ -14,14 +15,14 @@ struct codes {
 	__m256i q[8];
 	__m256 d, m; /* of the eight rows */
 	__m256i sc
-		[2]; /* Q6_K: rows 0-3 and 4-7; the factor of the low half, then of the high half */
+		[2]; /* Q3_K, Q6_K: rows 0-3 and 4-7; the factor of the low half, then of the high half */
 };
 
 /* What the blocks of a block of 256 share, of the eight rows. */
 struct head {
 	__m256 d, m;   /* m = -dmin */
-	__m256i s[3];  /* Q4_K, Q5_K: bytes 0-3, 4-7, 8-11 of the scales */
-	__m256i sc[4]; /* Q6_K: scales 4i..4i+3 */
+	__m256i s[3];  /* Q4_K, Q5_K: bytes 0-3, 4-7, 8-11 of the scales; IQ4_XS: high, low bits */
+	__m256i sc[4]; /* Q3_K, Q6_K: scales 4i..4i+3 */
 };
 
 INLINE __m256i ymm(const uint8_t *p)
@@ -77,13 +78,56 @@ INLINE __m256i fifth_bits(const uint8_t *p)
 	return and8(_mm256_cmpeq_epi8(_mm256_and_si256(v, bit), bit), 16);
 }
 
+/* Codes of 8 bits with sign: no shift. */
+INLINE bool is_signed(uint32_t dtype)
+{
+	return dtype == LMD_DTYPE_Q8_0 || kern_has_iq4_book(dtype);
+}
+
+INLINE uint32_t shift_of(uint32_t dtype)
+{
+	return is_signed(dtype) ? 0 : kern_shift(dtype);
+}
+
+/* Places in a book to its numbers, plus 2^shift. */
+INLINE __m256i look_up(uint32_t dtype, __m256i v)
+{
+	__m128i book = _mm_loadu_si128(
+		(const void *)(kern_has_iq4_book(dtype) ? kern_book_iq4 : kern_book_fp4));
+
+	if (!is_signed(dtype))
+		book = _mm_add_epi8(book, _mm_set1_epi8((char)(1 << kern_shift(dtype))));
+	return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(book), v);
+}
+
+/* MXFP4: an exponent, then 16 bytes of codes. */
+INLINE void exponent_block(const uint8_t *const w[8], size_t at, struct codes *c)
+{
+	__m256i e = _mm256_setr_epi32(w[0][at], w[1][at], w[2][at], w[3][at], w[4][at], w[5][at],
+				      w[6][at], w[7][at]);
+	__m256i tiny = _mm256_cmpgt_epi32(_mm256_set1_epi32(2), e);
+
+	/* 2^(e - 128), denormal for e = 0 and 1 */
+	c->d = _mm256_castsi256_ps(
+		_mm256_blendv_epi8(_mm256_slli_epi32(_mm256_sub_epi32(e, _mm256_set1_epi32(1)), 23),
+				   _mm256_sllv_epi32(_mm256_set1_epi32(0x200000), e), tiny));
+#pragma GCC unroll 8
+	for (int r = 0; r < 8; r++)
+		c->q[r] = look_up(LMD_DTYPE_MXFP4, nibbles(w[r] + at + 1));
+}
+
 /* A block of a type of 32. */
 INLINE void codes_32(uint32_t dtype, const uint8_t *const w[8], size_t at, struct codes *c)
 {
 	const bool five = dtype == LMD_DTYPE_Q5_0 || dtype == LMD_DTYPE_Q5_1;
 	const size_t dm = kern_has_min(dtype) ? 4 : 2, qs = at + dm + (five ? 4 : 0);
-	__m256i first = kern_has_min(dtype) ? dwords_at(w, at) : halves_at(w, at);
+	__m256i first;
 
+	if (dtype == LMD_DTYPE_MXFP4) {
+		exponent_block(w, at, c);
+		return;
+	}
+	first = kern_has_min(dtype) ? dwords_at(w, at) : halves_at(w, at);
 	c->d = low_halves(first);
 	if (kern_has_min(dtype))
 		c->m = low_halves(_mm256_srli_epi32(first, 16));
@@ -92,6 +136,8 @@ INLINE void codes_32(uint32_t dtype, const uint8_t *const w[8], size_t at, struc
 		c->q[r] = dtype == LMD_DTYPE_Q8_0 ? ymm(w[r] + qs) : nibbles(w[r] + qs);
 		if (five)
 			c->q[r] = _mm256_or_si256(c->q[r], fifth_bits(w[r] + at + dm));
+		if (dtype == LMD_DTYPE_IQ4_NL)
+			c->q[r] = look_up(dtype, c->q[r]);
 	}
 }
 
@@ -101,12 +147,23 @@ INLINE void head_256(uint32_t dtype, const uint8_t *const w[8], size_t at, struc
 	__m256i v[4];
 
 	if (dtype == LMD_DTYPE_Q6_K) {
-		columns(w, at + 192, h->sc);
+		columns(w, at + 192, false, h->sc);
 		h->d = low_halves(halves_at(w, at + 208));
 		return;
 	}
-	columns(w, at, v);
+	if (dtype == LMD_DTYPE_Q3_K) {
+		columns(w, at + 94, true, v);
+		scales_3(v, h->sc);
+		h->d = low_halves(v[3]);
+		return;
+	}
+	columns(w, at, false, v);
 	h->d = low_halves(v[0]);
+	if (dtype == LMD_DTYPE_IQ4_XS) {
+		h->s[0] = _mm256_srli_epi32(v[0], 16);
+		h->s[1] = v[1];
+		return;
+	}
 	h->m = _mm256_xor_ps(low_halves(_mm256_srli_epi32(v[0], 16)), _mm256_set1_ps(-0.0f));
 #pragma GCC unroll 8
 	for (int i = 0; i < 3; i++)
@@ -147,13 +204,25 @@ INLINE void codes_45(uint32_t dtype, const struct head *h, const uint8_t *const 
 	}
 }
 
-INLINE void codes_6(const struct head *h, const uint8_t *const w[8], size_t at, int j,
-		    struct codes *c)
+/* D and the factors of the halves of block j. */
+INLINE void halves(const struct head *h, int j, struct codes *c)
 {
-	const int half = j / 4, quarter = j % 4, dword = j / 2, by = 16 * (j % 2);
+	const int dword = j / 2, by = 16 * (j % 2);
 	const __m256i up = _mm256_setr_epi32(24 - by, 24 - by, 24 - by, 24 - by, 16 - by, 16 - by,
 					     16 - by, 16 - by);
 	__m256i low4, high4;
+
+	c->d = h->d;
+	low4 = _mm256_permute4x64_epi64(h->sc[dword], 0x44);
+	high4 = _mm256_permute4x64_epi64(h->sc[dword], 0xee);
+	c->sc[0] = _mm256_srai_epi32(_mm256_sllv_epi32(low4, up), 24);
+	c->sc[1] = _mm256_srai_epi32(_mm256_sllv_epi32(high4, up), 24);
+}
+
+INLINE void codes_6(const struct head *h, const uint8_t *const w[8], size_t at, int j,
+		    struct codes *c)
+{
+	const int half = j / 4, quarter = j % 4;
 
 #pragma GCC unroll 8
 	for (int r = 0; r < 8; r++) {
@@ -167,11 +236,36 @@ INLINE void codes_6(const struct head *h, const uint8_t *const w[8], size_t at, 
 				      : _mm256_srli_epi16(high, 2);
 		c->q[r] = _mm256_or_si256(and8(low, 15), and8(high, 0x30));
 	}
-	c->d = h->d;
-	low4 = _mm256_permute4x64_epi64(h->sc[dword], 0x44);
-	high4 = _mm256_permute4x64_epi64(h->sc[dword], 0xee);
-	c->sc[0] = _mm256_srai_epi32(_mm256_sllv_epi32(low4, up), 24);
-	c->sc[1] = _mm256_srai_epi32(_mm256_sllv_epi32(high4, up), 24);
+	halves(h, j, c);
+}
+
+INLINE void codes_3(const struct head *h, const uint8_t *const w[8], size_t at, int j,
+		    struct codes *c)
+{
+#pragma GCC unroll 8
+	for (int r = 0; r < 8; r++) {
+		__m256i low = _mm256_srli_epi16(ymm(w[r] + at + 32 + 32 * (j / 4)), 2 * (j % 4));
+		__m256i high = ymm(w[r] + at);
+
+		high = j < 2 ? _mm256_slli_epi16(high, j < 2 ? 2 - j : 0)
+			     : _mm256_srli_epi16(high, j < 2 ? 0 : j - 2);
+		c->q[r] = _mm256_or_si256(and8(low, 3), and8(high, 4));
+	}
+	halves(h, j, c);
+}
+
+INLINE void codes_iq4_xs(const struct head *h, const uint8_t *const w[8], size_t at, int j,
+			 struct codes *c)
+{
+	__m256i low = _mm256_and_si256(_mm256_srli_epi32(h->s[1], 4 * j), _mm256_set1_epi32(15));
+	__m256i high = _mm256_and_si256(_mm256_srli_epi32(h->s[0], 2 * j), _mm256_set1_epi32(3));
+	__m256i sc = _mm256_or_si256(low, _mm256_slli_epi32(high, 4));
+
+	sc = _mm256_sub_epi32(sc, _mm256_set1_epi32(32));
+	c->d = _mm256_mul_ps(h->d, _mm256_cvtepi32_ps(sc));
+#pragma GCC unroll 8
+	for (int r = 0; r < 8; r++)
+		c->q[r] = look_up(LMD_DTYPE_IQ4_XS, nibbles(w[r] + at + 8 + 16 * j));
 }
 
 /* Block j < 8 of the block of 256 at `at`. */
@@ -180,6 +274,10 @@ INLINE void codes_256(uint32_t dtype, const struct head *h, const uint8_t *const
 {
 	if (dtype == LMD_DTYPE_Q6_K)
 		codes_6(h, w, at, j, c);
+	else if (dtype == LMD_DTYPE_Q3_K)
+		codes_3(h, w, at, j, c);
+	else if (dtype == LMD_DTYPE_IQ4_XS)
+		codes_iq4_xs(h, w, at, j, c);
 	else
 		codes_45(dtype, h, w, at, j, c);
 }

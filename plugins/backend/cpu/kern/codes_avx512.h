@@ -5,24 +5,25 @@
  * Vectors "of rows" have the eight rows of block b in lanes 0-7 and those of block b+1 in 8-15.
  * Codes are unsigned bytes in the order of the values, so that a weight is
  *     D * (code - 2^shift) + M        (no M, no shift: the term is absent)
- * with shift 3, 4, 7 for Q4_0, Q5_0, Q8_0; for Q6_K it is 5 and a block has a factor of 8 bits for
- * each 16 values besides D. */
+ * with the shift of kern_shift().  Q3_K and Q6_K have a factor of 8 bits for each 16 values besides
+ * D.  A code that is a place in a book has become the book's number. */
 #ifndef LLAMAD_CPU_KERN_CODES_AVX512_H
 #define LLAMAD_CPU_KERN_CODES_AVX512_H
 
 #include "x86.h"
 
 struct codes {
-	__m512i q[8];  /* bytes 0-31: block b, 32-63: block b+1 */
-	__m512 d, m;   /* of rows */
-	__m512i sc[2]; /* Q6_K: rows 0-3 and 4-7 in four lanes: b low, b high, b+1 low, b+1 high */
+	__m512i q[8]; /* bytes 0-31: block b, 32-63: block b+1 */
+	__m512 d, m;  /* of rows */
+	__m512i sc
+		[2]; /* Q3_K, Q6_K: rows 0-3 and 4-7 in four lanes: b low, b high, b+1 low, b+1 high */
 };
 
 /* What the pairs of a block of 256 share. */
 struct head {
 	__m512 d, m;   /* of rows, the same for both blocks; m = -dmin */
-	__m512i s[3];  /* Q4_K, Q5_K: bytes 0-3, 4-7, 8-11 of the scales, of rows */
-	__m256i sc[4]; /* Q6_K: scales 4p..4p+3 of the eight rows */
+	__m512i s[3];  /* Q4_K, Q5_K: bytes 0-3, 4-7, 8-11 of the scales; IQ4_XS: high, low bits */
+	__m256i sc[4]; /* Q3_K, Q6_K: scales 4p..4p+3 of the eight rows */
 };
 
 /* Low nibbles of lanes 0 and 2, high ones of lanes 1 and 3. */
@@ -71,11 +72,21 @@ INLINE void dword_blocks(uint32_t dtype, const uint8_t *const w[8], size_t at, b
 	c->m = of_halves(_mm512_cvtepi32_epi16(_mm512_srli_epi32(dm, 16)));
 }
 
-/* Blocks whose parts lie on words: Q4_0 (9 words, codes from 1) and Q5_0 (11, from 3). */
+/* Places in a book to its numbers, plus 2^shift. */
+INLINE __m512i look_up(uint32_t dtype, __m512i v)
+{
+	__m128i book = _mm_loadu_si128(
+		(const void *)(kern_has_iq4_book(dtype) ? kern_book_iq4 : kern_book_fp4));
+
+	book = _mm_add_epi8(book, _mm_set1_epi8((char)(1 << kern_shift(dtype))));
+	return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(book), v);
+}
+
+/* Blocks whose parts lie on words: Q4_0, IQ4_NL (9 words, codes from 1) and Q5_0 (11, from 3). */
 INLINE void word_blocks(uint32_t dtype, const uint8_t *const w[8], size_t at, bool both,
 			struct codes *c)
 {
-	const short n = dtype == LMD_DTYPE_Q4_0 ? 9 : 11;
+	const short n = dtype == LMD_DTYPE_Q5_0 ? 11 : 9;
 	const __m128i q0 = _mm_add_epi16(_mm_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7),
 					 _mm_set1_epi16((short)(n - 8)));
 	const __m128i q1 = _mm_add_epi16(q0, _mm_set1_epi16(n));
@@ -93,6 +104,8 @@ INLINE void word_blocks(uint32_t dtype, const uint8_t *const w[8], size_t at, bo
 		c->q[r] = nibbles(_mm512_permutexvar_epi16(qs, v));
 		d = _mm256_mask_permutexvar_epi16(d, (__mmask16)(0x101 << r), first,
 						  _mm512_castsi512_si256(v));
+		if (dtype == LMD_DTYPE_IQ4_NL)
+			c->q[r] = look_up(dtype, c->q[r]);
 		if (dtype == LMD_DTYPE_Q5_0) {
 			uint64_t fifth = load32(w[r] + at + 2);
 
@@ -128,6 +141,34 @@ INLINE void byte_blocks(const uint8_t *const w[8], size_t at, bool both, struct 
 	c->d = of_halves(_mm512_castsi512_si256(d));
 }
 
+INLINE __m256i exponents(const uint8_t *const w[8], size_t at)
+{
+	return _mm256_setr_epi32(w[0][at], w[1][at], w[2][at], w[3][at], w[4][at], w[5][at],
+				 w[6][at], w[7][at]);
+}
+
+/* MXFP4: an exponent, then 16 bytes of codes. */
+INLINE void exponent_blocks(const uint8_t *const w[8], size_t at, bool both, struct codes *c)
+{
+	const __m512i one = _mm512_set1_epi32(1);
+	__m512i e = _mm512_inserti64x4(_mm512_castsi256_si512(exponents(w, at)),
+				       both ? exponents(w, at + 17) : _mm256_setzero_si256(), 1);
+
+#pragma GCC unroll 8
+	for (int r = 0; r < 8; r++) {
+		__m512i v = _mm512_broadcast_i32x4(_mm_loadu_si128((const void *)(w[r] + at + 1)));
+
+		if (both)
+			v = _mm512_mask_broadcast_i32x4(
+				v, 0xff00, _mm_loadu_si128((const void *)(w[r] + at + 18)));
+		c->q[r] = look_up(LMD_DTYPE_MXFP4, nibbles(v));
+	}
+	/* 2^(e - 128), denormal for e = 0 and 1 */
+	c->d = _mm512_castsi512_ps(_mm512_mask_sllv_epi32(
+		_mm512_slli_epi32(_mm512_sub_epi32(e, one), 23), _mm512_cmple_epi32_mask(e, one),
+		_mm512_set1_epi32(0x200000), e));
+}
+
 /* Two neighbouring blocks of a type of 32, or the last one of an odd number (both = false: what
  * block b+1 would be is 0). */
 INLINE void codes_32(uint32_t dtype, const uint8_t *const w[8], size_t at, bool both,
@@ -135,7 +176,9 @@ INLINE void codes_32(uint32_t dtype, const uint8_t *const w[8], size_t at, bool 
 {
 	if (dtype == LMD_DTYPE_Q8_0)
 		byte_blocks(w, at, both, c);
-	else if (dtype == LMD_DTYPE_Q4_0 || dtype == LMD_DTYPE_Q5_0)
+	else if (dtype == LMD_DTYPE_MXFP4)
+		exponent_blocks(w, at, both, c);
+	else if (dtype == LMD_DTYPE_Q4_0 || dtype == LMD_DTYPE_Q5_0 || dtype == LMD_DTYPE_IQ4_NL)
 		word_blocks(dtype, w, at, both, c);
 	else
 		dword_blocks(dtype, w, at, both, c);
@@ -159,7 +202,7 @@ INLINE void head_256(uint32_t dtype, const uint8_t *const w[8], size_t at, struc
 	__m256i v[4];
 
 	if (dtype == LMD_DTYPE_Q6_K) {
-		columns(w, at + 192, h->sc);
+		columns(w, at + 192, false, h->sc);
 		v[0] = _mm256_setr_epi32((int)load16(w[0] + at + 208), (int)load16(w[1] + at + 208),
 					 (int)load16(w[2] + at + 208), (int)load16(w[3] + at + 208),
 					 (int)load16(w[4] + at + 208), (int)load16(w[5] + at + 208),
@@ -168,8 +211,19 @@ INLINE void head_256(uint32_t dtype, const uint8_t *const w[8], size_t at, struc
 		h->d = twice_halves(v[0]);
 		return;
 	}
-	columns(w, at, v);
+	if (dtype == LMD_DTYPE_Q3_K) {
+		columns(w, at + 94, true, v);
+		scales_3(v, h->sc);
+		h->d = twice_halves(v[3]);
+		return;
+	}
+	columns(w, at, false, v);
 	h->d = twice_halves(v[0]);
+	if (dtype == LMD_DTYPE_IQ4_XS) {
+		h->s[0] = twice(_mm256_srli_epi32(v[0], 16));
+		h->s[1] = twice(v[1]);
+		return;
+	}
 	h->m = _mm512_xor_ps(twice_halves(_mm256_srli_epi32(v[0], 16)), _mm512_set1_ps(-0.0f));
 #pragma GCC unroll 8
 	for (int i = 0; i < 3; i++)
@@ -239,13 +293,27 @@ INLINE void codes_45(uint32_t dtype, const struct head *h, const uint8_t *const 
 	}
 }
 
-INLINE void codes_6(const struct head *h, const uint8_t *const w[8], size_t at, int p,
-		    struct codes *c)
+/* D and the factors of the halves of blocks 2p and 2p+1. */
+INLINE void halves(const struct head *h, int p, struct codes *c)
 {
 	const __m512i up = _mm512_inserti64x4(
 		_mm512_castsi256_si512(_mm256_setr_epi32(24, 24, 24, 24, 16, 16, 16, 16)),
 		_mm256_setr_epi32(8, 8, 8, 8, 0, 0, 0, 0), 1);
 
+	c->d = h->d;
+#pragma GCC unroll 8
+	for (int i = 0; i < 2; i++) {
+		__m128i four = i ? _mm256_extracti128_si256(h->sc[p], 1)
+				 : _mm256_castsi256_si128(h->sc[p]);
+
+		c->sc[i] =
+			_mm512_srai_epi32(_mm512_sllv_epi32(_mm512_broadcast_i32x4(four), up), 24);
+	}
+}
+
+INLINE void codes_6(const struct head *h, const uint8_t *const w[8], size_t at, int p,
+		    struct codes *c)
+{
 #pragma GCC unroll 8
 	for (int r = 0; r < 8; r++) {
 		__m512i low = _mm512_loadu_si512(w[r] + at + 64 * (p / 2));
@@ -260,14 +328,47 @@ INLINE void codes_6(const struct head *h, const uint8_t *const w[8], size_t at, 
 		low = _mm512_and_si512(low, _mm512_set1_epi8(15));
 		c->q[r] = _mm512_or_si512(low, _mm512_and_si512(high, _mm512_set1_epi8(0x30)));
 	}
-	c->d = h->d;
-#pragma GCC unroll 8
-	for (int i = 0; i < 2; i++) {
-		__m128i four = i ? _mm256_extracti128_si256(h->sc[p], 1)
-				 : _mm256_castsi256_si128(h->sc[p]);
+	halves(h, p, c);
+}
 
-		c->sc[i] =
-			_mm512_srai_epi32(_mm512_sllv_epi32(_mm512_broadcast_i32x4(four), up), 24);
+INLINE void codes_3(const struct head *h, const uint8_t *const w[8], size_t at, int p,
+		    struct codes *c)
+{
+	const short by = (short)(p % 2 * 4);
+	const __m512i bits =
+		_mm512_inserti64x4(_mm512_castsi256_si512(_mm256_set1_epi8((char)(1 << 2 * p))),
+				   _mm256_set1_epi8((char)(2 << 2 * p)), 1);
+
+#pragma GCC unroll 8
+	for (int r = 0; r < 8; r++) {
+		__m512i v = load_twice(w[r] + at + 32 + 32 * (p / 2));
+		__mmask64 third = _mm512_test_epi8_mask(load_twice(w[r] + at), bits);
+
+		v = _mm512_srlv_epi16(v, words(by, (short)(by + 2)));
+		v = _mm512_and_si512(v, _mm512_set1_epi8(3));
+		c->q[r] = _mm512_mask_add_epi8(v, third, v, _mm512_set1_epi8(4));
+	}
+	halves(h, p, c);
+}
+
+INLINE void codes_iq4_xs(const struct head *h, const uint8_t *const w[8], size_t at, int p,
+			 struct codes *c)
+{
+	const __m512i both = _mm512_setr_epi64(0, 1, 0, 1, 2, 3, 2, 3);
+	__m512i low = _mm512_srlv_epi32(h->s[1], two(8 * p, 8 * p + 4));
+	__m512i high = _mm512_srlv_epi32(h->s[0], two(4 * p, 4 * p + 2)), sc;
+
+	low = _mm512_and_si512(low, _mm512_set1_epi32(15));
+	high = _mm512_and_si512(high, _mm512_set1_epi32(3));
+	sc = _mm512_or_si512(low, _mm512_slli_epi32(high, 4));
+	sc = _mm512_sub_epi32(sc, _mm512_set1_epi32(32));
+	c->d = _mm512_mul_ps(h->d, _mm512_cvtepi32_ps(sc));
+#pragma GCC unroll 8
+	for (int r = 0; r < 8; r++) {
+		__m256i q = _mm256_loadu_si256((const void *)(w[r] + at + 8 + 32 * p));
+		__m512i v = _mm512_permutexvar_epi64(both, _mm512_castsi256_si512(q));
+
+		c->q[r] = look_up(LMD_DTYPE_IQ4_XS, nibbles(v));
 	}
 }
 
@@ -277,6 +378,10 @@ INLINE void codes_256(uint32_t dtype, const struct head *h, const uint8_t *const
 {
 	if (dtype == LMD_DTYPE_Q6_K)
 		codes_6(h, w, at, p, c);
+	else if (dtype == LMD_DTYPE_Q3_K)
+		codes_3(h, w, at, p, c);
+	else if (dtype == LMD_DTYPE_IQ4_XS)
+		codes_iq4_xs(h, w, at, p, c);
 	else
 		codes_45(dtype, h, w, at, p, c);
 }

@@ -57,6 +57,8 @@ struct kase {
 	float *want;              /* [MAX_COL][MAX_ROW] */
 	double *sum, *bound;      /* the same, for floats */
 	float *y;                 /* [MAX_COL][MAX_ROW + 1] */
+	void *scratch;            /* of the greediest kernel so far */
+	size_t scratch_bytes;
 };
 
 static void kase_create(struct kase *c, uint32_t dtype, uint32_t k, enum kern_data kind,
@@ -90,6 +92,7 @@ static void kase_destroy(struct kase *c)
 	free(c->y);
 	free(c->sum);
 	free(c->bound);
+	free(c->scratch);
 }
 
 static const float *x_row(const struct kase *c, uint32_t col)
@@ -159,6 +162,19 @@ static void want_float(struct kase *c)
 
 /* ---- what comes ---- */
 
+static void *scratch_for(const struct kern_linear *l, struct kase *c)
+{
+	size_t bytes = l->scratch_bytes(c->k);
+
+	ck_assert_uint_eq(bytes % KERN_ALIGN, 0);
+	if (bytes > c->scratch_bytes || !c->scratch) {
+		free(c->scratch);
+		c->scratch = make(bytes);
+		c->scratch_bytes = bytes;
+	}
+	return c->scratch;
+}
+
 /* Rows r0..r0+n_row times columns c0..c0+n_col into c->y; nothing else of it may change. */
 static void run(const struct kern_linear *l, struct kase *c, uint32_t r0, uint32_t n_row,
 		uint32_t c0, uint32_t n_col)
@@ -173,9 +189,8 @@ static void run(const struct kern_linear *l, struct kase *c, uint32_t r0, uint32
 				 .k = c->k,
 				 .n_row = n_row,
 				 .n_col = n_col,
-				 .scratch = make(l->scratch_bytes(c->k))};
+				 .scratch = scratch_for(l, c)};
 
-	ck_assert_uint_eq(l->scratch_bytes(c->k) % KERN_ALIGN, 0);
 	memset(c->y, 0xa5, sizeof(float) * (MAX_ROW + 1) * MAX_COL);
 	for (uint32_t i = 0; i < n_col; i++) {
 		x[i] = l->act == KERN_ACT_Q8
@@ -184,7 +199,6 @@ static void run(const struct kern_linear *l, struct kase *c, uint32_t r0, uint32
 		y[i] = c->y + (size_t)(n_col - 1 - i) * (MAX_ROW + 1);
 	}
 	l->run(l, &p);
-	free(p.scratch);
 	for (uint32_t i = 0; i < n_col; i++)
 		for (uint32_t r = n_row; r <= MAX_ROW; r++)
 			ck_assert_msg(!memcmp(y[i] + r, "\xa5\xa5\xa5\xa5", 4),

@@ -12,12 +12,6 @@
 #define TILE        4       /* rows of x beside each other in a panel's pass */
 #define STRIP_BYTES 0x30000 /* of panels, at least one */
 
-/* The shift of codes_avx2.h. */
-INLINE uint32_t shift_of(uint32_t dtype)
-{
-	return dtype == LMD_DTYPE_Q8_0 ? 0 : kern_shift(dtype);
-}
-
 INLINE __m256i all(const char *array, size_t i)
 {
 	int32_t v;
@@ -34,7 +28,7 @@ INLINE __m256 all_floats(const char *array, size_t i)
 /* Products of bytes, neighbours added: |sum| <= 32512. */
 INLINE __m256i multiply(uint32_t dtype, __m256i codes, __m256i q)
 {
-	if (dtype == LMD_DTYPE_Q8_0)
+	if (is_signed(dtype))
 		return _mm256_maddubs_epi16(_mm256_abs_epi8(codes), _mm256_sign_epi8(q, codes));
 	return _mm256_maddubs_epi16(codes, q);
 }
@@ -72,12 +66,12 @@ INLINE __m256i block_sums(uint32_t dtype, const struct codes *c, const char *x, 
 	for (int i = 0; i < 2; i++)
 		u[i] = _mm256_hadd_epi32(_mm256_hadd_epi32(s[4 * i], s[4 * i + 1]),
 					 _mm256_hadd_epi32(s[4 * i + 2], s[4 * i + 3]));
-	if (dtype == LMD_DTYPE_Q6_K) {
+	if (kern_has_halves(dtype)) {
 		__m256i h =
 			_mm256_setr_m128i(_mm256_castsi256_si128(all(x + KERN_Q8_H(k), 2 * b)),
 					  _mm256_castsi256_si128(all(x + KERN_Q8_H(k), 2 * b + 1)));
 
-		h = _mm256_slli_epi32(h, 5);
+		h = _mm256_slli_epi32(h, (int)shift_of(dtype));
 #pragma GCC unroll 8
 		for (int i = 0; i < 2; i++)
 			u[i] = _mm256_mullo_epi32(_mm256_add_epi32(u[i], h), c->sc[i]);
@@ -85,7 +79,7 @@ INLINE __m256i block_sums(uint32_t dtype, const struct codes *c, const char *x, 
 	/* the halves of u[i] are sums over the halves of the block */
 	sum = _mm256_add_epi32(_mm256_permute2x128_si256(u[0], u[1], 0x20),
 			       _mm256_permute2x128_si256(u[0], u[1], 0x31));
-	if (shift_of(dtype) && dtype != LMD_DTYPE_Q6_K)
+	if (shift_of(dtype) && !kern_has_halves(dtype))
 		sum = _mm256_add_epi32(
 			sum, _mm256_slli_epi32(all(x + KERN_Q8_N(k), b), (int)shift_of(dtype)));
 	return sum;
@@ -171,10 +165,10 @@ INLINE void few(uint32_t dtype, const struct kern_product *p)
 
 /* ---- panels ---- */
 
-/* A block of 32 of eight rows: eight vectors of codes, D, and then M or two factors of Q6_K. */
+/* A block of 32 of eight rows: eight vectors of codes, D, and then M or the factors of halves. */
 INLINE size_t panel_block(uint32_t dtype)
 {
-	return 256 + 32 + (kern_has_min(dtype) ? 32 : 0) + (dtype == LMD_DTYPE_Q6_K ? 64 : 0);
+	return 256 + 32 + (kern_has_min(dtype) ? 32 : 0) + (kern_has_halves(dtype) ? 64 : 0);
 }
 
 INLINE void store_codes(uint32_t dtype, const struct codes *c, char *to)
@@ -203,7 +197,7 @@ INLINE void store_codes(uint32_t dtype, const struct codes *c, char *to)
 	out[8] = _mm256_castps_si256(c->d);
 	if (kern_has_min(dtype))
 		out[9] = _mm256_castps_si256(c->m);
-	if (dtype == LMD_DTYPE_Q6_K) {
+	if (kern_has_halves(dtype)) {
 		out[9] = _mm256_permute2x128_si256(c->sc[0], c->sc[1], 0x20);
 		out[10] = _mm256_permute2x128_si256(c->sc[0], c->sc[1], 0x31);
 	}
@@ -233,10 +227,14 @@ INLINE void pack8(uint32_t dtype, const uint8_t *const w[8], uint32_t k, char *t
 /* How many products may be added in 16 bits: 2 * 127 * the greatest code each. */
 INLINE int group(uint32_t dtype)
 {
-	return dtype == LMD_DTYPE_Q8_0                                                         ? 1
-	       : dtype == LMD_DTYPE_Q6_K                                                       ? 2
-	       : dtype == LMD_DTYPE_Q5_0 || dtype == LMD_DTYPE_Q5_1 || dtype == LMD_DTYPE_Q5_K ? 4
-											       : 8;
+	return is_signed(dtype)           ? 1
+	       : dtype == LMD_DTYPE_Q6_K  ? 2
+	       : dtype == LMD_DTYPE_Q3_K  ? 4
+	       : dtype == LMD_DTYPE_Q5_0  ? 4
+	       : dtype == LMD_DTYPE_Q5_1  ? 4
+	       : dtype == LMD_DTYPE_Q5_K  ? 4
+	       : dtype == LMD_DTYPE_MXFP4 ? 4
+					  : 8;
 }
 
 /* Sum over values 4j.. of vectors from..to of a block. */
@@ -261,9 +259,9 @@ INLINE __m256i panel_sums(uint32_t dtype, const __m256i *w, const char *x, uint3
 	const char *q = x + 32 * b, *h = x + KERN_Q8_H(k);
 	__m256i s, s1;
 
-	if (dtype == LMD_DTYPE_Q6_K) {
-		s = _mm256_slli_epi32(all(h, 2 * b), 5);
-		s1 = _mm256_slli_epi32(all(h, 2 * b + 1), 5);
+	if (kern_has_halves(dtype)) {
+		s = _mm256_slli_epi32(all(h, 2 * b), (int)shift_of(dtype));
+		s1 = _mm256_slli_epi32(all(h, 2 * b + 1), (int)shift_of(dtype));
 		s = _mm256_add_epi32(s, panel_part(dtype, w, q, 0, 4));
 		s1 = _mm256_add_epi32(s1, panel_part(dtype, w, q, 4, 8));
 		return _mm256_add_epi32(_mm256_mullo_epi32(s, w[9]), _mm256_mullo_epi32(s1, w[10]));
@@ -361,6 +359,10 @@ KERNEL(Q8_0)
 KERNEL(Q4_K)
 KERNEL(Q5_K)
 KERNEL(Q6_K)
+KERNEL(Q3_K)
+KERNEL(IQ4_NL)
+KERNEL(IQ4_XS)
+KERNEL(MXFP4)
 #undef KERNEL
 
 #define KERNEL(type)                                                                               \
@@ -370,6 +372,7 @@ KERNEL(Q6_K)
 	}
 
 const struct kern_linear kern_exact_avx2[] = {
-	KERNEL(Q4_0), KERNEL(Q4_1), KERNEL(Q5_0), KERNEL(Q5_1),  KERNEL(Q8_0),
-	KERNEL(Q4_K), KERNEL(Q5_K), KERNEL(Q6_K), {.run = NULL},
+	KERNEL(Q4_0),   KERNEL(Q4_1),  KERNEL(Q5_0),  KERNEL(Q5_1), KERNEL(Q8_0),
+	KERNEL(Q4_K),   KERNEL(Q5_K),  KERNEL(Q6_K),  KERNEL(Q3_K), KERNEL(IQ4_NL),
+	KERNEL(IQ4_XS), KERNEL(MXFP4), {.run = NULL},
 };

@@ -13,9 +13,14 @@
  *   q8_0   q                          d            none
  *   q4_k   nibble                     d * sc       -(dmin * mn)      sc, mn: 6 bits for 32
  *   q5_k   5 bits                     d * sc       -(dmin * mn)
- *   q6_k   sc * (6 bits - 32)         d            none              sc: 8 bits for 16 */
+ *   q6_k   sc * (6 bits - 32)         d            none              sc: 8 bits for 16
+ *   q3_k   (sc - 32) * (3 bits - 4)   d            none              sc: 6 bits for 16
+ *   iq4_nl book[nibble]               d            none
+ *   iq4_xs book[nibble]               d * (sc-32)  none              sc: 6 bits for 32
+ *   mxfp4  2 * E2M1 of the nibble     2^(e-128)    none */
 #include <string.h>
 
+#include "book.h"
 #include "variants.h"
 
 #define TILE 8
@@ -134,6 +139,60 @@ static void unpack_q6_k(const uint8_t *b, int16_t *p, float *d, float *m)
 	}
 }
 
+static void unpack_q3_k(const uint8_t *b, int16_t *p, float *d, float *m)
+{
+	for (int j = 0; j < 8; j++, p += 32) {
+		d[j] = f16(b + 108);
+		m[j] = 0;
+		for (int l = 0; l < 32; l++) {
+			int i = 2 * j +
+				l / 16; /* of 16 scales: four low bits, then two high ones */
+			int sc = (b[96 + i % 8] >> (i / 8 * 4) & 15) |
+				 (b[104 + i % 4] >> (i / 4 * 2) & 3) << 4;
+			int q = (b[32 + j / 4 * 32 + l] >> (j % 4 * 2) & 3) | (b[l] >> j & 1) << 2;
+
+			p[l] = (int16_t)((sc - 32) * (q - 4));
+		}
+	}
+}
+
+static void books(const uint8_t *qs, const int8_t *book, int16_t *p)
+{
+	codes(qs, NULL, 0, p);
+	for (int j = 0; j < 32; j++)
+		p[j] = book[p[j]];
+}
+
+static void unpack_iq4_nl(const uint8_t *b, int16_t *p, float *d, float *m)
+{
+	*d = f16(b);
+	*m = 0;
+	books(b + 2, kern_book_iq4, p);
+}
+
+static void unpack_iq4_xs(const uint8_t *b, int16_t *p, float *d, float *m)
+{
+	uint32_t high = (uint32_t)b[2] | (uint32_t)b[3] << 8;
+
+	for (uint32_t j = 0; j < 8; j++) {
+		uint32_t sc = (b[4 + j / 2] >> (j % 2 * 4) & 15) | (high >> (2 * j) & 3) << 4;
+
+		d[j] = f16(b) * ((float)sc - 32);
+		m[j] = 0;
+		books(b + 8 + 16 * j, kern_book_iq4, p + 32 * j);
+	}
+}
+
+static void unpack_mxfp4(const uint8_t *b, int16_t *p, float *d, float *m)
+{
+	/* 2^(e - 128), denormal for e = 0 and 1 */
+	uint32_t bits = b[0] < 2 ? 0x200000u << b[0] : (uint32_t)(b[0] - 1) << 23;
+
+	memcpy(d, &bits, sizeof(bits));
+	*m = 0;
+	books(b + 1, kern_book_fp4, p);
+}
+
 struct type {
 	uint32_t dtype;
 	uint32_t elems, bytes; /* of a block */
@@ -150,6 +209,10 @@ static const struct type types[] = {
 	{LMD_DTYPE_Q4_K, 256, 144, true, unpack_q4_k},
 	{LMD_DTYPE_Q5_K, 256, 176, true, unpack_q5_k},
 	{LMD_DTYPE_Q6_K, 256, 210, false, unpack_q6_k},
+	{LMD_DTYPE_Q3_K, 256, 110, false, unpack_q3_k},
+	{LMD_DTYPE_IQ4_NL, 32, 18, false, unpack_iq4_nl},
+	{LMD_DTYPE_IQ4_XS, 256, 136, false, unpack_iq4_xs},
+	{LMD_DTYPE_MXFP4, 32, 17, false, unpack_mxfp4},
 };
 
 static size_t scratch_bytes(uint32_t k)
@@ -220,6 +283,7 @@ static void run(const struct kern_linear *self, const struct kern_product *p)
 	}
 
 const struct kern_linear kern_exact_c[] = {
-	KERNEL(Q4_0), KERNEL(Q4_1), KERNEL(Q5_0), KERNEL(Q5_1),  KERNEL(Q8_0),
-	KERNEL(Q4_K), KERNEL(Q5_K), KERNEL(Q6_K), {.run = NULL},
+	KERNEL(Q4_0),   KERNEL(Q4_1),  KERNEL(Q5_0),  KERNEL(Q5_1), KERNEL(Q8_0),
+	KERNEL(Q4_K),   KERNEL(Q5_K),  KERNEL(Q6_K),  KERNEL(Q3_K), KERNEL(IQ4_NL),
+	KERNEL(IQ4_XS), KERNEL(MXFP4), {.run = NULL},
 };

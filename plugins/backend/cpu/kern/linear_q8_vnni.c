@@ -63,13 +63,13 @@ INLINE __m512i block_sums(uint32_t dtype, const struct codes *c, const char *x, 
 	for (int i = 0; i < 2; i++)
 		u[i] = add_pairs(add_pairs(s[4 * i], s[4 * i + 1]),
 				 add_pairs(s[4 * i + 2], s[4 * i + 3]));
-	if (dtype == LMD_DTYPE_Q6_K) {
+	if (kern_has_halves(dtype)) {
 		const __m512i lanes =
 			_mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
 		__m512i h = _mm512_castsi128_si512(
 			_mm_loadu_si128((const void *)(x + KERN_Q8_H(k) + 8 * b)));
 
-		h = _mm512_slli_epi32(_mm512_permutexvar_epi32(lanes, h), 5);
+		h = _mm512_slli_epi32(_mm512_permutexvar_epi32(lanes, h), kern_shift(dtype));
 #pragma GCC unroll 8
 		for (int i = 0; i < 2; i++)
 			u[i] = _mm512_mullo_epi32(_mm512_add_epi32(u[i], h), c->sc[i]);
@@ -79,7 +79,7 @@ INLINE __m512i block_sums(uint32_t dtype, const struct codes *c, const char *x, 
 	odd = _mm512_shuffle_i32x4(u[0], u[1], 0xdd);
 	sum = _mm512_add_epi32(even, odd);
 	sum = _mm512_shuffle_i32x4(sum, sum, 0xd8);
-	if (kern_shift(dtype) && dtype != LMD_DTYPE_Q6_K)
+	if (kern_shift(dtype) && !kern_has_halves(dtype))
 		sum = _mm512_add_epi32(
 			sum, _mm512_slli_epi32(pair_of(x + KERN_Q8_N(k), b), kern_shift(dtype)));
 	return sum;
@@ -167,10 +167,10 @@ INLINE void few(uint32_t dtype, const struct kern_product *p)
 
 /* ---- panels ---- */
 
-/* A block of 32 of sixteen rows: eight vectors of codes, D, and then M or two factors of Q6_K. */
+/* A block of 32 of sixteen rows: eight vectors of codes, D, and then M or the factors of halves. */
 INLINE size_t panel_block(uint32_t dtype)
 {
-	return 512 + 64 + (kern_has_min(dtype) ? 64 : 0) + (dtype == LMD_DTYPE_Q6_K ? 128 : 0);
+	return 512 + 64 + (kern_has_min(dtype) ? 64 : 0) + (kern_has_halves(dtype) ? 128 : 0);
 }
 
 /* Both halves of v to the same place of two blocks. */
@@ -210,7 +210,7 @@ INLINE void store_codes(uint32_t dtype, const struct codes *c, char *to)
 	store_halves(to + 512, block, _mm512_castps_si512(c->d));
 	if (kern_has_min(dtype))
 		store_halves(to + 576, block, _mm512_castps_si512(c->m));
-	if (dtype == LMD_DTYPE_Q6_K) {
+	if (kern_has_halves(dtype)) {
 		store_halves(to + 576, block, _mm512_permutex2var_epi64(c->sc[0], low, c->sc[1]));
 		store_halves(to + 640, block, _mm512_permutex2var_epi64(c->sc[0], high, c->sc[1]));
 	}
@@ -262,7 +262,7 @@ INLINE __m512i panel_sums(uint32_t dtype, const __m512i w[8], const __m512i sc[2
 	const char *q = x + 32 * b;
 	__m512i s, s1;
 
-	if (dtype != LMD_DTYPE_Q6_K) {
+	if (!kern_has_halves(dtype)) {
 		s = kern_shift(dtype)
 			    ? _mm512_slli_epi32(all(x + KERN_Q8_N(k), b), kern_shift(dtype))
 			    : _mm512_setzero_si512();
@@ -271,8 +271,8 @@ INLINE __m512i panel_sums(uint32_t dtype, const __m512i w[8], const __m512i sc[2
 			s = _mm512_dpbusd_epi32(s, w[j], all(q, j));
 		return s;
 	}
-	s = _mm512_slli_epi32(all(x + KERN_Q8_H(k), 2 * b), 5);
-	s1 = _mm512_slli_epi32(all(x + KERN_Q8_H(k), 2 * b + 1), 5);
+	s = _mm512_slli_epi32(all(x + KERN_Q8_H(k), 2 * b), kern_shift(dtype));
+	s1 = _mm512_slli_epi32(all(x + KERN_Q8_H(k), 2 * b + 1), kern_shift(dtype));
 #pragma GCC unroll 8
 	for (size_t j = 0; j < 4; j++) {
 		s = _mm512_dpbusd_epi32(s, w[j], all(q, j));
@@ -299,7 +299,7 @@ INLINE void pass(uint32_t dtype, const char *panel, uint32_t k, const void *cons
 			w[j] = _mm512_load_si512(panel + 64 * j);
 		if (kern_has_min(dtype))
 			m = _mm512_load_ps(panel + 576);
-		if (dtype == LMD_DTYPE_Q6_K) {
+		if (kern_has_halves(dtype)) {
 			sc[0] = _mm512_load_si512(panel + 576);
 			sc[1] = _mm512_load_si512(panel + 640);
 		}
@@ -406,6 +406,10 @@ KERNEL(Q8_0)
 KERNEL(Q4_K)
 KERNEL(Q5_K)
 KERNEL(Q6_K)
+KERNEL(Q3_K)
+KERNEL(IQ4_NL)
+KERNEL(IQ4_XS)
+KERNEL(MXFP4)
 #undef KERNEL
 
 #define KERNEL(type)                                                                               \
@@ -416,6 +420,7 @@ KERNEL(Q6_K)
 	}
 
 const struct kern_linear kern_exact_vnni[] = {
-	KERNEL(Q4_0), KERNEL(Q4_1), KERNEL(Q5_0), KERNEL(Q5_1),  KERNEL(Q8_0),
-	KERNEL(Q4_K), KERNEL(Q5_K), KERNEL(Q6_K), {.run = NULL},
+	KERNEL(Q4_0),   KERNEL(Q4_1),  KERNEL(Q5_0),  KERNEL(Q5_1), KERNEL(Q8_0),
+	KERNEL(Q4_K),   KERNEL(Q5_K),  KERNEL(Q6_K),  KERNEL(Q3_K), KERNEL(IQ4_NL),
+	KERNEL(IQ4_XS), KERNEL(MXFP4), {.run = NULL},
 };

@@ -9,6 +9,7 @@
 #include <immintrin.h>
 #include <string.h>
 
+#include "book.h"
 #include "kern.h"
 
 #define INLINE static inline __attribute__((always_inline))
@@ -16,29 +17,37 @@
 /* Bytes of a block of 32, or of 256 for the K types. */
 INLINE uint32_t kern_block_bytes(uint32_t dtype)
 {
-	switch (dtype) {
-	case LMD_DTYPE_Q4_0:
-		return 18;
-	case LMD_DTYPE_Q4_1:
-		return 20;
-	case LMD_DTYPE_Q5_0:
-		return 22;
-	case LMD_DTYPE_Q5_1:
-		return 24;
-	case LMD_DTYPE_Q8_0:
-		return 34;
-	case LMD_DTYPE_Q4_K:
-		return 144;
-	case LMD_DTYPE_Q5_K:
-		return 176;
-	default: /* Q6_K */
-		return 210;
-	}
+	return dtype == LMD_DTYPE_Q4_0     ? 18
+	       : dtype == LMD_DTYPE_Q4_1   ? 20
+	       : dtype == LMD_DTYPE_Q5_0   ? 22
+	       : dtype == LMD_DTYPE_Q5_1   ? 24
+	       : dtype == LMD_DTYPE_Q8_0   ? 34
+	       : dtype == LMD_DTYPE_IQ4_NL ? 18
+	       : dtype == LMD_DTYPE_MXFP4  ? 17
+	       : dtype == LMD_DTYPE_Q3_K   ? 110
+	       : dtype == LMD_DTYPE_Q4_K   ? 144
+	       : dtype == LMD_DTYPE_Q5_K   ? 176
+	       : dtype == LMD_DTYPE_Q6_K   ? 210
+					   : 136 /* IQ4_XS */;
 }
 
+/* Blocks of 256. */
 INLINE bool kern_is_k(uint32_t dtype)
 {
-	return dtype == LMD_DTYPE_Q4_K || dtype == LMD_DTYPE_Q5_K || dtype == LMD_DTYPE_Q6_K;
+	return dtype == LMD_DTYPE_Q3_K || dtype == LMD_DTYPE_Q4_K || dtype == LMD_DTYPE_Q5_K ||
+	       dtype == LMD_DTYPE_Q6_K || dtype == LMD_DTYPE_IQ4_XS;
+}
+
+/* Two factors of 8 bits in a block, one for each 16 values. */
+INLINE bool kern_has_halves(uint32_t dtype)
+{
+	return dtype == LMD_DTYPE_Q3_K || dtype == LMD_DTYPE_Q6_K;
+}
+
+/* Codes are places in the book of 8-bit numbers. */
+INLINE bool kern_has_iq4_book(uint32_t dtype)
+{
+	return dtype == LMD_DTYPE_IQ4_NL || dtype == LMD_DTYPE_IQ4_XS;
 }
 
 INLINE bool kern_has_min(uint32_t dtype)
@@ -50,11 +59,14 @@ INLINE bool kern_has_min(uint32_t dtype)
 /* Codes are unsigned: what they have too much is a power of two. */
 INLINE uint32_t kern_shift(uint32_t dtype)
 {
-	return dtype == LMD_DTYPE_Q4_0   ? 3
-	       : dtype == LMD_DTYPE_Q5_0 ? 4
-	       : dtype == LMD_DTYPE_Q8_0 ? 7
-	       : dtype == LMD_DTYPE_Q6_K ? 5
-					 : 0;
+	return dtype == LMD_DTYPE_Q3_K    ? 2
+	       : dtype == LMD_DTYPE_Q4_0  ? 3
+	       : dtype == LMD_DTYPE_Q5_0  ? 4
+	       : dtype == LMD_DTYPE_MXFP4 ? 4
+	       : dtype == LMD_DTYPE_Q6_K  ? 5
+	       : dtype == LMD_DTYPE_Q8_0  ? 7
+	       : kern_has_iq4_book(dtype) ? 7
+					  : 0;
 }
 
 INLINE uint32_t load32(const uint8_t *p)
@@ -73,16 +85,19 @@ INLINE uint32_t load16(const uint8_t *p)
 	return v;
 }
 
-/* out[i]: dword i of 16 bytes at each of eight addresses. */
-INLINE void columns(const uint8_t *const w[8], size_t at, __m256i out[4])
+/* out[i]: dword i of 16 bytes at each of eight addresses; or, with two_off, of the last 14 of them
+ * and two zeros. */
+INLINE void columns(const uint8_t *const w[8], size_t at, bool two_off, __m256i out[4])
 {
 	__m256i v[4], t[4];
 
 #pragma GCC unroll 8
-	for (int r = 0; r < 4; r++)
-		v[r] = _mm256_inserti128_si256(
-			_mm256_castsi128_si256(_mm_loadu_si128((const void *)(w[r] + at))),
-			_mm_loadu_si128((const void *)(w[r + 4] + at)), 1);
+	for (int r = 0; r < 4; r++) {
+		v[r] = _mm256_setr_m128i(_mm_loadu_si128((const void *)(w[r] + at)),
+					 _mm_loadu_si128((const void *)(w[r + 4] + at)));
+		if (two_off)
+			v[r] = _mm256_srli_si256(v[r], 2);
+	}
 	t[0] = _mm256_unpacklo_epi32(v[0], v[1]);
 	t[1] = _mm256_unpackhi_epi32(v[0], v[1]);
 	t[2] = _mm256_unpacklo_epi32(v[2], v[3]);
@@ -91,6 +106,21 @@ INLINE void columns(const uint8_t *const w[8], size_t at, __m256i out[4])
 	out[1] = _mm256_unpackhi_epi64(t[0], t[2]);
 	out[2] = _mm256_unpacklo_epi64(t[1], t[3]);
 	out[3] = _mm256_unpackhi_epi64(t[1], t[3]);
+}
+
+/* The 16 scales of Q3_K less 32, as bytes: four low bits in v[0] and v[1], two high ones in v[2]. */
+INLINE void scales_3(const __m256i v[4], __m256i sc[4])
+{
+	const __m256i four = _mm256_set1_epi8(15), two = _mm256_set1_epi8(3);
+
+#pragma GCC unroll 8
+	for (int i = 0; i < 4; i++) {
+		__m256i low = i < 2 ? v[i] : _mm256_srli_epi16(v[i < 2 ? 0 : i - 2], 4);
+		__m256i high = _mm256_and_si256(_mm256_srli_epi16(v[2], 2 * i), two);
+
+		low = _mm256_or_si256(_mm256_and_si256(low, four), _mm256_slli_epi16(high, 4));
+		sc[i] = _mm256_sub_epi8(low, _mm256_set1_epi8(32));
+	}
 }
 
 /* The eight rows behind these, which lie in one piece or nearly so, while `done` bytes of each of
