@@ -37,6 +37,7 @@ struct lmi_inst_opts {
 	uint32_t n_out;		       /* rows of a step that leave; 0 = what 64 MiB hold, or all
 					 * when rows see ahead */
 	uint64_t kv_tokens;	       /* tokens of all sequences; 0 = n_seq times n_ctx */
+	bool share_kv;		       /* kv_tokens 0: as many as half of the memory holds */
 	int32_t kv_dtype;	       /* enum lmd_dtype; -1 = what the device likes */
 	int32_t pooling;	       /* enum lmd_pooling, or LMD_POOL_UNSET */
 	uint64_t memory_limit;	       /* bytes; 0 = what the machine says is available */

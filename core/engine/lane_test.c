@@ -280,6 +280,42 @@ START_TEST(the_context_is_what_fits)
 }
 END_TEST
 
+/* Many sequences of one pool: the context is not cut for their number. */
+START_TEST(sequences_share_a_pool)
+{
+	struct lmi_place_in in = {.desc = &desc,
+				  .page_tokens = 32,
+				  .kv_dtype = LMD_DTYPE_F16,
+				  .n_seq = 1,
+				  .n_batch = 100,
+				  .budget = UINT64_MAX};
+	struct lmi_place one, all, p;
+	uint64_t last = 0;
+
+	ck_assert_int_eq(lmi_place(&one, &in, NULL), LMD_OK);
+	in.n_seq = 32;
+	ck_assert_int_eq(lmi_place(&all, &in, NULL), LMD_OK);
+	in.share = true;
+	ck_assert_int_eq(lmi_place(&p, &in, NULL), LMD_OK);
+	ck_assert_uint_eq(p.kv_bytes, all.kv_bytes); /* there is room for all */
+	for (uint64_t part = 4; part <= 80; part++) {
+		in.budget = one.kv_bytes * part / 2;
+		ck_assert_int_eq(lmi_place(&p, &in, NULL), LMD_OK);
+		ck_assert(!p.cut);
+		ck_assert_uint_eq(p.n_ctx, one.n_ctx);
+		ck_assert_uint_ge(p.kv_bytes, last);
+		ck_assert(p.kv_bytes <= in.budget / 2 || part < 8);
+		ck_assert_uint_le(p.kv_bytes, in.budget);
+		last = p.kv_bytes;
+	}
+	ck_assert_uint_gt(last, 15 * one.kv_bytes);
+	/* not even one: then it is cut, until nothing fits */
+	for (in.budget = 2 * one.kv_bytes; lmi_place(&p, &in, NULL) == LMD_OK;)
+		in.budget -= one.kv_bytes / 10;
+	ck_assert(p.cut);
+}
+END_TEST
+
 START_TEST(the_machine_has_memory)
 {
 	ck_assert_uint_gt(lmi_memory_available(), 1 << 20);
@@ -357,6 +393,7 @@ int main(void)
 	t = tcase_create("place");
 	tcase_add_test(t, the_estimate_is_the_sum);
 	tcase_add_test(t, the_context_is_what_fits);
+	tcase_add_test(t, sequences_share_a_pool);
 	tcase_add_test(t, the_machine_has_memory);
 	suite_add_tcase(s, t);
 	t = tcase_create("guard");

@@ -249,7 +249,8 @@ static enum lmd_status settle(struct lmi_inst *inst, const struct lmi_inst_opts 
 	struct lmi_place_in in = {.desc = &inst->desc,
 				  .page_tokens = inst->info.page_tokens,
 				  .n_ctx = o->n_ctx,
-				  .kv_tokens = o->kv_tokens};
+				  .kv_tokens = o->kv_tokens,
+				  .share = o->share_kv};
 	enum lmd_status st = describe(inst, o, o->n_ctx, err);
 	struct lmd_cache *caches;
 

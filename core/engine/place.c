@@ -77,20 +77,23 @@ enum lmd_status lmi_place_unit(const struct lmi_place_in *in, uint32_t group, ui
 
 /* Pages of a group: those of the tokens that it must hold, and a page for each sequence that
  * ends inside one; but for windows no more than all sequences together can use. */
-static uint64_t pages_of(const struct lmi_place_in *in, const struct lmd_group *g, uint32_t n_ctx)
+static uint64_t pages_of(const struct lmi_place_in *in, const struct lmd_group *g, uint32_t n_ctx,
+			 uint32_t n_full)
 {
 	uint64_t one = lmi_kv_pages_for(g, in->page_tokens, n_ctx, in->n_batch);
-	uint64_t all = one * in->n_seq, want;
+	uint64_t all = one * in->n_seq, want, tokens = in->kv_tokens;
 
-	if (!in->kv_tokens)
+	if (!tokens && n_full == in->n_seq)
 		return all;
-	want = in->kv_tokens / in->page_tokens / (g->ratio > 1 ? g->ratio : 1) + 1 + in->n_seq;
+	if (!tokens)
+		tokens = (uint64_t)n_full * n_ctx;
+	want = tokens / in->page_tokens / (g->ratio > 1 ? g->ratio : 1) + 1 + in->n_seq;
 	return want < all ? want : all;
 }
 
-/* Fills `out` for one context length. */
+/* Fills `out` for one context length, and room for n_full such contexts. */
 static enum lmd_status try_ctx(struct lmi_place *out, const struct lmi_place_in *in, uint32_t n_ctx,
-			       struct lmd_error *err)
+			       uint32_t n_full, struct lmd_error *err)
 {
 	*out = (struct lmi_place){.n_ctx = n_ctx};
 	for (uint32_t i = 0; i < in->desc->n_group; i++) {
@@ -102,7 +105,7 @@ static enum lmd_status try_ctx(struct lmi_place *out, const struct lmi_place_in 
 			return st;
 		switch ((enum lmd_group_kind)g->kind) {
 		case LMD_GROUP_PAGED:
-			n = pages_of(in, g, n_ctx);
+			n = pages_of(in, g, n_ctx, n_full);
 			break;
 		case LMD_GROUP_CROSS:
 			n = (uint64_t)(in->n_batch / in->page_tokens + 1) * in->n_seq;
@@ -133,8 +136,9 @@ static enum lmd_status too_much(const struct lmi_place *p, const struct lmi_plac
 			(unsigned long long)(in->budget >> 20));
 }
 
-enum lmd_status lmi_place(struct lmi_place *out, const struct lmi_place_in *in,
-			  struct lmd_error *err)
+/* The context length, with room for n_full of them. */
+static enum lmd_status choose_ctx(struct lmi_place *out, const struct lmi_place_in *in,
+				  uint32_t n_full, struct lmd_error *err)
 {
 	uint32_t n_ctx = in->n_ctx ? in->n_ctx : in->desc->n_ctx_train;
 	uint32_t lo = 0, hi;
@@ -147,7 +151,7 @@ enum lmd_status lmi_place(struct lmi_place *out, const struct lmi_place_in *in,
 	if (n_ctx > CTX_MAX)
 		return lmd_fail(err, LMD_INVALID, "context length %u: the greatest is %u", n_ctx,
 				CTX_MAX);
-	st = try_ctx(&p, in, n_ctx, err);
+	st = try_ctx(&p, in, n_ctx, n_full, err);
 	if (st == LMD_OK && p.kv_bytes <= in->budget) {
 		*out = p;
 		return LMD_OK;
@@ -161,18 +165,44 @@ enum lmd_status lmi_place(struct lmi_place *out, const struct lmi_place_in *in,
 	while (hi - lo > 1) {
 		uint32_t mid = lo + (hi - lo) / 2;
 
-		st = try_ctx(&p, in, mid * in->page_tokens, err);
+		st = try_ctx(&p, in, mid * in->page_tokens, n_full, err);
 		if (st != LMD_OK && st != LMD_NOMEM)
 			return st;
 		*(st == LMD_OK && p.kv_bytes <= in->budget ? &lo : &hi) = mid;
 	}
 	if (!lo) {
-		st = try_ctx(&p, in, in->page_tokens, err);
+		st = try_ctx(&p, in, in->page_tokens, n_full, err);
 		return st == LMD_OK ? too_much(&p, in, err) : st;
 	}
-	st = try_ctx(out, in, lo * in->page_tokens, err);
+	st = try_ctx(out, in, lo * in->page_tokens, n_full, err);
 	out->cut = true;
 	return st;
+}
+
+enum lmd_status lmi_place(struct lmi_place *out, const struct lmi_place_in *in,
+			  struct lmd_error *err)
+{
+	bool share = in->share && !in->kv_tokens;
+	enum lmd_status st = choose_ctx(out, in, share ? 1 : in->n_seq, err);
+	uint32_t lo = 1, hi = in->n_seq + 1;
+
+	if (st != LMD_OK || !share)
+		return st;
+	/* the greatest number of contexts that half of the budget holds */
+	while (hi - lo > 1) {
+		uint32_t mid = lo + (hi - lo) / 2;
+		struct lmi_place p;
+
+		if (try_ctx(&p, in, out->n_ctx, mid, NULL) == LMD_OK &&
+		    p.kv_bytes <= in->budget / 2) {
+			p.cut = out->cut;
+			*out = p;
+			lo = mid;
+		} else {
+			hi = mid;
+		}
+	}
+	return LMD_OK;
 }
 
 uint64_t lmi_memory_available(void)

@@ -5,6 +5,7 @@
 #ifndef LLAMAD_CORE_ENGINE_PLACE_H
 #define LLAMAD_CORE_ENGINE_PLACE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "llamad/arch.h"
@@ -19,6 +20,9 @@ struct lmi_place_in {
 	uint32_t n_ctx;	    /* asked for; 0 = what the model was trained for, or what fits */
 	uint64_t kv_tokens; /* tokens of all sequences together; 0 = n_seq full contexts */
 	uint64_t budget;    /* bytes that the memory of sequences may take */
+	/* Sequences share their memory: when kv_tokens is 0 there is room for as many full
+	 * contexts at a time as half of the budget holds, and for one of them at least. */
+	bool share;
 };
 
 struct lmi_place {
