@@ -309,7 +309,7 @@ static void encode(void *arg)
 {
 	struct lmi_gen_work *g = arg;
 
-	g->job_err.status = lmi_prompt_encode(g->res->engine, request(g), &g->tokens, &g->job_err);
+	g->job_err.status = lmi_prompt_encode(g->encoder->engine, request(g), &g->tokens, &g->job_err);
 }
 
 /* The prompt is tokens now. */
@@ -356,18 +356,20 @@ static void model_ready(struct lmi_waiter *w, uint64_t now, struct lmi_resident 
 	g->state = ENCODE;
 	g->first_ns = now + svc->limits.first_token_ms * LMI_MS;
 	if (!request(g)->has_prompt || request(g)->prompt.len <= svc->limits.inline_bytes) {
+		g->encoder = r;
 		encode(g);
+		g->encoder = NULL;
 		encoded(g, now);
 		return;
 	}
 	g->job = (struct lmi_job){.run = encode, .done = encode_done, .arg = g};
+	g->encoder = r;
 	if (lmi_jobs_submit(svc->o.work, &g->job, &refused) != LMD_OK) {
 		fail(g, now, &refused, lmi_retry_ms(svc));
 		return;
 	}
 	/* the job needs the engine even when the generation has ended meanwhile */
 	lmi_resident_take(r);
-	g->encoder = r;
 	g->job_runs = true;
 	svc->n_job++;
 }

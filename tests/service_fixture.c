@@ -159,7 +159,7 @@ void fx_answer_fini(struct fx_answer *a)
 void fx_ask(struct fx *fx, const struct lmi_principal *who, const struct lmi_request *q,
 	    struct fx_answer *a)
 {
-	*a = (struct fx_answer){0};
+	*a = (struct fx_answer){.op = q->op};
 	lmi_service_call(fx->svc, fx->now, who, q, on_reply, a);
 }
 
@@ -182,7 +182,7 @@ void fx_wait(struct fx *fx, struct fx_answer *a)
 		fx_turn(fx);
 		fx->now += FX_MS / 10;
 	}
-	ck_assert_uint_eq(a->n, 1);
+	ck_assert_msg(a->n == 1, "%s is not answered", lmi_wire_ops[a->op].name);
 }
 
 struct lmi_service_stats fx_stats(const struct fx *fx)

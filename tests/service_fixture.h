@@ -17,6 +17,7 @@
 
 /* What came back for a request. */
 struct fx_answer {
+	enum lmi_wire_op op;
 	uint32_t n; /* how often; never more than once */
 	bool failed;
 	struct lmd_error err;
