@@ -399,7 +399,7 @@ enum lmd_status lmi_do_add(const struct lmi_ask *a, uint32_t *retry_ms, struct l
 	svc->n_job++;
 	w->job_runs = true;
 	lmi_once_init(&w->once, a);
-	lmi_once_answer(svc, &w->once, w->work.stream, 0);
+	lmi_once_answer(&w->once, w->work.stream, 0);
 	return LMD_OK;
 undo:
 	lmi_arena_destroy(w->arena);

@@ -167,29 +167,35 @@ void lmi_once_init(struct lmi_once *o, const struct lmi_ask *a)
 	o->head.rid = (struct lmd_str){.ptr = o->rid_text, .len = n};
 }
 
-/* All these replies begin with an id. */
-static void fill(struct lmi_reply *r, const struct lmi_request *to, const uint8_t *id, int64_t seed)
+static void fill(struct lmi_reply *r, const struct lmi_request *to,
+		 const struct lmi_once_said *said)
 {
-	struct lmi_wire_id wire;
+	struct lmi_wire_id id;
 
-	memcpy(wire.b, id, sizeof(wire.b));
+	memcpy(id.b, said->id, sizeof(id.b));
 	lmi_reply_init(r, to);
 	switch (to->op) {
 	case LMI_WIRE_OP_GENERATE:
-		r->u.generate.id = wire;
-		r->u.generate.seed = seed;
+		r->u.generate.id = id;
+		r->u.generate.seed = said->number;
 		break;
 	case LMI_WIRE_OP_ADD:
-		r->u.add.id = wire;
+		r->u.add.id = id;
 		break;
 	case LMI_WIRE_OP_LOAD:
-		r->u.load.id = wire;
+		r->u.load.id = id;
 		break;
 	case LMI_WIRE_OP_RELOAD:
-		r->u.reload.id = wire;
+		r->u.reload.id = id;
+		break;
+	case LMI_WIRE_OP_UNLOAD:
+		r->u.unload.id = id;
+		break;
+	case LMI_WIRE_OP_RM:
+		r->u.rm.alias = said->flag;
+		r->u.rm.bytes = said->number;
 		break;
 	default:
-		r->u.unload.id = wire;
 		break;
 	}
 }
@@ -199,7 +205,7 @@ void lmi_rid_answer(const struct lmi_rid *rid, const struct lmi_request *to, lmi
 {
 	struct lmi_reply r;
 
-	fill(&r, to, rid->id, rid->seed);
+	fill(&r, to, &rid->said);
 	fn(arg, &r, NULL, 0);
 }
 
@@ -208,7 +214,7 @@ void lmi_rid_read_by(struct lmi_service *svc, const struct lmi_rid *rid,
 {
 	struct lmi_stream *s;
 
-	if (lmi_stream_find(&s, &svc->streams, who, rid->id, NULL) != LMD_OK)
+	if (lmi_stream_find(&s, &svc->streams, who, rid->said.id, NULL) != LMD_OK)
 		return;
 	s->conn = who->conn;
 	s->touched_ns = now;
@@ -227,37 +233,42 @@ bool lmi_rid_moves(struct lmi_service *svc, struct lmi_stream *s)
 		s->conn = c->who.conn;
 		return true;
 	}
-	if (rid->answered && !memcmp(rid->id, s->id, sizeof(rid->id)))
+	if (rid->answered && !memcmp(rid->said.id, s->id, sizeof(s->id)))
 		lmi_rid_forget(&svc->rids, rid);
 	return false;
 }
 
-void lmi_once_answer(struct lmi_service *svc, struct lmi_once *o, const struct lmi_stream *s,
-		     int64_t seed)
+void lmi_once_say(struct lmi_once *o, const struct lmi_once_said *said)
 {
 	struct lmi_rid *rid = o->rid;
 	lmi_reply_fn fn = o->reply;
 	struct lmi_reply r;
 
-	(void)svc;
 	if (!fn)
 		return;
 	o->reply = NULL;
 	o->rid = NULL;
 	if (rid) {
 		rid->answered = true;
-		memcpy(rid->id, s->id, sizeof(rid->id));
-		rid->seed = seed;
+		rid->said = *said;
 	}
-	fill(&r, &o->head, s->id, seed);
+	fill(&r, &o->head, said);
 	fn(o->arg, &r, NULL, 0);
 	while (rid && rid->waits) {
 		struct lmi_call *c = rid->waits;
 
-		fill(&r, &c->copy.req, rid->id, seed);
+		fill(&r, &c->copy.req, said);
 		lmi_call_reply(c, &r);
 		lmi_call_destroy(c);
 	}
+}
+
+void lmi_once_answer(struct lmi_once *o, const struct lmi_stream *s, int64_t seed)
+{
+	struct lmi_once_said said = {.number = seed};
+
+	memcpy(said.id, s->id, sizeof(said.id));
+	lmi_once_say(o, &said);
 }
 
 void lmi_once_fail(struct lmi_service *svc, struct lmi_once *o, const struct lmd_error *err,

@@ -309,7 +309,8 @@ static void encode(void *arg)
 {
 	struct lmi_gen_work *g = arg;
 
-	g->job_err.status = lmi_prompt_encode(g->encoder->engine, request(g), &g->tokens, &g->job_err);
+	g->job_err.status =
+		lmi_prompt_encode(g->encoder->engine, request(g), &g->tokens, &g->job_err);
 }
 
 /* The prompt is tokens now. */
@@ -391,7 +392,7 @@ static void found(struct lmi_lookup *l, uint64_t now, struct lmi_model *m,
 		lmi_model_want(g->svc, now, m, &g->want);
 	}
 	if (!g->ended)
-		lmi_once_answer(g->svc, &g->once, g->work.stream, (int64_t)g->seed);
+		lmi_once_answer(&g->once, g->work.stream, (int64_t)g->seed);
 	g->n_hold--;
 	release(g);
 }

@@ -201,7 +201,7 @@ static void found(struct lmi_lookup *l, uint64_t now, struct lmi_model *m,
 		unload(w, now, m); /* refuses */
 		return;
 	}
-	lmi_once_answer(w->svc, &w->once, w->work.stream, 0);
+	lmi_once_answer(&w->once, w->work.stream, 0);
 	if (w->once.head.op == LMI_WIRE_OP_UNLOAD) {
 		unload(w, now, m);
 		return;

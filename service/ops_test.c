@@ -182,11 +182,13 @@ START_TEST(aliases_and_removal)
 	ck_assert_int_eq(fx_job_op(&fx, LMI_WIRE_OP_UNLOAD, "tiny").kind, LMI_WIRE_ITEM_DONE);
 	ck_assert(fx_call(&fx, &fx_admin, &q));
 	ck_assert(!fx.a.r.u.rm.alias);
+	ck_assert(fx_call(&fx, &fx_admin, &q)); /* sent again: answered again */
 	q = fx_generate(&fx, "tiny", "hello", 3);
 	REFUSED(&fx_user, LMD_NOTFOUND, "tiny");
 	q = fx_on(&fx, LMI_WIRE_OP_RM, "best");
 	ck_assert(fx_call(&fx, &fx_admin, &q));
 	ck_assert(fx.a.r.u.rm.alias);
+	q = fx_on(&fx, LMI_WIRE_OP_RM, "best");
 	REFUSED(&fx_admin, LMD_NOTFOUND, "best");
 	q = fx_generate(&fx, "other", "hello", 3);
 	ck_assert(fx_call(&fx, &fx_user, &q));

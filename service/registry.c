@@ -18,6 +18,7 @@ struct found {
 	char *before; /* alias: the model that had it */
 	bool alias;
 	int64_t bytes;
+	struct lmi_once once; /* rm */
 	struct lmi_rep_info info;
 };
 
@@ -233,16 +234,14 @@ static void run_rm(void *arg)
 
 static void answer_rm(struct lmi_call *c)
 {
-	const struct found *f = c->data;
-	struct lmi_reply r;
+	struct found *f = c->data;
+	const struct lmi_once_said said = {.flag = f->alias, .number = f->bytes};
 
 	lmi_names_forget(c->svc);
-	if (failed(c))
-		return;
-	lmi_reply_init(&r, &c->copy.req);
-	r.u.rm.alias = f->alias;
-	r.u.rm.bytes = f->bytes;
-	lmi_call_reply(c, &r);
+	if (c->err.status == LMD_OK)
+		lmi_once_say(&f->once, &said);
+	else
+		lmi_once_fail(c->svc, &f->once, &c->err, 0);
 	end(c);
 }
 
@@ -263,6 +262,8 @@ enum lmd_status lmi_do_rm(const struct lmi_ask *a, uint32_t *retry_ms, struct lm
 		end(c);
 		return st;
 	}
+	lmi_once_init(&f->once, a); /* this answers, and not the call */
+	c->reply = NULL;
 	return submit(c, a->svc->o.registry, run_rm, answer_rm, err);
 }
 

@@ -2,7 +2,8 @@
  *
  * rid.h - request ids: a request that is sent again is answered again and not run again.
  *
- * Only ops that must not run twice are remembered, and these answer with the id of a stream.
+ * Only ops that must not run twice are remembered, and these answer with little: the id of a
+ * stream, a number, a flag.
  * While the first one is not answered, its repetitions wait for the same answer.  A request
  * that was refused is forgotten: nothing happened. */
 #ifndef LLAMAD_SERVICE_RID_H
@@ -12,6 +13,13 @@
 
 struct lmi_call;
 
+/* An answer; what does not belong to the op is zero. */
+struct lmi_once_said {
+	uint8_t id[LMI_ID_BYTES]; /* of a stream */
+	int64_t number;           /* generate: the seed; rm: bytes */
+	bool flag;                /* rm: it was an alias */
+};
+
 struct lmi_rid {
 	struct lmi_rid *in_bucket, *prev, *next;
 	struct lmi_owner owner;
@@ -20,8 +28,7 @@ struct lmi_rid {
 	uint64_t digest; /* of the request */
 	uint64_t made_ns;
 	bool answered;
-	uint8_t id[LMI_ID_BYTES]; /* the answer */
-	int64_t seed;
+	struct lmi_once_said said;
 	struct lmi_call *waits; /* repetitions */
 };
 

@@ -163,7 +163,7 @@ struct lmi_work {
 	bool (*runs)(const struct lmi_work *w);
 };
 
-/* The answer to a request that must not run twice, which is a stream's id. */
+/* The answer to a request that must not run twice. */
 struct lmi_once {
 	lmi_reply_fn reply; /* NULL: answered */
 	void *arg;
@@ -182,8 +182,9 @@ void lmi_rid_read_by(struct lmi_service *svc, const struct lmi_rid *rid,
 bool lmi_rid_moves(struct lmi_service *svc, struct lmi_stream *s);
 void lmi_once_init(struct lmi_once *o, const struct lmi_ask *a);
 /* Answers the request and its repetitions. */
-void lmi_once_answer(struct lmi_service *svc, struct lmi_once *o, const struct lmi_stream *s,
-		     int64_t seed);
+void lmi_once_say(struct lmi_once *o, const struct lmi_once_said *said);
+/* The id of a stream. */
+void lmi_once_answer(struct lmi_once *o, const struct lmi_stream *s, int64_t seed);
 void lmi_once_fail(struct lmi_service *svc, struct lmi_once *o, const struct lmd_error *err,
 		   uint32_t retry_ms);
 
