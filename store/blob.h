@@ -10,16 +10,15 @@
 /* Opens a regular file for reading, never through a link as its last component; fills size, dev,
  * ino and times of *id.  at_fd: for relative paths. */
 LMD_NODISCARD enum lmd_status lmi_store_file_open(int *fd, int at_fd, const char *path,
-						  struct lmi_store_file *id,
-						  struct lmd_error *err);
+						  struct lmi_store_file *id, struct lmd_error *err);
 /* Those of an open file. */
 LMD_NODISCARD enum lmd_status lmi_store_file_identity(struct lmi_store_file *id, int fd,
 						      struct lmd_error *err);
 bool lmi_store_same_identity(const struct lmi_store_file *a, const struct lmi_store_file *b);
 
 /* The next piece of a file, at most n bytes; *got 0 at its end.  Looks at work->cancel. */
-LMD_NODISCARD enum lmd_status lmi_store_piece(int fd, uint64_t at, void *buf, size_t n,
-					      size_t *got, const struct lmi_store_work *work,
+LMD_NODISCARD enum lmd_status lmi_store_piece(int fd, uint64_t at, void *buf, size_t n, size_t *got,
+					      const struct lmi_store_work *work,
 					      struct lmd_error *err);
 
 /* The digest of a file that must have `size` bytes (else LMD_BUSY).  Progress goes from `before`

@@ -48,8 +48,9 @@ enum lmd_status lmi_db_fail(struct lmi_store *s, int rc, struct lmd_error *err)
 	if (st == LMD_CORRUPT)
 		s->corrupt = true;
 	if ((rc & 0xff) == SQLITE_FULL)
-		return lmd_fail(err, st, "registry: the disk or its quota is full; nothing was "
-					 "changed");
+		return lmd_fail(err, st,
+				"registry: the disk or its quota is full; nothing was "
+				"changed");
 	if ((rc & 0xff) == SQLITE_READONLY)
 		return lmd_fail(err, st, "registry: cannot be written (%s); nothing was changed",
 				sqlite3_errstr(rc));

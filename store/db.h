@@ -38,8 +38,8 @@ enum lmd_status lmi_db_fail(struct lmi_store *s, int rc, struct lmd_error *err);
  *     b  const void *, size_t
  * Texts and bytes are borrowed until the statement is finalized. */
 LMD_NODISCARD enum lmd_status lmi_db_query(struct lmi_store *s, sqlite3_stmt **out,
-					   struct lmd_error *err, const char *sql,
-					   const char *fmt, ...);
+					   struct lmd_error *err, const char *sql, const char *fmt,
+					   ...);
 
 /* LMD_OK and *row false: no more rows. */
 LMD_NODISCARD enum lmd_status lmi_db_step(struct lmi_store *s, sqlite3_stmt *q, bool *row,
@@ -81,8 +81,7 @@ LMD_NODISCARD enum lmd_status lmi_store_text_check(const char *what, const char 
 
 /* The row's id: of a name, or of a name or alias; LMD_NOTFOUND. */
 LMD_NODISCARD enum lmd_status lmi_store_model_id(struct lmi_store *s, const char *name,
-						 bool or_alias, int64_t *id,
-						 struct lmd_error *err);
+						 bool or_alias, int64_t *id, struct lmd_error *err);
 
 /* LMD_INVALID when a model or an alias has the name. */
 LMD_NODISCARD enum lmd_status lmi_store_name_free(struct lmi_store *s, const char *name,

@@ -40,8 +40,7 @@ enum lmd_status lmi_store_file_identity(struct lmi_store_file *id, int fd, struc
 enum lmd_status lmi_store_file_open(int *out, int at_fd, const char *path,
 				    struct lmi_store_file *id, struct lmd_error *err)
 {
-	int fd = openat(at_fd, path,
-			O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	int fd = openat(at_fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	char show[SHOW];
 	struct stat sb;
 
@@ -54,7 +53,7 @@ enum lmd_status lmi_store_file_open(int *out, int at_fd, const char *path,
 					S_ISLNK(sb.st_mode) ? "a symbolic link" : "a special file");
 		return lmd_fail(err,
 				e == ENOENT || e == ENOTDIR ? LMD_NOTFOUND
-				: e == ENOMEM		    ? LMD_NOMEM
+				: e == ENOMEM               ? LMD_NOMEM
 							    : LMD_IO,
 				"%s: cannot open: %s", show, strerror(e));
 	}
@@ -77,9 +76,8 @@ enum lmd_status lmi_store_file_same(const struct lmi_store_file *f, int fd, stru
 		return st;
 	(void)lmi_show_path(show, sizeof(show), f->path ? f->path : "");
 	if (now.size != f->size)
-		return lmd_fail(err, LMD_CORRUPT,
-				"%s: has %llu bytes, had %llu when it was added", show,
-				(unsigned long long)now.size, (unsigned long long)f->size);
+		return lmd_fail(err, LMD_CORRUPT, "%s: has %llu bytes, had %llu when it was added",
+				show, (unsigned long long)now.size, (unsigned long long)f->size);
 	if (now.dev != f->dev || now.ino != f->ino)
 		return lmd_fail(err, LMD_CORRUPT, "%s: is another file than the one that was added",
 				show);
@@ -153,7 +151,8 @@ enum lmd_status lmi_store_digest_fd(char out[LMI_STORE_DIGEST_HEX], int fd, uint
 			work->progress(work->arg, before + at, total);
 	}
 	if (st == LMD_OK && at != size)
-		st = lmd_fail(err, LMD_BUSY, "%s than %llu bytes: the file changed while it was read",
+		st = lmd_fail(err, LMD_BUSY,
+			      "%s than %llu bytes: the file changed while it was read",
 			      at > size ? "more" : "less", (unsigned long long)size);
 	if (st == LMD_OK && !lmi_sha256_final(&h, raw))
 		st = lmd_fail(err, LMD_INTERNAL, "SHA-256 failed");

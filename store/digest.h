@@ -33,8 +33,8 @@ LMD_NODISCARD enum lmd_status lmi_store_digest_file(struct lmi_store_file *out, 
 /* The digest of a model of n files: of one file its own; of several the SHA-256 of their
  * digests in order, each as 64 hex digits and a newline.  n >= 1. */
 LMD_NODISCARD enum lmd_status lmi_store_digest_join(char out[LMI_STORE_DIGEST_HEX],
-						    const struct lmi_store_file *files,
-						    uint32_t n, struct lmd_error *err);
+						    const struct lmi_store_file *files, uint32_t n,
+						    struct lmd_error *err);
 
 /* 64 lower-case hex digits and a zero? */
 bool lmi_store_digest_ok(const char *hex);

@@ -113,9 +113,12 @@ static const struct {
 	enum lmd_status (*act)(void);
 	int (*done)(void);
 } op[] = {
-	{"add", do_add, done_add},	{"alias", do_alias, done_alias},
-	{"remove", do_remove, done_remove}, {"rename", do_rename, done_rename},
-	{"kv", do_kv, done_kv},		{"usage", do_usage, done_usage},
+	{"add", do_add, done_add},
+	{"alias", do_alias, done_alias},
+	{"remove", do_remove, done_remove},
+	{"rename", do_rename, done_rename},
+	{"kv", do_kv, done_kv},
+	{"usage", do_usage, done_usage},
 	{"key", do_key, done_key},
 };
 #define N_OP LMD_LEN(op)

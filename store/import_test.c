@@ -169,8 +169,12 @@ END_TEST
 
 static enum lmd_status add_imported(const char *name, const struct lmi_store_file *f)
 {
-	struct lmi_store_model m = {.name = name, .format = "gguf", .arch = "", .imported = true,
-				    .n_files = 1, .files = f};
+	struct lmi_store_model m = {.name = name,
+				    .format = "gguf",
+				    .arch = "",
+				    .imported = true,
+				    .n_files = 1,
+				    .files = f};
 
 	return lmi_store_model_add(store, &m, &err);
 }
@@ -213,8 +217,8 @@ END_TEST
 START_TEST(reference)
 {
 	struct lmi_store_file f;
-	struct lmi_store_model m = {.name = "m", .format = "", .arch = "", .n_files = 1,
-				    .files = &f};
+	struct lmi_store_model m = {
+		.name = "m", .format = "", .arch = "", .n_files = 1, .files = &f};
 	struct lmi_store_file copy;
 
 	OK(lmi_store_digest_file(&f, put_file("f", "content"), NULL, &err));

@@ -47,8 +47,8 @@ enum lmd_status lmi_store_key_add(struct lmi_store *s, const struct lmi_store_ke
 	if (st == LMD_OK)
 		st = lmi_store_text_check("label of a key", k->label, 0, LMI_STORE_TEXT_MAX, err);
 	if (st == LMD_OK && (unsigned)k->role > LMI_STORE_ADMIN)
-		st = lmd_fail(err, LMD_INVALID, "role of a key: %d, 0 (user) and 1 (admin) are known",
-			      (int)k->role);
+		st = lmd_fail(err, LMD_INVALID,
+			      "role of a key: %d, 0 (user) and 1 (admin) are known", (int)k->role);
 	if (st == LMD_OK)
 		st = lmi_db_begin(s, err);
 	if (st != LMD_OK)

@@ -61,10 +61,11 @@ static enum lmd_status check_files(const struct lmi_store_file *f, uint32_t n, b
 		if (!imported && f[i].path[0] != '/')
 			return lmd_fail(err, LMD_INVALID, "path: does not begin with '/'");
 		if (!lmi_store_digest_ok(f[i].digest))
-			return lmd_fail(err, LMD_INVALID, "digest of file %u: not 64 hex digits", i);
+			return lmd_fail(err, LMD_INVALID, "digest of file %u: not 64 hex digits",
+					i);
 		if (!lmi_add_ok(sum, f[i].size, &sum) || sum > INT64_MAX)
-			return lmd_fail(err, LMD_INVALID, "size of file %u: %llu bytes, too many", i,
-					(unsigned long long)f[i].size);
+			return lmd_fail(err, LMD_INVALID, "size of file %u: %llu bytes, too many",
+					i, (unsigned long long)f[i].size);
 	}
 	*size = sum;
 	return LMD_OK;
@@ -90,8 +91,10 @@ static enum lmd_status check_blobs(struct lmi_store *s, const struct lmi_store_m
 			break;
 		close(fd);
 		if (!lmi_store_same_identity(&now, &m->files[i]))
-			st = lmd_fail(err, LMD_NOTFOUND, LMI_BLOB_FOLDER "/%s: is not the file "
-				      "that was imported", name);
+			st = lmd_fail(err, LMD_NOTFOUND,
+				      LMI_BLOB_FOLDER "/%s: is not the file "
+						      "that was imported",
+				      name);
 	}
 	close(folder);
 	return st;
@@ -103,12 +106,13 @@ static enum lmd_status put_files(struct lmi_store *s, int64_t id, const struct l
 	enum lmd_status st = LMD_OK;
 
 	for (uint32_t i = 0; st == LMD_OK && i < n; i++)
-		st = lmi_db_run(s, err,
-				"INSERT INTO model_files (model_id, part, path, digest, size, dev, "
-				"ino, mtime_ns, ctime_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-				"iittiiiii", id, (int64_t)i, imported ? "" : f[i].path, f[i].digest,
-				(int64_t)f[i].size, bits(f[i].dev), bits(f[i].ino), f[i].mtime_ns,
-				f[i].ctime_ns);
+		st = lmi_db_run(
+			s, err,
+			"INSERT INTO model_files (model_id, part, path, digest, size, dev, "
+			"ino, mtime_ns, ctime_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+			"iittiiiii", id, (int64_t)i, imported ? "" : f[i].path, f[i].digest,
+			(int64_t)f[i].size, bits(f[i].dev), bits(f[i].ino), f[i].mtime_ns,
+			f[i].ctime_ns);
 	return st;
 }
 
@@ -120,11 +124,12 @@ static enum lmd_status insert(struct lmi_store *s, const struct lmi_store_model 
 	if (st == LMD_OK && m->imported)
 		st = check_blobs(s, m, err);
 	if (st == LMD_OK)
-		st = lmi_db_run(s, err,
-				"INSERT INTO models (name, digest, size, format, arch, facts, state, "
-				"added_at, imported) VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, ?7, ?8)",
-				"ttitttii", m->name, digest, (int64_t)size, m->format, m->arch,
-				m->facts ? m->facts : "{}", m->added_at, (int64_t)m->imported);
+		st = lmi_db_run(
+			s, err,
+			"INSERT INTO models (name, digest, size, format, arch, facts, state, "
+			"added_at, imported) VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, ?7, ?8)",
+			"ttitttii", m->name, digest, (int64_t)size, m->format, m->arch,
+			m->facts ? m->facts : "{}", m->added_at, (int64_t)m->imported);
 	if (st == LMD_OK)
 		st = put_files(s, sqlite3_last_insert_rowid(s->db), m->files, m->n_files,
 			       m->imported, err);
@@ -265,8 +270,9 @@ enum lmd_status lmi_store_model_measured(struct lmi_store *s, const char *name,
 	int64_t id;
 
 	if (m->memory_bytes > INT64_MAX || m->load_ns > INT64_MAX)
-		return lmd_fail(err, LMD_INVALID, "measured: %llu bytes in %llu ns, at most 2^63 - 1",
-				(unsigned long long)m->memory_bytes, (unsigned long long)m->load_ns);
+		return lmd_fail(
+			err, LMD_INVALID, "measured: %llu bytes in %llu ns, at most 2^63 - 1",
+			(unsigned long long)m->memory_bytes, (unsigned long long)m->load_ns);
 	if (!isfinite(m->prefill_tps) || m->prefill_tps < 0 || !isfinite(m->decode_tps) ||
 	    m->decode_tps < 0)
 		return lmd_fail(err, LMD_INVALID, "measured: %g and %g tokens/s, at least 0 each",
@@ -276,11 +282,12 @@ enum lmd_status lmi_store_model_measured(struct lmi_store *s, const char *name,
 		return st;
 	st = lmi_store_model_id(s, name, true, &id, err);
 	if (st == LMD_OK)
-		st = lmi_db_run(s, err,
-				"UPDATE models SET memory_bytes = ?2, load_ns = ?3, prefill_tps = ?4, "
-				"decode_tps = ?5, measured_at = ?6 WHERE id = ?1",
-				"iiiddi", id, (int64_t)m->memory_bytes, (int64_t)m->load_ns,
-				m->prefill_tps, m->decode_tps, m->at_ns);
+		st = lmi_db_run(
+			s, err,
+			"UPDATE models SET memory_bytes = ?2, load_ns = ?3, prefill_tps = ?4, "
+			"decode_tps = ?5, measured_at = ?6 WHERE id = ?1",
+			"iiiddi", id, (int64_t)m->memory_bytes, (int64_t)m->load_ns, m->prefill_tps,
+			m->decode_tps, m->at_ns);
 	return lmi_db_end(s, st, err);
 }
 
@@ -304,9 +311,8 @@ enum lmd_status lmi_store_model_set_state(struct lmi_store *s, const char *name,
 }
 
 /* The row has these files, by their digests? */
-static enum lmd_status same_content(struct lmi_store *s, int64_t id,
-				    const struct lmi_store_file *f, uint32_t n,
-				    struct lmd_error *err)
+static enum lmd_status same_content(struct lmi_store *s, int64_t id, const struct lmi_store_file *f,
+				    uint32_t n, struct lmd_error *err)
 {
 	enum lmd_status st;
 	int64_t n_same = 0, n_row = 0;
@@ -317,10 +323,11 @@ static enum lmd_status same_content(struct lmi_store *s, int64_t id,
 	for (uint32_t i = 0; st == LMD_OK && i < n; i++) {
 		int64_t one = 0;
 
-		st = lmi_db_number(s, err, &one, &found,
-				   "SELECT 1 FROM model_files WHERE model_id = ?1 AND part = ?2 AND "
-				   "digest = ?3 AND size = ?4",
-				   "iiti", id, (int64_t)i, f[i].digest, (int64_t)f[i].size);
+		st = lmi_db_number(
+			s, err, &one, &found,
+			"SELECT 1 FROM model_files WHERE model_id = ?1 AND part = ?2 AND "
+			"digest = ?3 AND size = ?4",
+			"iiti", id, (int64_t)i, f[i].digest, (int64_t)f[i].size);
 		n_same += found;
 	}
 	if (st == LMD_OK && (n_same != n || n_row != n))

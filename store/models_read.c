@@ -14,13 +14,14 @@
 
 #define COLUMNS                                                                                    \
 	"m.name, m.digest, m.size, m.format, m.arch, m.facts, m.state, m.added_at, m.used_at, "    \
-	"m.imported, m.memory_bytes, m.load_ns, m.prefill_tps, m.decode_tps, m.measured_at, m.id, " \
+	"m.imported, m.memory_bytes, m.load_ns, m.prefill_tps, m.decode_tps, m.measured_at, "      \
+	"m.id, "                                                                                   \
 	"(SELECT count(*) FROM model_files f WHERE f.model_id = m.id)"
 
 const char *lmi_store_state_text(int state)
 {
 	static const char *const text[LMI_STORE_N_STATE] = {"ready", "changed", "missing",
-							     "quarantined"};
+							    "quarantined"};
 
 	return state >= 0 && state < LMI_STORE_N_STATE ? text[state] : NULL;
 }
@@ -73,10 +74,11 @@ static enum lmd_status get_files(struct lmi_store *s, struct lmd_arena *a, int64
 	if (!f)
 		return m->n_files ? lmi_rows_nomem(err)
 				  : lmd_fail(err, LMD_CORRUPT, "model '%s' has no files", m->name);
-	st = lmi_db_query(s, &q, err,
-			  "SELECT path, digest, size, dev, ino, mtime_ns, ctime_ns FROM model_files "
-			  "WHERE model_id = ?1 ORDER BY part",
-			  "i", id);
+	st = lmi_db_query(
+		s, &q, err,
+		"SELECT path, digest, size, dev, ino, mtime_ns, ctime_ns FROM model_files "
+		"WHERE model_id = ?1 ORDER BY part",
+		"i", id);
 	if (st != LMD_OK)
 		return st;
 	for (uint32_t i = 0; st == LMD_OK && i < m->n_files; i++) {
@@ -176,7 +178,8 @@ enum lmd_status lmi_store_model_find(struct lmi_store *s, const char *name,
 	return st;
 }
 
-static enum lmd_status orphan(struct lmi_store *s, const char *name, bool *is, struct lmd_error *err)
+static enum lmd_status orphan(struct lmi_store *s, const char *name, bool *is,
+			      struct lmd_error *err)
 {
 	bool found;
 	int64_t one;

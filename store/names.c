@@ -28,9 +28,10 @@ enum lmd_status lmi_store_name_check(const char *name, struct lmd_error *err)
 	(void)lmi_show(show, sizeof(show), name, n);
 	for (size_t i = 0; i < n; i++)
 		if (!name_byte((unsigned char)name[i]))
-			return lmd_fail(err, LMD_INVALID,
-					"model name '%s': byte %zu is none of A-Z a-z 0-9 . _ : / -",
-					show, i);
+			return lmd_fail(
+				err, LMD_INVALID,
+				"model name '%s': byte %zu is none of A-Z a-z 0-9 . _ : / -", show,
+				i);
 	if (name[0] == '/')
 		return lmd_fail(err, LMD_INVALID, "model name '%s': begins with '/'", show);
 	if (strstr(name, ".."))
@@ -57,7 +58,8 @@ enum lmd_status lmi_store_model_id(struct lmi_store *s, const char *name, bool o
 	if (!found)
 		return lmd_fail(err, LMD_NOTFOUND, "model '%s' is not known", name);
 	if (!or_alias)
-		return lmd_fail(err, LMD_INVALID, "'%s' is an alias, not the name of a model", name);
+		return lmd_fail(err, LMD_INVALID, "'%s' is an alias, not the name of a model",
+				name);
 	*id = alias_of;
 	return LMD_OK;
 }

@@ -48,8 +48,8 @@ static enum lmd_status lock(struct lmi_store *s, bool *unclean, struct lmd_error
 	char show[SHOW];
 	struct stat sb;
 
-	s->lock_fd = openat(s->dir_fd, LOCK_NAME, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
-			    0600);
+	s->lock_fd = openat(s->dir_fd, LOCK_NAME,
+			    O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
 	if (s->lock_fd < 0)
 		return fail_at(s, LOCK_NAME, "cannot be written", err);
 	if (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0)
@@ -84,8 +84,8 @@ static void unlock(struct lmi_store *s, bool clean)
  * mode. */
 static enum lmd_status touch_db(struct lmi_store *s, struct lmd_error *err)
 {
-	int fd = openat(s->dir_fd, DB_NAME,
-			O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+	int fd = openat(s->dir_fd, DB_NAME, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+			0600);
 	struct stat sb;
 
 	if (fd < 0)
@@ -128,8 +128,8 @@ static enum lmd_status identify(struct lmi_store *s, struct lmi_store_report *r,
 	if (st == LMD_OK)
 		st = lmi_db_number(s, err, &version, &found, "PRAGMA user_version", "");
 	if (st == LMD_OK)
-		st = lmi_db_number(s, err, &n_tables, &found,
-				   "SELECT count(*) FROM sqlite_schema", "");
+		st = lmi_db_number(s, err, &n_tables, &found, "SELECT count(*) FROM sqlite_schema",
+				   "");
 	if (st != LMD_OK)
 		return st;
 	if (app == 0 && version == 0 && n_tables == 0) {
@@ -358,8 +358,8 @@ enum lmd_status lmi_store_open(struct lmi_store **out, const char *dir,
 			       struct lmd_error *err)
 {
 	struct lmi_store_report r = {.schema = lmi_store_sql_n};
-	enum lmd_status st = lmi_store_text_check("state folder", dir, 1,
-						  LMI_STORE_PATH_MAX - 128, err);
+	enum lmd_status st =
+		lmi_store_text_check("state folder", dir, 1, LMI_STORE_PATH_MAX - 128, err);
 	struct lmi_store *s;
 
 	if (st != LMD_OK)

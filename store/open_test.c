@@ -320,7 +320,8 @@ END_TEST
 
 /* Rows that a schema could hold, as the release that knew it would have left them. */
 static const char *const rows_of[] = {
-	"INSERT INTO models (id, name, digest, size, format, arch, facts, state, added_at, imported) "
+	"INSERT INTO models (id, name, digest, size, format, arch, facts, state, added_at, "
+	"imported) "
 	"VALUES (1, 'old', printf('%064d', 7), 10, 'gguf', 'llama', '{}', 0, 5, 0);"
 	"INSERT INTO model_files VALUES (1, 0, '/old.gguf', printf('%064d', 7), 10, 1, 2, 3, 4);"
 	"INSERT INTO aliases VALUES ('second', 1)",

@@ -39,13 +39,13 @@ struct lmd_arena;
 struct lmi_store;
 
 /* Bounds. */
-#define LMI_STORE_NAME_MAX   128        /* bytes of a name or alias */
-#define LMI_STORE_PATH_MAX   4095       /* bytes of a path */
-#define LMI_STORE_WORD_MAX   64         /* bytes of format, arch */
-#define LMI_STORE_TEXT_MAX   256        /* bytes of a label, principal, key of settings and kv */
-#define LMI_STORE_VALUE_MAX  (1 << 20)  /* bytes of facts, a setting, a value of kv */
-#define LMI_STORE_FILES_MAX  1024       /* files of one model */
-#define LMI_STORE_DIGEST_HEX 65         /* 64 lower-case hex digits and a zero */
+#define LMI_STORE_NAME_MAX   128       /* bytes of a name or alias */
+#define LMI_STORE_PATH_MAX   4095      /* bytes of a path */
+#define LMI_STORE_WORD_MAX   64        /* bytes of format, arch */
+#define LMI_STORE_TEXT_MAX   256       /* bytes of a label, principal, key of settings and kv */
+#define LMI_STORE_VALUE_MAX  (1 << 20) /* bytes of facts, a setting, a value of kv */
+#define LMI_STORE_FILES_MAX  1024      /* files of one model */
+#define LMI_STORE_DIGEST_HEX 65        /* 64 lower-case hex digits and a zero */
 
 /* Open and close */
 
@@ -149,9 +149,8 @@ void lmi_store_models_fini(struct lmi_store_models *m);
  * imported: each files[i].path is ignored and becomes models/sha256-<digest>; the file must be
  * there with the stated identity (lmi_store_import made it), else LMD_NOTFOUND: a removal may
  * have come between. */
-LMD_NODISCARD enum lmd_status lmi_store_model_add(struct lmi_store *s,
-						  const struct lmi_store_model *m,
-						  struct lmd_error *err);
+LMD_NODISCARD enum lmd_status
+lmi_store_model_add(struct lmi_store *s, const struct lmi_store_model *m, struct lmd_error *err);
 
 /* By name; an alias is refused (LMD_INVALID), lest the wrong thing goes.  The aliases of the
  * model go with it.  Imported files that no other row refers to are removed from the disk after
@@ -169,9 +168,8 @@ LMD_NODISCARD enum lmd_status lmi_store_model_find(struct lmi_store *s, const ch
 						   struct lmd_error *err);
 
 /* All, by name. */
-LMD_NODISCARD enum lmd_status lmi_store_model_list(struct lmi_store *s,
-						   struct lmi_store_models *out,
-						   struct lmd_error *err);
+LMD_NODISCARD enum lmd_status
+lmi_store_model_list(struct lmi_store *s, struct lmi_store_models *out, struct lmd_error *err);
 
 /* Updates by name or alias. */
 LMD_NODISCARD enum lmd_status lmi_store_model_used(struct lmi_store *s, const char *name,
@@ -202,9 +200,8 @@ LMD_NODISCARD enum lmd_status lmi_store_model_changed(const struct lmi_store_mod
 
 /* Imported files without a row: counts them, and with `remove` removes them.  A file that was
  * just imported has no row yet: call it when no import is under way. */
-LMD_NODISCARD enum lmd_status lmi_store_orphans(struct lmi_store *s, bool remove,
-						uint32_t *n_files, uint64_t *bytes,
-						struct lmd_error *err);
+LMD_NODISCARD enum lmd_status lmi_store_orphans(struct lmi_store *s, bool remove, uint32_t *n_files,
+						uint64_t *bytes, struct lmd_error *err);
 
 /* Aliases: a second name of a model.  An alias of an alias is set to its model. */
 
@@ -226,9 +223,8 @@ LMD_NODISCARD enum lmd_status lmi_store_alias_set(struct lmi_store *s, const cha
 LMD_NODISCARD enum lmd_status lmi_store_alias_remove(struct lmi_store *s, const char *alias,
 						     struct lmd_error *err);
 /* By alias. */
-LMD_NODISCARD enum lmd_status lmi_store_alias_list(struct lmi_store *s,
-						   struct lmi_store_aliases *out,
-						   struct lmd_error *err);
+LMD_NODISCARD enum lmd_status
+lmi_store_alias_list(struct lmi_store *s, struct lmi_store_aliases *out, struct lmd_error *err);
 
 /* Keys: known by the SHA-256 of the secret, which is nowhere stored. */
 
@@ -253,15 +249,13 @@ struct lmi_store_keys {
 void lmi_store_keys_fini(struct lmi_store_keys *k);
 
 /* A hash that is there is refused. */
-LMD_NODISCARD enum lmd_status lmi_store_key_add(struct lmi_store *s,
-						const struct lmi_store_key *k,
+LMD_NODISCARD enum lmd_status lmi_store_key_add(struct lmi_store *s, const struct lmi_store_key *k,
 						struct lmd_error *err);
 LMD_NODISCARD enum lmd_status lmi_store_key_remove(struct lmi_store *s, const char *hash,
 						   struct lmd_error *err);
 /* One key in *out. */
 LMD_NODISCARD enum lmd_status lmi_store_key_find(struct lmi_store *s, const char *hash,
-						 struct lmi_store_keys *out,
-						 struct lmd_error *err);
+						 struct lmi_store_keys *out, struct lmd_error *err);
 /* By time of creation. */
 LMD_NODISCARD enum lmd_status lmi_store_key_list(struct lmi_store *s, struct lmi_store_keys *out,
 						 struct lmd_error *err);

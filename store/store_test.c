@@ -25,9 +25,9 @@ START_TEST(names)
 	static const struct {
 		const char *name, *why;
 	} bad[] = {
-		{"", "is empty"},	   {"/a", "begins with '/'"}, {"a..b", "contains '..'"},
-		{"..", "contains '..'"},   {"a b", "byte 1"},	      {"a\n", "\\x0a"},
-		{"caf\xC3\xA9", "byte 3"}, {"a%s", "byte 1"},	      {"a\\b", "byte 1"},
+		{"", "is empty"},          {"/a", "begins with '/'"}, {"a..b", "contains '..'"},
+		{"..", "contains '..'"},   {"a b", "byte 1"},         {"a\n", "\\x0a"},
+		{"caf\xC3\xA9", "byte 3"}, {"a%s", "byte 1"},         {"a\\b", "byte 1"},
 		{NULL, "is missing"},
 	};
 
@@ -57,11 +57,18 @@ END_TEST
 START_TEST(model_round_trip)
 {
 	struct lmi_store_file f[3] = {some_file(1), some_file(2), some_file(3)};
-	struct lmi_store_model m = {.name = "big", .format = "gguf", .arch = "qwen3",
+	struct lmi_store_model m = {.name = "big",
+				    .format = "gguf",
+				    .arch = "qwen3",
 				    .facts = "{\"license\":\"MIT \\u00e9 \xC3\xA9\"}",
-				    .added_at = NOW + 1, .n_files = 3, .files = f};
-	struct lmi_store_measured speed = {.memory_bytes = 1ull << 40, .load_ns = 5,
-					   .prefill_tps = 123.25, .decode_tps = 0.1, .at_ns = 77};
+				    .added_at = NOW + 1,
+				    .n_files = 3,
+				    .files = f};
+	struct lmi_store_measured speed = {.memory_bytes = 1ull << 40,
+					   .load_ns = 5,
+					   .prefill_tps = 123.25,
+					   .decode_tps = 0.1,
+					   .at_ns = 77};
 	struct lmi_store_models got = {0};
 
 	f[1].path = "/models/b \xFF.gguf"; /* a path is bytes */
@@ -101,7 +108,8 @@ END_TEST
 START_TEST(model_bounds)
 {
 	static struct lmi_store_file f[LMI_STORE_FILES_MAX + 1];
-	struct lmi_store_model m = {.name = "m", .format = "", .arch = "", .n_files = 1, .files = f};
+	struct lmi_store_model m = {
+		.name = "m", .format = "", .arch = "", .n_files = 1, .files = f};
 	static char text[LMI_STORE_VALUE_MAX + 2];
 
 	for (unsigned i = 0; i < LMD_LEN(f); i++)
@@ -147,8 +155,8 @@ START_TEST(model_bounds)
 	OK(lmi_store_model_add(store, &m, &err));
 	REFUSED(lmi_store_model_set_state(store, "n", (enum lmi_store_state)4, &err), LMD_INVALID,
 		"0 to 3");
-	REFUSED(lmi_store_model_measured(store, "n", &(struct lmi_store_measured){.decode_tps = NAN},
-					 &err),
+	REFUSED(lmi_store_model_measured(store, "n",
+					 &(struct lmi_store_measured){.decode_tps = NAN}, &err),
 		LMD_INVALID, "nan");
 	REFUSED(lmi_store_model_measured(
 			store, "n", &(struct lmi_store_measured){.memory_bytes = UINT64_MAX}, &err),
@@ -227,8 +235,8 @@ END_TEST
 
 START_TEST(keys)
 {
-	struct lmi_store_key k = {.label = "laptop", .role = LMI_STORE_ADMIN, .created_at = 5,
-				  .expires_at = 9};
+	struct lmi_store_key k = {
+		.label = "laptop", .role = LMI_STORE_ADMIN, .created_at = 5, .expires_at = 9};
 	struct lmi_store_keys got;
 
 	snprintf(k.hash, sizeof(k.hash), "%064x", 0xabc);
@@ -334,8 +342,8 @@ END_TEST
 START_TEST(changed)
 {
 	struct lmi_store_file f;
-	struct lmi_store_model m = {.name = "m", .format = "gguf", .arch = "", .n_files = 1,
-				    .files = &f};
+	struct lmi_store_model m = {
+		.name = "m", .format = "gguf", .arch = "", .n_files = 1, .files = &f};
 	struct lmi_store_models got;
 	char path[256], other[256];
 

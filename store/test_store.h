@@ -86,8 +86,12 @@ static LMD_UNUSED const char *put_file(const char *name, const char *text)
 /* A file that exists nowhere: a row does not look. */
 static LMD_UNUSED struct lmi_store_file some_file(unsigned i)
 {
-	struct lmi_store_file f = {.path = "/models/some.gguf", .size = 1000 + i, .dev = UINT64_MAX,
-				   .ino = i, .mtime_ns = -5, .ctime_ns = INT64_MAX};
+	struct lmi_store_file f = {.path = "/models/some.gguf",
+				   .size = 1000 + i,
+				   .dev = UINT64_MAX,
+				   .ino = i,
+				   .mtime_ns = -5,
+				   .ctime_ns = INT64_MAX};
 
 	snprintf(f.digest, sizeof(f.digest), "%064x", i);
 	return f;
@@ -96,8 +100,12 @@ static LMD_UNUSED struct lmi_store_file some_file(unsigned i)
 static LMD_UNUSED enum lmd_status add(const char *name, unsigned i)
 {
 	struct lmi_store_file f = some_file(i);
-	struct lmi_store_model m = {.name = name, .format = "gguf", .arch = "llama",
-				    .facts = "{\"layers\":2}", .added_at = NOW, .n_files = 1,
+	struct lmi_store_model m = {.name = name,
+				    .format = "gguf",
+				    .arch = "llama",
+				    .facts = "{\"layers\":2}",
+				    .added_at = NOW,
+				    .n_files = 1,
 				    .files = &f};
 
 	return lmi_store_model_add(store, &m, &err);

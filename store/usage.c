@@ -6,15 +6,15 @@
 static enum lmd_status add(struct lmi_store *s, const struct lmi_store_usage *u,
 			   struct lmd_error *err)
 {
-	enum lmd_status st = lmi_store_text_check("principal", u->principal, 1, LMI_STORE_TEXT_MAX,
-						  err);
+	enum lmd_status st =
+		lmi_store_text_check("principal", u->principal, 1, LMI_STORE_TEXT_MAX, err);
 	int64_t sum = 0, tokens;
 	bool found;
 
 	if (st == LMD_OK)
 		st = lmi_db_number(s, err, &sum, &found,
-				   "SELECT tokens FROM usage WHERE principal = ?1 AND day = ?2", "ti",
-				   u->principal, (int64_t)u->day);
+				   "SELECT tokens FROM usage WHERE principal = ?1 AND day = ?2",
+				   "ti", u->principal, (int64_t)u->day);
 	if (st != LMD_OK)
 		return st;
 	tokens = u->tokens > (uint64_t)(INT64_MAX - sum) ? INT64_MAX : sum + (int64_t)u->tokens;
@@ -39,17 +39,18 @@ enum lmd_status lmi_store_usage_add(struct lmi_store *s, const struct lmi_store_
 enum lmd_status lmi_store_usage_sum(struct lmi_store *s, const char *principal, int32_t first,
 				    int32_t last, uint64_t *tokens, struct lmd_error *err)
 {
-	enum lmd_status st = lmi_store_text_check("principal", principal, 1, LMI_STORE_TEXT_MAX,
-						  err);
+	enum lmd_status st =
+		lmi_store_text_check("principal", principal, 1, LMI_STORE_TEXT_MAX, err);
 	uint64_t sum = 0;
 	sqlite3_stmt *q;
 	bool row;
 
 	if (st == LMD_OK)
-		st = lmi_db_query(s, &q, err,
-				  "SELECT tokens FROM usage WHERE principal = ?1 AND day BETWEEN ?2 "
-				  "AND ?3",
-				  "tii", principal, (int64_t)first, (int64_t)last);
+		st = lmi_db_query(
+			s, &q, err,
+			"SELECT tokens FROM usage WHERE principal = ?1 AND day BETWEEN ?2 "
+			"AND ?3",
+			"tii", principal, (int64_t)first, (int64_t)last);
 	if (st != LMD_OK)
 		return st;
 	while (st == LMD_OK) {

@@ -85,7 +85,8 @@ enum lmd_status lmi_store_setting_get(struct lmi_store *s, const char *key,
 	sqlite3_stmt *q;
 
 	if (st == LMD_OK)
-		st = lmi_db_query(s, &q, err, "SELECT value FROM settings WHERE key = ?1", "t", key);
+		st = lmi_db_query(s, &q, err, "SELECT value FROM settings WHERE key = ?1", "t",
+				  key);
 	return st == LMD_OK ? get(s, q, key, out, err) : st;
 }
 

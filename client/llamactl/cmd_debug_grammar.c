@@ -210,7 +210,8 @@ static enum lmd_status check(struct job *j, struct lmd_error *err)
 
 static enum lmd_status prepare(struct job *j, struct lmi_ctl *ctl, struct lmd_error *err)
 {
-	const char *text = lmi_arg_str(&ctl->args, "text"), *tokens = lmi_arg_str(&ctl->args, "tokens");
+	const char *text = lmi_arg_str(&ctl->args, "text"),
+		   *tokens = lmi_arg_str(&ctl->args, "tokens");
 	enum lmd_status st;
 
 	if (!lmi_arg_str(&ctl->args, "gbnf") == !lmi_arg_str(&ctl->args, "schema"))
@@ -286,7 +287,8 @@ const struct lmi_cmd lmi_cmd_debug_grammar = {
 	.name = "debug grammar",
 	.brief = "Check a text against a grammar or a JSON schema",
 	.doc = "Prints accept when the text is complete, incomplete when it may go on and may not "
-	       "end, and reject@N when byte (or token) N, counted from 0, is not allowed. A grammar "
+	       "end, and reject@N when byte (or token) N, counted from 0, is not allowed. A "
+	       "grammar "
 	       "that cannot be used is an error.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),

@@ -251,7 +251,8 @@ static enum lmd_status number(struct reader *r)
 	if (!end)
 		return fail(r, at, "not a number");
 	if (end - at > LMI_JTREE_DIGITS)
-		return lmd_fail(r->err, LMD_INVALID, "JSON, byte %zu: a number of more than %d bytes",
+		return lmd_fail(r->err, LMD_INVALID,
+				"JSON, byte %zu: a number of more than %d bytes",
 				(size_t)(at - r->begin), LMI_JTREE_DIGITS);
 	v.n = (uint32_t)(end - at);
 	memcpy(s, at, v.n);
@@ -327,8 +328,8 @@ static enum lmd_status container(struct reader *r)
 	r->p++;
 	r->depth--;
 	if (r->node)
-		r->node[i] = (struct lmi_jnode){.type = object ? LMI_JOBJECT : LMI_JARRAY,
-						.span = r->n_nodes - i, .n = n};
+		r->node[i] = (struct lmi_jnode){
+			.type = object ? LMI_JOBJECT : LMI_JARRAY, .span = r->n_nodes - i, .n = n};
 	return LMD_OK;
 }
 

@@ -19,23 +19,23 @@
 
 #include "llamad/status.h"
 
-#define LMI_JTREE_DEPTH  64         /* containers inside each other; more is LMD_INVALID */
+#define LMI_JTREE_DEPTH  64          /* containers inside each other; more is LMD_INVALID */
 #define LMI_JTREE_BYTES  (16u << 20) /* text, unless the options say otherwise */
 #define LMI_JTREE_NODES  (1u << 20)
-#define LMI_JTREE_DIGITS 1024       /* bytes of one number */
+#define LMI_JTREE_DIGITS 1024 /* bytes of one number */
 
 enum lmi_jtype {
 	LMI_JNULL,
 	LMI_JBOOL,
-	LMI_JINT,    /* written without point and exponent, fits 64 bits with sign */
-	LMI_JREAL,   /* any other number; finite */
+	LMI_JINT,  /* written without point and exponent, fits 64 bits with sign */
+	LMI_JREAL, /* any other number; finite */
 	LMI_JSTRING,
 	LMI_JARRAY,
 	LMI_JOBJECT,
 };
 
 struct lmi_jnode {
-	uint8_t type; /* enum lmi_jtype */
+	uint8_t type;  /* enum lmi_jtype */
 	uint32_t span; /* nodes of this value, itself included: the next sibling is this + span */
 	uint32_t n;    /* string: bytes; array: elements; object: members; number: bytes of text */
 	union {

@@ -19,8 +19,8 @@
 #include "core/base/alloc.h"
 #include "core/grammar/match.h"
 
-#define NEW   0x80000000u /* frame of a rule that is called here */
-#define TAIL  UINT32_MAX  /* state of a return: wherever the frame returns to */
+#define NEW     0x80000000u      /* frame of a rule that is called here */
+#define TAIL    UINT32_MAX       /* state of a return: wherever the frame returns to */
 #define THE_END (UINT32_MAX - 1) /* state behind the whole grammar, in frame 0 */
 /* Items of one closure: more means that ambiguity explodes. */
 #define ITEMS_MAX 200000
@@ -38,11 +38,11 @@ struct lmi_closure {
 	uint32_t *seen_at, n_seen, cap_seen, n_slots;
 	struct ret *ret;
 	uint32_t n_ret, cap_ret;
-	uint32_t *first_ret;   /* [n_rules] + 1 */
-	uint32_t *called;      /* [n_rules] rules with a new frame */
+	uint32_t *first_ret; /* [n_rules] + 1 */
+	uint32_t *called;    /* [n_rules] rules with a new frame */
 	uint32_t n_called;
-	uint32_t *frame_of;    /* [n_rules] number of the new frame, once it has content */
-	bool *is_called;       /* [n_rules] */
+	uint32_t *frame_of; /* [n_rules] number of the new frame, once it has content */
+	bool *is_called;    /* [n_rules] */
 	bool may_end, failed;
 };
 
@@ -165,7 +165,8 @@ bool lmi_closure_add(struct lmi_closure *c, uint32_t state, uint32_t frame)
 		return !c->failed;
 	if (c->n_seen >= ITEMS_MAX)
 		c->failed = true;
-	if (c->failed || !grow(c, (void **)&c->seen_at, &c->cap_seen, c->n_seen, sizeof(uint32_t)) ||
+	if (c->failed ||
+	    !grow(c, (void **)&c->seen_at, &c->cap_seen, c->n_seen, sizeof(uint32_t)) ||
 	    !grow(c, (void **)&c->todo, &c->cap_todo, c->n_todo, sizeof(*c->todo)))
 		return false;
 	c->seen[at] = (struct lmi_item){state + 1, frame};
@@ -180,8 +181,8 @@ static void call(struct lmi_closure *c, const struct lmi_edge *e, uint32_t frame
 
 	if (!grow(c, (void **)&c->ret, &c->cap_ret, c->n_ret, sizeof(*c->ret)))
 		return;
-	c->ret[c->n_ret] = (struct ret){.state = last ? TAIL : e->to, .frame = frame,
-					.next = c->first_ret[e->arg]};
+	c->ret[c->n_ret] = (struct ret){
+		.state = last ? TAIL : e->to, .frame = frame, .next = c->first_ret[e->arg]};
 	c->first_ret[e->arg] = ++c->n_ret;
 	if (!c->is_called[e->arg]) {
 		c->is_called[e->arg] = true;

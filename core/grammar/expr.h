@@ -20,31 +20,31 @@
 #define LMI_GX_CHAR_END 0x400000u
 
 enum lmi_gx_kind {
-	LMI_GX_SEQ,           /* kids in a row; none: the empty text */
-	LMI_GX_ALT,           /* one of the kids */
-	LMI_GX_TEXT,          /* characters */
-	LMI_GX_CLASS,         /* one character of ranges */
-	LMI_GX_REPEAT,        /* kids[0], min to max times */
-	LMI_GX_RULE,          /* number: of the rule */
-	LMI_GX_TOKEN,         /* number: of the token */
+	LMI_GX_SEQ,    /* kids in a row; none: the empty text */
+	LMI_GX_ALT,    /* one of the kids */
+	LMI_GX_TEXT,   /* characters */
+	LMI_GX_CLASS,  /* one character of ranges */
+	LMI_GX_REPEAT, /* kids[0], min to max times */
+	LMI_GX_RULE,   /* number: of the rule */
+	LMI_GX_TOKEN,  /* number: of the token */
 	LMI_GX_NOT_TOKEN
 };
 
 struct lmi_grange {
-	uint32_t lo, hi;      /* inclusive */
+	uint32_t lo, hi; /* inclusive */
 };
 
 struct lmi_gx {
 	enum lmi_gx_kind kind;
-	uint32_t depth;       /* of nesting below */
-	uint32_t n;           /* kids, chars or ranges */
+	uint32_t depth; /* of nesting below */
+	uint32_t n;     /* kids, chars or ranges */
 	uint32_t cap;
 	union {
 		struct lmi_gx **kids;
 		uint32_t *chars;
 		struct lmi_grange *ranges; /* disjoint, ascending (lmi_gx_class_done) */
 	} u;
-	uint32_t min, max;    /* REPEAT; max UINT32_MAX: no bound */
+	uint32_t min, max; /* REPEAT; max UINT32_MAX: no bound */
 	int64_t number;
 };
 

@@ -22,7 +22,7 @@ struct parser {
 	size_t n, at;
 	struct lmi_strmap names;
 	const struct lmi_gvocab *vocab;
-	struct level *level;  /* groups that are open; [0] is the rule */
+	struct level *level; /* groups that are open; [0] is the rule */
 	uint32_t depth, cap;
 };
 
@@ -319,8 +319,8 @@ static void open_level(struct parser *p)
 		p->level = l;
 		p->cap = cap;
 	}
-	p->level[p->depth++] = (struct level){lmi_gx_new(&p->b, LMI_GX_ALT),
-					      lmi_gx_new(&p->b, LMI_GX_SEQ)};
+	p->level[p->depth++] =
+		(struct level){lmi_gx_new(&p->b, LMI_GX_ALT), lmi_gx_new(&p->b, LMI_GX_SEQ)};
 }
 
 static void next_alternative(struct parser *p)
@@ -442,8 +442,9 @@ enum lmd_status lmi_grammar_from_gbnf(struct lmi_grammar **out, const char *text
 	enum lmd_status st;
 
 	if (bytes > LMI_GRAMMAR_MAX)
-		return lmd_fail(err, LMD_INVALID, "grammar: it has %zu bytes, at most %u are possible",
-				bytes, LMI_GRAMMAR_MAX);
+		return lmd_fail(err, LMD_INVALID,
+				"grammar: it has %zu bytes, at most %u are possible", bytes,
+				LMI_GRAMMAR_MAX);
 	st = lmi_gbuild_init(&p.b, BUILD_BYTES, err);
 	if (st != LMD_OK)
 		return st;

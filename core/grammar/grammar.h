@@ -75,15 +75,15 @@ void lmi_grammar_destroy(struct lmi_grammar *g);
 /* Matching: everything below belongs to one thread at a time per matcher */
 
 struct lmi_matcher_opts {
-	const struct lmi_grammar *grammar;  /* outlives the matcher */
-	const struct lmi_gvocab *vocab;     /* outlives the matcher */
+	const struct lmi_grammar *grammar; /* outlives the matcher */
+	const struct lmi_gvocab *vocab;    /* outlives the matcher */
 	/* Lazy: with any of these nothing is constrained until a trigger comes.  A pattern is
 	 * an ECMAScript regular expression, searched in all text so far (or matched to all of
 	 * it, if it begins with ^ and ends with $); the constraint begins at its first group
 	 * that took part, or where it matched.  A token begins the constraint itself. */
-	const struct lmd_str *patterns;     /* [n_patterns], copied */
+	const struct lmd_str *patterns; /* [n_patterns], copied */
 	uint32_t n_patterns;
-	const lmd_token *tokens;            /* [n_tokens], copied */
+	const lmd_token *tokens; /* [n_tokens], copied */
 	uint32_t n_tokens;
 	/* What is remembered may take so much memory (0: 64 MiB); beyond, what no state needs
 	 * is forgotten. */

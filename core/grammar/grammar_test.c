@@ -172,7 +172,8 @@ static void gbnf_cases(struct lmi_matcher *m, const json_t *g, const char *name)
 	size_t k;
 	json_t *c;
 
-	json_array_foreach(json_object_get(g, "cases"), k, c) {
+	json_array_foreach(json_object_get(g, "cases"), k, c)
+	{
 		const char *want = json_string_value(json_object_get(c, "verdict"));
 		char got[64], what[256];
 
@@ -232,11 +233,12 @@ static void all_grammars(const char *file, enum parses slow)
 
 	if (!all)
 		return;
-	json_array_foreach(all, i, g) {
+	json_array_foreach(all, i, g)
+	{
 		const char *parse = json_string_value(json_object_get(g, "parse"));
 
 		one_grammar(g, !parse || !strcmp(parse, "ok") ? PARSES
-			       : !strcmp(parse, "slow")	      ? slow
+			       : !strcmp(parse, "slow")       ? slow
 							      : REFUSED);
 	}
 	json_decref(all);
@@ -311,7 +313,8 @@ START_TEST(basics)
 			json_array_append_new(json_object_get(c, "tokens"),
 					      json_integer((unsigned char)*p));
 		run_case(m, t[i].grammar, c, got, sizeof(got));
-		ck_assert_msg(!strcmp(got, t[i].verdict), "%s: %s: %s", t[i].grammar, t[i].text, got);
+		ck_assert_msg(!strcmp(got, t[i].verdict), "%s: %s: %s", t[i].grammar, t[i].text,
+			      got);
 		json_decref(c);
 		lmi_matcher_destroy(m);
 		lmi_grammar_destroy(g);
@@ -330,8 +333,8 @@ START_TEST(starved)
 
 	lmi_alloc_stats(&before);
 	for (n = 1; n < 5000; n++) {
-		struct lmi_matcher_opts o = {.vocab = vocab, .patterns = &pattern,
-					     .n_patterns = n % 2};
+		struct lmi_matcher_opts o = {
+			.vocab = vocab, .patterns = &pattern, .n_patterns = n % 2};
 		struct lmi_grammar *g = NULL;
 		struct lmi_matcher *m = NULL;
 		struct lmi_gstate *s = NULL;
@@ -354,8 +357,8 @@ START_TEST(starved)
 		}
 		hit = lmi_alloc_did_fail();
 		lmi_alloc_fail_nth(0, false);
-		ck_assert_msg(st == (hit ? LMD_NOMEM : LMD_OK),
-			      "allocation %llu: status %d", (unsigned long long)n, st);
+		ck_assert_msg(st == (hit ? LMD_NOMEM : LMD_OK), "allocation %llu: status %d",
+			      (unsigned long long)n, st);
 		lmi_gstate_destroy(s);
 		if (m)
 			lmi_matcher_destroy(m);
@@ -419,8 +422,7 @@ START_TEST(hostile)
 
 	if (!all)
 		return;
-	json_array_foreach(all, i, h)
-		one_hostile(h);
+	json_array_foreach(all, i, h) one_hostile(h);
 	json_decref(all);
 	LMD_CASES("hostile.json", tally.passed, tally.failed, 0);
 	ck_assert_uint_eq(tally.failed, 0);
@@ -472,8 +474,7 @@ static void one_schema(const json_t *s)
 	}
 	o.grammar = grammar;
 	ck_assert_int_eq(lmi_matcher_create(&m, &o, &err), LMD_OK);
-	json_array_foreach(json_object_get(s, "cases"), k, c)
-		schema_case(m, name, c);
+	json_array_foreach(json_object_get(s, "cases"), k, c) schema_case(m, name, c);
 	lmi_matcher_destroy(m);
 	lmi_grammar_destroy(grammar);
 }
@@ -486,8 +487,7 @@ START_TEST(schemas)
 	if (!all)
 		return;
 	either = agree = 0;
-	json_array_foreach(all, i, s)
-		one_schema(s);
+	json_array_foreach(all, i, s) one_schema(s);
 	json_decref(all);
 	printf("cases with either answer: %u, of them as the validator says: %u\n", either, agree);
 	LMD_CASES("schemas.json", tally.passed, tally.failed, 0);

@@ -16,18 +16,19 @@
 #include "core/base/show.h"
 #include "core/grammar/state.h"
 
-#define PATTERNS_MAX 64
+#define PATTERNS_MAX  64
 #define PATTERN_BYTES 16384
-#define HEAP_KIB 20480u
-#define STEPS 500000u /* of one search, and some for each byte */
+#define HEAP_KIB      20480u
+#define STEPS         500000u /* of one search, and some for each byte */
 /* As ECMAScript has it, over bytes. */
-#define OPTIONS (PCRE2_ALT_BSUX | PCRE2_ALLOW_EMPTY_CLASS | PCRE2_MATCH_UNSET_BACKREF | \
-		 PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_UTF | PCRE2_NEVER_UCP)
+#define OPTIONS                                                                                    \
+	(PCRE2_ALT_BSUX | PCRE2_ALLOW_EMPTY_CLASS | PCRE2_MATCH_UNSET_BACKREF |                    \
+	 PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_UTF | PCRE2_NEVER_UCP)
 
 struct pattern {
 	pcre2_code *exact;
-	pcre2_code *search;   /* NULL: exact */
-	bool whole;           /* matches all of the text or nothing */
+	pcre2_code *search; /* NULL: exact */
+	bool whole;         /* matches all of the text or nothing */
 };
 
 struct lmi_trigger {
@@ -112,8 +113,10 @@ static enum lmd_status add_pattern(struct lmi_trigger *t, const struct lmd_str *
 	enum lmd_status st;
 
 	if (n > PATTERN_BYTES)
-		return lmd_fail(err, LMD_INVALID, "grammar: a trigger pattern has %zu bytes, at most "
-				"%d are possible", n, PATTERN_BYTES);
+		return lmd_fail(err, LMD_INVALID,
+				"grammar: a trigger pattern has %zu bytes, at most "
+				"%d are possible",
+				n, PATTERN_BYTES);
 	p->whole = n > 1 && s[0] == '^' && s[n - 1] == '$';
 	st = compile(t, &p->exact, s, n, err);
 	at = search_from(s, n, p->whole);
@@ -147,8 +150,8 @@ enum lmd_status lmi_trigger_create(struct lmi_trigger **out, const struct lmi_ma
 
 	if (o->n_patterns > PATTERNS_MAX)
 		return lmd_fail(err, LMD_INVALID,
-				"grammar: %u trigger patterns; at most %d are possible", o->n_patterns,
-				PATTERNS_MAX);
+				"grammar: %u trigger patterns; at most %d are possible",
+				o->n_patterns, PATTERNS_MAX);
 	t = lmi_alloc(1, sizeof(*t));
 	if (!t || !make_contexts(t, o))
 		st = lmd_fail(err, LMD_NOMEM, "grammar: out of memory");
@@ -156,8 +159,10 @@ enum lmd_status lmi_trigger_create(struct lmi_trigger **out, const struct lmi_ma
 		st = add_pattern(t, &o->patterns[i], err);
 	for (uint32_t i = 0; st == LMD_OK && i < o->n_tokens; i++) {
 		if (o->tokens[i] < 0 || (uint32_t)o->tokens[i] >= o->vocab->n)
-			st = lmd_fail(err, LMD_INVALID, "grammar: trigger token %d: the vocabulary has "
-				      "%u", o->tokens[i], o->vocab->n);
+			st = lmd_fail(err, LMD_INVALID,
+				      "grammar: trigger token %d: the vocabulary has "
+				      "%u",
+				      o->tokens[i], o->vocab->n);
 		t->token[t->n_tokens++] = o->tokens[i];
 	}
 	if (st != LMD_OK) {

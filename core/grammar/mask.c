@@ -15,11 +15,11 @@ struct filler {
 	struct lmi_matcher *m;
 	const struct lmi_gvocab *v;
 	uint64_t *mask;
-	uint64_t loop[2];     /* ASCII characters that lead back to the situation */
-	bool loop_high;       /* all others do */
-	uint32_t fed;         /* walk[0..fed] hold for the text of the token before */
-	uint32_t dead;        /* its so many first bytes lead nowhere; 0: they do */
-	bool failed;          /* no memory */
+	uint64_t loop[2]; /* ASCII characters that lead back to the situation */
+	bool loop_high;   /* all others do */
+	uint32_t fed;     /* walk[0..fed] hold for the text of the token before */
+	uint32_t dead;    /* its so many first bytes lead nowhere; 0: they do */
+	bool failed;      /* no memory */
 };
 
 /* Which classes lead back to where they came from? */

@@ -240,8 +240,7 @@ uint32_t lmi_situation_intern(struct lmi_matcher *m, struct lmi_item *items, uin
 		return LMI_NOWHERE;
 	m->situation[m->n_situation] = (struct lmi_situation){
 		.item = m->n_item - n, .n = n, .hash = h, .may_end = may_end};
-	memset(m->next + (size_t)m->n_situation * m->n_ascii, 0xff,
-	       m->n_ascii * sizeof(*m->next));
+	memset(m->next + (size_t)m->n_situation * m->n_ascii, 0xff, m->n_ascii * sizeof(*m->next));
 	put_slot(t, h, m->n_situation);
 	t->n++;
 	return m->n_situation++;
@@ -333,8 +332,7 @@ uint32_t lmi_match_union(struct lmi_matcher *m, uint32_t a, uint32_t b)
 	memcpy(items, m->item + m->situation[a].item, m->situation[a].n * sizeof(*items));
 	memcpy(items + m->situation[a].n, m->item + m->situation[b].item,
 	       m->situation[b].n * sizeof(*items));
-	u = lmi_situation_intern(m, items, n,
-				 m->situation[a].may_end || m->situation[b].may_end);
+	u = lmi_situation_intern(m, items, n, m->situation[a].may_end || m->situation[b].may_end);
 	lmi_free(items);
 	return u;
 }
@@ -439,7 +437,7 @@ static bool first_entries(struct lmi_matcher *m)
 struct copy {
 	const struct lmi_matcher *old;
 	struct lmi_matcher *m;
-	uint32_t *frame;      /* [old->n_frame] new number, NOWHERE: not copied */
+	uint32_t *frame; /* [old->n_frame] new number, NOWHERE: not copied */
 };
 
 static struct lmi_item *new_items(const struct copy *c, uint32_t at, uint32_t n)

@@ -28,12 +28,12 @@ struct lmi_intern {
 };
 
 struct lmi_frame {
-	uint32_t item, n;     /* in matcher.item */
+	uint32_t item, n; /* in matcher.item */
 	uint32_t hash;
 };
 
 struct lmi_situation {
-	uint32_t item, n;     /* in matcher.item */
+	uint32_t item, n; /* in matcher.item */
 	uint32_t hash;
 	bool may_end;
 };
@@ -41,8 +41,8 @@ struct lmi_situation {
 /* A text in progress: a situation, and the begin of a character. */
 struct lmi_spot {
 	uint32_t situation;
-	uint32_t value;       /* bits of the character so far */
-	uint32_t left;        /* its bytes to come, 0..3 */
+	uint32_t value; /* bits of the character so far */
+	uint32_t left;  /* its bytes to come, 0..3 */
 };
 
 struct lmi_key {
@@ -67,19 +67,19 @@ struct lmi_matcher {
 	uint64_t cache_bytes, bytes; /* bound; of the tables below */
 	struct lmi_gstate *states;   /* all of them: what they need is kept */
 
-	struct lmi_item *item;       /* of frames and situations */
+	struct lmi_item *item; /* of frames and situations */
 	uint32_t n_item, cap_item;
 	struct lmi_frame *frame;
 	uint32_t n_frame, cap_frame;
 	struct lmi_situation *situation;
 	uint32_t n_situation, cap_situation;
 	struct lmi_intern frames, situations;
-	uint32_t n_ascii;            /* classes of ASCII characters */
-	uint32_t *next;              /* [situation][n_ascii], LMI_NOWHERE: not known */
-	uint32_t cap_next;           /* situations */
-	struct lmi_keymap others;    /* (situation, class) to situation */
-	struct lmi_keymap masks;     /* (situation, value, left) to mask */
-	uint64_t **mask;             /* bit sets of ids */
+	uint32_t n_ascii;         /* classes of ASCII characters */
+	uint32_t *next;           /* [situation][n_ascii], LMI_NOWHERE: not known */
+	uint32_t cap_next;        /* situations */
+	struct lmi_keymap others; /* (situation, class) to situation */
+	struct lmi_keymap masks;  /* (situation, value, left) to mask */
+	uint64_t **mask;          /* bit sets of ids */
 	uint32_t n_mask, cap_mask;
 	uint32_t start;
 	uint64_t floor;              /* bytes after the last time that something was forgotten */

@@ -31,12 +31,12 @@ struct compiler {
 	struct lmi_gbuild *b;
 	struct lmi_grammar *g;
 	struct draft_edge *edge;
-	uint8_t *accept;      /* [n_states] */
-	uint32_t *rule_of;    /* [n_states] */
+	uint8_t *accept;   /* [n_states] */
+	uint32_t *rule_of; /* [n_states] */
 	struct draft_set *set;
-	uint32_t *set_index;  /* open addressing: set + 1 */
+	uint32_t *set_index; /* open addressing: set + 1 */
 	uint32_t n_states, cap_states, n_edges, cap_edges, n_sets, cap_sets, n_index;
-	uint32_t rule;        /* that is compiled */
+	uint32_t rule; /* that is compiled */
 };
 
 static void no_memory(struct compiler *c)
@@ -346,8 +346,8 @@ static void finish_states(struct compiler *c)
 		struct lmi_state *s = &g->state[c->edge[i].from];
 
 		g->edge[s->edge + s->n_edges++] = c->edge[i].e;
-		s->takes |= c->edge[i].e.kind != LMI_EDGE_EMPTY &&
-			    c->edge[i].e.kind != LMI_EDGE_RULE;
+		s->takes |=
+			c->edge[i].e.kind != LMI_EDGE_EMPTY && c->edge[i].e.kind != LMI_EDGE_RULE;
 	}
 	for (uint32_t i = 0; i < g->n_edges; i++)
 		g->edge[i].to = resolve(g->state, g->edge, g->edge[i].to);
@@ -405,9 +405,9 @@ static void finish_sets(struct compiler *c)
 	for (uint32_t i = 0; i < c->n_sets; i++) {
 		g->set[i] = (struct lmi_set){at, c->set[i].n};
 		for (uint32_t j = 0; j < c->set[i].n; j++)
-			g->range[at++] = (struct lmi_class_range){
-				lmi_net_class(g, c->set[i].r[j].lo),
-				lmi_net_class(g, c->set[i].r[j].hi)};
+			g->range[at++] =
+				(struct lmi_class_range){lmi_net_class(g, c->set[i].r[j].lo),
+							 lmi_net_class(g, c->set[i].r[j].hi)};
 	}
 }
 
@@ -415,7 +415,7 @@ static void finish_sets(struct compiler *c)
 
 struct walk {
 	struct compiler *c;
-	uint8_t *reached;     /* [n_states] from the start of its rule */
+	uint8_t *reached; /* [n_states] from the start of its rule */
 	uint32_t *stack, n_stack;
 	uint32_t *waiting;    /* [n_edges] next edge that waits for the same rule, + 1 */
 	uint32_t *first_wait; /* [n_rules] + 1 */
@@ -477,8 +477,7 @@ static void rank_rules(struct walk *w)
 		uint32_t r = g->by_rank[done];
 
 		g->rule[r].rank = done;
-		for (uint32_t i = g->rule[r].start;
-		     i < g->n_states && w->c->rule_of[i] == r; i++) {
+		for (uint32_t i = g->rule[r].start; i < g->n_states && w->c->rule_of[i] == r; i++) {
 			for (uint32_t k = 0; w->reached[i] && k < g->state[i].n_edges; k++) {
 				const struct lmi_edge *e = &g->edge[g->state[i].edge + k];
 

@@ -16,52 +16,52 @@
 
 enum lmi_edge_kind {
 	LMI_EDGE_EMPTY,
-	LMI_EDGE_CHARS,       /* arg: set */
-	LMI_EDGE_RULE,        /* arg: rule */
-	LMI_EDGE_TOKEN,       /* arg: token */
-	LMI_EDGE_NOT_TOKEN    /* arg: token */
+	LMI_EDGE_CHARS,    /* arg: set */
+	LMI_EDGE_RULE,     /* arg: rule */
+	LMI_EDGE_TOKEN,    /* arg: token */
+	LMI_EDGE_NOT_TOKEN /* arg: token */
 };
 
 struct lmi_edge {
 	uint32_t to;
 	uint32_t arg;
-	uint32_t kind;        /* enum lmi_edge_kind */
+	uint32_t kind; /* enum lmi_edge_kind */
 };
 
 struct lmi_state {
 	uint32_t edge, n_edges; /* edge[edge .. edge + n_edges) */
-	bool accept;          /* the rule may end here */
-	bool takes;           /* has edges for characters or tokens */
-	bool only_accept;     /* accepts and has no edges: a call to here is the caller's last */
+	bool accept;            /* the rule may end here */
+	bool takes;             /* has edges for characters or tokens */
+	bool only_accept;       /* accepts and has no edges: a call to here is the caller's last */
 };
 
 struct lmi_nrule {
 	uint32_t start;
-	uint32_t rank;        /* rules that it calls before it took anything rank higher */
+	uint32_t rank; /* rules that it calls before it took anything rank higher */
 	bool nullable;
 };
 
 struct lmi_class_range {
-	uint32_t lo, hi;      /* classes, inclusive */
+	uint32_t lo, hi; /* classes, inclusive */
 };
 
 struct lmi_set {
-	uint32_t range, n;    /* range[range .. range + n) */
+	uint32_t range, n; /* range[range .. range + n) */
 };
 
 struct lmi_grammar {
 	struct lmd_arena *arena;
-	bool free;            /* constrains nothing */
+	bool free; /* constrains nothing */
 	uint32_t root;
 	struct lmi_state *state;
 	struct lmi_edge *edge;
 	struct lmi_nrule *rule;
-	uint32_t *by_rank;    /* [n_rules] rules in order of rank */
+	uint32_t *by_rank; /* [n_rules] rules in order of rank */
 	struct lmi_set *set;
 	struct lmi_class_range *range;
-	uint32_t *first;      /* [n_classes] first character of each class, ascending from 0 */
+	uint32_t *first; /* [n_classes] first character of each class, ascending from 0 */
 	uint32_t n_states, n_edges, n_rules, n_sets, n_ranges, n_classes;
-	uint8_t ascii[128];   /* class of each: at most as many begin before it */
+	uint8_t ascii[128]; /* class of each: at most as many begin before it */
 };
 
 /* Class of a character below LMI_GX_CHAR_END. */

@@ -18,7 +18,8 @@
 /* Sentences */
 
 /* The JSON pointer of a node: down to the child that holds it, again and again. */
-static void pointer_to(const struct lmi_jnode *root, const struct lmi_jnode *at, char *out, size_t n)
+static void pointer_to(const struct lmi_jnode *root, const struct lmi_jnode *at, char *out,
+		       size_t n)
 {
 	size_t len = 0;
 
@@ -138,7 +139,8 @@ static size_t pointer_part(const char **p, const char *end, char *out, size_t ca
 	while (*p < end && **p != '/') {
 		char c = *(*p)++;
 
-		if (c == '%' && end - *p >= 2 && hex_digit((*p)[0]) >= 0 && hex_digit((*p)[1]) >= 0) {
+		if (c == '%' && end - *p >= 2 && hex_digit((*p)[0]) >= 0 &&
+		    hex_digit((*p)[1]) >= 0) {
 			c = (char)(hex_digit((*p)[0]) << 4 | hex_digit((*p)[1]));
 			*p += 2;
 		}
@@ -281,9 +283,12 @@ static unsigned type_bit(struct lmi_schema *s, const struct lmi_jnode *name)
 	static const struct {
 		const char *name;
 		unsigned bit;
-	} t[] = {{"null", T_NULL},   {"boolean", T_BOOL},
-		 {"object", T_OBJECT}, {"array", T_ARRAY},
-		 {"number", T_NUMBER | T_INTEGER}, {"string", T_STRING},
+	} t[] = {{"null", T_NULL},
+		 {"boolean", T_BOOL},
+		 {"object", T_OBJECT},
+		 {"array", T_ARRAY},
+		 {"number", T_NUMBER | T_INTEGER},
+		 {"string", T_STRING},
 		 {"integer", T_INTEGER}};
 	char show[64];
 
@@ -315,10 +320,10 @@ static unsigned types_of(struct lmi_schema *s, const struct lmi_jnode *type)
 
 bool lmi_schema_type_fits(struct lmi_schema *s, const struct lmi_conj *c, const struct lmi_jnode *v)
 {
-	static const unsigned bit[] = {[LMI_JNULL] = T_NULL,	 [LMI_JBOOL] = T_BOOL,
-				       [LMI_JINT] = T_INTEGER,	 [LMI_JREAL] = T_NUMBER,
-				       [LMI_JSTRING] = T_STRING, [LMI_JARRAY] = T_ARRAY,
-				       [LMI_JOBJECT] = T_OBJECT};
+	static const unsigned bit[] = {
+		[LMI_JNULL] = T_NULL,    [LMI_JBOOL] = T_BOOL,     [LMI_JINT] = T_INTEGER,
+		[LMI_JREAL] = T_NUMBER,  [LMI_JSTRING] = T_STRING, [LMI_JARRAY] = T_ARRAY,
+		[LMI_JOBJECT] = T_OBJECT};
 	unsigned want = bit[v->type];
 	int64_t i;
 
@@ -341,8 +346,8 @@ static unsigned implied(const struct lmi_jnode *schema)
 		const char *keyword;
 		unsigned type;
 	} t[] = {{"properties", T_OBJECT}, {"additionalProperties", T_OBJECT},
-		 {"items", T_ARRAY},	   {"prefixItems", T_ARRAY},
-		 {"pattern", T_STRING},	   {"format", T_STRING}};
+		 {"items", T_ARRAY},       {"prefixItems", T_ARRAY},
+		 {"pattern", T_STRING},    {"format", T_STRING}};
 	unsigned all = 0;
 
 	for (size_t i = 0; i < LMD_LEN(t); i++)
@@ -370,9 +375,9 @@ static unsigned conj_types(struct lmi_schema *s, const struct lmi_conj *c)
 static bool plain(const struct lmi_conj *c)
 {
 	static const char *const keyword[] = {
-		"minimum",   "maximum",	  "exclusiveMinimum", "exclusiveMaximum", "minLength",
-		"maxLength", "minItems",  "maxItems",	      "minProperties",	  "maxProperties",
-		"required",
+		"minimum",       "maximum",       "exclusiveMinimum", "exclusiveMaximum",
+		"minLength",     "maxLength",     "minItems",         "maxItems",
+		"minProperties", "maxProperties", "required",
 	};
 
 	for (uint32_t i = 0; i < c->n; i++)
@@ -419,7 +424,8 @@ static const struct lmi_jnode *alternatives(struct lmi_schema *s, const struct l
 
 	for (uint32_t i = 0; i < c->n; i++) {
 		for (int k = 0; k < 2; k++) {
-			const struct lmi_jnode *v = lmi_schema_get(s, c->v[i], keyword[k], LMI_JARRAY);
+			const struct lmi_jnode *v =
+				lmi_schema_get(s, c->v[i], keyword[k], LMI_JARRAY);
 			bool seen = false;
 
 			for (uint32_t d = 0; d < n_done; d++)
@@ -449,7 +455,8 @@ static struct lmi_gx *expand(struct lmi_schema *s, const struct lmi_conj *c,
 		return e ? e : by_type(s, c);
 	}
 	if (n_done == ALTERNATIVES_DEPTH) {
-		lmi_schema_fail(s, LMD_INVALID, list, "more than %d anyOf or oneOf hold at one place",
+		lmi_schema_fail(s, LMD_INVALID, list,
+				"more than %d anyOf or oneOf hold at one place",
 				ALTERNATIVES_DEPTH);
 		return NULL;
 	}

@@ -4,7 +4,8 @@
 #include "core/grammar/schema.h"
 
 /* What may stand at place i: of each schema the one for the place, or for the rest. */
-static void element(struct lmi_schema *s, const struct lmi_conj *c, uint32_t i, struct lmi_conj *out)
+static void element(struct lmi_schema *s, const struct lmi_conj *c, uint32_t i,
+		    struct lmi_conj *out)
 {
 	out->n = 0;
 	out->never = false;
@@ -38,10 +39,9 @@ static uint32_t places(const struct lmi_conj *c, bool *open)
 	for (uint32_t k = 0; k < c->n; k++) {
 		const struct lmi_jnode *items = lmi_jnode_get(c->v[k], "items");
 		bool old = lmi_jnode_is(items, LMI_JARRAY);
-		const struct lmi_jnode *list = old ? items
-						   : lmi_jnode_get(c->v[k], "prefixItems");
-		const struct lmi_jnode *rest = old ? lmi_jnode_get(c->v[k], "additionalItems")
-						   : items;
+		const struct lmi_jnode *list = old ? items : lmi_jnode_get(c->v[k], "prefixItems");
+		const struct lmi_jnode *rest =
+			old ? lmi_jnode_get(c->v[k], "additionalItems") : items;
 
 		if (lmi_jnode_is(list, LMI_JARRAY) && list->n > n)
 			n = list->n;
@@ -71,8 +71,8 @@ static struct lmi_gx *from_place(struct lmi_schema *s, const struct lmi_conj *c,
 		element(s, c, n, &e);
 		one = lmi_schema_value(s, &e);
 		if (n) {
-			tail = lmi_gx_repeat(&s->b, lmi_schema_seq(s, separator(s), one, NULL), least,
-					     most);
+			tail = lmi_gx_repeat(&s->b, lmi_schema_seq(s, separator(s), one, NULL),
+					     least, most);
 		} else {
 			tail = lmi_gx_repeat(&s->b, lmi_schema_seq(s, separator(s), one, NULL),
 					     least ? least - 1 : 0,

@@ -128,8 +128,9 @@ static struct lmi_gx *scalar(struct lmi_schema *s, const struct lmi_jnode *v)
 	if (e && v->type == LMI_JREAL && !strpbrk(j.text, ".eE")) { /* 1.0 was meant, 1 is it too */
 		alt = lmi_gx_new(&s->b, LMI_GX_ALT);
 		lmi_gx_add(&s->b, alt, e);
-		lmi_gx_add(&s->b, alt, lmi_schema_seq(s, lmi_gx_text(&s->b, j.text, j.bytes),
-						      lmi_schema_word(s, ".0"), NULL));
+		lmi_gx_add(&s->b, alt,
+			   lmi_schema_seq(s, lmi_gx_text(&s->b, j.text, j.bytes),
+					  lmi_schema_word(s, ".0"), NULL));
 		e = alt;
 	}
 	lmi_jtext_fini(&j);
@@ -154,7 +155,8 @@ struct lmi_gx *lmi_schema_literal(struct lmi_schema *s, const struct lmi_jnode *
 						  lmi_schema_common(s, LMI_C_SPACE), NULL));
 		if (object)
 			lmi_gx_add(&s->b, seq,
-				   lmi_schema_seq(s, scalar(s, k), lmi_schema_common(s, LMI_C_SPACE),
+				   lmi_schema_seq(s, scalar(s, k),
+						  lmi_schema_common(s, LMI_C_SPACE),
 						  lmi_schema_word(s, ":"),
 						  lmi_schema_common(s, LMI_C_SPACE), NULL));
 		k += object;

@@ -24,7 +24,7 @@ struct keys {
 	struct name *name;
 	struct part *part; /* to do, a stack */
 	uint32_t n, cap;
-	uint32_t rest;     /* rule: any characters and the quote */
+	uint32_t rest; /* rule: any characters and the quote */
 };
 
 static int by_text(const void *a, const void *b)
@@ -92,7 +92,8 @@ static struct lmi_gx *other_hex(struct lmi_schema *s, const uint32_t *unit, uint
 	}
 	any = lmi_gx_new(&s->b, LMI_GX_CLASS);
 	for (uint32_t d = 0; d < 16 && !lmi_schema_failed(s); d++) {
-		uint32_t lower = "0123456789abcdef"[d] & 0xffu, upper = "0123456789ABCDEF"[d] & 0xffu;
+		uint32_t lower = "0123456789abcdef"[d] & 0xffu,
+			 upper = "0123456789ABCDEF"[d] & 0xffu;
 		struct lmi_gx *digit;
 		uint32_t n_same = 0;
 

@@ -166,7 +166,10 @@ static void add_range(struct lmi_schema *s, struct lmi_gx *alt, uint64_t lo, uin
 
 	for (size_t n = n_a; n <= n_b; n++)
 		lmi_gx_add(&s->b, alt,
-			   same_length(s, n == n_a ? a : n == 1 ? "0" : zeros,
+			   same_length(s,
+				       n == n_a ? a
+				       : n == 1 ? "0"
+						: zeros,
 				       n == n_b && !open ? b : nines, n));
 }
 

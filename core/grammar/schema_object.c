@@ -15,7 +15,7 @@ struct member {
 struct members {
 	struct member *v;
 	uint32_t n, n_required;
-	bool open; /* others may follow */
+	bool open;            /* others may follow */
 	struct lmi_gx *other; /* one of the others: key, colon, value */
 };
 
@@ -44,7 +44,8 @@ static struct member *put(struct lmi_schema *s, struct members *m, const struct 
 	if (f)
 		return f;
 	if (m->n == MEMBERS_MAX) {
-		lmi_schema_fail(s, LMD_INVALID, key, "an object of more than %d members", MEMBERS_MAX);
+		lmi_schema_fail(s, LMD_INVALID, key, "an object of more than %d members",
+				MEMBERS_MAX);
 		return NULL;
 	}
 	f = &m->v[m->n++];
@@ -74,8 +75,10 @@ static void collect(struct lmi_schema *s, const struct lmi_conj *c, struct membe
 			struct member *f;
 
 			if (k->type != LMI_JSTRING) {
-				lmi_schema_fail(s, LMD_INVALID, k, "a name in 'required' is of the "
-						"type %s", lmi_jnode_kind(k));
+				lmi_schema_fail(s, LMD_INVALID, k,
+						"a name in 'required' is of the "
+						"type %s",
+						lmi_jnode_kind(k));
 				return;
 			}
 			f = described ? put(s, m, k) : find(m, k);
@@ -130,7 +133,8 @@ static struct lmi_gx *member(struct lmi_schema *s, const struct lmi_conj *c,
 	return after_key(s, name, &v);
 }
 
-static struct lmi_gx *others(struct lmi_schema *s, const struct lmi_conj *c, const struct members *m)
+static struct lmi_gx *others(struct lmi_schema *s, const struct lmi_conj *c,
+			     const struct members *m)
 {
 	const struct lmi_jnode **names;
 	struct lmi_conj v;

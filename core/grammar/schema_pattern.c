@@ -53,9 +53,8 @@ static void add_all(struct lmi_schema *s, struct lmi_gx *cls, const struct lmi_g
 static const struct lmi_grange digit_set[] = {{'0', '9'}};
 static const struct lmi_grange word_set[] = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
 static const struct lmi_grange space_set[] = {
-	{'\t', '\r'},	   {' ', ' '},	     {0xa0, 0xa0},     {0x1680, 0x1680},
-	{0x2000, 0x200a},  {0x2028, 0x2029}, {0x202f, 0x202f}, {0x205f, 0x205f},
-	{0x3000, 0x3000},  {0xfeff, 0xfeff},
+	{'\t', '\r'},     {' ', ' '},       {0xa0, 0xa0},     {0x1680, 0x1680}, {0x2000, 0x200a},
+	{0x2028, 0x2029}, {0x202f, 0x202f}, {0x205f, 0x205f}, {0x3000, 0x3000}, {0xfeff, 0xfeff},
 };
 static const struct lmi_grange line_set[] = {{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
 

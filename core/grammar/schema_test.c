@@ -79,7 +79,8 @@ static const struct {
 	 {"{}", "{\"a\":1}", "{\"b\":null,\"c\":1}", "{\"a\":1,\"b\":null,\"a\":1}"}},
 	{"{\"properties\": {\"ab\": {\"type\": \"null\"}}, \"additionalProperties\": "
 	 "{\"type\": \"integer\"}}",
-	 {"{\"ab\":null,\"a\":1}", "{\"abc\":1}", "{\"\":1}", "{\"\\u0061\":1}", "{\"b\":1,\"ac\":2}"},
+	 {"{\"ab\":null,\"a\":1}", "{\"abc\":1}", "{\"\":1}", "{\"\\u0061\":1}",
+	  "{\"b\":1,\"ac\":2}"},
 	 {"{\"ab\":1}", "{\"a\\u0062\":1}", "{\"a\":null}", "{\"a\\u0062\":null}"}},
 	{"{\"properties\": {\"a\\n\": {\"type\": \"null\"}}, \"additionalProperties\": true}",
 	 {"{\"a\\n\":null}", "{\"a\\t\":5}", "{\"a\":5}"},
@@ -107,7 +108,8 @@ static const struct {
 	{"{\"items\": false}", {"[]"}, {"[1]"}},
 	{"{\"type\": \"array\", \"minItems\": 2, \"maxItems\": 1}", {NULL}, {"[]", "[1]", "[1,2]"}},
 	/* together */
-	{"{\"allOf\": [{\"type\": [\"integer\", \"null\"]}, {\"type\": \"number\"}], \"maximum\": 3}",
+	{"{\"allOf\": [{\"type\": [\"integer\", \"null\"]}, {\"type\": \"number\"}], \"maximum\": "
+	 "3}",
 	 {"3", "-7"},
 	 {"4", "null", "1.5"}},
 	{"{\"type\": \"object\", \"properties\": {\"a\": true}, \"anyOf\": [{\"properties\": "
@@ -127,7 +129,8 @@ static const struct {
 	 {"{\"kids\":[{},{\"kids\":[]}]}"},
 	 {"{\"kids\":[1]}"}},
 	{"{\"$ref\": \"#/$defs/a~1b%20c\", \"$defs\": {\"a/b c\": {\"$anchor\": \"x\", "
-	 "\"type\": \"array\", \"items\": {\"anyOf\": [{\"$ref\": \"#x\"}, {\"type\": \"null\"}]}}}}",
+	 "\"type\": \"array\", \"items\": {\"anyOf\": [{\"$ref\": \"#x\"}, {\"type\": "
+	 "\"null\"}]}}}}",
 	 {"[null,[[],null]]"},
 	 {"[1]"}},
 	{"{\"$defs\": {\"n\": {\"type\": \"integer\"}}, \"$ref\": \"#/$defs/n\", \"minimum\": 7}",
@@ -138,18 +141,26 @@ static const struct {
 	 {"\"a\"", "\"\xF0\x9F\x98\x80\xC3\xA9\"", "\"\\n\\u0041\""},
 	 {"\"\"", "\"abc\""}},
 	{"{\"pattern\": \"^(?:a|b[^c\\\\d]|\\\\x41\\\\u{1F600}){2}$\"}",
-	 {"\"aa\"", "\"bxa\"", "\"A\xF0\x9F\x98\x80" "a\""},
+	 {"\"aa\"", "\"bxa\"",
+	  "\"A\xF0\x9F\x98\x80"
+	  "a\""},
 	 {"\"a\"", "\"bca\"", "\"b1a\"", "\"aaa\""}},
 	{"{\"pattern\": \"^\\\"\\\\\\\\\\\\n$\"}", {"\"\\\"\\\\\\n\""}, {"\"\"", "\"\\\"\\\\n\""}},
-	{"{\"pattern\": \"a|^b|c$\"}", {"\"xay\"", "\"by\"", "\"xc\""}, {"\"xb\"", "\"cx\"", "\"\""}},
+	{"{\"pattern\": \"a|^b|c$\"}",
+	 {"\"xay\"", "\"by\"", "\"xc\""},
+	 {"\"xb\"", "\"cx\"", "\"\""}},
 	{"{\"pattern\": \"^[\\\\w-]+?@(?<host>[a-z]*)\\\\.[a-z]{2,}$\"}",
 	 {"\"a-b@x.de\""},
 	 {"\"a@x.d\"", "\"@x.de\""}},
 	{"{\"format\": \"date\"}",
 	 {"\"2024-02-29\"", "\"1999-12-31\""},
 	 {"\"2024-02-30\"", "\"2024-04-31\"", "\"2024-00-10\""}},
-	{"{\"format\": \"time\"}", {"\"23:59:59Z\"", "\"00:00:00.5+02:00\""}, {"\"24:00:00Z\"", "\"1:2:3Z\""}},
-	{"{\"format\": \"ipv4\"}", {"\"255.0.10.199\""}, {"\"256.0.0.1\"", "\"1.2.3\"", "\"01.2.3.4\""}},
+	{"{\"format\": \"time\"}",
+	 {"\"23:59:59Z\"", "\"00:00:00.5+02:00\""},
+	 {"\"24:00:00Z\"", "\"1:2:3Z\""}},
+	{"{\"format\": \"ipv4\"}",
+	 {"\"255.0.10.199\""},
+	 {"\"256.0.0.1\"", "\"1.2.3\"", "\"01.2.3.4\""}},
 	{"{\"format\": \"unheard-of\", \"maxLength\": 3}", {"\"abc\""}, {"\"abcd\"", "1"}},
 };
 
@@ -182,8 +193,8 @@ START_TEST(refusals)
 		{"{\"type\": []}", "'type' is empty", LMD_INVALID},
 		{"{\"type\": [1]}", "schema #/type/0: a name of a type is of the type integer",
 		 LMD_INVALID},
-		{"{\"properties\": {\"a\": {\"items\": 5}}}", "schema #/properties/a/items: a schema",
-		 LMD_INVALID},
+		{"{\"properties\": {\"a\": {\"items\": 5}}}",
+		 "schema #/properties/a/items: a schema", LMD_INVALID},
 		{"{\"properties\": []}", "'properties' is of the type array", LMD_INVALID},
 		{"{\"type\": \"object\", \"required\": [1]}", "#/required/0", LMD_INVALID},
 		{"{\"$ref\": \"#/nowhere\"}", "leads nowhere: #/nowhere", LMD_INVALID},
@@ -191,11 +202,13 @@ START_TEST(refusals)
 		{"{\"$ref\": \"#\"}", "leads to itself", LMD_INVALID},
 		{"{\"anyOf\": []}", "'anyOf' is empty", LMD_INVALID},
 		{"{\"enum\": []}", "'enum' is empty", LMD_INVALID},
-		{"{\"type\": \"string\", \"minLength\": -1}", "'minLength' is no count", LMD_INVALID},
+		{"{\"type\": \"string\", \"minLength\": -1}", "'minLength' is no count",
+		 LMD_INVALID},
 		{"{\"type\": \"string\", \"minLength\": 3000}", "at most 2000", LMD_INVALID},
 		{"{\"type\": \"integer\", \"minimum\": \"1\"}", "'minimum' is of the type string",
 		 LMD_INVALID},
-		{"{\"pattern\": \"a(\"}", "#/pattern: pattern, byte 2: ')' is expected", LMD_INVALID},
+		{"{\"pattern\": \"a(\"}", "#/pattern: pattern, byte 2: ')' is expected",
+		 LMD_INVALID},
 		{"{\"pattern\": \"[b-a]\"}", "wrong order", LMD_INVALID},
 		{"{\"pattern\": \"a{3,2}\"}", "below the least", LMD_INVALID},
 		{"{\"pattern\": \"*\"}", "nothing to repeat", LMD_INVALID},
@@ -209,8 +222,8 @@ START_TEST(refusals)
 	struct lmi_grammar *g;
 
 	for (size_t i = 0; i < LMD_LEN(t); i++) {
-		enum lmd_status st = lmi_grammar_from_schema(&g, t[i].schema, strlen(t[i].schema),
-							     &err);
+		enum lmd_status st =
+			lmi_grammar_from_schema(&g, t[i].schema, strlen(t[i].schema), &err);
 
 		ck_assert_msg(st == t[i].st, "%s: %d: %s", t[i].schema, st, err.text);
 		ck_assert_msg(strstr(err.text, t[i].why), "%s: %s", t[i].schema, err.text);
@@ -221,8 +234,8 @@ END_TEST
 /* Every number near the ends of ranges, against comparison. */
 START_TEST(ranges)
 {
-	static const int ends[] = {-1000, -999, -101, -100, -99, -11, -10, -9, -1, 0,
-				   1,	  9,	10,   11,   99,	 100, 109, 990, 1000};
+	static const int ends[] = {-1000, -999, -101, -100, -99, -11, -10, -9,  -1,  0,
+				   1,     9,    10,   11,   99,  100, 109, 990, 1000};
 	unsigned n = 0;
 
 	for (size_t a = 0; a < LMD_LEN(ends); a++) {
@@ -231,8 +244,8 @@ START_TEST(ranges)
 			char s[128];
 
 			snprintf(s, sizeof(s),
-				 "{\"type\": \"integer\", \"minimum\": %d, \"maximum\": %d}", ends[a],
-				 ends[b]);
+				 "{\"type\": \"integer\", \"minimum\": %d, \"maximum\": %d}",
+				 ends[a], ends[b]);
 			compile(&c, s);
 			for (int v = -1201; v <= 1201; v += v > -120 && v < 120 ? 1 : 27) {
 				char text[16];
@@ -293,8 +306,8 @@ START_TEST(hostile)
 				p = stpcpy(p, ")");
 			p = stpcpy(p, i == 2 ? "\"}" : "");
 			st = lmi_grammar_from_schema(&g, text, (size_t)(p - text), &err);
-			ck_assert_msg(st == LMD_OK || st == LMD_INVALID || st == LMD_NOMEM, "%zu %zu: %s",
-				      i, k, err.text);
+			ck_assert_msg(st == LMD_OK || st == LMD_INVALID || st == LMD_NOMEM,
+				      "%zu %zu: %s", i, k, err.text);
 			if (st == LMD_OK)
 				lmi_grammar_destroy(g);
 			else
@@ -307,7 +320,8 @@ END_TEST
 START_TEST(starved)
 {
 	static const char schema[] =
-		"{\"properties\":{\"a\":{\"enum\":[1.5,\"x\",{\"k\":2}]},\"bc\":{\"pattern\":\"[a-c]+\"},"
+		"{\"properties\":{\"a\":{\"enum\":[1.5,\"x\",{\"k\":2}]},\"bc\":{\"pattern\":\"[a-"
+		"c]+\"},"
 		"\"bd\":{\"type\":\"integer\",\"minimum\":3}},\"required\":[\"bd\"],"
 		"\"additionalProperties\":{\"anyOf\":[{\"$ref\":\"#\"},{\"items\":true}]}}";
 	uint64_t n;

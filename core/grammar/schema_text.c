@@ -86,8 +86,9 @@ static struct lmi_gx *any_char(struct lmi_schema *s)
 		lmi_gx_class_done(&s->b, letter, false);
 	unicode = lmi_schema_seq(s, lmi_schema_word(s, "u"), lmi_gx_repeat(&s->b, hex(s), 4, 4),
 				 NULL);
-	return choice(s, raw_char(s),
-		      lmi_schema_seq(s, lmi_schema_word(s, "\\"), choice(s, letter, unicode), NULL));
+	return choice(
+		s, raw_char(s),
+		lmi_schema_seq(s, lmi_schema_word(s, "\\"), choice(s, letter, unicode), NULL));
 }
 
 static struct lmi_gx *number(struct lmi_schema *s, bool integer)
@@ -124,10 +125,9 @@ static struct lmi_gx *space(struct lmi_schema *s)
 static struct lmi_gx *any_list(struct lmi_schema *s, const char *open, enum lmi_common item,
 			       const char *close)
 {
-	struct lmi_gx *more = lmi_schema_seq(s, lmi_schema_common(s, LMI_C_SPACE),
-					     lmi_schema_word(s, ","),
-					     lmi_schema_common(s, LMI_C_SPACE),
-					     lmi_schema_common(s, item), NULL);
+	struct lmi_gx *more =
+		lmi_schema_seq(s, lmi_schema_common(s, LMI_C_SPACE), lmi_schema_word(s, ","),
+			       lmi_schema_common(s, LMI_C_SPACE), lmi_schema_common(s, item), NULL);
 	struct lmi_gx *all = lmi_schema_seq(s, lmi_schema_common(s, item),
 					    lmi_gx_repeat(&s->b, more, 0, UINT32_MAX),
 					    lmi_schema_common(s, LMI_C_SPACE), NULL);
@@ -158,10 +158,10 @@ static struct lmi_gx *make(struct lmi_schema *s, enum lmi_common which)
 	case LMI_C_CHAR:
 		return any_char(s);
 	case LMI_C_STRING:
-		return lmi_schema_seq(s, lmi_schema_word(s, "\""),
-				      lmi_gx_repeat(&s->b, lmi_schema_common(s, LMI_C_CHAR), 0,
-						    UINT32_MAX),
-				      lmi_schema_word(s, "\""), NULL);
+		return lmi_schema_seq(
+			s, lmi_schema_word(s, "\""),
+			lmi_gx_repeat(&s->b, lmi_schema_common(s, LMI_C_CHAR), 0, UINT32_MAX),
+			lmi_schema_word(s, "\""), NULL);
 	case LMI_C_MEMBER:
 		return lmi_schema_seq(s, lmi_schema_common(s, LMI_C_STRING),
 				      lmi_schema_common(s, LMI_C_SPACE), lmi_schema_word(s, ":"),

@@ -8,19 +8,19 @@
 
 /* A token of the text before the constraint. */
 struct lmi_piece {
-	int32_t id;           /* -1: text alone */
-	uint32_t at;          /* where its text begins */
+	int32_t id;  /* -1: text alone */
+	uint32_t at; /* where its text begins */
 };
 
 struct lmi_gstate {
 	struct lmi_matcher *m;
 	struct lmi_gstate *next, *prev;
 	struct lmi_spot spot;
-	bool ended;           /* an end of generation was taken */
-	bool waiting;         /* for a trigger; what follows is used until it comes */
-	char *text;           /* all of it so far */
+	bool ended;   /* an end of generation was taken */
+	bool waiting; /* for a trigger; what follows is used until it comes */
+	char *text;   /* all of it so far */
 	struct lmi_piece *piece;
-	uint32_t *from;       /* [patterns] where a match may still begin */
+	uint32_t *from; /* [patterns] where a match may still begin */
 	uint32_t n_text, cap_text, n_piece, cap_piece;
 };
 

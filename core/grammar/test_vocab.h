@@ -25,8 +25,13 @@ static inline size_t test_piece(const void *ctx, lmd_token id, char *out, size_t
 }
 
 static const int32_t test_end[] = {256};
-static const struct lmd_sample_vocab test_vocab = {
-	.struct_size = sizeof(test_vocab), .n_tokens = 260, .piece = test_piece, .eog = test_end,
-	.n_eog = 1, .eot = -1, .eos = 256, .nl = 10};
+static const struct lmd_sample_vocab test_vocab = {.struct_size = sizeof(test_vocab),
+						   .n_tokens = 260,
+						   .piece = test_piece,
+						   .eog = test_end,
+						   .n_eog = 1,
+						   .eot = -1,
+						   .eos = 256,
+						   .nl = 10};
 
 #endif /* LLAMAD_GRAMMAR_TEST_VOCAB_H */

@@ -22,9 +22,14 @@ static size_t byte_piece(const void *ctx, lmd_token id, char *out, size_t cap)
 }
 
 static const int32_t byte_end[] = {256};
-static const struct lmd_sample_vocab bytes_alone = {
-	.struct_size = sizeof(bytes_alone), .n_tokens = 257, .piece = byte_piece, .eog = byte_end,
-	.n_eog = 1, .eot = -1, .eos = 256, .nl = 10};
+static const struct lmd_sample_vocab bytes_alone = {.struct_size = sizeof(bytes_alone),
+						    .n_tokens = 257,
+						    .piece = byte_piece,
+						    .eog = byte_end,
+						    .n_eog = 1,
+						    .eot = -1,
+						    .eos = 256,
+						    .nl = 10};
 
 /* Appends the text of a token; its length, or SIZE_MAX without memory. */
 static size_t add_text(struct lmi_gvocab *v, const struct lmd_sample_vocab *from, lmd_token id,
@@ -102,7 +107,8 @@ static void sort(const struct lmi_gvocab *v, struct lmi_gtoken *a, struct lmi_gt
 	sort(v, a, tmp, mid);
 	sort(v, a + mid, tmp, n - mid);
 	for (uint32_t k = 0; k < n; k++) {
-		bool left = j == n || (i < mid && compare(v, v->text + a[i].text, a[i].n, &a[j]) <= 0);
+		bool left =
+			j == n || (i < mid && compare(v, v->text + a[i].text, a[i].n, &a[j]) <= 0);
 
 		tmp[k] = left ? a[i++] : a[j++];
 	}
@@ -145,13 +151,13 @@ static enum lmd_status fill(struct lmi_gvocab *v, const struct lmd_sample_vocab 
 		v->place[id] = UINT32_MAX;
 		lmi_bit_set(v->all, id);
 		if (n == SIZE_MAX)
-			return lmd_fail(err, LMD_NOMEM, "grammar: no memory for the texts of %u tokens",
-					v->n);
+			return lmd_fail(err, LMD_NOMEM,
+					"grammar: no memory for the texts of %u tokens", v->n);
 		/* A text that begins with NUL is as good as none. */
 		if (!n || !v->text[at] || lmi_bit(v->eog, id))
 			continue;
-		v->token[v->n_tokens++] = (struct lmi_gtoken){
-			.id = id, .text = (uint32_t)at, .n = (uint32_t)n};
+		v->token[v->n_tokens++] =
+			(struct lmi_gtoken){.id = id, .text = (uint32_t)at, .n = (uint32_t)n};
 		at += n;
 	}
 	for (uint32_t i = 0; i < v->n_tokens; i++) {

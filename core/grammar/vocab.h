@@ -10,24 +10,24 @@
 /* One token that can be matched by its text. */
 struct lmi_gtoken {
 	uint32_t id;
-	uint32_t text, n;     /* bytes text[text .. text + n), n >= 1 */
-	uint32_t same;        /* bytes in common with the token before it */
-	uint64_t ascii[2];    /* which ASCII characters are in it */
-	bool high;            /* holds bytes of 0x80 and above */
-	bool whole;           /* consists of complete characters */
+	uint32_t text, n;  /* bytes text[text .. text + n), n >= 1 */
+	uint32_t same;     /* bytes in common with the token before it */
+	uint64_t ascii[2]; /* which ASCII characters are in it */
+	bool high;         /* holds bytes of 0x80 and above */
+	bool whole;        /* consists of complete characters */
 };
 
 struct lmi_gvocab {
-	uint32_t n;           /* ids */
-	uint32_t n_words;     /* of a bit set of ids */
-	uint32_t n_tokens;    /* in order; without empty texts and ends of generation */
+	uint32_t n;        /* ids */
+	uint32_t n_words;  /* of a bit set of ids */
+	uint32_t n_tokens; /* in order; without empty texts and ends of generation */
 	struct lmi_gtoken *token;
-	uint32_t first[257];  /* [b, b + 1): tokens that begin with byte b */
+	uint32_t first[257]; /* [b, b + 1): tokens that begin with byte b */
 	char *text;
-	uint32_t *place;      /* [n] in token, or UINT32_MAX */
-	uint32_t longest;     /* text, in bytes */
-	uint64_t *all;        /* bit set of all ids */
-	uint64_t *eog;        /* bit set */
+	uint32_t *place;  /* [n] in token, or UINT32_MAX */
+	uint32_t longest; /* text, in bytes */
+	uint64_t *all;    /* bit set of all ids */
+	uint64_t *eog;    /* bit set */
 	/* Bit set of what a negated token literal takes: tokens that begin with a complete
 	 * character. */
 	uint64_t *plain;

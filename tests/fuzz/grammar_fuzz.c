@@ -85,12 +85,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 static const struct {
 	const char *grammar, *text;
 } seeds[] = {
-	{"0root ::= \"a\" x{2,3} | [^a-c\\n]+ # c\nx ::= . | (\"b\" root)? | <[257]> !<[3]>", "abab"},
+	{"0root ::= \"a\" x{2,3} | [^a-c\\n]+ # c\nx ::= . | (\"b\" root)? | <[257]> !<[3]>",
+	 "abab"},
 	{"0root ::= (\"\\x41\" | \"\\u00e9\" | [\\U0001F600-\\U0001F64F])*", "A\xC3\xA9"},
-	{"1{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\",\"minimum\":-5,\"maximum\":"
-	 "300},\"b\":{\"enum\":[1,\"x\",null]}},\"required\":[\"a\"],\"additionalProperties\":true}",
+	{"1{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\",\"minimum\":-5,"
+	 "\"maximum\":"
+	 "300},\"b\":{\"enum\":[1,\"x\",null]}},\"required\":[\"a\"],\"additionalProperties\":"
+	 "true}",
 	 "{\"a\":299,\"c\":[1]}"},
-	{"1{\"$defs\":{\"t\":{\"items\":{\"anyOf\":[{\"$ref\":\"#/$defs/t\"},{\"pattern\":\"^[\\\\w-]+"
+	{"1{\"$defs\":{\"t\":{\"items\":{\"anyOf\":[{\"$ref\":\"#/$defs/"
+	 "t\"},{\"pattern\":\"^[\\\\w-]+"
 	 "(a|b){2,}$\"}]}}},\"$ref\":\"#/$defs/t\",\"minItems\":1}",
 	 "[[\"xab\"]]"},
 	{"1{\"allOf\":[{\"type\":[\"string\",\"null\"]},{\"maxLength\":3}],\"format\":\"date\"}",

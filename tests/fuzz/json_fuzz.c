@@ -72,7 +72,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 }
 
 static const char *const seeds[] = {
-	"{\"a\": [1, -2.5e-3, true, false, null], \"b\": {\"c\": \"d\"}, \"a\": 9223372036854775807}",
+	"{\"a\": [1, -2.5e-3, true, false, null], \"b\": {\"c\": \"d\"}, \"a\": "
+	"9223372036854775807}",
 	"\"\\ud83d\\ude00\\u0000\\n\\\"\\\\\\/ \xC3\xA9\xE4\xBD\xA0\xF0\x9F\x98\x80\"",
 	"[[[[[[[[{}]]]]]]]]",
 	"-0",
