@@ -5,6 +5,8 @@
 
 #include <dirent.h>
 #include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include "store/test_store.h"
 
@@ -295,6 +297,26 @@ START_TEST(interrupted)
 }
 END_TEST
 
+/* The copy cannot grow: a sentence, and nothing stays behind.  (Each test is its own process.) */
+START_TEST(no_room)
+{
+	struct rlimit limit;
+	struct lmi_store_file f;
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s", put_bytes("f", 3 << 20, 3));
+	ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = 1 << 20;
+	ck_assert_ptr_ne(signal(SIGXFSZ, SIG_IGN), SIG_ERR);
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	REFUSED(lmi_store_import(&f, dir, path, NULL, &err), LMD_IO, "write: File too large");
+	ck_assert_int_eq(n_blobs(), 0);
+	limit.rlim_cur = limit.rlim_max;
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	OK(lmi_store_import(&f, dir, path, NULL, &err));
+}
+END_TEST
+
 /* What a crash leaves: parts go at the next open, whole files without a row wait. */
 START_TEST(leftovers)
 {
@@ -379,6 +401,7 @@ int main(void)
 	tcase_add_test(tc, reference);
 	tcase_add_test(tc, rot);
 	tcase_add_test(tc, interrupted);
+	tcase_add_test(tc, no_room);
 	tcase_add_test(tc, leftovers);
 	tcase_add_test(tc, at_once);
 	suite_add_tcase(s, tc);
