@@ -454,8 +454,9 @@ START_TEST(fresh_until_something_changes)
 
 	copy_file(sample("v1"), in_top("a/x.so"));
 	r = open_registry();
-	o = r->objects;
-	ck_assert_str_eq(o->base, "x.so");
+	for (o = r->objects; o && strcmp(o->base, "x.so"); o = o->next)
+		; /* what is linked in comes first */
+	ck_assert_ptr_nonnull(o);
 	ck_assert(!lmi_scan_is_fresh(r, o)); /* all of it was made just now */
 	for (uint32_t i = 0; i < r->n_dirs; i++)
 		r->dirs[i].id.racy = false;
