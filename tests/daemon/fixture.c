@@ -308,6 +308,11 @@ static struct lmd_str new_rid(void)
 	return str(rid);
 }
 
+void lmt_new_rid(struct lmi_request *req)
+{
+	req->rid = new_rid();
+}
+
 void lmt_add(struct lmt_client *c, const struct lmt_daemon *d)
 {
 	const struct lmi_rep_next *n;

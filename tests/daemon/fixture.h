@@ -69,6 +69,8 @@ const struct lmi_reply *lmt_ask_bytes(struct lmt_client *c, enum lmi_wire_op op,
 /* An op without required fields. */
 const struct lmi_reply *lmt_ask_op(struct lmt_client *c, enum lmi_wire_op op);
 
+/* Gives the request an id that was never used before. */
+void lmt_new_rid(struct lmi_request *req);
 /* Adds the model of the folder to the registry as "tiny" and waits until it is there. */
 void lmt_add(struct lmt_client *c, const struct lmt_daemon *d);
 /* A greedy generation of n tokens (-1: until it is ended); fails the test when refused. */
