@@ -130,8 +130,7 @@ static enum lmd_status on_config_reload(void *arg, struct lmi_config_change *out
 {
 	struct lmi_daemon *d = arg;
 	uint32_t n = 0;
-	enum lmd_status st =
-		lmi_daemon_reload(d, d->changed_keys, LMI_CONFIG_ROWS_MAX, &n, err);
+	enum lmd_status st = lmi_daemon_reload(d, d->changed_keys, LMI_CONFIG_ROWS_MAX, &n, err);
 
 	if (st != LMD_OK)
 		return st;

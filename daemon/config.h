@@ -49,7 +49,7 @@ struct lmi_config {
 	/* [plugins] */
 	struct lmi_config_list plugin_dirs;
 	int64_t default_plugins; /* 0, 1 */
-	int64_t plugin_trust;	 /* enum lmi_trust */
+	int64_t plugin_trust;    /* enum lmi_trust */
 
 	/* [models] */
 	struct lmi_config_list model_dirs;

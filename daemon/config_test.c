@@ -455,7 +455,8 @@ START_TEST(texts_are_those_of_the_tree)
 		got = fread(have, 1, n + 1, f);
 		fclose(f);
 		ck_assert_msg(got == n && !memcmp(want, have, n),
-			      "%s is not what the table says; run: make update-daemon-texts", texts[i].file);
+			      "%s is not what the table says; run: make update-daemon-texts",
+			      texts[i].file);
 		free(want);
 		free(have);
 	}

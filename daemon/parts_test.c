@@ -256,6 +256,7 @@ START_TEST(socket_place)
 	struct stat sb;
 	int fd;
 
+	umask(077);
 	ck_assert_int_eq(lmi_socket_claim(path, &err), LMD_OK);
 	ck_assert_int_eq(stat(below("run"), &sb), 0);
 	ck_assert_uint_eq(sb.st_mode & 07777, 0750);

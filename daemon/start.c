@@ -2,8 +2,8 @@
  *
  * Making the daemon's parts in their order, and undoing them in the opposite one.  The socket
  * comes last: who can connect is served. */
+#include <signal.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,6 +17,8 @@
 /* Connections that are kept for administrators. */
 #define CONNECTIONS_KEPT 8
 #define REPLIES_FLUSH_MS 200
+/* How long the socket library may take to end its threads. */
+#define SOCKET_END_S 3
 /* Jobs that may wait in each queue. */
 #define JOBS_MAX 4096
 
@@ -228,11 +230,19 @@ enum lmd_status lmi_daemon_start(struct lmi_daemon *d, struct lmd_error *err)
 	return st == LMD_OK ? start_front(d, err) : st;
 }
 
+/* The socket library did not end its threads.  Everything that matters is done: the process ends
+ * as it would have. */
+static void end_now(int signo)
+{
+	(void)signo;
+	_exit(0);
+}
+
 void lmi_daemon_fini(struct lmi_daemon *d)
 {
 	/* answers what still waits, which the front then sends */
 	lmi_service_destroy(d->service);
-	lmi_front_close(d->front, REPLIES_FLUSH_MS);
+	lmi_front_flush(d->front, REPLIES_FLUSH_MS);
 	if (d->registry)
 		lmi_jobs_stop(d->registry);
 	if (d->io)
@@ -244,11 +254,17 @@ void lmi_daemon_fini(struct lmi_daemon *d)
 	lmi_jobs_destroy(d->registry);
 	lmi_jobs_destroy(d->io);
 	lmi_jobs_destroy(d->work);
+	lmi_store_close(d->store);
+	if (d->front) {
+		(void)signal(SIGALRM, end_now);
+		alarm(SOCKET_END_S);
+	}
+	lmi_front_close(d->front);
+	alarm(0);
 	lmi_loop_destroy(d->loop);
 	if (d->mailbox_open)
 		lmi_mailbox_fini(&d->mailbox);
 	lmi_lane_destroy(d->lane);
-	lmi_store_close(d->store);
 	lmi_registry_destroy(d->plugins);
 	if (d->lock >= 0)
 		close(d->lock);

@@ -35,7 +35,10 @@ enum lmd_status lmi_make_folder(const char *path, unsigned mode, struct lmd_erro
 		/* a folder that is there may be in a read-only file system: asked first */
 		if (!stat(part, &sb) && S_ISDIR(sb.st_mode))
 			continue;
-		if (mkdir(part, (mode_t)mode) && errno != EEXIST)
+		/* the mode is what was asked for, whatever the umask takes away */
+		if (!mkdir(part, (mode_t)mode) && !chmod(part, (mode_t)mode))
+			continue;
+		if (errno != EEXIST)
 			return lmd_fail(err, LMD_IO, "%s: cannot make the folder: %s",
 					lmi_show_path(shown, sizeof(shown), part), strerror(errno));
 	}

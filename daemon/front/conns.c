@@ -125,7 +125,7 @@ bool lmi_conns_send(struct lmi_conns *c, uint32_t pipe, uint64_t bytes)
 	p = at(c, pipe);
 	if (p) {
 		reads = p->send_bytes <= LMI_CONN_SEND_BYTES;
-		p->send_bytes += bytes;
+		p->send_bytes += reads ? bytes : 0;
 	}
 	pthread_mutex_unlock(&c->lock);
 	return reads;

@@ -23,10 +23,10 @@ struct lmi_conn {
 	struct lmi_principal who;
 };
 
-/* A connection with more requests under way, or with so many bytes of replies that it does not
- * read, is ended. */
+/* Requests of a connection beyond that many under way, and replies beyond that many bytes that it
+ * has not read, are dropped. */
 #define LMI_CONN_CALLS      1024u
-#define LMI_CONN_SEND_BYTES (4ull << 20)
+#define LMI_CONN_SEND_BYTES (16ull << 20)
 
 struct lmi_conns {
 	pthread_mutex_t lock;
@@ -51,7 +51,7 @@ struct lmi_conn *lmi_conns_remove(struct lmi_conns *c, uint32_t pipe);
 /* A request of a pipe begins: LMD_NOTFOUND: nobody is there any more; LMD_BUSY: it has too many
  * under way, this one is not counted. */
 enum lmd_status lmi_conns_begin(struct lmi_conns *c, uint32_t pipe, struct lmi_principal *who);
-/* Its reply of that many bytes is under way; false: too much is not read. */
+/* Its reply of that many bytes is under way; false: too much is not read, it is not counted. */
 bool lmi_conns_send(struct lmi_conns *c, uint32_t pipe, uint64_t bytes);
 /* It has ended, with the bytes of its reply (0: none was sent). */
 void lmi_conns_end(struct lmi_conns *c, uint32_t pipe, uint64_t bytes);

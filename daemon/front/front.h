@@ -46,9 +46,10 @@ struct lmi_front;
 /* Listens.  LMD_BUSY: somebody listens there; LMD_IO. */
 enum lmd_status lmi_front_open(struct lmi_front **out, const struct lmi_front_opts *opts,
 			       struct lmd_error *err);
-/* Every request was answered.  Waits at most flush_ms for replies under way, ends all
- * connections and removes the socket.  NULL allowed. */
-void lmi_front_close(struct lmi_front *f, uint32_t flush_ms);
+/* Takes no more requests, and waits at most flush_ms for replies under way.  NULL allowed. */
+void lmi_front_flush(struct lmi_front *f, uint32_t flush_ms);
+/* Every request was answered.  Ends all connections and removes the socket.  NULL allowed. */
+void lmi_front_close(struct lmi_front *f);
 
 /* Ends the threads of the socket library, once all fronts are closed: so that leak checkers see
  * what is ours. */
@@ -67,6 +68,7 @@ struct lmi_front_stats {
 	uint32_t n_calling;                   /* requests that wait for their answer */
 	uint32_t n_sending;                   /* replies under way */
 	uint64_t n_message, n_bad, n_refused; /* messages; no requests; connections not let in */
+	uint64_t n_dropped;                   /* requests and replies of clients that do not read */
 };
 void lmi_front_stats(struct lmi_front *f, struct lmi_front_stats *out);
 

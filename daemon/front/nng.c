@@ -11,7 +11,12 @@
  * wait, requests are answered "busy" at once instead.
  *
  * A connection is let in or refused before nng reads from it (ADD_PRE), so that a request's
- * connection is always known, unless it is gone already: then the request is dropped. */
+ * connection is always known, unless it is gone already: then the request is dropped.
+ *
+ * A connection that was let in is never closed from here: nng 1.5 may wait for ever for a pipe
+ * that is closed while it sends (its transport drops an operation that was begun meanwhile).
+ * What a client asks for and does not read is dropped instead, beyond a bound; all of it is
+ * free when it goes. */
 #include <nng/nng.h>
 #include <nng/protocol/reqrep0/rep.h>
 #include <poll.h>
@@ -57,7 +62,8 @@ struct lmi_front {
 	char *path;
 	struct slot *all, *idle;
 	uint32_t n_receiving, n_calling, n_sending;
-	uint64_t n_message, n_bad, n_refused_said;
+	uint64_t n_message, n_bad, n_dropped;
+	uint64_t n_refused_said, n_dropped_said;
 	struct lmi_wire_buf buf; /* of the reply that is encoded */
 };
 
@@ -129,34 +135,24 @@ static void to_idle(struct slot *s)
 	s->f->idle = s;
 }
 
-/* For who asks for more than it takes. */
-static void end_connection(const struct slot *s, const char *why)
-{
-	const struct lmd_host *host = s->f->o.host;
-
-	host->log(host->ctx, "front", LMD_LOG_WARN, "connection ended: it %s; pipe=%u", why,
-		  (unsigned)nng_pipe_id(s->pipe));
-	(void)nng_pipe_close(s->pipe);
-}
-
 static void send_bytes(struct slot *s, const void *bytes, size_t n)
 {
 	struct lmi_front *f = s->f;
 	nng_msg *msg = NULL;
 
 	f->n_calling--;
-	if (nng_msg_alloc(&msg, 0) || nng_msg_append(msg, bytes, n)) {
+	if (nng_msg_alloc(&msg, 0) || nng_msg_append(msg, bytes, n) ||
+	    !lmi_conns_send(&f->conns, (uint32_t)nng_pipe_id(s->pipe), n)) {
 		if (msg)
 			nng_msg_free(msg);
-		/* without memory for an answer the client's own time limit must do */
+		/* without memory, or for a client that does not read: its own time limit must do */
+		f->n_dropped++;
 		to_idle(s);
 		return;
 	}
 	s->state = SENDING;
 	s->sent_bytes = n;
 	f->n_sending++;
-	if (!lmi_conns_send(&f->conns, (uint32_t)nng_pipe_id(s->pipe), n))
-		end_connection(s, "does not read its replies");
 	nng_aio_set_msg(s->aio, msg);
 	nng_ctx_send(s->ctx, s->aio);
 }
@@ -226,9 +222,8 @@ static void handle(struct slot *s, nng_msg *msg)
 
 	s->pipe = nng_msg_get_pipe(msg);
 	st = lmi_conns_begin(&f->conns, (uint32_t)nng_pipe_id(s->pipe), &who);
-	if (st == LMD_BUSY)
-		end_connection(s, "has too many requests under way");
 	if (st != LMD_OK) {
+		f->n_dropped += st == LMD_BUSY;
 		nng_msg_free(msg);
 		to_idle(s); /* receiving again drops the request */
 		return;
@@ -384,7 +379,7 @@ enum lmd_status lmi_front_open(struct lmi_front **out, const struct lmi_front_op
 	return LMD_OK;
 
 undo_socket:
-	lmi_front_close(f, 0);
+	lmi_front_close(f);
 	return st;
 undo_conns:
 	lmi_conns_fini(&f->conns);
@@ -395,10 +390,13 @@ undo_path:
 	return st;
 }
 
-static void flush(struct lmi_front *f, uint32_t flush_ms)
+void lmi_front_flush(struct lmi_front *f, uint32_t flush_ms)
 {
 	uint64_t until = lmi_loop_now() + flush_ms * 1000000ull;
 
+	if (!f)
+		return;
+	f->open = false; /* nothing is received any more */
 	while (f->n_sending) {
 		struct pollfd p = {.fd = lmi_mailbox_fd(&f->mailbox), .events = POLLIN};
 		uint64_t now = lmi_loop_now();
@@ -409,12 +407,11 @@ static void flush(struct lmi_front *f, uint32_t flush_ms)
 	}
 }
 
-void lmi_front_close(struct lmi_front *f, uint32_t flush_ms)
+void lmi_front_close(struct lmi_front *f)
 {
 	if (!f)
 		return;
-	f->open = false; /* nothing is received any more */
-	flush(f, flush_ms);
+	f->open = false;
 	(void)nng_close(f->sock);
 	/* what nng's threads still say was said when the operations have ended */
 	for (struct slot *s = f->all; s; s = s->all)
@@ -456,6 +453,13 @@ void lmi_front_turn(struct lmi_front *f)
 			       (unsigned long long)n_refused, n);
 		f->n_refused_said = n_refused;
 	}
+	if (f->n_dropped >= 2 * f->n_dropped_said + 1) {
+		f->o.host->log(f->o.host->ctx, "front", LMD_LOG_WARN,
+			       "requests dropped, of clients that do not read their replies: "
+			       "%llu so far",
+			       (unsigned long long)f->n_dropped);
+		f->n_dropped_said = f->n_dropped;
+	}
 }
 
 void lmi_front_set_limits(struct lmi_front *f, const struct lmi_front_limits *limits)
@@ -465,7 +469,8 @@ void lmi_front_set_limits(struct lmi_front *f, const struct lmi_front_limits *li
 
 void lmi_front_stats(struct lmi_front *f, struct lmi_front_stats *out)
 {
-	*out = (struct lmi_front_stats){.n_calling = f->n_calling,
+	*out = (struct lmi_front_stats){.n_dropped = f->n_dropped,
+					.n_calling = f->n_calling,
 					.n_sending = f->n_sending,
 					.n_message = f->n_message,
 					.n_bad = f->n_bad};

@@ -63,6 +63,38 @@ START_TEST(start_and_stop)
 }
 END_TEST
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/* An idle daemon is small, and stays so. */
+START_TEST(idle_memory)
+{
+	long kib[2];
+
+	lmt_daemon_start(&d, NULL);
+	lmt_client_open(&c, &d);
+	for (int k = 0; k < 2; k++) {
+		char path[64], line[128];
+		FILE *f;
+
+		for (int i = 0; i < 2000; i++)
+			lmt_ask_op(&c, LMI_WIRE_OP_STATUS);
+		snprintf(path, sizeof(path), "/proc/%d/status", (int)d.pid);
+		f = fopen(path, "r");
+		ck_assert_ptr_nonnull(f);
+		kib[k] = 0;
+		while (!kib[k] && fgets(line, sizeof(line), f))
+			(void)sscanf(line, "VmRSS: %ld kB", &kib[k]);
+		fclose(f);
+	}
+	printf("idle memory: %ld KiB, %ld KiB\n", kib[0], kib[1]);
+	ck_assert_int_gt(kib[0], 0);
+	ck_assert_int_lt(kib[1], 64 * 1024);
+	ck_assert_int_le(kib[1], kib[0] + 1024);
+	lmt_client_close(&c);
+	lmt_daemon_stop(&d);
+}
+END_TEST
+#endif
+
 START_TEST(command_line)
 {
 	static const struct {
@@ -306,6 +338,35 @@ START_TEST(too_many_connections)
 		close(fd[i]);
 	ck_assert_says(lmt_daemon_log(&d), "connections refused: ");
 	lmt_daemon_stop(&d);
+}
+END_TEST
+
+/* Asks and never reads: others are served meanwhile, and what it holds is bounded. */
+START_TEST(a_client_that_does_not_read)
+{
+	static const char limits[] = "\x82\xa1v\x01\xa2op\xa6limits";
+	int fd;
+
+	lmt_daemon_start(&d, NULL);
+	lmt_client_open(&c, &d);
+	fd = lmt_raw_open(&d, true);
+	for (int i = 0; i < 4000; i++) {
+		lmt_raw_send(fd, sizeof(limits) - 1, limits, sizeof(limits) - 1);
+		if (i % 100 == 0)
+			ck_assert(!lmt_ask_op(&c, LMI_WIRE_OP_PING)->failed);
+	}
+	ck_assert_int_eq(lmt_ask_op(&c, LMI_WIRE_OP_STATUS)->u.status.connections, 2);
+	ck_assert_says(lmt_daemon_log(&d), "requests dropped, of clients that do not read");
+	close(fd);
+	while (lmt_ask_op(&c, LMI_WIRE_OP_STATUS)->u.status.connections > 1)
+		;
+	/* also the end does not wait for such a one */
+	fd = lmt_raw_open(&d, true);
+	for (int i = 0; i < 500; i++)
+		lmt_raw_send(fd, sizeof(limits) - 1, limits, sizeof(limits) - 1);
+	lmt_client_close(&c);
+	lmt_daemon_stop(&d);
+	close(fd);
 }
 END_TEST
 
@@ -591,6 +652,9 @@ int main(void)
 	tcase_set_timeout(t, 180);
 	tcase_add_checked_fixture(t, set_up, tear_down);
 	tcase_add_test(t, start_and_stop);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	tcase_add_test(t, idle_memory);
+#endif
 	tcase_add_test(t, command_line);
 	tcase_add_test(t, second_daemon);
 	tcase_add_test(t, after_kill_9);
@@ -604,6 +668,7 @@ int main(void)
 	tcase_add_checked_fixture(t, set_up, tear_down);
 	tcase_add_test(t, connections_leave_nothing);
 	tcase_add_test(t, too_many_connections);
+	tcase_add_test(t, a_client_that_does_not_read);
 	tcase_add_test(t, a_stream);
 	tcase_add_test(t, garbage_while_another_client_streams);
 	tcase_add_test(t, errors_name_their_request);
