@@ -38,16 +38,39 @@ static uint32_t step_row(const struct attn *a, const struct attn_keys *s, int64_
 	return first + (uint32_t)key;
 }
 
+const float *attn_key_row(const struct attn *a, const struct attn_keys *s, int64_t key, float *tmp)
+{
+	const struct cpu_cache *c = a->cache[s->src];
+
+	if (!c)
+		return cpu_f32(&a->k[s->src], step_row(a, s, key), s->kv_head, tmp);
+	cpu_kv_get_k(a->r->dev, c, page_of(a, s, (uint32_t)key / ATTN_TILE), s->kv_head,
+		     (uint32_t)key % ATTN_TILE, tmp);
+	return tmp;
+}
+
+const float *attn_value_row(const struct attn *a, const struct attn_keys *s, int64_t key,
+			    float *tmp)
+{
+	const struct cpu_cache *c = a->cache[s->src];
+	uint32_t row = (uint32_t)key % ATTN_TILE;
+
+	if (!c)
+		return cpu_f32(&a->v[s->src], step_row(a, s, key), s->kv_head, tmp);
+	if (!c->has_v)
+		return attn_key_row(a, s, key, tmp);
+	cpu_cache_decode(a->r->dev, c->desc.v_dtype,
+			 cpu_kv_v(c, page_of(a, s, (uint32_t)key / ATTN_TILE), s->kv_head) +
+				 row * c->v_head,
+			 tmp, a->dv);
+	return tmp;
+}
+
 /* One key, turned into column j of the tile. */
 static void gather_key(const struct attn *a, const struct attn_keys *s, int64_t key, uint32_t j)
 {
-	const float *x = a->kt2;
+	const float *x = attn_key_row(a, s, key, a->kt2);
 
-	if (a->cache[s->src])
-		cpu_kv_get_k(a->r->dev, a->cache[s->src], page_of(a, s, (uint32_t)key / ATTN_TILE),
-			     s->kv_head, (uint32_t)key % ATTN_TILE, a->kt2);
-	else
-		x = cpu_f32(&a->k[s->src], step_row(a, s, key), s->kv_head, a->kt2);
 	for (uint32_t i = 0; i < a->dk; i++)
 		a->kt[i * ATTN_TILE + j] = x[i];
 }
@@ -55,26 +78,7 @@ static void gather_key(const struct attn *a, const struct attn_keys *s, int64_t 
 /* One value, to row j of the tile. */
 static void gather_value(const struct attn *a, const struct attn_keys *s, int64_t key, uint32_t j)
 {
-	const struct cpu_cache *c = a->cache[s->src];
-	uint32_t row = (uint32_t)key % ATTN_TILE;
-	float *to = a->vt + (size_t)j * a->dv;
-	const float *x = a->kt2;
-
-	if (!c) {
-		x = cpu_f32(&a->v[s->src], step_row(a, s, key), s->kv_head, a->kt2);
-	} else {
-		char *page = page_of(a, s, (uint32_t)key / ATTN_TILE);
-
-		if (c->has_v)
-			cpu_cache_decode(a->r->dev, c->desc.v_dtype,
-					 cpu_kv_v(c, page, s->kv_head) + row * c->v_head, to,
-					 a->dv);
-		else
-			cpu_kv_get_k(a->r->dev, c, page, s->kv_head, row, a->kt2);
-		if (c->has_v)
-			return;
-	}
-	memcpy(to, x, a->dv * sizeof(*to));
+	memcpy(a->vt + (size_t)j * a->dv, attn_value_row(a, s, key, a->kt2), a->dv * sizeof(float));
 }
 
 /* Places of tile t that exist. */

@@ -43,6 +43,10 @@ static inline uint32_t attn_head(const struct attn *a, uint32_t kv_head, uint32_
 
 /* Key at place j: itself, or the one that the list names; -1: none. */
 int64_t attn_key(const struct attn *a, const struct attn_keys *s, int64_t j);
+/* A key as dk floats, a value as dv of them: where they are, or in tmp [max(dk, dv)]. */
+const float *attn_key_row(const struct attn *a, const struct attn_keys *s, int64_t key, float *tmp);
+const float *attn_value_row(const struct attn *a, const struct attn_keys *s, int64_t key,
+			    float *tmp);
 /* c[i][0..32) += q[i] times the keys of tile t (places t*32..), i < m. */
 void attn_scores(const struct attn *a, const struct attn_keys *s, uint32_t t, const float *q,
 		 uint32_t m, float *c, uint32_t ldc);
@@ -57,5 +61,19 @@ uint32_t attn_step_keys(const struct attn *a, const struct attn_keys *s);
 /* Hides what the row's tree hides: scores of places first.. first+n become -inf. */
 void attn_hide(const struct attn *a, uint32_t row, uint32_t n_step, float *score, uint32_t first,
 	       uint32_t n);
+
+/* ---- half precision (attn_half.c) ---- */
+
+/* LMD_ATTENTION_HALF, for one query: m, l and o as kernels get them that see each key once, in
+ * order, and round to half precision after each.  attn_half_init: before the first key of any
+ * source; q [dk] unscaled.  Scores are rounded nowhere. */
+struct attn_half {
+	uint32_t row, head;
+	float m, l;
+	float *o; /* [dv] */
+};
+void attn_half_init(const struct attn *a, struct attn_half *h);
+void attn_half_add(const struct attn *a, const struct attn_keys *s, uint32_t n_step,
+		   struct attn_half *h);
 
 #endif /* LLAMAD_CPU_ATTN_H */

@@ -46,6 +46,7 @@ struct cpu_dev {
 	struct lmd_team *team;
 	uint32_t n_part;
 	bool int8; /* activations in front of block types are rounded */
+	bool half; /* attention in half precision */
 	const struct cpu_float *fl;
 	const struct kern_act *act;
 	struct cpu_adapter *adapters; /* ordered by site, then slot */

@@ -36,13 +36,14 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 	if (p->activations > LMD_ACTIVATIONS_INT8)
 		return lmd_fail(err, LMD_INVALID, "cpu: activations %u, known are 0..%u",
 				p->activations, LMD_ACTIVATIONS_INT8);
-	if (p->attention != LMD_ATTENTION_DEFAULT)
-		return lmd_fail(err, LMD_UNSUPPORTED, "cpu: attention %u, it has float sums (%d)",
-				p->attention, LMD_ATTENTION_DEFAULT);
+	if (p->attention > LMD_ATTENTION_HALF)
+		return lmd_fail(err, LMD_INVALID, "cpu: attention %u, known are 0..%d", p->attention,
+				LMD_ATTENTION_HALF);
 	dev->host = host;
 	dev->team = p->team;
 	dev->n_part = p->team ? host->team_size(host->ctx, p->team) : 1;
 	dev->int8 = p->activations != LMD_ACTIVATIONS_F32;
+	dev->half = p->attention == LMD_ATTENTION_HALF;
 	dev->fl = cpu_float_select(host->cpu(host->ctx)->flags);
 	dev->act = kern_act_find(host->cpu(host->ctx)->flags);
 	return LMD_OK;

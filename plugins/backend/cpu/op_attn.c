@@ -374,6 +374,34 @@ static void whole_block(struct work *w, struct block *b)
 		finish(w, b, i);
 }
 
+/* ---- half precision ---- */
+
+static bool half(const struct attn *a)
+{
+	return a->r->dev->half && !a->list[0].base && !a->list[1].base;
+}
+
+static void half_row(struct work *w, const struct block *rows, uint32_t row)
+{
+	const struct attn *a = &w->a;
+
+	for (uint32_t g = 0; g < a->per_kv; g++) {
+		struct block b = *rows;
+		struct attn_half h = {
+			.row = row, .head = attn_head(a, b.kv_head, g), .o = w->all.o};
+
+		b.row0 = row;
+		b.n_row = 1;
+		attn_half_init(a, &h);
+		for (int src = 0; src < ATTN_N_SRC; src++) {
+			if (look(w, &b, src))
+				attn_half_add(a, &b.keys, b.n_step, &h);
+		}
+		for (uint32_t c = 0; c < a->dv; c++)
+			cpu_put(&a->y, row, h.head, c, h.l > 0 ? h.o[c] / h.l : 0.0f);
+	}
+}
+
 /* ---- items ---- */
 
 /* Chunks of a row in a split. */
@@ -483,13 +511,16 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 	uint32_t heads = n->op->u.attn.n_kv_head;
 
 	setup(&w, r, n, p->scratch);
-	if (splits(&w)) {
+	if (!half(&w.a) && splits(&w)) {
 		run_split(&w, p);
 		return;
 	}
 	for (uint32_t i = cpu_claim(p); find_block(&w, i / heads, &b); i = cpu_claim(p)) {
 		b.kv_head = i % heads;
-		whole_block(&w, &b);
+		for (uint32_t row = 0; half(&w.a) && row < b.n_row; row++)
+			half_row(&w, &b, b.row0 + row);
+		if (!half(&w.a))
+			whole_block(&w, &b);
 	}
 }
 
