@@ -10,7 +10,7 @@
 #include "view.h"
 
 #define ATTN_TILE  32u
-#define ATTN_CHUNK 256u /* keys whose scores are kept: softmax is merged chunk by chunk */
+#define ATTN_CHUNK 128u /* keys whose scores are kept: softmax is merged chunk by chunk */
 #define ATTN_N_SRC 2
 
 /* Attention of an op in a step: the same for all parts but the scratch. */

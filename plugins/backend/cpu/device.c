@@ -37,8 +37,8 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 		return lmd_fail(err, LMD_INVALID, "cpu: activations %u, known are 0..%u",
 				p->activations, LMD_ACTIVATIONS_INT8);
 	if (p->attention > LMD_ATTENTION_HALF)
-		return lmd_fail(err, LMD_INVALID, "cpu: attention %u, known are 0..%d", p->attention,
-				LMD_ATTENTION_HALF);
+		return lmd_fail(err, LMD_INVALID, "cpu: attention %u, known are 0..%d",
+				p->attention, LMD_ATTENTION_HALF);
 	dev->host = host;
 	dev->team = p->team;
 	dev->n_part = p->team ? host->team_size(host->ctx, p->team) : 1;

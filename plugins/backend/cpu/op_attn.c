@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * ATTN.  An item of work is a block of rows of one sequence and one key head with all heads of q
- * that use it.  It goes through the keys in chunks of 256 at fixed places: scores, softmax and
+ * that use it.  It goes through the keys in chunks of 128 at fixed places: scores, softmax and
  * weighted sum of a chunk by themselves, then merged with the chunks before.  So what a row gets
  * depends on its own keys alone, not on the rows beside it nor on how a prompt was cut.
  *
@@ -33,7 +33,7 @@ struct work {
 	struct attn a;
 	const struct attn_data *d;
 	float *q; /* [queries][dk], scaled */
-	float *s; /* [queries][256] */
+	float *s; /* [queries][128] */
 	struct state all, part;
 	struct state split; /* [most_split][most_chunk][per_kv] */
 };

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The CPU backend against `ref` with every set of kernels that this processor can run, and against
+ * itself: threads, neighbours and the way the work is cut change no bit.  And its manners:
+ * cancellation, memory that runs out, observation. */
+#include <math.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/team.h"
+#include "core/plan/opcase_priv.h"
+#include "core/plugin/host_services.h"
+#include "tests/lmd_check.h"
+
+#define SEED 7
+
+struct fixture {
+	struct lmd_host *host;
+	struct lmi_registry *registry;
+	const struct lmi_factory *cpu, *ref;
+	uint64_t seed;
+};
+static struct fixture fx;
+
+static void setup(void)
+{
+	static char dir[4096];
+	static const char *const dirs[] = {dir};
+	struct lmd_error err = {.text = ""};
+	struct lmi_registry_opts opts = {.dirs = dirs, .n_dirs = 1, .no_default_dirs = true};
+
+	snprintf(dir, sizeof(dir), "%s/plugins/.libs", lmd_build_dir());
+	ck_assert_int_eq(lmi_host_create(&fx.host, UINT64_MAX), LMD_OK);
+	opts.host = fx.host;
+	ck_assert_int_eq(lmi_registry_create(&fx.registry, &opts, &err), LMD_OK);
+	ck_assert_msg(lmi_factory_take(fx.registry, LMD_KIND_BACKEND, "cpu", &fx.cpu, &err) ==
+			      LMD_OK,
+		      "%s", err.text);
+	ck_assert_msg(lmi_factory_take(fx.registry, LMD_KIND_BACKEND, "ref", &fx.ref, &err) ==
+			      LMD_OK,
+		      "%s", err.text);
+	fx.seed = lmd_seed("cpu", SEED);
+}
+
+static void teardown(void)
+{
+	lmi_factory_give(fx.registry, fx.cpu);
+	lmi_factory_give(fx.registry, fx.ref);
+	lmi_registry_destroy(fx.registry);
+	lmi_host_destroy(fx.host);
+}
+
+/* ---- against ref ---- */
+
+static const struct {
+	const char *name;
+	uint64_t flags; /* what the backend sees */
+	uint32_t n_thread;
+} variants[] = {
+	{"plain C", 0, 1},
+	{"avx2", LMD_CPU_AVX2, 2},
+	{"avx512", LMD_CPU_AVX2 | LMD_CPU_AVX512 | LMD_CPU_AVX512_VNNI, 3},
+	{"all", UINT64_MAX, 4},
+};
+
+static void report(void *arg, const struct lmi_opcase_result *r)
+{
+	(void)arg;
+	if (r->verdict == LMI_OPCASE_FAIL)
+		printf("FAIL: %s %s; %s; %s: %s\n", r->op, r->name, r->layout, r->setting, r->text);
+	/* sampling is the host's */
+	ck_assert(r->verdict != LMI_OPCASE_SKIP || !strcmp(r->op, "sample"));
+}
+
+START_TEST(is_ref)
+{
+	uint64_t have = fx.host->cpu(fx.host->ctx)->flags, flags = variants[_i].flags;
+	const struct lmi_team_opts to = {.n = variants[_i].n_thread, .spin_ns = 0};
+	struct lmi_opcase_totals totals;
+	struct lmd_host *host;
+	struct lmd_team *team;
+	struct lmd_error err = {.text = ""};
+	struct lmi_opcase_opts o = {.a = fx.cpu, .b = fx.ref, .seed = fx.seed, .report = report};
+
+	if (flags != UINT64_MAX && (flags & ~have)) {
+		LMD_SKIP(variants[_i].name, "this processor lacks it");
+		return;
+	}
+	ck_assert_int_eq(lmi_host_create(&host, flags), LMD_OK);
+	ck_assert_int_eq(lmi_team_create(&team, &to, &err), LMD_OK);
+	o.host = host;
+	o.team = team;
+	ck_assert_msg(lmi_opcase_run(&o, &totals, &err) == LMD_OK, "%s", err.text);
+	LMD_CASES(variants[_i].name, totals.n_pass, totals.n_fail, totals.n_skip);
+	ck_assert_uint_eq(totals.n_fail, 0);
+	ck_assert_uint_ge(totals.n_pass, 1000);
+	lmi_team_destroy(team);
+	lmi_host_destroy(host);
+}
+END_TEST
+
+/* ---- the same bits ---- */
+
+/* Keys over several chunks: with more threads than key heads their work is split. */
+static const struct oc_layout far_back[] = {
+	{.name = "1 row, 150 before", .n_seq = 1, .past = {150}, .len = {1}},
+	{.name = "2 rows, 159 and 128 before", .n_seq = 2, .past = {159, 128}, .len = {1, 1}},
+	{.name = "9 rows, 140 before", .n_seq = 1, .past = {140}, .len = {9}},
+};
+
+static void open_cpu(struct oc_backend *be, const struct lmi_factory *f, struct lmd_team *team,
+		     uint32_t activations)
+{
+	struct lmd_error err = {.text = ""};
+
+	ck_assert_msg(oc_backend_open(be, f, fx.host, team, activations, &err) == LMD_OK, "%s",
+		      err.text);
+}
+
+static void execute(struct oc_backend *be, const struct opcase *def, const struct oc_layout *layout,
+		    struct oc_result *out)
+{
+	struct oc_device dev = oc_backend_device(be);
+	struct lmd_error err = {.text = ""};
+	struct oc *c;
+
+	ck_assert_msg(oc_create(&c, def, layout, be->host, &dev, fx.seed, false, &err) == LMD_OK,
+		      "%s", err.text);
+	ck_assert_msg(oc_execute(be, c, out, &err) == LMD_OK, "%s: %s", def->name, err.text);
+	oc_destroy(c);
+}
+
+/* true: within the tolerance; 0 asks for the same bits. */
+static bool equal(struct oc_backend be[2], const struct opcase_set *set, const struct opcase *def,
+		  const struct oc_layout *layout, double nmse)
+{
+	struct lmi_opcase_result r = {.tol_nmse = nmse, .tol_abs = 50 * sqrt(nmse)};
+	struct oc_result a = {0}, b = {0};
+	char text[480] = "";
+	bool ok;
+
+	execute(&be[0], def, layout, &a);
+	execute(&be[1], def, layout, &b);
+	ok = oc_compare(&a, &b, def->flags & OC_SETS, 0, &r, text, sizeof(text));
+	if (!ok)
+		printf("FAIL: %s %s; %s: %s\n", lmi_op_info(set->op)->name, def->name, layout->name,
+		       text);
+	oc_result_free(&a);
+	oc_result_free(&b);
+	return ok;
+}
+
+START_TEST(threads_change_nothing)
+{
+	const struct lmi_team_opts opts = {.n = 5, .spin_ns = 0};
+	uint32_t activations = _i ? LMD_ACTIVATIONS_INT8 : LMD_ACTIVATIONS_F32;
+	struct oc_backend be[2];
+	struct lmd_team *team;
+	uint32_t n[2] = {0};
+
+	ck_assert_int_eq(lmi_team_create(&team, &opts, NULL), LMD_OK);
+	open_cpu(&be[0], fx.cpu, NULL, activations);
+	open_cpu(&be[1], fx.cpu, team, activations);
+	for (uint32_t i = 0; i < n_opcase_sets; i++) {
+		const struct opcase_set *set = opcase_sets[i];
+
+		for (uint32_t j = 0; j < set->n && set->op != LMD_OP_SAMPLE; j++) {
+			if (_i && !(set->cases[j].flags & OC_INT8))
+				continue;
+			for (uint32_t k = 0; k < n_oc_layouts; k++)
+				n[equal(be, set, &set->cases[j], &oc_layouts[k], 0)]++;
+		}
+	}
+	for (uint32_t j = 0; !_i && j < opcase_attn.n; j++) {
+		for (uint32_t k = 0; k < LMD_LEN(far_back); k++)
+			n[equal(be, &opcase_attn, &opcase_attn.cases[j], &far_back[k], 0)]++;
+	}
+	oc_backend_close(&be[0]);
+	oc_backend_close(&be[1]);
+	lmi_team_destroy(team);
+	LMD_CASES("cpu with 1 and 5 threads", n[1], n[0], 0);
+	ck_assert_uint_eq(n[0], 0);
+}
+END_TEST
+
+START_TEST(many_keys)
+{
+	const struct lmi_team_opts opts = {.n = 4, .spin_ns = 0};
+	struct oc_backend be[2];
+	struct lmd_team *team;
+	uint32_t n[2] = {0};
+
+	ck_assert_int_eq(lmi_team_create(&team, &opts, NULL), LMD_OK);
+	open_cpu(&be[0], fx.cpu, team, LMD_ACTIVATIONS_F32);
+	open_cpu(&be[1], fx.ref, NULL, LMD_ACTIVATIONS_F32);
+	for (uint32_t j = 0; j < opcase_attn.n; j++) {
+		const struct opcase *def = &opcase_attn.cases[j];
+
+		for (uint32_t k = 0; k < LMD_LEN(far_back); k++)
+			n[equal(be, &opcase_attn, def, &far_back[k], def->nmse)]++;
+	}
+	oc_backend_close(&be[0]);
+	oc_backend_close(&be[1]);
+	lmi_team_destroy(team);
+	LMD_CASES("attention over several chunks", n[1], n[0], 0);
+	ck_assert_uint_eq(n[0], 0);
+}
+END_TEST
+
+/* ---- manners ---- */
+
+static struct oc *create(struct oc_backend *be, const struct opcase_set *set, uint32_t number)
+{
+	struct oc_device dev = oc_backend_device(be);
+	struct lmd_error err = {.text = ""};
+	struct oc *c = NULL;
+
+	ck_assert_msg(oc_create(&c, &set->cases[number], &oc_layouts[3], be->host, &dev, fx.seed,
+				false, &err) == LMD_OK,
+		      "%s", err.text);
+	return c;
+}
+
+START_TEST(cancelled)
+{
+	volatile int32_t word = 1;
+	struct lmd_error err = {.text = ""};
+	struct oc_backend be;
+	struct oc_result out = {0};
+	struct oc *c;
+
+	open_cpu(&be, fx.cpu, NULL, LMD_ACTIVATIONS_F32);
+	c = create(&be, &opcase_ffn, 0);
+	c->step->view.cancel = &word;
+	ck_assert_int_eq(oc_execute(&be, c, &out, &err), LMD_CANCELLED);
+	oc_destroy(c);
+	oc_backend_close(&be);
+}
+END_TEST
+
+/* Every allocation of loading, compiling and running fails once; nothing is leaked, and each
+ * failure is said. */
+START_TEST(memory_runs_out)
+{
+	static const struct opcase_set *const sets[] = {&opcase_linear, &opcase_ffn, &opcase_attn,
+							&opcase_rope_kv, &opcase_moe_ffn};
+	struct oc_backend be;
+
+	open_cpu(&be, fx.cpu, NULL, LMD_ACTIVATIONS_INT8);
+	for (size_t i = 0; i < LMD_LEN(sets); i++) {
+		struct oc *c = create(&be, sets[i], 0);
+		enum lmd_status st = LMD_NOMEM;
+		uint64_t nth = 1;
+
+		for (; nth < 1000 && st != LMD_OK; nth++) {
+			struct lmi_alloc_stats before, after;
+			struct lmd_error err = {.text = ""};
+			struct oc_result out = {0};
+
+			lmi_alloc_stats(&before);
+			lmi_alloc_fail_nth(nth, false);
+			st = oc_execute(&be, c, &out, &err);
+			if (!lmi_alloc_did_fail())
+				ck_assert_msg(st == LMD_OK, "%s", err.text);
+			else
+				ck_assert_msg(st != LMD_OK && err.text[0], "allocation %d of %s",
+					      (int)nth, c->def->name);
+			lmi_alloc_fail_nth(0, false);
+			oc_result_free(&out);
+			lmi_alloc_stats(&after);
+			/* the device keeps its table of adapters */
+			ck_assert_uint_le(after.n_live, before.n_live + 1);
+		}
+		ck_assert_int_eq(st, LMD_OK);
+		ck_assert_uint_gt(nth, 5);
+		oc_destroy(c);
+	}
+	oc_backend_close(&be);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("backend cpu");
+	TCase *t = tcase_create("cpu");
+
+	tcase_set_timeout(t, 300);
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_loop_test(t, is_ref, 0, (int)LMD_LEN(variants));
+	tcase_add_loop_test(t, threads_change_nothing, 0, 2);
+	tcase_add_test(t, many_keys);
+	tcase_add_test(t, cancelled);
+	tcase_add_test(t, memory_runs_out);
+	suite_add_tcase(s, t);
+	return lmd_check_run(srunner_create(s));
+}
