@@ -11,7 +11,7 @@
 #include "core/base/show.h"
 
 /* Memory for expressions, and schemas looked at. */
-#define BUILD_BYTES (512u << 20)
+#define BUILD_BYTES (128u << 20)
 #define STEPS_MAX   2000000u
 #define REF_DEPTH   64
 

@@ -289,6 +289,7 @@ START_TEST(hostile)
 		{"{\"properties\":{\"", "aaaaaaaaaa", "\":true},\"additionalProperties\":true}"},
 	};
 	static const unsigned times[] = {1, 10, 60, 1000, 30000};
+	struct lmi_alloc_stats stats;
 
 	for (size_t i = 0; i < LMD_LEN(shape); i++) {
 		for (size_t k = 0; k < LMD_LEN(times); k++) {
@@ -314,6 +315,10 @@ START_TEST(hostile)
 				ck_assert_uint_gt(strlen(err.text), 10);
 		}
 	}
+	lmi_alloc_stats(&stats);
+	printf("most memory of hostile schemas: %llu MiB\n",
+	       (unsigned long long)stats.peak_bytes >> 20);
+	ck_assert_uint_lt(stats.peak_bytes, 256u << 20);
 }
 END_TEST
 
