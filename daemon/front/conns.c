@@ -116,19 +116,21 @@ enum lmd_status lmi_conns_begin(struct lmi_conns *c, uint32_t pipe, struct lmi_p
 	return st;
 }
 
-bool lmi_conns_send(struct lmi_conns *c, uint32_t pipe, uint64_t bytes)
+enum lmd_status lmi_conns_send(struct lmi_conns *c, uint32_t pipe, uint64_t bytes)
 {
-	bool reads = true;
+	enum lmd_status st = LMD_OK;
 	struct lmi_conn *p;
 
 	pthread_mutex_lock(&c->lock);
 	p = at(c, pipe);
-	if (p) {
-		reads = p->send_bytes <= LMI_CONN_SEND_BYTES;
-		p->send_bytes += reads ? bytes : 0;
-	}
+	if (!p)
+		st = LMD_NOTFOUND;
+	else if (p->send_bytes > LMI_CONN_SEND_BYTES)
+		st = LMD_BUSY;
+	else
+		p->send_bytes += bytes;
 	pthread_mutex_unlock(&c->lock);
-	return reads;
+	return st;
 }
 
 void lmi_conns_end(struct lmi_conns *c, uint32_t pipe, uint64_t bytes)

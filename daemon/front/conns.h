@@ -51,8 +51,9 @@ struct lmi_conn *lmi_conns_remove(struct lmi_conns *c, uint32_t pipe);
 /* A request of a pipe begins: LMD_NOTFOUND: nobody is there any more; LMD_BUSY: it has too many
  * under way, this one is not counted. */
 enum lmd_status lmi_conns_begin(struct lmi_conns *c, uint32_t pipe, struct lmi_principal *who);
-/* Its reply of that many bytes is under way; false: too much is not read, it is not counted. */
-bool lmi_conns_send(struct lmi_conns *c, uint32_t pipe, uint64_t bytes);
+/* Its reply of that many bytes is under way.  LMD_NOTFOUND: nobody is there any more; LMD_BUSY: too
+ * much is not read; it is not counted then. */
+enum lmd_status lmi_conns_send(struct lmi_conns *c, uint32_t pipe, uint64_t bytes);
 /* It has ended, with the bytes of its reply (0: none was sent). */
 void lmi_conns_end(struct lmi_conns *c, uint32_t pipe, uint64_t bytes);
 void lmi_conns_count(struct lmi_conns *c, uint32_t *n, uint64_t *n_refused);

@@ -138,15 +138,17 @@ static void to_idle(struct slot *s)
 static void send_bytes(struct slot *s, const void *bytes, size_t n)
 {
 	struct lmi_front *f = s->f;
+	enum lmd_status st = LMD_NOMEM;
 	nng_msg *msg = NULL;
 
 	f->n_calling--;
-	if (nng_msg_alloc(&msg, 0) || nng_msg_append(msg, bytes, n) ||
-	    !lmi_conns_send(&f->conns, (uint32_t)nng_pipe_id(s->pipe), n)) {
+	if (!nng_msg_alloc(&msg, 0) && !nng_msg_append(msg, bytes, n))
+		st = lmi_conns_send(&f->conns, (uint32_t)nng_pipe_id(s->pipe), n);
+	if (st != LMD_OK) {
 		if (msg)
 			nng_msg_free(msg);
-		/* without memory, or for a client that does not read: its own time limit must do */
-		f->n_dropped++;
+		/* gone; or without memory, or too much unread: its own time limit must do */
+		f->n_dropped += st != LMD_NOTFOUND;
 		to_idle(s);
 		return;
 	}

@@ -52,6 +52,9 @@ START_TEST(start_and_stop)
 	ck_assert(!r->failed);
 	ck_assert_int_eq(r->u.status.pid, d.pid);
 	ck_assert_int_eq(r->u.status.connections, 1);
+	r = lmt_ask_op(&c, LMI_WIRE_OP_HELLO);
+	ck_assert_msg(!r->failed, "%.*s", (int)r->error.text.len, r->error.text.ptr);
+	ck_assert(r->u.hello.role == LMI_WIRE_ROLE_ADMIN);
 	lmt_client_close(&c);
 	lmt_daemon_stop(&d);
 	ck_assert_int_ne(stat(d.socket, &sb), 0);
@@ -600,12 +603,29 @@ END_TEST
 
 /* ---- clients that vanish ---- */
 
+/* A number of the op stats. */
+static double metric(const char *name)
+{
+	const struct lmi_reply *r = lmt_ask_op(&c, LMI_WIRE_OP_STATS);
+
+	ck_assert(!r->failed);
+	for (uint32_t i = 0; i < r->u.stats.n_metrics; i++) {
+		const struct lmi_wire_metric *m = &r->u.stats.metrics[i];
+
+		if (m->name.len == strlen(name) && !memcmp(m->name.ptr, name, m->name.len))
+			return m->value;
+	}
+	ck_abort_msg("there is no metric %s", name);
+	return 0;
+}
+
 /* A client in a process of its own that is killed in the middle of its stream: its work ends
  * and its pages are free again. */
 START_TEST(killed_client)
 {
 	const struct lmi_reply *r;
 	int ready[2], status;
+	double n_step;
 	pid_t child;
 	char byte;
 
@@ -637,8 +657,15 @@ START_TEST(killed_client)
 	do
 		r = lmt_ask_op(&c, LMI_WIRE_OP_STATUS);
 	while (r->u.status.running || r->u.status.connections > 1);
-	r = lmt_ask_op(&c, LMI_WIRE_OP_STATS);
-	ck_assert(!r->failed);
+	ck_assert(metric("llamad_kv_pages_total") > 0);
+	while (metric("llamad_kv_pages_used") > 0)
+		;
+	n_step = metric("llamad_steps_total");
+	ck_assert(n_step > 0);
+	for (int i = 0; i < 100; i++)
+		lmt_ask_op(&c, LMI_WIRE_OP_PING);
+	ck_assert(metric("llamad_steps_total") == n_step);
+	ck_assert(metric("llamad_cancelled_total") == 1);
 	lmt_client_close(&c);
 	lmt_daemon_stop(&d);
 }

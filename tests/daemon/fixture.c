@@ -80,7 +80,7 @@ void lmt_daemon_config(struct lmt_daemon *d, const char *text)
 
 static void spawn(struct lmt_daemon *d, const char *const *extra)
 {
-	char program[512], build_plugins[512], notify[128];
+	char program[512], notify[128], suppressions[600];
 	const char *argv[MAX_WORDS] = {program,    "--config",     d->config,
 				       "--socket", d->url,         "--state-dir",
 				       d->state,   "--plugin-dir", d->plugins};
@@ -88,7 +88,8 @@ static void spawn(struct lmt_daemon *d, const char *const *extra)
 	struct stat sb;
 
 	put_path(program, sizeof(program), lmd_build_dir(), "llamad");
-	put_path(build_plugins, sizeof(build_plugins), lmd_build_dir(), "plugins/.libs");
+	snprintf(suppressions, sizeof(suppressions), "suppressions=%s/tests/daemon/lsan.supp",
+		 lmd_source_dir());
 	put_path(notify, sizeof(notify), d->dir, "notify");
 	if (stat(d->plugins, &sb)) /* no folder of its own: the build's plugins alone */
 		n -= 2;
@@ -106,6 +107,7 @@ static void spawn(struct lmt_daemon *d, const char *const *extra)
 			_exit(127);
 		close(log);
 		setenv("NOTIFY_SOCKET", notify, 1);
+		setenv("LSAN_OPTIONS", suppressions, 0);
 		unsetenv("JOURNAL_STREAM");
 		execv(program, (char *const *)argv);
 		_exit(127);
