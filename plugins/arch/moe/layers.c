@@ -5,6 +5,14 @@
 
 #include "arch/moe/moe.h"
 
+static bool has(const struct lmi_hparams *hp, uint32_t il, const char *stem)
+{
+	char name[64];
+
+	(void)snprintf(name, sizeof(name), "blk.%u.%s.weight", il, stem);
+	return lmi_hp_tensor(hp, name) != LMD_NONE;
+}
+
 static void set_experts(struct lmi_hparams *hp, uint32_t il, bool experts)
 {
 	struct lmi_layer *l = &hp->layer[il];
@@ -16,11 +24,10 @@ static void set_experts(struct lmi_hparams *hp, uint32_t il, bool experts)
 
 void lmi_moe_by_tensor(struct lmi_hparams *hp)
 {
-	char name[64];
-
 	for (uint32_t il = 0; il < hp->n_layer; il++) {
-		(void)snprintf(name, sizeof(name), "blk.%u.ffn_gate_inp.weight", il);
-		set_experts(hp, il, hp->n_expert && lmi_hp_tensor(hp, name) != LMD_NONE);
+		set_experts(hp, il, hp->n_expert && has(hp, il, "ffn_gate_inp"));
+		if (!has(hp, il, "ffn_up_shexp"))
+			hp->layer[il].cls &= ~LMI_L_SHEXP;
 	}
 }
 

@@ -45,7 +45,7 @@ LMI_MOE_LIST(LMI_MOE_EXTERN)
 
 /* Hooks' helpers, after the keys are read: which layers have experts.  All of them have the
  * shared one when the keys speak of it. */
-/* ... those with a router in the file. */
+/* ... those with a router in the file, and a shared one where it has that too. */
 void lmi_moe_by_tensor(struct lmi_hparams *hp);
 /* ... every step-th after the dense ones; step 0: none. */
 void lmi_moe_by_step(struct lmi_hparams *hp, uint32_t step);
