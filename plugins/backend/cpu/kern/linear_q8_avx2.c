@@ -138,26 +138,23 @@ INLINE void store(float *y, __m256 v, uint32_t n)
 
 INLINE void few(uint32_t dtype, const struct kern_product *p)
 {
+	/* three rows of x are multiplied as four */
+	const void *x[FEW];
+
+	for (uint32_t i = 0; i < FEW; i++)
+		x[i] = p->x[i < p->n_col ? i : p->n_col - 1];
 	for (uint32_t r = 0; r < p->n_row; r += 8) {
 		const uint8_t *w[8], *next;
 		__m256 sum[FEW];
 
 		addresses(p, r, w);
 		next = w[0] + 8 * p->w_stride;
-		switch (p->n_col) {
-		case 1:
+		if (p->n_col == 1)
 			rows8(dtype, w, p->x, p->k, next, 1, sum);
-			break;
-		case 2:
+		else if (p->n_col == 2)
 			rows8(dtype, w, p->x, p->k, next, 2, sum);
-			break;
-		case 3:
-			rows8(dtype, w, p->x, p->k, next, 3, sum);
-			break;
-		default:
-			rows8(dtype, w, p->x, p->k, next, 4, sum);
-			break;
-		}
+		else
+			rows8(dtype, w, x, p->k, next, FEW, sum);
 		for (uint32_t i = 0; i < p->n_col; i++)
 			store(p->y[i] + r, sum[i], p->n_row - r);
 	}

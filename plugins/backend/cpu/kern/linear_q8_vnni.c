@@ -98,6 +98,63 @@ INLINE void add_blocks(uint32_t dtype, const struct codes *c, const char *x, uin
 		*sum = _mm256_add_ps(*sum, _mm512_extractf32x8_ps(t, 1));
 }
 
+/* Elements b..b+3 of an array of a row, in four lanes each. */
+INLINE __m512i four_of(const char *array, size_t b)
+{
+	const __m512i lanes = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
+	__m128i v = _mm_loadu_si128((const void *)(array + 4 * b));
+
+	return _mm512_permutexvar_epi32(lanes, _mm512_castsi128_si512(v));
+}
+
+INLINE __m512 four_of_floats(const char *array, size_t b)
+{
+	return _mm512_castsi512_ps(four_of(array, b));
+}
+
+/* The same as add_blocks for b..b+3. */
+INLINE void add_quad(uint32_t dtype, const struct quad *c, const char *x, uint32_t k, size_t b,
+		     __m256 *sum)
+{
+	const __m512i low = _mm512_setr_epi64(0, 1, 4, 5, 8, 9, 12, 13);
+	const __m512i high = _mm512_setr_epi64(2, 3, 6, 7, 10, 11, 14, 15);
+	const __m512i ab = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
+	const __m512i cd = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+	const __m512i q0 = load_q(x, b), q1 = load_q(x, b + 2);
+	const __m512i ql = _mm512_permutex2var_epi64(q0, low, q1);
+	const __m512i qh = _mm512_permutex2var_epi64(q0, high, q1);
+	__m512i s[8], u;
+	__m512d t[2];
+
+#pragma GCC unroll 8
+	for (int r = 0; r < 8; r++) {
+		s[r] = _mm512_dpbusd_epi32(_mm512_setzero_si512(), c->low[r], ql);
+		s[r] = _mm512_dpbusd_epi32(s[r], c->high[r], qh);
+	}
+#pragma GCC unroll 8
+	for (int i = 0; i < 2; i++) {
+		__m512 v;
+
+		u = add_pairs(add_pairs(s[4 * i], s[4 * i + 1]),
+			      add_pairs(s[4 * i + 2], s[4 * i + 3]));
+		if (kern_shift(dtype))
+			u = _mm512_add_epi32(u, _mm512_slli_epi32(four_of(x + KERN_Q8_N(k), b),
+								  kern_shift(dtype)));
+		v = _mm512_mul_ps(c->d[i], four_of_floats(x + KERN_Q8_D(k), b));
+		v = _mm512_mul_ps(v, _mm512_cvtepi32_ps(u));
+		if (kern_has_min(dtype))
+			v = _mm512_add_ps(
+				v, _mm512_mul_ps(c->m[i], four_of_floats(x + KERN_Q8_E(k), b)));
+		t[i] = _mm512_castps_pd(v);
+	}
+	for (int i = 0; i < 2; i++) {
+		__m512 v = _mm512_castpd_ps(_mm512_permutex2var_pd(t[0], i ? cd : ab, t[1]));
+
+		*sum = _mm256_add_ps(*sum, _mm512_castps512_ps256(v));
+		*sum = _mm256_add_ps(*sum, _mm512_extractf32x8_ps(v, 1));
+	}
+}
+
 /* n_col: 1..FEW, constant. */
 INLINE void rows8(uint32_t dtype, const uint8_t *const w[8], const void *const *x, uint32_t k,
 		  const uint8_t *next, uint32_t n_col, __m256 sum[FEW])
@@ -121,6 +178,15 @@ INLINE void rows8(uint32_t dtype, const uint8_t *const w[8], const void *const *
 				add_blocks(dtype, &c, x[i], k, b + 2 * (size_t)p, true, &sum[i]);
 		}
 	}
+	for (; kern_has_quads(dtype) && b + 4 <= nb; b += 4, at += 4 * bytes) {
+		struct quad four;
+
+		look_ahead(next, at, 4 * bytes);
+		quad_codes(dtype, w, at, &four);
+#pragma GCC unroll 4
+		for (uint32_t i = 0; i < n_col; i++)
+			add_quad(dtype, &four, x[i], k, b, &sum[i]);
+	}
 	for (; !kern_is_k(dtype) && b + 2 <= nb; b += 2, at += 2 * bytes) {
 		look_ahead(next, at, 2 * bytes);
 		codes_32(dtype, w, at, true, &c);
@@ -138,6 +204,11 @@ INLINE void rows8(uint32_t dtype, const uint8_t *const w[8], const void *const *
 
 INLINE void few(uint32_t dtype, const struct kern_product *p)
 {
+	/* three rows of x are multiplied as four */
+	const void *x[FEW];
+
+	for (uint32_t i = 0; i < FEW; i++)
+		x[i] = p->x[i < p->n_col ? i : p->n_col - 1];
 	for (uint32_t r = 0; r < p->n_row; r += 8) {
 		const __mmask8 have =
 			(__mmask8)(p->n_row - r < 8 ? (1u << (p->n_row - r)) - 1 : 255);
@@ -146,20 +217,12 @@ INLINE void few(uint32_t dtype, const struct kern_product *p)
 
 		addresses(p, r, w);
 		next = w[0] + 8 * p->w_stride;
-		switch (p->n_col) {
-		case 1:
+		if (p->n_col == 1)
 			rows8(dtype, w, p->x, p->k, next, 1, sum);
-			break;
-		case 2:
+		else if (p->n_col == 2)
 			rows8(dtype, w, p->x, p->k, next, 2, sum);
-			break;
-		case 3:
-			rows8(dtype, w, p->x, p->k, next, 3, sum);
-			break;
-		default:
-			rows8(dtype, w, p->x, p->k, next, 4, sum);
-			break;
-		}
+		else
+			rows8(dtype, w, x, p->k, next, FEW, sum);
 		for (uint32_t i = 0; i < p->n_col; i++)
 			_mm256_mask_storeu_ps(p->y[i] + r, have, sum[i]);
 	}
@@ -362,19 +425,9 @@ INLINE void many(uint32_t dtype, const struct kern_product *p)
 		}
 		for (; c + TILE <= p->n_col; c += TILE)
 			tile(dtype, p, r, n_row, c, TILE);
-		if (p->n_col - c >= 8) {
-			tile(dtype, p, r, n_row, c, 8);
-			c += 8;
-		}
-		if (p->n_col - c >= 4) {
+		for (; c + 4 <= p->n_col; c += 4)
 			tile(dtype, p, r, n_row, c, 4);
-			c += 4;
-		}
-		if (p->n_col - c >= 2) {
-			tile(dtype, p, r, n_row, c, 2);
-			c += 2;
-		}
-		if (p->n_col > c)
+		for (; c < p->n_col; c++)
 			tile(dtype, p, r, n_row, c, 1);
 	}
 }
