@@ -59,6 +59,10 @@ struct lmi_eval {
 
 #define LMI_GEN_IGNORE_EOG 1u /* end-of-generation tokens do not end it */
 #define LMI_GEN_SPECIAL	   2u /* text of control tokens is written out */
+/* After its end it stays in memory, where the next generation finds the rows that both begin
+ * with.  Of an engine the latest one stays; it takes one of the sequences (n_seq), and gives
+ * way when memory for others is short. */
+#define LMI_GEN_KEEP 4u
 
 struct lmi_generate {
 	uint64_t id;

@@ -142,6 +142,7 @@ enum lmd_status lmi_engine_open(struct lmi_engine **out, const struct lmi_engine
 	if (!e)
 		return lmd_fail(err, LMD_NOMEM, "engine: no memory");
 	e->events.fd = e->orders.fd = -1;
+	e->heir = LMI_NO_SEQ;
 	st = open_all(e, o, err);
 	if (st == LMD_OK && !o->in_line)
 		st = start_thread(e, err);

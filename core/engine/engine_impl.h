@@ -41,6 +41,8 @@ struct lmi_engine {
 
 	/* the engine's thread */
 	struct lmi_session *sessions;	 /* list */
+	struct lmi_session *kept;	 /* has ended, its rows are still there; or NULL */
+	uint32_t heir;			 /* scheduler's number of who begins with them */
 	struct lmi_seq **seq_of;	 /* [n_request] by the scheduler's number */
 	struct lmi_rows *parts;		 /* [inst->n_seq] of the step */
 	struct lmi_seq **part_seq;	 /* [inst->n_seq] of its parts; NULL: gone meanwhile */

@@ -173,6 +173,7 @@ enum lmd_status lmi_session_generate(struct lmi_session **out, const struct lmi_
 	if (st != LMD_OK)
 		return st;
 	s->class = cmd->class;
+	s->keep = cmd->flags & LMI_GEN_KEEP;
 	st = make_gen(&s->gen, inst, vocab, cmd, err);
 	if (st != LMD_OK) {
 		lmi_session_destroy(s);

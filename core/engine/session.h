@@ -40,6 +40,7 @@ struct lmi_session {
 	bool whole;
 	/* generation; NULL: an evaluation */
 	struct lmi_gen *gen;
+	bool keep; /* LMI_GEN_KEEP */
 
 	uint32_t n_left; /* sequences that are not done */
 	uint32_t n_seq;

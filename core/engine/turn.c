@@ -52,28 +52,54 @@ static void leave_sched(struct lmi_engine *e, struct lmi_seq *q)
 		return;
 	lmi_sched_remove(e->sched, q->handle);
 	e->seq_of[q->handle] = NULL;
+	if (e->heir == q->handle)
+		e->heir = LMI_NO_SEQ;
 	q->handle = LMI_NO_SEQ;
 }
 
-/* After the final event. */
-static void end_session(struct lmi_engine *e, struct lmi_session *s)
+static void unlink_session(struct lmi_engine *e, struct lmi_session *s)
 {
-	for (uint32_t i = 0; i < s->n_seq; i++)
-		leave_sched(e, &s->seqs[i]);
 	if (s->prev)
 		s->prev->next = s->next;
 	else
 		e->sessions = s->next;
 	if (s->next)
 		s->next->prev = s->prev;
+}
+
+static void free_session(struct lmi_engine *e, struct lmi_session *s)
+{
+	for (uint32_t i = 0; i < s->n_seq; i++)
+		leave_sched(e, &s->seqs[i]);
 	atomic_fetch_sub(&e->n_live, s->n_seq);
 	lmi_session_destroy(s);
+}
+
+static void drop_kept(struct lmi_engine *e)
+{
+	if (e->kept)
+		free_session(e, e->kept);
+	e->kept = NULL;
+}
+
+/* After the final event. */
+static void end_session(struct lmi_engine *e, struct lmi_session *s)
+{
+	unlink_session(e, s);
+	if (!s->keep || s->seqs[0].handle == LMI_NO_SEQ ||
+	    !lmi_sched_rest(e->sched, s->seqs[0].handle)) {
+		free_session(e, s);
+		return;
+	}
+	drop_kept(e);
+	e->kept = s;
 }
 
 static void fail_session(struct lmi_engine *e, struct lmi_session *s, const struct lmd_error *err)
 {
 	lmi_emit(e, s, LMI_EV_FAILED)->u.error = *err;
-	end_session(e, s);
+	unlink_session(e, s);
+	free_session(e, s);
 }
 
 static void cancel_session(struct lmi_engine *e, struct lmi_session *s)
@@ -86,6 +112,24 @@ static void cancel_session(struct lmi_engine *e, struct lmi_session *s)
 	end_session(e, s);
 }
 
+/* Rows that a generation begins with and that the kept one has computed; 0 = none.  One row
+ * at least is left to be computed. */
+static uint32_t rows_in_common(const struct lmi_engine *e, const struct lmi_seq *q)
+{
+	const struct lmi_seq *k = e->kept ? &e->kept->seqs[0] : NULL;
+	uint32_t n = 0, most;
+
+	if (!k || !q->session->gen || q->n_enc || k->n_enc || q->n_plane || k->n_plane ||
+	    q->adapter != k->adapter)
+		return 0;
+	most = lmi_sched_n_done(e->sched, k->handle);
+	most = most < k->n_tokens ? most : k->n_tokens;
+	most = most < q->n_tokens - 1 ? most : q->n_tokens - 1;
+	while (n < most && q->tokens[n] == k->tokens[n])
+		n++;
+	return n;
+}
+
 static enum lmd_status start_seq(struct lmi_engine *e, struct lmi_seq *q, struct lmd_error *err)
 {
 	struct lmi_sched_seq o = {.share = LMI_NO_SEQ};
@@ -96,10 +140,19 @@ static enum lmd_status start_seq(struct lmi_engine *e, struct lmi_seq *q, struct
 	if (q->fork_of != LMI_NO_FORK) {
 		o.share = q->session->seqs[q->fork_of].handle;
 		o.share_rows = q->fork_at;
+	} else if (e->kept) {
+		o.share_rows = rows_in_common(e, q);
+		if (o.share_rows)
+			o.share = e->kept->seqs[0].handle;
+		else
+			drop_kept(e);
 	}
 	st = lmi_sched_submit(e->sched, &o, &q->handle, err);
-	if (st == LMD_OK)
-		e->seq_of[q->handle] = q;
+	if (st != LMD_OK)
+		return st;
+	e->seq_of[q->handle] = q;
+	if (q->fork_of == LMI_NO_FORK && e->kept)
+		e->heir = q->handle;
 	return st;
 }
 
@@ -137,6 +190,8 @@ static void take_orders(struct lmi_engine *e)
 	}
 	while (atomic_load(&e->stopping) && e->sessions)
 		cancel_session(e, e->sessions);
+	if (atomic_load(&e->stopping))
+		drop_kept(e);
 }
 
 bool lmi_engine_is_quiet(struct lmi_engine *e)
@@ -424,6 +479,15 @@ static void publish(struct lmi_engine *e)
 	}
 }
 
+/* Who was kept has done its duty when its heir has begun. */
+static void settle_heir(struct lmi_engine *e)
+{
+	if (e->kept && e->heir != LMI_NO_SEQ && lmi_sched_n_done(e->sched, e->heir)) {
+		drop_kept(e);
+		e->heir = LMI_NO_SEQ;
+	}
+}
+
 static bool step(struct lmi_engine *e)
 {
 	struct lmi_sched_step step;
@@ -437,6 +501,7 @@ static bool step(struct lmi_engine *e)
 	plan = step.plan;
 	st = run_step(e, &step, &err);
 	lmi_sched_done(e->sched, st == LMD_OK);
+	settle_heir(e);
 	if (st == LMD_OK)
 		hand_out(e, plan, n_part);
 	else if (st != LMD_CANCELLED) /* cut short: whoever asked is in the queue */
@@ -458,6 +523,10 @@ enum lmi_turn lmi_turn(struct lmi_engine *e)
 		t = LMI_TURN_FULL;
 	else if (step(e))
 		t = LMI_TURN_RAN;
+	else if (e->kept && e->sessions) { /* in the way of somebody */
+		drop_kept(e);
+		t = step(e) ? LMI_TURN_RAN : t;
+	}
 	publish(e);
 	flush(e);
 	if (!e->evaluated)

@@ -213,6 +213,17 @@ bool lmi_sched_grow(struct lmi_sched *s, uint32_t seq)
 	return true;
 }
 
+bool lmi_sched_rest(struct lmi_sched *s, uint32_t seq)
+{
+	struct rec *r = rec_of(s, seq);
+
+	assert(!r->planned);
+	if (r->state != ACTIVE || !r->n_done)
+		return false;
+	r->o.n_known = r->n_done;
+	return true;
+}
+
 void lmi_sched_remove(struct lmi_sched *s, uint32_t seq)
 {
 	struct rec *r = rec_of(s, seq);

@@ -80,6 +80,9 @@ enum lmd_status lmi_sched_submit(struct lmi_sched *s, const struct lmi_sched_seq
 				 uint32_t *seq, struct lmd_error *err);
 /* One more row is known.  False at the limit. */
 bool lmi_sched_grow(struct lmi_sched *s, uint32_t seq);
+/* Nothing more of it is to be computed; what is stays, for others to share.  False when there is
+ * nothing.  Not while it is part of a step. */
+bool lmi_sched_rest(struct lmi_sched *s, uint32_t seq);
 /* Ends a sequence and frees its memory: at once, or after the step that it is in.  The
  * number may be used again afterwards. */
 void lmi_sched_remove(struct lmi_sched *s, uint32_t seq);
