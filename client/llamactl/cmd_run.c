@@ -195,6 +195,8 @@ static enum lmd_status generate(struct lmi_ctl *ctl, struct answer *a, const lmd
 
 	if (n_tokens > INT32_MAX)
 		return lmd_fail(err, LMD_INVALID, "a prompt of %zu tokens", n_tokens);
+	if (lmi_arg_flag(args, "interactive"))
+		cmd.flags |= LMI_GEN_KEEP; /* the next line goes behind it */
 	if (lmi_arg_flag(args, "ignore-eos"))
 		cmd.flags |= LMI_GEN_IGNORE_EOG;
 	if (lmi_arg_flag(args, "special"))
@@ -396,6 +398,11 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	if (st != LMD_OK)
 		return st;
 	o.inst.n_out = 1; /* one row leaves a step */
+	if (lmi_arg_flag(&ctl->args, "interactive")) {
+		/* the turn before stays until the next one has begun */
+		o.inst.n_seq = o.inst.n_out = 2;
+		o.inst.share_kv = true;
+	}
 	if (lmi_arg_flag(&ctl->args, "interactive") && lmi_arg_flag(&ctl->args, "json"))
 		return lmi_usage(ctl, err, "--interactive and --json exclude each other");
 	/* threads of the engine inherit the mask: the signal is for this one */
