@@ -290,6 +290,7 @@ void lmi_generate_events(struct lmi_service *svc, uint64_t now, struct lmi_resid
 {
 	struct lmi_event ev;
 
+	lmi_engine_clear_fd(r->engine);
 	while (lmi_engine_poll(r->engine, &ev)) {
 		struct lmi_gen_work *g = svc->run[(ev.id & 0xffff) % LMI_SESSIONS_MAX];
 

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <limits.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,9 +22,12 @@ static int64_t wall_ns(void *arg)
 
 static const struct lmi_service_hooks hooks = {.wall_ns = wall_ns};
 
-static struct lmi_jobs *jobs(struct fx *fx, const char *name)
+static struct lmi_jobs *jobs(struct fx *fx, const char *name, uint32_t n_thread)
 {
-	struct lmi_jobs_opts o = {.mailbox = &fx->mailbox, .name = name, .n_max = 1000};
+	struct lmi_jobs_opts o = {.mailbox = &fx->mailbox,
+				  .name = name,
+				  .n_max = 1000,
+				  .n_thread = fx->threads ? n_thread : 0};
 	struct lmi_jobs *j = NULL;
 
 	ck_assert_int_eq(lmi_jobs_create(&j, &o, NULL), LMD_OK);
@@ -41,14 +45,29 @@ static void add_model(struct fx *fx, const char *name, const char *path)
 	ck_assert_msg(lmi_store_model_add(fx->store, &m, &err) == LMD_OK, "%s", err.text);
 }
 
-void fx_init(struct fx *fx)
+static void watch(void *arg, int fd, bool on)
+{
+	struct fx *fx = arg;
+	uint32_t i = 0;
+
+	if (on) {
+		ck_assert_uint_lt(fx->n_fd, LMD_LEN(fx->fds));
+		fx->fds[fx->n_fd++] = fd;
+		return;
+	}
+	while (i < fx->n_fd && fx->fds[i] != fd)
+		i++;
+	ck_assert_uint_lt(i, fx->n_fd);
+	fx->fds[i] = fx->fds[--fx->n_fd];
+}
+
+static void init(struct fx *fx)
 {
 	static unsigned number;
 	struct lmi_store_opts so = {0};
 	struct lmd_error err = {0};
 	char state[300], build[PATH_MAX];
 
-	*fx = (struct fx){0};
 	ck_assert_msg(lmt_env_init(&fx->env, &err) == LMD_OK, "%s", err.text);
 	lmi_host_set_log_level(fx->env.host, LMD_LOG_ERROR);
 	/* the registry wants whole paths */
@@ -65,9 +84,9 @@ void fx_init(struct fx *fx)
 	add_model(fx, "tiny", fx->model);
 	add_model(fx, "other", fx->other);
 	ck_assert_int_eq(lmi_mailbox_init(&fx->mailbox, NULL), LMD_OK);
-	fx->registry = jobs(fx, "registry");
-	fx->io = jobs(fx, "io");
-	fx->work = jobs(fx, "work");
+	fx->registry = jobs(fx, "registry", 1);
+	fx->io = jobs(fx, "io", 2);
+	fx->work = jobs(fx, "work", 2);
 	fx->now = fx->env.host->now_ns(fx->env.host->ctx);
 	fx->o = (struct lmi_service_opts){.host = fx->env.host,
 					  .plugins = fx->env.registry,
@@ -79,9 +98,37 @@ void fx_init(struct fx *fx)
 					  .inst = lmt_opts(&fx->env, NULL).inst,
 					  .hooks = &hooks,
 					  .version = "test",
-					  .in_line = true};
+					  .watch = watch,
+					  .watch_arg = fx,
+					  .in_line = !fx->threads};
 	fx->o.inst.backend = "null";
 	lmi_service_limits_default(&fx->o.limits);
+}
+
+void fx_init(struct fx *fx)
+{
+	*fx = (struct fx){0};
+	init(fx);
+}
+
+void fx_init_threads(struct fx *fx)
+{
+	*fx = (struct fx){.threads = true};
+	init(fx);
+}
+
+void fx_loop(struct fx *fx)
+{
+	const struct lmd_host *host = fx->env.host;
+	uint64_t when = lmi_service_deadline(fx->svc), now = host->now_ns(host->ctx);
+	struct pollfd p[65] = {{.fd = lmi_mailbox_fd(&fx->mailbox), .events = POLLIN}};
+	uint64_t wait = when > now ? (when - now) / FX_MS + 1 : 0;
+
+	for (uint32_t i = 0; i < fx->n_fd; i++)
+		p[i + 1] = (struct pollfd){.fd = fx->fds[i], .events = POLLIN};
+	(void)poll(p, fx->n_fd + 1, wait > 60000 ? 60000 : (int)wait);
+	fx->now = host->now_ns(host->ctx);
+	lmi_service_turn(fx->svc, fx->now);
 }
 
 void fx_start(struct fx *fx)
@@ -177,6 +224,8 @@ void fx_turn(struct fx *fx)
 
 void fx_wait(struct fx *fx, struct fx_answer *a)
 {
+	while (fx->threads && !a->n)
+		fx_loop(fx);
 	for (int i = 0; i < 100000 && !a->n; i++) {
 		(void)fx_job(fx);
 		fx_turn(fx);
@@ -198,6 +247,13 @@ void fx_settle(struct fx *fx)
 	struct lmi_service_stats s;
 	int idle = 0;
 
+	if (fx->threads) {
+		do {
+			fx_loop(fx);
+			s = fx_stats(fx);
+		} while (s.n_running || s.n_waiting);
+		return;
+	}
 	for (int i = 0; i < 1000000 && idle < 3; i++) {
 		bool ran = fx_job(fx);
 

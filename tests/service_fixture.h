@@ -36,6 +36,10 @@ struct fx {
 	struct lmi_service_opts o;
 	struct lmi_service *svc;
 	uint64_t now;
+	/* threads: jobs and engines have their own, and now is the clock's */
+	bool threads;
+	int fds[64]; /* watched */
+	uint32_t n_fd;
 	struct fx_answer a; /* of the latest fx_call */
 	uint32_t n_rid;
 };
@@ -43,6 +47,10 @@ struct fx {
 /* A service with the models "tiny" and "other" on the null backend.  n_ctx 0: the model's.
  * Changes to fx->o.limits and others are made between the two. */
 void fx_init(struct fx *fx);
+/* The same with threads, and with fx_loop in place of fx_turn and fx_job. */
+void fx_init_threads(struct fx *fx);
+/* Waits until something is to be done, and does it. */
+void fx_loop(struct fx *fx);
 void fx_start(struct fx *fx);
 void fx_fini(struct fx *fx);
 

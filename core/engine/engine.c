@@ -289,6 +289,11 @@ int lmi_engine_fd(const struct lmi_engine *e)
 	return e->events.fd;
 }
 
+void lmi_engine_clear_fd(struct lmi_engine *e)
+{
+	(void)lmi_eventfd_wait(e->events.fd, 0);
+}
+
 void lmi_event_release(struct lmi_event *ev)
 {
 	if (ev->kind == LMI_EV_ROWS)

@@ -65,6 +65,8 @@ bool lmi_engine_poll(struct lmi_engine *e, struct lmi_event *out);
 bool lmi_engine_wait(struct lmi_engine *e, struct lmi_event *out, int timeout_ms);
 /* Readable while events may be there; for loops that watch many things. */
 int lmi_engine_fd(const struct lmi_engine *e);
+/* Empties it; whoever watches it does so before each round of lmi_engine_poll. */
+void lmi_engine_clear_fd(struct lmi_engine *e);
 /* Frees what an event carries. */
 void lmi_event_release(struct lmi_event *ev);
 
