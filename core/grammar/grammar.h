@@ -62,7 +62,8 @@ enum lmd_status lmi_grammar_from_gbnf(struct lmi_grammar **out, const char *text
  * not describe only when it asks for them or describes none.  Blanks between the parts of a value
  * are optional and bounded.  Ignored: uniqueItems, not, if, contains, multipleOf, bounds of
  * numbers that are no integers, patternProperties, propertyNames, dependencies, formats but date,
- * time, date-time, uuid, ipv4; counts of members of described objects; with a pattern the length.
+ * time, date-time, uuid, ipv4; counts of members of described objects; more than five required
+ * names where no member is described; with a pattern the length.
  *
  * LMD_CORRUPT: not JSON.  LMD_INVALID: not a schema, or beyond a bound; LMD_UNSUPPORTED: a pattern
  * that no grammar can say.  The sentence names the place by its JSON pointer.  A schema that

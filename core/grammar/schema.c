@@ -101,18 +101,21 @@ bool lmi_schema_count(struct lmi_schema *s, const struct lmi_jnode *schema, cons
 bool lmi_schema_counts(struct lmi_schema *s, const struct lmi_conj *c, const char *min_keyword,
 		       const char *max_keyword, uint32_t *min, uint32_t *max)
 {
+	const struct lmi_jnode *at = s->root;
 	uint32_t n;
 
 	*min = 0;
 	*max = UINT32_MAX;
 	for (uint32_t i = 0; i < c->n; i++) {
-		if (lmi_schema_count(s, c->v[i], min_keyword, &n) && n > *min)
+		if (lmi_schema_count(s, c->v[i], min_keyword, &n) && n > *min) {
 			*min = n;
+			at = c->v[i];
+		}
 		if (lmi_schema_count(s, c->v[i], max_keyword, &n) && n < *max)
 			*max = n;
 	}
 	if (*min > LMI_GRAMMAR_COUNT_MAX)
-		lmi_schema_fail(s, LMD_INVALID, s->root, "'%s' is %u, at most %d is possible",
+		lmi_schema_fail(s, LMD_INVALID, at, "'%s' is %u, at most %d is possible",
 				min_keyword, *min, LMI_GRAMMAR_COUNT_MAX);
 	if (*max < *min)
 		return false;

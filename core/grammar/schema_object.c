@@ -2,7 +2,8 @@
  *
  * Objects.  Members come in the order of the schema, or those that are required first and the
  * others after them; optional ones may be left out; members that are not described come last,
- * and only if they are asked for or nothing is described. */
+ * and only if they are asked for or nothing is described.  If nothing is, a few names that are
+ * required may come anywhere. */
 #include <string.h>
 
 #include "core/grammar/schema.h"
@@ -10,12 +11,14 @@
 struct member {
 	const struct lmi_jnode *key;
 	bool required;
+	struct lmi_gx *item; /* of an unordered one: key, colon, value */
 };
 
 struct members {
 	struct member *v;
 	uint32_t n, n_required;
 	bool open;            /* others may follow */
+	bool unordered;       /* nothing is described: v are required names */
 	struct lmi_gx *other; /* one of the others: key, colon, value */
 };
 
@@ -28,6 +31,8 @@ static bool same(const struct lmi_jnode *a, const struct lmi_jnode *b)
 
 /* At most that many members of one object; each is compared with those before. */
 #define MEMBERS_MAX 4096
+/* At most that many names anywhere: there is a rule for each set of them. */
+#define UNORDERED_MAX 5
 
 static struct member *find(struct members *m, const struct lmi_jnode *key)
 {
@@ -53,6 +58,18 @@ static struct member *put(struct lmi_schema *s, struct members *m, const struct 
 	return f;
 }
 
+static uint32_t n_required(const struct lmi_conj *c)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < c->n; i++) {
+		const struct lmi_jnode *r = lmi_jnode_get(c->v[i], "required");
+
+		n += lmi_jnode_is(r, LMI_JARRAY) ? r->n : 0;
+	}
+	return n;
+}
+
 static void collect(struct lmi_schema *s, const struct lmi_conj *c, struct members *m)
 {
 	bool described = false, said = false;
@@ -67,6 +84,7 @@ static void collect(struct lmi_schema *s, const struct lmi_conj *c, struct membe
 			(void)put(s, m, k);
 	}
 	m->open = said || !described;
+	m->unordered = !described && n_required(c) <= UNORDERED_MAX;
 	for (uint32_t i = 0; i < c->n && !lmi_schema_failed(s); i++) {
 		const struct lmi_jnode *r = lmi_schema_get(s, c->v[i], "required", LMI_JARRAY);
 		const struct lmi_jnode *k = lmi_jnode_first(r);
@@ -81,7 +99,7 @@ static void collect(struct lmi_schema *s, const struct lmi_conj *c, struct membe
 						lmi_jnode_kind(k));
 				return;
 			}
-			f = described ? put(s, m, k) : find(m, k);
+			f = described || m->unordered ? put(s, m, k) : NULL;
 			m->n_required += f && !f->required;
 			if (f)
 				f->required = true;
@@ -250,6 +268,44 @@ static struct lmi_gx *described(struct lmi_schema *s, const struct lmi_conj *c, 
 	return lmi_gx_unwrap(alt);
 }
 
+/* What may come when the names of `seen` (bits) were written; rule[set] is the same when a
+ * separator comes first. */
+static struct lmi_gx *any_order_from(struct lmi_schema *s, const struct members *m,
+				     const uint32_t *rule, uint32_t seen, bool first)
+{
+	struct lmi_gx *alt = lmi_gx_new(&s->b, LMI_GX_ALT);
+
+	for (uint32_t i = 0; i <= m->n && !lmi_schema_failed(s); i++) {
+		struct lmi_gx *one = i < m->n ? m->v[i].item : m->other;
+		uint32_t then = i < m->n ? seen | 1u << i : seen;
+
+		if (!one || (i < m->n && seen >> i & 1))
+			continue;
+		one = lmi_gx_seq2(&s->b, one, lmi_gx_rule(&s->b, rule[then]));
+		lmi_gx_add(&s->b, alt, first ? one : lmi_gx_seq2(&s->b, separator(s), one));
+	}
+	if (seen == (1u << m->n) - 1)
+		lmi_gx_add(&s->b, alt, lmi_gx_new(&s->b, LMI_GX_SEQ));
+	return alt;
+}
+
+static struct lmi_gx *any_order(struct lmi_schema *s, const struct lmi_conj *c, struct members *m)
+{
+	uint32_t rule[1 << UNORDERED_MAX], n = 1u << m->n;
+
+	for (uint32_t i = 0; i < m->n; i++)
+		m->v[i].item = member(s, c, m->v[i].key);
+	for (uint32_t i = 0; i < n; i++)
+		rule[i] = lmi_gbuild_rule(&s->b, "members");
+	for (uint32_t i = 0; i < n && !lmi_schema_failed(s); i++) {
+		struct lmi_gx *e = any_order_from(s, m, rule, i, false);
+
+		if (!lmi_schema_failed(s))
+			s->b.rule[rule[i]] = e;
+	}
+	return any_order_from(s, m, rule, 0, true);
+}
+
 /* Nothing is described: only how many there are. */
 static struct lmi_gx *counted(struct lmi_schema *s, const struct members *m, uint32_t min,
 			      uint32_t max)
@@ -295,7 +351,10 @@ struct lmi_gx *lmi_schema_object(struct lmi_schema *s, const struct lmi_conj *c)
 		return NULL;
 	if (m.open)
 		m.other = others(s, c, &m);
-	inside = m.n ? described(s, c, &m) : counted(s, &m, min, max);
+	if (!m.n)
+		inside = counted(s, &m, min, max);
+	else
+		inside = m.unordered ? any_order(s, c, &m) : described(s, c, &m);
 	return lmi_schema_seq(s, lmi_schema_word(s, "{"), lmi_schema_common(s, LMI_C_SPACE), inside,
 			      lmi_schema_common(s, LMI_C_SPACE), lmi_schema_word(s, "}"), NULL);
 }
