@@ -90,7 +90,7 @@ static uint64_t turn(void *arg, uint64_t now)
 	return until;
 }
 
-static enum lmd_status signals(struct lmi_daemon *d, struct lmd_error *err)
+enum lmd_status lmi_daemon_signals(struct lmi_daemon *d, struct lmd_error *err)
 {
 	enum lmd_status st = lmi_loop_signal(d->loop, SIGTERM, on_stop, d, err);
 
@@ -108,14 +108,11 @@ enum lmd_status lmi_daemon_run(const struct lmi_args *args, const struct lmi_con
 	(void)signal(SIGPIPE, SIG_IGN);
 	raise_descriptor_limit();
 	st = lmi_daemon_start(&d, err);
-	if (st == LMD_OK)
-		st = signals(&d, err);
 	if (st == LMD_OK) {
 		LMI_DAEMON_LOG(&d, LMD_LOG_INFO, "llamad %s ready on %s; state=%s", LMD_VERSION,
 			       d.config->socket, d.config->state_dir);
 		lmi_notify_send(&d.notify, "READY=1\nSTATUS=ready on %s", d.config->socket);
 		lmi_loop_run(d.loop, turn, &d);
-		LMI_DAEMON_LOG(&d, LMD_LOG_INFO, "stopped");
 	}
 	lmi_daemon_fini(&d);
 	return st;

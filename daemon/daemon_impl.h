@@ -53,6 +53,11 @@ struct lmi_daemon {
 
 #define LMI_MS_NS 1000000ull
 
+/* ---- daemon.c ---- */
+
+/* Signals are taken by the loop from now on. */
+enum lmd_status lmi_daemon_signals(struct lmi_daemon *d, struct lmd_error *err);
+
 /* ---- start.c ---- */
 
 /* Everything up to the open socket; *d is zeroed.  On failure what was made is undone by

@@ -227,6 +227,9 @@ enum lmd_status lmi_daemon_start(struct lmi_daemon *d, struct lmd_error *err)
 		st = lmi_loop_create(&d->loop, err);
 	if (st == LMD_OK)
 		st = start_service(d, err);
+	/* who is answered may send signals already */
+	if (st == LMD_OK)
+		st = lmi_daemon_signals(d, err);
 	return st == LMD_OK ? start_front(d, err) : st;
 }
 
@@ -256,6 +259,7 @@ void lmi_daemon_fini(struct lmi_daemon *d)
 	lmi_jobs_destroy(d->work);
 	lmi_store_close(d->store);
 	if (d->front) {
+		LMI_DAEMON_LOG(d, LMD_LOG_INFO, "stopped");
 		(void)signal(SIGALRM, end_now);
 		alarm(SOCKET_END_S);
 	}
