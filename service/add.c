@@ -353,13 +353,17 @@ static void read_done(void *arg)
 		return;
 	}
 	if (w->err.status == LMD_OK) {
+		enum lmd_status st;
+
 		w->job = (struct lmi_job){.run = run_row, .done = row_done, .arg = w};
-		w->err.status = lmi_jobs_submit(svc->o.registry, &w->job, &w->err);
-		if (w->err.status == LMD_OK) {
+		st = lmi_jobs_submit(svc->o.registry, &w->job, &w->err);
+		/* submitted, the error is the job's to write */
+		if (st == LMD_OK) {
 			w->job_runs = true;
 			svc->n_job++;
 			return;
 		}
+		w->err.status = st;
 	}
 	end_with(w);
 }
