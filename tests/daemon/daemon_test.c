@@ -660,8 +660,9 @@ START_TEST(killed_client)
 	ck_assert(metric("llamad_kv_pages_total") > 0);
 	while (metric("llamad_kv_pages_used") > 0)
 		;
-	n_step = metric("llamad_steps_total");
-	ck_assert(n_step > 0);
+	do /* numbers of engines are those of their last turn */
+		n_step = metric("llamad_steps_total");
+	while (n_step == 0);
 	for (int i = 0; i < 100; i++)
 		lmt_ask_op(&c, LMI_WIRE_OP_PING);
 	ck_assert(metric("llamad_steps_total") == n_step);
