@@ -96,7 +96,7 @@ INLINE void add_block(uint32_t dtype, const struct codes *c, const void *const *
 
 /* n_col: 1..FEW, constant. */
 INLINE void rows8(uint32_t dtype, const uint8_t *const w[8], const void *const *x, uint32_t k,
-		  const uint8_t *next, uint32_t n_col, __m256 sum[FEW])
+		  const uint8_t *later, uint32_t n_col, __m256 sum[FEW])
 {
 	const size_t nb = k / 32, bytes = kern_block_bytes(dtype);
 	struct codes c;
@@ -107,16 +107,16 @@ INLINE void rows8(uint32_t dtype, const uint8_t *const w[8], const void *const *
 	for (size_t b = 0, at = 0; kern_is_k(dtype) && b < nb; b += 8, at += bytes) {
 		struct head h;
 
-		look_ahead(next, at, bytes);
 		head_256(dtype, w, at, &h);
 #pragma GCC unroll 8
 		for (int j = 0; j < 8; j++) {
+			look_ahead(later, at + bytes / 8 * (size_t)j, bytes / 8);
 			codes_256(dtype, &h, w, at, j, &c);
 			add_block(dtype, &c, x, k, b + (size_t)j, n_col, sum);
 		}
 	}
 	for (size_t b = 0, at = 0; !kern_is_k(dtype) && b < nb; b++, at += bytes) {
-		look_ahead(next, at, bytes);
+		look_ahead(later, at, bytes);
 		codes_32(dtype, w, at, &c);
 		add_block(dtype, &c, x, k, b, n_col, sum);
 	}
@@ -144,17 +144,16 @@ INLINE void few(uint32_t dtype, const struct kern_product *p)
 	for (uint32_t i = 0; i < FEW; i++)
 		x[i] = p->x[i < p->n_col ? i : p->n_col - 1];
 	for (uint32_t r = 0; r < p->n_row; r += 8) {
-		const uint8_t *w[8], *next;
+		const uint8_t *w[8], *later = rows_later(p, r);
 		__m256 sum[FEW];
 
 		addresses(p, r, w);
-		next = w[0] + 8 * p->w_stride;
 		if (p->n_col == 1)
-			rows8(dtype, w, p->x, p->k, next, 1, sum);
+			rows8(dtype, w, p->x, p->k, later, 1, sum);
 		else if (p->n_col == 2)
-			rows8(dtype, w, p->x, p->k, next, 2, sum);
+			rows8(dtype, w, p->x, p->k, later, 2, sum);
 		else
-			rows8(dtype, w, x, p->k, next, FEW, sum);
+			rows8(dtype, w, x, p->k, later, FEW, sum);
 		for (uint32_t i = 0; i < p->n_col; i++)
 			store(p->y[i] + r, sum[i], p->n_row - r);
 	}

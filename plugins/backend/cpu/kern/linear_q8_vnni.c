@@ -157,7 +157,7 @@ INLINE void add_quad(uint32_t dtype, const struct quad *c, const char *x, uint32
 
 /* n_col: 1..FEW, constant. */
 INLINE void rows8(uint32_t dtype, const uint8_t *const w[8], const void *const *x, uint32_t k,
-		  const uint8_t *next, uint32_t n_col, __m256 sum[FEW])
+		  const uint8_t *later, uint32_t n_col, __m256 sum[FEW])
 {
 	const size_t nb = k / 32, bytes = kern_block_bytes(dtype);
 	struct codes c;
@@ -168,10 +168,10 @@ INLINE void rows8(uint32_t dtype, const uint8_t *const w[8], const void *const *
 	for (; kern_is_k(dtype) && b < nb; b += 8, at += bytes) {
 		struct head h;
 
-		look_ahead(next, at, bytes);
 		head_256(dtype, w, at, &h);
 #pragma GCC unroll 4
 		for (int p = 0; p < 4; p++) {
+			look_ahead(later, at + bytes / 4 * (size_t)p, bytes / 4);
 			codes_256(dtype, &h, w, at, p, &c);
 #pragma GCC unroll 4
 			for (uint32_t i = 0; i < n_col; i++)
@@ -181,14 +181,14 @@ INLINE void rows8(uint32_t dtype, const uint8_t *const w[8], const void *const *
 	for (; kern_has_quads(dtype) && b + 4 <= nb; b += 4, at += 4 * bytes) {
 		struct quad four;
 
-		look_ahead(next, at, 4 * bytes);
+		look_ahead(later, at, 4 * bytes);
 		quad_codes(dtype, w, at, &four);
 #pragma GCC unroll 4
 		for (uint32_t i = 0; i < n_col; i++)
 			add_quad(dtype, &four, x[i], k, b, &sum[i]);
 	}
 	for (; !kern_is_k(dtype) && b + 2 <= nb; b += 2, at += 2 * bytes) {
-		look_ahead(next, at, 2 * bytes);
+		look_ahead(later, at, 2 * bytes);
 		codes_32(dtype, w, at, true, &c);
 #pragma GCC unroll 4
 		for (uint32_t i = 0; i < n_col; i++)
@@ -212,17 +212,16 @@ INLINE void few(uint32_t dtype, const struct kern_product *p)
 	for (uint32_t r = 0; r < p->n_row; r += 8) {
 		const __mmask8 have =
 			(__mmask8)(p->n_row - r < 8 ? (1u << (p->n_row - r)) - 1 : 255);
-		const uint8_t *w[8], *next;
+		const uint8_t *w[8], *later = rows_later(p, r);
 		__m256 sum[FEW];
 
 		addresses(p, r, w);
-		next = w[0] + 8 * p->w_stride;
 		if (p->n_col == 1)
-			rows8(dtype, w, p->x, p->k, next, 1, sum);
+			rows8(dtype, w, p->x, p->k, later, 1, sum);
 		else if (p->n_col == 2)
-			rows8(dtype, w, p->x, p->k, next, 2, sum);
+			rows8(dtype, w, p->x, p->k, later, 2, sum);
 		else
-			rows8(dtype, w, x, p->k, next, FEW, sum);
+			rows8(dtype, w, x, p->k, later, FEW, sum);
 		for (uint32_t i = 0; i < p->n_col; i++)
 			_mm256_mask_storeu_ps(p->y[i] + r, have, sum[i]);
 	}

@@ -123,14 +123,22 @@ INLINE void scales_3(const __m256i v[4], __m256i sc[4])
 	}
 }
 
-/* The eight rows behind these, which lie in one piece or nearly so, while `done` bytes of each of
- * eight are used up and `n` more are about to be: prefetchers of processors follow single rows, and
- * short ones end too soon for that. */
-INLINE void look_ahead(const uint8_t *next, size_t done, size_t n)
+/* Rows that come later, while `done` bytes of each of eight rows are used up and `n` more are about
+ * to be: prefetchers of processors follow single rows, and short ones end too soon for that. */
+INLINE void look_ahead(const uint8_t *later, size_t done, size_t n)
 {
-#pragma GCC unroll 8
+#pragma GCC unroll 16
 	for (size_t i = 0; i < 8 * n; i += 64)
-		_mm_prefetch((const char *)next + 8 * done + i, _MM_HINT_T1);
+		_mm_prefetch((const char *)later + 8 * done + i, _MM_HINT_T1);
+}
+
+/* Where rows r..r+8 look ahead: some 12 KiB, in whole groups of eight, as long as that is in the
+ * slice; what lies behind it is another thread's. */
+INLINE const uint8_t *rows_later(const struct kern_product *p, uint32_t r)
+{
+	size_t rows = 8 * (1 + 0x3000 / (8 * p->w_stride + 1));
+
+	return (const uint8_t *)p->w + (r + (p->n_row - r > rows ? rows : 0)) * p->w_stride;
 }
 
 /* Addresses of eight rows from r on; the last one again behind the end. */
