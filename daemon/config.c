@@ -6,6 +6,7 @@
 #include "daemon/config.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/un.h>
@@ -211,6 +212,25 @@ static enum lmd_status read_file(struct reader *r, const char *path)
 	return st;
 }
 
+/* A path of the command line, which is meant from the current folder; NULL without memory. */
+static const char *absolute(struct lmi_config *c, const char *text)
+{
+	const char *scheme = strncmp(text, "ipc://", 6) ? "" : "ipc://";
+	const char *path = text + strlen(scheme);
+	char here[PATH_MAX];
+
+	if (!*path || *path == '/' || strstr(path, "://") || !getcwd(here, sizeof(here)))
+		return text;
+	return lmi_arena_printf(c->arena, "%s%s/%s", scheme, here, path);
+}
+
+static enum lmd_status take_option(struct reader *r, uint32_t row, const char *text)
+{
+	if (r->table.row[row].path)
+		text = absolute(r->c, text);
+	return text ? lmi_opt_set(&r->value[row], text, r->err) : no_memory(r->err);
+}
+
 static enum lmd_status take_options(struct reader *r, const struct lmi_args *args)
 {
 	for (uint32_t i = 0; args && i < r->table.n; i++) {
@@ -225,9 +245,9 @@ static enum lmd_status take_options(struct reader *r, const struct lmi_args *arg
 
 			v->n_list = 0;
 			for (uint32_t k = 0; k < n && st == LMD_OK; k++)
-				st = lmi_opt_set(v, list[k], r->err);
+				st = take_option(r, i, list[k]);
 		} else if (v->opt->type == LMI_OPT_STR || v->opt->type == LMI_OPT_CHOICE) {
-			st = lmi_opt_set(v, lmi_arg_str(args, v->opt->name), r->err);
+			st = take_option(r, i, lmi_arg_str(args, v->opt->name));
 		} else {
 			v->i = lmi_arg_int(args, v->opt->name);
 		}
@@ -353,8 +373,10 @@ static enum lmd_status check(const struct lmi_config *c, struct lmd_error *err)
 		return lmd_fail(err, LMD_INVALID, "state_dir: '%s' is not an absolute path",
 				lmi_show_path(shown, sizeof(shown), c->state_dir));
 	for (uint32_t i = 0; i < c->plugin_dirs.n; i++)
-		if (!*c->plugin_dirs.item[i])
-			return lmd_fail(err, LMD_INVALID, "plugin_dir: the path is empty");
+		if (*c->plugin_dirs.item[i] != '/')
+			return lmd_fail(
+				err, LMD_INVALID, "plugin_dir: '%s' is not an absolute path",
+				lmi_show_path(shown, sizeof(shown), c->plugin_dirs.item[i]));
 	for (uint32_t i = 0; i < c->model_dirs.n; i++)
 		if (*c->model_dirs.item[i] != '/')
 			return lmd_fail(err, LMD_INVALID, "model_dir: '%s' is not an absolute path",

@@ -112,6 +112,7 @@ struct lmi_config_row {
 	uint32_t at;        /* offset in struct lmi_config: of a const char *, a number of 64
 			     * bits, or a struct lmi_config_list, by the type of opt */
 	bool option;        /* also an option of llamad */
+	bool path;          /* or URL with one: as an option it may be relative */
 	bool live;          /* a running daemon can change it */
 	const char *unset;  /* what holds without a value; NULL: opt.def says it */
 };

@@ -22,6 +22,7 @@ static const struct lmi_config_row before[] = {
 			"everything, its group may use models."},
 	 .at = AT(socket),
 	 .option = true,
+	 .path = true,
 	 .unset = "$RUNTIME_DIRECTORY/llamad.sock under systemd, /run/llamad/llamad.sock for "
 		  "root, else $XDG_RUNTIME_DIR/llamad/llamad.sock"},
 	{.section = "daemon",
@@ -32,6 +33,7 @@ static const struct lmi_config_row before[] = {
 			"mode 0700 if it is not there; used by one daemon at a time."},
 	 .at = AT(state_dir),
 	 .option = true,
+	 .path = true,
 	 .unset = "$STATE_DIRECTORY under systemd, /var/lib/llamad for root, else "
 		  "$XDG_STATE_HOME/llamad or ~/.local/state/llamad"},
 	{.section = "daemon",
@@ -60,7 +62,8 @@ static const struct lmi_config_row before[] = {
 		 .value = "DIR",
 		 .doc = "Look for plugins in DIR before the default folders."},
 	 .at = AT(plugin_dirs),
-	 .option = true},
+	 .option = true,
+	 .path = true},
 	{.section = "plugins",
 	 .opt = {.name = "default-plugins",
 		 .type = LMI_OPT_CHOICE,
@@ -84,7 +87,8 @@ static const struct lmi_config_row before[] = {
 		 .doc = "Folder below which the paths lie that administrators add or load. "
 			"Without any, a path may be anywhere."},
 	 .at = AT(model_dirs),
-	 .option = true},
+	 .option = true,
+	 .path = true},
 	{.section = "engine",
 	 .opt = {.name = "backend",
 		 .type = LMI_OPT_STR,

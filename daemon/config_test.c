@@ -237,6 +237,7 @@ static const struct {
 	{"[limits]\nsessions = 1000000\n", "key 'sessions': 1000000 is above "},
 	{"[engine]\nkv_type = q17\n", "kv_type: 'q17' is no type for keys and values"},
 	{"[models]\nmodel_dir = models\n", "model_dir: 'models' is not an absolute path"},
+	{"[plugins]\nplugin_dir = plugins\n", "plugin_dir: 'plugins' is not an absolute path"},
 	{"[daemon]\nlog = in\x1b[31mfo\n", "control byte 0x1b at column 9"},
 	{"\xEF\xBB\xBF[daemon]\n", "'\\xef\\xbb\\xbf[daemon]' is neither"},
 };
@@ -339,6 +340,35 @@ START_TEST(options_win)
 	ck_assert_int_eq(c->log, LMD_LOG_ERROR);
 	ck_assert_uint_eq(c->plugin_dirs.n, 1);
 	ck_assert_str_eq(c->plugin_dirs.item[0], "/p");
+	lmi_config_destroy(c);
+}
+END_TEST
+
+/* Paths of the command line are meant from where it was typed; those of the file are absolute. */
+START_TEST(relative_options)
+{
+	char *argv[] = {(char *)"llamad",       (char *)"--socket=ipc://s",
+			(char *)"--state-dir",  (char *)"a/b",
+			(char *)"--plugin-dir", (char *)"p",
+			(char *)"--plugin-dir", (char *)"/q"};
+	struct lmi_options o;
+	struct lmi_args args;
+	struct lmi_config *c = NULL;
+	struct lmd_error err = {0};
+	char want[128];
+
+	ck_assert_int_eq(chdir(folder), 0);
+	lmi_options_init(&o);
+	ck_assert_int_eq(lmi_args_parse(&args, &o.prog, (int)LMD_LEN(argv), argv, &err), LMD_OK);
+	ck_assert_msg(read_text(&c, "", &args, &err) == LMD_OK, "%s", err.text);
+	lmi_args_fini(&args);
+	snprintf(want, sizeof(want), "ipc://%s/s", folder);
+	ck_assert_str_eq(c->socket, want);
+	snprintf(want, sizeof(want), "%s/a/b", folder);
+	ck_assert_str_eq(c->state_dir, want);
+	snprintf(want, sizeof(want), "%s/p", folder);
+	ck_assert_str_eq(c->plugin_dirs.item[0], want);
+	ck_assert_str_eq(c->plugin_dirs.item[1], "/q");
 	lmi_config_destroy(c);
 }
 END_TEST
@@ -504,6 +534,7 @@ int main(void)
 	tcase_add_test(t, odd_files);
 	tcase_add_test(t, random_bytes_never_crash);
 	tcase_add_test(t, options_win);
+	tcase_add_test(t, relative_options);
 	tcase_add_test(t, what_may_change);
 	tcase_add_test(t, print_and_example_read_back);
 	tcase_add_test(t, texts_are_those_of_the_tree);

@@ -447,6 +447,7 @@ void lmi_front_turn(struct lmi_front *f)
 	uint32_t n;
 
 	(void)lmi_mailbox_drain(&f->mailbox);
+	arm(f); /* where there was no memory before */
 	lmi_conns_count(&f->conns, &n, &n_refused);
 	/* said once for each time that their number doubles: refused clients try again */
 	if (n_refused >= 2 * f->n_refused_said + 1) {
