@@ -142,6 +142,10 @@ void kern_fill_floats(float *x, size_t n, enum kern_data kind, uint64_t *seed)
 
 			v = ldexpf(v, (int)(block >> 40) % 180 - 140);
 			v = r >> 48 & 7 ? v : 0;
+			/* or are all the same: 127 or -127 */
+			if (block >> 20 & 1)
+				v = ldexpf(block >> 21 & 1 ? 1 : -1,
+					   (int)(block >> 40) % 180 - 140);
 		}
 		x[i] = v;
 	}

@@ -40,13 +40,34 @@ INLINE __m512 pair_of_floats(const char *array, size_t b)
 
 /* ---- eight rows, few columns ---- */
 
-/* Of each four lanes: sums of neighbours in a, then in b. */
-INLINE __m512i add_pairs(__m512i a, __m512i b)
+INLINE int greatest_code(uint32_t dtype)
 {
-	__m512 even = _mm512_shuffle_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), 0x88);
-	__m512 odd = _mm512_shuffle_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), 0xdd);
+	return dtype == LMD_DTYPE_Q3_K                                                         ? 7
+	       : dtype == LMD_DTYPE_Q4_0 || dtype == LMD_DTYPE_Q4_1 || dtype == LMD_DTYPE_Q4_K ? 15
+	       : dtype == LMD_DTYPE_MXFP4                                                      ? 28
+	       : dtype == LMD_DTYPE_Q5_0 || dtype == LMD_DTYPE_Q5_1 || dtype == LMD_DTYPE_Q5_K ? 31
+	       : dtype == LMD_DTYPE_Q6_K                                                       ? 63
+					 : 255;
+}
 
+/* Of each four lanes: sums of neighbours in a, then in b.  A lane is a sum of `values` products: if
+ * that fits in 16 bits, it is done with one shuffle less. */
+INLINE __m512i add_pairs(uint32_t dtype, int values, __m512i a, __m512i b)
+{
+	__m512 even, odd;
+
+	if (greatest_code(dtype) * 127 * values <= INT16_MAX)
+		return _mm512_madd_epi16(_mm512_packs_epi32(a, b), _mm512_set1_epi16(1));
+	even = _mm512_shuffle_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), 0x88);
+	odd = _mm512_shuffle_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), 0xdd);
 	return _mm512_add_epi32(_mm512_castps_si512(even), _mm512_castps_si512(odd));
+}
+
+/* Of each four lanes: sums of all in v[0], v[1], v[2], v[3]. */
+INLINE __m512i add_fours(uint32_t dtype, int values, const __m512i *v)
+{
+	return add_pairs(dtype, 2 * values, add_pairs(dtype, values, v[0], v[1]),
+			 add_pairs(dtype, values, v[2], v[3]));
 }
 
 /* Sums of code*q over blocks b and b+1, of rows; minus 2^shift times the sums of q. */
@@ -61,8 +82,7 @@ INLINE __m512i block_sums(uint32_t dtype, const struct codes *c, const char *x, 
 		s[r] = _mm512_dpbusd_epi32(zero, c->q[r], q);
 #pragma GCC unroll 8
 	for (int i = 0; i < 2; i++)
-		u[i] = add_pairs(add_pairs(s[4 * i], s[4 * i + 1]),
-				 add_pairs(s[4 * i + 2], s[4 * i + 3]));
+		u[i] = add_fours(dtype, 4, s + 4 * i);
 	if (kern_has_halves(dtype)) {
 		const __m512i lanes =
 			_mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
@@ -135,8 +155,7 @@ INLINE void add_quad(uint32_t dtype, const struct quad *c, const char *x, uint32
 	for (int i = 0; i < 2; i++) {
 		__m512 v;
 
-		u = add_pairs(add_pairs(s[4 * i], s[4 * i + 1]),
-			      add_pairs(s[4 * i + 2], s[4 * i + 3]));
+		u = add_fours(dtype, 8, s + 4 * i);
 		if (kern_shift(dtype))
 			u = _mm512_add_epi32(u, _mm512_slli_epi32(four_of(x + KERN_Q8_N(k), b),
 								  kern_shift(dtype)));
