@@ -7,36 +7,13 @@
  *
  * With few rows and many keys an item is a single chunk; the thread that finishes the last one of
  * a (row, key head) merges them all, in the same order. */
-#include "attn.h"
+#include "attn_block.h"
 #include "ops.h"
 
 #define MOST_QUERIES 64u
 #define MOST_ROWS    16u
 /* Memory for the chunks of split rows, at most. */
 #define SPLIT_BYTES (64u << 20)
-
-/* node->data */
-struct attn_data {
-	uint32_t block;      /* rows of an item */
-	uint32_t most_split; /* items (row, key head) that can be split; 0: none */
-	uint32_t most_chunk;
-	uint32_t *left; /* [most_split] chunks of an item that are still at work; 0 between steps */
-};
-
-/* Softmax over some keys: greatest score, sum of exp(score - m), weighted sum of the values. */
-struct state {
-	float *m, *l; /* [queries] */
-	float *o;     /* [queries][dv] */
-};
-
-struct work {
-	struct attn a;
-	const struct attn_data *d;
-	float *q; /* [queries][dk], scaled */
-	float *s; /* [queries][128] */
-	struct state all, part;
-	struct state split; /* [most_split][most_chunk][per_kv] */
-};
 
 /* ---- compile ---- */
 
@@ -73,8 +50,8 @@ static enum lmd_status plan_split(struct cpu_build *b, const struct lmd_op_attn 
 	if (!d->most_split)
 		return LMD_OK;
 	d->most_chunk = (uint32_t)chunks;
-	d->left = h->alloc(h->ctx, d->most_split * sizeof(*d->left));
-	if (!d->left)
+	d->done = h->alloc(h->ctx, d->most_split * sizeof(*d->done));
+	if (!d->done)
 		return lmd_fail(err, LMD_NOMEM, "cpu: no memory for %u counters", d->most_split);
 	return LMD_OK;
 }
@@ -91,9 +68,9 @@ static void need_state(uint64_t *bytes, uint64_t n, uint32_t dv)
 	cpu_need(bytes, n, dv * sizeof(float));
 }
 
-static struct state take_state(char **cursor, uint64_t n, uint32_t dv)
+static struct attn_state take_state(char **cursor, uint64_t n, uint32_t dv)
 {
-	struct state s;
+	struct attn_state s;
 
 	s.m = cpu_take(cursor, n, sizeof(float));
 	s.l = cpu_take(cursor, n, sizeof(float));
@@ -136,10 +113,10 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 
 static void destroy(const struct lmd_host *h, void *data)
 {
-	h->free(h->ctx, ((struct attn_data *)data)->left);
+	h->free(h->ctx, ((struct attn_data *)data)->done);
 }
 
-static void setup(struct work *w, const struct cpu_run *r, const struct cpu_node *node,
+static void setup(struct attn_work *w, const struct cpu_run *r, const struct cpu_node *node,
 		  char *scratch)
 {
 	const struct lmd_op_attn *op = &node->op->u.attn;
@@ -147,7 +124,7 @@ static void setup(struct work *w, const struct cpu_run *r, const struct cpu_node
 	char *shared = r->shared;
 	uint32_t n;
 
-	*w = (struct work){.d = node->data};
+	*w = (struct attn_work){.d = node->data};
 	n = queries(w->d, op);
 	*a = (struct attn){.r = r, .op = op, .q = cpu_view(r, &op->q), .y = cpu_view(r, &op->y)};
 	a->n_head = a->q.n_head;
@@ -180,198 +157,28 @@ static void setup(struct work *w, const struct cpu_run *r, const struct cpu_node
 			      a->dv);
 }
 
-/* ---- one chunk ---- */
-
-/* A block of rows and what it looks at in the source at hand. */
-struct block {
-	uint32_t row0, n_row, seq, kv_head;
-	struct attn_keys keys;
-	uint32_t n_step; /* rows of the step in a->step_key; 0: no tree */
-};
-
-/* Queries of the block, scaled: row by row, the heads of the key head side by side. */
-static void load_queries(struct work *w, const struct block *b)
-{
-	const struct attn *a = &w->a;
-
-	for (uint32_t i = 0; i < b->n_row * a->per_kv; i++) {
-		uint32_t row = b->row0 + i / a->per_kv;
-		float *to = w->q + (size_t)i * a->dk;
-		const float *q = cpu_f32(&a->q, row, attn_head(a, b->kv_head, i % a->per_kv), to);
-
-		a->r->dev->fl->madd(to, NULL, a->op->scale, q, a->dk);
-	}
-}
-
-/* What the block sees in source i; false: nothing. */
-static bool look(struct work *w, struct block *b, int i)
-{
-	const struct attn *a = &w->a;
-	const struct lmd_attn_src *s = &a->op->src[i];
-	const struct lmd_step_group *g = &a->r->step->group[s->group];
-
-	if (s->kind == LMD_KV_NONE)
-		return false;
-	b->keys = (struct attn_keys){
-		.src = i,
-		.seq = b->seq,
-		.kv_head = b->kv_head,
-		.listed = a->list[i].base != NULL,
-		.row = b->row0,
-		.lo = INT32_MAX,
-	};
-	for (uint32_t row = b->row0; row < b->row0 + b->n_row; row++) {
-		if (g->kv_lo[row] >= g->kv_hi[row])
-			continue;
-		b->keys.lo = g->kv_lo[row] < b->keys.lo ? g->kv_lo[row] : b->keys.lo;
-		b->keys.hi = g->kv_hi[row] > b->keys.hi ? g->kv_hi[row] : b->keys.hi;
-	}
-	b->n_step = 0;
-	if (b->keys.lo < b->keys.hi && a->op->tree && a->r->step->tree && !b->keys.listed)
-		b->n_step = attn_step_keys(a, &b->keys);
-	if (b->keys.lo < b->keys.hi && b->keys.listed) {
-		b->keys.lo = 0;
-		b->keys.hi = (int64_t)a->list[i].width * s->list_unit;
-	}
-	return b->keys.lo < b->keys.hi;
-}
-
-/* Scores of query i in the chunk that begins at place `first` become weights; *m and *l.
- * [from, to) are the places of whole tiles around what the block sees. */
-static void softmax(struct work *w, const struct block *b, uint32_t i, uint32_t first,
-		    uint32_t from, uint32_t to)
-{
-	const struct attn *a = &w->a;
-	const struct cpu_float *fl = a->r->dev->fl;
-	uint32_t row = b->row0 + i / a->per_kv, head = attn_head(a, b->kv_head, i % a->per_kv);
-	const struct lmd_step_group *g = &a->r->step->group[a->op->src[b->keys.src].group];
-	int64_t lo = b->keys.listed ? b->keys.lo : g->kv_lo[row];
-	int64_t hi = b->keys.listed ? b->keys.hi : g->kv_hi[row];
-	float *s = w->s + (size_t)i * ATTN_CHUNK;
-
-	w->part.m[i] = -INFINITY;
-	w->part.l[i] = 0;
-	lo = lo > from ? lo : from;
-	hi = hi < to ? hi : to;
-	if (lo < hi) {
-		attn_bias(a, &b->keys, row, head, s, first, (uint32_t)lo, (uint32_t)hi);
-		for (uint32_t j = from; j < (uint32_t)lo; j++)
-			s[j - first] = -INFINITY;
-		for (uint32_t j = (uint32_t)hi; j < to; j++)
-			s[j - first] = -INFINITY;
-		for (uint32_t j = (uint32_t)lo; b->keys.listed && j < (uint32_t)hi; j++) {
-			if (attn_key(a, &b->keys, j) < 0)
-				s[j - first] = -INFINITY;
-		}
-		if (b->n_step)
-			attn_hide(a, row, b->n_step, s, first, ATTN_CHUNK);
-		/* whole tiles that this row sees something of: as many lanes whoever is beside it */
-		from = (uint32_t)lo / ATTN_TILE * ATTN_TILE;
-		to = ((uint32_t)hi + ATTN_TILE - 1) / ATTN_TILE * ATTN_TILE;
-		w->part.m[i] = fl->max(s + (from - first), to - from);
-	}
-	if (w->part.m[i] == -INFINITY) {
-		memset(s, 0, ATTN_CHUNK * sizeof(*s));
-		return;
-	}
-	memset(s, 0, (from - first) * sizeof(*s));
-	memset(s + (to - first), 0, (ATTN_CHUNK - (to - first)) * sizeof(*s));
-	w->part.l[i] = fl->exp_sum(s + (from - first), to - from, w->part.m[i]);
-}
-
-/* The block's w->part for chunk number c. */
-static void chunk(struct work *w, const struct block *b, uint32_t c)
-{
-	const struct attn *a = &w->a;
-	uint32_t n = b->n_row * a->per_kv, first = c * ATTN_CHUNK;
-	uint32_t lo = b->keys.lo > first ? (uint32_t)b->keys.lo : first;
-	uint32_t hi = b->keys.hi < first + ATTN_CHUNK ? (uint32_t)b->keys.hi : first + ATTN_CHUNK;
-	uint32_t t0 = lo / ATTN_TILE, t1 = (hi + ATTN_TILE - 1) / ATTN_TILE;
-
-	for (uint32_t i = 0; i < n; i++)
-		memset(w->s + (size_t)i * ATTN_CHUNK + (t0 * ATTN_TILE - first), 0,
-		       (size_t)(t1 - t0) * ATTN_TILE * sizeof(float));
-	for (uint32_t t = t0; t < t1; t++)
-		attn_scores(a, &b->keys, t, w->q, n, w->s + (t * ATTN_TILE - first), ATTN_CHUNK);
-	for (uint32_t i = 0; i < n; i++)
-		softmax(w, b, i, first, t0 * ATTN_TILE, t1 * ATTN_TILE);
-	memset(w->part.o, 0, (size_t)n * a->dv * sizeof(float));
-	for (uint32_t t = t0; t < t1; t++) {
-		uint32_t from = t == t0 ? lo : t * ATTN_TILE;
-		uint32_t to = t + 1 == t1 ? hi : (t + 1) * ATTN_TILE;
-
-		attn_values(a, &b->keys, t, from, to, w->s + (t * ATTN_TILE - first), ATTN_CHUNK, n,
-			    w->part.o);
-	}
-}
-
-/* ---- merging ---- */
-
-/* (m, l, o) of one query becomes that of its keys and those of (m2, l2, o2). */
-static void merge(float *m, float *l, float *o, float m2, float l2, const float *o2, uint32_t dv)
-{
-	float top = m2 > *m ? m2 : *m, a, b;
-
-	if (m2 == -INFINITY)
-		return;
-	if (*m == -INFINITY) {
-		*m = m2;
-		*l = l2;
-		memcpy(o, o2, dv * sizeof(*o));
-		return;
-	}
-	a = expf(*m - top);
-	b = expf(m2 - top);
-	*m = top;
-	*l = *l * a + l2 * b;
-	for (uint32_t c = 0; c < dv; c++)
-		o[c] = o[c] * a + o2[c] * b;
-}
-
-/* y of query i from w->all, with the sink. */
-static void finish(struct work *w, const struct block *b, uint32_t i)
-{
-	const struct attn *a = &w->a;
-	uint32_t row = b->row0 + i / a->per_kv, head = attn_head(a, b->kv_head, i % a->per_kv);
-	float *o = w->all.o + (size_t)i * a->dv, m = w->all.m[i], l = w->all.l[i], scale = 1;
-	float *y = cpu_at(&a->y, row, head, w->part.o);
-
-	if (a->op->sinks != LMD_NONE && m != -INFINITY) {
-		float sink = a->r->cplan->weights[a->op->sinks]->flat[head];
-		float top = sink > m ? sink : m;
-
-		scale = expf(m - top);
-		l = l * scale + expf(sink - top);
-	}
-	if (m == -INFINITY)
-		memset(y, 0, a->dv * sizeof(*y));
-	else
-		a->r->dev->fl->madd(y, NULL, scale / l, o, a->dv);
-	cpu_commit(&a->y, row, head, y, w->part.o);
-}
-
-static void whole_block(struct work *w, struct block *b)
+static void whole_block(struct attn_work *w, struct attn_block *b)
 {
 	const struct attn *a = &w->a;
 	uint32_t n = b->n_row * a->per_kv;
 
-	load_queries(w, b);
+	attn_load_queries(w, b);
 	for (uint32_t i = 0; i < n; i++)
 		w->all.m[i] = -INFINITY;
 	for (int src = 0; src < ATTN_N_SRC; src++) {
-		if (!look(w, b, src))
+		if (!attn_look(w, b, src))
 			continue;
 		for (uint32_t c = (uint32_t)b->keys.lo / ATTN_CHUNK;
 		     (int64_t)c * ATTN_CHUNK < b->keys.hi; c++) {
-			chunk(w, b, c);
+			attn_chunk(w, b, c);
 			for (uint32_t i = 0; i < n; i++)
-				merge(&w->all.m[i], &w->all.l[i], w->all.o + (size_t)i * a->dv,
-				      w->part.m[i], w->part.l[i], w->part.o + (size_t)i * a->dv,
-				      a->dv);
+				attn_merge(&w->all.m[i], &w->all.l[i], w->all.o + (size_t)i * a->dv,
+					   w->part.m[i], w->part.l[i],
+					   w->part.o + (size_t)i * a->dv, a->dv);
 		}
 	}
 	for (uint32_t i = 0; i < n; i++)
-		finish(w, b, i);
+		attn_finish(w, b, i);
 }
 
 /* ---- half precision ---- */
@@ -381,12 +188,12 @@ static bool half(const struct attn *a)
 	return a->r->dev->half && !a->list[0].base && !a->list[1].base;
 }
 
-static void half_row(struct work *w, const struct block *rows, uint32_t row)
+static void half_row(struct attn_work *w, const struct attn_block *rows, uint32_t row)
 {
 	const struct attn *a = &w->a;
 
 	for (uint32_t g = 0; g < a->per_kv; g++) {
-		struct block b = *rows;
+		struct attn_block b = *rows;
 		struct attn_half h = {
 			.row = row, .head = attn_head(a, b.kv_head, g), .o = w->all.o};
 
@@ -394,7 +201,7 @@ static void half_row(struct work *w, const struct block *rows, uint32_t row)
 		b.n_row = 1;
 		attn_half_init(a, &h);
 		for (int src = 0; src < ATTN_N_SRC; src++) {
-			if (look(w, &b, src))
+			if (attn_look(w, &b, src))
 				attn_half_add(a, &b.keys, b.n_step, &h);
 		}
 		for (uint32_t c = 0; c < a->dv; c++)
@@ -405,7 +212,7 @@ static void half_row(struct work *w, const struct block *rows, uint32_t row)
 /* ---- items ---- */
 
 /* Chunks of a row in a split. */
-static uint32_t n_chunk(const struct work *w, uint32_t row)
+static uint32_t n_chunk(const struct attn_work *w, uint32_t row)
 {
 	const struct lmd_step_group *g = &w->a.r->step->group[w->a.op->src[0].group];
 
@@ -416,7 +223,7 @@ static uint32_t n_chunk(const struct work *w, uint32_t row)
 }
 
 /* Few rows, many keys, more threads than there would be work for? */
-static bool splits(const struct work *w)
+static bool splits(const struct attn_work *w)
 {
 	uint64_t items = (uint64_t)w->a.y.n_row * w->a.op->n_kv_head;
 
@@ -430,19 +237,19 @@ static bool splits(const struct work *w)
 }
 
 /* Chunk c (from the row's first) of (row, key head) number `item`. */
-static void one_chunk(struct work *w, uint32_t row, uint32_t kv_head, uint32_t c)
+static void one_chunk(struct attn_work *w, uint32_t row, uint32_t kv_head, uint32_t c)
 {
 	const struct attn *a = &w->a;
 	uint32_t item = row * a->op->n_kv_head + kv_head, total = n_chunk(w, row), n = a->per_kv;
-	struct block b = {.row0 = row,
-			  .n_row = 1,
-			  .seq = cpu_seq_of(a->r, a->q.space, row),
-			  .kv_head = kv_head};
+	struct attn_block b = {.row0 = row,
+			       .n_row = 1,
+			       .seq = cpu_seq_of(a->r, a->q.space, row),
+			       .kv_head = kv_head};
 	size_t at = ((size_t)item * w->d->most_chunk + c) * n;
 
-	if (look(w, &b, 0)) {
-		load_queries(w, &b);
-		chunk(w, &b, (uint32_t)b.keys.lo / ATTN_CHUNK + c);
+	if (attn_look(w, &b, 0)) {
+		attn_load_queries(w, &b);
+		attn_chunk(w, &b, (uint32_t)b.keys.lo / ATTN_CHUNK + c);
 	} else {
 		for (uint32_t i = 0; i < n; i++)
 			w->part.m[i] = -INFINITY;
@@ -450,20 +257,21 @@ static void one_chunk(struct work *w, uint32_t row, uint32_t kv_head, uint32_t c
 	memcpy(w->split.m + at, w->part.m, n * sizeof(float));
 	memcpy(w->split.l + at, w->part.l, n * sizeof(float));
 	memcpy(w->split.o + at * a->dv, w->part.o, (size_t)n * a->dv * sizeof(float));
-	if (__atomic_add_fetch(&w->d->left[item], 1, __ATOMIC_ACQ_REL) != total)
+	if (__atomic_add_fetch(&w->d->done[item], 1, __ATOMIC_ACQ_REL) != total)
 		return;
-	__atomic_store_n(&w->d->left[item], 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&w->d->done[item], 0, __ATOMIC_RELAXED);
 	for (uint32_t i = 0; i < n; i++)
 		w->all.m[i] = -INFINITY;
 	at -= (size_t)c * n;
 	for (uint32_t j = 0; j < total * n; j++)
-		merge(&w->all.m[j % n], &w->all.l[j % n], w->all.o + (size_t)(j % n) * a->dv,
-		      w->split.m[at + j], w->split.l[at + j], w->split.o + (at + j) * a->dv, a->dv);
+		attn_merge(&w->all.m[j % n], &w->all.l[j % n], w->all.o + (size_t)(j % n) * a->dv,
+			   w->split.m[at + j], w->split.l[at + j], w->split.o + (at + j) * a->dv,
+			   a->dv);
 	for (uint32_t i = 0; i < n; i++)
-		finish(w, &b, i);
+		attn_finish(w, &b, i);
 }
 
-static void run_split(struct work *w, const struct cpu_part *p)
+static void run_split(struct attn_work *w, const struct cpu_part *p)
 {
 	uint32_t heads = w->a.op->n_kv_head;
 
@@ -484,7 +292,7 @@ static uint32_t n_seq(const struct attn *a)
 }
 
 /* Block number `at` of the step, the last ones first: they see the most keys. */
-static bool find_block(const struct work *w, uint32_t at, struct block *b)
+static bool find_block(const struct attn_work *w, uint32_t at, struct attn_block *b)
 {
 	for (uint32_t seq = n_seq(&w->a); seq-- > 0;) {
 		uint32_t first, n, blocks;
@@ -506,8 +314,8 @@ static bool find_block(const struct work *w, uint32_t at, struct block *b)
 
 static void run(const struct cpu_run *r, const struct cpu_node *n, const struct cpu_part *p)
 {
-	struct work w;
-	struct block b = {0};
+	struct attn_work w;
+	struct attn_block b = {0};
 	uint32_t heads = n->op->u.attn.n_kv_head;
 
 	setup(&w, r, n, p->scratch);

@@ -1,9 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * EW: a straight-line program for every element. */
+ * EW: a straight-line program for every element.  It runs instruction by instruction over spans of
+ * neighbouring columns, so that each one is a short loop over arrays. */
 #include "act.h"
 #include "ops.h"
 #include "view.h"
+
+/* Columns at a time; loops have this constant length whatever is needed, so that the compiler
+ * makes vectors of them. */
+#define SPAN 64
+
+typedef float span[SPAN];
+
+static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct lmd_error *err)
+{
+	(void)op;
+	(void)err;
+	cpu_need(&b->part_bytes, LMD_EW_MAX_REG, sizeof(span));
+	return LMD_OK;
+}
 
 /* Row of an input for a row of the program. */
 static uint32_t input_row(const struct cpu_run *r, const struct cpu_view *in, uint32_t space,
@@ -15,95 +30,136 @@ static uint32_t input_row(const struct cpu_run *r, const struct cpu_view *in, ui
 								      : row;
 }
 
-static float step(const struct lmd_ew_ins *i, const float *reg)
+/* Columns c0..c0+n of (row, head), or the one number that stands for all. */
+static void load(const struct cpu_view *in, uint32_t row, uint32_t head, uint32_t c0, uint32_t n,
+		 float *to)
 {
-	float a = reg[i->a], b = reg[i->b], c = reg[i->c];
+	if (in->width == 1) {
+		float x = cpu_get(in, row, head, 0);
 
-	switch ((enum lmd_ew)i->op) {
-	case LMD_EW_CONST:
-		return i->imm;
-	case LMD_EW_ADD:
-		return a + b;
-	case LMD_EW_SUB:
-		return a - b;
-	case LMD_EW_MUL:
-		return a * b;
-	case LMD_EW_DIV:
-		return a / b;
-	case LMD_EW_FMA:
-		return a * b + c;
-	case LMD_EW_MIN:
-		return fminf(a, b);
-	case LMD_EW_MAX:
-		return fmaxf(a, b);
-	case LMD_EW_ABS:
-		return fabsf(a);
-	case LMD_EW_SIGN:
-		return a > 0.0f ? 1.0f : a < 0.0f ? -1.0f : 0.0f;
-	case LMD_EW_LT:
-		return a < b ? 1.0f : 0.0f;
-	case LMD_EW_LE:
-		return a <= b ? 1.0f : 0.0f;
-	case LMD_EW_EQ:
-		return a == b ? 1.0f : 0.0f;
-	case LMD_EW_SELECT:
-		return a != 0.0f ? b : c;
-	case LMD_EW_ROUND:
-		return rintf(a);
-	case LMD_EW_EXP:
-		return expf(a);
-	case LMD_EW_SQRT:
-		return sqrtf(a);
-	case LMD_EW_RSQRT:
-		return 1.0f / sqrtf(a);
-	case LMD_EW_SIN:
-		return sinf(a);
-	case LMD_EW_COS:
-		return cosf(a);
-	case LMD_EW_TANH:
-		return tanhf(a);
-	case LMD_EW_SIGMOID:
-		return cpu_sigmoid(a);
-	case LMD_EW_SILU:
-		return a * cpu_sigmoid(a);
-	case LMD_EW_SOFTPLUS:
-		return cpu_softplus(a);
-	case LMD_EW_ERF:
-		return erff(a);
+		for (int i = 0; i < SPAN; i++)
+			to[i] = x;
+	} else if (!in->i32 && cpu_whole(in, head)) {
+		memcpy(to, cpu_el(in, row, head, c0), n * sizeof(*to));
+	} else {
+		for (uint32_t i = 0; i < n; i++)
+			to[i] = cpu_get(in, row, head, c0 + i);
 	}
-	return 0.0f;
+}
+
+static void store(const struct cpu_view *out, uint32_t row, uint32_t head, uint32_t c0, uint32_t n,
+		  const float *from)
+{
+	if (!out->i32 && cpu_whole(out, head)) {
+		memcpy(cpu_el(out, row, head, c0), from, n * sizeof(*from));
+		return;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		if (out->i32)
+			cpu_put_i32(out, row, head, c0 + i, cpu_float_to_i32(from[i]));
+		else
+			cpu_put(out, row, head, c0 + i, from[i]);
+	}
+}
+
+#define EACH(expr)                                                                                 \
+	for (int i = 0; i < SPAN; i++)                                                             \
+		y[i] = expr;                                                                       \
+	break
+/* Functions of libm: only where there is something. */
+#define SOME(expr)                                                                                 \
+	for (uint32_t i = 0; i < n; i++)                                                           \
+		y[i] = expr;                                                                       \
+	break
+
+static void step(const struct cpu_float *fl, const struct lmd_ew_ins *ins, span *reg, uint32_t n)
+{
+	const float *a = reg[ins->a], *b = reg[ins->b], *c = reg[ins->c];
+	float *y = reg[ins->dst];
+
+	switch ((enum lmd_ew)ins->op) {
+	case LMD_EW_CONST:
+		EACH(ins->imm);
+	case LMD_EW_ADD:
+		EACH(a[i] + b[i]);
+	case LMD_EW_SUB:
+		EACH(a[i] - b[i]);
+	case LMD_EW_MUL:
+		EACH(a[i] * b[i]);
+	case LMD_EW_DIV:
+		EACH(a[i] / b[i]);
+	case LMD_EW_FMA:
+		EACH(a[i] * b[i] + c[i]);
+	case LMD_EW_MIN:
+		SOME(fminf(a[i], b[i]));
+	case LMD_EW_MAX:
+		SOME(fmaxf(a[i], b[i]));
+	case LMD_EW_ABS:
+		EACH(fabsf(a[i]));
+	case LMD_EW_SIGN:
+		EACH(a[i] > 0.0f ? 1.0f : a[i] < 0.0f ? -1.0f : 0.0f);
+	case LMD_EW_LT:
+		EACH(a[i] < b[i] ? 1.0f : 0.0f);
+	case LMD_EW_LE:
+		EACH(a[i] <= b[i] ? 1.0f : 0.0f);
+	case LMD_EW_EQ:
+		EACH(a[i] == b[i] ? 1.0f : 0.0f);
+	case LMD_EW_SELECT:
+		EACH(a[i] != 0.0f ? b[i] : c[i]);
+	case LMD_EW_ROUND:
+		SOME(rintf(a[i]));
+	case LMD_EW_EXP:
+		SOME(expf(a[i]));
+	case LMD_EW_SQRT:
+		EACH(sqrtf(a[i]));
+	case LMD_EW_RSQRT:
+		EACH(1.0f / sqrtf(a[i]));
+	case LMD_EW_SIN:
+		SOME(sinf(a[i]));
+	case LMD_EW_COS:
+		SOME(cosf(a[i]));
+	case LMD_EW_TANH:
+		SOME(tanhf(a[i]));
+	case LMD_EW_SIGMOID:
+		SOME(cpu_sigmoid(a[i]));
+	case LMD_EW_SILU:
+		fl->silu(a, NULL, y, n);
+		break;
+	case LMD_EW_SOFTPLUS:
+		SOME(cpu_softplus(a[i]));
+	case LMD_EW_ERF:
+		SOME(erff(a[i]));
+	}
 }
 
 static void run(const struct cpu_run *r, const struct cpu_node *n, const struct cpu_part *p)
 {
 	const struct lmd_op_ew *e = &n->op->u.ew;
+	span *reg = (span *)(void *)p->scratch;
 	struct cpu_view in[LMD_EW_MAX_IN], out[2];
-	float reg[LMD_EW_MAX_REG] = {0};
+	uint32_t spans;
 	uint64_t lo, hi;
 
 	for (uint32_t i = 0; i < e->n_in; i++)
 		in[i] = cpu_view(r, &e->in[i]);
 	for (uint32_t i = 0; i < e->n_out; i++)
 		out[i] = cpu_view(r, &e->out[i]);
-	cpu_slice(p, (uint64_t)out[0].n_row * out[0].n_head, &lo, &hi);
+	memset(reg, 0, LMD_EW_MAX_REG * sizeof(*reg));
+	spans = (out[0].width + SPAN - 1) / SPAN;
+	cpu_slice(p, (uint64_t)out[0].n_row * out[0].n_head * spans, &lo, &hi);
 	for (uint64_t x = lo; x < hi; x++) {
-		uint32_t row = (uint32_t)(x / out[0].n_head), head = (uint32_t)(x % out[0].n_head);
+		uint32_t c0 = (uint32_t)(x % spans) * SPAN;
+		uint32_t row = (uint32_t)(x / spans / out[0].n_head);
+		uint32_t head = (uint32_t)(x / spans % out[0].n_head);
+		uint32_t some = out[0].width - c0 < SPAN ? out[0].width - c0 : SPAN;
 
-		for (uint32_t c = 0; c < out[0].width; c++) {
-			for (uint32_t i = 0; i < e->n_in; i++)
-				reg[i] = cpu_get(&in[i], input_row(r, &in[i], out[0].space, row),
-						 in[i].n_head > 1 ? head : 0,
-						 in[i].width > 1 ? c : 0);
-			for (uint32_t i = 0; i < e->n_ins; i++)
-				reg[e->ins[i].dst] = step(&e->ins[i], reg);
-			for (uint32_t i = 0; i < e->n_out; i++) {
-				if (out[i].i32)
-					cpu_put_i32(&out[i], row, head, c,
-						    cpu_float_to_i32(reg[e->out_reg[i]]));
-				else
-					cpu_put(&out[i], row, head, c, reg[e->out_reg[i]]);
-			}
-		}
+		for (uint32_t i = 0; i < e->n_in; i++)
+			load(&in[i], input_row(r, &in[i], out[0].space, row),
+			     in[i].n_head > 1 ? head : 0, c0, some, reg[i]);
+		for (uint32_t i = 0; i < e->n_ins; i++)
+			step(r->dev->fl, &e->ins[i], reg, some);
+		for (uint32_t i = 0; i < e->n_out; i++)
+			store(&out[i], row, head, c0, some, reg[e->out_reg[i]]);
 	}
 }
 
@@ -115,6 +171,7 @@ static const uint16_t outs[] = {CPU_OFF(ew.out[0]), CPU_OFF(ew.out[1])};
 
 const struct cpu_op cpu_op_ew = {
 	.name = "ew",
+	.plan = plan,
 	.run = run,
 	CPU_OPERANDS(ins, outs),
 };

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One chunk of keys for a block of rows, and how chunks come together; see attn_block.h. */
+#include "attn_block.h"
+
+void attn_load_queries(struct attn_work *w, const struct attn_block *b)
+{
+	const struct attn *a = &w->a;
+
+	for (uint32_t i = 0; i < b->n_row * a->per_kv; i++) {
+		uint32_t row = b->row0 + i / a->per_kv;
+		float *to = w->q + (size_t)i * a->dk;
+		const float *q = cpu_f32(&a->q, row, attn_head(a, b->kv_head, i % a->per_kv), to);
+
+		a->r->dev->fl->madd(to, NULL, a->op->scale, q, a->dk);
+	}
+}
+
+bool attn_look(struct attn_work *w, struct attn_block *b, int i)
+{
+	const struct attn *a = &w->a;
+	const struct lmd_attn_src *s = &a->op->src[i];
+	const struct lmd_step_group *g = &a->r->step->group[s->group];
+
+	if (s->kind == LMD_KV_NONE)
+		return false;
+	b->keys = (struct attn_keys){
+		.src = i,
+		.seq = b->seq,
+		.kv_head = b->kv_head,
+		.listed = a->list[i].base != NULL,
+		.row = b->row0,
+		.lo = INT32_MAX,
+	};
+	for (uint32_t row = b->row0; row < b->row0 + b->n_row; row++) {
+		if (g->kv_lo[row] >= g->kv_hi[row])
+			continue;
+		b->keys.lo = g->kv_lo[row] < b->keys.lo ? g->kv_lo[row] : b->keys.lo;
+		b->keys.hi = g->kv_hi[row] > b->keys.hi ? g->kv_hi[row] : b->keys.hi;
+	}
+	b->n_step = 0;
+	if (b->keys.lo < b->keys.hi && a->op->tree && a->r->step->tree && !b->keys.listed)
+		b->n_step = attn_step_keys(a, &b->keys);
+	if (b->keys.lo < b->keys.hi && b->keys.listed) {
+		b->keys.lo = 0;
+		b->keys.hi = (int64_t)a->list[i].width * s->list_unit;
+	}
+	return b->keys.lo < b->keys.hi;
+}
+
+/* Scores of query i in the chunk that begins at place `first` become weights; *m and *l.
+ * [from, to) are the places of whole tiles around what the block sees. */
+static void softmax(struct attn_work *w, const struct attn_block *b, uint32_t i, uint32_t first,
+		    uint32_t from, uint32_t to)
+{
+	const struct attn *a = &w->a;
+	const struct cpu_float *fl = a->r->dev->fl;
+	uint32_t row = b->row0 + i / a->per_kv, head = attn_head(a, b->kv_head, i % a->per_kv);
+	const struct lmd_step_group *g = &a->r->step->group[a->op->src[b->keys.src].group];
+	int64_t lo = b->keys.listed ? b->keys.lo : g->kv_lo[row];
+	int64_t hi = b->keys.listed ? b->keys.hi : g->kv_hi[row];
+	float *s = w->s + (size_t)i * ATTN_CHUNK;
+
+	w->part.m[i] = -INFINITY;
+	w->part.l[i] = 0;
+	lo = lo > from ? lo : from;
+	hi = hi < to ? hi : to;
+	if (lo < hi) {
+		attn_bias(a, &b->keys, row, head, s, first, (uint32_t)lo, (uint32_t)hi);
+		for (uint32_t j = from; j < (uint32_t)lo; j++)
+			s[j - first] = -INFINITY;
+		for (uint32_t j = (uint32_t)hi; j < to; j++)
+			s[j - first] = -INFINITY;
+		for (uint32_t j = (uint32_t)lo; b->keys.listed && j < (uint32_t)hi; j++) {
+			if (attn_key(a, &b->keys, j) < 0)
+				s[j - first] = -INFINITY;
+		}
+		if (b->n_step)
+			attn_hide(a, row, b->n_step, s, first, ATTN_CHUNK);
+		/* whole tiles that this row sees something of: as many lanes whoever is beside it */
+		from = (uint32_t)lo / ATTN_TILE * ATTN_TILE;
+		to = ((uint32_t)hi + ATTN_TILE - 1) / ATTN_TILE * ATTN_TILE;
+		w->part.m[i] = fl->max(s + (from - first), to - from);
+	}
+	if (w->part.m[i] == -INFINITY) {
+		memset(s, 0, ATTN_CHUNK * sizeof(*s));
+		return;
+	}
+	memset(s, 0, (from - first) * sizeof(*s));
+	memset(s + (to - first), 0, (ATTN_CHUNK - (to - first)) * sizeof(*s));
+	w->part.l[i] = fl->exp_sum(s + (from - first), to - from, w->part.m[i]);
+}
+
+void attn_chunk(struct attn_work *w, const struct attn_block *b, uint32_t c)
+{
+	const struct attn *a = &w->a;
+	uint32_t n = b->n_row * a->per_kv, first = c * ATTN_CHUNK;
+	uint32_t lo = b->keys.lo > first ? (uint32_t)b->keys.lo : first;
+	uint32_t hi = b->keys.hi < first + ATTN_CHUNK ? (uint32_t)b->keys.hi : first + ATTN_CHUNK;
+	uint32_t t0 = lo / ATTN_TILE, t1 = (hi + ATTN_TILE - 1) / ATTN_TILE;
+
+	for (uint32_t i = 0; i < n; i++)
+		memset(w->s + (size_t)i * ATTN_CHUNK + (t0 * ATTN_TILE - first), 0,
+		       (size_t)(t1 - t0) * ATTN_TILE * sizeof(float));
+	for (uint32_t t = t0; t < t1; t++)
+		attn_scores(a, &b->keys, t, w->q, n, w->s + (t * ATTN_TILE - first), ATTN_CHUNK);
+	for (uint32_t i = 0; i < n; i++)
+		softmax(w, b, i, first, t0 * ATTN_TILE, t1 * ATTN_TILE);
+	memset(w->part.o, 0, (size_t)n * a->dv * sizeof(float));
+	for (uint32_t t = t0; t < t1; t++) {
+		uint32_t from = t == t0 ? lo : t * ATTN_TILE;
+		uint32_t to = t + 1 == t1 ? hi : (t + 1) * ATTN_TILE;
+
+		attn_values(a, &b->keys, t, from, to, w->s + (t * ATTN_TILE - first), ATTN_CHUNK, n,
+			    w->part.o);
+	}
+}
+
+void attn_merge(float *m, float *l, float *o, float m2, float l2, const float *o2, uint32_t dv)
+{
+	float top = m2 > *m ? m2 : *m, a, b;
+
+	if (m2 == -INFINITY)
+		return;
+	if (*m == -INFINITY) {
+		*m = m2;
+		*l = l2;
+		memcpy(o, o2, dv * sizeof(*o));
+		return;
+	}
+	a = expf(*m - top);
+	b = expf(m2 - top);
+	*m = top;
+	*l = *l * a + l2 * b;
+	for (uint32_t c = 0; c < dv; c++)
+		o[c] = o[c] * a + o2[c] * b;
+}
+
+void attn_finish(struct attn_work *w, const struct attn_block *b, uint32_t i)
+{
+	const struct attn *a = &w->a;
+	uint32_t row = b->row0 + i / a->per_kv, head = attn_head(a, b->kv_head, i % a->per_kv);
+	float *o = w->all.o + (size_t)i * a->dv, m = w->all.m[i], l = w->all.l[i], scale = 1;
+	float *y = cpu_at(&a->y, row, head, w->part.o);
+
+	if (a->op->sinks != LMD_NONE && m != -INFINITY) {
+		float sink = a->r->cplan->weights[a->op->sinks]->flat[head];
+		float top = sink > m ? sink : m;
+
+		scale = expf(m - top);
+		l = l * scale + expf(sink - top);
+	}
+	if (m == -INFINITY)
+		memset(y, 0, a->dv * sizeof(*y));
+	else
+		a->r->dev->fl->madd(y, NULL, scale / l, o, a->dv);
+	cpu_commit(&a->y, row, head, y, w->part.o);
+}
