@@ -4,6 +4,7 @@
  *
  * The state of a head is decoded from its slot, carried through the rows, and encoded wherever a
  * row asks for it.  S is stored as the formula writes it, the last index running fastest. */
+#include "kern/float.h"
 #include "ops.h"
 #include "view.h"
 
@@ -19,7 +20,7 @@ struct scan {
 	/* of the head at hand */
 	uint32_t head, key_head;
 	float *s;                   /* [dk*dv] */
-	float *tmp[N_IN], *out, *d; /* in[] of a row; y [dv]; [dv] */
+	float *tmp[N_IN], *out, *d; /* in[] of a row; y [dv]; [max(dk, dv)] */
 };
 
 static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct lmd_error *err)
@@ -33,43 +34,42 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 	for (int i = 0; i < N_IN; i++)
 		cpu_need(&b->part_bytes, o->dk > o->dv ? o->dk : o->dv, sizeof(float));
 	cpu_need(&b->part_bytes, o->dv, sizeof(float));
-	cpu_need(&b->part_bytes, o->dv, sizeof(float));
+	cpu_need(&b->part_bytes, o->dk > o->dv ? o->dk : o->dv, sizeof(float));
 	return st;
 }
 
 /* S[n] = exp(dt A[n]) S[n] + dt B[n] x;  y = sum C[n] S[n] + D x */
 static void mamba1(const struct scan *s, const float *const in[N_IN])
 {
-	float x = in[0][0], dt = in[1][0], y = 0;
+	const struct cpu_float *fl = s->r->dev->fl;
+	float x = in[0][0], dt = in[1][0], *decay = s->d;
 
-	for (uint32_t n = 0; n < s->dk; n++) {
-		float a = s->w[0][(size_t)s->head * s->dk + n];
-
-		s->s[n] = expf(dt * a) * s->s[n] + dt * in[2][n] * x;
-		y += in[3][n] * s->s[n];
-	}
-	s->out[0] = y + (s->w[1] ? s->w[1][s->head] * x : 0.0f);
+	fl->madd(decay, NULL, dt, s->w[0] + (size_t)s->head * s->dk, s->dk);
+	(void)fl->exp_sum(decay, s->dk, 0.0f); /* the sum is of no use here */
+	for (uint32_t n = 0; n < s->dk; n++)
+		s->s[n] = decay[n] * s->s[n] + dt * in[2][n] * x;
+	s->out[0] = fl->dot(in[3], s->s, s->dk) + (s->w[1] ? s->w[1][s->head] * x : 0.0f);
 }
 
 /* S[p,n] = exp(dt A) S[p,n] + dt x[p] B[n];  y[p] = sum_n C[n] S[p,n] + D x[p] */
 static void mamba2(const struct scan *s, const float *const in[N_IN])
 {
+	const struct cpu_float *fl = s->r->dev->fl;
 	float dt = in[1][0], decay = expf(dt * s->w[0][s->head]);
 
 	for (uint32_t p = 0; p < s->dv; p++) {
-		float *row = s->s + (size_t)p * s->dk, x = in[0][p], y = 0;
+		float *row = s->s + (size_t)p * s->dk, x = in[0][p];
 
-		for (uint32_t n = 0; n < s->dk; n++) {
-			row[n] = decay * row[n] + dt * x * in[2][n];
-			y += in[3][n] * row[n];
-		}
-		s->out[p] = y + (s->w[1] ? s->w[1][s->head] * x : 0.0f);
+		fl->madd(row, NULL, decay, row, s->dk);
+		fl->madd(row, row, dt * x, in[2], s->dk);
+		s->out[p] = fl->dot(in[3], row, s->dk) + (s->w[1] ? s->w[1][s->head] * x : 0.0f);
 	}
 }
 
 /* y[j] = sum_i r[i] (S[i,j] + u[i] k[i] v[j]);  S[i,j] = w[i] S[i,j] + k[i] v[j] */
 static void rwkv6(const struct scan *s, const float *const in[N_IN])
 {
+	const struct cpu_float *fl = s->r->dev->fl;
 	const float *r = in[0], *k = in[1], *v = in[2], *w = in[3];
 	const float *u = s->w[0] + (size_t)s->head * s->dk;
 
@@ -77,12 +77,10 @@ static void rwkv6(const struct scan *s, const float *const in[N_IN])
 	for (uint32_t i = 0; i < s->dk; i++) {
 		float *row = s->s + (size_t)i * s->dv;
 
-		for (uint32_t j = 0; j < s->dv; j++) {
-			float kv = k[i] * v[j];
-
-			s->out[j] += r[i] * (row[j] + u[i] * kv);
-			row[j] = w[i] * row[j] + kv;
-		}
+		fl->madd(s->out, s->out, r[i], row, s->dv);
+		fl->madd(s->out, s->out, r[i] * u[i] * k[i], v, s->dv);
+		fl->madd(row, NULL, w[i], row, s->dv);
+		fl->madd(row, row, k[i], v, s->dv);
 	}
 }
 
@@ -90,18 +88,17 @@ static void rwkv6(const struct scan *s, const float *const in[N_IN])
  * y[j] = sum_i S[j,i] r[i] */
 static void rwkv7(const struct scan *s, const float *const in[N_IN])
 {
+	const struct cpu_float *fl = s->r->dev->fl;
 	const float *r = in[0], *w = in[1], *k = in[2], *v = in[3], *a = in[4], *b = in[5];
 
 	for (uint32_t j = 0; j < s->dv; j++) {
-		float *row = s->s + (size_t)j * s->dk, sa = 0, y = 0;
+		float *row = s->s + (size_t)j * s->dk, sa = fl->dot(row, a, s->dk);
 
 		for (uint32_t i = 0; i < s->dk; i++)
-			sa += row[i] * a[i];
-		for (uint32_t i = 0; i < s->dk; i++) {
-			row[i] = w[i] * row[i] + sa * b[i] + v[j] * k[i];
-			y += row[i] * r[i];
-		}
-		s->out[j] = y;
+			row[i] *= w[i];
+		fl->madd(row, row, sa, b, s->dk);
+		fl->madd(row, row, v[j], k, s->dk);
+		s->out[j] = fl->dot(row, r, s->dk);
 	}
 }
 
@@ -114,26 +111,26 @@ static uint32_t gates(const struct scan *s)
 /* S[i,j] = g[i] S[i,j] + k[i] v[j];  y[j] = scale sum_i q[i] S[i,j] */
 static void gla(const struct scan *s, const float *const in[N_IN])
 {
+	const struct cpu_float *fl = s->r->dev->fl;
 	const float *q = in[0], *k = in[1], *v = in[2], *g = in[3];
 	bool one = gates(s) == 1;
 
 	memset(s->out, 0, s->dv * sizeof(*s->out));
 	for (uint32_t i = 0; i < s->dk; i++) {
-		float *row = s->s + (size_t)i * s->dv, gi = g[one ? 0 : i];
+		float *row = s->s + (size_t)i * s->dv;
 
-		for (uint32_t j = 0; j < s->dv; j++) {
-			row[j] = gi * row[j] + k[i] * v[j];
-			s->out[j] += q[i] * row[j];
-		}
+		fl->madd(row, NULL, g[one ? 0 : i], row, s->dv);
+		fl->madd(row, row, k[i], v, s->dv);
+		fl->madd(s->out, s->out, q[i], row, s->dv);
 	}
-	for (uint32_t j = 0; j < s->dv; j++)
-		s->out[j] *= s->op->scale;
+	fl->madd(s->out, NULL, s->op->scale, s->out, s->dv);
 }
 
 /* S[i,j] *= exp(g[i]);  d[j] = beta (v[j] - sum_i k[i] S[i,j]);  S[i,j] += k[i] d[j];
  * y[j] = scale sum_i q[i] S[i,j] */
 static void delta(const struct scan *s, const float *const in[N_IN])
 {
+	const struct cpu_float *fl = s->r->dev->fl;
 	const float *q = in[0], *k = in[1], *v = in[2], *g = in[3];
 	float beta = in[4][0];
 	bool one = gates(s) == 1;
@@ -141,25 +138,20 @@ static void delta(const struct scan *s, const float *const in[N_IN])
 	memset(s->d, 0, s->dv * sizeof(*s->d));
 	memset(s->out, 0, s->dv * sizeof(*s->out));
 	for (uint32_t i = 0; i < s->dk; i++) {
-		float *row = s->s + (size_t)i * s->dv, decay = expf(g[one ? 0 : i]);
+		float *row = s->s + (size_t)i * s->dv;
 
-		for (uint32_t j = 0; j < s->dv; j++) {
-			row[j] *= decay;
-			s->d[j] += k[i] * row[j];
-		}
+		fl->madd(row, NULL, expf(g[one ? 0 : i]), row, s->dv);
+		fl->madd(s->d, s->d, k[i], row, s->dv);
 	}
 	for (uint32_t j = 0; j < s->dv; j++)
 		s->d[j] = beta * (v[j] - s->d[j]);
 	for (uint32_t i = 0; i < s->dk; i++) {
 		float *row = s->s + (size_t)i * s->dv;
 
-		for (uint32_t j = 0; j < s->dv; j++) {
-			row[j] += k[i] * s->d[j];
-			s->out[j] += q[i] * row[j];
-		}
+		fl->madd(row, row, k[i], s->d, s->dv);
+		fl->madd(s->out, s->out, q[i], row, s->dv);
 	}
-	for (uint32_t j = 0; j < s->dv; j++)
-		s->out[j] *= s->op->scale;
+	fl->madd(s->out, NULL, s->op->scale, s->out, s->dv);
 }
 
 static void (*const kinds[])(const struct scan *s, const float *const in[N_IN]) = {
@@ -178,7 +170,18 @@ static const uint8_t parts[][N_IN] = {
 	[LMD_SCAN_DELTA] = {KEY_DK, KEY_DK, OWN_DV, GATE, OWN_1},
 };
 
-static void gather(const struct scan *s, uint32_t row)
+/* Columns first..first+n of a row: where they are if they are neighbours, else in tmp. */
+static const float *columns(const struct cpu_view *v, uint32_t row, size_t first, uint32_t n,
+			    float *tmp)
+{
+	if (v->fold == 1 && !v->i32 && (v->n_head == 1 || first % v->width + n <= v->width))
+		return cpu_cell(v, row, first);
+	for (uint32_t c = 0; c < n; c++)
+		tmp[c] = cpu_cell_get(v, row, first + c);
+	return tmp;
+}
+
+static void gather(const struct scan *s, uint32_t row, const float *in[N_IN])
 {
 	for (int i = 0; i < N_IN; i++) {
 		uint32_t n = 0;
@@ -211,8 +214,7 @@ static void gather(const struct scan *s, uint32_t row)
 			first = (size_t)s->head * n;
 			break;
 		}
-		for (uint32_t c = 0; c < n; c++)
-			s->tmp[i][c] = cpu_cell_get(&s->in[i], row, first + c);
+		in[i] = columns(&s->in[i], row, first, n, s->tmp[i]);
 	}
 }
 
@@ -238,17 +240,15 @@ static void load(const struct scan *s, uint32_t seq)
 static void one_head(struct scan *s, uint32_t seq)
 {
 	const struct lmd_step *step = s->r->step;
-	const float *in[N_IN];
+	const float *in[N_IN] = {NULL};
 	uint32_t first, n;
 
-	for (int i = 0; i < N_IN; i++)
-		in[i] = s->tmp[i];
 	cpu_seq_rows(s->r, LMD_SPACE_TOKENS, seq, &first, &n);
 	load(s, seq);
 	for (uint32_t row = first; row < first + n; row++) {
 		int32_t out = step->group[s->cache->desc.group].state_out[row];
 
-		gather(s, row);
+		gather(s, row, in);
 		kinds[s->op->kind](s, in);
 		for (uint32_t j = 0; j < s->dv; j++)
 			*(float *)cpu_cell(&s->y, row, (size_t)s->head * s->dv + j) = s->out[j];
@@ -279,7 +279,7 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 		s.tmp[i] = cpu_take(&scratch, o->dk > o->dv ? o->dk : o->dv, sizeof(float));
 	}
 	s.out = cpu_take(&scratch, o->dv, sizeof(float));
-	s.d = cpu_take(&scratch, o->dv, sizeof(float));
+	s.d = cpu_take(&scratch, o->dk > o->dv ? o->dk : o->dv, sizeof(float));
 	for (int i = 0; i < 2; i++)
 		s.w[i] = o->w[i] == LMD_NONE ? NULL : r->cplan->weights[o->w[i]]->flat;
 	cpu_slice(p, (uint64_t)r->step->n_seq * o->n_head, &lo, &hi);
