@@ -6,6 +6,7 @@
  * numbers and come from the state slot, which is decoded before anything is written, because a
  * sequence may read and write the same slot. */
 #include "act.h"
+#include "conv.h"
 #include "ops.h"
 #include "view.h"
 
@@ -34,6 +35,13 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 
 		cpu_need(&b->part_bytes, c->desc.dk, c->k_cols * sizeof(float));
 		cpu_need(&b->part_bytes, c->k_cols, sizeof(float));
+		cpu_need(&b->part_bytes, c->desc.dk, CONV_BLOCK * sizeof(float));
+	}
+	if (st == LMD_OK &&
+	    conv_has_columns(o, o->cache == LMD_NONE ? NULL : b->cplan->caches[o->cache])) {
+		b->node->data = conv_turn(b->dev, b->cplan->weights[o->w], o->kernel);
+		if (!b->node->data)
+			return lmd_fail(err, LMD_NOMEM, "conv: no memory for a turned weight");
 	}
 	return st;
 }
@@ -194,14 +202,24 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 	char *scratch = p->scratch;
 	uint64_t lo, hi;
 
+	if (n->data) {
+		conv_columns(r, o, n->data, p);
+		return;
+	}
 	c.cols = cpu_cols(&c.x);
 	if (c.cache) {
 		c.history = cpu_take(&scratch, c.cache->desc.dk, c.cache->k_cols * sizeof(float));
 		c.row = cpu_take(&scratch, c.cache->k_cols, sizeof(float));
 	}
-	cpu_slice(p, r->step->n_seq, &lo, &hi);
-	for (c.seq = (uint32_t)lo; c.seq < hi; c.seq++) {
+	/* with a state rows follow each other */
+	cpu_slice(p, c.cache ? r->step->n_seq : c.y.n_row, &lo, &hi);
+	for (uint64_t at = lo; at < hi; at++) {
+		c.seq = c.cache ? (uint32_t)at : cpu_seq_of(r, c.y.space, (uint32_t)at);
 		cpu_seq_rows(r, c.y.space, c.seq, &c.first, &c.n);
+		if (!c.cache) {
+			one_row(&c, (uint32_t)at - c.first);
+			continue;
+		}
 		load(&c);
 		for (uint32_t i = 0; i < c.n; i++) {
 			one_row(&c, i);
