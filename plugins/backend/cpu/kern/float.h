@@ -39,7 +39,7 @@ struct cpu_float {
 	void (*dots)(const float *x, size_t ldx, size_t nx, const float *w, size_t ldw, size_t nw,
 		     size_t k, float *out, size_t ldo);
 	/* c[i][j] += sum over l < k of a[i*lda + l] * b[l*ldb + j], l ascending, one term after the
-	 * other: i < m, j < n.  B f32, or halves of the named type. */
+	 * other: i < m, j < n.  B f32, or halves; of those n is a multiple of 16. */
 	void (*gemm)(size_t m, size_t n, size_t k, const float *a, size_t lda, const float *b,
 		     size_t ldb, float *c, size_t ldc);
 	void (*gemm_f16)(size_t m, size_t n, size_t k, const float *a, size_t lda,

@@ -7,6 +7,7 @@
 
 #define W     8
 #define ROWS  4
+#define FEW   2
 #define TABLE cpu_float_avx2
 #define LABEL "avx2"
 #define FLAGS LMD_CPU_AVX2

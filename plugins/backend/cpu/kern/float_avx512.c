@@ -7,6 +7,7 @@
 
 #define W     16
 #define ROWS  8
+#define FEW   3
 #define TABLE cpu_float_avx512
 #define LABEL "avx512"
 #define FLAGS (LMD_CPU_AVX2 | LMD_CPU_AVX512 | LMD_CPU_AVX512_VNNI)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The float kernels over vectors of W floats, for float_c.c, float_avx2.c and float_avx512.c.
- * Each defines W, ROWS (rows of C that gemm keeps in registers), FLAGS, and the
- * conversions of 16-bit floats to vectors. */
+ * Each defines W, ROWS (rows of two vectors of C that gemm keeps in registers), FEW (rows of four,
+ * at most 3), TABLE, LABEL, FLAGS, SWAP, and the conversions of 16-bit floats. */
 #include <math.h>
 #include <string.h>
 
@@ -197,96 +197,118 @@ static void dots_k(const float *x, size_t ldx, size_t nx, const float *w, size_t
 	}
 }
 
-/* m <= ROWS rows of 2W columns. */
+/* m rows of v vectors; m and v constants, so that the sums stay in registers. */
 #define GEMM_BLOCK(name, type, fetch)                                                              \
-	static inline __attribute__((always_inline)) void name(size_t m, size_t k, const float *a, \
-							       size_t lda, const type *b,          \
-							       size_t ldb, float *c, size_t ldc)   \
+	static inline __attribute__((always_inline)) void name(                                    \
+		size_t m, size_t v, size_t k, const float *a, size_t lda, const type *b,           \
+		size_t ldb, float *c, size_t ldc)                                                  \
 	{                                                                                          \
-		vf s[ROWS][2];                                                                     \
+		vf s[ROWS][4], t[4];                                                               \
                                                                                                    \
 		UNROLL for (size_t i = 0; i < m; i++)                                              \
 		{                                                                                  \
-			s[i][0] = load(c + i * ldc);                                               \
-			s[i][1] = load(c + i * ldc + W);                                           \
+			UNROLL for (size_t j = 0; j < v; j++) s[i][j] = load(c + i * ldc + j * W); \
 		}                                                                                  \
 		for (size_t l = 0; l < k; l++) {                                                   \
-			vf b0 = fetch(b + l * ldb), b1 = fetch(b + l * ldb + W);                   \
-                                                                                                   \
+			UNROLL for (size_t j = 0; j < v; j++) t[j] = fetch(b + l * ldb + j * W);   \
 			UNROLL for (size_t i = 0; i < m; i++)                                      \
 			{                                                                          \
 				vf x = splat(a[i * lda + l]);                                      \
                                                                                                    \
-				s[i][0] += x * b0;                                                 \
-				s[i][1] += x * b1;                                                 \
+				UNROLL for (size_t j = 0; j < v; j++) s[i][j] += x * t[j];         \
 			}                                                                          \
 		}                                                                                  \
 		UNROLL for (size_t i = 0; i < m; i++)                                              \
 		{                                                                                  \
-			store(c + i * ldc, s[i][0]);                                               \
-			store(c + i * ldc + W, s[i][1]);                                           \
+			UNROLL for (size_t j = 0; j < v; j++) store(c + i * ldc + j * W, s[i][j]); \
 		}                                                                                  \
 	}
 
-/* m rows of 2W columns; constant numbers of rows, so that they stay in registers. */
-#define GEMM_STRIPE(name, block, type)                                                             \
+/* Any number of rows of v vectors. */
+#define GEMM_STRIPE(name, block, type, v)                                                          \
 	static void name(size_t m, size_t k, const float *a, size_t lda, const type *b,            \
 			 size_t ldb, float *c, size_t ldc)                                         \
 	{                                                                                          \
 		for (; m >= ROWS; m -= ROWS, a += ROWS * lda, c += ROWS * ldc)                     \
-			block(ROWS, k, a, lda, b, ldb, c, ldc);                                    \
+			block(ROWS, v, k, a, lda, b, ldb, c, ldc);                                 \
 		for (; m >= 4; m -= 4, a += 4 * lda, c += 4 * ldc)                                 \
-			block(4, k, a, lda, b, ldb, c, ldc);                                       \
-		for (; m >= 2; m -= 2, a += 2 * lda, c += 2 * ldc)                                 \
-			block(2, k, a, lda, b, ldb, c, ldc);                                       \
-		if (m)                                                                             \
-			block(1, k, a, lda, b, ldb, c, ldc);                                       \
+			block(4, v, k, a, lda, b, ldb, c, ldc);                                    \
+		if (m == 3)                                                                        \
+			block(3, v, k, a, lda, b, ldb, c, ldc);                                    \
+		if (m == 2)                                                                        \
+			block(2, v, k, a, lda, b, ldb, c, ldc);                                    \
+		if (m == 1)                                                                        \
+			block(1, v, k, a, lda, b, ldb, c, ldc);                                    \
+	}
+
+/* Few rows: as many vectors side by side as there are registers, to hide the time of an add. */
+#define GEMM_FEW(name, block, type)                                                                \
+	static void name(size_t m, size_t k, const float *a, size_t lda, const type *b,            \
+			 size_t ldb, float *c, size_t ldc)                                         \
+	{                                                                                          \
+		if (m == 3)                                                                        \
+			block(3, 4, k, a, lda, b, ldb, c, ldc);                                    \
+		if (m == 2)                                                                        \
+			block(2, 4, k, a, lda, b, ldb, c, ldc);                                    \
+		if (m == 1)                                                                        \
+			block(1, 4, k, a, lda, b, ldb, c, ldc);                                    \
+	}
+
+/* Columns by stripes of 4W (few rows), 2W and W; their number. */
+#define GEMM_COLUMNS(name, type)                                                                   \
+	static size_t columns_##name(size_t m, size_t n, size_t k, const float *a, size_t lda,     \
+				     const type *b, size_t ldb, float *c, size_t ldc)              \
+	{                                                                                          \
+		size_t j = 0;                                                                      \
+                                                                                                   \
+		for (; m <= FEW && j + 4 * W <= n; j += 4 * W)                                     \
+			few_##name(m, k, a, lda, b + j, ldb, c + j, ldc);                          \
+		for (; j + 2 * W <= n; j += 2 * W)                                                 \
+			two_##name(m, k, a, lda, b + j, ldb, c + j, ldc);                          \
+		for (; j + W <= n; j += W)                                                         \
+			one_##name(m, k, a, lda, b + j, ldb, c + j, ldc);                          \
+		return j;                                                                          \
 	}
 
 GEMM_BLOCK(block_f32, float, load)
-GEMM_STRIPE(stripe_f32, block_f32, float)
+GEMM_STRIPE(one_f32, block_f32, float, 1)
+GEMM_STRIPE(two_f32, block_f32, float, 2)
+GEMM_FEW(few_f32, block_f32, float)
+GEMM_COLUMNS(f32, float)
 GEMM_BLOCK(block_f16, uint16_t, load_f16)
-GEMM_STRIPE(stripe_f16, block_f16, uint16_t)
+GEMM_STRIPE(one_f16, block_f16, uint16_t, 1)
+GEMM_STRIPE(two_f16, block_f16, uint16_t, 2)
+GEMM_FEW(few_f16, block_f16, uint16_t)
+GEMM_COLUMNS(f16, uint16_t)
 
-/* The columns after the last whole stripe: through a padded copy of C and B row by row. */
+/* The columns after the last whole vector: in a padded one, row by row. */
 static void gemm_k(size_t m, size_t n, size_t k, const float *a, size_t lda, const float *b,
 		   size_t ldb, float *c, size_t ldc)
 {
-	size_t j = 0;
+	size_t j = columns_f32(m, n, k, a, lda, b, ldb, c, ldc);
 
-	for (; j + 2 * W <= n; j += 2 * W)
-		stripe_f32(m, k, a, lda, b + j, ldb, c + j, ldc);
 	for (size_t i = 0; j < n && i < m; i++) {
-		vf s[2] = {{0}};
-		float tail[2 * W] = {0};
+		vf s = {0}, t = {0};
 
-		memcpy(tail, c + i * ldc + j, (n - j) * sizeof(float));
-		s[0] = load(tail);
-		s[1] = load(tail + W);
-		memset(tail, 0, sizeof(tail));
+		memcpy(&s, c + i * ldc + j, (n - j) * sizeof(float));
 		for (size_t l = 0; l < k; l++) {
-			memcpy(tail, b + l * ldb + j, (n - j) * sizeof(float));
-			s[0] += splat(a[i * lda + l]) * load(tail);
-			s[1] += splat(a[i * lda + l]) * load(tail + W);
+			memcpy(&t, b + l * ldb + j, (n - j) * sizeof(float));
+			s += splat(a[i * lda + l]) * t;
 		}
-		store(tail, s[0]);
-		store(tail + W, s[1]);
-		memcpy(c + i * ldc + j, tail, (n - j) * sizeof(float));
+		memcpy(c + i * ldc + j, &s, (n - j) * sizeof(float));
 	}
 }
 
-/* n is a multiple of 32 here: keys of a page, or heads of whole vectors. */
 static void gemm_f16_k(size_t m, size_t n, size_t k, const float *a, size_t lda, const uint16_t *b,
 		       size_t ldb, float *c, size_t ldc)
 {
-	for (size_t j = 0; j + 2 * W <= n; j += 2 * W)
-		stripe_f16(m, k, a, lda, b + j, ldb, c + j, ldc);
+	(void)columns_f16(m, n, k, a, lda, b, ldb, c, ldc); /* n is a multiple of every W */
 }
 
 /* ---- functions ---- */
 
 /* e^x: 2^n times a polynomial of degree 6 in the rest, |rest| <= ln(2)/2; relative error 2e-7.
- * Below -103 it is 0, above 88.7 infinity. */
+ * Below -87.3 it is 0, above 88.7 infinity. */
 static inline vf exp_v(vf x)
 {
 	const vf magic = splat(12582912.0f); /* 1.5 * 2^23: adding it rounds to an integer */

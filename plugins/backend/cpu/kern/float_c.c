@@ -7,6 +7,7 @@
 
 #define W     4
 #define ROWS  4
+#define FEW   2
 #define TABLE cpu_float_c
 #define LABEL "c"
 #define FLAGS 0
