@@ -23,7 +23,7 @@ int64_t attn_key(const struct attn *a, const struct attn_keys *s, int64_t j)
 	return e < 0 || key < g->kv_lo[s->row] || key >= g->kv_hi[s->row] ? -1 : key;
 }
 
-static char *page_of(const struct attn *a, const struct attn_keys *s, uint32_t index)
+static uint32_t page_of(const struct attn *a, const struct attn_keys *s, uint32_t index)
 {
 	return cpu_pool_page(a->r->cplan->pools[a->op->src[s->src].group],
 			     (uint32_t)a->r->step->seq_slot[s->seq], index);
@@ -97,7 +97,7 @@ void attn_scores(const struct attn *a, const struct attn_keys *s, uint32_t t, co
 	int64_t from, to;
 
 	if (cache && !s->listed) {
-		char *page = page_of(a, s, t);
+		uint32_t page = page_of(a, s, t);
 
 		if (cache->k_turned && cache->desc.k_dtype == LMD_DTYPE_F16 && m < FEW_QUERIES) {
 			fl->gemm_f16(
@@ -128,7 +128,7 @@ void attn_values(const struct attn *a, const struct attn_keys *s, uint32_t t, ui
 	const float *tile = a->vt;
 
 	if (cache && !s->listed) {
-		char *page = page_of(a, s, t);
+		uint32_t page = page_of(a, s, t);
 
 		if (cache->has_v && cache->desc.v_dtype == LMD_DTYPE_F16 && m < FEW_QUERIES &&
 		    a->dv % ATTN_TILE == 0) {

@@ -126,7 +126,9 @@ struct cpu_cache {
 	size_t k_row, v_row;   /* bytes of a row, all heads, in canonical form */
 	size_t k_head, v_head; /* bytes of a head */
 	uint32_t n_row;        /* rows in a page or a slot */
-	size_t k_off, v_off;   /* in the page or slot */
+	size_t k_off, v_off;   /* of a slot; of pages see kv.h */
+	char *mem;             /* of the pool */
+	uint32_t n_unit;
 };
 
 struct lmd_pool {
@@ -137,7 +139,7 @@ struct lmd_pool {
 	uint32_t n_cache;
 	struct cpu_cache *caches;
 	size_t unit_bytes;
-	char *mem;       /* [n_unit][unit_bytes] */
+	char *mem;       /* n_unit * unit_bytes; slots one after the other, pages: kv.h */
 	uint32_t *table; /* [n_seq][n_index], CPU_NO_PAGE = not set */
 };
 #define CPU_NO_PAGE     UINT32_MAX
@@ -149,10 +151,10 @@ enum lmd_status cpu_pool_op(void *state, struct lmd_queue *q, struct lmd_pool *p
 			    const struct lmd_pool_op *ops, uint32_t n, struct lmd_error *err);
 void cpu_pool_destroy(void *state, struct lmd_pool *pool);
 
-/* Memory of a page of a sequence slot. */
-static inline char *cpu_pool_page(const struct lmd_pool *p, uint32_t seq_slot, uint32_t index)
+/* Page number `index` of a sequence slot. */
+static inline uint32_t cpu_pool_page(const struct lmd_pool *p, uint32_t seq_slot, uint32_t index)
 {
-	return p->mem + (size_t)p->table[(size_t)seq_slot * p->n_index + index] * p->unit_bytes;
+	return p->table[(size_t)seq_slot * p->n_index + index];
 }
 
 /* Memory of a state slot. */

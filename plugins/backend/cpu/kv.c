@@ -51,8 +51,8 @@ static size_t item_bytes(const struct cpu_cache *c)
 	return c->desc.k_dtype == LMD_DTYPE_F32 ? 4 : 2;
 }
 
-void cpu_kv_put_k(const struct cpu_dev *dev, const struct cpu_cache *c, char *page, uint32_t head,
-		  uint32_t row, const float *x, void *tmp)
+void cpu_kv_put_k(const struct cpu_dev *dev, const struct cpu_cache *c, uint32_t page,
+		  uint32_t head, uint32_t row, const float *x, void *tmp)
 {
 	char *k = cpu_kv_k(c, page, head);
 	size_t item = item_bytes(c);
@@ -67,15 +67,15 @@ void cpu_kv_put_k(const struct cpu_dev *dev, const struct cpu_cache *c, char *pa
 		memcpy(k + i * CPU_PAGE_TOKENS * item, (char *)tmp + i * item, item);
 }
 
-void cpu_kv_put_v(const struct cpu_dev *dev, const struct cpu_cache *c, char *page, uint32_t head,
-		  uint32_t row, const float *x)
+void cpu_kv_put_v(const struct cpu_dev *dev, const struct cpu_cache *c, uint32_t page,
+		  uint32_t head, uint32_t row, const float *x)
 {
 	cpu_cache_encode(dev, c->desc.v_dtype, x, cpu_kv_v(c, page, head) + row * c->v_head,
 			 c->desc.dv);
 }
 
-void cpu_kv_get_k(const struct cpu_dev *dev, const struct cpu_cache *c, char *page, uint32_t head,
-		  uint32_t row, float *x)
+void cpu_kv_get_k(const struct cpu_dev *dev, const struct cpu_cache *c, uint32_t page,
+		  uint32_t head, uint32_t row, float *x)
 {
 	const char *k = cpu_kv_k(c, page, head);
 	size_t item = item_bytes(c);
@@ -89,7 +89,7 @@ void cpu_kv_get_k(const struct cpu_dev *dev, const struct cpu_cache *c, char *pa
 				 x + i, 1);
 }
 
-const float *cpu_kv_tile_k(const struct cpu_dev *dev, const struct cpu_cache *c, char *page,
+const float *cpu_kv_tile_k(const struct cpu_dev *dev, const struct cpu_cache *c, uint32_t page,
 			   uint32_t head, float *tmp, float *tmp2)
 {
 	const char *k = cpu_kv_k(c, page, head);
@@ -109,7 +109,7 @@ const float *cpu_kv_tile_k(const struct cpu_dev *dev, const struct cpu_cache *c,
 	return tmp;
 }
 
-const float *cpu_kv_tile_v(const struct cpu_dev *dev, const struct cpu_cache *c, char *page,
+const float *cpu_kv_tile_v(const struct cpu_dev *dev, const struct cpu_cache *c, uint32_t page,
 			   uint32_t head, float *tmp, uint32_t *ld)
 {
 	const char *v = c->has_v ? cpu_kv_v(c, page, head) : cpu_kv_k(c, page, head);

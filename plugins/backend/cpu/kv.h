@@ -2,8 +2,9 @@
  *
  * kv.h - keys and values inside a page.
  *
- * A page holds, for each cache of its group in order, all of K and then all of V, head by head.
- * V of a head is its 32 rows one after the other, each encoded on its own.  K of a head is the
+ * Memory of a pool of pages: for each cache in order K, then V; of these each head; of a head each
+ * page.  So a head's keys lie side by side as far as the pages of a sequence do, and are read as one
+ * stream.  V of a head in a page is its 32 rows one after the other, each encoded on its own.  K is the
  * same, or, in KV caches of f32, f16 and bf16, turned: for each column the 32 rows' numbers side
  * by side, so that a query is multiplied with 32 keys at once. */
 #ifndef LLAMAD_CPU_KV_H
@@ -12,32 +13,36 @@
 #include "cpu.h"
 
 /* K or V of a head in a page. */
-static inline char *cpu_kv_k(const struct cpu_cache *c, char *page, uint32_t head)
+static inline char *cpu_kv_k(const struct cpu_cache *c, uint32_t page, uint32_t head)
 {
-	return page + c->k_off + (size_t)head * c->k_head * CPU_PAGE_TOKENS;
+	size_t bytes = c->k_head * CPU_PAGE_TOKENS;
+
+	return c->mem + (c->k_off + head * bytes) * c->n_unit + page * bytes;
 }
 
-static inline char *cpu_kv_v(const struct cpu_cache *c, char *page, uint32_t head)
+static inline char *cpu_kv_v(const struct cpu_cache *c, uint32_t page, uint32_t head)
 {
-	return page + c->v_off + (size_t)head * c->v_head * CPU_PAGE_TOKENS;
+	size_t bytes = c->v_head * CPU_PAGE_TOKENS;
+
+	return c->mem + (c->v_off + head * bytes) * c->n_unit + page * bytes;
 }
 
 /* Row `row` of a page: a head of K [dk] or of V [dv] is stored.  tmp: room for a head. */
-void cpu_kv_put_k(const struct cpu_dev *dev, const struct cpu_cache *c, char *page, uint32_t head,
-		  uint32_t row, const float *x, void *tmp);
-void cpu_kv_put_v(const struct cpu_dev *dev, const struct cpu_cache *c, char *page, uint32_t head,
-		  uint32_t row, const float *x);
+void cpu_kv_put_k(const struct cpu_dev *dev, const struct cpu_cache *c, uint32_t page,
+		  uint32_t head, uint32_t row, const float *x, void *tmp);
+void cpu_kv_put_v(const struct cpu_dev *dev, const struct cpu_cache *c, uint32_t page,
+		  uint32_t head, uint32_t row, const float *x);
 
 /* Row `row` of a head's K as dk floats. */
-void cpu_kv_get_k(const struct cpu_dev *dev, const struct cpu_cache *c, char *page, uint32_t head,
-		  uint32_t row, float *x);
+void cpu_kv_get_k(const struct cpu_dev *dev, const struct cpu_cache *c, uint32_t page,
+		  uint32_t head, uint32_t row, float *x);
 
 /* A head's K of the whole page, column by column: [dk][32]; where it lies if it is turned f32,
  * else in tmp [dk*32].  tmp2 [dk*32] is used if it is not turned. */
-const float *cpu_kv_tile_k(const struct cpu_dev *dev, const struct cpu_cache *c, char *page,
+const float *cpu_kv_tile_k(const struct cpu_dev *dev, const struct cpu_cache *c, uint32_t page,
 			   uint32_t head, float *tmp, float *tmp2);
 /* A head's V of the whole page, [32][*ld] floats, of which the first dv of a row count. */
-const float *cpu_kv_tile_v(const struct cpu_dev *dev, const struct cpu_cache *c, char *page,
+const float *cpu_kv_tile_v(const struct cpu_dev *dev, const struct cpu_cache *c, uint32_t page,
 			   uint32_t head, float *tmp, uint32_t *ld);
 
 #endif /* LLAMAD_CPU_KV_H */

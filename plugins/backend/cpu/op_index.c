@@ -47,7 +47,7 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 static float dot(const struct work *w, uint32_t seq, uint32_t row, uint32_t head, uint32_t key)
 {
 	uint32_t kh = w->cache->desc.n_head > 1 ? head : 0;
-	char *page =
+	uint32_t page =
 		cpu_pool_page(w->pool, (uint32_t)w->r->step->seq_slot[seq], key / CPU_PAGE_TOKENS);
 
 	cpu_kv_get_k(w->r->dev, w->cache, page, kh, key % CPU_PAGE_TOKENS, w->tk);

@@ -155,28 +155,20 @@ static void put(const struct work *w, const struct cpu_view *v, uint32_t row, ui
 	cpu_commit(v, row, h, y, w->out);
 }
 
-/* Where this row is stored: the page and its row in it; NULL: nowhere. */
-static char *place(const struct work *w, uint32_t row, uint32_t *in_page)
+/* Physical row where this row is stored, -1: nowhere. */
+static int32_t place(const struct work *w, uint32_t row)
 {
-	uint32_t group;
-	int32_t slot;
-
 	if (!w->cache || !w->op->append)
-		return NULL;
-	group = w->cache->desc.group;
-	slot = w->r->step->group[group].slot[row];
-	if (slot < 0)
-		return NULL;
-	*in_page = (uint32_t)slot % CPU_PAGE_TOKENS;
-	return w->r->cplan->pools[group]->mem +
-	       (size_t)((uint32_t)slot / CPU_PAGE_TOKENS) * w->r->cplan->pools[group]->unit_bytes;
+		return -1;
+	return w->r->step->group[w->cache->desc.group].slot[row];
 }
 
 /* Head i of a row, counted over q, k and v. */
 static void one_head(const struct work *w, uint32_t row, uint32_t i)
 {
-	uint32_t at = 0, n_q = w->q.base ? w->q.n_head : 0, n_k = w->k.base ? w->k.n_head : 0;
-	char *page = i < n_q ? NULL : place(w, row, &at);
+	uint32_t n_q = w->q.base ? w->q.n_head : 0, n_k = w->k.base ? w->k.n_head : 0;
+	int32_t slot = i < n_q ? -1 : place(w, row);
+	uint32_t page = (uint32_t)slot / CPU_PAGE_TOKENS, at = (uint32_t)slot % CPU_PAGE_TOKENS;
 	const float *x;
 
 	if (i < n_q) {
@@ -185,9 +177,9 @@ static void one_head(const struct work *w, uint32_t row, uint32_t i)
 		i -= n_q;
 		x = finish(w, &w->k, &w->kn, row, i);
 		put(w, &w->k_out, row, i, x);
-		if (page && w->op->append & LMD_APPEND_K)
+		if (slot >= 0 && w->op->append & LMD_APPEND_K)
 			cpu_kv_put_k(w->r->dev, w->cache, page, i, at, x, w->enc);
-	} else if (page && w->cache->has_v && w->op->append & LMD_APPEND_V) {
+	} else if (slot >= 0 && w->cache->has_v && w->op->append & LMD_APPEND_V) {
 		i -= n_q + n_k;
 		cpu_kv_put_v(w->r->dev, w->cache, page, i, at, cpu_f32(&w->v, row, i, w->tmp));
 	}

@@ -131,6 +131,10 @@ enum lmd_status cpu_pool_create(void *state, const struct lmd_pool_desc *d, stru
 			       p->n_unit, p->unit_bytes);
 		goto undo;
 	}
+	for (uint32_t i = 0; i < p->n_cache; i++) {
+		p->caches[i].mem = p->mem;
+		p->caches[i].n_unit = p->n_unit;
+	}
 	if (!p->state) {
 		if (__builtin_mul_overflow((size_t)p->n_seq, (size_t)p->n_index, &entries) ||
 		    entries > SIZE_MAX / sizeof(*p->table) ||
@@ -166,9 +170,10 @@ static void move(bool out, char *mem, char *host, size_t n)
 }
 
 /* Rows row0 .. row0+n_row of a cache's K or V, from or to `host`. */
-static void move_rows(const struct cpu_cache *c, bool v, bool out, char *page,
-		      const struct lmd_pool_op *op, char *host)
+static void move_rows(const struct cpu_cache *c, bool v, bool out, const struct lmd_pool_op *op,
+		      char *host)
 {
+	uint32_t page = out ? op->src : op->dst;
 	size_t head_bytes = v ? c->v_head : c->k_head, item = c->k_head / c->desc.dk;
 
 	for (uint32_t i = 0; i < op->n_row; i++) {
@@ -214,13 +219,28 @@ static enum lmd_status transfer(struct lmd_pool *p, const struct lmd_pool_op *op
 		if (p->state) {
 			move(out, mem + c->k_off, host, n * c->k_row);
 		} else {
-			move_rows(c, false, out, mem, op, host);
+			move_rows(c, false, out, op, host);
 			if (c->has_v)
-				move_rows(c, true, out, mem, op, host + n * c->k_row);
+				move_rows(c, true, out, op, host + n * c->k_row);
 		}
 		host += n * (c->k_row + c->v_row);
 	}
 	return LMD_OK;
+}
+
+static void copy_page(const struct lmd_pool *p, uint32_t src, uint32_t dst)
+{
+	for (uint32_t i = 0; i < p->n_cache; i++) {
+		const struct cpu_cache *c = &p->caches[i];
+
+		for (uint32_t h = 0; h < c->desc.n_head; h++) {
+			memcpy(cpu_kv_k(c, dst, h), cpu_kv_k(c, src, h),
+			       c->k_head * CPU_PAGE_TOKENS);
+			if (c->has_v)
+				memcpy(cpu_kv_v(c, dst, h), cpu_kv_v(c, src, h),
+				       c->v_head * CPU_PAGE_TOKENS);
+		}
+	}
 }
 
 enum lmd_status cpu_pool_op(void *state, struct lmd_queue *q, struct lmd_pool *pool,
@@ -239,8 +259,15 @@ enum lmd_status cpu_pool_op(void *state, struct lmd_queue *q, struct lmd_pool *p
 			return lmd_fail(err, LMD_INVALID, "pool: unit %u of %u",
 					src && op->src >= pool->n_unit ? op->src : op->dst,
 					pool->n_unit);
+		if (pool->state ? op->kind == LMD_POOL_COPY_PAGE
+				: op->kind == LMD_POOL_COPY_SLOT || op->kind == LMD_POOL_ZERO_SLOT)
+			return lmd_fail(err, LMD_INVALID, "pool: operation %u on a pool of %s",
+					op->kind, pool->state ? "slots" : "pages");
 		switch (op->kind) {
 		case LMD_POOL_COPY_PAGE:
+			if (op->src != op->dst)
+				copy_page(pool, op->src, op->dst);
+			break;
 		case LMD_POOL_COPY_SLOT:
 			if (op->src != op->dst)
 				memcpy(pool->mem + (size_t)op->dst * pool->unit_bytes,
