@@ -151,6 +151,10 @@ enum lmd_status cpu_pool_op(void *state, struct lmd_queue *q, struct lmd_pool *p
 			    const struct lmd_pool_op *ops, uint32_t n, struct lmd_error *err);
 void cpu_pool_destroy(void *state, struct lmd_pool *pool);
 
+/* Asks the system for large pages behind memory that is read in many pieces: finding a page of 4 KiB
+ * can cost as much as reading it.  Best effort. */
+void cpu_large_pages(void *mem, size_t bytes);
+
 /* Page number `index` of a sequence slot. */
 static inline uint32_t cpu_pool_page(const struct lmd_pool *p, uint32_t seq_slot, uint32_t index)
 {

@@ -192,6 +192,8 @@ static enum lmd_status compile(struct cpu_dev *dev, const struct lmd_compile *c,
 		return lmd_fail(err, LMD_NOMEM,
 				"cpu: no memory for %zu + %u * %zu bytes of scratch",
 				p->shared_bytes, dev->n_part, p->part_bytes);
+	cpu_large_pages(p->values, (size_t)plan->scratch_bytes);
+	cpu_large_pages(p->shared, p->shared_bytes);
 	return LMD_OK;
 }
 

@@ -4,6 +4,7 @@
  * after the other in canonical order.  Copies are memcpy; export and import turn pages into
  * canonical order, where a row is its heads side by side, and back. */
 #include <string.h>
+#include <sys/mman.h>
 
 #include "kv.h"
 
@@ -88,6 +89,21 @@ static enum lmd_status layout(struct cpu_dev *dev, const struct lmd_pool_desc *d
 	return LMD_OK;
 }
 
+void cpu_large_pages(void *mem, size_t bytes)
+{
+#ifdef MADV_HUGEPAGE
+	const uintptr_t large = (uintptr_t)2 << 20;
+	uintptr_t from = ((uintptr_t)mem + large - 1) / large * large;
+	uintptr_t to = ((uintptr_t)mem + bytes) / large * large;
+
+	if (from < to)
+		(void)madvise((void *)from, to - from, MADV_HUGEPAGE);
+#else
+	(void)mem;
+	(void)bytes;
+#endif
+}
+
 enum lmd_status cpu_pool_create(void *state, const struct lmd_pool_desc *d, struct lmd_pool **out,
 				struct lmd_error *err)
 {
@@ -131,6 +147,7 @@ enum lmd_status cpu_pool_create(void *state, const struct lmd_pool_desc *d, stru
 			       p->n_unit, p->unit_bytes);
 		goto undo;
 	}
+	cpu_large_pages(p->mem, total);
 	for (uint32_t i = 0; i < p->n_cache; i++) {
 		p->caches[i].mem = p->mem;
 		p->caches[i].n_unit = p->n_unit;
