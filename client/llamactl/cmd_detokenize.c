@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/llamactl/named.h"
 #include "client/llamactl/vocab_file.h"
 #include "core/base/alloc.h"
 
@@ -113,12 +114,37 @@ static enum lmd_status run_one(struct batch *b, struct lmd_error *err)
 	return st;
 }
 
+/* By a model of the daemon. */
+static enum lmd_status run_named(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	struct lmi_tokens ids = {0};
+	char *input;
+	size_t n;
+	enum lmd_status st;
+
+	if (lmi_arg_flag(&ctl->args, "batch"))
+		return lmi_usage(ctl, err, "--batch needs a model file; '%s' is none",
+				 lmi_arg_pos(&ctl->args, 0));
+	st = lmi_read_stdin(&input, &n, err);
+	if (st != LMD_OK)
+		return st;
+	st = parse_ids(input, n, &ids, err);
+	free(input);
+	if (st == LMD_OK)
+		st = lmi_named_detokenize(ctl, ids.id, ids.n, err);
+	lmi_tokens_fini(&ids);
+	return st;
+}
+
 static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	struct lmi_vocab_file v;
 	struct batch b = {.v = &v, .special = !lmi_arg_flag(&ctl->args, "no-special")};
-	enum lmd_status st = lmi_vocab_file_open(&v, ctl, lmi_arg_pos(&ctl->args, 0), NULL, err);
+	enum lmd_status st;
 
+	if (lmi_is_named(ctl, lmi_arg_pos(&ctl->args, 0)))
+		return run_named(ctl, err);
+	st = lmi_vocab_file_open(&v, ctl, lmi_arg_pos(&ctl->args, 0), NULL, err);
 	if (st == LMD_OK)
 		st = lmi_arg_flag(&ctl->args, "batch") ? lmi_batch(answer, &b, err)
 						       : run_one(&b, err);
@@ -143,7 +169,8 @@ const struct lmi_cmd lmi_cmd_detokenize = {
 	.args = "FILE",
 	.brief = "Turn token ids into text",
 	.doc = "Reads ids from standard input, with commas or blanks between, and writes exactly "
-	       "the bytes of the text: no line end is added.",
+	       "the bytes of the text: no line end is added.\n\n"
+	       "In the place of a file, the name of a model of a running daemon will do.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

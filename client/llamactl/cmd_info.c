@@ -7,6 +7,7 @@
 
 #include "client/llamactl/ctl.h"
 #include "client/llamactl/json_out.h"
+#include "client/llamactl/named.h"
 #include "core/base/show.h"
 #include "core/format/format.h"
 #include "core/quant/quant.h"
@@ -318,9 +319,11 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	struct lmi_model *m = NULL;
 	struct totals t;
-	enum lmd_status st =
-		lmi_model_open(&m, lmi_arg_pos(&ctl->args, 0), LMI_OPEN_HEADER_ONLY, err);
+	enum lmd_status st;
 
+	if (lmi_is_named(ctl, lmi_arg_pos(&ctl->args, 0)))
+		return lmi_named_info(ctl, err);
+	st = lmi_model_open(&m, lmi_arg_pos(&ctl->args, 0), LMI_OPEN_HEADER_ONLY, err);
 	if (st != LMD_OK)
 		return st;
 	t = count(lmi_model_view(m));
@@ -344,8 +347,8 @@ const struct lmi_cmd lmi_cmd_info = {
 	.args = "FILE",
 	.brief = "Print the keys, tensors and sizes of a model file",
 	.doc = "FILE is a GGUF file, or the first file of a set NAME-00001-of-0000N.gguf.  Only "
-	       "its "
-	       "header is read, and it is checked as when the model is loaded.",
+	       "its header is read, and it is checked as when the model is loaded.\n\n"
+	       "In the place of a file, the name of a model of a running daemon will do.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

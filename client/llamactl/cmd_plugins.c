@@ -3,6 +3,7 @@
  * llamactl plugins: what is found, from which file, and why what is not used is not. */
 #include "client/llamactl/ctl.h"
 #include "client/llamactl/json_out.h"
+#include "client/llamactl/remote.h"
 #include "core/plugin/kinds.h"
 #include "core/plugin/registry.h"
 
@@ -97,13 +98,67 @@ static void on_factory(void *arg, const struct lmi_factory_info *f)
 	lmi_json_end(&o->j);
 }
 
+/* As a daemon sees them. */
+static enum lmd_status run_remote(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	static const struct lmi_column cols[] = {
+		{"NAME", "name", LMI_COL_TEXT},	      {"VERSION", "version", LMI_COL_TEXT},
+		{"STATE", "state", LMI_COL_TEXT},     {"KINDS", "kinds", LMI_COL_TEXT},
+		{"ABI", "abi", LMI_COL_TEXT},	      {"USERS", "users", LMI_COL_COUNT},
+		{"FILE", "file", LMI_COL_TEXT},	      {"REASON", "reason", LMI_COL_TEXT},
+	};
+	static const struct lmi_column offered[] = {
+		{"KIND", "kind", LMI_COL_TEXT},
+		{"NAME", "name", LMI_COL_TEXT},
+		{"SCORE", "score", LMI_COL_COUNT},
+		{"REASON", "reason", LMI_COL_TEXT},
+	};
+	bool all = lmi_arg_flag(&ctl->args, "factories");
+	json_t *reply, *p;
+	size_t i;
+	enum lmd_status st = lmi_remote_call(
+		ctl, "plugins",
+		json_pack("{s:b}", "factories", all || lmi_arg_flag(&ctl->args, "json")), &reply,
+		err);
+
+	if (st != LMD_OK)
+		return st;
+	if (lmi_arg_flag(&ctl->args, "json")) {
+		lmi_remote_print(json_object_get(reply, "plugins"));
+	} else {
+		lmi_remote_table(json_object_get(reply, "plugins"), cols, LMD_LEN(cols));
+		json_array_foreach(json_object_get(reply, "plugins"), i, p) {
+			if (!all || !json_array_size(json_object_get(p, "factories")))
+				continue;
+			printf("\n%s\n", json_string_value(json_object_get(p, "file")));
+			lmi_remote_table(json_object_get(p, "factories"), offered,
+					 LMD_LEN(offered));
+		}
+	}
+	json_decref(reply);
+	return LMD_OK;
+}
+
+/* Folders that were named are meant, not those of a daemon. */
+static bool is_remote(struct lmi_ctl *ctl)
+{
+	const struct lmi_args *a = &ctl->args;
+
+	return lmi_arg_given(a, "socket") ||
+	       (!lmi_arg_given(a, "plugin-dir") && !lmi_arg_given(a, "no-default-plugins") &&
+		!lmi_arg_given(a, "plugin-trust") && lmi_ctl_has_daemon(ctl));
+}
+
 static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	struct out o = {.json = lmi_arg_flag(&ctl->args, "json"),
 			.all = lmi_arg_flag(&ctl->args, "factories")};
 	struct lmi_registry *r;
-	enum lmd_status st = lmi_ctl_registry(ctl, &r, err);
+	enum lmd_status st;
 
+	if (is_remote(ctl))
+		return run_remote(ctl, err);
+	st = lmi_ctl_registry(ctl, &r, err);
 	if (st != LMD_OK)
 		return st;
 	if (o.json) {
@@ -129,7 +184,9 @@ static const struct lmi_opt opts[] = {
 const struct lmi_cmd lmi_cmd_plugins = {
 	.name = "plugins",
 	.brief = "List the plugins that are found, with their state",
-	.doc = "States: loaded; shadowed (all it offers is taken from a better or earlier file); "
+	.doc = "Those of a running daemon, if there is one and no option names folders; else those "
+	       "that this program finds.\n\n"
+	       "States: loaded; shadowed (all it offers is taken from a better or earlier file); "
 	       "refused (with the reason; none of its code has run, unless the reason is found in "
 	       "the loaded object); retired (replaced or removed while in use).\n\n"
 	       "With --json each object has file, name, kinds, version, abi, state, reason, "

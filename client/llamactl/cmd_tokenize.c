@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "client/llamactl/json_out.h"
+#include "client/llamactl/named.h"
 #include "client/llamactl/vocab_file.h"
 
 static bool is_utf8(const char *s, size_t n)
@@ -206,6 +207,20 @@ static enum lmd_status run_one(struct lmi_ctl *ctl, const struct lmi_vocab_file 
 	return st;
 }
 
+/* By a model of the daemon. */
+static enum lmd_status run_named(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	const char *text = lmi_arg_pos(&ctl->args, 1);
+	char *input = NULL;
+	size_t n = text ? strlen(text) : 0;
+	enum lmd_status st = text ? LMD_OK : lmi_read_stdin(&input, &n, err);
+
+	if (st == LMD_OK)
+		st = lmi_named_tokenize(ctl, text ? text : input, n, err);
+	free(input);
+	return st;
+}
+
 static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const struct lmi_args *a = &ctl->args;
@@ -215,6 +230,8 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 
 	if (lmi_arg_flag(a, "batch") && lmi_arg_pos(a, 1))
 		return lmi_usage(ctl, err, "--batch reads standard input, not an argument");
+	if (lmi_is_named(ctl, lmi_arg_pos(a, 0)))
+		return run_named(ctl, err);
 	st = lmi_vocab_file_open(&v, ctl, lmi_arg_pos(a, 0), lmi_arg_str(a, "pre"), err);
 	if (st == LMD_OK && lmi_arg_flag(a, "batch")) {
 		struct batch b = {.v = &v, .special = special, .parse = parse};
@@ -253,8 +270,8 @@ const struct lmi_cmd lmi_cmd_tokenize = {
 	.name = "tokenize",
 	.args = "FILE [TEXT]",
 	.brief = "Turn text into token ids",
-	.doc = "FILE is a model file, with or without tensors.  The text is the argument, or else "
-	       "standard input: any bytes.\n\n"
+	.doc = "FILE is a model file, with or without tensors, or the name of a model of a running "
+	       "daemon.  The text is the argument, or else standard input: any bytes.\n\n"
 	       "Prints the ids with commas between.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),

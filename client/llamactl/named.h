@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * named.h - commands on a file, asked for a model of the daemon instead: by its name. */
+#ifndef LLAMAD_LLAMACTL_NAMED_H
+#define LLAMAD_LLAMACTL_NAMED_H
+
+#include "client/llamactl/remote.h"
+
+/* True when `what` is no file here and a daemon is there to be asked. */
+bool lmi_is_named(struct lmi_ctl *ctl, const char *what);
+
+/* The same output as that of the command on a file; options that only a file can serve are a
+ * usage error. */
+enum lmd_status lmi_named_info(struct lmi_ctl *ctl, struct lmd_error *err);
+enum lmd_status lmi_named_tokenize(struct lmi_ctl *ctl, const char *text, size_t n,
+				   struct lmd_error *err);
+enum lmd_status lmi_named_detokenize(struct lmi_ctl *ctl, const lmd_token *ids, size_t n,
+				     struct lmd_error *err);
+
+#endif /* LLAMAD_LLAMACTL_NAMED_H */
