@@ -3,7 +3,8 @@
  * llamactl plugins reload: a daemon looks at its plugin folders again. */
 #include "client/llamactl/remote.h"
 
-static void say(const char *what, const json_t *list)
+/* How many there are. */
+static size_t say(const char *what, const json_t *list)
 {
 	size_t i;
 	json_t *e;
@@ -16,6 +17,7 @@ static void say(const char *what, const json_t *list)
 		printf("%s %s%s%s\n", what, json_string_value(file), reason ? ": " : "",
 		       reason ? reason : "");
 	}
+	return json_array_size(list);
 }
 
 static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
@@ -28,9 +30,10 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	if (lmi_arg_flag(&ctl->args, "json")) {
 		lmi_remote_print(reply);
 	} else {
-		say("added  ", json_object_get(reply, "added"));
-		say("removed", json_object_get(reply, "removed"));
-		say("refused", json_object_get(reply, "refused"));
+		if (!(say("added  ", json_object_get(reply, "added")) +
+		      say("removed", json_object_get(reply, "removed")) +
+		      say("refused", json_object_get(reply, "refused"))))
+			puts("nothing changed");
 	}
 	json_decref(reply);
 	return LMD_OK;
