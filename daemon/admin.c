@@ -74,7 +74,8 @@ enum lmd_status lmi_daemon_reload(struct lmi_daemon *d, char (*changed)[LMI_CONF
 	if (st == LMD_OK) {
 		if (changed)
 			*n_changed = lmi_config_changes(d->config, c, changed, max);
-		lmi_config_destroy(d->config);
+		if (d->config != d->first)
+			lmi_config_destroy(d->config);
 		d->config = c;
 		LMI_DAEMON_LOG(d, LMD_LOG_INFO, "configuration reloaded");
 	} else {

@@ -24,6 +24,7 @@ struct lmi_daemon {
 	const struct lmi_args *args;
 	const struct lmi_config_env *env;
 	struct lmi_config *config;
+	struct lmi_config *first; /* the one of the start: the service borrows its texts */
 	struct lmd_host *host;
 	struct lmi_notify notify;
 	uint64_t watchdog_at; /* when the service manager is told next that all is well */

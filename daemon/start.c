@@ -211,6 +211,7 @@ enum lmd_status lmi_daemon_start(struct lmi_daemon *d, struct lmd_error *err)
 
 	d->lock = d->notify.fd = -1;
 	st = lmi_config_read(&d->config, file, d->args, d->env, err);
+	d->first = d->config;
 	if (st == LMD_OK)
 		st = start_host(d, err);
 	if (st == LMD_OK)
@@ -274,5 +275,7 @@ void lmi_daemon_fini(struct lmi_daemon *d)
 		close(d->lock);
 	lmi_notify_fini(&d->notify);
 	lmi_host_destroy(d->host);
-	lmi_config_destroy(d->config);
+	if (d->config != d->first)
+		lmi_config_destroy(d->config);
+	lmi_config_destroy(d->first);
 }

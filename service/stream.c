@@ -116,6 +116,7 @@ enum lmd_status lmi_stream_find(struct lmi_stream **out, struct lmi_streams *t,
 				struct lmd_error *err)
 {
 	const struct lmi_owner owner = lmi_owner_of(who);
+	char hex[2 * LMI_ID_BYTES + 1];
 
 	for (struct lmi_stream *s = *bucket(t, id); s; s = s->in_bucket) {
 		if (memcmp(s->id, id, LMI_ID_BYTES) || s->given_up ||
@@ -124,7 +125,9 @@ enum lmd_status lmi_stream_find(struct lmi_stream **out, struct lmi_streams *t,
 		*out = s;
 		return LMD_OK;
 	}
-	return lmd_fail(err, LMD_NOTFOUND, "id: there is no such stream");
+	for (size_t i = 0; i < LMI_ID_BYTES; i++)
+		(void)snprintf(hex + 2 * i, 3, "%02x", id[i]);
+	return lmd_fail(err, LMD_NOTFOUND, "id: there is no stream %s", hex);
 }
 
 /* ---- readers ---- */
