@@ -112,7 +112,7 @@ ctl alias cat full && shows . generate cat -p "$prompt" -n 2
 ctl reload full && ok || bad "reload full"
 ctl reload && ok || bad "reload"
 ctl unload full && ok || bad "unload full"
-ctl load full --ctx 64 && shows ' 64 ' ps
+ctl load full --ctx 32k --pin && shows ' 32768 .*never' ps
 ctl rm cat && ok || bad "rm cat"
 
 # ---- C, against what is installed ----

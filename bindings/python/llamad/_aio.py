@@ -79,6 +79,7 @@ class _Connection:
         except asyncio.TimeoutError:
             raise p.Timeout(f"{self.address.url}: no answer within {timeout:g} s") from None
         except OSError as e:
+            self._waiters.pop(number, None)  # nobody awaits it any more
             self._break(p.ConnectionLost(f"{self.address.url}: {e}"))
             raise self.broken from None  # type: ignore[misc]
         finally:
