@@ -193,6 +193,8 @@ bool lmi_jobs_turn(struct lmi_jobs *j)
 {
 	struct lmi_job *job;
 
+	if (j->n_thread) /* what one thread does is not to be done beside it */
+		return false;
 	(void)pthread_mutex_lock(&j->lock);
 	job = take(j);
 	(void)pthread_mutex_unlock(&j->lock);

@@ -54,7 +54,7 @@ void lmi_jobs_close(struct lmi_jobs *j);
 /* Waits until every job has run and the threads are gone; the mailbox has them all. */
 void lmi_jobs_stop(struct lmi_jobs *j);
 
-/* Without threads: runs the oldest job here; false when none waits. */
+/* Without threads: runs the oldest job here; false when none waits, or there are threads. */
 bool lmi_jobs_turn(struct lmi_jobs *j);
 
 #endif /* LLAMAD_CORE_BASE_JOBS_H */
