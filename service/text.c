@@ -146,7 +146,7 @@ static void found(struct lmi_lookup *l, uint64_t now, struct lmi_model *m,
 {
 	struct lmi_call *c = (struct lmi_call *)((char *)l - offsetof(struct lmi_call, lookup));
 
-	if (!m) {
+	if (!m || !c->reply) { /* unknown, or nobody listens any more */
 		fail(c, err, 0);
 		return;
 	}
