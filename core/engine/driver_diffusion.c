@@ -9,7 +9,9 @@ static enum lmd_status check(const struct lmi_inst *inst, const struct lmi_sessi
 			     struct lmd_error *err)
 {
 	if (s->gen)
-		return lmi_driver_refuse(inst, "a diffusion model does not write token after token",
+		return lmi_driver_refuse(inst,
+					 "generation is not supported for diffusion models; the "
+					 "logits of given tokens are",
 					 err);
 	return LMD_OK;
 }
