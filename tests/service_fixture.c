@@ -247,13 +247,10 @@ void fx_settle(struct fx *fx)
 	struct lmi_service_stats s;
 	int idle = 0;
 
-	if (fx->threads) {
-		do {
-			fx_loop(fx);
-			s = fx_stats(fx);
-		} while (s.n_running || s.n_waiting);
+	for (s = fx_stats(fx); fx->threads && (s.n_running || s.n_waiting); s = fx_stats(fx))
+		fx_loop(fx);
+	if (fx->threads)
 		return;
-	}
 	for (int i = 0; i < 1000000 && idle < 3; i++) {
 		bool ran = fx_job(fx);
 
