@@ -432,7 +432,8 @@ enum lmd_status lmi_model_of(struct lmi_service *svc, uint64_t now, struct lmi_r
 
 static bool in_use(const struct lmi_service *svc, const struct lmi_model *m)
 {
-	if (m->current || m->coming || m->wants || (m->n_fail && svc->now < m->fail_until))
+	if (m->current || m->coming || m->wants ||
+	    (m->n_fail && svc->now < m->fail_until && !svc->stopping))
 		return true;
 	for (const struct lmi_resident *r = svc->residents; r; r = r->next)
 		if (r->model == m)
