@@ -51,8 +51,17 @@ static size_t item_bytes(const struct cpu_cache *c)
 	return c->desc.k_dtype == LMD_DTYPE_F32 ? 4 : 2;
 }
 
-void cpu_kv_put_k(const struct cpu_dev *dev, const struct cpu_cache *c, uint32_t page,
-		  uint32_t head, uint32_t row, const float *x, void *tmp)
+/* n numbers of `item` bytes to every 32nd place. */
+static void scatter(char *to, const void *from, uint32_t n, size_t item)
+{
+	for (uint32_t i = 0; item == 2 && i < n; i++)
+		((uint16_t *)(void *)to)[i * CPU_PAGE_TOKENS] = ((const uint16_t *)from)[i];
+	for (uint32_t i = 0; item == 4 && i < n; i++)
+		((uint32_t *)(void *)to)[i * CPU_PAGE_TOKENS] = ((const uint32_t *)from)[i];
+}
+
+void cpu_kv_put_k(const struct cpu_dev *dev, const struct cpu_cache *c, uint32_t page, uint32_t head,
+		  uint32_t row, const float *x, void *tmp)
 {
 	char *k = cpu_kv_k(c, page, head);
 	size_t item = item_bytes(c);
@@ -62,9 +71,7 @@ void cpu_kv_put_k(const struct cpu_dev *dev, const struct cpu_cache *c, uint32_t
 		return;
 	}
 	cpu_cache_encode(dev, c->desc.k_dtype, x, tmp, c->desc.dk);
-	k += row * item;
-	for (uint32_t i = 0; i < c->desc.dk; i++)
-		memcpy(k + i * CPU_PAGE_TOKENS * item, (char *)tmp + i * item, item);
+	scatter(k + row * item, tmp, c->desc.dk, item);
 }
 
 void cpu_kv_put_v(const struct cpu_dev *dev, const struct cpu_cache *c, uint32_t page,

@@ -223,7 +223,13 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 	w.enc = cpu_take(&scratch, most, sizeof(float));
 	heads = (w.q.base ? w.q.n_head : 0) + (w.k.base ? w.k.n_head : 0) +
 		(w.v.base ? w.v.n_head : 0);
-	cpu_slice(p, (uint64_t)any->n_row * heads, &lo, &hi);
+	hi = (uint64_t)any->n_row * heads;
+	if (r->single) { /* heads of k and v are more work: they go round */
+		for (uint64_t i = p->part; i < hi; i += p->n_part)
+			one_head(&w, (uint32_t)(i / heads), (uint32_t)(i % heads));
+		return;
+	}
+	cpu_slice(p, hi, &lo, &hi);
 	for (uint64_t i = lo; i < hi; i++)
 		one_head(&w, (uint32_t)(i / heads), (uint32_t)(i % heads));
 }
