@@ -60,8 +60,8 @@ static void scatter(char *to, const void *from, uint32_t n, size_t item)
 		((uint32_t *)(void *)to)[i * CPU_PAGE_TOKENS] = ((const uint32_t *)from)[i];
 }
 
-void cpu_kv_put_k(const struct cpu_dev *dev, const struct cpu_cache *c, uint32_t page, uint32_t head,
-		  uint32_t row, const float *x, void *tmp)
+void cpu_kv_put_k(const struct cpu_dev *dev, const struct cpu_cache *c, uint32_t page,
+		  uint32_t head, uint32_t row, const float *x, void *tmp)
 {
 	char *k = cpu_kv_k(c, page, head);
 	size_t item = item_bytes(c);
