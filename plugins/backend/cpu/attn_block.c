@@ -20,10 +20,11 @@ bool attn_look(struct attn_work *w, struct attn_block *b, int i)
 {
 	const struct attn *a = &w->a;
 	const struct lmd_attn_src *s = &a->op->src[i];
-	const struct lmd_step_group *g = &a->r->step->group[s->group];
+	const struct lmd_step_group *g;
 
 	if (s->kind == LMD_KV_NONE)
 		return false;
+	g = &a->r->step->group[s->group];
 	b->keys = (struct attn_keys){
 		.src = i,
 		.seq = b->seq,
