@@ -294,7 +294,7 @@ static uint32_t convnext(struct build *b, uint32_t x)
 	uint32_t h = lmi_f32(&b->e, n, "dw"), y = lmi_f32(&b->e, n, "x");
 	struct lmd_op op = lmi_op(LMD_OP_CONV);
 	struct lmi_ew p = lmi_ew();
-	uint8_t a;
+	uint8_t a, plus;
 
 	op.u.conv.x = lmi_whole(&b->e, x);
 	op.u.conv.y = lmi_whole(&b->e, h);
@@ -307,8 +307,8 @@ static uint32_t convnext(struct build *b, uint32_t x)
 	h = linear(b, norm(b, h, "norm", false), "pw1", b->m->n_ff, LMD_ACT_GELU);
 	h = linear(b, h, "pw2", n, LMD_ACT_NONE);
 	a = lmi_ew_in(&p, lmi_whole(&b->e, h));
-	a = lmi_ew3(&p, LMD_EW_FMA, a, lmi_ew_in(&p, vector(b, "gamma", "weight", n)),
-		    lmi_ew_in(&p, lmi_whole(&b->e, x)));
+	plus = lmi_ew_in(&p, lmi_whole(&b->e, x));
+	a = lmi_ew3(&p, LMD_EW_FMA, a, lmi_ew_in(&p, vector(b, "gamma", "weight", n)), plus);
 	lmi_ew_out(&b->e, &p, a, lmi_whole(&b->e, y));
 	return y;
 }

@@ -168,7 +168,8 @@ static uint32_t coefficient(struct lmi_emit *e, const struct hyv4 *m, uint32_t m
 	rs = lmi_ew_in(&p, s);
 	rb = lmi_ew_in(&p, b);
 	x = lmi_ew1(&p, LMD_EW_SIGMOID, lmi_ew3(&p, LMD_EW_FMA, x, rs, rb));
-	x = lmi_ew3(&p, LMD_EW_FMA, x, lmi_ew_const(&p, times), lmi_ew_const(&p, m->eps));
+	rb = lmi_ew_const(&p, m->eps);
+	x = lmi_ew3(&p, LMD_EW_FMA, x, lmi_ew_const(&p, times), rb);
 	lmi_ew_out(e, &p, x, lmi_whole(e, y));
 	return y;
 }

@@ -94,11 +94,12 @@ static uint32_t decay(struct lmi_emit *e, const struct rwkv *m, struct lmd_opnd 
 		rwkv_small(e, x, &mix_rows[M_DECAY1], LMD_ACT_TANH, &mix_rows[M_DECAY2], "decay_f");
 	uint32_t y = lmi_f32(e, w, "decay");
 	struct lmi_ew p = lmi_ew();
-	uint8_t a = lmi_ew_in(&p, lmi_whole(e, f));
+	uint8_t a = lmi_ew_in(&p, lmi_whole(e, f)), minus;
 
 	a = lmi_ew2(&p, LMD_EW_ADD, a,
 		    lmi_ew_in(&p, lmi_wcols(lmi_w(e, &mix_rows[M_DECAY]).id, w)));
-	a = lmi_ew2(&p, LMD_EW_MUL, lmi_ew1(&p, LMD_EW_EXP, a), lmi_ew_const(&p, -1.0f));
+	minus = lmi_ew_const(&p, -1.0f);
+	a = lmi_ew2(&p, LMD_EW_MUL, lmi_ew1(&p, LMD_EW_EXP, a), minus);
 	lmi_ew_out(e, &p, lmi_ew1(&p, LMD_EW_EXP, a), lmi_whole(e, y));
 	return y;
 }

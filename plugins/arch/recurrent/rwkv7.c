@@ -173,7 +173,7 @@ static uint32_t bonus(const struct mix *c, uint32_t y, uint32_t r, uint32_t k, u
 	uint32_t prod = lmi_f32(e, c->w, "rk"), sum = lmi_f32(e, h, "rk_sum");
 	uint32_t out = lmi_act(e, c->w, "mixed");
 	struct lmi_ew p = lmi_ew();
-	uint8_t a = lmi_ew_in(&p, lmi_whole(e, r));
+	uint8_t a = lmi_ew_in(&p, lmi_whole(e, r)), plus;
 	struct lmd_op op = lmi_op(LMD_OP_REDUCE);
 
 	a = lmi_ew2(&p, LMD_EW_MUL, a, lmi_ew_in(&p, lmi_whole(e, k)));
@@ -188,8 +188,8 @@ static uint32_t bonus(const struct mix *c, uint32_t y, uint32_t r, uint32_t k, u
 
 	p = lmi_ew();
 	a = lmi_ew_in(&p, lmi_heads(v, 0, h, d));
-	a = lmi_ew3(&p, LMD_EW_FMA, a, lmi_ew_in(&p, lmi_heads(sum, 0, h, 1)),
-		    lmi_ew_in(&p, lmi_heads(y, 0, h, d)));
+	plus = lmi_ew_in(&p, lmi_heads(y, 0, h, d));
+	a = lmi_ew3(&p, LMD_EW_FMA, a, lmi_ew_in(&p, lmi_heads(sum, 0, h, 1)), plus);
 	if (c->n_blend > X_G && lmi_has(e, &mix_rows[M_G1])) {
 		uint32_t g = rwkv_small(e, blend(c, X_G), &mix_rows[M_G1], LMD_ACT_SIGMOID,
 					&mix_rows[M_G2], "gate");

@@ -10,11 +10,13 @@ static uint32_t gate(struct lmi_emit *e, struct lmd_opnd x, struct lmd_opnd scal
 {
 	uint32_t y = lmi_f32(e, x.width, name);
 	struct lmi_ew p = lmi_ew();
-	uint8_t a = lmi_ew_in(&p, x);
+	uint8_t a = lmi_ew_in(&p, x), b;
 
-	a = lmi_ew3(&p, LMD_EW_FMA, a, lmi_ew_in(&p, scale), lmi_ew_in(&p, base));
+	b = lmi_ew_in(&p, base);
+	a = lmi_ew3(&p, LMD_EW_FMA, a, lmi_ew_in(&p, scale), b);
 	a = lmi_ew1(&p, LMD_EW_SIGMOID, a);
-	a = lmi_ew3(&p, LMD_EW_FMA, a, lmi_ew_const(&p, times), lmi_ew_const(&p, plus));
+	b = lmi_ew_const(&p, plus);
+	a = lmi_ew3(&p, LMD_EW_FMA, a, lmi_ew_const(&p, times), b);
 	lmi_ew_out(e, &p, a, lmi_whole(e, y));
 	return y;
 }
@@ -39,7 +41,7 @@ struct lmi_ds4_mix lmi_ds4_coefficients(struct lmi_emit *e, const struct lmi_ds4
 	struct lmd_op op = lmi_op(LMD_OP_SOFTMAX);
 	struct lmi_ew p = lmi_ew();
 	uint32_t raw;
-	uint8_t a;
+	uint8_t a, b;
 
 	c.pre = gate(e, lmi_cols(mix, 0, hc), weight_cols(ws, 0, 1), weight_cols(wb, 0, hc), 1.0f,
 		     m->hc_eps, "hc_pre");
@@ -49,8 +51,8 @@ struct lmi_ds4_mix lmi_ds4_coefficients(struct lmi_emit *e, const struct lmi_ds4
 		      2.0f, 0.0f, "hc_post");
 	raw = lmi_f32(e, hc * hc, "hc_comb_raw");
 	a = lmi_ew_in(&p, lmi_cols(mix, 2 * hc, hc * hc));
-	a = lmi_ew3(&p, LMD_EW_FMA, a, lmi_ew_in(&p, weight_cols(ws, 2, 1)),
-		    lmi_ew_in(&p, weight_cols(wb, 2 * hc, hc * hc)));
+	b = lmi_ew_in(&p, weight_cols(wb, 2 * hc, hc * hc));
+	a = lmi_ew3(&p, LMD_EW_FMA, a, lmi_ew_in(&p, weight_cols(ws, 2, 1)), b);
 	lmi_ew_out(e, &p, a, lmi_whole(e, raw));
 	c.comb = lmi_f32(e, hc * hc, "hc_comb");
 	op.u.softmax.x = lmi_heads(raw, 0, hc, hc);

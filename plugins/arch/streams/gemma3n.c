@@ -368,7 +368,7 @@ static uint32_t inject(struct lmi_emit *e, uint32_t xs, uint32_t per_layer, uint
 	uint32_t first = lmi_f32(e, w, "first"), gated = lmi_f32(e, D_PER, "per_gated"), g, z;
 	uint32_t y = lmi_f32(e, N_ALTUP * w, "streams");
 	struct lmi_ew p = lmi_ew();
-	uint8_t a;
+	uint8_t a, times, plus;
 
 	lmi_put_mul(e, lmi_cols(xs, 0, w), lmi_wcols(lmi_w(e, &rows[L_CORRECT_SCALE]).id, w),
 		    lmi_whole(e, first));
@@ -378,10 +378,10 @@ static uint32_t inject(struct lmi_emit *e, uint32_t xs, uint32_t per_layer, uint
 	z = linear(e, lmi_whole(e, gated), NULL, &rows[L_PROJ], LMD_ACT_NONE, 1.0f, "per_proj");
 	z = normed(e, lmi_whole(e, z), &rows[L_POST_NORM], "per_post");
 	a = lmi_ew_in(&p, lmi_whole(e, z));
-	a = lmi_ew3(
-		&p, LMD_EW_FMA, a,
-		lmi_ew_in(&p, lmi_wheads(lmi_literal(e, others, N_ALTUP, "others"), N_ALTUP, 1)),
-		lmi_ew_in(&p, lmi_heads(xs, 0, N_ALTUP, w)));
+	plus = lmi_ew_in(&p, lmi_heads(xs, 0, N_ALTUP, w));
+	times = lmi_ew_in(
+		&p, lmi_wheads(lmi_literal(e, others, N_ALTUP, "others"), N_ALTUP, 1));
+	a = lmi_ew3(&p, LMD_EW_FMA, a, times, plus);
 	lmi_ew_out(e, &p, a, lmi_heads(y, 0, N_ALTUP, w));
 	return y;
 }

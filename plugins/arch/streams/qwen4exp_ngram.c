@@ -178,8 +178,10 @@ static uint32_t put_gate(struct lmi_emit *e, const struct qw4 *m, uint32_t key, 
 	lmi_put(e, &op);
 	s = lmi_ew_in(&p, lmi_whole(e, sum));
 	s = lmi_ew2(&p, LMD_EW_MUL, s, lmi_ew_const(&p, 1.0f / sqrtf((float)w)));
-	a = lmi_ew2(&p, LMD_EW_MAX, lmi_ew1(&p, LMD_EW_ABS, s), lmi_ew_const(&p, 1e-6f));
-	a = lmi_ew2(&p, LMD_EW_MUL, lmi_ew1(&p, LMD_EW_SIGN, s), lmi_ew1(&p, LMD_EW_SQRT, a));
+	a = lmi_ew_const(&p, 1e-6f);
+	a = lmi_ew2(&p, LMD_EW_MAX, lmi_ew1(&p, LMD_EW_ABS, s), a);
+	a = lmi_ew1(&p, LMD_EW_SQRT, a);
+	a = lmi_ew2(&p, LMD_EW_MUL, lmi_ew1(&p, LMD_EW_SIGN, s), a);
 	lmi_ew_out(e, &p, lmi_ew1(&p, LMD_EW_SIGMOID, a), lmi_whole(e, gate));
 	return gate;
 }
