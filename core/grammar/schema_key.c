@@ -165,7 +165,7 @@ static size_t to_utf8(uint32_t c, char out[4])
 {
 	size_t more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3, n = 0;
 
-	out[n++] = more ? (char)((0xf00u >> (more + 1)) | c >> (6 * more)) : (char)c;
+	out[n++] = (char)(more ? (0xf00u >> (more + 1)) | c >> (6 * more) : c);
 	while (more--)
 		out[n++] = (char)(0x80 | (c >> (6 * more) & 0x3f));
 	return n;

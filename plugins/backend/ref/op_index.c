@@ -169,7 +169,9 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct r
 	uint64_t lo, hi;
 
 	w.pool = r->cplan->pools[w.cache->desc.group];
-	w.score = ref_take(&scratch, most_units(w.pool, o), sizeof(float));
+	w.score = ref_take(&scratch,
+			   most_units(o->each > 1 ? r->cplan->pools[o->of] : w.pool, o),
+			   sizeof(float));
 	w.tq = ref_take(&scratch, o->q.width, sizeof(float));
 	w.tk = ref_take(&scratch, o->q.width, sizeof(float));
 	w.heap = ref_take(&scratch, o->n, sizeof(uint32_t));
