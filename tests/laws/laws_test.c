@@ -453,6 +453,7 @@ struct worker {
 static void *work(void *arg)
 {
 	struct worker *w = arg;
+	uint32_t n_early = 0;
 
 	for (uint64_t id = 1; id <= 6; id++) {
 		struct lmi_input_seq in = lmt_tokens(w->v, N_MAX);
@@ -463,7 +464,13 @@ static void *work(void *arg)
 		if (lmi_engine_eval(w->e, &cmd, &err) != LMD_OK)
 			return NULL;
 		while (ev.kind != LMI_EV_DONE) {
-			if (!lmi_engine_wait(w->e, &ev, 60000) || ev.kind == LMI_EV_FAILED)
+			/* a wait may end early for an event that was taken before */
+			if (!lmi_engine_wait(w->e, &ev, 60000)) {
+				if (++n_early > 100)
+					return NULL;
+				continue;
+			}
+			if (ev.kind == LMI_EV_FAILED)
 				return NULL;
 			if (ev.kind != LMI_EV_ROWS)
 				continue;
