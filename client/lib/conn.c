@@ -18,7 +18,7 @@
 #define ARENA_MAX	 ((uint64_t)256 << 20)
 #define SYSTEM_CA	 "/etc/ssl/certs/ca-certificates.crt"
 
-static uint64_t now_ms(void)
+uint64_t lmi_client_now_ms(void)
 {
 	struct timespec t;
 
@@ -172,6 +172,28 @@ enum lmd_status lmi_client_rid(char out[LMI_RID_SIZE], struct lmd_error *err)
 	return LMD_OK;
 }
 
+static int nibble(char ch)
+{
+	return ch >= '0' && ch <= '9'   ? ch - '0'
+	       : ch >= 'a' && ch <= 'f' ? ch - 'a' + 10
+	       : ch >= 'A' && ch <= 'F' ? ch - 'A' + 10
+					: -1;
+}
+
+bool lmi_client_id(struct lmi_wire_id *id, const char *hex, size_t n)
+{
+	if (n != 2 * sizeof(id->b))
+		return false;
+	for (size_t i = 0; i < sizeof(id->b); i++) {
+		int hi = nibble(hex[2 * i]), lo = nibble(hex[2 * i + 1]);
+
+		if (hi < 0 || lo < 0)
+			return false;
+		id->b[i] = (uint8_t)(hi * 16 + lo);
+	}
+	return true;
+}
+
 void lmi_answer_fini(struct lmi_answer *a)
 {
 	if (a->msg)
@@ -220,21 +242,21 @@ static int exchange(struct lmd_client *c, nng_aio *aio, const void *p, size_t n,
 static enum lmd_status persist(struct lmd_client *c, const void *p, size_t n, uint32_t extra_ms,
 			       nng_msg **reply, struct lmd_error *err)
 {
-	uint64_t begin = now_ms(), end = begin + c->call_ms + extra_ms;
+	uint64_t begin = lmi_client_now_ms(), end = begin + c->call_ms + extra_ms;
 	nng_aio *aio;
 	int rv = nng_aio_alloc(&aio, NULL, NULL);
 
 	if (rv)
 		return failed(c, rv, err);
 	do {
-		uint64_t now = now_ms();
+		uint64_t now = lmi_client_now_ms();
 
 		rv = exchange(c, aio, p, n, c->connect_ms, end > now ? end - now : 1, reply);
-	} while (rv == NNG_ECONNRESET && now_ms() < end);
+	} while (rv == NNG_ECONNRESET && lmi_client_now_ms() < end);
 	nng_aio_free(aio);
 	if (rv == NNG_ETIMEDOUT)
 		return lmd_fail(err, LMD_TIMEOUT, "%s: no answer within %u ms", c->url,
-				(unsigned)(now_ms() - begin));
+				(unsigned)(lmi_client_now_ms() - begin));
 	return rv ? failed(c, rv, err) : LMD_OK;
 }
 

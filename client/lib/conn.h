@@ -43,6 +43,11 @@ enum lmd_status lmi_client_ask_bytes(struct lmd_client *c, enum lmi_wire_op op, 
 				     size_t n, uint32_t extra_ms, struct lmi_answer *out,
 				     struct lmd_error *err);
 
+/* An id from 2 * sizeof(id->b) hexadecimal digits; false when it is none. */
+bool lmi_client_id(struct lmi_wire_id *id, const char *hex, size_t n);
+/* Monotonic. */
+uint64_t lmi_client_now_ms(void);
+
 /* 32 hexadecimal digits at random, terminated. */
 #define LMI_RID_SIZE 33
 enum lmd_status lmi_client_rid(char out[LMI_RID_SIZE], struct lmd_error *err);

@@ -10,37 +10,20 @@
 #include "client/lib/conn.h"
 #include "proto/buf.h"
 
-#define ID_BYTES sizeof(struct lmi_wire_id)
-
 static void pack_str(msgpack_packer *pk, const char *s, size_t n)
 {
 	(void)msgpack_pack_str(pk, n);
 	(void)msgpack_pack_str_body(pk, s, n);
 }
 
-static int nibble(char ch)
-{
-	return ch >= '0' && ch <= '9'   ? ch - '0'
-	       : ch >= 'a' && ch <= 'f' ? ch - 'a' + 10
-	       : ch >= 'A' && ch <= 'F' ? ch - 'A' + 10
-					: -1;
-}
-
 static bool pack_id(msgpack_packer *pk, const char *s, size_t n)
 {
-	uint8_t id[ID_BYTES];
+	struct lmi_wire_id id;
 
-	if (n != 2 * ID_BYTES)
+	if (!lmi_client_id(&id, s, n))
 		return false;
-	for (size_t i = 0; i < ID_BYTES; i++) {
-		int hi = nibble(s[2 * i]), lo = nibble(s[2 * i + 1]);
-
-		if (hi < 0 || lo < 0)
-			return false;
-		id[i] = (uint8_t)(hi * 16 + lo);
-	}
-	(void)msgpack_pack_bin(pk, ID_BYTES);
-	(void)msgpack_pack_bin_body(pk, id, ID_BYTES);
+	(void)msgpack_pack_bin(pk, sizeof(id.b));
+	(void)msgpack_pack_bin_body(pk, id.b, sizeof(id.b));
 	return true;
 }
 

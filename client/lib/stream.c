@@ -4,8 +4,6 @@
  * by item.  Asking again gives the same items, so a connection that breaks loses nothing. */
 #include "client/lib/conn.h"
 
-#include <time.h>
-
 #include "core/base/alloc.h"
 
 /* One `next` waits so long at most; waiting longer is asking again. */
@@ -21,14 +19,6 @@ struct lmd_stream {
 	uint32_t at;		  /* the first of them */
 	bool over;		  /* the final item was handed out */
 };
-
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 enum lmd_status lmi_stream_open(struct lmd_client *c, const struct lmi_wire_id *id, uint64_t after,
 				int32_t hold_ms, struct lmd_stream **out, struct lmd_error *err)
@@ -52,31 +42,15 @@ LMD_EXPORT const char *lmd_stream_id(const struct lmd_stream *s)
 	return s->hex;
 }
 
-static int nibble(char ch)
-{
-	return ch >= '0' && ch <= '9'   ? ch - '0'
-	       : ch >= 'a' && ch <= 'f' ? ch - 'a' + 10
-	       : ch >= 'A' && ch <= 'F' ? ch - 'A' + 10
-					: -1;
-}
-
 LMD_EXPORT enum lmd_status lmd_client_resume(struct lmd_client *c, const char *hex, uint64_t after,
 					     struct lmd_stream **out, struct lmd_error *err)
 {
 	struct lmi_wire_id id;
-	size_t n = strlen(hex), i = 0;
 
 	if (after > INT64_MAX)
 		return lmd_fail(err, LMD_INVALID, "after: %llu is no number of an item",
 				(unsigned long long)after);
-	for (; n == 2 * sizeof(id.b) && i < n; i += 2) {
-		int hi = nibble(hex[i]), lo = nibble(hex[i + 1]);
-
-		if (hi < 0 || lo < 0)
-			break;
-		id.b[i / 2] = (uint8_t)(hi * 16 + lo);
-	}
-	if (i != 2 * sizeof(id.b))
+	if (!lmi_client_id(&id, hex, strlen(hex)))
 		return lmd_fail(err, LMD_INVALID,
 				"'%.40s' is no id of a stream: these have %zu hexadecimal digits",
 				hex, 2 * sizeof(id.b));
@@ -156,17 +130,17 @@ static enum lmd_status hand_out(struct lmd_stream *s, const struct lmi_wire_item
 LMD_EXPORT enum lmd_status lmd_stream_next(struct lmd_stream *s, struct lmd_item *out,
 					   int timeout_ms, struct lmd_error *err)
 {
-	uint64_t end = timeout_ms < 0 ? UINT64_MAX : now_ms() + (uint64_t)timeout_ms;
+	uint64_t end = timeout_ms < 0 ? UINT64_MAX : lmi_client_now_ms() + (uint64_t)timeout_ms;
 
 	if (s->over)
 		return lmd_fail(err, LMD_INVALID, "stream %s is at its end", s->hex);
 	while (s->at >= s->answer.r.u.next.n_items || !s->answer.msg) {
-		uint64_t now = now_ms(), left = end > now ? end - now : 0;
+		uint64_t now = lmi_client_now_ms(), left = end > now ? end - now : 0;
 		enum lmd_status st = fetch(s, left < WAIT_MS ? (uint32_t)left : WAIT_MS, err);
 
 		if (st != LMD_OK)
 			return st;
-		if (!s->answer.r.u.next.n_items && now_ms() >= end)
+		if (!s->answer.r.u.next.n_items && lmi_client_now_ms() >= end)
 			return lmd_fail(err, LMD_TIMEOUT, "stream %s: nothing within %d ms", s->hex,
 					timeout_ms);
 	}
