@@ -3,15 +3,13 @@
  * llamactl generate: text from a running daemon.  Standard output carries the answer and nothing
  * else, as with `run`. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "client/llamactl/answer_opts.h"
 #include "client/llamactl/json_out.h"
 #include "client/llamactl/remote.h"
-#include "core/base/alloc.h"
+#include "client/llamactl/vocab_file.h"
 
 #define PROMPT_MAX (16u << 20)
 #define TICK_MS	   200
@@ -130,40 +128,6 @@ static json_t *members(const struct lmi_args *a)
 	return m;
 }
 
-static enum lmd_status read_stdin(char **out, size_t *n_out, struct lmd_error *err)
-{
-	size_t cap = 4096, n = 0;
-	char *p = lmi_alloc(cap, 1);
-
-	while (p) {
-		size_t got = fread(p + n, 1, cap - n, stdin);
-		char *q;
-
-		n += got;
-		if (!got)
-			break;
-		if (n < cap)
-			continue;
-		cap *= 2;
-		q = cap <= 2 * PROMPT_MAX ? lmi_realloc(p, cap, 1) : NULL;
-		if (!q)
-			lmi_free(p);
-		p = q;
-	}
-	if (!p || n > PROMPT_MAX) {
-		lmi_free(p);
-		return lmd_fail(err, LMD_INVALID,
-				"the prompt on standard input is longer than %u bytes", PROMPT_MAX);
-	}
-	if (ferror(stdin)) {
-		lmi_free(p);
-		return lmd_fail(err, LMD_IO, "standard input: %s", strerror(errno));
-	}
-	*out = p;
-	*n_out = n;
-	return LMD_OK;
-}
-
 static enum lmd_status start(struct lmi_ctl *ctl, const char *prompt, size_t n,
 			     struct lmd_stream **out, struct lmd_error *err)
 {
@@ -207,9 +171,12 @@ static enum lmd_status generate(struct lmi_ctl *ctl, struct lmd_error *err)
 			st = lmd_fail(err, LMD_NOMEM, "no memory for the answer");
 	}
 	if (st == LMD_OK && !prompt)
-		st = read_stdin(&in, &n, err);
+		st = lmi_read_stdin(&in, &n, err);
+	if (st == LMD_OK && n > PROMPT_MAX)
+		st = lmd_fail(err, LMD_INVALID,
+			      "the prompt on standard input is longer than %u bytes", PROMPT_MAX);
 	if (st == LMD_OK)
-		st = start(ctl, prompt ? prompt : in, n, &s, err);
+		st = start(ctl, prompt ? prompt : n ? in : "", n, &s, err);
 	if (st == LMD_OK)
 		st = collect(s, &a, err);
 	if (!a.json && a.last != '\n' && (a.last || st == LMD_OK))
@@ -221,7 +188,7 @@ static enum lmd_status generate(struct lmi_ctl *ctl, struct lmd_error *err)
 		(void)fclose(a.text); /* memory */
 	free(a.bytes);
 	json_decref(a.tokens);
-	lmi_free(in);
+	free(in);
 	return st;
 }
 
