@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/lora.h"
 #include "llamad/backend.h"
 
 #define CPU_LINE 64
@@ -31,15 +32,6 @@ struct cpu_float;
 struct kern_act;
 struct kern_linear;
 
-/* One bound adapter: copies of A and B. */
-struct cpu_adapter {
-	uint32_t slot, site;
-	uint32_t rank, n, k, n_stack;
-	float scale;
-	float *a; /* [n_stack][rank][k] */
-	float *b; /* [n_stack][n][rank] */
-};
-
 /* State of an open device; allocated zeroed by the host. */
 struct cpu_dev {
 	const struct lmd_host *host;
@@ -49,18 +41,11 @@ struct cpu_dev {
 	bool half; /* attention in half precision */
 	const struct cpu_float *fl;
 	const struct kern_act *act;
-	struct cpu_adapter *adapters; /* ordered by site, then slot */
-	uint32_t n_adapter, cap_adapter;
+	struct lmi_lora_table loras; /* bound adapters */
 	struct lmd_error error; /* of the last plan_run */
 };
 
 extern const struct lmd_backend_ops cpu_backend_ops;
-
-/* The adapter of a site for a slot; NULL if none is bound. */
-const struct cpu_adapter *cpu_adapter_find(const struct cpu_dev *dev, uint32_t slot, uint32_t site);
-enum lmd_status cpu_adapter_bind(void *state, const struct lmd_adapter_bind *b,
-				 struct lmd_error *err);
-void cpu_adapter_fini(struct cpu_dev *dev);
 
 /* ---- weights (weight.c) ---- */
 

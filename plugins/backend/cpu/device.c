@@ -51,7 +51,17 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 
 static void close_device(void *state)
 {
-	cpu_adapter_fini(state);
+	struct cpu_dev *dev = state;
+
+	lmi_lora_fini(&dev->loras, dev->host);
+}
+
+static enum lmd_status adapter_bind(void *state, const struct lmd_adapter_bind *b,
+				    struct lmd_error *err)
+{
+	struct cpu_dev *dev = state;
+
+	return lmi_lora_bind(&dev->loras, dev->host, b, err);
 }
 
 static const char *last_error(void *state)
@@ -70,7 +80,7 @@ const struct lmd_backend_ops cpu_backend_ops = {
 	.pool_create = cpu_pool_create,
 	.pool_op = cpu_pool_op,
 	.pool_destroy = cpu_pool_destroy,
-	.adapter_bind = cpu_adapter_bind,
+	.adapter_bind = adapter_bind,
 	.op_support = cpu_op_support,
 	.plan_compile = cpu_plan_compile,
 	.plan_run = cpu_plan_run,

@@ -50,8 +50,8 @@ static void add(float *y, const float *row, float scale, uint32_t n)
 static void add_adapter(const struct embed *e, uint32_t row, uint32_t id, float *y)
 {
 	uint32_t slot = cpu_lora_slot(e->r, e->y.space, row);
-	const struct cpu_adapter *ad =
-		slot ? cpu_adapter_find(e->r->dev, slot, e->op->lora_site) : NULL;
+	const struct lmi_lora *ad =
+		slot ? lmi_lora_find(&e->r->dev->loras, slot, e->op->lora_site) : NULL;
 
 	if (!ad || ad->n != e->w->k || (ad->rank && id >= ad->k))
 		return;

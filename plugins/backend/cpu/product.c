@@ -181,7 +181,7 @@ void cpu_lora_row(const struct cpu_run *r, uint32_t site, uint32_t slot, uint32_
 		  const float *x, uint32_t k, uint32_t n, float *delta)
 {
 	const struct cpu_float *fl = r->dev->fl;
-	const struct cpu_adapter *ad = slot ? cpu_adapter_find(r->dev, slot, site) : NULL;
+	const struct lmi_lora *ad = slot ? lmi_lora_find(&r->dev->loras, slot, site) : NULL;
 	size_t s = ad && ad->n_stack > 1 ? slice : 0;
 	const float *b;
 	float ax[64];

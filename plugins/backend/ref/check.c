@@ -258,8 +258,8 @@ static enum lmd_status check_adapters(const struct ref_run *r, struct lmd_error 
 			continue;
 		for (uint32_t j = 0; j < r->cplan->n_site; j++) {
 			const struct ref_site *s = &r->cplan->sites[j];
-			const struct ref_adapter *a =
-				ref_adapter_find(r->dev, (uint32_t)slots[i], s->site);
+			const struct lmi_lora *a =
+				lmi_lora_find(&r->dev->loras, (uint32_t)slots[i], s->site);
 
 			if (a && (a->n != s->n || (a->rank && a->k != s->k) ||
 				  (a->n_stack != 1 && a->n_stack != s->n_stack)))

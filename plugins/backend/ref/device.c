@@ -51,7 +51,7 @@ static void close_device(void *state)
 {
 	struct ref_dev *dev = state;
 
-	ref_adapter_fini(dev);
+	lmi_lora_fini(&dev->loras, dev->host);
 	dev->host->free(dev->host->ctx, dev->chained);
 	dev->chained = NULL;
 	dev->n_chained = 0;
@@ -75,6 +75,14 @@ enum lmd_status ref_chain_reserve(struct ref_dev *dev, uint32_t n, struct lmd_er
 	return LMD_OK;
 }
 
+static enum lmd_status adapter_bind(void *state, const struct lmd_adapter_bind *b,
+				    struct lmd_error *err)
+{
+	struct ref_dev *dev = state;
+
+	return lmi_lora_bind(&dev->loras, dev->host, b, err);
+}
+
 static const char *last_error(void *state)
 {
 	return ((struct ref_dev *)state)->error.text;
@@ -91,7 +99,7 @@ const struct lmd_backend_ops ref_backend_ops = {
 	.pool_create = ref_pool_create,
 	.pool_op = ref_pool_op,
 	.pool_destroy = ref_pool_destroy,
-	.adapter_bind = ref_adapter_bind,
+	.adapter_bind = adapter_bind,
 	.op_support = ref_op_support,
 	.plan_compile = ref_plan_compile,
 	.plan_run = ref_plan_run,

@@ -59,8 +59,8 @@ static void add(float *y, const float *row, float scale, uint32_t n)
 static void add_adapter(const struct embed *e, uint32_t t, uint32_t id, float *y)
 {
 	uint32_t slot = ref_lora_slot(e->r, e->y.space, t);
-	const struct ref_adapter *ad =
-		slot ? ref_adapter_find(e->r->dev, slot, e->op->lora_site) : NULL;
+	const struct lmi_lora *ad =
+		slot ? lmi_lora_find(&e->r->dev->loras, slot, e->op->lora_site) : NULL;
 
 	for (uint32_t c = 0; ad && c < e->w->k; c++) {
 		float sum = ad->rank ? 0 : ad->b[c];

@@ -131,7 +131,7 @@ void ref_lora_row(const struct ref_run *r, uint32_t site, uint32_t slot, uint32_
 		  const float *x, uint32_t n, float *delta)
 {
 	const struct ref_kernels *kernels = r->dev->kernels;
-	const struct ref_adapter *ad = slot ? ref_adapter_find(r->dev, slot, site) : NULL;
+	const struct lmi_lora *ad = slot ? lmi_lora_find(&r->dev->loras, slot, site) : NULL;
 	size_t s = ad && ad->n_stack > 1 ? slice : 0;
 	const float *b;
 	float ax[64];

@@ -17,20 +17,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/lora.h"
 #include "llamad/backend.h"
 
 /* ---- device ---- */
 
 struct ref_kernels;
-
-/* One bound adapter: copies of A and B. */
-struct ref_adapter {
-	uint32_t slot, site;
-	uint32_t rank, n, k, n_stack;
-	float scale;
-	float *a; /* [n_stack][rank][k] */
-	float *b; /* [n_stack][n][rank] */
-};
 
 /* State of an open device; allocated zeroed by the host. */
 struct ref_dev {
@@ -40,8 +32,7 @@ struct ref_dev {
 	bool int8; /* activations in front of block types are rounded */
 	bool half; /* attention is (LMD_ATTENTION_HALF) */
 	const struct ref_kernels *kernels;
-	struct ref_adapter *adapters; /* ordered by site, then slot */
-	uint32_t n_adapter, cap_adapter;
+	struct lmi_lora_table loras; /* bound adapters */
 	int32_t *chained; /* [n_chained] token last sampled for a sequence slot */
 	uint32_t n_chained;
 	struct lmd_error error; /* of the last plan_run */
@@ -51,12 +42,6 @@ extern const struct lmd_backend_ops ref_backend_ops;
 
 /* Room for chained tokens of sequence slots 0..n-1. */
 enum lmd_status ref_chain_reserve(struct ref_dev *dev, uint32_t n, struct lmd_error *err);
-
-/* The adapter of a site for a slot; NULL if none is bound. */
-const struct ref_adapter *ref_adapter_find(const struct ref_dev *dev, uint32_t slot, uint32_t site);
-enum lmd_status ref_adapter_bind(void *state, const struct lmd_adapter_bind *b,
-				 struct lmd_error *err);
-void ref_adapter_fini(struct ref_dev *dev);
 
 /* ---- weights (weight.c) ---- */
 

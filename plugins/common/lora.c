@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Adapters: a table ordered by (site, slot) of copies of A and B. */
+#include "common/lora.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+static uint64_t key(uint32_t slot, uint32_t site)
+{
+	return (uint64_t)site << 32 | slot;
+}
+
+/* Index of the first entry whose key is not less. */
+static uint32_t lower_bound(const struct lmi_lora_table *t, uint64_t k)
+{
+	uint32_t lo = 0, hi = t->n;
+
+	while (lo < hi) {
+		uint32_t mid = (lo + hi) / 2;
+
+		if (key(t->v[mid].slot, t->v[mid].site) < k)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+const struct lmi_lora *lmi_lora_find(const struct lmi_lora_table *t, uint32_t slot, uint32_t site)
+{
+	uint32_t i = lower_bound(t, key(slot, site));
+
+	if (i == t->n || t->v[i].slot != slot || t->v[i].site != site)
+		return NULL;
+	return &t->v[i];
+}
+
+static void forget(struct lmi_lora_table *t, const struct lmd_host *h, uint32_t i)
+{
+	h->free(h->ctx, t->v[i].a);
+	h->free(h->ctx, t->v[i].b);
+	t->n--;
+	memmove(&t->v[i], &t->v[i + 1],
+		(t->n - i) * sizeof(*t->v));
+}
+
+static bool grow(struct lmi_lora_table *t, const struct lmd_host *h)
+{
+	uint32_t cap = t->cap ? 2 * t->cap : 16;
+	struct lmi_lora *more;
+
+	if (t->n < t->cap)
+		return true;
+	more = h->alloc(h->ctx, cap * sizeof(*more));
+	if (!more)
+		return false;
+	if (t->n)
+		memcpy(more, t->v, t->n * sizeof(*more));
+	h->free(h->ctx, t->v);
+	t->v = more;
+	t->cap = cap;
+	return true;
+}
+
+/* Copies n0*n1*n2 numbers; *out NULL for none. */
+static bool copy(const struct lmd_host *h, const float *src, uint64_t n0, uint64_t n1, uint64_t n2,
+		 float **out)
+{
+	uint64_t n;
+
+	*out = NULL;
+	if (__builtin_mul_overflow(n0, n1, &n) || __builtin_mul_overflow(n, n2, &n) ||
+	    n > SIZE_MAX / sizeof(float))
+		return false;
+	if (!n)
+		return true;
+	*out = h->alloc(h->ctx, (size_t)n * sizeof(float));
+	if (*out)
+		memcpy(*out, src, (size_t)n * sizeof(float));
+	return *out != NULL;
+}
+
+enum lmd_status lmi_lora_bind(struct lmi_lora_table *t, const struct lmd_host *h,
+			      const struct lmd_adapter_bind *b, struct lmd_error *err)
+{
+	uint32_t i = lower_bound(t, key(b->slot, b->site));
+	bool have = lmi_lora_find(t, b->slot, b->site) != NULL;
+	struct lmi_lora x = {
+		.slot = b->slot,
+		.site = b->site,
+		.rank = b->rank,
+		.n = b->n,
+		.k = b->k,
+		.n_stack = b->n_stack ? b->n_stack : 1,
+		.scale = b->scale,
+	};
+
+	if (!b->slot)
+		return lmd_fail(err, LMD_INVALID, "adapter: slot 0 means no adapter");
+	if (!b->b || (b->rank && !b->a)) {
+		if (have)
+			forget(t, h, i);
+		return LMD_OK;
+	}
+	if (!b->n || (b->rank && !b->k))
+		return lmd_fail(err, LMD_INVALID,
+				"adapter slot %u, site %u: shape [%u, %u] of rank %u", b->slot,
+				b->site, b->n, b->k, b->rank);
+	if (!copy(h, b->a, x.n_stack, x.rank, x.k, &x.a) ||
+	    !copy(h, b->b, x.n_stack, x.n, x.rank ? x.rank : 1, &x.b) || (!have && !grow(t, h))) {
+		h->free(h->ctx, x.a);
+		h->free(h->ctx, x.b);
+		return lmd_fail(err, LMD_NOMEM,
+				"adapter slot %u, site %u: no memory for rank %u of "
+				"[%u, %u]",
+				b->slot, b->site, b->rank, b->n, b->k);
+	}
+	if (have)
+		forget(t, h, i);
+	memmove(&t->v[i + 1], &t->v[i],
+		(t->n - i) * sizeof(*t->v));
+	t->v[i] = x;
+	t->n++;
+	return LMD_OK;
+}
+
+void lmi_lora_fini(struct lmi_lora_table *t, const struct lmd_host *h)
+{
+	while (t->n)
+		forget(t, h, t->n - 1);
+	h->free(h->ctx, t->v);
+	*t = (struct lmi_lora_table){0};
+}
