@@ -7,6 +7,35 @@
 
 #include "client/llamactl/remote.h"
 
+static const struct lmi_opt json_opts[] = {LMI_OPT_JSON};
+
+/* With --json: the row of `list_op` whose `member` is `name`, after a job that changed it; an
+ * empty object when there is none any more. */
+static enum lmd_status show_row(struct lmi_ctl *ctl, const char *list_op, const char *member,
+				const char *name, struct lmd_error *err)
+{
+	json_t *reply, *row = NULL, *empty;
+	const char *v;
+	size_t i;
+	enum lmd_status st;
+
+	if (!lmi_arg_flag(&ctl->args, "json"))
+		return LMD_OK;
+	st = lmi_remote_call(ctl, list_op, NULL, &reply, err);
+	if (st != LMD_OK)
+		return st;
+	json_array_foreach(json_object_get(reply, "models"), i, row) {
+		v = json_string_value(json_object_get(row, member));
+		if (v && !strcmp(v, name))
+			break;
+	}
+	empty = json_object();
+	lmi_remote_print(row ? row : empty);
+	json_decref(empty);
+	json_decref(reply);
+	return LMD_OK;
+}
+
 /* ---- add, rm, alias ---- */
 
 static enum lmd_status add(struct lmi_ctl *ctl, struct lmd_error *err)
@@ -17,11 +46,13 @@ static enum lmd_status add(struct lmi_ctl *ctl, struct lmd_error *err)
 	json_t *m = json_pack("{s:s, s:s, s:b, s:b}", "name", lmi_arg_pos(a, 0), "path",
 			      full ? full : path, "copy", lmi_arg_flag(a, "import"), "replace",
 			      lmi_arg_flag(a, "replace"));
+	enum lmd_status st;
 
 	free(full);
 	if (m && lmi_arg_str(a, "digest"))
 		(void)json_object_set_new(m, "digest", json_string(lmi_arg_str(a, "digest")));
-	return lmi_remote_job(ctl, "add", m, err);
+	st = lmi_remote_job(ctl, "add", m, err);
+	return st == LMD_OK ? show_row(ctl, "models", "name", lmi_arg_pos(a, 0), err) : st;
 }
 
 static const struct lmi_opt add_opts[] = {
@@ -36,6 +67,7 @@ static const struct lmi_opt add_opts[] = {
 	 .value = "SHA256",
 	 .doc = "Refuse the file unless it has this digest (64 hexadecimal digits, perhaps after "
 		"'sha256:')."},
+	LMI_OPT_JSON,
 };
 
 const struct lmi_cmd lmi_cmd_add = {
@@ -44,7 +76,7 @@ const struct lmi_cmd lmi_cmd_add = {
 	.brief = "Put a model file into the daemon's registry",
 	.doc = "From now on the model is called NAME.  PATH is a file on the daemon's machine "
 	       "below one of its model folders; its digest is computed and kept, and a file "
-	       "that changes later is noticed before it is used.",
+	       "that changes later is noticed before it is used.  With --json its row of `list`.",
 	.opts = add_opts,
 	.n_opts = LMD_LEN(add_opts),
 	.run = add,
@@ -52,13 +84,8 @@ const struct lmi_cmd lmi_cmd_add = {
 
 static enum lmd_status rm(struct lmi_ctl *ctl, struct lmd_error *err)
 {
-	json_t *reply;
-	enum lmd_status st = lmi_remote_call(
-		ctl, "rm", json_pack("{s:s}", "name", lmi_arg_pos(&ctl->args, 0)), &reply, err);
-
-	if (st == LMD_OK)
-		json_decref(reply);
-	return st;
+	return lmi_remote_do(ctl, "rm", json_pack("{s:s}", "name", lmi_arg_pos(&ctl->args, 0)),
+			     err);
 }
 
 const struct lmi_cmd lmi_cmd_rm = {
@@ -67,21 +94,17 @@ const struct lmi_cmd lmi_cmd_rm = {
 	.brief = "Take a model or an alias out of the registry",
 	.doc = "The file stays where it is, unless it was imported and nothing else uses it.  A "
 	       "model in memory must be unloaded before.",
+	.opts = json_opts,
+	.n_opts = LMD_LEN(json_opts),
 	.run = rm,
 };
 
 static enum lmd_status alias(struct lmi_ctl *ctl, struct lmd_error *err)
 {
-	json_t *reply;
-	enum lmd_status st =
-		lmi_remote_call(ctl, "alias",
-				json_pack("{s:s, s:s}", "alias", lmi_arg_pos(&ctl->args, 0),
-					  "model", lmi_arg_pos(&ctl->args, 1)),
-				&reply, err);
-
-	if (st == LMD_OK)
-		json_decref(reply);
-	return st;
+	return lmi_remote_do(ctl, "alias",
+			     json_pack("{s:s, s:s}", "alias", lmi_arg_pos(&ctl->args, 0), "model",
+				       lmi_arg_pos(&ctl->args, 1)),
+			     err);
 }
 
 const struct lmi_cmd lmi_cmd_alias = {
@@ -89,6 +112,8 @@ const struct lmi_cmd lmi_cmd_alias = {
 	.args = "ALIAS NAME",
 	.brief = "Give a model another name",
 	.doc = "An alias that exists moves to the model NAME.  `llamactl rm ALIAS` takes it away.",
+	.opts = json_opts,
+	.n_opts = LMD_LEN(json_opts),
 	.run = alias,
 };
 
@@ -123,8 +148,6 @@ static enum lmd_status list(struct lmi_ctl *ctl, struct lmd_error *err)
 
 	return show_list(ctl, "models", "models", cols, LMD_LEN(cols), err);
 }
-
-static const struct lmi_opt json_opts[] = {LMI_OPT_JSON};
 
 const struct lmi_cmd lmi_cmd_list = {
 	.name = "list",
@@ -176,6 +199,7 @@ static enum lmd_status load(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const struct lmi_args *a = &ctl->args;
 	json_t *m = json_pack("{s:s}", "model", lmi_arg_pos(a, 0));
+	enum lmd_status st;
 
 	give_str(m, a, "backend", "backend");
 	give_int(m, a, "threads", "threads");
@@ -187,7 +211,8 @@ static enum lmd_status load(struct lmi_ctl *ctl, struct lmd_error *err)
 	give_int(m, a, "keep-alive", "keep_alive_ms");
 	if (lmi_arg_flag(a, "pin") && m)
 		(void)json_object_set_new(m, "keep_alive_ms", json_integer(-1));
-	return lmi_remote_job(ctl, "load", m, err);
+	st = lmi_remote_job(ctl, "load", m, err);
+	return st == LMD_OK ? show_row(ctl, "ps", "model", lmi_arg_pos(a, 0), err) : st;
 }
 
 static const struct lmi_opt load_opts[] = {
@@ -234,6 +259,7 @@ static const struct lmi_opt load_opts[] = {
 	 .max = 86400000,
 	 .doc = "Unload it after being idle so long; without it 5m."},
 	{.name = "pin", .type = LMI_OPT_FLAG, .doc = "Never unload it by itself."},
+	LMI_OPT_JSON,
 };
 
 const struct lmi_cmd lmi_cmd_load = {
@@ -241,7 +267,7 @@ const struct lmi_cmd lmi_cmd_load = {
 	.args = "NAME",
 	.brief = "Bring a model into the daemon's memory",
 	.doc = "Waits until it is ready, with a progress bar on a terminal.  `generate` loads by "
-	       "itself what is not in memory.",
+	       "itself what is not in memory.  With --json its row of `ps`.",
 	.opts = load_opts,
 	.n_opts = LMD_LEN(load_opts),
 	.run = load,
@@ -249,16 +275,20 @@ const struct lmi_cmd lmi_cmd_load = {
 
 static enum lmd_status unload(struct lmi_ctl *ctl, struct lmd_error *err)
 {
-	return lmi_remote_job(ctl, "unload",
-			      json_pack("{s:s, s:b}", "model", lmi_arg_pos(&ctl->args, 0), "force",
-					lmi_arg_flag(&ctl->args, "force")),
-			      err);
+	const char *name = lmi_arg_pos(&ctl->args, 0);
+	enum lmd_status st = lmi_remote_job(ctl, "unload",
+					    json_pack("{s:s, s:b}", "model", name, "force",
+						      lmi_arg_flag(&ctl->args, "force")),
+					    err);
+
+	return st == LMD_OK ? show_row(ctl, "models", "name", name, err) : st;
 }
 
 static const struct lmi_opt unload_opts[] = {
 	{.name = "force",
 	 .type = LMI_OPT_FLAG,
 	 .doc = "Cancel what runs on it instead of waiting for its end."},
+	LMI_OPT_JSON,
 };
 
 const struct lmi_cmd lmi_cmd_unload = {
@@ -286,13 +316,19 @@ static enum lmd_status reload(struct lmi_ctl *ctl, struct lmd_error *err)
 	json_t *reply;
 	enum lmd_status st;
 
-	if (name)
-		return lmi_remote_job(ctl, "reload", json_pack("{s:s}", "model", name), err);
+	if (name) {
+		st = lmi_remote_job(ctl, "reload", json_pack("{s:s}", "model", name), err);
+		return st == LMD_OK ? show_row(ctl, "ps", "model", name, err) : st;
+	}
 	st = lmi_remote_call(ctl, "config_reload", NULL, &reply, err);
 	if (st != LMD_OK)
 		return st;
-	say_keys("changed: ", json_object_get(reply, "changed"));
-	say_keys("after a restart: ", json_object_get(reply, "restart"));
+	if (lmi_arg_flag(&ctl->args, "json")) {
+		lmi_remote_print(reply);
+	} else {
+		say_keys("changed: ", json_object_get(reply, "changed"));
+		say_keys("after a restart: ", json_object_get(reply, "restart"));
+	}
 	json_decref(reply);
 	return LMD_OK;
 }
@@ -304,5 +340,7 @@ const struct lmi_cmd lmi_cmd_reload = {
 	.doc = "Without NAME the daemon reads its configuration again and applies it whole, or "
 	       "refuses it whole.\n\nWith NAME the model is loaded anew, with plugins and file as "
 	       "they are now: sessions that run end on the old one, new ones get the new.",
+	.opts = json_opts,
+	.n_opts = LMD_LEN(json_opts),
 	.run = reload,
 };

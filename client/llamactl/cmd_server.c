@@ -171,13 +171,8 @@ const struct lmi_cmd lmi_cmd_streams = {
 
 static enum lmd_status cancel(struct lmi_ctl *ctl, struct lmd_error *err)
 {
-	json_t *reply;
-	enum lmd_status st = lmi_remote_call(
-		ctl, "cancel", json_pack("{s:s}", "id", lmi_arg_pos(&ctl->args, 0)), &reply, err);
-
-	if (st == LMD_OK)
-		json_decref(reply);
-	return st;
+	return lmi_remote_do(ctl, "cancel", json_pack("{s:s}", "id", lmi_arg_pos(&ctl->args, 0)),
+			     err);
 }
 
 const struct lmi_cmd lmi_cmd_cancel = {
@@ -185,21 +180,19 @@ const struct lmi_cmd lmi_cmd_cancel = {
 	.args = "ID",
 	.brief = "End a stream after the step that runs now",
 	.doc = "ID as `llamactl streams` shows it, or as `generate --json` printed it.",
+	.opts = json_opts,
+	.n_opts = LMD_LEN(json_opts),
 	.run = cancel,
 };
 
 static enum lmd_status shutdown_daemon(struct lmi_ctl *ctl, struct lmd_error *err)
 {
-	json_t *m = json_object(), *reply;
-	enum lmd_status st;
+	json_t *m = json_object();
 
 	if (m && lmi_arg_given(&ctl->args, "drain"))
 		(void)json_object_set_new(m, "drain_ms",
 					  json_integer(lmi_arg_int(&ctl->args, "drain")));
-	st = lmi_remote_call(ctl, "shutdown", m, &reply, err);
-	if (st == LMD_OK)
-		json_decref(reply);
-	return st;
+	return lmi_remote_do(ctl, "shutdown", m, err);
 }
 
 static const struct lmi_opt shutdown_opts[] = {
@@ -209,6 +202,7 @@ static const struct lmi_opt shutdown_opts[] = {
 	 .min = 0,
 	 .max = 3600000,
 	 .doc = "End what runs longer; without it the configured time."},
+	LMI_OPT_JSON,
 };
 
 const struct lmi_cmd lmi_cmd_shutdown = {

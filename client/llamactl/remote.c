@@ -95,6 +95,20 @@ enum lmd_status lmi_remote_call(struct lmi_ctl *ctl, const char *op, json_t *own
 	return LMD_OK;
 }
 
+enum lmd_status lmi_remote_do(struct lmi_ctl *ctl, const char *op, json_t *own_members,
+			      struct lmd_error *err)
+{
+	json_t *reply;
+	enum lmd_status st = lmi_remote_call(ctl, op, own_members, &reply, err);
+
+	if (st != LMD_OK)
+		return st;
+	if (lmi_arg_flag(&ctl->args, "json"))
+		lmi_remote_print(reply);
+	json_decref(reply);
+	return LMD_OK;
+}
+
 enum lmd_status lmi_remote_job(struct lmi_ctl *ctl, const char *op, json_t *own_members,
 			       struct lmd_error *err)
 {

@@ -21,6 +21,9 @@ bool lmi_ctl_has_daemon(struct lmi_ctl *ctl);
  * the reply (v, op, rid) is left out. */
 enum lmd_status lmi_remote_call(struct lmi_ctl *ctl, const char *op, json_t *own_members,
 				json_t **reply, struct lmd_error *err);
+/* The same for an op whose reply matters to programs alone: printed with --json. */
+enum lmd_status lmi_remote_do(struct lmi_ctl *ctl, const char *op, json_t *own_members,
+			      struct lmd_error *err);
 /* The same for an op that answers a stream without text: shows its progress when standard error
  * is a terminal, and waits for its end.  Ctrl-C cancels it. */
 enum lmd_status lmi_remote_job(struct lmi_ctl *ctl, const char *op, json_t *own_members,

@@ -103,6 +103,10 @@ shows '"state": "ready"' status --json
 shows . stats
 shows 'arch-dense' plugins
 shows . plugins reload
+shows '"state": "ready"' load full --json
+shows '^{}$' alias other full --json
+shows '"alias": true' rm other --json
+shows '"changed"' reload --json
 refused 'nothere' generate nothere -p x
 refused 'nothere' load nothere
 refused 'nothere' rm nothere
