@@ -106,7 +106,7 @@ shows . plugins reload
 shows '"state": "ready"' load full --json
 shows '^{}$' alias other full --json
 shows '"alias": true' rm other --json
-shows '"changed"' reload --json
+shows '^{}$' reload --json
 refused 'nothere' generate nothere -p x
 refused 'nothere' load nothere
 refused 'nothere' rm nothere
