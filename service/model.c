@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Residency.  One owner changes it, so there is nothing to lock: jobs open and close engines
- * and touch nothing but the fields of the resident that are theirs while they run. */
+ * Residency: which models are in memory, who waits for them, when they go.  One owner changes it,
+ * so there is nothing to lock. */
 #include "service/model.h"
 
 #include <assert.h>
@@ -36,176 +36,6 @@ struct lmi_model *lmi_model_find(struct lmi_service *svc, const char *name)
 		if (!strcmp(lmi_model_name(m), name))
 			return m;
 	return NULL;
-}
-
-/* ---- users ---- */
-
-static void start_close(struct lmi_service *svc, struct lmi_resident *r);
-
-void lmi_resident_take(struct lmi_resident *r)
-{
-	r->n_user++;
-}
-
-void lmi_resident_give(struct lmi_resident *r, uint64_t now)
-{
-	assert(r->n_user);
-	if (--r->n_user)
-		return;
-	r->idle_ns = now;
-	if (r->state == LMI_RES_DRAINING)
-		start_close(r->svc, r);
-}
-
-void lmi_resident_retire(struct lmi_service *svc, uint64_t now, struct lmi_resident *r)
-{
-	(void)now;
-	if (r->model->current == r)
-		r->model->current = NULL;
-	if (r->state != LMI_RES_READY)
-		return;
-	r->state = LMI_RES_DRAINING;
-	if (!r->n_user)
-		start_close(svc, r);
-}
-
-/* The idle engine that nobody used for the longest time. */
-static struct lmi_resident *find_victim(const struct lmi_service *svc)
-{
-	struct lmi_resident *best = NULL;
-
-	for (struct lmi_resident *r = svc->residents; r; r = r->next)
-		if (r->state == LMI_RES_READY && !r->n_user &&
-		    (!best || r->idle_ns < best->idle_ns))
-			best = r;
-	return best;
-}
-
-/* ---- jobs ---- */
-
-static enum lmd_status check_file(const struct lmi_resident *r, struct lmd_error *err)
-{
-	const struct lmi_store_model *m = &r->row->m.v[0];
-
-	if (m->state == LMI_STORE_QUARANTINED)
-		return lmd_fail(err, LMD_UNSUPPORTED, "it is in quarantine");
-	return lmi_store_model_changed(m, err);
-}
-
-static void fill_opts(const struct lmi_resident *r, struct lmi_engine_opts *o)
-{
-	const struct lmi_service *svc = r->svc;
-	const struct lmi_load *l = &r->load;
-
-	*o = (struct lmi_engine_opts){.inst = svc->o.inst, .in_line = svc->o.in_line};
-	o->inst.registry = svc->o.plugins;
-	o->inst.host = svc->o.host;
-	o->inst.share_kv = true;
-	o->inst.path = r->row->m.v[0].files[0].path;
-	o->inst.n_seq = l->n_seq ? l->n_seq : (uint32_t)svc->limits.sessions;
-	o->inst.n_ctx = l->n_ctx ? l->n_ctx : o->inst.n_ctx;
-	o->inst.n_batch = l->n_batch ? l->n_batch : o->inst.n_batch;
-	o->inst.n_thread = l->n_thread ? l->n_thread : o->inst.n_thread;
-	if (l->backend[0]) {
-		o->inst.backend = l->backend;
-		o->inst.device = l->device;
-	}
-	if (l->activations != UINT32_MAX)
-		o->inst.activations = l->activations;
-	if (l->kv_dtype >= 0)
-		o->inst.kv_dtype = l->kv_dtype;
-	if (l->memory_limit)
-		o->inst.memory_limit = l->memory_limit;
-	o->n_request = LMI_SESSIONS_MAX;
-}
-
-static void run_open(void *arg)
-{
-	struct lmi_resident *r = arg;
-	const struct lmd_host *host = r->svc->o.host;
-	uint64_t begin = host->now_ns(host->ctx);
-	struct lmi_engine_opts o;
-
-	fill_opts(r, &o);
-	r->err.status = check_file(r, &r->err);
-	if (r->err.status == LMD_OK)
-		r->err.status = lmi_engine_open(&r->engine, &o, &r->err);
-	r->load_ns = host->now_ns(host->ctx) - begin;
-}
-
-static void run_close(void *arg)
-{
-	struct lmi_resident *r = arg;
-
-	lmi_engine_fini(r->engine);
-	r->engine = NULL;
-}
-
-static void opened(void *arg);
-static void closed(void *arg);
-
-/* A queue that is full is asked again in the next turn. */
-static void submit(struct lmi_service *svc, struct lmi_resident *r)
-{
-	bool close = r->state == LMI_RES_UNLOADING;
-	struct lmd_error err;
-	enum lmd_status st;
-
-	r->job = (struct lmi_job){
-		.run = close ? run_close : run_open, .done = close ? closed : opened, .arg = r};
-	st = lmi_jobs_submit(svc->o.io, &r->job, &err);
-	r->job_waits = st == LMD_BUSY;
-	if (st == LMD_BUSY)
-		return;
-	svc->n_job++;
-	if (st == LMD_OK)
-		return;
-	/* the daemon ends: nobody is left to be held up */
-	if (close)
-		run_close(r);
-	else
-		r->err = err;
-	r->job.done(r);
-}
-
-static void start_close(struct lmi_service *svc, struct lmi_resident *r)
-{
-	assert(!r->n_user);
-	r->state = LMI_RES_UNLOADING;
-	if (svc->o.watch)
-		svc->o.watch(svc->o.watch_arg, lmi_engine_fd(r->engine), false);
-	submit(svc, r);
-}
-
-static void unlink_resident(struct lmi_service *svc, struct lmi_resident *r)
-{
-	*(r->prev ? &r->prev->next : &svc->residents) = r->next;
-	if (r->next)
-		r->next->prev = r->prev;
-	svc->n_resident--;
-	lmi_row_give(r->row);
-	lmi_free(r);
-}
-
-static void closed(void *arg)
-{
-	struct lmi_resident *r = arg, *after = r->after;
-	struct lmi_service *svc = r->svc;
-	struct lmi_gone *g = r->gone;
-
-	svc->n_job--;
-	svc->o.host->log(svc->o.host->ctx, "service", LMD_LOG_INFO,
-			 "model unloaded model=%s engine=%llu", lmi_model_name(r->model),
-			 (unsigned long long)r->number);
-	unlink_resident(svc, r);
-	while (g) {
-		struct lmi_gone *next = g->next;
-
-		g->gone(g, svc->now);
-		g = next;
-	}
-	if (after)
-		submit(svc, after);
 }
 
 /* ---- loads ---- */
@@ -251,18 +81,18 @@ static void load_failed(struct lmi_service *svc, struct lmi_resident *r)
 	svc->o.host->log(svc->o.host->ctx, "service", LMD_LOG_WARN,
 			 "model failed to load model=%s times=%u: %s", lmi_model_name(m), m->n_fail,
 			 err.text);
-	unlink_resident(svc, r);
+	lmi_resident_unlink(svc, r);
 	tell_wants(m, svc->now, NULL, &err, pause);
 }
 
-static void opened(void *arg)
+void lmi_model_opened(void *arg)
 {
 	struct lmi_resident *r = arg, *old, *victim;
 	struct lmi_service *svc = r->svc;
 	struct lmi_model *m = r->model;
 
 	svc->n_job--;
-	if (r->err.status == LMD_NOMEM && !r->again && (victim = find_victim(svc))) {
+	if (r->err.status == LMD_NOMEM && !r->again && (victim = lmi_resident_victim(svc))) {
 		r->again = true;
 		victim->after = r;
 		lmi_resident_retire(svc, svc->now, victim);
@@ -299,7 +129,7 @@ static enum lmd_status start_load(struct lmi_service *svc, struct lmi_model *m,
 
 	for (r = svc->residents; r; r = r->next)
 		n += r->state != LMI_RES_UNLOADING;
-	if (n >= svc->limits.models && !(victim = find_victim(svc)))
+	if (n >= svc->limits.models && !(victim = lmi_resident_victim(svc)))
 		return lmd_fail(err, LMD_BUSY,
 				"%u models are in memory and in use: the most is %llu", n,
 				(unsigned long long)svc->limits.models);
@@ -321,7 +151,7 @@ static enum lmd_status start_load(struct lmi_service *svc, struct lmi_model *m,
 		victim->after = r;
 		lmi_resident_retire(svc, svc->now, victim);
 	} else {
-		submit(svc, r);
+		lmi_resident_submit(svc, r);
 	}
 	return LMD_OK;
 }
@@ -476,7 +306,7 @@ void lmi_models_turn(struct lmi_service *svc, uint64_t now)
 	for (struct lmi_resident *r = svc->residents; r; r = next) {
 		next = r->next;
 		if (r->job_waits)
-			submit(svc, r);
+			lmi_resident_submit(svc, r);
 		else if (keep_end(r) <= now)
 			lmi_resident_retire(svc, now, r);
 	}

@@ -118,6 +118,18 @@ void lmi_resident_retire(struct lmi_service *svc, uint64_t now, struct lmi_resid
 void lmi_resident_take(struct lmi_resident *r);
 void lmi_resident_give(struct lmi_resident *r, uint64_t now);
 
+/* ---- between model.c and resident.c ---- */
+
+/* The idle engine that nobody used for the longest time, or NULL. */
+struct lmi_resident *lmi_resident_victim(const struct lmi_service *svc);
+/* Gives its job, to open or to close by its state, to the io threads; a full queue is asked again
+ * in the next turn. */
+void lmi_resident_submit(struct lmi_service *svc, struct lmi_resident *r);
+/* Takes it out of the service's list and frees it. */
+void lmi_resident_unlink(struct lmi_service *svc, struct lmi_resident *r);
+/* The job of opening is done; on the owner's thread. */
+void lmi_model_opened(void *arg);
+
 /* Expired keep times, jobs that found no room. */
 void lmi_models_turn(struct lmi_service *svc, uint64_t now);
 uint64_t lmi_models_deadline(const struct lmi_service *svc);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the server says of itself: hello, ping, status, limits, stats, ps; and the ops that
+ * What the server says of itself: hello, ping, status, limits, ps; and the ops that
  * concern the process: drain, shutdown, config_reload. */
 #include <string.h>
 #include <unistd.h>
@@ -264,116 +264,6 @@ enum lmd_status lmi_do_status(const struct lmi_ask *a, uint32_t *retry_ms, struc
 	if (st != LMD_OK)
 		lmi_call_destroy(c);
 	return st;
-}
-
-/* ---- stats ---- */
-
-struct metric {
-	const char *name;
-	bool counter;
-	double value;
-};
-
-static uint32_t list_metrics(const struct lmi_service *svc, struct lmi_wire_metric *out)
-{
-	struct lmi_service_stats s;
-
-	lmi_service_stats(svc, &s);
-	const struct metric m[] = {
-		{"llamad_requests_running", false, s.n_running},
-		{"llamad_requests_waiting", false, s.n_waiting},
-		{"llamad_streams", false, s.n_stream},
-		{"llamad_calls_waiting", false, s.n_parked},
-		{"llamad_models_loaded", false, s.n_model},
-		{"llamad_kv_pages_total", false, s.n_page},
-		{"llamad_kv_pages_used", false, s.n_page - s.n_page_free},
-		{"llamad_requests_total", true, (double)s.n_request},
-		{"llamad_rejected_total", true, (double)s.n_refused},
-		{"llamad_done_total", true, (double)s.n_done},
-		{"llamad_cancelled_total", true, (double)s.n_cancelled},
-		{"llamad_failed_total", true, (double)s.n_failed},
-		{"llamad_prompt_tokens_total", true, (double)s.n_prompt_tokens},
-		{"llamad_generation_tokens_total", true, (double)s.n_out_tokens},
-		{"llamad_steps_total", true, (double)s.n_step},
-	};
-
-	for (size_t i = 0; out && i < LMD_LEN(m); i++)
-		out[i] =
-			(struct lmi_wire_metric){.name = lmi_str(m[i].name),
-						 .kind = m[i].counter ? LMI_WIRE_METRIC_KIND_COUNTER
-								      : LMI_WIRE_METRIC_KIND_GAUGE,
-						 .value = m[i].value};
-	return LMD_LEN(m);
-}
-
-/* Of one engine. */
-static uint32_t list_engine(const struct lmi_resident *res, const struct lmi_wire_label *label,
-			    struct lmi_wire_metric *out)
-{
-	struct lmi_engine_stats s;
-
-	lmi_engine_stats(res->engine, &s);
-	const struct metric m[] = {
-		{"llamad_model_sequences_active", false, s.n_active},
-		{"llamad_model_sequences_waiting", false, s.n_waiting},
-		{"llamad_model_steps_total", true, (double)s.n_step},
-		{"llamad_model_rows_total", true, (double)s.n_row},
-		{"llamad_model_rows_shared_total", true, (double)s.n_shared_rows},
-		{"llamad_model_preemptions_total", true, (double)s.n_preempted},
-		{"llamad_model_generation_tokens_total", true, (double)s.n_generated},
-		{"llamad_model_step_allocations_total", true, (double)s.step_allocs},
-	};
-
-	for (size_t i = 0; out && i < LMD_LEN(m); i++)
-		out[i] =
-			(struct lmi_wire_metric){.name = lmi_str(m[i].name),
-						 .kind = m[i].counter ? LMI_WIRE_METRIC_KIND_COUNTER
-								      : LMI_WIRE_METRIC_KIND_GAUGE,
-						 .value = m[i].value,
-						 .labels = label,
-						 .n_labels = 1};
-	return LMD_LEN(m);
-}
-
-#define ENGINE_METRICS 8u
-#define ALL_METRICS    32u
-
-enum lmd_status lmi_do_stats(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
-{
-	struct lmi_service *svc = a->svc;
-	const struct lmi_req_stats *q = &a->req->u.stats;
-	size_t room = ALL_METRICS + (size_t)svc->n_resident * ENGINE_METRICS;
-	struct lmi_wire_metric *v = lmi_alloc(room, sizeof(*v));
-	struct lmi_wire_label *labels = lmi_alloc(svc->n_resident + 1, sizeof(*labels));
-	struct lmi_reply r;
-	uint32_t n = 0, k = 0;
-
-	(void)retry_ms;
-	if (!v || !labels) {
-		lmi_free(v);
-		lmi_free(labels);
-		return lmd_fail(err, LMD_NOMEM, "no memory for metrics");
-	}
-	if (!q->has_model)
-		n = list_metrics(svc, v);
-	for (const struct lmi_resident *res = svc->residents; res; res = res->next) {
-		const char *name = lmi_model_name(res->model);
-
-		if (res->state != LMI_RES_READY && res->state != LMI_RES_DRAINING)
-			continue;
-		if (q->has_model &&
-		    (strlen(name) != q->model.len || memcmp(name, q->model.ptr, q->model.len)))
-			continue;
-		labels[k] = (struct lmi_wire_label){lmi_str("model"), lmi_str(name)};
-		n += list_engine(res, &labels[k++], v + n);
-	}
-	lmi_reply_init(&r, a->req);
-	r.u.stats.metrics = v;
-	r.u.stats.n_metrics = n;
-	(void)lmi_answer(a, &r);
-	lmi_free(v);
-	lmi_free(labels);
-	return LMD_OK;
 }
 
 /* ---- the process ---- */
