@@ -37,6 +37,13 @@ struct lmi_model_file {
 uint32_t lmi_model_n_files(const struct lmi_model *m);
 void lmi_model_file(const struct lmi_model *m, uint32_t i, struct lmi_model_file *out);
 
+/* Reads n bytes of the data of tensor t, from byte `at` of it on, by read(2) and not through a
+ * mapping: works on a model opened for its header alone, and a file that was shortened or
+ * cannot be read is LMD_IO.  Whole elements or blocks: data of big-endian files is turned.
+ * t is one of the model's.  Any thread. */
+enum lmd_status lmi_model_read(const struct lmi_model *m, const struct lmd_tensor *t, uint64_t at,
+			       void *buf, size_t n, struct lmd_error *err);
+
 /* NULL allowed. */
 void lmi_model_close(struct lmi_model *m);
 

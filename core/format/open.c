@@ -6,6 +6,7 @@
 #include "core/base/show.h"
 #include "core/format/format.h"
 #include "core/format/gguf/gguf.h"
+#include "core/quant/quant.h"
 
 #define MIN_BYTES 24u /* of the shortest container */
 #define ALL_FLAGS (LMI_OPEN_HEADER_ONLY | LMI_OPEN_NO_MMAP | LMI_OPEN_MLOCK)
@@ -78,6 +79,26 @@ void lmi_model_file(const struct lmi_model *m, uint32_t i, struct lmi_model_file
 		.bytes = m->parts[i].file.bytes,
 		.locked = m->parts[i].locked,
 	};
+}
+
+enum lmd_status lmi_model_read(const struct lmi_model *m, const struct lmd_tensor *t, uint64_t at,
+			       void *buf, size_t n, struct lmd_error *err)
+{
+	const struct lmi_model_part *part = &m->parts[t->file];
+	enum lmd_status st;
+	char show[112];
+
+	if (at > t->bytes || n > t->bytes - at)
+		return lmd_fail(err, LMD_INVALID, "tensor %s: bytes %llu + %zu of %llu", t->name,
+				(unsigned long long)at, n, (unsigned long long)t->bytes);
+	st = lmi_file_read(&part->file, t->offset + at, buf, n, err);
+	if (st != LMD_OK)
+		lmd_error_prefix(err, lmi_show_path(show, sizeof(show), part->path));
+	else if (part->big_endian && !lmi_gguf_swap(t->dtype, buf, n))
+		st = lmd_fail(err, LMD_UNSUPPORTED,
+			      "tensor %s: big-endian data of type %s, which has no such form",
+			      t->name, lmi_dtype(t->dtype)->name);
+	return st;
 }
 
 void lmi_model_close(struct lmi_model *m)

@@ -32,6 +32,7 @@ struct lmi_model_part {
 	struct lmi_map map; /* ptr NULL when only the header is open */
 	uint64_t map_at;    /* offset in the file of map.ptr */
 	bool locked;
+	bool big_endian;    /* numbers of tensor data in the file */
 };
 
 struct lmi_model {

@@ -447,6 +447,13 @@ START_TEST(big_endian_blocks)
 		type->dequant(t->data, got, 256);
 		ck_assert_mem_eq(got, want, sizeof(got));
 		lmi_model_close(m);
+		OK(lmi_model_open(&m, path, LMI_OPEN_HEADER_ONLY, &err));
+		t = &lmi_model_view(m)->tensors[0];
+		ck_assert_ptr_null(t->data);
+		OK(lmi_model_read(m, t, 0, blk, bytes, &err));
+		type->dequant(blk, got, 256);
+		ck_assert_mem_eq(got, want, sizeof(got));
+		lmi_model_close(m);
 	}
 	ck_assert_uint_eq(n_types, 25);
 	ck_assert_uint_eq(n_refused, 8);
@@ -582,6 +589,58 @@ START_TEST(writer)
 }
 END_TEST
 
+struct told {
+	uint64_t last, total, stop; /* gives up when `stop` bytes are written; 0: never */
+	unsigned n;
+};
+
+static bool on_progress(void *arg, uint64_t done, uint64_t total)
+{
+	struct told *t = arg;
+
+	ck_assert_uint_ge(done, t->last);
+	ck_assert_uint_ge(total, done);
+	t->last = done;
+	t->total = total;
+	t->n++;
+	return !t->stop || done < t->stop;
+}
+
+/* The callback sees every write up to the last byte, and giving up leaves no file. */
+START_TEST(writer_progress)
+{
+	static const uint8_t zero[64];
+
+	for (uint64_t stop = 0; stop <= 160; stop += 32) {
+		struct lmi_gguf_writer *w = new_writer(32);
+		struct told t = {.stop = stop};
+		enum lmd_status st;
+		uint64_t bytes;
+
+		lmi_gguf_add_tensor(w, "t", LMD_DTYPE_F32, 1, (int64_t[]){9});
+		lmi_gguf_add_tensor(w, "u", LMD_DTYPE_F32, 1, (int64_t[]){4});
+		OK(lmi_gguf_writer_bytes(w, &bytes, &err));
+		lmi_gguf_writer_on_progress(w, on_progress, &t);
+		snprintf(path, sizeof(path), "%s/told.gguf", dir);
+		st = lmi_gguf_writer_start(w, path, &err);
+		for (int i = 0; st == LMD_OK && i < 2; i++)
+			st = lmi_gguf_writer_data(w, zero, i ? 16 : 36, &err);
+		if (!stop) {
+			OK(st);
+			OK(lmi_gguf_writer_finish(w, &err));
+			ck_assert_uint_eq(t.n, 3);
+			ck_assert_uint_eq(t.last, bytes);
+		} else {
+			ck_assert_int_eq(st, LMD_CANCELLED);
+		}
+		ck_assert_uint_eq(t.total, bytes);
+		lmi_gguf_writer_destroy(w);
+		ck_assert_int_eq(access(path, F_OK) == 0, stop == 0);
+		(void)unlink(path);
+	}
+}
+END_TEST
+
 /* A file copied key by key and tensor by tensor reads the same. */
 START_TEST(copy)
 {
@@ -620,6 +679,18 @@ START_TEST(copy)
 			ck_assert_uint_eq(y->v.u, x->v.u);
 	}
 	ck_assert_mem_eq(vb->tensors[0].data, va->tensors[0].data, 24);
+	{ /* data read piece by piece; beyond the tensor, and beyond a file that was cut */
+		const struct lmd_tensor *t = &vb->tensors[0];
+		uint8_t got[24];
+
+		OK(lmi_model_read(b, t, 8, got, 16, &err));
+		ck_assert_mem_eq(got, (const uint8_t *)t->data + 8, 16);
+		ck_assert_int_eq(lmi_model_read(b, t, 20, got, 8, &err), LMD_INVALID);
+		ck_assert_int_eq(lmi_model_read(b, t, UINT64_MAX, got, 2, &err), LMD_INVALID);
+		ck_assert_int_eq(truncate(other, (off_t)t->offset + 20), 0);
+		ck_assert_int_eq(lmi_model_read(b, t, 0, got, 24, &err), LMD_IO);
+		ck_assert_ptr_nonnull(strstr(err.text, "other.gguf"));
+	}
 	lmi_model_close(a);
 	lmi_model_close(b);
 }
@@ -683,6 +754,7 @@ int main(void)
 	tcase_add_test(tc, vocabulary);
 	tcase_add_test(tc, names);
 	tcase_add_test(tc, writer);
+	tcase_add_test(tc, writer_progress);
 	tcase_add_test(tc, copy);
 	tcase_add_test(tc, parity_vocabularies);
 	suite_add_tcase(s, tc);

@@ -227,6 +227,8 @@ static enum lmd_status open_rest(struct lmi_model *m, struct part *p, uint32_t f
 		st = open_later(m, i, &p[i], err);
 	if (st == LMD_OK)
 		st = read_tables(m, p, err);
+	for (uint32_t i = 0; i < m->n_parts; i++)
+		m->parts[i].big_endian = p[i].big_endian;
 	if (st == LMD_OK)
 		st = in_file(m, 0, lmi_model_check_general(m, m->parts[0].path, err), err);
 	if (st == LMD_OK)

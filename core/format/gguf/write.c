@@ -41,6 +41,9 @@ struct lmi_gguf_writer {
 	bool is_open;
 	uint32_t current; /* tensor that data goes to */
 	uint64_t written; /* of it */
+	uint64_t total;	  /* bytes of the whole file */
+	lmi_gguf_progress_fn progress; /* NULL: nobody asks */
+	void *progress_arg;
 };
 
 static void grow(struct lmi_gguf_writer *w, struct bytes *b, const void *p, size_t n)
@@ -392,6 +395,32 @@ enum lmd_status lmi_gguf_writer_header(struct lmi_gguf_writer *w, const uint8_t 
 	return LMD_OK;
 }
 
+enum lmd_status lmi_gguf_writer_bytes(struct lmi_gguf_writer *w, uint64_t *bytes,
+				      struct lmd_error *err)
+{
+	const uint8_t *head;
+	size_t n;
+	enum lmd_status st = lmi_gguf_writer_header(w, &head, &n, err);
+
+	if (st == LMD_OK && !lmi_add_ok(n, w->data_bytes, bytes))
+		st = lmd_fail(err, LMD_INVALID, "the file would have 2^64 bytes and more");
+	return st;
+}
+
+void lmi_gguf_writer_on_progress(struct lmi_gguf_writer *w, lmi_gguf_progress_fn fn, void *arg)
+{
+	w->progress = fn;
+	w->progress_arg = arg;
+}
+
+static enum lmd_status tell(const struct lmi_gguf_writer *w, struct lmd_error *err)
+{
+	if (!w->progress || w->progress(w->progress_arg, w->file.bytes, w->total))
+		return LMD_OK;
+	return lmd_fail(err, LMD_CANCELLED, "%s: given up after %llu of %llu bytes", w->file.path,
+			(unsigned long long)w->file.bytes, (unsigned long long)w->total);
+}
+
 enum lmd_status lmi_gguf_writer_start(struct lmi_gguf_writer *w, const char *path,
 				      struct lmd_error *err)
 {
@@ -401,7 +430,9 @@ enum lmd_status lmi_gguf_writer_start(struct lmi_gguf_writer *w, const char *pat
 
 	if (w->is_open)
 		return lmd_fail(err, LMD_INVALID, "%s: the writer has begun a file already", path);
-	st = lmi_gguf_writer_header(w, &head, &n, err);
+	st = lmi_gguf_writer_bytes(w, &w->total, err);
+	if (st == LMD_OK)
+		st = lmi_gguf_writer_header(w, &head, &n, err);
 	if (st == LMD_OK)
 		st = lmi_new_file_open(&w->file, path, 0644, err);
 	if (st != LMD_OK)
@@ -409,7 +440,8 @@ enum lmd_status lmi_gguf_writer_start(struct lmi_gguf_writer *w, const char *pat
 	w->is_open = true;
 	w->current = 0;
 	w->written = 0;
-	return lmi_new_file_write(&w->file, head, n, err);
+	st = lmi_new_file_write(&w->file, head, n, err);
+	return st == LMD_OK ? tell(w, err) : st;
 }
 
 static enum lmd_status pad(struct lmi_gguf_writer *w, struct lmd_error *err)
@@ -439,11 +471,12 @@ enum lmd_status lmi_gguf_writer_data(struct lmi_gguf_writer *w, const void *data
 	if (st != LMD_OK)
 		return st;
 	w->written += n;
-	if (w->written < t->bytes)
-		return LMD_OK;
-	w->current++;
-	w->written = 0;
-	return pad(w, err);
+	if (w->written == t->bytes) {
+		w->current++;
+		w->written = 0;
+		st = pad(w, err);
+	}
+	return st == LMD_OK ? tell(w, err) : st;
 }
 
 enum lmd_status lmi_gguf_writer_finish(struct lmi_gguf_writer *w, struct lmd_error *err)

@@ -52,6 +52,16 @@ void lmi_gguf_add_tensor(struct lmi_gguf_writer *w, const char *name, enum lmd_d
 enum lmd_status lmi_gguf_writer_header(struct lmi_gguf_writer *w, const uint8_t **bytes, size_t *n,
 				       struct lmd_error *err);
 
+/* Bytes of the whole file, padding included: header, keys, tensors. */
+enum lmd_status lmi_gguf_writer_bytes(struct lmi_gguf_writer *w, uint64_t *bytes,
+				      struct lmd_error *err);
+
+/* Called after each write, in the thread that writes: `done` of `total` bytes of the file are
+ * written.  false gives up: the call that wrote returns LMD_CANCELLED. */
+typedef bool (*lmi_gguf_progress_fn)(void *arg, uint64_t done, uint64_t total);
+/* For the next start; fn NULL: nobody. */
+void lmi_gguf_writer_on_progress(struct lmi_gguf_writer *w, lmi_gguf_progress_fn fn, void *arg);
+
 enum lmd_status lmi_gguf_writer_start(struct lmi_gguf_writer *w, const char *path,
 				      struct lmd_error *err);
 /* The next n bytes of the current tensor; the one after it begins, aligned, when its bytes
