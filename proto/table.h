@@ -106,7 +106,7 @@ enum lmi_wire_changes {
 
 struct lmi_wire_opinfo {
 	const char *name;
-	uint32_t since;          /* protocol version */
+	uint32_t since;          /* revision of the protocol */
 	enum lmi_wire_role role; /* the least that is needed */
 	enum lmi_wire_changes changes;
 	const struct lmi_wire_struct *request, *reply;

@@ -172,7 +172,7 @@ static void session_refused(void)
 	r.u.unload.model = STR("smollm2");
 	show_request(&r);
 	lmi_reply_init(&a, &r);
-	lmi_reply_fail(&a, LMD_UNSUPPORTED, "op unload needs the role admin: yours is user", -1,
+	lmi_reply_fail(&a, LMD_DENIED, "op unload needs the role admin: yours is user", -1,
 		       &keep);
 	show_reply(&a);
 }

@@ -69,7 +69,7 @@ static enum lmd_status check_op(const struct lmi_ask *a, struct lmd_error *err)
 	if (ops[op].flags & ANYBODY)
 		least = LMI_ROLE_NONE;
 	if (a->who->role < least)
-		return lmd_fail(err, LMD_UNSUPPORTED, "op %s needs the role %s: yours is %s",
+		return lmd_fail(err, LMD_DENIED, "op %s needs the role %s: yours is %s",
 				lmi_wire_ops[op].name, role_word(least), role_word(a->who->role));
 	if (a->svc->closed && !(ops[op].flags & CLOSED_OK))
 		return lmd_fail(err, LMD_CANCELLED, "shutting down");

@@ -94,15 +94,13 @@ enum lmd_status lmi_do_hello(const struct lmi_ask *a, uint32_t *retry_ms, struct
 	if (st != LMD_OK)
 		return st;
 	lmi_reply_init(&r, a->req);
-	for (int op = LMI_WIRE_OP_NONE + 1; op < LMI_WIRE_N_OP; op++) {
+	for (int op = LMI_WIRE_OP_NONE + 1; op < LMI_WIRE_N_OP; op++)
 		features[n_feature++] = lmi_str(lmi_wire_ops[op].name);
-		if (lmi_wire_ops[op].since > r.u.hello.revision)
-			r.u.hello.revision = lmi_wire_ops[op].since;
-	}
 	r.u.hello.server = lmi_str("llamad");
 	r.u.hello.version = lmi_str(a->svc->o.version);
 	r.u.hello.v_min = LMI_WIRE_V_MIN;
 	r.u.hello.v_max = LMI_WIRE_V;
+	r.u.hello.revision = LMI_WIRE_REVISION;
 	r.u.hello.boot = a->svc->boot;
 	r.u.hello.role = role_of(a->who);
 	r.u.hello.features = features;

@@ -27,6 +27,7 @@ var (
 	ErrBusy        = &Error{Code: "busy"}
 	ErrCancelled   = &Error{Code: "cancelled"}
 	ErrTimeout     = &Error{Code: "timeout"}
+	ErrDenied      = &Error{Code: "denied"}
 	ErrNoMemory    = &Error{Code: "nomem"}
 )
 

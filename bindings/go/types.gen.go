@@ -7,7 +7,7 @@ package llamad
 const (
 	VMin     = 1
 	VMax     = 1
-	Revision = 1
+	Revision = 2
 )
 
 // ID is the id of a stream.
@@ -142,6 +142,7 @@ const (
 	CodeIo          = "io"
 	CodeDevice      = "device"
 	CodeInternal    = "internal"
+	CodeDenied      = "denied"
 )
 
 // Bounds of the protocol.
@@ -153,6 +154,7 @@ const (
 	LimitMapKeys        = 128
 	LimitKeyBytes       = 64
 	LimitRIDBytes       = 64
+	LimitSecretBytes    = 256
 	LimitNameBytes      = 128
 	LimitPathBytes      = 4095
 	LimitSentenceBytes  = 1024
@@ -382,6 +384,9 @@ type ErrorInfo struct {
 
 	// A repetition before that time is pointless.
 	RetryMS *int64 `msgpack:"retry_ms,omitempty"`
+
+	// This connection has said no hello with a valid key: to do that, and then to ask again, is the answer.
+	Hello bool `msgpack:"hello,omitempty"`
 }
 
 // Metric: One number of the server.
@@ -728,6 +733,9 @@ type HelloRequest struct {
 
 	// Version of the program.
 	Version string `msgpack:"version,omitempty"`
+
+	// Secret of a key: says on tcp and tls+tcp who the client is, and counts for this connection. On the unix socket it is passed over.
+	Key string `msgpack:"key,omitempty"`
 }
 
 // Op is the name of the request on the wire.

@@ -231,6 +231,7 @@ def tables_c(s):
     out += ["};"]
     out += ['_Static_assert(LMD_%s == %d, "numbers of errors never change");'
             % (e["name"].upper(), e["number"]) for e in s.errors]
+    out += ['_Static_assert(LMD_N_STATUS == %d, "every status has a word");' % (len(s.errors) + 1)]
     out += ["", "const struct lmi_wire_struct *const lmi_wire_error_struct = &type_error;"]
     for op in s.ops:
         extra = []

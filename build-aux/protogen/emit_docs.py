@@ -44,7 +44,7 @@ def table(fields):
         return ["No fields."]
     out = ["| field | type | bounds | unit | default | meaning |", "|---|---|---|---|---|---|"]
     for f in fields:
-        doc = f.doc + ("" if f.since == 1 else " Since version %d." % f.since)
+        doc = f.doc + ("" if f.since == 1 else " Since revision %d." % f.since)
         out.append("| `%s` | %s | %s | %s | %s | %s |" % (
             f.name, type_text(f), bound_text(f), f.unit, presence_text(f), cell(doc)))
     return out
@@ -57,7 +57,7 @@ def ops(s, group):
         facts += {"no": [], "once": ["changes something: needs `rid`"],
                   "again": ["changes something; doing it twice is as doing it once"]}[op.changes]
         if op.since > 1:
-            facts.append("since version %d" % op.since)
+            facts.append("since revision %d" % op.since)
         out += ["", "#### %s" % op.name, "", op.doc + " (%s)" % "; ".join(facts), ""]
         if op.one_of:
             out += ["Exactly one of %s must be there." % " and ".join(

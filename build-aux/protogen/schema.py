@@ -6,7 +6,7 @@ import json
 import os
 import re
 
-GROUPS = ("server", "models", "text", "streams", "plugins")
+GROUPS = ("server", "models", "text", "streams", "plugins", "keys")
 INT_MIN, INT_MAX = -2**63, 2**63 - 1
 FLOAT_MAX = 1.7976931348623157e308
 

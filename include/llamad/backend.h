@@ -84,7 +84,7 @@ struct lmd_open_params {
 	uint32_t n_thread;        /* CPUs: team size wanted, 0 = the backend's choice */
 	uint32_t activations;     /* enum lmd_activations */
 	struct lmd_team *team;    /* CPUs: threads to run on; NULL = the calling one */
-	uint32_t attention;       /* enum lmd_attention */
+	uint32_t attention;       /* enum lmd_attention; since ABI 0.2 */
 };
 
 /* ---- weights ---- */

@@ -93,7 +93,7 @@ struct lmd_host {
 	void (*team_run)(void *ctx, struct lmd_team *team, lmd_part_fn fn, void *arg);
 	uint32_t (*team_size)(void *ctx, const struct lmd_team *team);
 	/* Inside a job of team_run, called in every part the same number of times: returns when
-	 * all parts have called it; what they wrote before is visible then. */
+	 * all parts have called it; what they wrote before is visible then.  Since ABI 0.2. */
 	void (*team_barrier)(void *ctx, struct lmd_team *team);
 };
 

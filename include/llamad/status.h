@@ -32,9 +32,10 @@ enum lmd_status {
 	LMD_TIMEOUT = 8,     /* a deadline passed */
 	LMD_IO = 9,          /* the operating system refused: see errno in the sentence */
 	LMD_DEVICE = 10,     /* a device failed or is lost; reopen it */
-	LMD_INTERNAL = 11    /* our bug */
+	LMD_INTERNAL = 11,   /* our bug */
+	LMD_DENIED = 12      /* who asks may not: a role or a key is missing */
 };
-#define LMD_N_STATUS 12
+#define LMD_N_STATUS 13
 
 /* Size of the sentence, with its terminating zero. */
 #define LMD_ERROR_TEXT 480
@@ -82,8 +83,8 @@ static inline void lmd_error_prefix(struct lmd_error *err, const char *prefix)
 static inline const char *lmd_status_text(int status)
 {
 	static const char *const text[LMD_N_STATUS] = {
-		"ok", "nomem", "invalid", "notfound", "unsupported", "corrupt",
-		"busy", "cancelled", "timeout", "io", "device", "internal",
+		"ok",   "nomem",     "invalid", "notfound", "unsupported", "corrupt",
+		"busy", "cancelled", "timeout", "io",       "device",      "internal", "denied",
 	};
 
 	return status >= 0 && status < LMD_N_STATUS ? text[status] : "unknown";

@@ -7,7 +7,7 @@
 /* The versions of the protocol that this build speaks, and the latest `since`. */
 #define LMI_WIRE_V_MIN 1
 #define LMI_WIRE_V 1
-#define LMI_WIRE_REVISION 1
+#define LMI_WIRE_REVISION 2
 
 /* Length of one message; a longer one closes the connection. (bytes) */
 #define LMI_LIMIT_MESSAGE_BYTES 16777216
@@ -23,6 +23,8 @@
 #define LMI_LIMIT_KEY_BYTES 64
 /* Length of a request id. (bytes) */
 #define LMI_LIMIT_RID_BYTES 64
+/* Length of the secret of a key. (bytes) */
+#define LMI_LIMIT_SECRET_BYTES 256
 /* Length of a model's name or alias. (bytes) */
 #define LMI_LIMIT_NAME_BYTES 128
 /* Length of a path. (bytes) */
@@ -62,6 +64,6 @@
 /* Text of all items of one reply to next; a single item may be longer. (bytes) */
 #define LMI_LIMIT_REPLY_TEXT_BYTES 1048576
 
-#define LMI_N_LIMIT 26
+#define LMI_N_LIMIT 27
 
 #endif /* LLAMAD_PROTO_GEN_LIMITS_GEN_H */

@@ -502,6 +502,10 @@ static const struct lmi_wire_field fields_type_error[] = {
 	 .at = offsetof(struct lmi_wire_error, retry_ms),
 	 .has_at = offsetof(struct lmi_wire_error, has_retry_ms),
 	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "hello",
+	 .type = LMI_WIRE_T_BOOL,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_error, hello)},
 };
 static const struct lmi_wire_struct type_error = {
 	.name = "error",
@@ -704,6 +708,7 @@ const char *const lmi_wire_codes[LMD_N_STATUS] = {
 	[LMD_IO] = "io",
 	[LMD_DEVICE] = "device",
 	[LMD_INTERNAL] = "internal",
+	[LMD_DENIED] = "denied",
 };
 _Static_assert(LMD_NOMEM == 1, "numbers of errors never change");
 _Static_assert(LMD_INVALID == 2, "numbers of errors never change");
@@ -716,6 +721,8 @@ _Static_assert(LMD_TIMEOUT == 8, "numbers of errors never change");
 _Static_assert(LMD_IO == 9, "numbers of errors never change");
 _Static_assert(LMD_DEVICE == 10, "numbers of errors never change");
 _Static_assert(LMD_INTERNAL == 11, "numbers of errors never change");
+_Static_assert(LMD_DENIED == 12, "numbers of errors never change");
+_Static_assert(LMD_N_STATUS == 13, "every status has a word");
 
 const struct lmi_wire_struct *const lmi_wire_error_struct = &type_error;
 
@@ -1174,6 +1181,11 @@ static const struct lmi_wire_field fields_req_hello[] = {
 	 .presence = LMI_WIRE_DEFAULT,
 	 .at = offsetof(struct lmi_req_hello, version),
 	 .u.s = {0, 64, ""}},
+	{.name = "key",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_req_hello, key),
+	 .u.s = {0, 256, ""}},
 };
 static const struct lmi_wire_struct req_hello = {
 	.name = "hello",
@@ -2162,6 +2174,7 @@ const struct lmi_wire_limit_row lmi_wire_limit_rows[LMI_N_LIMIT] = {
 	{"map_keys", "", LMI_LIMIT_MAP_KEYS, false},
 	{"key_bytes", "bytes", LMI_LIMIT_KEY_BYTES, false},
 	{"rid_bytes", "bytes", LMI_LIMIT_RID_BYTES, false},
+	{"secret_bytes", "bytes", LMI_LIMIT_SECRET_BYTES, false},
 	{"name_bytes", "bytes", LMI_LIMIT_NAME_BYTES, false},
 	{"path_bytes", "bytes", LMI_LIMIT_PATH_BYTES, false},
 	{"sentence_bytes", "bytes", LMI_LIMIT_SENTENCE_BYTES, false},

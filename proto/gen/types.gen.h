@@ -323,6 +323,9 @@ struct lmi_wire_error {
 	/* A repetition before that time is pointless. (ms; >= 0) */
 	bool has_retry_ms;
 	int64_t retry_ms;
+	/* This connection has said no hello with a valid key: to do that, and then to ask
+	 * again, is the answer. */
+	bool hello;
 };
 
 /* One number of the server. */
@@ -610,6 +613,9 @@ struct lmi_req_hello {
 	struct lmd_str client;
 	/* Version of the program. */
 	struct lmd_str version;
+	/* Secret of a key: says on tcp and tls+tcp who the client is, and counts for this
+	 * connection. On the unix socket it is passed over. */
+	struct lmd_str key;
 };
 
 /* Says who the client is and learns what the server speaks; may be sent with any v. */

@@ -74,12 +74,17 @@ class Internal(LlamadError):
     code = "internal"
 
 
+class Denied(LlamadError):
+    """A role or a key is missing."""
+    code = "denied"
+
+
 class ConnectionLost(IOFailure):
     """Nobody answers there, or the connection broke."""
 
 
 _BY_CODE = {c.code: c for c in (NoMemory, Invalid, NotFound, Unsupported, Corrupt, Busy, Cancelled,
-                                Timeout, IOFailure, DeviceError, Internal)}
+                                Timeout, IOFailure, DeviceError, Internal, Denied)}
 
 
 def error(code: str, text: str, retry_ms: Optional[int] = None) -> LlamadError:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, Mapping, Union
 #: Versions of the protocol that this module speaks, and the latest addition that it knows.
 V_MIN = 1
 V_MAX = 1
-REVISION = 1
+REVISION = 2
 
 
 class Message:
@@ -74,7 +74,7 @@ StreamState = Literal["waiting", "running", "ended"]
 #: How a metric moves.
 MetricKind = Literal["counter", "gauge"]
 #: Kinds of failure.
-ErrorCode = Literal["nomem", "invalid", "notfound", "unsupported", "corrupt", "busy", "cancelled", "timeout", "io", "device", "internal"]
+ErrorCode = Literal["nomem", "invalid", "notfound", "unsupported", "corrupt", "busy", "cancelled", "timeout", "io", "device", "internal", "denied"]
 
 #: Bounds of the protocol by name.
 LIMITS: dict[str, int] = {
@@ -85,6 +85,7 @@ LIMITS: dict[str, int] = {
     "map_keys": 128,
     "key_bytes": 64,
     "rid_bytes": 64,
+    "secret_bytes": 256,
     "name_bytes": 128,
     "path_bytes": 4095,
     "sentence_bytes": 1024,
@@ -285,6 +286,9 @@ class Error(Message):
     text: str = field(metadata={"wire": "text"})
     #: A repetition before that time is pointless. (ms, at least 0)
     retry_ms: Union[int, None] = field(default=None, metadata={"wire": "retry_ms"})
+    #: This connection has said no hello with a valid key: to do that, and then to ask again, is
+    #: the answer.
+    hello: bool = field(default=False, metadata={"wire": "hello", "default": False})
 
 
 @dataclass(kw_only=True)
@@ -692,6 +696,9 @@ class HelloRequest(Message):
     client: str = field(default='', metadata={"wire": "client", "default": ''})
     #: Version of the program.
     version: str = field(default='', metadata={"wire": "version", "default": ''})
+    #: Secret of a key: says on tcp and tls+tcp who the client is, and counts for this connection.
+    #: On the unix socket it is passed over.
+    key: str = field(default='', metadata={"wire": "key", "default": ''})
 
 
 @dataclass(kw_only=True)
