@@ -7,9 +7,8 @@
  *     const struct lmi_jnode *name = lmi_jnode_get(t.root, "name");
  *     lmi_jtree_fini(&t);
  *
- * Strict: one value and nothing else, no comments, no trailing commas; strings are UTF-8 without
- * surrogates, and \u escapes of surrogates come in pairs.  Bounded: depth, bytes, nodes.  Nodes
- * lie in the order of the text; an object's are key, value, key, value. */
+ * As strict as json.h, which reads the items of very large texts without a tree.  Bounded: depth,
+ * bytes, nodes.  Nodes lie in the order of the text; an object's are key, value, key, value. */
 #ifndef LLAMAD_CORE_BASE_JSON_TREE_H
 #define LLAMAD_CORE_BASE_JSON_TREE_H
 
@@ -17,12 +16,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/json.h"
 #include "llamad/status.h"
 
-#define LMI_JTREE_DEPTH  64          /* containers inside each other; more is LMD_INVALID */
+#define LMI_JTREE_DEPTH  LMI_JR_DEPTH /* containers inside each other; more is LMD_INVALID */
 #define LMI_JTREE_BYTES  (16u << 20) /* text, unless the options say otherwise */
 #define LMI_JTREE_NODES  (1u << 20)
-#define LMI_JTREE_DIGITS 1024 /* bytes of one number */
+#define LMI_JTREE_DIGITS LMI_JR_DIGITS /* bytes of one number */
 
 enum lmi_jtype {
 	LMI_JNULL,
@@ -97,9 +97,5 @@ bool lmi_jnode_real(const struct lmi_jnode *v, double *out);
 
 /* "null", "boolean", "integer", "number", "string", "array", "object"; "nothing" for NULL. */
 const char *lmi_jnode_kind(const struct lmi_jnode *v);
-
-/* Bytes of the UTF-8 character at p < end; 0 when it is none: cut short, longer than needed, a
- * surrogate, beyond U+10FFFF. */
-size_t lmi_json_char(const char *p, const char *end);
 
 #endif /* LLAMAD_CORE_BASE_JSON_TREE_H */

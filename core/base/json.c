@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A reader of JSON as a state machine: what may come next depends on the container and on
+ * whether a value, a comma or a key was last.  Strings are checked as they are passed, eight
+ * plain characters at a time; their escapes are undone only where somebody asks. */
+#include "core/base/json.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	WANT_VALUE,        /* at the top, behind a colon, behind a comma of an array */
+	WANT_VALUE_OR_END, /* behind [ */
+	WANT_KEY,          /* behind a comma of an object */
+	WANT_KEY_OR_END,   /* behind { */
+	WANT_COMMA_OR_END,
+	WANT_NOTHING       /* behind the value */
+};
+
+void lmi_jr_init(struct lmi_jr *r, const char *text, size_t bytes)
+{
+	memset(r, 0, sizeof(*r));
+	r->begin = r->p = text;
+	r->end = text + bytes;
+	r->state = WANT_VALUE;
+}
+
+static enum lmd_status fail(const struct lmi_jr *r, const char *at, const char *what,
+			    struct lmd_error *err)
+{
+	return lmd_fail(err, LMD_CORRUPT, "JSON, byte %zu: %s", (size_t)(at - r->begin), what);
+}
+
+static enum lmd_status expected(const struct lmi_jr *r, const char *what, struct lmd_error *err)
+{
+	size_t at = lmi_jr_pos(r);
+	unsigned c;
+
+	if (r->p == r->end)
+		return lmd_fail(err, LMD_CORRUPT, "JSON, byte %zu: the text ends, %s expected", at,
+				what);
+	c = (unsigned char)*r->p;
+	if (c > 0x20 && c < 0x7f)
+		return lmd_fail(err, LMD_CORRUPT, "JSON, byte %zu: '%c', %s expected", at, (char)c,
+				what);
+	return lmd_fail(err, LMD_CORRUPT, "JSON, byte %zu: 0x%02x, %s expected", at, c, what);
+}
+
+static void blanks(struct lmi_jr *r)
+{
+	while (r->p < r->end && (*r->p == ' ' || *r->p == '\n' || *r->p == '\r' || *r->p == '\t'))
+		r->p++;
+}
+
+static bool in_object(const struct lmi_jr *r)
+{
+	return r->depth && (r->objects >> (r->depth - 1) & 1);
+}
+
+static void after_value(struct lmi_jr *r)
+{
+	r->state = r->depth ? WANT_COMMA_OR_END : WANT_NOTHING;
+}
+
+size_t lmi_json_char(const char *p, const char *end)
+{
+	static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
+	unsigned char c = (unsigned char)*p;
+	size_t n = c < 0x80 ? 1 : c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 0;
+	uint32_t v = n == 1 ? c : n == 4 ? c & 0xfu : n == 3 ? c & 0xfu : c & 0x1fu;
+
+	if (!n || c >= 0xf8 || (size_t)(end - p) < n)
+		return 0;
+	for (size_t i = 1; i < n; i++) {
+		if (((unsigned char)p[i] & 0xc0) != 0x80)
+			return 0;
+		v = v << 6 | ((unsigned char)p[i] & 0x3f);
+	}
+	return v < least[n] || (v >= 0xd800 && v < 0xe000) || v > 0x10ffff ? 0 : n;
+}
+
+/* The end of what is plain from p on: no quote, backslash, control character, nor the lead of
+ * a longer character. */
+static const char *plain(const char *p, const char *end)
+{
+	const uint64_t ones = 0x0101010101010101ull, high = 0x8080808080808080ull;
+
+	while (end - p >= 8) {
+		uint64_t w, quote, back, hit;
+
+		memcpy(&w, p, 8);
+		quote = w ^ ones * '"';
+		back = w ^ ones * '\\';
+		hit = (w | (quote - ones) | (back - ones) | (w - ones * 0x20)) & high;
+		if (hit) /* some byte of the eight; which one is found below */
+			break;
+		p += 8;
+	}
+	while (p < end && (unsigned char)*p >= 0x20 && (unsigned char)*p < 0x80 && *p != '"' &&
+	       *p != '\\')
+		p++;
+	return p;
+}
+
+static bool hex4(const char *p, const char *end, uint32_t *out)
+{
+	uint32_t v = 0;
+
+	if (end - p < 4)
+		return false;
+	for (int i = 0; i < 4; i++) {
+		char c = p[i];
+
+		if (c >= '0' && c <= '9')
+			v = v << 4 | (uint32_t)(c - '0');
+		else if ((c | 32) >= 'a' && (c | 32) <= 'f')
+			v = v << 4 | (uint32_t)((c | 32) - 'a' + 10);
+		else
+			return false;
+	}
+	*out = v;
+	return true;
+}
+
+/* Reads XXXX, or XXXX\uXXXX for a surrogate pair, at p behind \u.  Returns its end, or NULL with
+ * what is wrong. */
+static const char *escaped_char(const char *p, const char *end, uint32_t *c, const char **wrong)
+{
+	uint32_t low;
+
+	*wrong = "\\u without four hexadecimal digits";
+	if (!hex4(p, end, c))
+		return NULL;
+	p += 4;
+	*wrong = "second half of a surrogate pair without the first";
+	if (*c >= 0xdc00 && *c < 0xe000)
+		return NULL;
+	if (*c < 0xd800 || *c > 0xdfff)
+		return p;
+	*wrong = "first half of a surrogate pair without the second";
+	if (end - p < 6 || p[0] != '\\' || p[1] != 'u' || !hex4(p + 2, end, &low) || low < 0xdc00 ||
+	    low > 0xdfff)
+		return NULL;
+	*c = 0x10000 + ((*c - 0xd800) << 10) + (low - 0xdc00);
+	return p + 6;
+}
+
+/* What a letter behind a backslash stands for; 0 for u and all that is no escape. */
+static char escape_of(char letter)
+{
+	switch (letter) {
+	case '"':
+	case '\\':
+	case '/':
+		return letter;
+	case 'b':
+		return '\b';
+	case 'f':
+		return '\f';
+	case 'n':
+		return '\n';
+	case 'r':
+		return '\r';
+	case 't':
+		return '\t';
+	default:
+		return 0;
+	}
+}
+
+/* At the backslash; moves r->p behind the escape. */
+static enum lmd_status check_escape(struct lmi_jr *r, struct lmd_error *err)
+{
+	const char *at = r->p++, *wrong;
+	uint32_t c;
+
+	if (r->p == r->end)
+		return expected(r, "an escape", err);
+	if (*r->p == 'u') {
+		const char *end = escaped_char(r->p + 1, r->end, &c, &wrong);
+
+		if (!end)
+			return fail(r, at, wrong, err);
+		r->p = end;
+		return LMD_OK;
+	}
+	if (!escape_of(*r->p))
+		return fail(r, at, "unknown escape", err);
+	r->p++;
+	return LMD_OK;
+}
+
+/* At the opening quote. */
+static enum lmd_status read_string(struct lmi_jr *r, struct lmi_jr_item *it, struct lmd_error *err)
+{
+	const char *from = ++r->p;
+
+	for (;;) {
+		r->p = plain(r->p, r->end);
+		if (r->p == r->end)
+			return expected(r, "the end of a string", err);
+		if (*r->p == '"')
+			break;
+		if (*r->p == '\\') {
+			enum lmd_status st = check_escape(r, err);
+
+			if (st != LMD_OK)
+				return st;
+			it->escaped = true;
+		} else if ((unsigned char)*r->p < 0x20) {
+			return fail(r, r->p, "control character in a string", err);
+		} else {
+			size_t n = lmi_json_char(r->p, r->end);
+
+			if (!n)
+				return fail(r, r->p, "not UTF-8", err);
+			r->p += n;
+		}
+	}
+	it->text = (struct lmd_str){from, (size_t)(r->p - from)};
+	r->p++;
+	return LMD_OK;
+}
+
+static const char *digits(const char *p, const char *end)
+{
+	while (p < end && *p >= '0' && *p <= '9')
+		p++;
+	return p;
+}
+
+/* The end of the number at p, or NULL. */
+static const char *number_end(const char *p, const char *end)
+{
+	const char *q;
+
+	p += *p == '-';
+	q = digits(p, end);
+	if (q == p || (*p == '0' && q > p + 1))
+		return NULL;
+	p = q;
+	if (p < end && *p == '.') {
+		q = digits(p + 1, end);
+		if (q == p + 1)
+			return NULL;
+		p = q;
+	}
+	if (p < end && (*p == 'e' || *p == 'E')) {
+		p++;
+		p += p < end && (*p == '+' || *p == '-');
+		q = digits(p, end);
+		if (q == p)
+			return NULL;
+		p = q;
+	}
+	return p;
+}
+
+static enum lmd_status read_number(struct lmi_jr *r, struct lmi_jr_item *it, struct lmd_error *err)
+{
+	const char *end = number_end(r->p, r->end);
+
+	if (!end)
+		return fail(r, r->p, "not a number", err);
+	if (end - r->p > LMI_JR_DIGITS)
+		return lmd_fail(err, LMD_INVALID, "JSON, byte %zu: a number of more than %d bytes",
+				lmi_jr_pos(r), LMI_JR_DIGITS);
+	it->type = LMI_JR_NUMBER;
+	it->text = (struct lmd_str){r->p, (size_t)(end - r->p)};
+	r->p = end;
+	return LMD_OK;
+}
+
+static bool word(struct lmi_jr *r, const char *w)
+{
+	size_t n = strlen(w);
+
+	if ((size_t)(r->end - r->p) < n || memcmp(r->p, w, n) != 0)
+		return false;
+	r->p += n;
+	return true;
+}
+
+static enum lmd_status open_level(struct lmi_jr *r, struct lmi_jr_item *it, bool object,
+				  struct lmd_error *err)
+{
+	if (r->depth == LMI_JR_DEPTH)
+		return lmd_fail(err, LMD_INVALID, "JSON, byte %zu: nested more than %d deep",
+				lmi_jr_pos(r), LMI_JR_DEPTH);
+	r->objects = (r->objects & ~(1ull << r->depth)) | (uint64_t)object << r->depth;
+	r->depth++;
+	r->p++;
+	it->type = object ? LMI_JR_OBJECT : LMI_JR_ARRAY;
+	r->state = object ? WANT_KEY_OR_END : WANT_VALUE_OR_END;
+	return LMD_OK;
+}
+
+static enum lmd_status read_value(struct lmi_jr *r, struct lmi_jr_item *it, struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+	char c;
+
+	if (r->p == r->end)
+		return expected(r, "a value", err);
+	c = *r->p;
+	if (c == '{' || c == '[')
+		return open_level(r, it, c == '{', err);
+	if (c == '"') {
+		it->type = LMI_JR_STRING;
+		st = read_string(r, it, err);
+	} else if (c == '-' || (c >= '0' && c <= '9')) {
+		st = read_number(r, it, err);
+	} else if (word(r, "true")) {
+		it->type = LMI_JR_BOOL;
+		it->b = true;
+	} else if (word(r, "false")) {
+		it->type = LMI_JR_BOOL;
+	} else if (word(r, "null")) {
+		it->type = LMI_JR_NULL;
+	} else {
+		return expected(r, "a value", err);
+	}
+	after_value(r);
+	return st;
+}
+
+static enum lmd_status close_level(struct lmi_jr *r, struct lmi_jr_item *it)
+{
+	it->type = in_object(r) ? LMI_JR_OBJECT_END : LMI_JR_ARRAY_END;
+	r->p++;
+	r->depth--;
+	after_value(r);
+	return LMD_OK;
+}
+
+static enum lmd_status read_key(struct lmi_jr *r, struct lmi_jr_item *it, struct lmd_error *err)
+{
+	enum lmd_status st;
+
+	if (r->p == r->end || *r->p != '"')
+		return expected(r, "a key", err);
+	it->type = LMI_JR_KEY;
+	st = read_string(r, it, err);
+	if (st != LMD_OK)
+		return st;
+	blanks(r);
+	if (r->p == r->end || *r->p != ':')
+		return expected(r, "':'", err);
+	r->p++;
+	r->state = WANT_VALUE;
+	return LMD_OK;
+}
+
+enum lmd_status lmi_jr_next(struct lmi_jr *r, struct lmi_jr_item *it, struct lmd_error *err)
+{
+	memset(it, 0, sizeof(*it));
+	blanks(r);
+	if (r->state == WANT_NOTHING)
+		return r->p == r->end ? LMD_OK : expected(r, "the end", err);
+	if (r->state == WANT_COMMA_OR_END) {
+		bool object = in_object(r);
+
+		if (r->p < r->end && *r->p == (object ? '}' : ']'))
+			return close_level(r, it);
+		if (r->p == r->end || *r->p != ',')
+			return expected(r, object ? "',' or '}'" : "',' or ']'", err);
+		r->p++;
+		r->state = object ? WANT_KEY : WANT_VALUE;
+		blanks(r);
+	}
+	if (r->p < r->end && ((r->state == WANT_VALUE_OR_END && *r->p == ']') ||
+			      (r->state == WANT_KEY_OR_END && *r->p == '}')))
+		return close_level(r, it);
+	if (r->state == WANT_KEY || r->state == WANT_KEY_OR_END)
+		return read_key(r, it, err);
+	return read_value(r, it, err);
+}
+
+enum lmd_status lmi_jr_skip(struct lmi_jr *r, const struct lmi_jr_item *it, struct lmd_error *err)
+{
+	struct lmi_jr_item in = *it;
+	enum lmd_status st = LMD_OK;
+	uint32_t depth;
+
+	if (in.type == LMI_JR_KEY)
+		st = lmi_jr_next(r, &in, err);
+	if (in.type != LMI_JR_OBJECT && in.type != LMI_JR_ARRAY)
+		return st;
+	depth = r->depth - 1;
+	while (st == LMD_OK && r->depth > depth)
+		st = lmi_jr_next(r, &in, err);
+	return st;
+}
+
+static size_t put_utf8(char *o, uint32_t c)
+{
+	size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+
+	if (n == 1) {
+		o[0] = (char)c;
+		return 1;
+	}
+	for (size_t i = n - 1; i; i--, c >>= 6)
+		o[i] = (char)(0x80 | (c & 0x3f));
+	o[0] = (char)((0xf00u >> n) | c);
+	return n;
+}
+
+size_t lmi_jr_unescape(const struct lmi_jr_item *it, char *out)
+{
+	const char *p = it->text.ptr, *end = p + it->text.len, *wrong;
+	char *o = out;
+	uint32_t c;
+
+	while (p < end) {
+		const char *back = it->escaped ? memchr(p, '\\', (size_t)(end - p)) : NULL;
+		size_t n = (size_t)((back ? back : end) - p);
+
+		memcpy(o, p, n);
+		o += n;
+		if (!back)
+			break;
+		p = back + 2; /* checked when it was read */
+		if (back[1] != 'u') {
+			*o++ = escape_of(back[1]);
+			continue;
+		}
+		p = escaped_char(p, end, &c, &wrong);
+		if (!p)
+			break;
+		o += put_utf8(o, c);
+	}
+	return (size_t)(o - out);
+}
+
+bool lmi_jr_is(const struct lmi_jr_item *it, const char *text)
+{
+	return !it->escaped && it->text.len == strlen(text) &&
+	       !memcmp(it->text.ptr, text, it->text.len);
+}
+
+bool lmi_jr_int(const struct lmi_jr_item *it, int64_t *out)
+{
+	const char *p = it->text.ptr, *end = p + it->text.len;
+	bool minus;
+	uint64_t v = 0, max;
+
+	if (it->type != LMI_JR_NUMBER)
+		return false;
+	minus = *p == '-';
+	max = (uint64_t)INT64_MAX + minus;
+	for (p += minus; p < end; p++) {
+		if (*p < '0' || *p > '9' || __builtin_mul_overflow(v, 10u, &v) ||
+		    __builtin_add_overflow(v, (uint64_t)(*p - '0'), &v) || v > max)
+			return false;
+	}
+	if (minus && !v)
+		return false;
+	*out = minus ? (int64_t)(0 - v) : (int64_t)v;
+	return true;
+}
+
+bool lmi_jr_double(const struct lmi_jr_item *it, double *out)
+{
+	char text[LMI_JR_DIGITS + 1];
+	double v;
+
+	if (it->type != LMI_JR_NUMBER || it->text.len > LMI_JR_DIGITS)
+		return false;
+	memcpy(text, it->text.ptr, it->text.len);
+	text[it->text.len] = '\0';
+	v = strtod(text, NULL);
+	if (!isfinite(v))
+		return false;
+	*out = v;
+	return true;
+}
