@@ -68,6 +68,30 @@ enum lmd_token_kind {
 	LMD_TOKEN_BYTE = 6
 };
 
+/* One step of a tokenizer that its file describes as a row of steps (kind "hf").  Types and
+ * parameters are those of tokenizer.json; sequences of steps are flattened. */
+enum lmd_tok_phase {
+	LMD_TOK_NORMALIZE = 1,
+	LMD_TOK_SPLIT = 2,
+	LMD_TOK_MODEL = 3,   /* exactly one */
+	LMD_TOK_DECODE = 4
+};
+struct lmd_tokstep {
+	uint32_t phase;               /* enum lmd_tok_phase; in this order */
+	uint32_t n_param;
+	const char *type;             /* "NFC", "Split", "BPE", ... */
+	const struct lmd_meta *param; /* keys as in the file; "pattern.Regex" for a member of a member */
+};
+
+/* How a token that was added to a vocabulary is matched in text (kind "hf"). */
+#define LMD_ADDED_TOKEN       1u
+#define LMD_ADDED_SPECIAL     2u  /* not shown when special tokens are left out */
+#define LMD_ADDED_SINGLE_WORD 4u  /* only where no word goes on beside it */
+#define LMD_ADDED_LSTRIP      8u  /* takes the white space in front of it */
+#define LMD_ADDED_RSTRIP      16u /* takes the white space behind it */
+#define LMD_ADDED_NORMALIZED  32u /* matched behind normalisation */
+#define LMD_ADDED_ONLY        64u /* no token of the model itself */
+
 /* What a file says about its tokenizer.  Absent things are NULL, 0, or -1 for ids and
  * flags: the tokenizer applies the defaults of its kind.  Array lengths were checked
  * against n_tokens. */
@@ -94,6 +118,14 @@ struct lmd_tokspec {
 	/* Some families keep rules for their special tokens in no key of their own. */
 	const char *arch;            /* general.architecture, or NULL */
 	const char *model;           /* general.name, or NULL */
+	/* Kind "hf"; absent for all others. */
+	uint32_t n_step;
+	const struct lmd_tokstep *step;
+	const uint8_t *added;        /* [n_tokens] LMD_ADDED_*, or NULL */
+	const uint32_t *merge_left;  /* [n_merges] bytes of the left part, or NULL: up to the first
+				      * blank behind the first byte */
+	uint32_t n_prefix, n_suffix; /* tokens that encode adds in front and behind */
+	const int32_t *prefix, *suffix;
 };
 
 /* How the tensors of a model may be looked up.  `lookup` state is the host's. */
