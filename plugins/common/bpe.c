@@ -48,17 +48,101 @@ static inline void put_symbol(const struct lmi_bpe *b, struct lmi_job *j, uint32
 		put_bytes(b, j, w, n);
 }
 
-/* The first symbol of a word: one byte, or one character by its lead byte. */
-static inline uint32_t first_symbol(const struct lmi_bpe *b, const char *w, size_t left, size_t *len)
+/* Reads the symbols of a word from left to right. */
+struct reader {
+	const struct lmi_bpe *b;
+	const char *w;
+	size_t n, at;
+	bool unknown;        /* the symbol given last was the unknown token */
+	uint32_t n_bytes;    /* byte tokens still to be given, of the character in front of at */
+};
+
+/* The symbol of a character with the prefix and suffix that its place asks for. */
+static uint32_t decorated(const struct reader *r, size_t len)
 {
-	if (b->byte_level) {
-		*len = 1;
-		return b->byte_sym[(unsigned char)*w];
+	const struct lmi_bpe *b = r->b;
+	size_t front = r->at ? b->prefix.len : 0, back = r->at + len == r->n ? b->suffix.len : 0;
+	char text[128];
+
+	if (!front && !back)
+		return lmi_textmap_find(&b->map, b->sym.p, r->w + r->at, len);
+	if (front + len + back > sizeof(text))
+		return LMI_NONE;
+	if (front)
+		memcpy(text, b->prefix.ptr, front);
+	memcpy(text + front, r->w + r->at, len);
+	if (back)
+		memcpy(text + front + len, b->suffix.ptr, back);
+	return lmi_textmap_find(&b->map, b->sym.p, text, front + len + back);
+}
+
+static bool have_bytes(const struct lmi_bpe *b, const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (b->byte_tok[(unsigned char)s[i]] == LMI_NONE)
+			return false;
+	return true;
+}
+
+/* The next symbol by the strict rules; false at the end. */
+static bool next_strict(struct reader *r, uint32_t *sym, size_t *at)
+{
+	const struct lmi_bpe *b = r->b;
+
+	while (r->n_bytes || r->at < r->n) {
+		size_t len = 1;
+		uint32_t id;
+
+		if (r->n_bytes) {
+			*at = r->at - r->n_bytes--;
+			*sym = b->byte_tok[(unsigned char)r->w[*at]];
+			return true;
+		}
+		if (!b->byte_level) {
+			len = lmi_utf8_len((unsigned char)r->w[r->at]);
+			len = len < r->n - r->at ? len : r->n - r->at;
+		}
+		*at = r->at;
+		id = b->byte_level ? b->byte_sym[(unsigned char)r->w[r->at]] : decorated(r, len);
+		r->at += len;
+		if (id < b->vocab->n) {
+			r->unknown = false;
+			*sym = id;
+			return true;
+		}
+		if (b->byte_fallback && have_bytes(b, r->w + *at, len)) {
+			r->unknown = false;
+			r->n_bytes = (uint32_t)len;
+			continue;
+		}
+		if (b->unk == LMI_NONE || (r->unknown && b->fuse_unk))
+			continue;
+		r->unknown = true;
+		*sym = b->unk;
+		return true;
 	}
-	*len = lmi_utf8_len((unsigned char)*w);
-	if (*len > left)
-		*len = left;
-	return lmi_textmap_find(&b->map, b->sym.p, w, *len);
+	return false;
+}
+
+/* The next symbol: one byte, or one character by its lead byte. */
+static inline bool next_symbol(struct reader *r, uint32_t *sym, size_t *at)
+{
+	size_t len;
+
+	if (LMD_UNLIKELY(r->b->strict))
+		return next_strict(r, sym, at);
+	if (r->at == r->n)
+		return false;
+	*at = r->at;
+	if (r->b->byte_level) {
+		*sym = r->b->byte_sym[(unsigned char)r->w[r->at++]];
+		return true;
+	}
+	len = lmi_utf8_len((unsigned char)r->w[r->at]);
+	len = len < r->n - r->at ? len : r->n - r->at;
+	*sym = lmi_textmap_find(&r->b->map, r->b->sym.p, r->w + r->at, len);
+	r->at += len;
+	return true;
 }
 
 static inline uint32_t rank_of(const struct lmi_bpe *b, uint32_t left, uint32_t right, uint32_t *join)
@@ -75,12 +159,11 @@ static inline uint32_t rank_of(const struct lmi_bpe *b, uint32_t left, uint32_t 
 static void merge_short(const struct lmi_bpe *b, struct lmi_job *j, const char *w, size_t n)
 {
 	uint32_t sym[SHORT_MAX], rank[SHORT_MAX], join[SHORT_MAX], at[SHORT_MAX + 1];
-	size_t k = 0, len;
+	struct reader r = {.b = b, .w = w, .n = n};
+	size_t k = 0, where;
 
-	for (size_t i = 0; i < n; i += len) {
-		sym[k] = first_symbol(b, w + i, n - i, &len);
-		at[k++] = (uint32_t)i;
-	}
+	for (; next_symbol(&r, &sym[k], &where); k++) /* at most one for each byte */
+		at[k] = (uint32_t)where;
 	at[k] = (uint32_t)n;
 	for (size_t i = 0; i + 1 < k; i++)
 		rank[i] = rank_of(b, sym[i], sym[i + 1], &join[i]);
@@ -193,19 +276,20 @@ static bool join_pair(const struct lmi_bpe *b, struct heap *q, struct link *l, u
 static enum lmd_status merge_long(const struct lmi_bpe *b, struct lmi_job *j, const char *w, size_t n)
 {
 	struct heap q = {&j->buf[2], j->host, 0};
+	struct reader r = {.b = b, .w = w, .n = n};
 	struct link *l;
-	uint32_t k = 0;
-	size_t len;
+	uint32_t k = 0, sym;
+	size_t at;
 
-	for (size_t i = 0; i < n; i += len) {
-		uint32_t sym = first_symbol(b, w + i, n - i, &len);
-
+	while (next_symbol(&r, &sym, &at)) {
 		if (!lmi_buf_need(&j->buf[1], j->host, ((size_t)k + 1) * sizeof(*l)))
 			return LMD_NOMEM;
 		l = j->buf[1].p;
-		l[k] = (struct link){sym, (uint32_t)i, k - 1, k + 1, LMI_NONE};
+		l[k] = (struct link){sym, (uint32_t)at, k - 1, k + 1, LMI_NONE};
 		k++;
 	}
+	if (!k)
+		return LMD_OK;
 	l = j->buf[1].p;
 	l[k - 1].next = LMI_NONE;
 	for (uint32_t i = 0; i < k; i++)

@@ -4,7 +4,12 @@
  * rank first, the leftmost of equal ones.
  *
  * Symbols are the tokens, then texts that occur only in merges (a file may name them).
- * Pairs are looked up by symbol numbers, never by text, once the tables are built. */
+ * Pairs are looked up by symbol numbers, never by text, once the tables are built.
+ *
+ * Two sets of rules.  Lenient, for vocabularies in model files: merges may name anything, and
+ * what is no token at the end falls back to bytes.  Strict, for tokenizer.json: merges are
+ * between tokens, and characters that are none become bytes or the unknown token before
+ * anything is joined. */
 #ifndef LLAMAD_PLUGINS_COMMON_BPE_H
 #define LLAMAD_PLUGINS_COMMON_BPE_H
 
@@ -15,6 +20,12 @@ struct lmi_bpe {
 	bool byte_level;         /* texts are in the byte alphabet; else plain UTF-8 */
 	bool ignore_merges;      /* a word that is a token as a whole is that token */
 	bool lines_whole;        /* so is a word of line feeds only */
+	bool strict;             /* the members up to suffix are for this alone */
+	bool byte_fallback;      /* a character that is no token becomes <0xNN> tokens */
+	bool fuse_unk;           /* unknown characters in a row are one token */
+	uint32_t unk;            /* the unknown token; LMI_NONE: such characters are left out */
+	struct lmd_str prefix;   /* stands in front of all characters of a word but the first */
+	struct lmd_str suffix;   /* stands behind the last */
 	struct lmi_buf sym;      /* struct lmd_str [n_sym]: bytes of each symbol, ptr NULL = none */
 	uint32_t n_sym;
 	char *bytes;             /* what sym points to, if not the vocabulary */

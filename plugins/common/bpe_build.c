@@ -67,7 +67,9 @@ static bool add_tokens(struct lmi_bpe *b, const struct lmd_host *host, const str
 	for (uint32_t i = 0; i < v->n; i++) {
 		struct lmd_str s = v->text[i];
 
-		if (b->byte_level) {
+		if (b->strict && !lmi_vocab_in_model(v, i)) {
+			s = (struct lmd_str){NULL, 0};
+		} else if (b->byte_level) {
 			size_t len;
 
 			s = (struct lmd_str){NULL, 0};
@@ -87,16 +89,13 @@ static bool add_tokens(struct lmi_bpe *b, const struct lmd_host *host, const str
 /* A merge on its way through the tables: its bytes, those of left and right in a row. */
 struct merge {
 	char *p;
-	size_t n[3];      /* left, right, both */
+	const char *part[3];
+	size_t n[3];      /* left, right, join */
+	size_t bytes;     /* at p */
 	uint64_t hash[3];
 	uint32_t sym[3];
 	uint32_t rank;
 };
-
-static inline const char *part(const struct merge *m, int i)
-{
-	return i == 1 ? m->p + m->n[0] : m->p;
-}
 
 /* A new symbol for bytes that are no token, LMI_NONE without memory. */
 static uint32_t new_symbol(struct lmi_bpe *b, const struct lmd_host *host, const char *s, size_t n)
@@ -109,86 +108,116 @@ static uint32_t new_symbol(struct lmi_bpe *b, const struct lmd_host *host, const
 	return lmi_textmap_add(&b->map, b->sym.p, b->n_sym++);
 }
 
-/* Reads merge `rank` into m; its bytes go to p, which has room for as many as the text.
+/* Cuts a merge into its parts; false if it has none. */
+static bool cut_merge(const struct lmd_tokspec *spec, uint32_t rank, struct lmd_str part[2])
+{
+	const struct lmd_str *t = &spec->merge[rank];
+	const char *gap = t->ptr;
+
+	if (spec->merge_left)
+		gap += spec->merge_left[rank];
+	else
+		gap = t->len > 1 ? memchr(t->ptr + 1, ' ', t->len - 1) : NULL;
+	if (!gap || gap == t->ptr || gap + 1 >= t->ptr + t->len)
+		return false;
+	part[0] = (struct lmd_str){t->ptr, (size_t)(gap - t->ptr)};
+	part[1] = (struct lmd_str){gap + 1, (size_t)(t->ptr + t->len - gap - 1)};
+	return true;
+}
+
+/* Reads merge `rank` into m; its bytes go to p, which has room for twice as many as the text.
  * False if it can never apply. */
 static bool read_merge(const struct lmi_bpe *b, const struct alphabet *abc, uint32_t rank, char *p,
 		       struct merge *m)
 {
-	const struct lmd_str *t = &b->vocab->spec->merge[rank];
-	const char *gap = t->len > 1 ? memchr(t->ptr + 1, ' ', t->len - 1) : NULL;
+	struct lmd_str part[2];
 
-	if (!gap || gap + 1 == t->ptr + t->len)
+	if (!cut_merge(b->vocab->spec, rank, part))
 		return false;
 	m->p = p;
 	m->rank = rank;
-	m->n[0] = (size_t)(gap - t->ptr);
-	m->n[1] = t->len - m->n[0] - 1;
-	if (!b->byte_level) {
-		memcpy(p, t->ptr, m->n[0]);
-		memcpy(p + m->n[0], gap + 1, m->n[1]);
-	} else if (!to_bytes(abc, t->ptr, m->n[0], p, &m->n[0]) ||
-		   !to_bytes(abc, gap + 1, m->n[1], p + m->n[0], &m->n[1])) {
-		return false;
+	for (int i = 0; i < 2; i++) {
+		m->part[i] = p;
+		m->n[i] = part[i].len;
+		if (!b->byte_level)
+			memcpy(p, part[i].ptr, part[i].len);
+		else if (!to_bytes(abc, part[i].ptr, part[i].len, p, &m->n[i]))
+			return false;
+		p += m->n[i];
 	}
+	m->part[2] = m->p;
 	m->n[2] = m->n[0] + m->n[1];
+	if (b->prefix.len && m->n[1] >= b->prefix.len &&
+	    !memcmp(m->part[1], b->prefix.ptr, b->prefix.len)) {
+		/* the prefix of the right part is not in the join */
+		m->part[2] = p;
+		m->n[2] -= b->prefix.len;
+		memcpy(p, m->part[0], m->n[0]);
+		memcpy(p + m->n[0], m->part[1] + b->prefix.len, m->n[1] - b->prefix.len);
+		p += m->n[2];
+	}
+	m->bytes = (size_t)(p - m->p);
 	for (int i = 0; i < 3; i++) {
-		m->hash[i] = lmi_textmap_hash(&b->map, part(m, i), m->n[i]);
+		m->hash[i] = lmi_textmap_hash(&b->map, m->part[i], m->n[i]);
 		lmi_textmap_prefetch(&b->map, m->hash[i]);
 	}
 	return true;
 }
 
-/* Finds or makes the three symbols.  *used: bytes at m->p that symbols point to now. */
-static bool find_symbols(struct lmi_bpe *b, const struct lmd_host *host, struct merge *m, size_t *used)
+/* Finds or makes the three symbols.  *used: symbols point to m->p now. */
+static enum lmd_status find_symbols(struct lmi_bpe *b, const struct lmd_host *host, struct merge *m,
+				    bool *used, struct lmd_error *err)
 {
+	*used = false;
 	for (int i = 0; i < 3; i++) {
-		const char *s = part(m, i);
-
-		m->sym[i] = lmi_textmap_find_hash(&b->map, b->sym.p, s, m->n[i], m->hash[i]);
+		m->sym[i] = lmi_textmap_find_hash(&b->map, b->sym.p, m->part[i], m->n[i], m->hash[i]);
 		if (m->sym[i] != LMI_NONE)
 			continue;
-		m->sym[i] = new_symbol(b, host, s, m->n[i]);
-		*used = m->n[2];
+		if (b->strict)
+			return lmd_fail(err, LMD_CORRUPT, "vocabulary: merge %u: '%.*s' is no token",
+					m->rank, (int)(m->n[i] < 60 ? m->n[i] : 60), m->part[i]);
+		m->sym[i] = new_symbol(b, host, m->part[i], m->n[i]);
+		*used = true;
 		if (m->sym[i] == LMI_NONE)
-			return false;
+			return LMD_NOMEM;
 	}
 	lmi_pairmap_prefetch(&b->pairs, m->sym[0], m->sym[1]);
-	return true;
+	return LMD_OK;
 }
 
 /* Merges in small groups, each step for all of the group, so that the tables have time to
  * come into the cache. */
 #define GROUP 16
 
-static bool add_merges(struct lmi_bpe *b, const struct lmd_host *host, const struct alphabet *abc,
-		       char *at)
+/* Of equal pairs the first counts; by the strict rules the last. */
+static enum lmd_status add_merges(struct lmi_bpe *b, const struct lmd_host *host,
+				  const struct alphabet *abc, char *at, struct lmd_error *err)
 {
-	const struct lmd_tokspec *spec = b->vocab->spec;
-	uint32_t n = (uint32_t)spec->n_merges;
+	uint32_t n = (uint32_t)b->vocab->spec->n_merges;
 	struct merge m[GROUP];
+	enum lmd_status st = LMD_OK;
 
 	if (!lmi_pairmap_init(&b->pairs, host, n))
-		return false;
-	for (uint32_t from = 0; from < n; from += GROUP) {
+		return LMD_NOMEM;
+	for (uint32_t from = 0; from < n && st == LMD_OK; from += GROUP) {
 		uint32_t many = 0;
 		char *p = at;
 
 		for (uint32_t i = from; i < n && i < from + GROUP; i++) {
-			if (read_merge(b, abc, i, p, &m[many]))
-				p += m[many++].n[2];
+			if (read_merge(b, abc, b->strict ? n - 1 - i : i, p, &m[many]))
+				p += m[many++].bytes;
 		}
-		for (uint32_t i = 0; i < many; i++) {
-			size_t used = 0;
+		for (uint32_t i = 0; i < many && st == LMD_OK; i++) {
+			bool used;
 
-			if (!find_symbols(b, host, &m[i], &used))
-				return false;
+			st = find_symbols(b, host, &m[i], &used, err);
 			if (used) /* keeps what lies before, too */
-				at = m[i].p + used;
+				at = m[i].p + m[i].bytes;
 		}
-		for (uint32_t i = 0; i < many; i++)
+		for (uint32_t i = 0; i < many && st == LMD_OK; i++)
 			lmi_pairmap_add(&b->pairs, m[i].sym[0], m[i].sym[1], m[i].rank, m[i].sym[2]);
 	}
-	return true;
+	return st;
 }
 
 /* Symbols of single bytes, and tokens for bytes that are left over at the end. */
@@ -206,15 +235,14 @@ static bool add_bytes(struct lmi_bpe *b, const struct lmd_host *host)
 
 	for (unsigned c = 0; c < 256; c++) {
 		b->byte_sym[c] = LMI_NONE;
+		b->byte_tok[c] = b->byte_level && !b->strict ? lmi_vocab_find(b->vocab, &all[c], 1)
+							     : lmi_vocab_byte(b->vocab, c);
 		if (b->byte_level) {
-			b->byte_tok[c] = lmi_vocab_find(b->vocab, &all[c], 1);
 			b->byte_sym[c] = lmi_textmap_find(&b->map, b->sym.p, &all[c], 1);
 			if (b->byte_sym[c] == LMI_NONE)
 				b->byte_sym[c] = new_symbol(b, host, &all[c], 1);
 			if (b->byte_sym[c] == LMI_NONE)
 				return false;
-		} else {
-			b->byte_tok[c] = lmi_vocab_byte(b->vocab, c);
 		}
 	}
 	return true;
@@ -225,6 +253,7 @@ enum lmd_status lmi_bpe_open(struct lmi_bpe *b, const struct lmi_vocab *v, struc
 	const struct lmd_tokspec *spec = v->spec;
 	size_t merge_bytes = 0, tokens = 0;
 	struct alphabet abc;
+	enum lmd_status st;
 
 	b->vocab = v;
 	if (spec->n_merges > 1u << 24)
@@ -235,13 +264,18 @@ enum lmd_status lmi_bpe_open(struct lmi_bpe *b, const struct lmi_vocab *v, struc
 	for (uint32_t i = 0; b->byte_level && i < v->n; i++)
 		tokens += v->text[i].len;
 	fill_alphabet(&abc);
-	if (!add_tokens(b, v->host, &abc, merge_bytes) ||
-	    !add_merges(b, v->host, &abc, b->bytes + tokens) || !add_bytes(b, v->host)) {
-		lmi_bpe_close(b);
-		return lmd_fail(err, LMD_NOMEM, "vocabulary: no memory for %u tokens and %llu merges",
-				v->n, (unsigned long long)spec->n_merges);
-	}
-	return LMD_OK;
+	st = add_tokens(b, v->host, &abc, 2 * merge_bytes) ? LMD_OK : LMD_NOMEM;
+	if (st == LMD_OK)
+		st = add_merges(b, v->host, &abc, b->bytes + tokens, err);
+	if (st == LMD_OK && !add_bytes(b, v->host))
+		st = LMD_NOMEM;
+	if (st == LMD_OK)
+		return LMD_OK;
+	lmi_bpe_close(b);
+	if (st != LMD_NOMEM)
+		return st;
+	return lmd_fail(err, LMD_NOMEM, "vocabulary: no memory for %u tokens and %llu merges", v->n,
+			(unsigned long long)spec->n_merges);
 }
 
 void lmi_bpe_close(struct lmi_bpe *b)

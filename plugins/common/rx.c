@@ -71,7 +71,7 @@ static const char *lines(struct lmi_rx_run *run, const char *p)
 
 static bool is_word(uint32_t cp)
 {
-	return lmi_ucd_is(cp, LMI_UCD_L | LMI_UCD_M | LMI_UCD_N | 1u << LMI_PC);
+	return lmi_ucd_is(cp, LMI_RX_WORD_CATS);
 }
 
 static bool holds(const struct lmi_rx_run *run, enum lmi_rx_assert a, const char *p)

@@ -239,7 +239,7 @@ static uint32_t class_escape(struct parser *ps, char c)
 		break;
 	case 'w':
 	case 'W':
-		cats = LMI_UCD_L | LMI_UCD_M | LMI_UCD_N | 1u << LMI_PC;
+		cats = LMI_RX_WORD_CATS;
 		break;
 	case 'h':
 	case 'H':
@@ -258,6 +258,13 @@ static uint32_t class_escape(struct parser *ps, char c)
 	if (set == LMI_RX_INF)
 		return set;
 	lmi_rx_set(ps->t, set)->cats = cats;
+	if (cats == LMI_RX_WORD_CATS) { /* and letters among the symbols, and joiners */
+		add_range(ps, set, 0x200c, 0x200d);
+		add_range(ps, set, 0x24b6, 0x24e9);
+		add_range(ps, set, 0x1f130, 0x1f149);
+		add_range(ps, set, 0x1f150, 0x1f169);
+		add_range(ps, set, 0x1f170, 0x1f189);
+	}
 	if (!cats) {
 		add_range(ps, set, '0', '9');
 		add_range(ps, set, 'a', 'f');

@@ -12,6 +12,9 @@
 #define LMI_RX_MAX_DEPTH 32
 #define LMI_RX_MAX_ALT   32
 #define LMI_RX_INF       UINT32_MAX
+/* \w: letters, marks, decimal and letter-like numbers, connectors */
+#define LMI_RX_WORD_CATS                                                                           \
+	(LMI_UCD_L | LMI_UCD_M | 1u << LMI_ND | 1u << LMI_NL | 1u << LMI_PC)
 
 /* A set of code points: hit by category or range or child, then negated, then cut. */
 struct lmi_rx_set {

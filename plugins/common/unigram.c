@@ -8,7 +8,7 @@
 
 #include "common/uni.h"
 
-#define UNKNOWN_PENALTY 10.0f
+#define UNKNOWN_PENALTY 10.0
 
 struct best {
 	double sum;
@@ -16,30 +16,39 @@ struct best {
 	uint32_t from;
 };
 
+static bool counts(const struct lmi_unigram *u, uint32_t id)
+{
+	const uint8_t known = LMI_ATTR_NORMAL | LMI_ATTR_USER | LMI_ATTR_UNUSED;
+
+	return u->exact ? lmi_vocab_in_model(u->vocab, id) : (u->vocab->attr[id] & known) != 0;
+}
+
 enum lmd_status lmi_unigram_open(struct lmi_unigram *u, const struct lmi_vocab *v,
 				 struct lmd_error *err)
 {
-	const uint8_t known = LMI_ATTR_NORMAL | LMI_ATTR_USER | LMI_ATTR_UNUSED;
-	float min = FLT_MAX;
+	double min = FLT_MAX;
 	size_t bytes = 0;
 	bool ok;
 
-	memset(u, 0, sizeof(*u));
 	u->vocab = v;
 	for (uint32_t i = 0; i < v->n; i++)
 		bytes += v->text[i].len;
 	u->score = lmi_host_array(v->host, v->n, sizeof(*u->score));
 	ok = u->score && lmi_trie_init(&u->trie, v->host, bytes / 2);
 	for (uint32_t i = 0; ok && i < v->n; i++) {
-		float score = lmi_vocab_score(v, i);
+		double score = u->exact ? u->exact[i] : (double)lmi_vocab_score(v, i);
 
-		if ((v->attr[i] & LMI_ATTR_NORMAL) && score < min)
-			min = score;
-		u->score[i] = v->attr[i] & LMI_ATTR_USER ? 0.0 : (double)score;
-		if (v->attr[i] & known)
+		if (u->exact ? counts(u, i) : (v->attr[i] & LMI_ATTR_NORMAL) != 0)
+			min = score < min ? score : min;
+		u->score[i] = !u->exact && (v->attr[i] & LMI_ATTR_USER) ? 0.0 : score;
+		if (counts(u, i))
 			ok = lmi_trie_add(&u->trie, v->host, v->text[i].ptr, v->text[i].len, i);
 	}
-	u->unknown_score = (double)(min - UNKNOWN_PENALTY);
+	/* in single precision where scores are */
+	u->unknown_score = u->exact ? min - UNKNOWN_PENALTY
+				    : (double)((float)min - (float)UNKNOWN_PENALTY);
+	for (unsigned c = 0; c < 256; c++)
+		u->byte_tok[c] = lmi_vocab_byte(v, c);
 	if (ok)
 		return LMD_OK;
 	lmi_unigram_close(u);
@@ -84,21 +93,38 @@ static void extend(const struct lmi_unigram *u, struct best *b, const char *s, s
 		offer(&b[at + one], b[at].sum + u->unknown_score, LMI_NONE, at);
 }
 
+/* A stretch of text and its token. */
+struct found {
+	uint32_t id, from, to;
+};
+
+static void put_unknown(const struct lmi_unigram *u, struct lmi_job *j, const char *s, size_t n,
+			int32_t unk)
+{
+	bool bytes = u->byte_fallback;
+
+	for (size_t i = 0; bytes && i < n; i++)
+		bytes = u->byte_tok[(unsigned char)s[i]] != LMI_NONE;
+	for (size_t i = 0; bytes && i < n; i++)
+		lmi_job_put(j, u->byte_tok[(unsigned char)s[i]]);
+	if (!bytes && unk >= 0)
+		lmi_job_put(j, (uint32_t)unk);
+}
+
 enum lmd_status lmi_unigram_text(const struct lmi_unigram *u, struct lmi_job *j, const char *s, size_t n)
 {
-	int32_t unk = u->vocab->info.unk;
-	bool was_unknown = false;
-	uint32_t *id;
+	int32_t unk = u->exact ? u->unk : u->vocab->info.unk;
+	struct found *f;
 	size_t k = 0;
 	struct best *b;
 
 	if (!n)
 		return LMD_OK;
 	if (!lmi_buf_need(&j->buf[0], j->host, (n + 1) * sizeof(*b)) ||
-	    !lmi_buf_need(&j->buf[1], j->host, n * sizeof(*id)))
+	    !lmi_buf_need(&j->buf[1], j->host, n * sizeof(*f)))
 		return LMD_NOMEM;
 	b = j->buf[0].p;
-	id = j->buf[1].p;
+	f = j->buf[1].p;
 	for (size_t i = 0; i <= n; i++)
 		b[i] = (struct best){-DBL_MAX, LMI_NONE, 0};
 	b[0].sum = 0;
@@ -109,14 +135,18 @@ enum lmd_status lmi_unigram_text(const struct lmi_unigram *u, struct lmi_job *j,
 		extend(u, b, s, n, at, one);
 	}
 	for (size_t at = n; at; at = b[at].from) {
-		bool unknown = b[at].id == LMI_NONE || b[at].id == (uint32_t)unk;
+		uint32_t id = b[at].id == (uint32_t)unk ? LMI_NONE : b[at].id;
 
-		if (!unknown || !was_unknown)
-			id[k++] = unknown ? (uint32_t)unk : b[at].id;
-		was_unknown = unknown;
+		if (id == LMI_NONE && k && f[k - 1].id == LMI_NONE)
+			f[k - 1].from = b[at].from; /* unknown, like what follows */
+		else
+			f[k++] = (struct found){id, b[at].from, (uint32_t)at};
 	}
-	while (k--)
-		if (id[k] != LMI_NONE) /* unk is -1: unknown characters vanish */
-			lmi_job_put(j, id[k]);
+	while (k--) {
+		if (f[k].id != LMI_NONE)
+			lmi_job_put(j, f[k].id);
+		else
+			put_unknown(u, j, s + f[k].from, f[k].to - f[k].from, unk);
+	}
 	return LMD_OK;
 }

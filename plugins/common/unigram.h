@@ -13,6 +13,12 @@ struct lmi_unigram {
 	struct lmi_trie trie;  /* normal, user-defined and unused tokens */
 	double *score;         /* [n]; 0 for user-defined tokens */
 	double unknown_score;  /* of a character without a token */
+	/* set by the caller before open, for vocabularies of tokenizer.json: */
+	const double *exact;   /* [n] scores instead of the spec's; then all tokens of the model
+				* count and all have their score; NULL otherwise */
+	bool byte_fallback;    /* unknown text becomes <0xNN> tokens */
+	uint32_t byte_tok[256];
+	int32_t unk;           /* -1 = the vocabulary's */
 };
 
 /* Reads scores and attributes as the file has them, so before lmi_vocab_finish. */
@@ -21,7 +27,7 @@ enum lmd_status lmi_unigram_open(struct lmi_unigram *u, const struct lmi_vocab *
 void lmi_unigram_close(struct lmi_unigram *u);
 
 /* Puts the tokens of a normalised text.  Neighbouring characters without a token are one
- * unknown token.  Sums are in double.  Uses j->buf[0..1]. */
+ * unknown token, or bytes.  Sums are in double.  Uses j->buf[0..1]. */
 enum lmd_status lmi_unigram_text(const struct lmi_unigram *u, struct lmi_job *j, const char *s,
 				 size_t n);
 

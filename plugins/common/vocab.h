@@ -85,6 +85,14 @@ static inline float lmi_vocab_score(const struct lmi_vocab *v, uint32_t id)
 	return v->spec->score ? v->spec->score[id] : 0.0f;
 }
 
+/* Does the model itself make this token from text?  Not so holes and tokens that were only
+ * added (kind "hf"). */
+static inline bool lmi_vocab_in_model(const struct lmi_vocab *v, uint32_t id)
+{
+	return (!v->spec->added || !(v->spec->added[id] & LMD_ADDED_ONLY)) &&
+	       (!v->spec->type || v->spec->type[id] != LMD_TOKEN_UNUSED);
+}
+
 /* The byte of a text of the form <0xNN>, or -1. */
 int lmi_byte_text(const char *s, size_t n);
 
