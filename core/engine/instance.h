@@ -134,6 +134,18 @@ int32_t lmi_inst_pooling(const struct lmi_inst *inst, int32_t asked);
 /* Says that external rows will come: makes room for them. */
 enum lmd_status lmi_inst_want_rows(struct lmi_inst *inst, struct lmd_error *err);
 
+/* ---- settle.c ---- */
+
+struct lmi_place;
+
+/* Describes the model, checks its tensors and chooses all sizes: rows of a step, budget, context
+ * length, pages (*place).  Takes no memory that grows with the model. */
+enum lmd_status lmi_inst_settle(struct lmi_inst *inst, const struct lmi_inst_opts *opts,
+				struct lmi_place *place, struct lmd_error *err);
+/* The pools and page tables of that size. */
+enum lmd_status lmi_inst_open_pools(struct lmi_inst *inst, const struct lmi_place *place,
+				    struct lmd_error *err);
+
 /* ---- weights.c ---- */
 
 enum lmd_status lmi_weights_create(struct lmi_weights **out, struct lmi_inst *inst,

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The compiled plans of an instance, each made when it is asked for the first time, and what
+ * else a running model is given: adapters, external rows. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/engine/instance.h"
+
+static bool same_key(const struct lmd_plan_key *a, const struct lmd_plan_key *b)
+{
+	return a->kind == b->kind && a->flags == b->flags && a->bucket == b->bucket &&
+	       a->variant == b->variant &&
+	       (!(a->flags & LMD_PLAN_EMBED) || a->pooling == b->pooling);
+}
+
+static bool supports(void *arg, const struct lmd_plan *plan, const struct lmd_op *op, char *reason,
+		     size_t n)
+{
+	const struct lmi_inst *inst = arg;
+	struct lmd_support s = {.struct_size = sizeof(s)};
+
+	inst->backend->ops.backend->op_support(inst->dev, plan, op, &s);
+	if (n)
+		(void)snprintf(reason, n, "%.95s", s.reason);
+	return s.native != 0;
+}
+
+static enum lmd_status build(struct lmi_inst *inst, struct lmi_exec *e, struct lmd_error *err)
+{
+	struct lmi_plan_params p = {
+		.host = inst->host,
+		.model = inst->model,
+		.arch = inst->arch->ops.arch,
+		.desc = &inst->desc,
+		.key = e->key,
+		.act_dtype = inst->info.act_dtype,
+		.kv_dtype = inst->kv_dtype,
+	};
+	enum lmd_status st;
+
+	p.max_rows[LMD_SPACE_TOKENS] = inst->n_batch;
+	p.max_rows[LMD_SPACE_OUTPUTS] = inst->n_out;
+	p.max_rows[LMD_SPACE_SEQS] = inst->n_seq;
+	st = lmi_plan_build(&e->plan, &p, err);
+	if (st == LMD_OK)
+		st = lmi_plan_lower(e->plan, supports, inst, err);
+	if (st == LMD_OK)
+		st = lmi_plan_layout(e->plan, err);
+	if (st != LMD_OK)
+		return st;
+	e->view = lmi_plan_view(e->plan);
+	e->weights = lmi_alloc(e->view->n_wref + 1u, sizeof(struct lmd_weight *));
+	return e->weights ? LMD_OK
+			  : lmd_fail(err, LMD_NOMEM, "no memory for %u weights", e->view->n_wref);
+}
+
+/* The output that a caller of this plan wants to read. */
+static enum lmd_status find_output(struct lmi_inst *inst, struct lmi_exec *e, struct lmd_error *err)
+{
+	uint32_t want = e->view->key.flags & LMD_PLAN_EMBED ? LMD_OUT_EMBED : LMD_OUT_LOGITS;
+	uint64_t rows, bytes;
+
+	for (uint32_t i = 0; i < e->view->n_output; i++) {
+		const struct lmd_output *o = &e->view->outputs[i];
+		const struct lmd_value *v = &e->view->values[o->value];
+
+		if (o->id != want)
+			continue;
+		rows = v->space == LMD_SPACE_SEQS     ? inst->n_seq
+		       : v->space == LMD_SPACE_TOKENS ? inst->n_batch
+						      : inst->n_out;
+		e->out_id = want;
+		e->out_width = v->width;
+		e->out_space = v->space;
+		e->out_rows = (uint32_t)rows;
+		bytes = rows * v->width * sizeof(float);
+		if (bytes <= inst->out_bytes)
+			return LMD_OK;
+		lmi_free(inst->out);
+		inst->out_bytes = 0;
+		inst->out = lmi_alloc((size_t)bytes, 1);
+		if (!inst->out)
+			return lmd_fail(err, LMD_NOMEM, "no memory for %llu rows of %u results",
+					(unsigned long long)rows, v->width);
+		inst->out_bytes = bytes;
+		return LMD_OK;
+	}
+	e->out_id = LMD_NONE; /* an encoder that writes caches only */
+	return LMD_OK;
+}
+
+static enum lmd_status check_memory(const struct lmi_inst *inst, const struct lmi_exec *e,
+				    uint64_t weights, struct lmd_error *err)
+{
+	uint64_t need = inst->kv_bytes + inst->weight_bytes + weights + inst->scratch_bytes +
+			e->view->scratch_bytes + inst->out_bytes;
+
+	if (need <= inst->budget)
+		return LMD_OK;
+	return lmd_fail(err, LMD_NOMEM,
+			"needs %llu MiB (sequences %llu, weights beyond the file %llu, values of a "
+			"step %llu); %llu MiB are left",
+			(unsigned long long)(need >> 20),
+			(unsigned long long)(inst->kv_bytes >> 20),
+			(unsigned long long)((inst->weight_bytes + weights) >> 20),
+			(unsigned long long)((inst->scratch_bytes + e->view->scratch_bytes) >> 20),
+			(unsigned long long)(inst->budget >> 20));
+}
+
+static enum lmd_status compile(struct lmi_inst *inst, struct lmi_exec *e, struct lmd_error *err)
+{
+	const struct lmd_compile c = {.struct_size = sizeof(c),
+				      .plan = e->view,
+				      .weights = e->weights,
+				      .pools = inst->pools};
+	uint64_t weights;
+	enum lmd_status st = lmi_weights_query(inst->weights, e->view, &weights, err);
+
+	if (st == LMD_OK)
+		st = check_memory(inst, e, weights, err);
+	if (st == LMD_OK)
+		st = lmi_weights_load(inst->weights, e->view, e->weights, err);
+	if (st != LMD_OK)
+		return st;
+	inst->weight_bytes += weights;
+	st = inst->backend->ops.backend->plan_compile(inst->dev, &c, &e->cplan, err);
+	if (st == LMD_OK)
+		inst->scratch_bytes += e->view->scratch_bytes;
+	return st;
+}
+
+enum lmd_status lmi_inst_exec(struct lmi_inst *inst, const struct lmd_plan_key *key, uint32_t *exec,
+			      struct lmd_error *err)
+{
+	struct lmd_plan_key k = *key;
+	struct lmi_exec *e;
+	enum lmd_status st;
+
+	k.struct_size = sizeof(k);
+	if (inst->keep_values)
+		k.flags |= LMD_PLAN_KEEP;
+	for (uint32_t i = 0; i < inst->n_exec; i++) {
+		const struct lmi_exec *old = inst->execs[i];
+
+		if (!same_key(&old->key, &k))
+			continue;
+		*exec = i;
+		return old->failed.status == LMD_OK
+			       ? LMD_OK
+			       : lmd_fail(err, old->failed.status, "%s", old->failed.text);
+	}
+	if (inst->n_exec == LMI_MAX_EXEC)
+		return lmd_fail(err, LMD_NOMEM, "%d plans of one model are in use", LMI_MAX_EXEC);
+	e = lmi_alloc(1, sizeof(*e));
+	if (!e)
+		return lmd_fail(err, LMD_NOMEM, "no memory for a plan");
+	/* kept after a failure too: weights may name its operands, and who asks again gets
+	 * the same answer */
+	inst->execs[inst->n_exec] = e;
+	*exec = inst->n_exec++;
+	e->key = k;
+	st = build(inst, e, &e->failed);
+	if (st == LMD_OK)
+		st = find_output(inst, e, &e->failed);
+	if (st == LMD_OK)
+		st = compile(inst, e, &e->failed);
+	if (st == LMD_OK)
+		st = lmi_step_create(&e->step, e->view, lmi_kv_max_changes(inst->kv), &e->failed);
+	e->failed.status = st;
+	return st == LMD_OK ? st : lmd_fail(err, st, "%s", e->failed.text);
+}
+
+enum lmd_status lmi_inst_bind(struct lmi_inst *inst, const struct lmi_adapter *ad,
+			      struct lmd_error *err)
+{
+	const struct lmd_backend_ops *b = inst->backend->ops.backend;
+	struct lmd_adapter_bind bind = {.struct_size = sizeof(bind),
+					.slot = ad->slot,
+					.rank = ad->rank,
+					.a = ad->a,
+					.b = ad->b,
+					.n = ad->n,
+					.k = ad->k,
+					.n_stack = 1,
+					.scale = ad->scale};
+
+	if (!inst->has_adapters || !ad->slot)
+		return lmd_fail(err, LMD_INVALID, "adapter slot %u of %s: the model was opened %s",
+				ad->slot, ad->site,
+				inst->has_adapters ? "with slots from 1" : "without adapters");
+	if (!b->adapter_bind)
+		return lmd_fail(err, LMD_UNSUPPORTED, "backend %s has no adapters",
+				inst->backend->f->name);
+	for (bind.site = 0; bind.site < inst->desc.n_lora_site; bind.site++)
+		if (!strcmp(inst->desc.lora_sites[bind.site], ad->site))
+			return b->adapter_bind(inst->dev, &bind, err);
+	return lmd_fail(err, LMD_NOTFOUND, "no adapter can sit at %s of architecture %s", ad->site,
+			inst->model->arch);
+}
+
+int32_t lmi_inst_pooling(const struct lmi_inst *inst, int32_t asked)
+{
+	if (asked != LMD_POOL_UNSET)
+		return asked;
+	return inst->desc.pooling == LMD_POOL_UNSET ? LMD_POOL_NONE : inst->desc.pooling;
+}
+
+enum lmd_status lmi_inst_want_rows(struct lmi_inst *inst, struct lmd_error *err)
+{
+	if (inst->ext)
+		return LMD_OK;
+	if (!inst->desc.n_input_embd)
+		return lmd_fail(err, LMD_UNSUPPORTED, "architecture %s takes no rows, only tokens",
+				inst->model->arch);
+	inst->ext = lmi_alloc((size_t)inst->n_batch * inst->desc.n_input_embd, sizeof(float));
+	if (!inst->ext)
+		return lmd_fail(err, LMD_NOMEM, "no memory for %u rows of %u", inst->n_batch,
+				inst->desc.n_input_embd);
+	return LMD_OK;
+}

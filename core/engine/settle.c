@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From a description to sizes: what the architecture says of the model, whether the file has what
+ * it needs, rows of a step, memory that may be taken, the context length that fits, and the
+ * pools of the sequences. */
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/arena.h"
+#include "core/engine/instance.h"
+#include "core/engine/place.h"
+#include "core/plan/model_check.h"
+
+#define BATCH_DEFAULT 512u
+#define BATCH_MAX     65536u
+#define WHOLE_MAX     8192u
+#define OUT_BYTES     (64ull << 20)
+#define N_SEQ_MAX     4096u
+/* Left to everything else when a budget is made from what the machine has available. */
+#define SLACK_BYTES (256ull << 20)
+
+/* ---- description and estimate ---- */
+
+static enum lmd_status describe(struct lmi_inst *inst, const struct lmi_inst_opts *o,
+				uint32_t n_ctx, struct lmd_error *err)
+{
+	struct lmd_arch_params p = {
+		.struct_size = sizeof(p), .n_ctx = n_ctx, .pooling = o->pooling};
+	struct lmd_arch_desc *d = &inst->desc;
+	enum lmd_status st;
+
+	lmi_arena_destroy(inst->arena);
+	inst->arena = lmi_arena_create(0);
+	if (!inst->arena)
+		return lmd_fail(err, LMD_NOMEM, "architecture %s: no memory", inst->model->arch);
+	*d = (struct lmd_arch_desc){.struct_size = sizeof(*d)};
+	st = inst->arch->ops.arch->describe(inst->host, inst->arena, inst->model, &p, d, err);
+	if (st != LMD_OK)
+		return st;
+	if (!d->n_vocab)
+		return lmd_fail(err, LMD_INTERNAL, "architecture %s: vocabulary of 0",
+				inst->model->arch);
+	return lmi_desc_check(d, err);
+}
+
+/* A file without a tensor that it needs is refused before anything is allocated for it. */
+static enum lmd_status check_tensors(const struct lmi_inst *inst, struct lmd_error *err)
+{
+	struct lmi_model_check c;
+	enum lmd_status st =
+		lmi_model_check(&c, inst->model, inst->arch->ops.arch, &inst->desc, err);
+
+	if (st == LMD_OK)
+		st = lmi_model_check_verdict(&c, err);
+	lmi_model_check_fini(&c);
+	return st;
+}
+
+/* A row's keys are those of the step alone, or lie ahead: the sequence must run whole. */
+static bool looks_ahead(const struct lmd_arch_desc *d)
+{
+	switch ((enum lmd_driver)d->driver) {
+	case LMD_DRIVER_ENCODER:
+	case LMD_DRIVER_DIFFUSION:
+	case LMD_DRIVER_CODEC:
+		return true;
+	case LMD_DRIVER_ENCDEC:
+		return false;
+	case LMD_DRIVER_AUTOREGRESSIVE:
+		break;
+	}
+	for (uint32_t i = 0; i < d->n_group; i++)
+		if (d->groups[i].kind == LMD_GROUP_BATCH ||
+		    (d->groups[i].kind == LMD_GROUP_PAGED && !d->groups[i].causal))
+			return true;
+	return false;
+}
+
+static uint32_t clamp_u32(uint64_t v, uint32_t lo, uint32_t hi)
+{
+	return v < lo ? lo : v > hi ? hi : (uint32_t)v;
+}
+
+static enum lmd_status choose_sizes(struct lmi_inst *inst, const struct lmi_inst_opts *o,
+				    struct lmd_error *err)
+{
+	const struct lmd_arch_desc *d = &inst->desc;
+	uint32_t width = d->n_vocab > d->n_embd_out ? d->n_vocab : d->n_embd_out;
+	uint32_t whole = o->n_whole ? o->n_whole : o->n_ctx ? o->n_ctx : d->n_ctx_train;
+
+	inst->n_seq = o->n_seq ? o->n_seq : 1;
+	inst->looks_ahead = looks_ahead(d);
+	if (inst->n_seq > N_SEQ_MAX)
+		return lmd_fail(err, LMD_INVALID, "%u sequences: the most is %u", inst->n_seq,
+				N_SEQ_MAX);
+	if (o->n_batch > BATCH_MAX)
+		return lmd_fail(err, LMD_INVALID, "%u rows in a step: the most is %u", o->n_batch,
+				BATCH_MAX);
+	inst->n_batch = o->n_batch	    ? o->n_batch
+			: inst->looks_ahead ? clamp_u32(whole, BATCH_DEFAULT, WHOLE_MAX)
+					    : BATCH_DEFAULT;
+	inst->n_batch = clamp_u32(inst->n_batch, inst->n_seq, BATCH_MAX);
+	inst->n_out = o->n_out		  ? o->n_out
+		      : inst->looks_ahead ? inst->n_batch
+					  : (uint32_t)(OUT_BYTES / ((uint64_t)width * 4));
+	inst->n_out = clamp_u32(inst->n_out, inst->n_seq, inst->n_batch);
+	return LMD_OK;
+}
+
+static void set_budget(struct lmi_inst *inst, const struct lmi_inst_opts *o)
+{
+	uint64_t have = o->memory_limit ? o->memory_limit : lmi_memory_available();
+	uint64_t rest = SLACK_BYTES + (o->memory_limit ? 0 : inst->file_bytes);
+
+	if (!have)
+		inst->budget = UINT64_MAX;
+	else if (o->memory_limit)
+		inst->budget = have;
+	else
+		inst->budget = have > rest ? have - rest : 0;
+}
+
+/* Chooses the context length and describes the model for it; fills caches' types. */
+enum lmd_status lmi_inst_settle(struct lmi_inst *inst, const struct lmi_inst_opts *o,
+				struct lmi_place *place, struct lmd_error *err)
+{
+	struct lmi_place_in in = {.desc = &inst->desc,
+				  .page_tokens = inst->info.page_tokens,
+				  .n_ctx = o->n_ctx,
+				  .kv_tokens = o->kv_tokens,
+				  .share = o->share_kv};
+	enum lmd_status st = describe(inst, o, o->n_ctx, err);
+	struct lmd_cache *caches;
+
+	if (st == LMD_OK)
+		st = check_tensors(inst, err);
+	if (st == LMD_OK)
+		st = choose_sizes(inst, o, err);
+	if (st != LMD_OK)
+		return st;
+	set_budget(inst, o);
+	inst->kv_dtype = o->kv_dtype < 0 ? inst->info.kv_dtype : (uint32_t)o->kv_dtype;
+	in.kv_dtype = inst->kv_dtype;
+	in.n_seq = inst->n_seq;
+	in.n_batch = inst->n_batch;
+	in.budget = inst->budget;
+	st = lmi_place(place, &in, err);
+	if (st == LMD_OK && place->n_ctx != o->n_ctx)
+		st = describe(inst, o, place->n_ctx, err);
+	if (st != LMD_OK)
+		return st;
+	inst->n_ctx = place->n_ctx;
+	inst->ctx_cut = place->cut;
+	inst->kv_bytes = place->kv_bytes;
+	caches = lmi_arena_array(inst->arena, inst->desc.n_cache + 1u, sizeof(*caches));
+	if (!caches)
+		return lmd_fail(err, LMD_NOMEM, "no memory for %u caches", inst->desc.n_cache);
+	for (uint32_t i = 0; i < inst->desc.n_cache; i++) {
+		caches[i] = inst->desc.caches[i];
+		caches[i].k_dtype = caches[i].v_dtype = caches[i].dtype_policy == LMD_KV_DTYPE_USER
+								? inst->kv_dtype
+								: LMD_DTYPE_F32;
+	}
+	inst->desc.caches = caches;
+	inst->host->log(inst->host->ctx, "engine", place->cut ? LMD_LOG_WARN : LMD_LOG_INFO,
+			"context chosen%s model=%s n_ctx=%u trained=%u sequences=%u kv_mib=%llu",
+			place->cut ? " by memory" : "", inst->model->name, inst->n_ctx,
+			inst->desc.n_ctx_train, inst->n_seq,
+			(unsigned long long)(inst->kv_bytes >> 20));
+	return LMD_OK;
+}
+
+/* ---- pools ---- */
+
+static enum lmd_status open_pool(struct lmi_inst *inst, const struct lmi_place *place, uint32_t g,
+				 struct lmd_error *err)
+{
+	const struct lmd_group *desc = &inst->desc.groups[g];
+	uint32_t n = inst->desc.n_cache;
+	struct lmd_cache *caches = lmi_arena_array(inst->arena, n + 1u, sizeof(*caches));
+	uint32_t *ids = lmi_arena_array(inst->arena, n + 1u, sizeof(*ids));
+	struct lmd_pool_desc d = {
+		.struct_size = sizeof(d),
+		.group = g,
+		.desc = desc,
+		.caches = caches,
+		.cache_ids = ids,
+		.n_page = place->n_page[g],
+		.page_tokens = inst->info.page_tokens,
+		.n_seq = inst->n_seq,
+		.n_index = lmi_kv_n_index(desc, inst->info.page_tokens, inst->n_ctx, inst->n_batch),
+		.n_slot = place->n_slot[g],
+	};
+
+	if (!caches || !ids)
+		return lmd_fail(err, LMD_NOMEM, "group %s: no memory", desc->name);
+	for (uint32_t i = 0; i < n; i++) {
+		if (inst->desc.caches[i].group != g)
+			continue;
+		caches[d.n_cache] = inst->desc.caches[i];
+		ids[d.n_cache++] = i;
+	}
+	return inst->backend->ops.backend->pool_create(inst->dev, &d, &inst->pools[g], err);
+}
+
+enum lmd_status lmi_inst_open_pools(struct lmi_inst *inst, const struct lmi_place *place,
+				    struct lmd_error *err)
+{
+	struct lmi_kv_opts k = {.groups = inst->desc.groups,
+				.n_group = inst->desc.n_group,
+				.page_tokens = inst->info.page_tokens,
+				.n_seq = inst->n_seq,
+				.n_ctx = inst->n_ctx,
+				.n_cross = inst->n_batch};
+	enum lmd_status st = LMD_OK;
+
+	for (uint32_t g = 0; g < inst->desc.n_group && st == LMD_OK; g++) {
+		k.n_page[g] = place->n_page[g];
+		k.n_slot[g] = place->n_slot[g];
+		if (inst->desc.groups[g].of_target)
+			return lmd_fail(err, LMD_UNSUPPORTED,
+					"architecture %s is a draft of another model, which is not "
+					"loaded",
+					inst->model->arch);
+		if (inst->desc.groups[g].kind != LMD_GROUP_BATCH)
+			st = open_pool(inst, place, g, err);
+	}
+	return st == LMD_OK ? lmi_kv_create(&inst->kv, &k, err) : st;
+}
