@@ -3,10 +3,9 @@
  * llamactl info: what a model file says, and what its weights will take.  Only the header
  * is read. */
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "client/llamactl/ctl.h"
-#include "client/llamactl/json_out.h"
+#include "client/llamactl/meta_text.h"
 #include "client/llamactl/named.h"
 #include "core/base/show.h"
 #include "core/format/format.h"
@@ -65,91 +64,11 @@ static uint64_t file_bytes(const struct lmi_model *m)
 	return n;
 }
 
-/* Most floats in files were 32 bits wide; shown as such they have no tail of digits. */
-static bool fits_f32(double f)
-{
-	return (double)(float)f == f;
-}
-
-static void json_float(struct lmi_json *j, const char *key, double f)
-{
-	if (fits_f32(f))
-		lmi_json_f32(j, key, (float)f);
-	else
-		lmi_json_f64(j, key, f);
-}
-
-/* The fewest digits that read back as the same number. */
-static void print_float(double f)
-{
-	char text[40];
-
-	for (int digits = 6; digits <= 17; digits++) {
-		(void)snprintf(text, sizeof(text), "%.*g", digits, f);
-		if (fits_f32(f) ? strtof(text, NULL) == (float)f : strtod(text, NULL) == f)
-			break;
-	}
-	fputs(text, stdout);
-}
-
-/* Element i of an array, or the value itself. */
-static void json_element(struct lmi_json *j, const char *key, const struct lmd_meta *v, uint64_t i)
-{
-	const struct lmd_str *s = &v->v.s;
-
-	switch ((enum lmd_meta_type)v->type) {
-	case LMD_META_BOOL:
-		lmi_json_bool(j, key, v->v.i != 0);
-		return;
-	case LMD_META_I64:
-		lmi_json_int(j, key, v->v.i);
-		return;
-	case LMD_META_U64:
-		lmi_json_uint(j, key, v->v.u);
-		return;
-	case LMD_META_F64:
-		json_float(j, key, v->v.f);
-		return;
-	case LMD_META_ARR_BOOL:
-		lmi_json_bool(j, key, ((const uint8_t *)v->v.a)[i] != 0);
-		return;
-	case LMD_META_ARR_I64:
-		lmi_json_int(j, key, ((const int64_t *)v->v.a)[i]);
-		return;
-	case LMD_META_ARR_F64:
-		json_float(j, key, ((const double *)v->v.a)[i]);
-		return;
-	case LMD_META_ARR_STR:
-		s = (const struct lmd_str *)v->v.a + i;
-		/* fall through */
-	case LMD_META_STR:
-		lmi_json_strn(j, key, s->ptr, s->len);
-		return;
-	}
-}
-
 static void json_keys(struct lmi_json *j, const struct lmd_model *m, bool full)
 {
 	lmi_json_object(j, "keys");
-	for (uint32_t i = 0; i < m->n_meta; i++) {
-		const struct lmd_meta *v = &m->meta[i];
-		uint64_t n = full || v->n <= JSON_ELEMENTS ? v->n : JSON_ELEMENTS;
-
-		if (v->type < LMD_META_ARR_BOOL) {
-			json_element(j, v->key, v, 0);
-			continue;
-		}
-		if (n < v->n) {
-			lmi_json_flat_object(j, v->key);
-			lmi_json_uint(j, "length", v->n);
-		}
-		lmi_json_flat_array(j, n < v->n ? "first" : v->key);
-		for (uint64_t k = 0; k < n; k++)
-			json_element(j, NULL, v, k);
-		lmi_json_end(j);
-		if (n < v->n)
-			lmi_json_end(j);
-	}
+	for (uint32_t i = 0; i < m->n_meta; i++)
+		lmi_meta_json(j, m->meta[i].key, &m->meta[i], full ? UINT64_MAX : JSON_ELEMENTS);
 	lmi_json_end(j);
 }
 
@@ -223,42 +142,6 @@ static void print_json(const struct lmi_model *model, const struct totals *t, bo
 	lmi_json_fini(&j);
 }
 
-static void print_element(const struct lmd_meta *v, uint64_t i)
-{
-	const struct lmd_str *s = &v->v.s;
-	char show[96];
-
-	switch ((enum lmd_meta_type)v->type) {
-	case LMD_META_BOOL:
-		fputs(v->v.i ? "true" : "false", stdout);
-		return;
-	case LMD_META_I64:
-		printf("%" PRId64, v->v.i);
-		return;
-	case LMD_META_U64:
-		printf("%" PRIu64, v->v.u);
-		return;
-	case LMD_META_F64:
-		print_float(v->v.f);
-		return;
-	case LMD_META_ARR_BOOL:
-		fputs(((const uint8_t *)v->v.a)[i] ? "true" : "false", stdout);
-		return;
-	case LMD_META_ARR_I64:
-		printf("%" PRId64, ((const int64_t *)v->v.a)[i]);
-		return;
-	case LMD_META_ARR_F64:
-		print_float(((const double *)v->v.a)[i]);
-		return;
-	case LMD_META_ARR_STR:
-		s = (const struct lmd_str *)v->v.a + i;
-		/* fall through */
-	case LMD_META_STR:
-		printf("\"%s\"", lmi_show(show, sizeof(show), s->ptr, s->len));
-		return;
-	}
-}
-
 static void print_keys(const struct lmd_model *m, bool full)
 {
 	char show[160];
@@ -266,19 +149,9 @@ static void print_keys(const struct lmd_model *m, bool full)
 	printf("\n%u keys\n", m->n_meta);
 	for (uint32_t i = 0; i < m->n_meta; i++) {
 		const struct lmd_meta *v = &m->meta[i];
-		uint64_t n = full || v->n <= SHOWN_ELEMENTS ? v->n : SHOWN_ELEMENTS;
 
 		printf("  %-40s ", lmi_show(show, sizeof(show), v->key, strlen(v->key)));
-		if (v->type < LMD_META_ARR_BOOL) {
-			print_element(v, 0);
-		} else {
-			printf("%" PRIu64 " of: ", v->n);
-			for (uint64_t k = 0; k < n; k++) {
-				fputs(k ? ", " : "", stdout);
-				print_element(v, k);
-			}
-			fputs(n < v->n ? ", ..." : "", stdout);
-		}
+		lmi_meta_print(v, full ? UINT64_MAX : SHOWN_ELEMENTS);
 		putchar('\n');
 	}
 }

@@ -31,6 +31,10 @@
 	X(perplexity)                                                                              \
 	X(info)                                                                                    \
 	X(explain)                                                                                 \
+	X(diff)                                                                                    \
+	X(hash)                                                                                    \
+	X(split)                                                                                   \
+	X(merge)                                                                                   \
 	X(tokenize)                                                                                \
 	X(detokenize)                                                                              \
 	X(debug_logits)                                                                            \

@@ -164,6 +164,15 @@ void lmi_gguf_put_u32(struct lmi_gguf_writer *w, const char *key, uint32_t v)
 	put32(w, &w->keys, v);
 }
 
+void lmi_gguf_put_u16(struct lmi_gguf_writer *w, const char *key, uint16_t v)
+{
+	uint8_t p[2];
+
+	begin_key(w, key, LMI_GGUF_U16);
+	lmi_put_le16(p, v);
+	grow(w, &w->keys, p, sizeof(p));
+}
+
 void lmi_gguf_put_i32(struct lmi_gguf_writer *w, const char *key, int32_t v)
 {
 	begin_key(w, key, LMI_GGUF_I32);

@@ -30,6 +30,7 @@ enum lmd_status lmi_gguf_writer_create(struct lmi_gguf_writer **out, uint32_t al
 /* NULL allowed; an unfinished file is removed. */
 void lmi_gguf_writer_destroy(struct lmi_gguf_writer *w);
 
+void lmi_gguf_put_u16(struct lmi_gguf_writer *w, const char *key, uint16_t v);
 void lmi_gguf_put_u32(struct lmi_gguf_writer *w, const char *key, uint32_t v);
 void lmi_gguf_put_i32(struct lmi_gguf_writer *w, const char *key, int32_t v);
 void lmi_gguf_put_u64(struct lmi_gguf_writer *w, const char *key, uint64_t v);
