@@ -75,6 +75,8 @@ void cpu_weight_destroy(void *state, struct lmd_weight *w);
  * (in: how many are wanted) how many of them follow each other so. */
 const void *cpu_weight_rows(const struct lmd_weight *w, uint32_t slice, uint32_t n, uint32_t *count,
 			    size_t *row_bytes);
+/* Where row n of a slice is; NULL behind the last one. */
+const void *cpu_weight_at(const struct lmd_weight *w, uint32_t slice, uint32_t n);
 /* Row n of a slice as k floats: a pointer into the weight if it is f32, else decoded to tmp [k]. */
 const float *cpu_weight_row(const struct cpu_dev *dev, const struct lmd_weight *w, uint32_t slice,
 			    uint32_t n, float *tmp);
@@ -182,6 +184,9 @@ struct cpu_op {
 	/* Optional: NULL = every phase is. */
 	bool (*wanted)(const struct cpu_run *r, const struct cpu_node *n, uint32_t phase);
 	void (*run)(const struct cpu_run *r, const struct cpu_node *n, const struct cpu_part *p);
+	/* Optional: the first weights that a part reads in a phase with few rows, NULL: none. */
+	const void *(*first)(const struct lmd_cplan *p, const struct cpu_node *n, uint32_t phase,
+			     uint32_t part, uint32_t n_part);
 	/* Optional: frees what node->data points to; data itself is freed by the caller. */
 	void (*destroy)(const struct lmd_host *h, void *data);
 	uint8_t n_in, n_out;
@@ -200,11 +205,22 @@ struct cpu_phase {
 	uint32_t phase; /* of the node */
 };
 
-/* Hands out the items of a phase, in up to CPU_MAX_GROUP lists; one for each phase. */
-#define CPU_MAX_GROUP 16u
+/* Hands out the items of a phase, in up to CPU_MAX_LIST lists.  It is 0 when a phase begins. */
+#define CPU_MAX_LIST 16u
 struct cpu_counter {
-	_Alignas(CPU_LINE) uint32_t next[CPU_MAX_GROUP];
+	_Alignas(CPU_LINE) uint32_t next;
 };
+
+/* Lists of a phase for n_part parts; the one that a part begins with. */
+static inline uint32_t cpu_n_list(uint32_t n_part)
+{
+	return n_part < CPU_MAX_LIST ? n_part : CPU_MAX_LIST;
+}
+
+static inline uint32_t cpu_own_list(uint32_t part, uint32_t n_part, uint32_t n_list)
+{
+	return (uint32_t)((uint64_t)part * n_list / n_part);
+}
 
 /* Cosines and sines of the rows of a step, for all ops that turn alike: [rows][2][n_rot], the
  * factors of a number and of its partner.  Made by the first of these ops (op_rope_kv.c). */
@@ -224,7 +240,8 @@ struct lmd_cplan {
 	struct cpu_node *nodes;
 	uint32_t n_phase, cap_phase;
 	struct cpu_phase *phases;
-	struct cpu_counter *counters; /* [n_phase] */
+	struct cpu_counter *counters; /* [n_phase][cpu_n_list] */
+	const void **ahead; /* [n_phase][n_part] first weights of the phases that follow, or NULL */
 	uint32_t n_turns;
 	struct cpu_turns *turns; /* room for n_op */
 	char **value;            /* [n_value] row 0 of each */
@@ -281,7 +298,8 @@ struct cpu_run {
 struct cpu_part {
 	uint32_t phase, part, n_part;
 	char *scratch; /* this part's own */
-	struct cpu_counter *counter;
+	struct cpu_counter *counter; /* [cpu_n_list] */
+	const void *ahead; /* weights that it will read after this phase, or NULL */
 };
 
 enum lmd_status cpu_plan_run(void *state, struct lmd_queue *q, struct lmd_cplan *p,
@@ -306,7 +324,7 @@ static inline void cpu_slice(const struct cpu_part *p, uint64_t n, uint64_t *lo,
 /* The next item of the phase: each number is given to one part. */
 static inline uint32_t cpu_claim(const struct cpu_part *p)
 {
-	return __atomic_fetch_add(&p->counter->next[0], 1, __ATOMIC_RELAXED);
+	return __atomic_fetch_add(&p->counter->next, 1, __ATOMIC_RELAXED);
 }
 
 /* Takes `n * item` bytes from a scratch cursor, in steps as cpu_need counted them. */

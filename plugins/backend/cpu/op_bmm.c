@@ -39,14 +39,14 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 	struct cpu_view x = cpu_view(r, &o->x);
 	struct out out = {r->cplan->weights[o->w], cpu_view(r, &o->y), x.n_row};
 	const struct cpu_emit emit = {&out, NULL, done};
-	uint64_t rows = (uint64_t)x.n_row * x.n_head, lo, hi;
-	uint32_t chunk = cpu_grid(p, 1, (uint64_t)out.w->n * x.n_head).chunk;
+	uint64_t n_x = (uint64_t)x.n_row * x.n_head, lo, hi;
+	uint32_t chunk = cpu_grid(p->part, p->n_part, 1, (uint64_t)out.w->n * x.n_head).chunk;
 	uint32_t per_head = (out.w->n + chunk - 1) / chunk;
 	char *cursor = r->shared;
-	struct cpu_x px = cpu_x_take(&cursor, rows, x.width, false);
+	struct cpu_x px = cpu_x_take(&cursor, n_x, x.width, false);
 
 	if (p->phase == 0) {
-		cpu_slice(p, rows, &lo, &hi);
+		cpu_slice(p, n_x, &lo, &hi);
 		for (uint64_t i = lo; i < hi; i++)
 			cpu_x_set(r, &px, i, &x, (uint32_t)(i % x.n_row), (uint32_t)(i / x.n_row),
 				  NULL);
@@ -55,10 +55,10 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 	for (uint64_t c = cpu_claim(p); c < (uint64_t)per_head * x.n_head; c = cpu_claim(p)) {
 		uint32_t head = (uint32_t)(c / per_head), from = (uint32_t)(c % per_head) * chunk;
 		struct cpu_items items = {.first = head * x.n_row, .count = x.n_row, .div = 1};
+		struct cpu_rows rows = {head, from,
+					out.w->n - from < chunk ? out.w->n : from + chunk, NULL};
 
-		cpu_product_f32(r, &px, &items, out.w, head, from,
-				out.w->n - from < chunk ? out.w->n : from + chunk, p->scratch,
-				&emit);
+		cpu_product_f32(r, &px, &items, out.w, &rows, p->scratch, &emit);
 	}
 }
 

@@ -199,7 +199,7 @@ static float *place_down(void *arg, uint32_t item, uint32_t slice, uint32_t n0, 
 
 	(void)slice;
 	(void)n;
-	return v->fold > 1 ? NULL : cpu_el(v, item / f->heads, item % f->heads, n0);
+	return cpu_el(v, item / f->heads, item % f->heads, n0);
 }
 
 static void done_down(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint32_t n, float *v)
@@ -228,32 +228,42 @@ static void done_down(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uin
 static void gate_up(struct ffn *f, const struct cpu_part *p)
 {
 	const struct cpu_emit gate = {f, place_gate, done_gate}, up = {f, place_up, done_up};
-	struct cpu_grid g = cpu_grid(p, (uint32_t)f->n, f->width);
-	uint32_t n = (f->width + g.chunk - 1) / g.chunk, group, c;
+	struct cpu_grid g = cpu_grid(p->part, p->n_part, (uint32_t)f->n, f->width);
+	const struct lmd_weight *first = f->w[GATE] ? f->w[GATE] : f->w[UP];
+	uint32_t n = cpu_grid_chunks(&g, f->width);
+	struct cpu_claim c;
 
-	while (cpu_grid_claim(p, &g, n, &group, &c)) {
-		struct cpu_items items = cpu_grid_items(&g, group);
-		uint32_t lo = c * g.chunk, hi = f->width - lo < g.chunk ? f->width : lo + g.chunk;
+	while (cpu_grid_claim(p, &g, n, &c)) {
+		struct cpu_items items = cpu_grid_items(&g, &c);
+		struct cpu_rows rows = {.lo = c.chunk * g.chunk,
+					.hi = (uint32_t)cpu_grid_end(&g, f->width, c.chunk)};
 
-		if (f->w[GATE])
-			cpu_product(f->r, &f->px, &items, f->w[GATE], 0, lo, hi, f->scratch, &gate);
-		cpu_product(f->r, &f->px, &items, f->w[UP], 0, lo, hi, f->scratch, &up);
+		if (f->w[GATE]) {
+			rows.next = cpu_weight_at(f->w[UP], 0, rows.lo);
+			cpu_product(f->r, &f->px, &items, f->w[GATE], &rows, f->scratch, &gate);
+		}
+		rows.next = c.last ? p->ahead : cpu_weight_at(first, 0, rows.hi);
+		cpu_product(f->r, &f->px, &items, f->w[UP], &rows, f->scratch, &up);
 	}
 }
 
 static void down(struct ffn *f, const struct cpu_part *p)
 {
-	const struct cpu_emit emit = {f, place_down, done_down};
-	uint32_t n = f->w[DOWN]->n, group, c;
-	struct cpu_grid g = cpu_grid(p, (uint32_t)f->n, n);
+	const struct cpu_view *v = f->y.base ? &f->y : &f->r_out;
+	const struct cpu_emit emit = {f, v->fold > 1 ? NULL : place_down, done_down};
 
-	while (cpu_grid_claim(p, &g, (n + g.chunk - 1) / g.chunk, &group, &c)) {
-		struct cpu_items items = cpu_grid_items(&g, group);
-		uint32_t lo = c * g.chunk;
+	cpu_product_shared(f->r, p, &f->ph, (uint32_t)f->n, f->w[DOWN], f->scratch, &emit);
+}
 
-		cpu_product(f->r, &f->ph, &items, f->w[DOWN], 0, lo,
-			    n - lo < g.chunk ? n : lo + g.chunk, f->scratch, &emit);
-	}
+static const void *first(const struct lmd_cplan *p, const struct cpu_node *n, uint32_t phase,
+			 uint32_t part, uint32_t n_part)
+{
+	const struct lmd_op_ffn *o = &n->op->u.ffn;
+
+	if (phase == 2)
+		return cpu_grid_first(p->weights[o->gate == LMD_NONE ? o->up : o->gate], part,
+				      n_part);
+	return phase == 4 ? cpu_grid_first(p->weights[o->down], part, n_part) : NULL;
 }
 
 static void run(const struct cpu_run *r, const struct cpu_node *n, const struct cpu_part *p)
@@ -305,5 +315,6 @@ const struct cpu_op cpu_op_ffn = {
 	.plan = plan,
 	.wanted = wanted,
 	.run = run,
+	.first = first,
 	CPU_OPERANDS(ins, outs),
 };

@@ -83,7 +83,7 @@ static float *place(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint3
 
 	(void)slice;
 	(void)n;
-	return h->y.fold > 1 ? NULL : cpu_el(&h->y, item, 0, n0);
+	return cpu_el(&h->y, item, 0, n0);
 }
 
 static void done(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint32_t n, float *v)
@@ -110,13 +110,13 @@ static void done(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint32_t
 static void run(const struct cpu_run *r, const struct cpu_node *n, const struct cpu_part *p)
 {
 	struct head h;
-	const struct cpu_emit emit = {&h, place, done};
-	struct cpu_grid g;
-	uint32_t group, c;
+	struct cpu_emit emit = {&h, place, done};
 	uint64_t lo, hi;
 
 	setup(&h, r, n);
 	setup_memory(&h, p->scratch);
+	if (h.y.fold > 1)
+		emit.place = NULL;
 	cpu_slice(p, h.n, &lo, &hi);
 	if (p->phase == 0)
 		prepare(&h, lo, hi);
@@ -128,14 +128,13 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 		return;
 	if (h.small)
 		prepare(&h, 0, h.n);
-	g = cpu_grid(p, h.n, h.w->n);
-	while (cpu_grid_claim(p, &g, (h.w->n + g.chunk - 1) / g.chunk, &group, &c)) {
-		struct cpu_items items = cpu_grid_items(&g, group);
-		uint32_t from = c * g.chunk;
+	cpu_product_shared(r, p, &h.px, h.n, h.w, h.scratch, &emit);
+}
 
-		cpu_product(r, &h.px, &items, h.w, 0, from,
-			    h.w->n - from < g.chunk ? h.w->n : from + g.chunk, h.scratch, &emit);
-	}
+static const void *first(const struct lmd_cplan *p, const struct cpu_node *n, uint32_t phase,
+			 uint32_t part, uint32_t n_part)
+{
+	return phase == 2 ? cpu_grid_first(p->weights[n->op->u.head.w], part, n_part) : NULL;
 }
 
 static const uint16_t ins[] = {CPU_OFF(head.x), CPU_OFF(head.norm.g), CPU_OFF(head.norm.b)};
@@ -146,5 +145,6 @@ const struct cpu_op cpu_op_head = {
 	.plan = plan,
 	.wanted = wanted,
 	.run = run,
+	.first = first,
 	CPU_OPERANDS(ins, outs),
 };

@@ -32,6 +32,21 @@ struct out {
 	bool plain; /* nothing is done to an output but the residual */
 };
 
+/* How the rows of all weights are shared out. */
+struct sharing {
+	uint32_t n_w, n_chunk;
+	const struct lmd_weight *w[LMD_LINEAR_MAX];
+	uint64_t n[LMD_LINEAR_MAX]; /* rows, of all slices or, with ids, of each */
+	struct cpu_grid grid;
+};
+
+/* Rows lo..hi of weight j: of all slices, one after the other, or, with ids, of each. */
+struct span {
+	uint32_t j;
+	uint64_t lo, hi;
+	const void *next; /* see struct cpu_rows */
+};
+
 static const struct lmd_opnd *target(const struct lmd_op_linear *l, uint32_t i)
 {
 	return l->y[i].src != LMD_SRC_NONE ? &l->y[i] : &l->r_out[i];
@@ -187,9 +202,7 @@ static float *place(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint3
 	const struct cpu_view *v = o->y.base ? &o->y : &o->r_out;
 
 	(void)n;
-	return v->fold > 1
-		       ? NULL
-		       : cpu_el(v, item / o->l->heads, item % o->l->heads, column(o, slice, n0));
+	return cpu_el(v, item / o->l->heads, item % o->l->heads, column(o, slice, n0));
 }
 
 /* Everything between the product and the residual. */
@@ -257,11 +270,45 @@ static void skip(const struct out *o, const struct cpu_items *none, uint32_t lo,
 	}
 }
 
-/* Rows lo..hi of weight j: of all slices, one after the other, or, with ids, of each. */
-static void multiply(const struct lin *l, struct cpu_items items, uint32_t j, uint64_t lo,
-		     uint64_t hi)
+/* Where row lo of weight j is, counted over its slices. */
+static const void *row_at(const struct lmd_weight *w, uint64_t lo)
+{
+	return cpu_weight_at(w, (uint32_t)(lo / w->n), (uint32_t)(lo % w->n));
+}
+
+static void multiply_all(const struct lin *l, const struct out *o, const struct cpu_items *items,
+			 const struct span *s, const struct cpu_emit *emit)
+{
+	for (uint64_t lo = s->lo; lo < s->hi;) {
+		struct cpu_rows rows = {.slice = (uint32_t)(lo / o->w->n),
+					.lo = (uint32_t)(lo % o->w->n)};
+		uint32_t left = o->w->n - rows.lo;
+
+		rows.hi = s->hi - lo < left ? rows.lo + (uint32_t)(s->hi - lo) : o->w->n;
+		lo += rows.hi - rows.lo;
+		rows.next = lo < s->hi ? row_at(o->w, lo) : s->next;
+		cpu_product(l->r, &l->px, items, o->w, &rows, l->scratch, emit);
+	}
+}
+
+static void multiply_lists(const struct lin *l, const struct out *o, struct cpu_items items,
+			   const struct span *s, const struct cpu_emit *emit)
+{
+	struct cpu_rows rows = {.lo = (uint32_t)s->lo, .hi = (uint32_t)s->hi};
+
+	for (uint32_t i = 0; i < cpu_lists_n_used(&l->lists); i++) {
+		rows.slice = l->lists.used[i];
+		items.list = cpu_lists_of(&l->lists, rows.slice, &items.count);
+		cpu_product(l->r, &l->px, &items, o->w, &rows, l->scratch, emit);
+	}
+	items.list = cpu_lists_of(&l->lists, o->w->n_stack, &items.count);
+	skip(o, &items, rows.lo, rows.hi);
+}
+
+static void multiply(const struct lin *l, struct cpu_items items, const struct span *s)
 {
 	const struct lmd_op_linear *op = l->op;
+	uint32_t j = s->j;
 	struct out o = {
 		.l = l,
 		.w = l->r->cplan->weights[op->w[j]],
@@ -270,56 +317,84 @@ static void multiply(const struct lin *l, struct cpu_items items, uint32_t j, ui
 		.r_out = cpu_view(l->r, &op->r_out[j]),
 		.delta = l->delta[j],
 	};
-	const struct cpu_emit emit = {&o, place, done};
+	bool folded = (o.y.base ? &o.y : &o.r_out)->fold > 1;
+	const struct cpu_emit emit = {&o, folded ? NULL : place, done};
 
 	items.div = divisor(l);
 	o.plain = !o.w->n_scale && !o.w->n_bias && !o.delta && op->scale == 1.0f &&
 		  op->act == LMD_ACT_NONE && op->softcap == 0.0f && op->clamp_lo == 0.0f &&
 		  op->clamp_hi == 0.0f;
-	while (!l->ids.base && lo < hi) {
-		uint32_t slice = (uint32_t)(lo / o.w->n), from = (uint32_t)(lo % o.w->n);
-		uint32_t to = hi - lo < o.w->n - from ? from + (uint32_t)(hi - lo) : o.w->n;
+	if (l->ids.base)
+		multiply_lists(l, &o, items, s, &emit);
+	else
+		multiply_all(l, &o, &items, s, &emit);
+}
 
-		cpu_product(l->r, &l->px, &items, o.w, slice, from, to, l->scratch, &emit);
-		lo += to - from;
-	}
-	for (uint32_t i = 0; l->ids.base && i < cpu_lists_n_used(&l->lists); i++) {
-		uint32_t e = l->lists.used[i];
+/* All weights' rows as one list of chunks. */
+static struct sharing share(const struct lmd_op_linear *op, struct lmd_weight *const *weights,
+			    uint32_t part, uint32_t n_part, uint32_t n_item)
+{
+	struct sharing s = {.n_w = op->n_w};
+	uint64_t total = 0;
 
-		items.list = cpu_lists_of(&l->lists, e, &items.count);
-		cpu_product(l->r, &l->px, &items, o.w, e, (uint32_t)lo, (uint32_t)hi, l->scratch,
-			    &emit);
+	for (uint32_t j = 0; j < op->n_w; j++) {
+		s.w[j] = weights[op->w[j]];
+		s.n[j] = outputs(op, s.w[j]);
+		total += s.n[j];
 	}
-	if (l->ids.base) {
-		items.list = cpu_lists_of(&l->lists, o.w->n_stack, &items.count);
-		skip(&o, &items, (uint32_t)lo, (uint32_t)hi);
+	s.grid = cpu_grid(part, n_part, n_item, total);
+	for (uint32_t j = 0; j < op->n_w; j++)
+		s.n_chunk += cpu_grid_chunks(&s.grid, s.n[j]);
+	return s;
+}
+
+static struct span chunk(const struct sharing *s, uint32_t c)
+{
+	struct span p = {0};
+
+	while (p.j < s->n_w && c >= cpu_grid_chunks(&s->grid, s->n[p.j]))
+		c -= cpu_grid_chunks(&s->grid, s->n[p.j++]);
+	if (p.j == s->n_w)
+		return p;
+	p.lo = (uint64_t)c * s->grid.chunk;
+	p.hi = cpu_grid_end(&s->grid, s->n[p.j], c);
+	return p;
+}
+
+static const void *span_at(const struct sharing *s, uint32_t c)
+{
+	struct span p = chunk(s, c);
+
+	return p.j < s->n_w ? row_at(s->w[p.j], p.lo) : NULL;
+}
+
+static void products(const struct lin *l, const struct cpu_part *p)
+{
+	struct sharing s = share(l->op, l->r->cplan->weights, p->part, p->n_part,
+				 l->ids.base ? 1 : (uint32_t)l->n_item);
+	struct cpu_claim c;
+
+	while (cpu_grid_claim(p, &s.grid, s.n_chunk, &c)) {
+		struct cpu_items items = cpu_grid_items(&s.grid, &c);
+		struct span span = chunk(&s, c.chunk);
+
+		span.next = c.last ? p->ahead : span_at(&s, c.chunk + 1);
+		multiply(l, items, &span);
 	}
 }
 
-/* All weights' rows are shared out as one list of chunks. */
-static void products(const struct lin *l, const struct cpu_part *p)
+static const void *first(const struct lmd_cplan *p, const struct cpu_node *n, uint32_t phase,
+			 uint32_t part, uint32_t n_part)
 {
-	uint64_t n[LMD_LINEAR_MAX], total = 0, chunks = 0;
-	struct cpu_grid g;
-	uint32_t group, c;
+	const struct lmd_op_linear *op = &n->op->u.linear;
+	struct sharing s;
+	uint32_t lo, hi;
 
-	for (uint32_t j = 0; j < l->op->n_w; j++) {
-		n[j] = outputs(l->op, l->r->cplan->weights[l->op->w[j]]);
-		total += n[j];
-	}
-	g = cpu_grid(p, l->ids.base ? 1 : (uint32_t)l->n_item, total);
-	for (uint32_t j = 0; j < l->op->n_w; j++)
-		chunks += (n[j] + g.chunk - 1) / g.chunk;
-	while (cpu_grid_claim(p, &g, chunks, &group, &c)) {
-		uint32_t j = 0;
-		uint64_t lo;
-
-		for (; c >= (n[j] + g.chunk - 1) / g.chunk; j++)
-			c -= (uint32_t)((n[j] + g.chunk - 1) / g.chunk);
-		lo = (uint64_t)c * g.chunk;
-		multiply(l, cpu_grid_items(&g, group), j, lo,
-			 n[j] - lo < g.chunk ? n[j] : lo + g.chunk);
-	}
+	if (phase != 2 || op->ids.src != LMD_SRC_NONE)
+		return NULL;
+	s = share(op, p->weights, part, n_part, 1);
+	cpu_grid_list(&s.grid, s.n_chunk, s.grid.own, &lo, &hi);
+	return lo < hi ? span_at(&s, lo) : NULL;
 }
 
 static void run(const struct cpu_run *r, const struct cpu_node *n, const struct cpu_part *p)
@@ -359,5 +434,6 @@ const struct cpu_op cpu_op_linear = {
 	.plan = plan,
 	.wanted = wanted,
 	.run = run,
+	.first = first,
 	CPU_OPERANDS(ins, outs),
 };

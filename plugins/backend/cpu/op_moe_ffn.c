@@ -238,20 +238,22 @@ static void gate_up(struct moe *m, uint32_t e, uint32_t lo, uint32_t hi)
 	const struct cpu_emit gate = {m, place_gate, done_gate}, up = {m, place_up, done_up};
 	struct cpu_items items = {.div = m->div};
 	uint32_t at = up_row0(m);
+	struct cpu_rows gate_rows = {e, lo, hi, NULL}, up_rows = {e, at + lo, at + hi, NULL};
 
 	items.list = cpu_lists_of(&m->lists, e, &items.count);
 	if (m->w[GATE])
-		cpu_product(m->r, &m->px, &items, m->w[GATE], e, lo, hi, m->scratch, &gate);
-	cpu_product(m->r, &m->px, &items, m->w[UP], e, at + lo, at + hi, m->scratch, &up);
+		cpu_product(m->r, &m->px, &items, m->w[GATE], &gate_rows, m->scratch, &gate);
+	cpu_product(m->r, &m->px, &items, m->w[UP], &up_rows, m->scratch, &up);
 }
 
 static void down(struct moe *m, uint32_t e, uint32_t lo, uint32_t hi)
 {
 	const struct cpu_emit emit = {m, place_down, done_down};
 	struct cpu_items items = {.div = 1};
+	struct cpu_rows rows = {e, lo, hi, NULL};
 
 	items.list = cpu_lists_of(&m->lists, e, &items.count);
-	cpu_product(m->r, &m->ph, &items, m->w[DOWN], e, lo, hi, m->scratch, &emit);
+	cpu_product(m->r, &m->ph, &items, m->w[DOWN], &rows, m->scratch, &emit);
 }
 
 /* Chunks of n rows of every expert that somebody chose. */
@@ -259,7 +261,7 @@ static void share(struct moe *m, const struct cpu_part *p, uint32_t n,
 		  void (*f)(struct moe *m, uint32_t e, uint32_t lo, uint32_t hi))
 {
 	uint32_t used = cpu_lists_n_used(&m->lists);
-	uint32_t chunk = cpu_grid(p, 1, (uint64_t)n * used).chunk, per = (n + chunk - 1) / chunk;
+	uint32_t chunk = cpu_grid(p->part, p->n_part, 1, (uint64_t)n * used).chunk, per = (n + chunk - 1) / chunk;
 
 	for (uint64_t c = cpu_claim(p); c < (uint64_t)per * used; c = cpu_claim(p)) {
 		uint32_t lo = (uint32_t)(c % per) * chunk;

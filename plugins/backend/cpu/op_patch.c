@@ -116,7 +116,7 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 	};
 	const struct cpu_emit emit = {&p, NULL, done};
 	struct cpu_items items = {.count = p.y.n_row, .div = 1};
-	uint32_t chunk = cpu_grid(part, 1, p.w->n).chunk;
+	uint32_t chunk = cpu_grid(part->part, part->n_part, 1, p.w->n).chunk;
 	char *cursor = r->shared;
 	uint64_t lo, hi;
 
@@ -130,10 +130,10 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 	}
 	for (uint64_t c = cpu_claim(part); c * chunk < p.w->n; c = cpu_claim(part)) {
 		uint32_t from = (uint32_t)c * chunk;
+		struct cpu_rows rows = {0, from, p.w->n - from < chunk ? p.w->n : from + chunk,
+					NULL};
 
-		cpu_product_f32(r, &p.px, &items, p.w, 0, from,
-				p.w->n - from < chunk ? p.w->n : from + chunk, part->scratch,
-				&emit);
+		cpu_product_f32(r, &p.px, &items, p.w, &rows, part->scratch, &emit);
 	}
 }
 

@@ -154,6 +154,24 @@ static void find_caches(struct lmd_cplan *p)
 	}
 }
 
+/* What each part reads next: from the last phase to the first. */
+static void find_ahead(const struct cpu_dev *dev, struct lmd_cplan *p)
+{
+	for (uint32_t i = p->n_phase; i-- > 1;) {
+		const struct cpu_phase *ph = &p->phases[i];
+		const void **here = p->ahead + (size_t)i * dev->n_part, **before = here - dev->n_part;
+
+		for (uint32_t part = 0; part < dev->n_part; part++) {
+			const void *w = ph->node->fn->first
+						? ph->node->fn->first(p, ph->node, ph->phase, part,
+								      dev->n_part)
+						: NULL;
+
+			before[part] = w ? w : here[part];
+		}
+	}
+}
+
 static enum lmd_status compile(struct cpu_dev *dev, const struct lmd_compile *c,
 			       struct lmd_cplan *p, struct lmd_error *err)
 {
@@ -185,13 +203,16 @@ static enum lmd_status compile(struct cpu_dev *dev, const struct lmd_compile *c,
 		if (st != LMD_OK)
 			return st;
 	}
-	p->counters = array(dev, p->n_phase, sizeof(*p->counters), &failed);
+	p->counters = array(dev, (size_t)p->n_phase * cpu_n_list(dev->n_part), sizeof(*p->counters),
+			    &failed);
+	p->ahead = array(dev, (size_t)p->n_phase * dev->n_part, sizeof(void *), &failed);
 	p->shared = array(dev, p->shared_bytes, 1, &failed);
 	p->part = array(dev, dev->n_part, p->part_bytes, &failed);
 	if (failed)
 		return lmd_fail(err, LMD_NOMEM,
 				"cpu: no memory for %zu + %u * %zu bytes of scratch",
 				p->shared_bytes, dev->n_part, p->part_bytes);
+	find_ahead(dev, p);
 	cpu_large_pages(p->values, (size_t)plan->scratch_bytes);
 	cpu_large_pages(p->shared, p->shared_bytes);
 	return LMD_OK;
@@ -242,6 +263,7 @@ void cpu_plan_destroy(void *state, struct lmd_cplan *p)
 	h->free(h->ctx, p->nodes);
 	h->free(h->ctx, p->phases);
 	h->free(h->ctx, p->counters);
+	h->free(h->ctx, (void *)p->ahead);
 	h->free(h->ctx, p->value);
 	h->free(h->ctx, p->values);
 	h->free(h->ctx, p->shared);

@@ -8,9 +8,11 @@
 /* Outputs of items are computed in tiles of this many items, if they have no place of their own. */
 #define TILE_ITEMS 64u
 #define TILE_ROWS  128u
-/* Least number of items in a group, and of chunks for each part. */
-#define GROUP_ITEMS 32u
+/* Least number of items in a list, and of chunks for each part. */
+#define LIST_ITEMS 32u
 #define CHUNKS      8u
+/* Most output rows in a chunk of few items. */
+#define MOST_ROWS   1024u
 
 /* ---- prepared rows ---- */
 
@@ -96,10 +98,10 @@ static void piece(const struct cpu_x *x, const struct cpu_items *items, uint32_t
 
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t item = cpu_item(items, first + i), row = item / items->div;
-		float *y = emit->place ? emit->place(emit->arg, item, slice, lo, n) : NULL;
 
 		s->x[i] = lin->act == KERN_ACT_Q8 ? x->q + row * KERN_Q8_BYTES(x->k) : x->row[row];
-		s->y[i] = y ? y : s->tile + (size_t)i * TILE_ROWS;
+		s->y[i] = emit->place ? emit->place(emit->arg, item, slice, lo, n)
+				      : s->tile + (size_t)i * TILE_ROWS;
 	}
 	p.n_col = count;
 	lin->run(lin, &p);
@@ -108,10 +110,11 @@ static void piece(const struct cpu_x *x, const struct cpu_items *items, uint32_t
 }
 
 static void product(const struct cpu_run *r, const struct kern_linear *lin, const struct cpu_x *x,
-		    const struct cpu_items *items, const struct lmd_weight *w, uint32_t slice,
-		    uint32_t lo, uint32_t hi, char *scratch, const struct cpu_emit *emit)
+		    const struct cpu_items *items, const struct lmd_weight *w,
+		    const struct cpu_rows *rows, char *scratch, const struct cpu_emit *emit)
 {
 	uint32_t step = emit->place || items->count < TILE_ITEMS ? items->count : TILE_ITEMS;
+	uint32_t most = emit->place ? UINT32_MAX : TILE_ROWS, lo = rows->lo;
 	struct kern_product p = {.host = r->dev->host, .k = w->k};
 	struct scratch s;
 
@@ -122,57 +125,100 @@ static void product(const struct cpu_run *r, const struct kern_linear *lin, cons
 	p.x = s.x;
 	p.y = s.y;
 	p.scratch = s.kern;
-	while (items->count && lo < hi) {
-		p.n_row = hi - lo < TILE_ROWS ? hi - lo : TILE_ROWS;
-		p.w = cpu_weight_rows(w, slice, lo, &p.n_row, &p.w_stride);
+	while (items->count && lo < rows->hi) {
+		p.n_row = rows->hi - lo < most ? rows->hi - lo : most;
+		p.w = cpu_weight_rows(w, rows->slice, lo, &p.n_row, &p.w_stride);
+		p.next = lo + p.n_row < rows->hi
+				 ? cpu_weight_at(w, rows->slice, lo + p.n_row)
+				 : rows->next;
 		for (uint32_t i = 0; i < items->count; i += step)
 			piece(x, items, i, items->count - i < step ? items->count - i : step, lin,
-			      p, slice, lo, &s, emit);
+			      p, rows->slice, lo, &s, emit);
 		lo += p.n_row;
 	}
 }
 
 void cpu_product(const struct cpu_run *r, const struct cpu_x *x, const struct cpu_items *items,
-		 const struct lmd_weight *w, uint32_t slice, uint32_t lo, uint32_t hi,
-		 char *scratch, const struct cpu_emit *emit)
+		 const struct lmd_weight *w, const struct cpu_rows *rows, char *scratch,
+		 const struct cpu_emit *emit)
 {
-	product(r, cpu_kernel_of(r->dev, w), x, items, w, slice, lo, hi, scratch, emit);
+	product(r, cpu_kernel_of(r->dev, w), x, items, w, rows, scratch, emit);
 }
 
 void cpu_product_f32(const struct cpu_run *r, const struct cpu_x *x, const struct cpu_items *items,
-		     const struct lmd_weight *w, uint32_t slice, uint32_t lo, uint32_t hi,
-		     char *scratch, const struct cpu_emit *emit)
+		     const struct lmd_weight *w, const struct cpu_rows *rows, char *scratch,
+		     const struct cpu_emit *emit)
 {
-	product(r, w->lin_f32, x, items, w, slice, lo, hi, scratch, emit);
+	product(r, w->lin_f32, x, items, w, rows, scratch, emit);
 }
 
 /* ---- sharing out ---- */
 
-struct cpu_grid cpu_grid(const struct cpu_part *p, uint32_t n_item, uint64_t n_row)
+struct cpu_grid cpu_grid(uint32_t part, uint32_t n_part, uint32_t n_item, uint64_t n_row)
 {
-	struct cpu_grid g = {.n_group = 1, .n_item = n_item};
+	struct cpu_grid g = {.n_list = 1, .n_item = n_item};
+	uint32_t most = MOST_ROWS;
 	uint64_t chunk;
 
-	for (uint32_t n = 2; n <= p->n_part && n <= CPU_MAX_GROUP; n++) {
-		if (p->n_part % n == 0 && n_item / n >= GROUP_ITEMS)
-			g.n_group = n;
+	for (uint32_t n = 2; n <= n_part && n <= CPU_MAX_LIST; n++) {
+		if (n_part % n == 0 && n_item / n >= LIST_ITEMS)
+			g.n_list = n;
 	}
-	g.own = p->part * g.n_group / p->n_part;
-	chunk = n_row / ((uint64_t)p->n_part / g.n_group * CHUNKS) / KERN_ROWS * KERN_ROWS;
-	g.chunk = chunk < KERN_ROWS ? KERN_ROWS : chunk > TILE_ROWS ? TILE_ROWS : (uint32_t)chunk;
+	g.by_item = g.n_list > 1;
+	chunk = n_row / ((uint64_t)n_part / g.n_list * CHUNKS);
+	if (g.by_item)
+		most = TILE_ROWS;
+	else
+		g.n_list = cpu_n_list(n_part);
+	g.own = cpu_own_list(part, n_part, g.n_list);
+	chunk = chunk < most ? chunk / KERN_ROWS * KERN_ROWS : most;
+	g.chunk = chunk < KERN_ROWS ? KERN_ROWS : (uint32_t)chunk;
 	return g;
 }
 
-bool cpu_grid_claim(const struct cpu_part *p, const struct cpu_grid *g, uint64_t n, uint32_t *group,
-		    uint32_t *chunk)
+bool cpu_grid_claim(const struct cpu_part *p, const struct cpu_grid *g, uint32_t n,
+		    struct cpu_claim *c)
 {
-	for (uint32_t i = 0; i < g->n_group; i++) {
-		*group = (g->own + i) % g->n_group;
-		*chunk = __atomic_fetch_add(&p->counter->next[*group], 1, __ATOMIC_RELAXED);
-		if (*chunk < n)
+	for (uint32_t i = 0; i < g->n_list; i++) {
+		uint32_t first, end, at;
+
+		c->list = (g->own + i) % g->n_list;
+		cpu_grid_list(g, n, c->list, &first, &end);
+		at = __atomic_fetch_add(&p->counter[c->list].next, 1, __ATOMIC_RELAXED);
+		if (at < end - first) {
+			c->chunk = first + at;
+			c->last = c->chunk + 1 == end;
 			return true;
+		}
 	}
 	return false;
+}
+
+const void *cpu_grid_first(const struct lmd_weight *w, uint32_t part, uint32_t n_part)
+{
+	struct cpu_grid g = cpu_grid(part, n_part, 1, w->n);
+	uint32_t first, end;
+
+	cpu_grid_list(&g, cpu_grid_chunks(&g, w->n), g.own, &first, &end);
+	return first < end ? cpu_weight_at(w, 0, first * g.chunk) : NULL;
+}
+
+void cpu_product_shared(const struct cpu_run *r, const struct cpu_part *p, const struct cpu_x *x,
+			uint32_t n_item, const struct lmd_weight *w, char *scratch,
+			const struct cpu_emit *emit)
+{
+	struct cpu_grid g = cpu_grid(p->part, p->n_part, n_item, w->n);
+	uint32_t n = cpu_grid_chunks(&g, w->n);
+	struct cpu_claim c;
+
+	while (cpu_grid_claim(p, &g, n, &c)) {
+		struct cpu_items items = cpu_grid_items(&g, &c);
+		struct cpu_rows rows = {.lo = c.chunk * g.chunk,
+					.hi = (uint32_t)cpu_grid_end(&g, w->n, c.chunk)};
+
+		rows.next = c.last ? p->ahead : cpu_weight_at(w, 0, rows.hi);
+		cpu_product(r, x, &items, w, &rows, scratch, emit);
+	}
 }
 
 /* ---- adapters ---- */

@@ -57,47 +57,88 @@ static inline uint32_t cpu_item(const struct cpu_items *items, uint32_t i)
  * or memory of the product's own. */
 struct cpu_emit {
 	void *arg;
-	/* Optional: where the n outputs of an item from n0 on should be put; NULL: anywhere. */
+	/* Where the n outputs of an item from n0 on should be put; without it: anywhere. */
 	float *(*place)(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint32_t n);
 	void (*done)(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint32_t n, float *v);
+};
+
+/* Rows lo..hi of a slice of a weight; `next`: what the thread will read after them, if that is known
+ * (NULL: it is not), which begins to come from memory while these are multiplied. */
+struct cpu_rows {
+	uint32_t slice, lo, hi;
+	const void *next;
 };
 
 /* Scratch of one part for products of up to n_item items. */
 void cpu_product_need(struct cpu_build *b, uint64_t *bytes, const struct lmd_weight *w,
 		      uint64_t n_item);
-/* Outputs lo..hi of one slice of w. */
 void cpu_product(const struct cpu_run *r, const struct cpu_x *x, const struct cpu_items *items,
-		 const struct lmd_weight *w, uint32_t slice, uint32_t lo, uint32_t hi,
-		 char *scratch, const struct cpu_emit *emit);
+		 const struct lmd_weight *w, const struct cpu_rows *rows, char *scratch,
+		 const struct cpu_emit *emit);
 
 /* The same in float, whatever the device's activations. */
 void cpu_product_f32(const struct cpu_run *r, const struct cpu_x *x, const struct cpu_items *items,
-		     const struct lmd_weight *w, uint32_t slice, uint32_t lo, uint32_t hi,
-		     char *scratch, const struct cpu_emit *emit);
+		     const struct lmd_weight *w, const struct cpu_rows *rows, char *scratch,
+		     const struct cpu_emit *emit);
 
-/* How the work of a product is shared out: items in groups of neighbours, each group's output rows
- * in chunks.  Many items (a prompt) make as many groups as there are threads, so that a row's
- * numbers stay with one processor from phase to phase: cpu_slice gives it the same rows.  A part
- * claims chunks of its own group first, then those that others left. */
+/* How the work of a product is shared out, in lists of chunks of output rows.  A part claims chunks of
+ * its own list first, in order, then those that others left in theirs.
+ *   Few items: a list has a range of the output rows, for all items; so a thread reads a stretch of
+ * the weight from one end to the other, and knows what it will read next.
+ *   Many items (a prompt): a list has a range of the items, for all output rows; so a row's numbers
+ * stay with one processor from phase to phase, since cpu_slice gives it the same rows. */
 struct cpu_grid {
-	uint32_t n_group, own;
+	uint32_t n_list, own;
 	uint32_t n_item;
 	uint32_t chunk; /* output rows: a multiple of KERN_ROWS */
+	bool by_item;
+};
+
+/* A claim: chunk number `chunk` of the list. */
+struct cpu_claim {
+	uint32_t list, chunk;
+	bool last; /* of its list */
 };
 
 /* For n_item items and n_row output rows in all; the same for all parts but `own`. */
-struct cpu_grid cpu_grid(const struct cpu_part *p, uint32_t n_item, uint64_t n_row);
-/* The next of n chunks of some group; false: none is left. */
-bool cpu_grid_claim(const struct cpu_part *p, const struct cpu_grid *g, uint64_t n, uint32_t *group,
-		    uint32_t *chunk);
-/* Items of a group. */
-static inline struct cpu_items cpu_grid_items(const struct cpu_grid *g, uint32_t group)
+struct cpu_grid cpu_grid(uint32_t part, uint32_t n_part, uint32_t n_item, uint64_t n_row);
+/* Chunks of list number `list` out of n: first and end. */
+static inline void cpu_grid_list(const struct cpu_grid *g, uint32_t n, uint32_t list, uint32_t *first,
+				 uint32_t *end)
 {
-	uint32_t lo = (uint32_t)((uint64_t)g->n_item * group / g->n_group);
-	uint32_t hi = (uint32_t)((uint64_t)g->n_item * (group + 1) / g->n_group);
+	*first = g->by_item ? 0 : (uint32_t)((uint64_t)n * list / g->n_list);
+	*end = g->by_item ? n : (uint32_t)((uint64_t)n * (list + 1) / g->n_list);
+}
+/* The next of n chunks of some list; false: none is left. */
+bool cpu_grid_claim(const struct cpu_part *p, const struct cpu_grid *g, uint32_t n,
+		    struct cpu_claim *c);
+/* Items of a claim. */
+static inline struct cpu_items cpu_grid_items(const struct cpu_grid *g, const struct cpu_claim *c)
+{
+	uint32_t n = g->by_item ? g->n_list : 1, i = g->by_item ? c->list : 0;
+	uint32_t lo = (uint32_t)((uint64_t)g->n_item * i / n);
+	uint32_t hi = (uint32_t)((uint64_t)g->n_item * (i + 1) / n);
 
 	return (struct cpu_items){.first = lo, .count = hi - lo, .div = 1};
 }
+
+/* Chunks that n output rows make, and where chunk c ends. */
+static inline uint32_t cpu_grid_chunks(const struct cpu_grid *g, uint64_t n)
+{
+	return (uint32_t)((n + g->chunk - 1) / g->chunk);
+}
+
+static inline uint64_t cpu_grid_end(const struct cpu_grid *g, uint64_t n, uint32_t c)
+{
+	return n - (uint64_t)c * g->chunk < g->chunk ? n : (uint64_t)(c + 1) * g->chunk;
+}
+
+/* All of slice 0 of w for n_item items, shared out. */
+void cpu_product_shared(const struct cpu_run *r, const struct cpu_part *p, const struct cpu_x *x,
+			uint32_t n_item, const struct lmd_weight *w, char *scratch,
+			const struct cpu_emit *emit);
+/* The first rows of slice 0 that a part multiplies when the rows of w are shared out alone. */
+const void *cpu_grid_first(const struct lmd_weight *w, uint32_t part, uint32_t n_part);
 
 /* ---- adapters ---- */
 

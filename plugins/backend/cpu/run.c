@@ -36,10 +36,20 @@ static void run_phase(const struct cpu_run *r, uint32_t i, uint32_t part, uint32
 		.part = part,
 		.n_part = n_part,
 		.scratch = p->part ? p->part + (size_t)part * p->part_bytes : NULL,
-		.counter = &p->counters[i],
+		.counter = &p->counters[(size_t)i * cpu_n_list(n_part)],
+		.ahead = p->ahead[(size_t)i * n_part + part],
 	};
 
 	ph->node->fn->run(r, ph->node, &x);
+}
+
+/* All have passed the barrier behind phase i: ready for the next step. */
+static void reset_counter(const struct cpu_run *r, uint32_t i, uint32_t part, uint32_t n_part)
+{
+	uint32_t n = cpu_n_list(n_part);
+
+	if (part < n)
+		r->cplan->counters[(size_t)i * n + part].next = 0;
 }
 
 /* Time since the last call goes to the node. */
@@ -68,6 +78,7 @@ static void run_part(void *arg, uint32_t part, uint32_t n_part)
 			if (part == 0)
 				j->stop[turn] = cancelled(r->step);
 			h->team_barrier(h->ctx, r->dev->team);
+			reset_counter(r, i, part, n_part);
 			if (j->stop[turn])
 				return;
 			turn ^= 1;
@@ -143,11 +154,6 @@ static void copy_outputs(const struct cpu_run *r, const struct lmd_binding *out,
 	}
 }
 
-static void reset_counters(struct lmd_cplan *p)
-{
-	memset(p->counters, 0, p->n_phase * sizeof(*p->counters));
-}
-
 enum lmd_status cpu_plan_run(void *state, struct lmd_queue *q, struct lmd_cplan *p,
 			     const struct lmd_step *step, const struct lmd_binding *in,
 			     uint32_t n_in, const struct lmd_binding *out, uint32_t n_out,
@@ -172,7 +178,6 @@ enum lmd_status cpu_plan_run(void *state, struct lmd_queue *q, struct lmd_cplan 
 		st = check_outputs(&r, out, n_out, &dev->error);
 	if (st != LMD_OK)
 		return st;
-	reset_counters(p);
 	st = run_phases(&r, 0, p->n_phase);
 	if (st == LMD_OK)
 		copy_outputs(&r, out, n_out);
@@ -235,7 +240,6 @@ enum lmd_status cpu_plan_observe(void *state, struct lmd_cplan *p, const struct 
 	rows = h->alloc(h->ctx, most * 4);
 	if (!rows)
 		return lmd_fail(&dev->error, LMD_NOMEM, "cpu: no memory to show %zu numbers", most);
-	reset_counters(p);
 	for (uint32_t i = 0; st == LMD_OK && i < p->n_node; i++) {
 		uint32_t end = at + p->nodes[i].n_phase;
 

@@ -216,6 +216,15 @@ const void *cpu_weight_rows(const struct lmd_weight *w, uint32_t slice, uint32_t
 	return (const char *)p->data + p->head_bytes * slice + p->row_bytes * n;
 }
 
+const void *cpu_weight_at(const struct lmd_weight *w, uint32_t slice, uint32_t n)
+{
+	uint32_t count = 1;
+	size_t row_bytes;
+
+	return slice < w->n_stack && n < w->n ? cpu_weight_rows(w, slice, n, &count, &row_bytes)
+					      : NULL;
+}
+
 const float *cpu_weight_row(const struct cpu_dev *dev, const struct lmd_weight *w, uint32_t slice,
 			    uint32_t n, float *tmp)
 {

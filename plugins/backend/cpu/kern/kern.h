@@ -85,6 +85,7 @@ struct kern_product {
 	const struct lmd_host *host; /* decoder of types that a kernel of floats does not know */
 	const void *w;         /* first row of the slice, where it lies in the file: any address */
 	size_t w_stride;       /* bytes from row to row */
+	const void *next;      /* what the thread will read after the slice, NULL if unknown: a hint */
 	const void *const *x;  /* [n_col] rows, of the kernel's kind of activations */
 	float *const *y;       /* [n_col] outputs, [n_row] each; must not overlap anything else */
 	uint32_t k;            /* values in a row: a multiple of the type's block, < 2^24 */

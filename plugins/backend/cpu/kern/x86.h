@@ -12,6 +12,9 @@
 #include "book.h"
 #include "kern.h"
 
+/* How far ahead weights are fetched. */
+#define KERN_AHEAD 0x3000
+
 #define INLINE static inline __attribute__((always_inline))
 
 /* Bytes of a block of 32, or of 256 for the K types. */
@@ -132,13 +135,15 @@ INLINE void look_ahead(const uint8_t *later, size_t done, size_t n)
 		_mm_prefetch((const char *)later + 8 * done + i, _MM_HINT_T1);
 }
 
-/* Where rows r..r+8 look ahead: some 12 KiB, in whole groups of eight, as long as that is in the
- * slice; what lies behind it is another thread's. */
+/* Where rows r..r+8 look ahead: KERN_AHEAD bytes, in the slice and then in what comes next. */
 INLINE const uint8_t *rows_later(const struct kern_product *p, uint32_t r)
 {
-	size_t rows = 8 * (1 + 0x3000 / (8 * p->w_stride + 1));
+	size_t at = r * p->w_stride + KERN_AHEAD, end = p->n_row * p->w_stride;
 
-	return (const uint8_t *)p->w + (r + (p->n_row - r > rows ? rows : 0)) * p->w_stride;
+	if (at < end)
+		return (const uint8_t *)p->w + at;
+	return p->next ? (const uint8_t *)p->next + (at - end)
+		       : (const uint8_t *)p->w + r * p->w_stride;
 }
 
 /* Addresses of eight rows from r on; the last one again behind the end. */
