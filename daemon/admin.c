@@ -110,7 +110,7 @@ void lmi_daemon_drain(struct lmi_daemon *d, int64_t drain_ms)
 
 /* ---- hooks of the service ---- */
 
-static int64_t wall_ns(void *arg)
+int64_t lmi_daemon_wall_ns(void *arg)
 {
 	struct timespec t;
 
@@ -154,7 +154,7 @@ static uint32_t n_connection(void *arg)
 struct lmi_service_hooks lmi_daemon_hooks(struct lmi_daemon *d)
 {
 	return (struct lmi_service_hooks){.arg = d,
-					  .wall_ns = wall_ns,
+					  .wall_ns = lmi_daemon_wall_ns,
 					  .shutdown = on_shutdown,
 					  .config_reload = on_config_reload,
 					  .n_connection = n_connection};

@@ -66,6 +66,7 @@ struct lmi_config {
 	int64_t connections;
 	int64_t connections_per_user;
 	int64_t message_bytes;
+	int64_t idle_ms, message_ms;
 	struct lmi_service_limits service;
 };
 

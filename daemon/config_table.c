@@ -198,8 +198,31 @@ static const struct lmi_config_row limits[] = {
 		 .def = "16M",
 		 .min = 65536,
 		 .max = 1073741824.0,
-		 .doc = "Longest message of a client; a longer one ends its connection."},
+		 .doc = "Longest message of a client; a longer one is refused."},
 	 .at = AT(message_bytes)},
+	{.section = "limits",
+	 .opt = {.name = "message-time",
+		 .type = LMI_OPT_TIME,
+		 .value = "TIME",
+		 .def = "10s",
+		 .min = 100,
+		 .max = 3600000,
+		 .doc = "How long a client may take for its first bytes, and for each 10 KiB of a "
+			"message; a slower one is disconnected."},
+	 .at = AT(message_ms),
+	 .live = true},
+	{.section = "limits",
+	 .opt = {.name = "idle",
+		 .type = LMI_OPT_TIME,
+		 .value = "TIME",
+		 .def = "60s",
+		 .min = 0,
+		 .max = 86400000,
+		 .doc = "A connection is closed after that time without work: no request waits for "
+			"its answer, and no stream of it runs. Clients connect again when they "
+			"need to. 0 is never."},
+	 .at = AT(idle_ms),
+	 .live = true},
 };
 
 /* Options that are no keys. */

@@ -72,9 +72,11 @@ static uint64_t turn(void *arg, uint64_t now)
 	struct lmi_daemon *d = arg;
 	uint64_t until;
 
-	lmi_front_turn(d->front);
+	lmi_front_turn(d->front, now);
 	lmi_service_turn(d->service, now);
 	until = lmi_service_deadline(d->service);
+	if (lmi_front_deadline(d->front) < until)
+		until = lmi_front_deadline(d->front);
 	if (d->phase != LMI_PHASE_RUNNING) {
 		uint64_t end = stopping(d, now);
 

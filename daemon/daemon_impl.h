@@ -75,11 +75,18 @@ struct lmi_service_hooks lmi_daemon_hooks(struct lmi_daemon *d);
  * number. */
 enum lmd_status lmi_daemon_reload(struct lmi_daemon *d, char (*changed)[LMI_CONFIG_KEY_BYTES],
 				  uint32_t max, uint32_t *n_changed, struct lmd_error *err);
+/* Wall-clock time, ns since 1970.  Any thread. */
+int64_t lmi_daemon_wall_ns(void *arg);
 /* Looks for plugins, off the loop. */
 void lmi_daemon_rescan(struct lmi_daemon *d);
 /* Takes no more work and stops when what runs has ended, in drain_ms at the latest; once more:
  * stops now. */
 void lmi_daemon_drain(struct lmi_daemon *d, int64_t drain_ms);
+
+/* ---- login.c ---- */
+
+/* Of lmi_front_ops. */
+void lmi_daemon_login(void *arg, const struct lmd_str *secret, lmi_login_fn done, void *done_arg);
 
 #define LMI_DAEMON_LOG(d, level, ...)                                                              \
 	((d)->host->log((d)->host->ctx, "daemon", (level), __VA_ARGS__))

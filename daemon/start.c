@@ -164,24 +164,38 @@ static enum lmd_status start_service(struct lmi_daemon *d, struct lmd_error *err
 static void call(void *arg, const struct lmi_principal *who, const struct lmi_request *req,
 		 lmi_reply_fn reply, void *reply_arg)
 {
+	const struct lmd_error err = {.status = LMD_CANCELLED, .text = "shutting down"};
 	struct lmi_daemon *d = arg;
 
-	lmi_service_call(d->service, lmi_loop_now(), who, req, reply, reply_arg);
+	if (d->service)
+		lmi_service_call(d->service, lmi_loop_now(), who, req, reply, reply_arg);
+	else
+		reply(reply_arg, NULL, &err, 0);
 }
 
 static void gone(void *arg, uint64_t conn)
 {
 	struct lmi_daemon *d = arg;
 
-	lmi_service_gone(d->service, lmi_loop_now(), conn);
+	if (d->service)
+		lmi_service_gone(d->service, lmi_loop_now(), conn);
+}
+
+static bool busy(void *arg, uint64_t conn)
+{
+	struct lmi_daemon *d = arg;
+
+	return d->service && lmi_service_works_for(d->service, conn);
 }
 
 struct lmi_front_limits lmi_daemon_front_limits(const struct lmi_config *c)
 {
 	return (struct lmi_front_limits){
-		.connections = (uint32_t)c->connections,
-		.connections_per_user = (uint32_t)c->connections_per_user,
-		.connections_kept = CONNECTIONS_KEPT,
+		.door = {.connections = (uint32_t)c->connections,
+			 .connections_per_user = (uint32_t)c->connections_per_user,
+			 .connections_kept = CONNECTIONS_KEPT},
+		.idle_ms = (uint64_t)c->idle_ms,
+		.message_ms = (uint64_t)c->message_ms,
 	};
 }
 
@@ -193,7 +207,11 @@ static enum lmd_status start_front(struct lmi_daemon *d, struct lmd_error *err)
 		.message_bytes = (uint64_t)d->config->message_bytes,
 		.n_call = (uint32_t)d->config->service.calls,
 		.limits = lmi_daemon_front_limits(d->config),
-		.ops = {.call = call, .gone = gone},
+		.ops = {.call = call,
+			.gone = gone,
+			.busy = busy,
+			.login = lmi_daemon_login,
+			.wall_ns = lmi_daemon_wall_ns},
 		.arg = d,
 	};
 	enum lmd_status st = lmi_front_open(&d->front, &opts, err);
@@ -246,6 +264,7 @@ void lmi_daemon_fini(struct lmi_daemon *d)
 {
 	/* answers what still waits, which the front then sends */
 	lmi_service_destroy(d->service);
+	d->service = NULL;
 	lmi_front_flush(d->front, REPLIES_FLUSH_MS);
 	if (d->registry)
 		lmi_jobs_stop(d->registry);

@@ -165,6 +165,14 @@ void lmi_service_gone(struct lmi_service *svc, uint64_t now, uint64_t conn)
 	lmi_generate_pump(svc, now);
 }
 
+bool lmi_service_works_for(const struct lmi_service *svc, uint64_t conn)
+{
+	for (const struct lmi_stream *s = svc->streams.first; s; s = s->next)
+		if (s->conn == conn && s->work)
+			return true;
+	return false;
+}
+
 /* ---- turns ---- */
 
 static void engines(struct lmi_service *svc, uint64_t now)

@@ -44,6 +44,7 @@ struct lmi_principal {
 	uint32_t uid, gid;
 	int32_t pid;
 	enum lmi_role role;
+	bool remote;                       /* it came over TCP: a key says who it is */
 	char key_label[LMI_KEY_LABEL_MAX]; /* "": known by uid alone */
 	uint64_t conn;                     /* of the front's; never used again for another one */
 };
@@ -133,6 +134,9 @@ void lmi_service_call(struct lmi_service *svc, uint64_t now, const struct lmi_pr
 /* A connection is gone: its calls that wait are answered with LMD_CANCELLED, and streams that
  * it alone read end, unless they were asked for with a lease of their own. */
 void lmi_service_gone(struct lmi_service *svc, uint64_t now, uint64_t conn);
+
+/* Whether a stream runs that the connection reads. */
+bool lmi_service_works_for(const struct lmi_service *svc, uint64_t conn);
 
 /* Takes messages and the events of all engines, starts what can start, answers what can be
  * answered, ends what has expired. */

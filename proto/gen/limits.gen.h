@@ -9,7 +9,7 @@
 #define LMI_WIRE_V 1
 #define LMI_WIRE_REVISION 2
 
-/* Length of one message; a longer one closes the connection. (bytes) */
+/* Length of one message. (bytes) */
 #define LMI_LIMIT_MESSAGE_BYTES 16777216
 /* Nesting of arrays and maps in a message. */
 #define LMI_LIMIT_DEPTH 32

@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One connection: a stream of nng, of which one operation reads and one writes.
+ *
+ * nng's threads end operations and post them; everything is begun and closed by the loop's thread.
+ * So nothing can be begun on a stream that is closed already, of which nng 1.5 would never say that
+ * it has ended: the sockets of nng have that race within, which is why there are none here.
+ *
+ * A connection ends by itself
+ *     - when its first bytes do not come in time, or of a message less than 10 KiB in each
+ *       message_ms;
+ *     - when it has no work for idle_ms: no request waits for its answer, and nothing runs for it;
+ *     - when replies wait and not one byte of them was taken for idle_ms, or too many bytes wait.
+ * `since_ns` is when it had work last. */
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "daemon/front/front_impl.h"
+
+/* Bytes of a message in each message_ms, at least. */
+#define PART_BYTES 10240u
+/* How long one that was turned away may take to ask and to hear why. */
+#define TURNED_AWAY_MS 2000u
+#define IOV_MAX_SEND   8u
+
+static void on_rx(struct lmi_message *m);
+static void on_tx(struct lmi_message *m);
+
+/* ---- life ---- */
+
+static enum lmd_status identify(struct lmi_conn *c)
+{
+	uint64_t uid, gid, pid;
+	nng_sockaddr sa;
+
+	if (c->ipc) {
+		if (nng_stream_get_uint64(c->stream, NNG_OPT_IPC_PEER_UID, &uid) ||
+		    nng_stream_get_uint64(c->stream, NNG_OPT_IPC_PEER_GID, &gid) ||
+		    nng_stream_get_uint64(c->stream, NNG_OPT_IPC_PEER_PID, &pid))
+			return LMD_IO;
+		c->visitor = (struct lmi_visitor){.uid = (uint32_t)uid};
+		c->who = (struct lmi_principal){
+			.uid = (uint32_t)uid, .gid = (uint32_t)gid, .pid = (int32_t)pid};
+		return LMD_OK;
+	}
+	if (nng_stream_get_addr(c->stream, NNG_OPT_REMADDR, &sa))
+		return LMD_IO;
+	c->visitor.remote = true;
+	if (sa.s_family == NNG_AF_INET) {
+		c->visitor.addr[10] = c->visitor.addr[11] = 0xff;
+		memcpy(c->visitor.addr + 12, &sa.s_in.sa_addr, 4);
+	} else if (sa.s_family == NNG_AF_INET6) {
+		memcpy(c->visitor.addr, sa.s_in6.sa_addr, 16);
+	} else {
+		return LMD_IO;
+	}
+	c->who = (struct lmi_principal){.uid = UINT32_MAX, .gid = UINT32_MAX, .remote = true};
+	return LMD_OK;
+}
+
+static uint64_t stranger_bytes(const struct lmi_front *f)
+{
+	return LMI_STRANGER_BYTES < f->o.message_bytes ? LMI_STRANGER_BYTES : f->o.message_bytes;
+}
+
+/* Lets it in, or says to it why not. */
+static enum lmd_status enter(struct lmi_conn *c)
+{
+	struct lmi_front *f = c->f;
+	struct lmd_error err = {0};
+	enum lmd_status st = identify(c);
+
+	if (st != LMD_OK)
+		return st;
+	st = lmi_door_enter(&f->door, &c->visitor, &err);
+	if (st == LMD_BUSY && f->n_turned_away < LMI_TURNED_AWAY_MAX) {
+		f->n_turned_away++;
+		c->turned_away = true;
+		c->frames.max = stranger_bytes(f);
+		(void)snprintf(c->why, sizeof(c->why), "%.159s", err.text);
+		return LMD_OK;
+	}
+	if (st != LMD_OK)
+		return st;
+	c->who.conn = ++f->n_conn_ever;
+	if (!c->visitor.remote)
+		c->who.role =
+			lmi_door_is_admin(&f->door, &c->visitor) ? LMI_ROLE_ADMIN : LMI_ROLE_USER;
+	c->frames.max = c->visitor.remote ? stranger_bytes(f) : f->o.message_bytes;
+	return LMD_OK;
+}
+
+static void put(struct lmi_conn *c, struct lmi_out *own_out);
+
+static bool send_hello(struct lmi_conn *c)
+{
+	struct lmi_out *o = lmi_alloc(1, sizeof(*o) + sizeof(lmi_frame_hello));
+
+	if (!o)
+		return false;
+	o->n = sizeof(lmi_frame_hello);
+	memcpy(o->bytes, lmi_frame_hello, o->n);
+	put(c, o);
+	return true;
+}
+
+void lmi_conn_begin(struct lmi_front *f, const struct lmi_listener *l, nng_stream *own_stream)
+{
+	struct lmi_conn *c = lmi_alloc(1, sizeof(*c));
+	bool in = false;
+
+	if (!c) {
+		nng_stream_free(own_stream);
+		return;
+	}
+	c->f = f;
+	c->ipc = c->frames.ipc = l->ipc;
+	c->stream = own_stream;
+	c->out_end = &c->out;
+	c->begun_ns = c->since_ns = c->wrote_ns = c->part_ns = f->now;
+	if (lmi_aio_init(&c->rx, f, c, on_rx) == LMD_OK &&
+	    lmi_aio_init(&c->tx, f, c, on_tx) == LMD_OK)
+		in = enter(c) == LMD_OK;
+	c->next = f->conns;
+	if (c->next)
+		c->next->prev = c;
+	f->conns = c;
+	f->n_live++;
+	if (!in || !send_hello(c))
+		lmi_conn_close(c);
+	else
+		lmi_front_check_by(f, lmi_conn_turn(c, f->now));
+}
+
+void lmi_conn_settle(struct lmi_conn *c)
+{
+	struct lmi_front *f = c->f;
+
+	if (!c->closed || c->rx.runs || c->tx.runs || c->n_call || f->walks)
+		return;
+	*(c->prev ? &c->prev->next : &f->conns) = c->next;
+	if (c->next)
+		c->next->prev = c->prev;
+	f->n_live--;
+	lmi_aio_fini(&c->rx);
+	lmi_aio_fini(&c->tx);
+	nng_stream_free(c->stream);
+	for (struct lmi_out *o = c->out, *next; o; o = next) {
+		next = o->next;
+		lmi_free(o);
+	}
+	lmi_frames_fini(&c->frames);
+	lmi_free(c);
+}
+
+void lmi_conn_close(struct lmi_conn *c)
+{
+	struct lmi_front *f = c->f;
+
+	if (c->closed)
+		return;
+	c->closed = true;
+	nng_stream_close(c->stream);
+	if (c->out)
+		f->n_sending--;
+	c->n_call++; /* its requests are answered meanwhile */
+	if (c->turned_away) {
+		f->n_turned_away--;
+	} else if (c->who.conn) {
+		lmi_door_leave(&f->door, &c->visitor);
+		if (f->open)
+			f->o.ops.gone(f->o.arg, c->who.conn);
+	}
+	c->n_call--;
+	lmi_conn_settle(c);
+}
+
+/* The key that it came with is gone: what it asked for is dropped, and it is a stranger again. */
+static void expel(struct lmi_conn *c)
+{
+	struct lmi_front *f = c->f;
+	uint64_t conn = c->who.conn;
+
+	c->revoked = false;
+	c->who.role = LMI_ROLE_NONE;
+	*c->who.key_label = 0;
+	c->who.conn = ++f->n_conn_ever;
+	c->expires_ns = 0;
+	c->frames.max = stranger_bytes(f);
+	f->o.ops.gone(f->o.arg, conn);
+}
+
+void lmi_conn_revoke(struct lmi_conn *c)
+{
+	c->revoked = true;
+	c->who.role = LMI_ROLE_NONE;
+	lmi_front_check_by(c->f, 0);
+}
+
+void lmi_conn_doom(struct lmi_conn *c)
+{
+	c->doomed = true;
+	lmi_front_check_by(c->f, 0);
+}
+
+void lmi_conn_answered(struct lmi_conn *c)
+{
+	c->n_call--;
+	c->since_ns = c->f->now;
+	lmi_conn_settle(c);
+}
+
+/* ---- writing ---- */
+
+static void send_on(struct lmi_conn *c)
+{
+	nng_iov iov[IOV_MAX_SEND];
+	unsigned n = 0;
+
+	for (struct lmi_out *o = c->out; o && n < IOV_MAX_SEND; o = o->next, n++)
+		iov[n] = (nng_iov){.iov_buf = o->bytes + o->sent, .iov_len = o->n - o->sent};
+	c->tx.runs = true;
+	(void)nng_aio_set_iov(c->tx.aio, n, iov);
+	nng_stream_send(c->stream, c->tx.aio);
+}
+
+static void put(struct lmi_conn *c, struct lmi_out *own_out)
+{
+	if (!c->out) {
+		c->f->n_sending++;
+		c->wrote_ns = c->f->now;
+	}
+	*c->out_end = own_out;
+	c->out_end = &own_out->next;
+	c->out_bytes += own_out->n;
+	if (!c->tx.runs)
+		send_on(c);
+}
+
+static void receive(struct lmi_conn *c)
+{
+	nng_iov iov = {.iov_buf = c->in, .iov_len = sizeof(c->in)};
+
+	c->reads = c->rx.runs = true;
+	(void)nng_aio_set_iov(c->rx.aio, 1, &iov);
+	nng_stream_recv(c->stream, c->rx.aio);
+}
+
+/* Takes n bytes that were sent out of the list. */
+static void sent(struct lmi_conn *c, size_t n)
+{
+	while (c->out && n >= c->out->n - c->out->sent) {
+		struct lmi_out *o = c->out;
+
+		n -= o->n - o->sent;
+		c->out_bytes -= o->n;
+		c->out = o->next;
+		lmi_free(o);
+	}
+	if (c->out)
+		c->out->sent += n;
+	else
+		c->out_end = &c->out;
+}
+
+/* An operation found it at its end. */
+static void end(struct lmi_conn *c)
+{
+	if (c->closed)
+		lmi_conn_settle(c);
+	else
+		lmi_conn_close(c);
+}
+
+static void on_tx(struct lmi_message *m)
+{
+	struct lmi_aio *op = (struct lmi_aio *)m;
+	struct lmi_conn *c = op->owner;
+
+	op->runs = false;
+	if (c->closed || nng_aio_result(op->aio)) {
+		end(c);
+		return;
+	}
+	sent(c, nng_aio_count(op->aio));
+	c->since_ns = c->wrote_ns = c->f->now;
+	if (c->out) {
+		send_on(c);
+		return;
+	}
+	c->f->n_sending--;
+	if (c->last_words)
+		lmi_conn_close(c);
+	else if (!c->reads) /* the handshake of TLS went with the first bytes sent */
+		receive(c);
+}
+
+void lmi_conn_send(struct lmi_conn *c, const uint8_t *route, uint32_t n_route, const void *bytes,
+		   size_t n)
+{
+	struct lmi_out *o;
+
+	if (c->closed || c->doomed)
+		return;
+	if (c->out_bytes > LMI_CONN_OUT_BYTES) {
+		c->f->n_unread++;
+		lmi_conn_doom(c);
+		return;
+	}
+	o = lmi_alloc(1, sizeof(*o) + LMI_FRAME_HEAD_BYTES + n_route + n);
+	if (!o) {
+		lmi_conn_doom(c);
+		return;
+	}
+	o->n = lmi_frame_head(c->ipc, n_route + n, o->bytes);
+	memcpy(o->bytes + o->n, route, n_route);
+	memcpy(o->bytes + o->n + n_route, bytes, n);
+	o->n += n_route + n;
+	put(c, o);
+	if (c->turned_away)
+		c->last_words = true;
+}
+
+/* ---- reading ---- */
+
+static void take(struct lmi_conn *c, const uint8_t *p, size_t n)
+{
+	while (n && !c->closed && !c->doomed && !c->last_words) {
+		bool inside = lmi_frames_inside(&c->frames);
+		struct lmi_frame frame;
+
+		switch (lmi_frames_feed(&c->frames, &p, &n, &frame)) {
+		case LMI_FRAME_MORE:
+			if (inside)
+				break;
+			c->part_ns = c->f->now;
+			c->part_got = 0;
+			break;
+		case LMI_FRAME_GREETED:
+			c->since_ns = c->f->now;
+			break;
+		case LMI_FRAME_MESSAGE:
+			c->since_ns = c->f->now;
+			lmi_front_message(c, &frame, false);
+			break;
+		case LMI_FRAME_LONG:
+			c->since_ns = c->f->now;
+			lmi_front_message(c, &frame, true);
+			break;
+		case LMI_FRAME_BAD:
+			c->f->n_bad++;
+			lmi_conn_doom(c);
+			break;
+		case LMI_FRAME_NOMEM:
+			lmi_conn_doom(c);
+			break;
+		}
+	}
+}
+
+static void on_rx(struct lmi_message *m)
+{
+	struct lmi_aio *op = (struct lmi_aio *)m;
+	struct lmi_conn *c = op->owner;
+	struct lmi_front *f = c->f;
+	size_t n = nng_aio_count(op->aio);
+
+	op->runs = false;
+	if (c->closed || nng_aio_result(op->aio)) {
+		end(c);
+		return;
+	}
+	if (f->open)
+		take(c, c->in, n);
+	if (!c->doomed)
+		receive(c);
+	lmi_front_check_by(f, lmi_conn_turn(c, f->now));
+}
+
+/* ---- time ---- */
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Closes it and counts why. */
+static uint64_t over(struct lmi_conn *c, uint64_t *count)
+{
+	++*count;
+	lmi_conn_close(c);
+	return UINT64_MAX;
+}
+
+uint64_t lmi_conn_turn(struct lmi_conn *c, uint64_t now)
+{
+	struct lmi_front *f = c->f;
+	uint64_t part = f->o.limits.message_ms * LMI_MS_NS, idle = f->o.limits.idle_ms * LMI_MS_NS;
+	uint64_t next = UINT64_MAX;
+
+	if (c->closed)
+		return UINT64_MAX;
+	if (c->doomed) {
+		lmi_conn_close(c);
+		return UINT64_MAX;
+	}
+	if (c->revoked)
+		expel(c);
+	if (c->turned_away) {
+		if (now >= c->begun_ns + TURNED_AWAY_MS * LMI_MS_NS)
+			return over(c, &f->n_slow);
+		next = c->begun_ns + TURNED_AWAY_MS * LMI_MS_NS;
+	} else if (lmi_frames_inside(&c->frames)) {
+		if (now >= c->part_ns + part && c->frames.got - c->part_got < PART_BYTES)
+			return over(c, &f->n_slow);
+		if (now >= c->part_ns + part) {
+			c->part_ns = now;
+			c->part_got = c->frames.got;
+		}
+		next = c->part_ns + part;
+	}
+	if (!idle)
+		return next;
+	if (c->out) {
+		if (now >= c->wrote_ns + idle)
+			return over(c, &f->n_unread);
+		return least(next, c->wrote_ns + idle);
+	}
+	if (now >= c->since_ns + idle && !c->n_call && next == UINT64_MAX) {
+		if (!f->o.ops.busy(f->o.arg, c->who.conn))
+			return over(c, &f->n_idle);
+		c->since_ns = now;
+	}
+	/* one with a request that waits is looked at when that is answered */
+	return least(next, c->n_call ? now + idle : c->since_ns + idle);
+}

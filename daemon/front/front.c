@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Requests and their answers, and the front as a whole. */
+#include "daemon/front/front.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "core/base/arena.h"
+#include "daemon/front/front_impl.h"
+#include "daemon/loop.h"
+
+/* What the lists of a decoded request may take, beyond a multiple of its bytes. */
+#define ARENA_BYTES (1ull << 20)
+#define BUSY_MS     1000u
+/* How long nng's threads may take to end what was closed. */
+#define END_MS 2000u
+
+/* A request that waits for its answer. */
+struct ask {
+	struct lmi_conn *conn;
+	uint32_t v;
+	enum lmi_wire_op op;
+	uint32_t n_route, n_rid;
+	uint8_t route[LMI_FRAME_ROUTE_BYTES];
+	char rid[LMI_LIMIT_RID_BYTES];
+};
+
+/* ---- answers ---- */
+
+static void answer(struct ask *a, struct lmi_reply *r)
+{
+	struct lmi_conn *c = a->conn;
+	struct lmi_front *f = c->f;
+	struct lmd_error err = {0}, keep = {0};
+
+	r->v = a->v;
+	r->op = a->op;
+	r->rid = (struct lmd_str){.ptr = a->rid, .len = a->n_rid};
+	f->buf.n = 0;
+	if (lmi_reply_encode(&f->buf, r, &err) != LMD_OK) {
+		LMI_FRONT_LOG(f, LMD_LOG_ERROR, "a reply cannot be sent: %s", err.text);
+		lmi_reply_fail(r, LMD_INTERNAL, "the reply cannot be sent", -1, &keep);
+		f->buf.n = 0;
+		(void)lmi_reply_encode(&f->buf, r, &err);
+	}
+	f->n_calling--;
+	lmi_conn_send(c, a->route, a->n_route, f->buf.p, f->buf.n);
+	lmi_free(a);
+	lmi_conn_answered(c);
+}
+
+static void refuse(struct ask *a, const struct lmd_error *err, int64_t retry_ms, bool say_hello)
+{
+	struct lmi_reply r = {0};
+	struct lmd_error keep = {0};
+
+	lmi_reply_fail(&r, err->status, *err->text ? err->text : lmd_status_text(err->status),
+		       retry_ms, &keep);
+	r.error.hello = say_hello;
+	answer(a, &r);
+}
+
+static void on_reply(void *arg, const struct lmi_reply *reply, const struct lmd_error *err,
+		     uint32_t retry_ms)
+{
+	struct lmi_reply r;
+
+	if (!reply) {
+		refuse(arg, err, retry_ms ? (int64_t)retry_ms : -1, false);
+		return;
+	}
+	r = *reply;
+	answer(arg, &r);
+}
+
+/* ---- keys ---- */
+
+static void greet(struct ask *a)
+{
+	struct lmi_front *f = a->conn->f;
+	struct lmi_request req;
+
+	lmi_request_init(&req, LMI_WIRE_OP_HELLO);
+	req.v = a->v;
+	req.rid = (struct lmd_str){.ptr = a->rid, .len = a->n_rid};
+	f->o.ops.call(f->o.arg, &a->conn->who, &req, on_reply, a);
+}
+
+static void on_login(void *arg, const struct lmi_login *login, const struct lmd_error *err)
+{
+	struct ask *a = arg;
+	struct lmi_conn *c = a->conn;
+	char text[LMI_VISITOR_TEXT];
+
+	if (!login) {
+		if (err->status != LMD_DENIED) /* nothing was found out */
+			lmi_door_passed(&c->f->door, &c->visitor);
+		else
+			LMI_FRONT_LOG(c->f, LMD_LOG_WARN, "hello from %s: %s",
+				      lmi_visitor_text(&c->visitor, text), err->text);
+		refuse(a, err, -1, false);
+		return;
+	}
+	lmi_door_passed(&c->f->door, &c->visitor);
+	if (c->closed) {
+		greet(a);
+		return;
+	}
+	/* with another key it is another principal */
+	if (c->who.role != LMI_ROLE_NONE && strcmp(c->who.key_label, login->label)) {
+		c->f->o.ops.gone(c->f->o.arg, c->who.conn);
+		c->who.conn = ++c->f->n_conn_ever;
+	}
+	c->who.role = login->role;
+	(void)snprintf(c->who.key_label, sizeof(c->who.key_label), "%s", login->label);
+	c->expires_ns = login->expires_ns;
+	c->revoked = false;
+	c->frames.max = c->f->o.message_bytes;
+	greet(a);
+}
+
+/* hello of a connection without a uid. */
+static void hello(struct ask *a, const struct lmd_str *key)
+{
+	struct lmi_conn *c = a->conn;
+	struct lmi_front *f = c->f;
+	struct lmd_error err = {0};
+	uint32_t retry_ms = 0;
+
+	if (!key->len && c->who.role != LMI_ROLE_NONE) {
+		greet(a);
+	} else if (!key->len) {
+		(void)lmd_fail(&err, LMD_DENIED,
+			       "hello: key is missing: over TCP a key says who the client is");
+		refuse(a, &err, -1, false);
+	} else if (lmi_door_try(&f->door, &c->visitor, f->now, &retry_ms, &err) != LMD_OK) {
+		refuse(a, &err, retry_ms ? (int64_t)retry_ms : -1, false);
+	} else {
+		f->o.ops.login(f->o.arg, key, on_login, a);
+	}
+}
+
+/* Whether the connection is of somebody whose key is still good. */
+static bool is_known(struct lmi_conn *c)
+{
+	if (c->expires_ns && c->f->o.ops.wall_ns(c->f->o.arg) >= c->expires_ns) {
+		c->who.role = LMI_ROLE_NONE;
+		c->expires_ns = 0;
+	}
+	return c->who.role != LMI_ROLE_NONE;
+}
+
+/* ---- requests ---- */
+
+/* Remembers what an answer begins with. */
+static void keep_head(struct ask *a, const struct lmi_request *req)
+{
+	a->v = req->v ? req->v : LMI_WIRE_V;
+	a->op = req->op;
+	a->n_rid = req->rid.len <= sizeof(a->rid) ? (uint32_t)req->rid.len : 0;
+	if (a->n_rid)
+		memcpy(a->rid, req->rid.ptr, a->n_rid);
+}
+
+static void dispatch(struct ask *a, const struct lmi_request *req)
+{
+	struct lmi_conn *c = a->conn;
+	struct lmi_front *f = c->f;
+	struct lmd_error err = {0};
+
+	if (c->turned_away) {
+		(void)lmd_fail(&err, LMD_BUSY, "%s", c->why);
+		refuse(a, &err, BUSY_MS, false);
+	} else if (f->n_calling > f->o.n_call) {
+		(void)lmd_fail(&err, LMD_BUSY, "requests that wait: %u, the most is %u",
+			       f->n_calling - 1, f->o.n_call);
+		refuse(a, &err, BUSY_MS, false);
+	} else if (c->n_call > LMI_CONN_CALLS) {
+		(void)lmd_fail(&err, LMD_BUSY,
+			       "requests of this connection that wait: %u, the most is %u",
+			       c->n_call - 1, LMI_CONN_CALLS);
+		refuse(a, &err, BUSY_MS, false);
+	} else if (c->visitor.remote && req->op == LMI_WIRE_OP_HELLO) {
+		hello(a, &req->u.hello.key);
+	} else if (c->visitor.remote && !is_known(c) && req->op != LMI_WIRE_OP_PING) {
+		(void)lmd_fail(&err, LMD_DENIED,
+			       "op %s needs a key: say hello with one on this connection",
+			       lmi_wire_ops[req->op].name);
+		refuse(a, &err, -1, true);
+	} else {
+		f->o.ops.call(f->o.arg, &c->who, req, on_reply, a);
+	}
+}
+
+static void decode(struct ask *a, const struct lmi_frame *frame)
+{
+	struct lmi_front *f = a->conn->f;
+	struct lmd_error err = {0};
+	struct lmi_request req;
+	struct lmd_arena *arena = lmi_arena_create(ARENA_BYTES + 64 * frame->n_body);
+	enum lmd_status st = lmd_fail(&err, LMD_NOMEM, "no memory for the request");
+
+	lmi_request_init(&req, LMI_WIRE_OP_NONE);
+	if (arena)
+		st = lmi_request_decode(&req, frame->body, frame->n_body, arena, &err);
+	keep_head(a, &req);
+	if (st == LMD_OK) {
+		dispatch(a, &req);
+	} else {
+		f->n_bad++;
+		refuse(a, &err, -1, false);
+	}
+	lmi_arena_destroy(arena);
+}
+
+void lmi_front_message(struct lmi_conn *c, const struct lmi_frame *frame, bool too_long)
+{
+	struct lmi_front *f = c->f;
+	struct ask *a = lmi_alloc(1, sizeof(*a));
+	struct lmd_error err = {0};
+
+	if (!a) {
+		lmi_conn_doom(c);
+		return;
+	}
+	a->conn = c;
+	a->v = LMI_WIRE_V;
+	a->n_route = frame->n_route;
+	memcpy(a->route, frame->route, frame->n_route);
+	c->n_call++;
+	f->n_calling++;
+	f->n_message++;
+	if (!too_long) {
+		decode(a, frame);
+		return;
+	}
+	f->n_bad++;
+	(void)lmd_fail(&err, LMD_INVALID, "message: %llu bytes, the most is %llu%s",
+		       (unsigned long long)frame->n_body, (unsigned long long)c->frames.max,
+		       c->visitor.remote && c->who.role == LMI_ROLE_NONE ? " before hello" : "");
+	refuse(a, &err, -1, false);
+}
+
+/* ---- life ---- */
+
+static enum lmd_status open_listeners(struct lmi_front *f, struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+	char url[160];
+
+	(void)snprintf(url, sizeof(url), "ipc://%s", f->path);
+	if (f->o.tls_cert)
+		st = lmi_tls_read(&f->tls, &f->o, err);
+	if (st == LMD_OK)
+		st = lmi_listener_open(f, url, err);
+	for (uint32_t i = 0; i < f->o.n_urls && st == LMD_OK; i++) {
+		st = lmi_listener_open(f, f->o.urls[i], err);
+		if (st == LMD_OK)
+			LMI_FRONT_LOG(f, LMD_LOG_INFO, "listening on %s", f->listeners->url);
+	}
+	return st;
+}
+
+enum lmd_status lmi_front_open(struct lmi_front **out, const struct lmi_front_opts *opts,
+			       struct lmd_error *err)
+{
+	struct lmi_front *f = lmi_alloc(1, sizeof(*f));
+	enum lmd_status st;
+
+	if (!f)
+		return lmd_fail(err, LMD_NOMEM, "no memory for the socket");
+	f->o = *opts;
+	f->path = lmi_strndup(opts->path, strlen(opts->path));
+	st = f->path ? lmi_mailbox_init(&f->mailbox, err)
+		     : lmd_fail(err, LMD_NOMEM, "no memory for the socket");
+	if (st != LMD_OK) {
+		lmi_free(f->path);
+		lmi_free(f);
+		return st;
+	}
+	f->open = true;
+	f->now = lmi_loop_now();
+	f->check_ns = UINT64_MAX;
+	lmi_door_init(&f->door, &opts->limits.door, (uint32_t)geteuid());
+	st = open_listeners(f, err);
+	if (st == LMD_OK)
+		*out = f;
+	else
+		lmi_front_close(f);
+	return st;
+}
+
+/* Waits for messages of nng's threads until `until`; false: the time is over. */
+static bool wait_more(struct lmi_front *f, uint64_t until)
+{
+	struct pollfd p = {.fd = lmi_mailbox_fd(&f->mailbox), .events = POLLIN};
+	uint64_t now = f->now = lmi_loop_now();
+
+	if (now >= until || poll(&p, 1, (int)((until - now) / LMI_MS_NS) + 1) < 0)
+		return false;
+	(void)lmi_mailbox_drain(&f->mailbox);
+	return true;
+}
+
+void lmi_front_flush(struct lmi_front *f, uint32_t flush_ms)
+{
+	uint64_t until = lmi_loop_now() + flush_ms * LMI_MS_NS;
+
+	if (!f)
+		return;
+	f->open = false; /* nothing is received any more */
+	while (f->n_sending && wait_more(f, until))
+		;
+}
+
+static bool accepts(const struct lmi_front *f)
+{
+	for (const struct lmi_listener *l = f->listeners; l; l = l->next)
+		if (l->accept.runs)
+			return true;
+	return false;
+}
+
+/* Calls visit for all connections; those that are over then are freed. */
+static void walk(struct lmi_front *f, void (*visit)(struct lmi_conn *c))
+{
+	struct lmi_conn *next;
+
+	f->walks = true;
+	for (struct lmi_conn *c = f->conns; c; c = c->next)
+		visit(c);
+	f->walks = false;
+	for (struct lmi_conn *c = f->conns; c; c = next) {
+		next = c->next;
+		lmi_conn_settle(c);
+	}
+}
+
+void lmi_front_close(struct lmi_front *f)
+{
+	uint64_t until = lmi_loop_now() + END_MS * LMI_MS_NS;
+	struct lmi_listener *next;
+
+	if (!f)
+		return;
+	f->open = false;
+	for (struct lmi_listener *l = f->listeners; l; l = l->next)
+		lmi_listener_stop(l);
+	walk(f, lmi_conn_close);
+	while ((f->conns || accepts(f)) && wait_more(f, until))
+		;
+	for (struct lmi_listener *l = f->listeners; l; l = next) {
+		next = l->next;
+		lmi_listener_free(l);
+	}
+	if (f->tls)
+		nng_tls_config_free(f->tls);
+	lmi_door_fini(&f->door);
+	lmi_mailbox_fini(&f->mailbox);
+	lmi_wire_buf_fini(&f->buf);
+	lmi_free(f->path);
+	lmi_free(f);
+}
+
+void lmi_front_library_fini(void)
+{
+	nng_fini();
+}
+
+int lmi_front_fd(const struct lmi_front *f)
+{
+	return lmi_mailbox_fd(&f->mailbox);
+}
+
+/* ---- turns ---- */
+
+/* Said once for each time that the number doubles: those who are refused try again. */
+static void report(struct lmi_front *f)
+{
+	if (f->door.n_refused >= 2 * f->n_refused_said + 1) {
+		LMI_FRONT_LOG(f, LMD_LOG_WARN,
+			      "connections refused: %llu so far; open connections=%u",
+			      (unsigned long long)f->door.n_refused, f->door.n);
+		f->n_refused_said = f->door.n_refused;
+	}
+	if (f->n_unread >= 2 * f->n_unread_said + 1) {
+		LMI_FRONT_LOG(f, LMD_LOG_WARN,
+			      "connections closed, of clients that do not read their replies: "
+			      "%llu so far",
+			      (unsigned long long)f->n_unread);
+		f->n_unread_said = f->n_unread;
+	}
+}
+
+static void check(struct lmi_conn *c)
+{
+	lmi_front_check_by(c->f, lmi_conn_turn(c, c->f->now));
+}
+
+void lmi_front_turn(struct lmi_front *f, uint64_t now)
+{
+	f->now = now;
+	(void)lmi_mailbox_drain(&f->mailbox);
+	if (now >= f->check_ns) {
+		f->check_ns = UINT64_MAX;
+		for (struct lmi_listener *l = f->listeners; l; l = l->next)
+			lmi_listener_turn(l, now);
+		walk(f, check);
+	}
+	report(f);
+}
+
+uint64_t lmi_front_deadline(const struct lmi_front *f)
+{
+	return f->check_ns;
+}
+
+void lmi_front_set_limits(struct lmi_front *f, const struct lmi_front_limits *limits)
+{
+	f->o.limits = *limits;
+	f->door.limits = limits->door;
+	f->check_ns = 0;
+}
+
+enum lmd_status lmi_front_renew_tls(struct lmi_front *f, struct lmd_error *err)
+{
+	nng_tls_config *tls;
+	enum lmd_status st;
+
+	if (!f->tls)
+		return LMD_OK;
+	st = lmi_tls_read(&tls, &f->o, err);
+	if (st != LMD_OK)
+		return st;
+	for (struct lmi_listener *l = f->listeners; l; l = l->next)
+		if (l->tls)
+			(void)nng_stream_listener_set_ptr(l->l, NNG_OPT_TLS_CONFIG, tls);
+	nng_tls_config_free(f->tls);
+	f->tls = tls;
+	return LMD_OK;
+}
+
+void lmi_front_revoke(struct lmi_front *f, const char *label)
+{
+	for (struct lmi_conn *c = f->conns; c; c = c->next)
+		if (!c->closed && c->visitor.remote && !strcmp(c->who.key_label, label))
+			lmi_conn_revoke(c);
+}
+
+void lmi_front_stats(const struct lmi_front *f, struct lmi_front_stats *out)
+{
+	*out = (struct lmi_front_stats){.n_conn = f->door.n,
+					.n_calling = f->n_calling,
+					.n_sending = f->n_sending,
+					.n_message = f->n_message,
+					.n_bad = f->n_bad,
+					.n_refused = f->door.n_refused,
+					.n_idle = f->n_idle,
+					.n_slow = f->n_slow,
+					.n_unread = f->n_unread};
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Where connections come from.  One is accepted at a time; those over the limits are accepted as
+ * well, to be told so, and closed.  Without descriptors or memory it pauses for a moment. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "daemon/front/front_impl.h"
+
+#define PAUSE_MS      100u
+#define TLS_BYTES_MAX (1u << 20)
+
+static enum lmd_status failed(struct lmd_error *err, int rv, const char *what)
+{
+	return lmd_fail(err,
+			rv == NNG_ENOMEM       ? LMD_NOMEM
+			: rv == NNG_EADDRINUSE ? LMD_BUSY
+					       : LMD_IO,
+			"%s: %s", what, nng_strerror(rv));
+}
+
+/* ---- operations ---- */
+
+static void on_aio(void *arg)
+{
+	struct lmi_aio *op = arg;
+
+	lmi_mailbox_post(&op->f->mailbox, &op->message);
+}
+
+enum lmd_status lmi_aio_init(struct lmi_aio *op, struct lmi_front *f, void *owner,
+			     void (*done)(struct lmi_message *m))
+{
+	op->f = f;
+	op->owner = owner;
+	op->message.deliver = done;
+	return nng_aio_alloc(&op->aio, on_aio, op) ? LMD_NOMEM : LMD_OK;
+}
+
+void lmi_aio_fini(struct lmi_aio *op)
+{
+	if (op->aio)
+		nng_aio_free(op->aio);
+	op->aio = NULL;
+}
+
+/* ---- accepting ---- */
+
+static void accept_one(struct lmi_listener *l)
+{
+	l->again_ns = 0;
+	l->accept.runs = true;
+	nng_stream_listener_accept(l->l, l->accept.aio);
+}
+
+static void on_accept(struct lmi_message *m)
+{
+	struct lmi_aio *op = (struct lmi_aio *)m;
+	struct lmi_listener *l = op->owner;
+	struct lmi_front *f = l->f;
+	int rv = nng_aio_result(op->aio);
+	nng_stream *stream = rv ? NULL : nng_aio_get_output(op->aio, 0);
+
+	op->runs = false;
+	if (!f->open) {
+		nng_stream_free(stream);
+		return;
+	}
+	if (rv) {
+		l->again_ns = f->now + PAUSE_MS * LMI_MS_NS;
+		lmi_front_check_by(f, l->again_ns);
+		return;
+	}
+	accept_one(l);
+	lmi_conn_begin(f, l, stream);
+}
+
+void lmi_listener_turn(struct lmi_listener *l, uint64_t now)
+{
+	if (l->again_ns && now >= l->again_ns)
+		accept_one(l);
+	else if (l->again_ns)
+		lmi_front_check_by(l->f, l->again_ns);
+}
+
+/* ---- opening ---- */
+
+static int listen_ipc(struct lmi_listener *l)
+{
+	int rv = nng_stream_listener_set_int(l->l, NNG_OPT_IPC_PERMISSIONS, 0660);
+	mode_t mask;
+
+	if (rv)
+		return rv;
+	/* nobody connects between the making of the file and the setting of its mode */
+	mask = umask(0177);
+	rv = nng_stream_listener_listen(l->l);
+	umask(mask);
+	return rv;
+}
+
+static int listen_tcp(struct lmi_listener *l)
+{
+	int rv = nng_stream_listener_set_bool(l->l, NNG_OPT_TCP_NODELAY, true);
+
+	if (!rv)
+		rv = nng_stream_listener_set_bool(l->l, NNG_OPT_TCP_KEEPALIVE, true);
+	if (!rv && l->tls)
+		rv = nng_stream_listener_set_ptr(l->l, NNG_OPT_TLS_CONFIG, l->f->tls);
+	return rv ? rv : nng_stream_listener_listen(l->l);
+}
+
+/* Port 0 is any free one: the URL gets the one that it became. */
+static void note_port(struct lmi_listener *l)
+{
+	char *colon = strrchr(l->url, ':');
+	int port = 0;
+
+	if (l->ipc || !colon || strcmp(colon, ":0") ||
+	    nng_stream_listener_get_int(l->l, NNG_OPT_TCP_BOUND_PORT, &port))
+		return;
+	(void)snprintf(colon, sizeof(l->url) - (size_t)(colon - l->url), ":%d", port);
+}
+
+enum lmd_status lmi_listener_open(struct lmi_front *f, const char *url, struct lmd_error *err)
+{
+	struct lmi_listener *l = lmi_alloc(1, sizeof(*l));
+	enum lmd_status st;
+	int rv;
+
+	if (!l)
+		return lmd_fail(err, LMD_NOMEM, "no memory for a listener");
+	l->f = f;
+	l->ipc = !strncmp(url, "ipc://", 6);
+	l->tls = !strncmp(url, "tls+", 4);
+	(void)snprintf(l->url, sizeof(l->url), "%s", url);
+	st = lmi_aio_init(&l->accept, f, l, on_accept);
+	if (st != LMD_OK) {
+		lmi_free(l);
+		return lmd_fail(err, st, "no memory for a listener");
+	}
+	rv = nng_stream_listener_alloc(&l->l, url);
+	if (!rv)
+		rv = l->ipc ? listen_ipc(l) : listen_tcp(l);
+	if (rv) {
+		lmi_listener_free(l);
+		return rv == NNG_EADDRINUSE
+			       ? lmd_fail(err, LMD_BUSY, "another program listens on %s", url)
+			       : failed(err, rv, url);
+	}
+	note_port(l);
+	l->next = f->listeners;
+	f->listeners = l;
+	accept_one(l);
+	return LMD_OK;
+}
+
+void lmi_listener_stop(struct lmi_listener *l)
+{
+	nng_stream_listener_close(l->l);
+}
+
+void lmi_listener_free(struct lmi_listener *l)
+{
+	if (l->l)
+		nng_stream_listener_free(l->l);
+	lmi_aio_fini(&l->accept);
+	lmi_free(l);
+}
+
+/* ---- TLS ---- */
+
+/* A file as text; secret: only its owner and one group may read it. */
+static enum lmd_status read_pem(char **out, const char *key, const char *path, bool secret,
+				struct lmd_error *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char *text = NULL;
+	size_t n = 0;
+	struct stat sb;
+	ssize_t got = 1;
+
+	if (fd < 0 || fstat(fd, &sb)) {
+		enum lmd_status st =
+			lmd_fail(err, LMD_IO, "%s: %.200s: %s", key, path, strerror(errno));
+
+		if (fd >= 0)
+			close(fd);
+		return st;
+	}
+	if (!S_ISREG(sb.st_mode) || sb.st_size > TLS_BYTES_MAX) {
+		close(fd);
+		return lmd_fail(err, LMD_INVALID, "%s: %.200s: is no file of at most %u bytes", key,
+				path, TLS_BYTES_MAX);
+	}
+	if (secret && (sb.st_mode & 07)) {
+		close(fd);
+		return lmd_fail(
+			err, LMD_INVALID,
+			"%s: %.200s: mode %04o lets everybody read the key, the most is 0640", key,
+			path, (unsigned)sb.st_mode & 07777);
+	}
+	text = lmi_alloc((size_t)sb.st_size + 1, 1);
+	while (text && n < (size_t)sb.st_size && got > 0) {
+		got = read(fd, text + n, (size_t)sb.st_size - n);
+		n += got > 0 ? (size_t)got : 0;
+	}
+	close(fd);
+	if (!text)
+		return lmd_fail(err, LMD_NOMEM, "no memory for %s", key);
+	*out = text;
+	return LMD_OK;
+}
+
+enum lmd_status lmi_tls_read(nng_tls_config **out, const struct lmi_front_opts *o,
+			     struct lmd_error *err)
+{
+	char *cert = NULL, *key = NULL;
+	nng_tls_config *config = NULL;
+	enum lmd_status st = read_pem(&cert, "tls_cert", o->tls_cert, false, err);
+	int rv;
+
+	if (st == LMD_OK)
+		st = read_pem(&key, "tls_key", o->tls_key, true, err);
+	if (st == LMD_OK) {
+		rv = nng_tls_config_alloc(&config, NNG_TLS_MODE_SERVER);
+		if (!rv)
+			rv = nng_tls_config_own_cert(config, cert, key, NULL);
+		if (rv == NNG_ENOMEM)
+			st = lmd_fail(err, LMD_NOMEM, "no memory for TLS");
+		else if (rv)
+			st = lmd_fail(err, LMD_INVALID,
+				      "tls_cert %.160s, tls_key %.160s: are no certificate and its "
+				      "key in PEM (%s)",
+				      o->tls_cert, o->tls_key, nng_strerror(rv));
+	}
+	if (key)
+		explicit_bzero(key, strlen(key));
+	lmi_free(key);
+	lmi_free(cert);
+	if (st == LMD_OK)
+		*out = config;
+	else if (config)
+		nng_tls_config_free(config);
+	return st;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Whose key a secret is.  Keys are known by the SHA-256 of their secrets: the registry is asked
+ * for the digest, so that the time which the answer takes says nothing about any secret. */
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/sha256.h"
+#include "daemon/daemon_impl.h"
+
+struct login {
+	struct lmi_job job;
+	struct lmi_daemon *d;
+	char digest[LMI_SHA256_HEX];
+	struct lmi_login found;
+	struct lmd_error err; /* status LMD_OK: found */
+	lmi_login_fn done;
+	void *done_arg;
+};
+
+static void run(void *arg)
+{
+	struct login *l = arg;
+	struct lmi_store_keys keys;
+	enum lmd_status st = lmi_store_key_find(l->d->store, l->digest, &keys, &l->err);
+
+	l->err.status = st;
+	if (st == LMD_NOTFOUND)
+		l->err.status = lmd_fail(&l->err, LMD_DENIED, "the key is not known");
+	if (st != LMD_OK)
+		return;
+	l->found.role = keys.v[0].role == LMI_STORE_ADMIN ? LMI_ROLE_ADMIN : LMI_ROLE_USER;
+	l->found.expires_ns = keys.v[0].expires_at;
+	(void)snprintf(l->found.label, sizeof(l->found.label), "%s", keys.v[0].label);
+	if (keys.v[0].expires_at && keys.v[0].expires_at <= lmi_daemon_wall_ns(l->d))
+		l->err.status =
+			lmd_fail(&l->err, LMD_DENIED, "the key '%s' has expired", l->found.label);
+	lmi_store_keys_fini(&keys);
+}
+
+static void done(void *arg)
+{
+	struct login *l = arg;
+
+	l->done(l->done_arg, l->err.status == LMD_OK ? &l->found : NULL, &l->err);
+	lmi_free(l);
+}
+
+static bool digest(char out[LMI_SHA256_HEX], const struct lmd_str *secret)
+{
+	uint8_t bytes[LMI_SHA256_BYTES];
+	struct lmi_sha256 h;
+
+	if (!lmi_sha256_init(&h))
+		return false;
+	lmi_sha256_update(&h, secret->ptr, secret->len);
+	if (!lmi_sha256_final(&h, bytes))
+		return false;
+	lmi_sha256_hex(out, bytes);
+	return true;
+}
+
+void lmi_daemon_login(void *arg, const struct lmd_str *secret, lmi_login_fn fn, void *fn_arg)
+{
+	struct lmi_daemon *d = arg;
+	struct login *l = lmi_alloc(1, sizeof(*l));
+	struct lmd_error err = {0};
+
+	if (!l || !digest(l->digest, secret)) {
+		lmi_free(l);
+		(void)lmd_fail(&err, LMD_NOMEM, "no memory to look for a key");
+		fn(fn_arg, NULL, &err);
+		return;
+	}
+	l->d = d;
+	l->done = fn;
+	l->done_arg = fn_arg;
+	l->job = (struct lmi_job){.run = run, .done = done, .arg = l};
+	if (lmi_jobs_submit(d->registry, &l->job, &err) == LMD_OK)
+		return;
+	lmi_free(l);
+	fn(fn_arg, NULL, &err);
+}

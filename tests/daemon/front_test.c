@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Connections that do nothing, little or too much, beside a client that must not notice: each of
+ * its pings is answered within a second. */
+#include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/daemon/fixture.h"
+#include "tests/lmd_check.h"
+
+static struct lmt_daemon d;
+static struct lmt_client c;
+
+static void set_up(void)
+{
+	lmt_daemon_init(&d);
+}
+
+static void tear_down(void)
+{
+	lmt_daemon_fini(&d);
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static uint64_t slowest_ms;
+
+static void ping(void)
+{
+	uint64_t begin = now_ms();
+
+	ck_assert(!lmt_ask_op(&c, LMI_WIRE_OP_PING)->failed);
+	begin = now_ms() - begin;
+	slowest_ms = begin > slowest_ms ? begin : slowest_ms;
+	ck_assert_msg(begin < 1000, "a ping took %llu ms", (unsigned long long)begin);
+}
+
+static void start(const char *config)
+{
+	slowest_ms = 0;
+	lmt_daemon_config(&d, config);
+	lmt_daemon_start(&d, NULL);
+	lmt_client_open(&c, &d);
+	ping();
+}
+
+static void stop(const char *name)
+{
+	printf("%s: slowest ping %llu ms\n", name, (unsigned long long)slowest_ms);
+	lmt_client_close(&c);
+	lmt_daemon_stop(&d);
+}
+
+static int64_t n_connection(void)
+{
+	return lmt_ask_op(&c, LMI_WIRE_OP_STATUS)->u.status.connections;
+}
+
+/* Whether the daemon closes it while the client asks. */
+static void closed_while_pinging(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	char byte;
+
+	while (!poll(&p, 1, 0))
+		ping();
+	ck_assert_int_le(recv(fd, &byte, 1, 0), 0);
+}
+
+START_TEST(connect_and_close)
+{
+	uint32_t before;
+
+	start("");
+	before = lmt_daemon_n_fd(&d);
+	for (int i = 0; i < 300; i++) {
+		int fd = lmt_raw_open(&d, false);
+
+		/* at once; with bytes that nobody read; after the handshake */
+		if (i % 3 == 1)
+			(void)send(fd, "\0SP\0\0\x30\0\0\1\0", 10, MSG_NOSIGNAL);
+		close(fd);
+		if (i % 3 == 2)
+			close(lmt_raw_open(&d, true));
+		ping();
+	}
+	while (n_connection() > 1 || lmt_daemon_n_fd(&d) > before)
+		ping();
+	stop("connect_and_close");
+}
+END_TEST
+
+#define N_IDLE 1000
+
+START_TEST(a_thousand_idle_ones)
+{
+	static int fd[N_IDLE];
+	struct rlimit files = {.rlim_cur = N_IDLE + 200, .rlim_max = N_IDLE + 200};
+	uint32_t before;
+
+	if (setrlimit(RLIMIT_NOFILE, &files)) {
+		LMD_SKIP("a_thousand_idle_ones", "no more than %d descriptors", N_IDLE);
+		return;
+	}
+	start("[limits]\nconnections = 2000\nconnections_per_user = 2000\nidle = 1500ms\n"
+	      "message_time = 1500ms\n");
+	before = lmt_daemon_n_fd(&d);
+	for (int i = 0; i < N_IDLE; i++) {
+		fd[i] = lmt_raw_open(&d, i % 2 == 0); /* half of them say nothing at all */
+		if (i % 10 == 0)
+			ping();
+	}
+	for (int i = 0; i < N_IDLE; i++) {
+		char rest[16];
+
+		if (i % 2) /* the daemon's own first bytes */
+			ck_assert_int_eq(recv(fd[i], rest, 8, MSG_WAITALL), 8);
+		closed_while_pinging(fd[i]);
+		close(fd[i]);
+	}
+	while (n_connection() > 1 || lmt_daemon_n_fd(&d) > before)
+		ping();
+	stop("a_thousand_idle_ones");
+}
+END_TEST
+
+/* The client itself is closed when idle, and comes again without noticing. */
+START_TEST(an_idle_client_comes_again)
+{
+	uint64_t until;
+	int fd;
+
+	start("[limits]\nidle = 100ms\n");
+	fd = lmt_raw_open(&d, true);
+	ck_assert(lmt_raw_closed(fd));
+	close(fd);
+	until = now_ms() + 300;
+	while (now_ms() < until) {
+		fd = lmt_raw_open(&d, true);
+		ck_assert(lmt_raw_closed(fd));
+		close(fd);
+	}
+	/* between the end of the old one and the next one a request may be lost */
+	lmt_client_close(&c);
+	lmt_client_open(&c, &d);
+	ping();
+	stop("an_idle_client_comes_again");
+}
+END_TEST
+
+static void lengths_and_nothing(int fd, int how)
+{
+	static const uint8_t zeros[100];
+
+	if (how == 0) /* a part of the length */
+		ck_assert_int_eq(send(fd, "\1\0\0", 3, MSG_NOSIGNAL), 3);
+	else /* a length; some bytes; most of them */
+		lmt_raw_send(fd, 1u << 20, zeros, how == 1 ? 0 : sizeof(zeros));
+}
+
+START_TEST(slow_senders)
+{
+	int fd[32];
+
+	start("[limits]\nmessage_time = 400ms\nconnections_per_user = 40\n");
+	for (int i = 0; i < 31; i++) {
+		fd[i] = lmt_raw_open(&d, true);
+		lengths_and_nothing(fd[i], i % 3);
+	}
+	/* one that sends a byte now and then */
+	fd[31] = lmt_raw_open(&d, true);
+	lmt_raw_send(fd[31], 1u << 20, "", 0);
+	for (int i = 0; i < 31; i++) {
+		struct pollfd p = {.fd = fd[i], .events = POLLIN};
+
+		while (!poll(&p, 1, 0)) {
+			(void)send(fd[31], "x", 1, MSG_NOSIGNAL);
+			ping();
+		}
+		ck_assert(lmt_raw_closed(fd[i]));
+		close(fd[i]);
+	}
+	closed_while_pinging(fd[31]);
+	close(fd[31]);
+	while (n_connection() > 1)
+		ping();
+	stop("slow_senders");
+}
+END_TEST
+
+/* One that sends a long message in its time. */
+START_TEST(a_long_message_takes_longer)
+{
+	static uint8_t piece[12000];
+	struct pollfd p;
+	uint64_t begin;
+	int fd, n = 0;
+
+	start("[limits]\nmessage_time = 200ms\nidle = 200ms\n");
+	fd = lmt_raw_open(&d, true);
+	p = (struct pollfd){.fd = fd, .events = POLLIN};
+	lmt_raw_send(fd, 8 * sizeof(piece), piece, sizeof(piece));
+	begin = now_ms();
+	while (++n < 8) {
+		for (uint64_t at = now_ms(); now_ms() < at + 100;)
+			ping();
+		ck_assert_int_eq(poll(&p, 1, 0), 0);
+		ck_assert_int_eq(send(fd, piece, sizeof(piece), MSG_NOSIGNAL), sizeof(piece));
+	}
+	ck_assert_uint_gt(now_ms() - begin, 400);
+	ck_assert(!lmt_raw_closed(fd)); /* an answer: these were no request */
+	close(fd);
+	stop("a_long_message_takes_longer");
+}
+END_TEST
+
+/* A next that waits, and a stream that runs without one, are work. */
+START_TEST(work_is_not_idle)
+{
+	struct lmi_wire_id id, waits;
+	struct lmt_client other;
+	struct lmi_request req;
+	int64_t after = 0;
+	uint64_t until;
+
+	start("ctx = 4M\nkv_tokens = 4M\n[limits]\nidle = 100ms\nstream_bytes = 256M\n"
+	      "sessions = 1\n");
+	lmt_add(&c, &d);
+	lmt_client_open(&other, &d);
+	lmt_generate(&other, "tiny", -1, &id);
+	until = now_ms() + 400;
+	while (now_ms() < until)
+		ping();
+	ck_assert_int_eq(n_connection(), 2);
+	ck_assert_int_eq(lmt_ask_op(&c, LMI_WIRE_OP_STATUS)->u.status.running, 1);
+	/* nothing comes of one that waits for its turn */
+	lmt_generate(&other, "tiny", 1, &waits);
+	until = now_ms() + 400;
+	ck_assert_uint_eq(lmt_next(&other, &waits, &after, 400)->n_items, 0);
+	ck_assert_uint_ge(now_ms(), until);
+	lmi_request_init(&req, LMI_WIRE_OP_CANCEL);
+	req.u.cancel.id = id;
+	ck_assert(!lmt_ask(&other, &req)->failed);
+	lmt_client_close(&other);
+	stop("work_is_not_idle");
+}
+END_TEST
+
+/* A message of the greatest length, and one byte more. */
+START_TEST(message_bytes)
+{
+	static uint8_t bytes[(64 << 10) + 1];
+	const struct lmi_reply *r;
+
+	start("[limits]\nmessage_bytes = 64K\n");
+	for (size_t n = sizeof(bytes) - 1; n <= sizeof(bytes); n++) {
+		r = lmt_ask_bytes(&c, LMI_WIRE_OP_PING, bytes, n);
+		ck_assert(r->failed && r->error.code == LMD_INVALID);
+		ck_assert_msg(
+			(n == sizeof(bytes)) ==
+				(memmem(r->error.text.ptr, r->error.text.len,
+					"message: 65537 bytes, the most is 65536", 39) != NULL),
+			"%zu: %.*s", n, (int)r->error.text.len, r->error.text.ptr);
+	}
+	ping(); /* on the same connection */
+	ck_assert_int_eq(n_connection(), 1);
+	stop("message_bytes");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("front");
+	TCase *t = tcase_create("connections");
+
+	tcase_set_timeout(t, 180);
+	tcase_add_checked_fixture(t, set_up, tear_down);
+	tcase_add_test(t, connect_and_close);
+	tcase_add_test(t, a_thousand_idle_ones);
+	tcase_add_test(t, an_idle_client_comes_again);
+	tcase_add_test(t, slow_senders);
+	tcase_add_test(t, a_long_message_takes_longer);
+	tcase_add_test(t, work_is_not_idle);
+	tcase_add_test(t, message_bytes);
+	suite_add_tcase(s, t);
+	return lmd_check_run(srunner_create(s));
+}
