@@ -1,173 +1,235 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl perplexity: how well a model foretells a text.
+ * llamactl perplexity: how well a model foretells a text, how far it is from another model on the
+ * same text, and how many tasks with choices it gets right.
  *
  * Windows: the tokens of the text are cut into pieces of --ctx; the first token of a piece is
  * replaced by the begin token where the vocabulary wants one; each piece stands alone, and
  * the second half of it is scored, so that every scored token has a context of at least half
  * a window.  What does not fill a window is left out.
+ * Strided: the pieces overlap and begin every --stride tokens; the last --stride of each are scored.
  * Plain: the beginning of the text in one context, everything but the first token scored. */
 #include <math.h>
 #include <string.h>
 
-#include "client/llamactl/embedded.h"
-#include "client/llamactl/json_out.h"
+#include "client/llamactl/ppl.h"
 #include "core/base/alloc.h"
-#include "core/base/file.h"
-#include "core/text/tokenizer.h"
 
-#define TEXT_MAX   (256u << 20)
-#define PLAIN_CTX  2048u
-#define WINDOW_CTX 512u
+#define PLAIN_CTX   2048u
+#define WINDOW_CTX  512u
+#define TASK_CTX    1024u
+#define STEP_ROWS   512u /* windows that fit in so many rows run together */
+#define TASK_SEQS   (LMI_MAX_CHOICES + 28u)
+#define TASK_TOKENS 16384u /* memory for the sequences of tasks that run together */
 
-struct score {
-	double nll; /* sum of minus log probabilities */
-	uint64_t n;
+/* What the command line asks for. */
+struct plan {
+	const char *text, *save, *base;
+	bool tasks; /* text is a file of tasks */
+	enum lmi_task_format format;
+	uint32_t stride, chunks;
+	bool plain;
 };
 
-static enum lmd_status take(void *arg, struct lmi_event *ev, struct lmd_error *err)
+static enum lmd_status on_nll(void *arg, uint32_t w, uint32_t row, lmd_token next, const float *v,
+			      uint32_t width, struct lmd_error *err)
 {
-	struct score *s = arg;
-
+	(void)w;
+	(void)row;
+	(void)next;
+	(void)width;
 	(void)err;
-	for (uint32_t i = 0; ev->kind == LMI_EV_ROWS && i < ev->u.rows.n; i++) {
-		s->nll += (double)ev->u.rows.v[i];
-		s->n++;
-	}
+	lmi_mean_add(arg, (double)v[0]);
 	return LMD_OK;
 }
 
-/* Scores tokens first+1 .. n-1 of one context. */
-static enum lmd_status window(struct lmi_engine *e, const lmd_token *v, uint32_t n, uint32_t first,
-			      struct score *s, struct lmd_error *err)
+static void print_score(const struct lmi_args *a, const struct lmi_mean *m, size_t n_tokens,
+			const struct lmi_windows *w)
 {
-	const struct lmi_input_seq in = {
-		.tokens = v, .n_tokens = n, .fork_of = LMI_NO_FORK, .out_from = first};
-	const struct lmi_eval cmd = {
-		.id = 1, .seqs = &in, .n_seq = 1, .want = LMI_WANT_NLL, .pooling = LMD_POOL_UNSET};
-	enum lmd_status st = lmi_engine_eval(e, &cmd, err);
-
-	return st == LMD_OK ? lmi_embedded_drain(e, cmd.id, take, s, NULL, err) : st;
-}
-
-static enum lmd_status read_text(const char *path, char **out, size_t *n, struct lmd_error *err)
-{
-	struct lmi_file f;
-	char *p = NULL;
-	enum lmd_status st = lmi_file_open(&f, path, err);
-
-	if (st != LMD_OK)
-		return st;
-	if (!f.bytes || f.bytes > TEXT_MAX)
-		st = lmd_fail(err, LMD_INVALID, "%.200s: %llu bytes: a text has 1 to %u", path,
-			      (unsigned long long)f.bytes, TEXT_MAX);
-	else if (!(p = lmi_alloc((size_t)f.bytes, 1)))
-		st = lmd_fail(err, LMD_NOMEM, "%.200s: no memory for %llu bytes", path,
-			      (unsigned long long)f.bytes);
-	else
-		st = lmi_file_read(&f, 0, p, (size_t)f.bytes, err);
-	*n = (size_t)f.bytes;
-	*out = p;
-	lmi_file_close(&f);
-	return st;
-}
-
-static enum lmd_status score_plain(struct lmi_engine *e, const struct lmi_tokens *t, uint32_t ctx,
-				   struct score *s, struct lmd_error *err)
-{
-	uint32_t n = t->n < ctx ? (uint32_t)t->n : ctx;
-
-	if (n < 2)
-		return lmd_fail(err, LMD_INVALID, "the text has %zu tokens: 2 are needed", t->n);
-	return window(e, t->id, n, 0, s, err);
-}
-
-static enum lmd_status score_windows(struct lmi_engine *e, struct lmi_tokens *t, uint32_t ctx,
-				     uint32_t *n_window, struct score *s, struct lmd_error *err)
-{
-	const struct lmd_tok_info *info = lmi_tokenizer_info(lmi_engine_tokenizer(e));
-	enum lmd_status st = LMD_OK;
-
-	if (t->n < ctx)
-		return lmd_fail(err, LMD_INVALID,
-				"the text has %zu tokens: a window of %u is not full", t->n, ctx);
-	for (*n_window = 0; st == LMD_OK && (uint64_t)(*n_window + 1) * ctx <= t->n; ++*n_window) {
-		lmd_token *v = t->id + (size_t)*n_window * ctx;
-
-		if (info->add_bos && info->bos >= 0)
-			v[0] = info->bos;
-		st = window(e, v, ctx, ctx / 2, s, err);
-	}
-	return st;
-}
-
-static void print_score(const struct lmi_args *a, const struct score *s, size_t n_tokens,
-			uint32_t n_window, uint32_t ctx)
-{
-	double ppl = exp(s->nll / (double)s->n);
+	double ppl = exp(m->mean), error = ppl * lmi_mean_error(m);
 	struct lmi_json j;
 
 	if (!lmi_arg_flag(a, "json")) {
-		printf("perplexity %.4f over %llu tokens\n", ppl, (unsigned long long)s->n);
+		printf("perplexity %.4f +- %.4f over %llu tokens\n", ppl, error,
+		       (unsigned long long)m->n);
 		return;
 	}
 	lmi_json_init(&j, stdout);
 	lmi_json_object(&j, NULL);
 	lmi_json_f64(&j, "perplexity", ppl);
-	lmi_json_f64(&j, "nll", s->nll / (double)s->n);
-	lmi_json_uint(&j, "scored", s->n);
+	lmi_json_f64(&j, "error", error);
+	lmi_json_f64(&j, "nll", m->mean);
+	lmi_json_f64(&j, "nll_error", lmi_mean_error(m));
+	lmi_json_uint(&j, "scored", m->n);
 	lmi_json_uint(&j, "tokens", n_tokens);
-	lmi_json_uint(&j, "windows", n_window);
-	lmi_json_uint(&j, "ctx", ctx);
+	lmi_json_uint(&j, "windows", w->n);
+	lmi_json_uint(&j, "ctx", w->ctx);
 	lmi_json_end(&j);
 	lmi_json_fini(&j);
 }
 
-static enum lmd_status score(struct lmi_ctl *ctl, struct lmi_engine *e, const char *text, size_t n,
-			     uint32_t ctx, struct lmd_error *err)
+/* How the tokens of the text are cut. */
+static enum lmd_status cut(const struct lmi_ppl *p, const struct plan *o, struct lmi_windows *w,
+			   struct lmd_error *err)
 {
-	const struct lmi_args *a = &ctl->args;
+	*w = (struct lmi_windows){.tokens = w->tokens, .n_tokens = w->n_tokens, .ctx = p->ctx};
+	if (o->plain) {
+		w->ctx = w->step = w->n_tokens < p->ctx ? (uint32_t)w->n_tokens : p->ctx;
+		w->n = 1;
+		return w->ctx >= 2 ? LMD_OK
+				   : lmd_fail(err, LMD_INVALID, "the text has %llu tokens: 2 are needed",
+					      (unsigned long long)w->n_tokens);
+	}
+	if (w->n_tokens < w->ctx)
+		return lmd_fail(err, LMD_INVALID,
+				"the text has %llu tokens: a window of %u is not full",
+				(unsigned long long)w->n_tokens, w->ctx);
+	w->step = o->stride ? o->stride : w->ctx;
+	w->first = o->stride ? w->ctx - 1 - o->stride : w->ctx / 2;
+	w->n = (uint32_t)((w->n_tokens - w->ctx) / w->step + 1);
+	if (o->chunks && w->n > o->chunks)
+		w->n = o->chunks;
+	return LMD_OK;
+}
+
+static enum lmd_status score_text(struct lmi_ppl *p, const struct plan *o, const char *text,
+				  size_t n, struct lmd_error *err)
+{
 	struct lmi_tokens t = {0};
-	struct score s = {0};
-	uint32_t n_window = 1;
-	enum lmd_status st = lmi_tokenizer_encode(lmi_engine_tokenizer(e), text, n,
+	struct lmi_windows w = {0};
+	struct lmi_mean m = {0};
+	enum lmd_status st = lmi_tokenizer_encode(lmi_engine_tokenizer(p->engine), text, n,
 						  LMD_ENCODE_ADD_SPECIAL, &t, err);
 
+	w.tokens = t.id;
+	w.n_tokens = t.n;
 	if (st == LMD_OK)
-		st = lmi_arg_flag(a, "plain") ? score_plain(e, &t, ctx, &s, err)
-					      : score_windows(e, &t, ctx, &n_window, &s, err);
+		st = cut(p, o, &w, err);
 	if (st == LMD_OK)
-		print_score(a, &s, t.n, n_window, ctx);
+		st = o->save ? lmi_ppl_save(p, &w, o->save, &m, err)
+			     : lmi_ppl_windows(p, &w, LMI_WANT_NLL, on_nll, &m, err);
+	if (st == LMD_OK)
+		print_score(&p->ctl->args, &m, t.n, &w);
 	lmi_tokens_fini(&t);
+	return st;
+}
+
+static enum lmd_status run_tasks(struct lmi_ppl *p, const struct plan *o, char *bytes, size_t n,
+				 struct lmd_error *err)
+{
+	struct lmi_task_file f = {
+		.format = o->format, .path = o->text, .bytes = bytes, .n_bytes = n};
+
+	return lmi_ppl_tasks(p, &f, o->chunks, err);
+}
+
+static enum lmd_status read_plan(struct lmi_ctl *ctl, struct plan *o, struct lmd_error *err)
+{
+	static const char *const names[] = {"hellaswag", "winogrande", "multiple-choice"};
+	const struct lmi_args *a = &ctl->args;
+	uint32_t n_source = 0;
+
+	*o = (struct plan){.text = lmi_arg_str(a, "text"),
+			   .save = lmi_arg_str(a, "save-logits"),
+			   .base = lmi_arg_str(a, "kl-base"),
+			   .stride = (uint32_t)lmi_arg_int(a, "stride"),
+			   .chunks = (uint32_t)lmi_arg_int(a, "chunks"),
+			   .plain = lmi_arg_flag(a, "plain")};
+	n_source = (o->text != NULL) + (o->base != NULL);
+	for (uint32_t i = 0; i < LMD_LEN(names); i++) {
+		if (!lmi_arg_given(a, names[i]))
+			continue;
+		n_source++;
+		o->tasks = true;
+		o->format = (enum lmi_task_format)i;
+		o->text = lmi_arg_str(a, names[i]);
+	}
+	if (!n_source)
+		return lmi_usage(ctl, err,
+				 "--text FILE is needed, or --kl-base or a file of tasks");
+	if (n_source > 1)
+		return lmi_usage(ctl, err, "one of --text, --kl-base, --hellaswag, --winogrande "
+					   "and --multiple-choice at a time");
+	if ((o->plain || o->stride || o->save) && (o->base || o->tasks))
+		return lmi_usage(ctl, err, "--plain, --stride and --save-logits go with --text");
+	if ((o->plain != 0) + (o->stride != 0) + (o->save != NULL) > 1)
+		return lmi_usage(ctl, err,
+				 "--plain, --stride and --save-logits exclude each other");
+	return LMD_OK;
+}
+
+/* Sizes of the engine, for what is asked. */
+static enum lmd_status size_engine(struct lmi_ctl *ctl, const struct plan *o,
+				   struct lmi_engine_opts *e, struct lmd_error *err)
+{
+	uint32_t *ctx = &e->inst.n_ctx, want = *ctx;
+	enum lmd_status st = LMD_OK;
+
+	if (o->base)
+		st = lmi_ppl_base_ctx(o->base, ctx, err);
+	if (st == LMD_OK && o->base && want && want != *ctx)
+		st = lmi_usage(ctl, err, "--ctx %u: the saved logits are of windows of %u", want,
+			       *ctx);
+	if (st != LMD_OK)
+		return st;
+	if (!*ctx)
+		*ctx = o->plain ? PLAIN_CTX : o->tasks ? TASK_CTX : WINDOW_CTX;
+	if (*ctx < 4)
+		return lmd_fail(err, LMD_INVALID, "--ctx %u: a window has at least 4", *ctx);
+	if (o->stride >= *ctx)
+		return lmd_fail(err, LMD_INVALID,
+				"--stride %u: must be below the window of %u (--ctx)", o->stride,
+				*ctx);
+	if (o->tasks) {
+		e->inst.n_seq = TASK_SEQS;
+		e->inst.kv_tokens = TASK_TOKENS > *ctx ? TASK_TOKENS : *ctx;
+	} else {
+		e->inst.n_seq = lmi_arg_given(&ctl->args, "parallel")
+					? (uint32_t)lmi_arg_int(&ctl->args, "parallel")
+					: STEP_ROWS / *ctx;
+		e->inst.n_seq = e->inst.n_seq ? e->inst.n_seq : 1;
+	}
+	e->n_request = e->inst.n_seq;
+	return LMD_OK;
+}
+
+static enum lmd_status run_plan(struct lmi_ctl *ctl, const struct plan *o, char *bytes, size_t n,
+				struct lmd_error *err)
+{
+	struct lmi_ppl p = {.ctl = ctl};
+	struct lmi_engine_opts e;
+	enum lmd_status st = lmi_embedded_opts(ctl, lmi_arg_pos(&ctl->args, 0), &e, err);
+
+	if (st == LMD_OK)
+		st = size_engine(ctl, o, &e, err);
+	if (st == LMD_OK)
+		st = lmi_engine_open(&p.engine, &e, err);
+	if (st != LMD_OK)
+		return st;
+	p.ctx = e.inst.n_ctx;
+	p.n_par = e.inst.n_seq;
+	lmi_progress_init(&p.bar);
+	st = o->base	? lmi_ppl_compare(&p, o->base, err)
+	     : o->tasks ? run_tasks(&p, o, bytes, n, err)
+			: score_text(&p, o, bytes, n, err);
+	lmi_engine_fini(p.engine);
 	return st;
 }
 
 static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 {
-	const struct lmi_args *a = &ctl->args;
-	const char *path = lmi_arg_pos(a, 0), *file = lmi_arg_str(a, "text");
-	struct lmi_engine_opts o;
-	struct lmi_engine *e = NULL;
-	char *text = NULL;
+	struct plan o;
+	char *bytes = NULL;
 	size_t n = 0;
-	enum lmd_status st;
+	enum lmd_status st = read_plan(ctl, &o, err);
 
-	if (!file)
-		return lmi_usage(ctl, err, "--text FILE is needed");
-	st = read_text(file, &text, &n, err);
-	if (st == LMD_OK)
-		st = lmi_embedded_opts(ctl, path, &o, err);
-	if (st == LMD_OK && !o.inst.n_ctx)
-		o.inst.n_ctx = lmi_arg_flag(a, "plain") ? PLAIN_CTX : WINDOW_CTX;
-	if (st == LMD_OK && o.inst.n_ctx < 4)
-		st = lmd_fail(err, LMD_INVALID, "--ctx %u: a window has at least 4", o.inst.n_ctx);
-	if (st == LMD_OK)
-		st = lmi_engine_open(&e, &o, err);
-	if (st == LMD_OK)
-		st = score(ctl, e, text, n, o.inst.n_ctx, err);
-	lmi_engine_fini(e);
-	lmi_free(text);
-	return text ? lmi_name_file(st, path, err) : st;
+	if (st == LMD_OK && o.text)
+		st = lmi_ppl_read(o.text, &bytes, &n, err);
+	if (st != LMD_OK)
+		return st;
+	st = run_plan(ctl, &o, bytes, n, err);
+	lmi_free(bytes);
+	return lmi_name_file(st, lmi_arg_pos(&ctl->args, 0), err);
 }
 
 static const struct lmi_opt opts[] = {
@@ -176,6 +238,48 @@ static const struct lmi_opt opts[] = {
 	 .type = LMI_OPT_FLAG,
 	 .doc = "The beginning of the text in one context (of 2048 unless --ctx says otherwise), "
 		"all of it scored."},
+	{.name = "stride",
+	 .type = LMI_OPT_INT,
+	 .value = "N",
+	 .min = 1,
+	 .max = 1 << 20,
+	 .doc = "Windows that overlap: one begins every N tokens, and the last N of each are "
+		"scored."},
+	{.name = "chunks",
+	 .type = LMI_OPT_INT,
+	 .value = "N",
+	 .min = 1,
+	 .max = 1 << 30,
+	 .doc = "The first N windows, or tasks, alone."},
+	{.name = "save-logits",
+	 .type = LMI_OPT_STR,
+	 .value = "FILE",
+	 .doc = "Write what the model says of every scored token to FILE, for --kl-base; about 2 "
+		"bytes for each token of the vocabulary and each one scored."},
+	{.name = "kl-base",
+	 .type = LMI_OPT_STR,
+	 .value = "FILE",
+	 .doc = "Compare with what another model said of the same text (--save-logits): KL "
+		"divergence, probabilities, best tokens."},
+	{.name = "hellaswag",
+	 .type = LMI_OPT_STR,
+	 .value = "FILE",
+	 .doc = "Tasks of six lines: beginning, number of the right ending from 0, four endings."},
+	{.name = "winogrande",
+	 .type = LMI_OPT_STR,
+	 .value = "FILE",
+	 .doc = "Tasks with commas between: number, sentence with a gap _, two words, which of "
+		"them is right (1 or 2)."},
+	{.name = "multiple-choice",
+	 .type = LMI_OPT_STR,
+	 .value = "FILE",
+	 .doc = "Questions with answers, in the binary form that llama.cpp's tool reads."},
+	{.name = "parallel",
+	 .type = LMI_OPT_INT,
+	 .value = "N",
+	 .min = 1,
+	 .max = 256,
+	 .doc = "Windows at a time; without it as many as 512 tokens hold."},
 	LMI_OPTS_ENGINE,
 	LMI_OPT_JSON,
 };
@@ -187,7 +291,11 @@ const struct lmi_cmd lmi_cmd_perplexity = {
 	.doc = "Cuts the tokens of the text into windows of --ctx (512 without it), evaluates each "
 	       "alone and scores the second half of each; a begin token takes the place of a "
 	       "window's first token where the vocabulary wants one.  Prints the exponential of "
-	       "the mean of minus the logarithms of the probabilities.",
+	       "the mean of minus the logarithms of the probabilities, with its standard error.\n\n"
+	       "With --kl-base the text is that of the saved logits, and the model is compared with "
+	       "the one that saved them.\n\n"
+	       "With a file of tasks prints the share of tasks in which the right way to go on has "
+	       "the greatest mean logarithm of the probabilities of its tokens.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,
