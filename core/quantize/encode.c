@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A tensor goes through in windows: a stretch of the source is read, cut into pieces that the
+ * threads take in turn (decode to f32, encode), and handed on.  A piece is a part of a row or a
+ * few rows, small enough for its floats to stay in a core's cache.  Encoders work block by
+ * block, so rows may be cut between blocks and bytes do not depend on the cuts. */
+#include "core/quantize/encode.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/show.h"
+#include "core/base/team.h"
+#include "core/quant/quant.h"
+
+#define PIECE  16384u /* values: a multiple of every block length */
+#define WINDOW 32u    /* pieces in a window for each thread */
+#define COPY   (4u << 20)
+
+struct lmi_encoder {
+	struct lmd_team *team; /* NULL: this thread alone */
+	uint32_t n_thread;
+	float *values; /* [n_thread][PIECE] */
+	uint8_t *in, *out;
+	size_t cap_in, cap_out;
+	float *means; /* of the tensor's importances */
+	uint64_t cap_means;
+};
+
+/* One window. */
+struct work {
+	const struct lmi_encoder *e;
+	const struct lmi_dtype *from, *to;
+	uint64_t n_col, n_row; /* of one matrix */
+	uint64_t n_mat;
+	uint64_t per_row;      /* pieces in a row, when a row is cut; else 1 */
+	uint64_t rows;	       /* rows in a piece, when it is not */
+	uint64_t first;	       /* piece of the tensor that this window begins with */
+	uint64_t n_piece;      /* in the window */
+	uint64_t n_all;	       /* rows of the tensor, all matrices */
+	uint64_t begin;	       /* value of the tensor that this window begins with */
+	const float *means;    /* [n_mat][n_col] or [n_col], or NULL */
+	bool one_mean;	       /* the same for all matrices */
+	_Atomic uint64_t next; /* piece to be taken */
+	_Atomic uint64_t bad;  /* row + 1 of a value that cannot be encoded; 0: none */
+};
+
+enum lmd_status lmi_encoder_create(struct lmi_encoder **out, uint32_t n_thread,
+				   struct lmd_error *err)
+{
+	const struct lmi_team_opts o = {.n = n_thread, .spin_ns = UINT32_MAX};
+	struct lmi_encoder *e = lmi_alloc(1, sizeof(*e));
+	enum lmd_status st = LMD_OK;
+
+	if (!e)
+		return lmd_fail(err, LMD_NOMEM, "no memory for an encoder");
+	e->n_thread = n_thread;
+	e->values = lmi_alloc((size_t)n_thread * PIECE, sizeof(float));
+	if (!e->values)
+		st = lmd_fail(err, LMD_NOMEM, "no memory for %u threads", n_thread);
+	else if (n_thread > 1)
+		st = lmi_team_create(&e->team, &o, err);
+	if (st == LMD_OK)
+		*out = e;
+	else
+		lmi_encoder_destroy(e);
+	return st;
+}
+
+void lmi_encoder_destroy(struct lmi_encoder *e)
+{
+	if (!e)
+		return;
+	lmi_team_destroy(e->team);
+	lmi_free(e->values);
+	lmi_free(e->in);
+	lmi_free(e->out);
+	lmi_free(e->means);
+	lmi_free(e);
+}
+
+static enum lmd_status room(uint8_t **p, size_t *cap, size_t n, struct lmd_error *err)
+{
+	if (n <= *cap)
+		return LMD_OK;
+	lmi_free(*p);
+	*cap = 0;
+	*p = lmi_alloc(n, 1);
+	if (!*p)
+		return lmd_fail(err, LMD_NOMEM, "no memory for %zu bytes of tensor data", n);
+	*cap = n;
+	return LMD_OK;
+}
+
+/* Can all n values be encoded?  f32 and bf16 hold whatever there is. */
+static bool fits(const struct lmi_dtype *to, const float *v, uint64_t n)
+{
+	/* the greatest that rounds to a finite f16; the greatest float */
+	const float most = to->id == LMD_DTYPE_F16 ? 65519.996f : 0x1.fffffep127f;
+	uint32_t bad = 0;
+
+	if (to->id == LMD_DTYPE_F32 || to->id == LMD_DTYPE_BF16)
+		return true;
+	for (uint64_t i = 0; i < n; i++)
+		bad |= !(v[i] <= most && v[i] >= -most);
+	return !bad;
+}
+
+static uint64_t bytes_of(const struct lmi_dtype *t, uint64_t n)
+{
+	return n / t->block_elems * t->block_bytes;
+}
+
+/* Values of pieces before `piece`. */
+static uint64_t values_before(const struct work *w, uint64_t piece)
+{
+	uint64_t rows;
+
+	if (w->per_row > 1)
+		return piece / w->per_row * w->n_col + piece % w->per_row * PIECE;
+	rows = piece * w->rows;
+	return (rows < w->n_all ? rows : w->n_all) * w->n_col;
+}
+
+/* n values of one row, of which the first is value `at` of the tensor. */
+static void encode_run(struct work *w, float *values, uint64_t at, uint64_t n)
+{
+	const uint8_t *src = w->e->in + bytes_of(w->from, at - w->begin);
+	uint8_t *dst = w->e->out + bytes_of(w->to, at - w->begin);
+	uint64_t row = at / w->n_col, none = 0;
+	const float *mean = w->means;
+
+	if (mean)
+		mean += at % w->n_col + (w->one_mean ? 0 : row / w->n_row % w->n_mat * w->n_col);
+	w->from->dequant(src, values, (size_t)n);
+	if (!fits(w->to, values, n))
+		(void)atomic_compare_exchange_strong(&w->bad, &none, row + 1);
+	else
+		w->to->quant(values, dst, (size_t)n, mean);
+}
+
+static void encode_piece(struct work *w, float *values, uint64_t piece)
+{
+	uint64_t at = values_before(w, piece), end = values_before(w, piece + 1);
+
+	while (at < end) {
+		uint64_t n = end - at < w->n_col ? end - at : w->n_col;
+
+		encode_run(w, values, at, n);
+		at += n;
+	}
+}
+
+static void part(void *arg, uint32_t i, uint32_t n)
+{
+	struct work *w = arg;
+	uint64_t piece;
+
+	(void)n;
+	while ((piece = atomic_fetch_add(&w->next, 1)) < w->n_piece)
+		encode_piece(w, w->e->values + (size_t)i * PIECE, w->first + piece);
+}
+
+static enum lmd_status run_window(struct lmi_encoder *e, const struct lmi_model *m,
+				  const struct lmi_quantize_item *it, struct work *w,
+				  lmi_encoded_fn fn, void *arg, struct lmd_error *err)
+{
+	uint64_t n = values_before(w, w->first + w->n_piece) - values_before(w, w->first);
+	size_t n_src = (size_t)bytes_of(w->from, n), n_dst = (size_t)bytes_of(w->to, n);
+	enum lmd_status st = room(&e->in, &e->cap_in, n_src, err);
+	uint64_t bad;
+	char show[80];
+
+	if (st == LMD_OK)
+		st = room(&e->out, &e->cap_out, n_dst, err);
+	w->begin = values_before(w, w->first);
+	if (st == LMD_OK)
+		st = lmi_model_read(m, it->src, bytes_of(w->from, w->begin), e->in, n_src, err);
+	if (st != LMD_OK)
+		return st;
+	atomic_store(&w->next, 0);
+	lmi_team_run(e->team, part, w);
+	bad = atomic_load(&w->bad);
+	if (bad)
+		return lmd_fail(err, LMD_INVALID,
+				"tensor %s, row %llu: a value that is infinite, no number, or "
+				"beyond the range of %s",
+				lmi_show(show, sizeof(show), it->name, strlen(it->name)),
+				(unsigned long long)bad - 1, w->to->name);
+	return fn(arg, e->out, n_dst, n_src, err);
+}
+
+static enum lmd_status load_means(struct lmi_encoder *e, const struct lmi_imatrix_entry *im,
+				  struct lmd_error *err)
+{
+	if (im->n > e->cap_means) {
+		lmi_free(e->means);
+		e->cap_means = 0;
+		e->means = lmi_alloc((size_t)im->n, sizeof(float));
+		if (!e->means)
+			return lmd_fail(err, LMD_NOMEM, "no memory for %llu importances",
+					(unsigned long long)im->n);
+		e->cap_means = im->n;
+	}
+	lmi_imatrix_means(im, e->means);
+	return LMD_OK;
+}
+
+static enum lmd_status copy(struct lmi_encoder *e, const struct lmi_model *m,
+			    const struct lmi_quantize_item *it, lmi_encoded_fn fn, void *arg,
+			    struct lmd_error *err)
+{
+	uint32_t block = lmi_dtype(it->type)->block_bytes;
+	uint64_t step = COPY / block * block;
+	enum lmd_status st = room(&e->in, &e->cap_in, COPY, err);
+
+	for (uint64_t at = 0; st == LMD_OK && at < it->bytes; at += step) {
+		size_t n = (size_t)(it->bytes - at < step ? it->bytes - at : step);
+
+		st = lmi_model_read(m, it->src, at, e->in, n, err);
+		if (st == LMD_OK)
+			st = fn(arg, e->in, n, n, err);
+	}
+	return st;
+}
+
+enum lmd_status lmi_encoder_run(struct lmi_encoder *e, const struct lmi_model *m,
+				const struct lmi_quantize_item *it, lmi_encoded_fn fn, void *arg,
+				struct lmd_error *err)
+{
+	const struct lmd_tensor *t = it->src;
+	struct work w = {.e = e, .from = lmi_dtype(t->dtype), .to = lmi_dtype(it->type)};
+	enum lmd_status st = LMD_OK;
+	uint64_t n_piece;
+
+	if (it->type == t->dtype)
+		return copy(e, m, it, fn, arg, err);
+	if (it->importance) {
+		st = load_means(e, it->importance, err);
+		w.means = e->means;
+		w.one_mean = it->importance->n == (uint64_t)t->dims[0];
+	}
+	w.n_col = (uint64_t)t->dims[0];
+	w.n_row = t->n_dim > 1 ? (uint64_t)t->dims[1] : 1;
+	w.n_mat = t->n_dim > 2 ? (uint64_t)t->dims[2] : 1;
+	w.n_all = w.n_row * w.n_mat * (t->n_dim > 3 ? (uint64_t)t->dims[3] : 1);
+	w.per_row = (w.n_col + PIECE - 1) / PIECE;
+	w.rows = w.per_row > 1 ? 1 : PIECE / w.n_col;
+	n_piece = w.per_row > 1 ? w.n_all * w.per_row : (w.n_all + w.rows - 1) / w.rows;
+	for (; st == LMD_OK && w.first < n_piece; w.first += w.n_piece) {
+		uint64_t most = (uint64_t)WINDOW * e->n_thread;
+
+		w.n_piece = n_piece - w.first < most ? n_piece - w.first : most;
+		st = run_window(e, m, it, &w, fn, arg, err);
+	}
+	return st;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ftype.h - file types: what a quantised file is called as a whole (general.file_type). */
+#ifndef LLAMAD_CORE_QUANTIZE_FTYPE_H
+#define LLAMAD_CORE_QUANTIZE_FTYPE_H
+
+#include <stdint.h>
+
+#include "llamad/types.h"
+
+/* The numbers of the key general.file_type. */
+enum lmi_ftype_id {
+	LMI_FTYPE_F32 = 0,
+	LMI_FTYPE_F16 = 1,
+	LMI_FTYPE_Q4_0 = 2,
+	LMI_FTYPE_Q4_1 = 3,
+	LMI_FTYPE_Q8_0 = 7,
+	LMI_FTYPE_Q5_0 = 8,
+	LMI_FTYPE_Q5_1 = 9,
+	LMI_FTYPE_Q2_K = 10,
+	LMI_FTYPE_Q3_K_S = 11,
+	LMI_FTYPE_Q3_K_M = 12,
+	LMI_FTYPE_Q3_K_L = 13,
+	LMI_FTYPE_Q4_K_S = 14,
+	LMI_FTYPE_Q4_K_M = 15,
+	LMI_FTYPE_Q5_K_S = 16,
+	LMI_FTYPE_Q5_K_M = 17,
+	LMI_FTYPE_Q6_K = 18,
+	LMI_FTYPE_IQ2_XXS = 19,
+	LMI_FTYPE_IQ2_XS = 20,
+	LMI_FTYPE_Q2_K_S = 21,
+	LMI_FTYPE_IQ3_XS = 22,
+	LMI_FTYPE_IQ3_XXS = 23,
+	LMI_FTYPE_IQ1_S = 24,
+	LMI_FTYPE_IQ4_NL = 25,
+	LMI_FTYPE_IQ3_S = 26,
+	LMI_FTYPE_IQ3_M = 27,
+	LMI_FTYPE_IQ2_S = 28,
+	LMI_FTYPE_IQ2_M = 29,
+	LMI_FTYPE_IQ4_XS = 30,
+	LMI_FTYPE_IQ1_M = 31,
+	LMI_FTYPE_BF16 = 32,
+	LMI_FTYPE_TQ1_0 = 36,
+	LMI_FTYPE_TQ2_0 = 37,
+	LMI_FTYPE_MXFP4_MOE = 38,
+	LMI_FTYPE_NVFP4 = 39,
+	LMI_FTYPE_Q1_0 = 40,
+	LMI_FTYPE_Q2_0 = 41
+};
+#define LMI_FTYPE_END 42
+
+struct lmi_ftype {
+	enum lmi_ftype_id id;
+	const char *name;    /* "Q4_K_M" */
+	const char *alias;   /* another name for it, or NULL */
+	enum lmd_dtype type; /* of tensors about which no rule says more */
+};
+
+/* NULL for numbers without a file type. */
+const struct lmi_ftype *lmi_ftype(uint32_t id);
+
+/* By name (any case), alias, or the number in digits; NULL if there is none. */
+const struct lmi_ftype *lmi_ftype_by_name(const char *name);
+
+/* All names, separated by blanks, for sentences and help; returns buf. */
+const char *lmi_ftype_names(char *buf, size_t n);
+
+#endif /* LLAMAD_CORE_QUANTIZE_FTYPE_H */
