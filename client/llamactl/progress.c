@@ -3,11 +3,22 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "client/llamactl/remote.h"
 
-#define BAR 30
+#define BAR   30
+#define EVERY 100000000 /* ns between two drawings */
+#define SOON  2000000000 /* ns of a phase before its end is foretold */
+
+static int64_t now(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
 
 void lmi_progress_init(struct lmi_progress *p)
 {
@@ -16,13 +27,39 @@ void lmi_progress_init(struct lmi_progress *p)
 	*p = (struct lmi_progress){.on = isatty(STDERR_FILENO) && term && strcmp(term, "dumb")};
 }
 
+/* ", 2m05s left", or nothing. */
+static const char *rest(const struct lmi_progress *p, char *out, size_t n, uint64_t done,
+			uint64_t total, int64_t at)
+{
+	char text[24];
+	double ns = (double)(at - p->begun), part = (double)(done - p->first);
+
+	out[0] = 0;
+	if (done > p->first && done < total && ns > SOON) {
+		ns *= (double)(total - done) / part;
+		(void)snprintf(out, n, ", %s left",
+			       lmi_show_ms(text, sizeof(text), (int64_t)(ns / 1e6) + 1000));
+	}
+	return out;
+}
+
 void lmi_progress_show(struct lmi_progress *p, const char *phase, uint64_t done, uint64_t total)
 {
-	char bar[BAR + 1], a[24], b[24];
+	char bar[BAR + 1], a[24], b[24], left[40];
+	int64_t at;
 	uint64_t n;
 
 	if (!p->on)
 		return;
+	at = now();
+	if (!p->phase || strcmp(p->phase, phase) != 0) {
+		p->phase = phase;
+		p->begun = at;
+		p->first = done;
+	} else if (at - p->shown < EVERY && done < total) {
+		return;
+	}
+	p->shown = at;
 	p->drawn = true;
 	if (!total) {
 		fprintf(stderr, "\r\033[K%s ...", phase);
@@ -33,10 +70,11 @@ void lmi_progress_show(struct lmi_progress *p, const char *phase, uint64_t done,
 	memset(bar, '.', BAR);
 	memset(bar, '#', (size_t)n);
 	bar[BAR] = 0;
-	fprintf(stderr, "\r\033[K%-6s %s %3u %%  %s of %s", phase, bar,
+	fprintf(stderr, "\r\033[K%-6s %s %3u %%  %s of %s%s", phase, bar,
 		(unsigned)((double)done / (double)total * 100),
 		lmi_show_bytes(a, sizeof(a), (int64_t)done),
-		lmi_show_bytes(b, sizeof(b), (int64_t)total));
+		lmi_show_bytes(b, sizeof(b), (int64_t)total),
+		rest(p, left, sizeof(left), done, total, at));
 }
 
 void lmi_progress_end(struct lmi_progress *p)

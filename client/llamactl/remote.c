@@ -28,6 +28,7 @@ void lmi_interrupt_catch(void)
 
 	(void)sigemptyset(&sa.sa_mask);
 	(void)sigaction(SIGINT, &sa, NULL);
+	(void)sigaction(SIGTERM, &sa, NULL);
 }
 
 bool lmi_interrupted(void)

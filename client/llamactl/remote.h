@@ -52,7 +52,7 @@ const char *lmi_show_ms(char *out, size_t size, int64_t ms);
 
 /* ---- Ctrl-C ---- */
 
-/* From now on SIGINT only notes itself. */
+/* From now on SIGINT and SIGTERM only note themselves. */
 void lmi_interrupt_catch(void);
 bool lmi_interrupted(void);
 

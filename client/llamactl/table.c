@@ -35,6 +35,7 @@
 	X(hash)                                                                                    \
 	X(split)                                                                                   \
 	X(merge)                                                                                   \
+	X(quantize)                                                                                \
 	X(tokenize)                                                                                \
 	X(detokenize)                                                                              \
 	X(debug_logits)                                                                            \

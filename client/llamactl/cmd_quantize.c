@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * llamactl quantize: a model file with other tensor types.  Reading options and reporting; the
+ * work is core/quantize's. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "client/llamactl/ctl.h"
+#include "client/llamactl/json_out.h"
+#include "client/llamactl/key_args.h"
+#include "client/llamactl/progress.h"
+#include "client/llamactl/remote.h"
+#include "core/base/alloc.h"
+#include "core/base/show.h"
+#include "core/quant/quant.h"
+#include "core/quantize/quantize.h"
+
+#define MAX_PRUNE 1024u
+
+struct job {
+	struct lmi_ctl *ctl;
+	struct lmi_quantize_opts o;
+	struct lmi_quantize_rule *rules;
+	struct lmd_meta *keys;
+	uint32_t *prune;
+	struct lmi_imatrix imatrix;
+	struct lmi_model *model;
+	struct lmi_quantize_plan *plan;
+	struct lmi_progress bar;
+};
+
+static enum lmd_status type_arg(const char *what, const char *name, int32_t *out,
+				struct lmd_error *err)
+{
+	const struct lmi_dtype *t = name ? lmi_dtype_by_name(name) : NULL;
+	char show[48];
+
+	*out = t ? (int32_t)t->id : -1;
+	if (t || !name)
+		return LMD_OK;
+	return lmd_fail(err, LMD_NOTFOUND, "%s: no tensor type \"%s\" (as q6_k, iq4_nl, f16)", what,
+			lmi_show(show, sizeof(show), name, strlen(name)));
+}
+
+static enum lmd_status ftype_arg(struct job *j, struct lmd_error *err)
+{
+	const char *name = lmi_arg_pos(&j->ctl->args, 2);
+	char names[512], show[48];
+
+	if (!strcasecmp(name, "COPY"))
+		return LMD_OK;
+	j->o.ftype = lmi_ftype_by_name(name);
+	if (j->o.ftype)
+		return LMD_OK;
+	return lmi_usage(j->ctl, err, "no file type \"%s\"; there are %s, and COPY",
+			 lmi_show(show, sizeof(show), name, strlen(name)),
+			 lmi_ftype_names(names, sizeof(names)));
+}
+
+/* REGEX=TYPE, cut at the last "=": an expression may hold one. */
+static enum lmd_status rule_args(struct job *j, struct lmd_error *err)
+{
+	const char *const *list;
+	uint32_t n = lmi_arg_list(&j->ctl->args, "tensor-type", &list);
+	enum lmd_status st = LMD_OK;
+
+	j->o.rules = j->rules = lmi_alloc(n + 1u, sizeof(*j->rules));
+	if (!j->rules)
+		return lmd_fail(err, LMD_NOMEM, "no memory for %u patterns", n);
+	for (uint32_t i = 0; st == LMD_OK && i < n; i++) {
+		const char *cut = strrchr(list[i], '=');
+		int32_t type;
+
+		if (!cut || cut == list[i])
+			return lmi_usage(j->ctl, err, "--tensor-type '%.60s': is no REGEX=TYPE",
+					 list[i]);
+		st = type_arg("--tensor-type", cut + 1, &type, err);
+		if (st != LMD_OK)
+			return st;
+		j->rules[i].type = (enum lmd_dtype)type;
+		j->rules[i].pattern = lmi_strndup(list[i], (size_t)(cut - list[i]));
+		if (!j->rules[i].pattern)
+			return lmd_fail(err, LMD_NOMEM, "no memory for %u patterns", n);
+		j->o.n_rules++;
+	}
+	return st;
+}
+
+static enum lmd_status prune_arg(struct job *j, struct lmd_error *err)
+{
+	const char *text = lmi_arg_str(&j->ctl->args, "prune-layers");
+	enum lmd_status st = LMD_OK;
+
+	j->o.prune = j->prune = lmi_alloc(MAX_PRUNE, sizeof(*j->prune));
+	if (!j->prune)
+		return lmd_fail(err, LMD_NOMEM, "no memory for a list of layers");
+	while (st == LMD_OK && text) {
+		size_t n = strcspn(text, ",");
+		char word[16] = "";
+		int64_t v = -1;
+
+		if (n < sizeof(word))
+			memcpy(word, text, n);
+		st = lmi_parse_int("--prune-layers", word, &v, err);
+		if (st == LMD_OK && (v < 0 || v > UINT32_MAX || j->o.n_prune == MAX_PRUNE))
+			st = lmd_fail(err, LMD_INVALID,
+				      "--prune-layers: layer %lld as number %u of the list; layers "
+				      "are 0 and more, at most %u of them",
+				      (long long)v, j->o.n_prune, MAX_PRUNE);
+		if (st == LMD_OK)
+			j->prune[j->o.n_prune++] = (uint32_t)v;
+		text = text[n] ? text + n + 1 : NULL;
+	}
+	if (st == LMD_INVALID)
+		j->ctl->usage = true;
+	return st;
+}
+
+static enum lmd_status imatrix_arg(struct job *j, struct lmd_error *err)
+{
+	const char *path = lmi_arg_str(&j->ctl->args, "imatrix");
+	enum lmd_status st;
+
+	if (!path)
+		return LMD_OK;
+	st = lmi_imatrix_read(&j->imatrix, path, err);
+	j->o.imatrix = &j->imatrix;
+	j->o.imatrix_path = path;
+	return st;
+}
+
+static bool on_progress(void *arg, uint64_t done, uint64_t total)
+{
+	struct job *j = arg;
+
+	lmi_progress_show(&j->bar, "quantize", done, total);
+	return !lmi_interrupted();
+}
+
+static enum lmd_status job_args(struct job *j, struct lmd_error *err)
+{
+	const struct lmi_args *a = &j->ctl->args;
+	enum lmd_status st = ftype_arg(j, err);
+
+	j->o.pure = lmi_arg_flag(a, "pure");
+	j->o.leave_output = lmi_arg_flag(a, "leave-output-tensor");
+	j->o.allow_requantize = lmi_arg_flag(a, "allow-requantize");
+	j->o.keep_split = lmi_arg_flag(a, "keep-split");
+	j->o.n_thread = (uint32_t)lmi_arg_int(a, "threads");
+	j->o.progress = on_progress;
+	j->o.progress_arg = j;
+	if (st == LMD_OK)
+		st = type_arg("--output-tensor-type", lmi_arg_str(a, "output-tensor-type"),
+			      &j->o.output_type, err);
+	if (st == LMD_OK)
+		st = type_arg("--token-embedding-type", lmi_arg_str(a, "token-embedding-type"),
+			      &j->o.embedding_type, err);
+	if (st == LMD_OK)
+		st = rule_args(j, err);
+	if (st == LMD_OK)
+		st = lmi_key_args(j->ctl, "override-kv", &j->keys, &j->o.n_keys, err);
+	if (st == LMD_OK)
+		st = prune_arg(j, err);
+	if (st == LMD_OK)
+		st = imatrix_arg(j, err);
+	j->o.keys = j->keys;
+	return st;
+}
+
+static void job_fini(struct job *j)
+{
+	lmi_quantize_free(j->plan);
+	lmi_model_close(j->model);
+	lmi_imatrix_fini(&j->imatrix);
+	for (uint32_t i = 0; i < j->o.n_rules; i++)
+		lmi_free((char *)(uintptr_t)j->rules[i].pattern);
+	lmi_free(j->rules);
+	lmi_key_args_fini(j->keys, j->o.n_keys);
+	lmi_free(j->prune);
+}
+
+/* ---- reporting ---- */
+
+static double bpw(uint64_t bytes, uint64_t elements)
+{
+	return elements ? 8 * (double)bytes / (double)elements : 0;
+}
+
+static const char *note_of(const struct lmi_quantize_item *it)
+{
+	return it->lacks_imatrix  ? "needs an importance matrix"
+	       : it->requantized  ? "was quantised"
+	       : it->fell_back    ? "rows fit no larger block"
+	       : it->importance   ? "importance matrix"
+				  : "";
+}
+
+static void shape_text(const struct lmd_tensor *t, char *out, size_t n)
+{
+	size_t at = 0;
+
+	for (uint32_t i = 0; i < t->n_dim && at < n; i++)
+		at += (size_t)snprintf(out + at, n - at, "%s%" PRId64, i ? " x " : "", t->dims[i]);
+}
+
+static void print_table(const struct lmi_quantize_plan *p)
+{
+	char show[72], shape[96], a[24], b[24];
+	int wide = 12;
+
+	for (uint32_t i = 0; i < p->n_items; i++) {
+		int n = (int)strlen(p->items[i].name);
+
+		wide = n > wide && n < 64 ? n : wide;
+	}
+	printf("%-*s  %-24s %-8s %-8s %9s %9s\n", wide, "tensor", "shape", "from", "to", "bytes",
+	       "bytes");
+	for (uint32_t i = 0; i < p->n_items; i++) {
+		const struct lmi_quantize_item *it = &p->items[i];
+
+		shape_text(it->src, shape, sizeof(shape));
+		printf("%-*s  %-24s %-8s %-8s %9s %9s%s%s\n", wide,
+		       lmi_show(show, sizeof(show), it->name, strlen(it->name)), shape,
+		       lmi_dtype(it->src->dtype)->name, lmi_dtype(it->type)->name,
+		       lmi_show_bytes(a, sizeof(a), (int64_t)it->src->bytes),
+		       lmi_show_bytes(b, sizeof(b), (int64_t)it->bytes), *note_of(it) ? "  " : "",
+		       note_of(it));
+	}
+}
+
+static void print_sum(const struct lmi_quantize_plan *p, bool dry)
+{
+	const struct lmi_ftype *t = p->opts.ftype;
+	char a[24], b[24];
+
+	printf("%s: %u tensors, %s (%.2f bits a weight) to %s (%.2f)%s\n", t ? t->name : "copy",
+	       p->n_items, lmi_show_bytes(a, sizeof(a), (int64_t)p->bytes_in),
+	       bpw(p->bytes_in, p->elements), lmi_show_bytes(b, sizeof(b), (int64_t)p->bytes_out),
+	       bpw(p->bytes_out, p->elements), dry ? "; nothing was written" : "");
+	if (p->n_fell_back)
+		printf("%u tensors have rows that are no multiple of the type's block and got "
+		       "another type\n",
+		       p->n_fell_back);
+}
+
+static void json_item(struct lmi_json *o, const struct lmi_quantize_item *it)
+{
+	lmi_json_flat_object(o, NULL);
+	lmi_json_str(o, "name", it->name);
+	lmi_json_flat_array(o, "dims");
+	for (uint32_t i = 0; i < it->src->n_dim; i++)
+		lmi_json_int(o, NULL, it->src->dims[i]);
+	lmi_json_end(o);
+	lmi_json_str(o, "from", lmi_dtype(it->src->dtype)->name);
+	lmi_json_str(o, "to", lmi_dtype(it->type)->name);
+	lmi_json_uint(o, "bytes_from", it->src->bytes);
+	lmi_json_uint(o, "bytes", it->bytes);
+	lmi_json_bool(o, "fallback", it->fell_back);
+	lmi_json_bool(o, "requantized", it->requantized);
+	lmi_json_bool(o, "imatrix", it->importance != NULL);
+	lmi_json_bool(o, "lacks_imatrix", it->lacks_imatrix);
+	lmi_json_end(o);
+}
+
+static enum lmd_status print_json(const struct lmi_quantize_plan *p, const char *path, bool dry,
+				  struct lmd_error *err)
+{
+	struct lmi_json o;
+
+	lmi_json_init(&o, stdout);
+	lmi_json_object(&o, NULL);
+	lmi_json_str(&o, "type", p->opts.ftype ? p->opts.ftype->name : NULL);
+	lmi_json_bool(&o, "dry_run", dry);
+	lmi_json_flat_array(&o, "files");
+	for (uint32_t i = 0; i < p->n_files; i++) {
+		char *name = lmi_quantize_path(p, path, i);
+
+		if (!name)
+			return lmd_fail(err, LMD_NOMEM, "no memory for a path");
+		lmi_json_str(&o, NULL, name);
+		lmi_free(name);
+	}
+	lmi_json_end(&o);
+	lmi_json_uint(&o, "elements", p->elements);
+	lmi_json_uint(&o, "bytes_from", p->bytes_in);
+	lmi_json_uint(&o, "bytes", p->bytes_out);
+	lmi_json_f64(&o, "bpw_from", bpw(p->bytes_in, p->elements));
+	lmi_json_f64(&o, "bpw", bpw(p->bytes_out, p->elements));
+	lmi_json_uint(&o, "fallbacks", p->n_fell_back);
+	lmi_json_uint(&o, "requantized", p->n_requantized);
+	lmi_json_uint(&o, "lacking_imatrix", p->n_lacks_imatrix);
+	lmi_json_array(&o, "tensors");
+	for (uint32_t i = 0; i < p->n_items; i++)
+		json_item(&o, &p->items[i]);
+	lmi_json_end(&o);
+	lmi_json_end(&o);
+	lmi_json_fini(&o);
+	return LMD_OK;
+}
+
+static enum lmd_status convert(struct job *j, const char *path, struct lmd_error *err)
+{
+	enum lmd_status st;
+
+	lmi_interrupt_catch();
+	lmi_progress_init(&j->bar);
+	st = lmi_quantize_run(j->plan, path, err);
+	lmi_progress_end(&j->bar);
+	return st;
+}
+
+static enum lmd_status run_job(struct job *j, struct lmd_error *err)
+{
+	const struct lmi_args *a = &j->ctl->args;
+	bool dry = lmi_arg_flag(a, "dry-run"), json = lmi_arg_flag(a, "json");
+	const char *in = lmi_arg_pos(a, 0), *out = lmi_arg_pos(a, 1);
+	enum lmd_status st = job_args(j, err);
+
+	if (st != LMD_OK)
+		return st;
+	st = lmi_model_open(&j->model, in, LMI_OPEN_HEADER_ONLY, err);
+	if (st == LMD_OK)
+		st = lmi_quantize_plan(&j->plan, j->model, &j->o, err);
+	if (st == LMD_OK && !dry)
+		st = convert(j, out, err);
+	if (st != LMD_OK)
+		return st;
+	if (json)
+		return print_json(j->plan, out, dry, err);
+	if (dry)
+		print_table(j->plan);
+	print_sum(j->plan, dry);
+	if (dry && lmi_quantize_check(j->plan, err) != LMD_OK)
+		printf("it would be refused: %s\n", err->text);
+	return LMD_OK;
+}
+
+static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	struct job j = {.ctl = ctl, .o = {.output_type = -1, .embedding_type = -1}};
+	enum lmd_status st;
+
+	lmi_imatrix_init(&j.imatrix);
+	st = run_job(&j, err);
+	job_fini(&j);
+	return st;
+}
+
+static const struct lmi_opt opts[] = {
+	{.name = "imatrix",
+	 .type = LMI_OPT_STR,
+	 .value = "FILE",
+	 .doc = "Importance matrix of the model: which columns the encoder shall spare.  Needed for "
+		"types below three bits, and better for all below six."},
+	{.name = "pure",
+	 .type = LMI_OPT_FLAG,
+	 .doc = "The file's own type for all tensors, instead of the mix."},
+	{.name = "tensor-type",
+	 .type = LMI_OPT_LIST,
+	 .value = "REGEX=TYPE",
+	 .doc = "Tensor type for the tensors in whose name the expression is found, as "
+		"'ffn_down=q6_k'; may be repeated, the first that fits decides."},
+	{.name = "output-tensor-type",
+	 .type = LMI_OPT_STR,
+	 .value = "TYPE",
+	 .doc = "Tensor type of output.weight."},
+	{.name = "token-embedding-type",
+	 .type = LMI_OPT_STR,
+	 .value = "TYPE",
+	 .doc = "Tensor type of token_embd.weight."},
+	{.name = "leave-output-tensor",
+	 .type = LMI_OPT_FLAG,
+	 .doc = "Copy output.weight as it is."},
+	{.name = "allow-requantize",
+	 .type = LMI_OPT_FLAG,
+	 .doc = "Encode tensors that are quantised already; what was lost stays lost, and more is."},
+	{.name = "prune-layers",
+	 .type = LMI_OPT_STR,
+	 .value = "L,L...",
+	 .doc = "Leave out these layers, counted from 0; those after them move up."},
+	{.name = "keep-split",
+	 .type = LMI_OPT_FLAG,
+	 .doc = "Write as many files as the source has, OUT-00001-of-0000N.gguf and so on, "
+		"instead of one."},
+	{.name = "override-kv",
+	 .type = LMI_OPT_LIST,
+	 .value = "KEY=TYPE:VALUE",
+	 .doc = "Set a key of the new file; TYPE is int, float, bool or str.  May be repeated."},
+	{.name = "dry-run",
+	 .type = LMI_OPT_FLAG,
+	 .doc = "Write nothing; print what each tensor would become, and the size."},
+	{.name = "threads",
+	 .letter = 't',
+	 .type = LMI_OPT_INT,
+	 .value = "N",
+	 .def = "0",
+	 .min = 0,
+	 .max = 1024,
+	 .doc = "Threads that encode; 0: one for each processor."},
+	LMI_OPT_JSON,
+};
+
+const struct lmi_cmd lmi_cmd_quantize = {
+	.name = "quantize",
+	.args = "IN OUT TYPE",
+	.brief = "Make a model file smaller, by other tensor types",
+	.doc = "IN is a GGUF file, best of f16, bf16 or f32, or the first file of a set.  TYPE is "
+	       "the file type: Q4_K_M for a good middle; Q8_0, Q6_K, Q5_K_M, Q5_K_S nearer to the "
+	       "source; Q4_K_S, IQ4_XS, IQ4_NL, Q3_K_L, Q3_K_M, Q3_K_S, IQ3_M, IQ3_S, IQ3_XS, IQ3_XXS, "
+	       "Q2_K, Q2_K_S, IQ2_M, IQ2_S, IQ2_XS, IQ2_XXS, IQ1_M, IQ1_S smaller; Q4_0, Q4_1, Q5_0, "
+	       "Q5_1 simple; TQ1_0, TQ2_0, Q1_0, Q2_0 for models trained so; MXFP4_MOE, NVFP4 4-bit "
+	       "floats; F16, BF16, F32; COPY changes no type.\n\n"
+	       "A file type is a mix: it gives its own type to most tensors and a better one to "
+	       "those that need it.  --dry-run shows which gets what.  Tensors whose rows are no "
+	       "multiple of the block get the nearest type with smaller blocks; vectors, norms and "
+	       "routers keep theirs.\n\n"
+	       "OUT appears when it is complete and on disk.  A run that fails or is stopped leaves "
+	       "no file.",
+	.opts = opts,
+	.n_opts = LMD_LEN(opts),
+	.run = run,
+};

@@ -1,0 +1,69 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# llamactl quantize from the outside: options, reports, refusals, nothing left behind.
+. "${LMD_TEST_SRCDIR:-.}/tests/cli.sh"
+
+"$build/tests/mktiny" full 5 "$dir/in.gguf" || exit 99
+
+prints '^Q8_0: [0-9]* tensors, .* bits a weight) to ' quantize "$dir/in.gguf" "$dir/q8.gguf" Q8_0
+prints ' q8_0 ' info "$dir/q8.gguf"
+prints 'general.file_type  *7$' info "$dir/q8.gguf"
+prints 'general.quantization_version  *2$' info "$dir/q8.gguf"
+does quantize -t 2 "$dir/in.gguf" "$dir/q8b.gguf" q8_0
+holds "the same bytes with two threads" cmp -s "$dir/q8.gguf" "$dir/q8b.gguf"
+does quantize "$dir/in.gguf" "$dir/copy.gguf" COPY
+prints '^tensor  *shape  *from  *to  *bytes  *bytes$' quantize --dry-run "$dir/in.gguf" "$dir/x" 15
+prints 'nothing was written$' quantize --dry-run "$dir/in.gguf" "$dir/x" Q4_K
+prints '^it would be refused: .*allow-requantize' quantize --dry-run "$dir/q8.gguf" "$dir/x" Q4_0
+holds "a dry run writes nothing" [ ! -e "$dir/x" ]
+does quantize "$dir/in.gguf" "$dir/k.gguf" Q8_0 --override-kv general.name=str:new \
+	--override-kv x.y=int:-3 --override-kv x.z=bool:true --override-kv x.f=float:0.5 \
+	--tensor-type 'attn_[qk]\.weight=f16' --output-tensor-type bf16 --token-embedding-type f32
+prints '^name  *new$' info "$dir/k.gguf"
+prints '^  x.y  *-3$' info "$dir/k.gguf"
+prints '^  x.z  *true$' info "$dir/k.gguf"
+prints 'blk.0.attn_q.weight  *f16' info "$dir/k.gguf"
+prints 'blk.0.attn_v.weight  *q8_0' info "$dir/k.gguf"
+prints 'token_embd.weight  *f32' info "$dir/k.gguf"
+does quantize "$dir/in.gguf" "$dir/p.gguf" F16 --prune-layers 0
+holds "a layer less" [ "$(ctl info "$dir/p.gguf" | grep -c attn_norm)" -lt \
+	"$(ctl info "$dir/in.gguf" | grep -c attn_norm)" ]
+
+does quantize --json "$dir/in.gguf" "$dir/j.gguf" Q5_K_M
+if command -v python3 >/dev/null; then
+	python3 -c '
+import json, sys
+j = json.load(open(sys.argv[1]))
+assert j["type"] == "Q5_K_M" and not j["dry_run"] and len(j["files"]) == 1, j
+assert sum(t["bytes"] for t in j["tensors"]) == j["bytes"], j
+assert abs(j["bpw"] - 8 * j["bytes"] / j["elements"]) < 1e-9, j
+assert {"name", "dims", "from", "to", "fallback", "lacks_imatrix"} <= j["tensors"][0].keys(), j
+' "$dir/out"
+	holds "quantize --json" [ $? -eq 0 ]
+else
+	echo "SKIP: quantize --json: no python3"
+fi
+
+refused 1 'allow-requantize' quantize "$dir/q8.gguf" "$dir/x" Q4_0
+does quantize --allow-requantize "$dir/q8.gguf" "$dir/again.gguf" Q4_0
+refused 1 'is the source itself' quantize "$dir/in.gguf" "$dir/in.gguf" F16
+refused 1 'missing.gguf' quantize "$dir/missing.gguf" "$dir/x" Q8_0
+refused 1 'not a regular file' quantize "$dir/in.gguf" /dev/null Q8_0
+refused 1 'nowhere' quantize "$dir/in.gguf" "$dir/nowhere/x" Q8_0
+refused 1 'pattern "("' quantize --tensor-type '(=q8_0' "$dir/in.gguf" "$dir/x" Q8_0
+refused 1 'no tensor type "q9"' quantize --tensor-type 'a=q9' "$dir/in.gguf" "$dir/x" Q8_0
+refused 1 'type q8_k is none for weights' quantize --output-tensor-type q8_k "$dir/in.gguf" \
+	"$dir/x" Q8_0
+refused 1 'layer 99' quantize --prune-layers 99 "$dir/in.gguf" "$dir/x" Q8_0
+refused 1 'neither GGUF nor an importance matrix' quantize --imatrix "$0" "$dir/in.gguf" "$dir/x" Q8_0
+refused 2 'no file type "Q9"' quantize "$dir/in.gguf" "$dir/x" Q9
+refused 2 'REGEX=TYPE' quantize --tensor-type q8_0 "$dir/in.gguf" "$dir/x" Q8_0
+refused 2 'KEY=TYPE:VALUE' quantize --override-kv a "$dir/in.gguf" "$dir/x" Q8_0
+refused 2 'none of int:N' quantize --override-kv a=b "$dir/in.gguf" "$dir/x" Q8_0
+refused 2 'given twice' quantize --override-kv a=int:1 --override-kv a=int:2 "$dir/in.gguf" \
+	"$dir/x" Q8_0
+refused 2 'prune-layers' quantize --prune-layers 1,x "$dir/in.gguf" "$dir/x" Q8_0
+refused 2 'TYPE' quantize "$dir/in.gguf" "$dir/x"
+holds "a refused run leaves no file" [ -z "$(ls "$dir" | grep -e '^x$' -e part)" ]
+
+finish "quantize"
