@@ -18,9 +18,9 @@ struct lmi_model;
 #define LMI_OPEN_NO_MMAP     2u /* read into memory instead of mapping */
 #define LMI_OPEN_MLOCK       4u /* keep resident; a refusal is no error, see lmi_model_file */
 
-/* Opens a model file (GGUF by now; a split set by its first part).  On success *out owns
- * files, mappings and tables until lmi_model_close.  Symlinks are followed; devices, FIFOs
- * and directories are refused.  A mapped file that somebody shortens raises SIGBUS in the
+/* Opens a model: a GGUF file (a split set by its first part), or a Hugging Face folder, also by its
+ * config.json or one of its *.safetensors.  On success *out owns files, mappings and tables until
+ * lmi_model_close.  Symlinks are followed; devices, FIFOs and other folders are refused.  A mapped file that somebody shortens raises SIGBUS in the
  * thread that reads its weights; the engine has the handler.  Any thread. */
 enum lmd_status lmi_model_open(struct lmi_model **out, const char *path, uint32_t flags,
 			       struct lmd_error *err);

@@ -1,49 +1,114 @@
 /* SPDX-License-Identifier: MIT
  *
- * From a path to a model: finds out the format by the first bytes and hands over. */
+ * From a path to a model: finds out the format, a folder's or by the first bytes, and hands
+ * over.  A new format is a row of the table. */
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/base/show.h"
+#include "core/format/folder/folder.h"
 #include "core/format/format.h"
 #include "core/format/gguf/gguf.h"
+#include "core/format/safetensors/safetensors.h"
 #include "core/quant/quant.h"
 
 #define MIN_BYTES 24u /* of the shortest container */
+#define HEAD      16u
 #define ALL_FLAGS (LMI_OPEN_HEADER_ONLY | LMI_OPEN_NO_MMAP | LMI_OPEN_MLOCK)
 
-static enum lmd_status check_magic(const struct lmi_file *f, const char *path,
-				   struct lmd_error *err)
+/* A format: whether the first bytes of a file are its own, and how a path is opened. */
+struct format {
+	const char *name;
+	bool (*sniff)(const uint8_t head[HEAD], const char *path);
+	/* own_file is taken in any case; its fd is -1 for a folder. */
+	enum lmd_status (*open)(struct lmi_model *m, const char *path, struct lmi_file *own_file,
+				uint32_t flags, struct lmd_error *err);
+};
+
+static bool sniff_gguf(const uint8_t head[HEAD], const char *path)
 {
-	char magic[4], show[112], found[24];
+	(void)path;
+	return !memcmp(head, "GGUF", 4);
+}
+
+/* The configuration of a folder stands for all of it. */
+static bool sniff_config(const uint8_t head[HEAD], const char *path)
+{
+	const char *base = strrchr(path, '/');
+
+	(void)head;
+	return !strcmp(base ? base + 1 : path, "config.json");
+}
+
+static bool sniff_safetensors(const uint8_t head[HEAD], const char *path)
+{
+	(void)path;
+	return lmi_st_sniff(head);
+}
+
+static enum lmd_status open_folder(struct lmi_model *m, const char *path, struct lmi_file *own_file,
+				   uint32_t flags, struct lmd_error *err)
+{
+	lmi_file_close(own_file);
+	return lmi_folder_open_model(m, path, flags, err);
+}
+
+static const struct format formats[] = {
+	{"GGUF", sniff_gguf, lmi_gguf_open},
+	{"config.json", sniff_config, open_folder},
+	{"safetensors", sniff_safetensors, open_folder},
+};
+
+/* The format of an open file. */
+static enum lmd_status find_format(const struct lmi_file *f, const char *path,
+				   const struct format **out, struct lmd_error *err)
+{
+	char show[112], found[24];
+	uint8_t head[HEAD];
 	enum lmd_status st;
 
 	lmi_show_path(show, sizeof(show), path);
 	if (f->bytes < MIN_BYTES)
 		return lmd_fail(err, LMD_CORRUPT, "%s: %llu bytes, a model file has at least %u",
 				show, (unsigned long long)f->bytes, MIN_BYTES);
-	st = lmi_file_read(f, 0, magic, sizeof(magic), err);
-	if (st != LMD_OK)
+	st = lmi_file_read(f, 0, head, sizeof(head), err);
+	if (st != LMD_OK) {
 		lmd_error_prefix(err, show);
-	else if (memcmp(magic, "GGUF", 4) != 0)
-		st = lmd_fail(err, LMD_UNSUPPORTED, "%s: begins with \"%s\", not \"GGUF\"", show,
-			      lmi_show(found, sizeof(found), magic, sizeof(magic)));
-	return st;
+		return st;
+	}
+	for (size_t i = 0; i < LMD_LEN(formats); i++) {
+		*out = &formats[i];
+		if (formats[i].sniff(head, path))
+			return LMD_OK;
+	}
+	return lmd_fail(err, LMD_UNSUPPORTED, "%s: begins with \"%s\", not \"GGUF\"", show,
+			lmi_show(found, sizeof(found), (const char *)head, 4));
+}
+
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 enum lmd_status lmi_model_open(struct lmi_model **out, const char *path, uint32_t flags,
 			       struct lmd_error *err)
 {
+	static const struct format folder = {"folder", NULL, open_folder};
+	const struct format *format = &folder;
+	struct lmi_file f = {.fd = -1};
 	struct lmi_model *m;
-	struct lmi_file f;
-	enum lmd_status st;
+	enum lmd_status st = LMD_OK;
 
 	if (flags & ~ALL_FLAGS)
 		return lmd_fail(err, LMD_INVALID, "open flags 0x%x, known are 0x%x", flags,
 				ALL_FLAGS);
-	st = lmi_file_open(&f, path, err);
-	if (st != LMD_OK)
-		return st;
-	st = check_magic(&f, path, err);
+	if (!is_folder(path)) {
+		st = lmi_file_open(&f, path, err);
+		if (st == LMD_OK)
+			st = find_format(&f, path, &format, err);
+	}
 	if (st != LMD_OK) {
 		lmi_file_close(&f);
 		return st;
@@ -53,7 +118,7 @@ enum lmd_status lmi_model_open(struct lmi_model **out, const char *path, uint32_
 		lmi_file_close(&f);
 		return lmd_fail(err, LMD_NOMEM, "%s: no memory for a model", path);
 	}
-	st = lmi_gguf_open(m, path, &f, flags, err);
+	st = format->open(m, path, &f, flags, err);
 	if (st != LMD_OK) {
 		lmi_model_destroy(m);
 		return st;
@@ -91,6 +156,8 @@ enum lmd_status lmi_model_read(const struct lmi_model *m, const struct lmd_tenso
 	if (at > t->bytes || n > t->bytes - at)
 		return lmd_fail(err, LMD_INVALID, "tensor %s: bytes %llu + %zu of %llu", t->name,
 				(unsigned long long)at, n, (unsigned long long)t->bytes);
+	if (m->own_read)
+		return m->own_read(m->own, (uint32_t)(t - m->tensors), at, buf, n, err);
 	st = lmi_file_read(&part->file, t->offset + at, buf, n, err);
 	if (st != LMD_OK)
 		lmd_error_prefix(err, lmi_show_path(show, sizeof(show), part->path));

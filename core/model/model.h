@@ -45,6 +45,12 @@ struct lmi_model {
 	struct lmi_model_part *parts; /* [n_parts] in the arena */
 	uint32_t cap_meta, cap_tensors, n_parts;
 	uint64_t heap_bytes; /* bound of the arena */
+	/* What a reader keeps as long as the model lives, for tensors whose bytes are not those of
+	 * a file; own_read, if set, reads all of them.  All NULL: nothing. */
+	void *own;
+	void (*own_close)(void *own);
+	enum lmd_status (*own_read)(void *own, uint32_t i_tensor, uint64_t at, void *buf, size_t n,
+				    struct lmd_error *err);
 };
 
 /* heap_bytes bounds what the tables may take: LMI_MODEL_HEAP_BYTES, or less.  NULL without

@@ -52,6 +52,8 @@ LMI_DECODER(mxfp4);
 LMI_DECODER(nvfp4);
 LMI_DECODER(q1_0);
 LMI_DECODER(q2_0);
+LMI_DECODER(f8_e4m3);
+LMI_DECODER(f8_e5m2);
 
 LMI_ENCODER(f32);
 LMI_ENCODER(f16);
@@ -84,6 +86,8 @@ LMI_ENCODER(mxfp4);
 LMI_ENCODER(nvfp4);
 LMI_ENCODER(q1_0);
 LMI_ENCODER(q2_0);
+LMI_ENCODER(f8_e4m3);
+LMI_ENCODER(f8_e5m2);
 
 /* Plain rounding without a search, for caches: near.c. */
 void lmi_q4_0_near(const float *src, void *dst, size_t n, const float *importance);

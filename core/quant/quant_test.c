@@ -8,6 +8,7 @@
 #include <jansson.h>
 #include <math.h>
 
+#include "core/quant/codec.h"
 #include "core/quant/half.h"
 #include "core/quant/quant.h"
 
@@ -560,6 +561,65 @@ START_TEST(decode_by_hand)
 }
 END_TEST
 
+/* Every code of the 8-bit floats by its definition, and back. */
+START_TEST(f8_by_hand)
+{
+	for (unsigned b = 0; b < 256; b++) {
+		uint8_t in = (uint8_t)b, back;
+		unsigned e4 = b >> 3 & 15, m3 = b & 7, e5 = b >> 2 & 31, m2 = b & 3;
+		double sign = b & 0x80 ? -1 : 1, want;
+		float got;
+
+		lmi_f8_e4m3_dequant(&in, &got, 1);
+		want = sign * (e4 ? ldexp(8 + m3, (int)e4 - 10) : ldexp(m3, -9));
+		if (e4 == 15 && m3 == 7)
+			ck_assert(isnan(got));
+		else
+			ck_assert_double_eq((double)got, want);
+		lmi_f8_e4m3_quant(&got, &back, 1, NULL);
+		ck_assert_uint_eq(back, in);
+
+		lmi_f8_e5m2_dequant(&in, &got, 1);
+		want = sign * (e5 ? ldexp(4 + m2, (int)e5 - 17) : ldexp(m2, -16));
+		if (e5 == 31 && m2)
+			ck_assert(isnan(got));
+		else if (e5 == 31)
+			ck_assert(isinf(got) && (got < 0) == (sign < 0));
+		else
+			ck_assert_double_eq((double)got, want);
+		lmi_f8_e5m2_quant(&got, &back, 1, NULL);
+		if (!isnan(got))
+			ck_assert_uint_eq(back, in);
+	}
+}
+END_TEST
+
+/* To nearest with ties to even, at the ends of the range. */
+START_TEST(f8_rounding)
+{
+	static const struct {
+		float x, e4m3, e5m2;
+	} rows[] = {
+		{1.0625f, 1.0f, 1.0f},	{1.1875f, 1.25f, 1.25f},  {0x1p-10f, 0.0f, 0x1p-10f},
+		{0x1.8p-9f, 0x1p-8f, 0x1.8p-9f}, {460.0f, 448.0f, 448.0f}, {1e9f, 448.0f, INFINITY},
+		{-1e9f, -448.0f, -INFINITY},	 {0x1p-17f, 0.0f, 0.0f},   {0x1.8p-17f, 0.0f, 0x1p-16f},
+		{57344.0f, 448.0f, 57344.0f},	 {61439.0f, 448.0f, 57344.0f},
+	};
+
+	for (size_t i = 0; i < LMD_LEN(rows); i++) {
+		uint8_t b;
+		float y;
+
+		lmi_f8_e4m3_quant(&rows[i].x, &b, 1, NULL);
+		lmi_f8_e4m3_dequant(&b, &y, 1);
+		ck_assert_msg(y == rows[i].e4m3, "%g: %g", (double)rows[i].x, (double)y);
+		lmi_f8_e5m2_quant(&rows[i].x, &b, 1, NULL);
+		lmi_f8_e5m2_dequant(&b, &y, 1);
+		ck_assert_msg(y == rows[i].e5m2, "%g: %g", (double)rows[i].x, (double)y);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("quant");
@@ -575,6 +635,8 @@ int main(void)
 	tcase_add_test(tc, encode_parity);
 	tcase_add_test(tc, near_parity);
 	tcase_add_test(tc, encode_hostile);
+	tcase_add_test(tc, f8_by_hand);
+	tcase_add_test(tc, f8_rounding);
 	suite_add_tcase(s, tc);
 	return lmd_check_run(srunner_create(s));
 }

@@ -523,7 +523,7 @@ START_TEST(not_a_file)
 
 	check_refused("/dev/zero", LMD_INVALID, "/dev/zero|device");
 	check_refused("/dev/null", LMD_INVALID, "/dev/null|device");
-	check_refused(dir, LMD_INVALID, "directory");
+	check_refused(dir, LMD_NOTFOUND, "config.json"); /* a folder may be a model */
 	check_refused("", LMD_NOTFOUND, "");
 	snprintf(other, sizeof(other), "%s/missing.gguf", dir);
 	check_refused(other, LMD_NOTFOUND, "missing.gguf");
@@ -629,7 +629,7 @@ START_TEST(flags)
 	free(f.p);
 	ck_assert_int_eq(try_open(path, 0x80, &err), LMD_INVALID);
 	ck_assert_int_eq(lmi_model_open(&m, path, 0x80, NULL), LMD_INVALID);
-	ck_assert_int_eq(lmi_model_open(&m, dir, 0, NULL), LMD_INVALID);
+	ck_assert_int_eq(lmi_model_open(&m, dir, 0, NULL), LMD_NOTFOUND);
 	write_file(path, "GGUF", 4);
 	ck_assert_int_eq(lmi_model_open(&m, path, 0, NULL), LMD_CORRUPT);
 	ck_assert_ptr_null(m);

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Values of config.json by name, and the keys of the model.  Every number is checked against the
+ * bounds that the caller gives before it is used; the first failure sticks, so that the readers of
+ * families are lists without checks. */
+#include <float.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/arena.h"
+#include "core/base/file.h"
+#include "core/base/show.h"
+#include "core/format/folder/inner.h"
+#include "core/format/gguf/gguf.h"
+
+#define NAME_MAX_BYTES 64u
+
+void lmi_folder_fail(struct lmi_folder *f, enum lmd_status st, const char *fmt, ...)
+{
+	char text[LMD_ERROR_TEXT];
+	va_list ap;
+
+	if (f->status != LMD_OK)
+		return;
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	f->status = lmd_fail(f->err, st, "%s", text);
+}
+
+void *lmi_folder_alloc(struct lmi_folder *f, size_t n, size_t item_bytes)
+{
+	void *p = f->status == LMD_OK ? lmi_arena_array(f->m->arena, n ? n : 1, item_bytes) : NULL;
+
+	if (!p && f->status == LMD_OK)
+		f->status = lmi_model_no_memory(f->m, (uint64_t)n * item_bytes, f->err);
+	return p;
+}
+
+/* ---- values ---- */
+
+/* One of "a|b|c" in an object; a dot leads into a member. */
+static const struct lmi_jnode *look(const struct lmi_jnode *o, const char *names)
+{
+	while (*names) {
+		size_t n = strcspn(names, "|");
+		const struct lmi_jnode *v = o;
+		char name[NAME_MAX_BYTES];
+
+		for (size_t at = 0; v && at < n;) {
+			size_t k = strcspn(names + at, ".|");
+
+			(void)snprintf(name, sizeof(name), "%.*s", (int)k, names + at);
+			v = lmi_jnode_get(v, name);
+			at += k + 1;
+		}
+		if (v && v->type != LMI_JNULL)
+			return v;
+		names += n + (names[n] == '|');
+	}
+	return NULL;
+}
+
+const struct lmi_jnode *lmi_conf(const struct lmi_folder *f, const char *names)
+{
+	const struct lmi_jnode *v = look(f->text, names);
+
+	return v || f->text == f->root ? v : look(f->root, names);
+}
+
+bool lmi_conf_has(const struct lmi_folder *f, const char *names)
+{
+	return lmi_conf(f, names) != NULL;
+}
+
+static int first_len(const char *names)
+{
+	return (int)strcspn(names, "|");
+}
+
+int64_t lmi_conf_int(struct lmi_folder *f, const char *names, int64_t def, int64_t min, int64_t max)
+{
+	const struct lmi_jnode *v = lmi_conf(f, names);
+	int64_t n = def;
+
+	if (v && !lmi_jnode_int(v, min, max, &n))
+		lmi_folder_fail(f, LMD_INVALID,
+				"%s/config.json: \"%.*s\" is %s %.0f, must be an integer of %lld..%lld",
+				f->dir, first_len(names), names, lmi_jnode_kind(v),
+				v->type == LMI_JINT    ? (double)v->u.i
+				: v->type == LMI_JREAL ? v->u.d
+						       : (double)v->n,
+				(long long)min, (long long)max);
+	return n;
+}
+
+int64_t lmi_conf_need(struct lmi_folder *f, const char *names, int64_t min, int64_t max)
+{
+	if (!lmi_conf_has(f, names))
+		lmi_folder_fail(f, LMD_NOTFOUND, "%s/config.json: \"%.*s\" is missing", f->dir,
+				first_len(names), names);
+	return lmi_conf_int(f, names, min, min, max);
+}
+
+double lmi_conf_real(struct lmi_folder *f, const char *names, double def)
+{
+	const struct lmi_jnode *v = lmi_conf(f, names);
+	double d = def;
+
+	if (v && (!lmi_jnode_real(v, &d) || !(fabs(d) <= (double)FLT_MAX)))
+		lmi_folder_fail(f, LMD_INVALID, "%s/config.json: \"%.*s\" is %s, not a float",
+				f->dir, first_len(names), names,
+				lmi_jnode_real(v, &d) ? "out of range" : lmi_jnode_kind(v));
+	return d;
+}
+
+bool lmi_conf_bool(struct lmi_folder *f, const char *names, bool def)
+{
+	const struct lmi_jnode *v = lmi_conf(f, names);
+
+	if (v && v->type != LMI_JBOOL)
+		lmi_folder_fail(f, LMD_INVALID, "%s/config.json: \"%.*s\" is %s, not a boolean",
+				f->dir, first_len(names), names, lmi_jnode_kind(v));
+	return v && v->type == LMI_JBOOL ? v->u.b : def;
+}
+
+bool lmi_conf_is(const struct lmi_folder *f, const char *names, const char *text)
+{
+	return lmi_jnode_eq(lmi_conf(f, names), text);
+}
+
+/* ---- files ---- */
+
+enum lmd_status lmi_folder_json(struct lmi_folder *f, const char *name, bool optional,
+				size_t max_bytes, uint32_t max_nodes, struct lmi_jtree *t)
+{
+	struct lmi_jtree_opts opts = {.max_bytes = max_bytes, .max_nodes = max_nodes};
+	const char *path = lmi_arena_printf(f->m->arena, "%s/%s", f->dir, name);
+	struct lmi_file file;
+	struct lmi_map map = {0};
+	enum lmd_status st;
+	char show[112];
+
+	if (!path)
+		return lmi_model_no_memory(f->m, strlen(f->dir) + strlen(name) + 2, f->err);
+	st = lmi_file_open(&file, path, f->err);
+	if (st == LMD_NOTFOUND && optional)
+		return LMD_OK;
+	if (st != LMD_OK)
+		return st;
+	if (file.bytes < 1 || file.bytes > max_bytes)
+		st = lmd_fail(f->err, LMD_INVALID, "%llu bytes, must be 1..%zu",
+			      (unsigned long long)file.bytes, max_bytes);
+	else
+		st = lmi_map_read(&map, &file, 0, file.bytes, f->err);
+	lmi_file_close(&file);
+	if (st == LMD_OK)
+		st = lmi_jtree_parse(t, (const char *)map.ptr, (size_t)map.bytes, &opts, f->err);
+	lmi_map_close(&map);
+	if (st == LMD_OK && t->root->type != LMI_JOBJECT) {
+		st = lmd_fail(f->err, LMD_CORRUPT, "is %s, not an object", lmi_jnode_kind(t->root));
+		lmi_jtree_fini(t);
+	}
+	if (st != LMD_OK)
+		lmd_error_prefix(f->err, lmi_show_path(show, sizeof(show), path));
+	return st;
+}
+
+/* ---- keys ---- */
+
+/* Adds a record under its full name. */
+static void put(struct lmi_folder *f, const char *key, struct lmd_meta v)
+{
+	if (f->status != LMD_OK)
+		return;
+	v.key = *key == '@' ? lmi_arena_strndup(f->m->arena, key + 1, strlen(key + 1))
+			    : lmi_arena_printf(f->m->arena, "%s.%s", f->fam->arch, key);
+	if (!v.key)
+		f->status = lmi_model_no_memory(f->m, strlen(key) + 64, f->err);
+	else
+		f->status = lmi_model_add_meta(f->m, &v, f->err);
+}
+
+void lmi_folder_put_u32(struct lmi_folder *f, const char *key, int64_t v)
+{
+	put(f, key,
+	    (struct lmd_meta){.type = LMD_META_I64, .file_type = LMI_GGUF_U32, .n = 1, .v.i = v});
+}
+
+void lmi_folder_put_i32(struct lmi_folder *f, const char *key, int64_t v)
+{
+	put(f, key,
+	    (struct lmd_meta){.type = LMD_META_I64, .file_type = LMI_GGUF_I32, .n = 1, .v.i = v});
+}
+
+void lmi_folder_put_f32(struct lmi_folder *f, const char *key, double v)
+{
+	put(f, key,
+	    (struct lmd_meta){.type = LMD_META_F64,
+			      .file_type = LMI_GGUF_F32,
+			      .n = 1,
+			      .v.f = (double)(float)v});
+}
+
+void lmi_folder_put_bool(struct lmi_folder *f, const char *key, bool v)
+{
+	put(f, key,
+	    (struct lmd_meta){.type = LMD_META_BOOL, .file_type = LMI_GGUF_BOOL, .n = 1, .v.i = v});
+}
+
+void lmi_folder_put_str(struct lmi_folder *f, const char *key, const char *s, size_t n)
+{
+	const char *copy = f->status == LMD_OK ? lmi_arena_strndup(f->m->arena, s, n) : NULL;
+
+	if (f->status == LMD_OK && !copy)
+		f->status = lmi_model_no_memory(f->m, n + 1, f->err);
+	put(f, key,
+	    (struct lmd_meta){.type = LMD_META_STR,
+			      .file_type = LMI_GGUF_STRING,
+			      .n = 1,
+			      .v.s = {copy, n}});
+}
+
+void lmi_folder_put_strings(struct lmi_folder *f, const char *key, const struct lmd_str *v,
+			    uint64_t n)
+{
+	put(f, key,
+	    (struct lmd_meta){
+		    .type = LMD_META_ARR_STR, .file_type = LMI_GGUF_STRING, .n = n, .v.a = v});
+}
+
+void lmi_folder_put_ints(struct lmi_folder *f, const char *key, const int64_t *v, uint64_t n)
+{
+	put(f, key,
+	    (struct lmd_meta){
+		    .type = LMD_META_ARR_I64, .file_type = LMI_GGUF_I32, .n = n, .v.a = v});
+}
+
+void lmi_folder_put_floats(struct lmi_folder *f, const char *key, const double *v, uint64_t n)
+{
+	put(f, key,
+	    (struct lmd_meta){
+		    .type = LMD_META_ARR_F64, .file_type = LMI_GGUF_F32, .n = n, .v.a = v});
+}
+
+void lmi_folder_put_bools(struct lmi_folder *f, const char *key, const uint8_t *v, uint64_t n)
+{
+	put(f, key,
+	    (struct lmd_meta){
+		    .type = LMD_META_ARR_BOOL, .file_type = LMI_GGUF_BOOL, .n = n, .v.a = v});
+}

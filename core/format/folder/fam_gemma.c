@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Gemma.  Checkpoints hold the weights of norms minus 1. */
+#include "core/format/folder/families.h"
+
+static const struct lmi_row head[] = {
+	{"embed_tokens", "token_embd", 0},
+	{"norm", "output_norm", LMI_ROW_ADD1},
+	{"lm_head", "output", LMI_ROW_ROOT | LMI_ROW_OPT},
+};
+#define HEAD LMI_ROWS(head)
+#define ATTN LMI_ROWS(lmi_rows_attn)
+#define GLU  LMI_ROWS(lmi_rows_glu)
+
+/* The embedding is the head unless the configuration says otherwise. */
+static void gemma(struct lmi_folder *f)
+{
+	f->tied = lmi_conf_bool(f, "tie_word_embeddings", true);
+}
+
+static const struct lmi_row gemma_norms[] = {
+	{"layers.%d.input_layernorm", "blk.%d.attn_norm", LMI_ROW_ADD1},
+	{"layers.%d.post_attention_layernorm", "blk.%d.ffn_norm", LMI_ROW_ADD1},
+};
+
+const struct lmi_family lmi_family_gemma = {.type = "gemma",
+					    .arch = "gemma",
+					    .rows = {HEAD, ATTN, GLU, LMI_ROWS(gemma_norms)},
+					    .keys = gemma};
+
+/* Scores are scaled by the width of a head; of the largest models, told by their layers, by the share
+ * of a head in the embedding. */
+static void check_scale(struct lmi_folder *f, uint32_t n_layer_large)
+{
+	double want = f->n_layer == n_layer_large ? (double)(f->n_embd / f->n_head) : f->head_dim;
+
+	lmi_conf_only(f, "query_pre_attn_scalar", want);
+}
+
+static const struct lmi_row gemma2_norms[] = {
+	{"layers.%d.input_layernorm", "blk.%d.attn_norm", LMI_ROW_ADD1},
+	{"layers.%d.post_attention_layernorm", "blk.%d.post_attention_norm", LMI_ROW_ADD1},
+	{"layers.%d.pre_feedforward_layernorm", "blk.%d.ffn_norm", LMI_ROW_ADD1},
+	{"layers.%d.post_feedforward_layernorm", "blk.%d.post_ffw_norm", LMI_ROW_ADD1},
+	{"layers.%d.self_attn.q_norm", "blk.%d.attn_q_norm", LMI_ROW_ADD1 | LMI_ROW_OPT},
+	{"layers.%d.self_attn.k_norm", "blk.%d.attn_k_norm", LMI_ROW_ADD1 | LMI_ROW_OPT},
+};
+
+static void gemma2(struct lmi_folder *f)
+{
+	gemma(f);
+	check_scale(f, 46);
+	lmi_folder_put_f32(f, "attn_logit_softcapping",
+			   lmi_conf_real(f, "attn_logit_softcapping", 0));
+	lmi_folder_put_f32(f, "final_logit_softcapping",
+			   lmi_conf_real(f, "final_logit_softcapping", 0));
+	lmi_conf_window(f, 2);
+}
+
+const struct lmi_family lmi_family_gemma2 = {.type = "gemma2",
+					     .arch = "gemma2",
+					     .rows = {HEAD, ATTN, GLU, LMI_ROWS(gemma2_norms)},
+					     .keys = gemma2};
+
+static void gemma3(struct lmi_folder *f)
+{
+	double base = lmi_conf_real(
+		f, "rope_parameters.sliding_attention.rope_theta|rope_local_base_freq", 10000);
+
+	gemma(f);
+	check_scale(f, 62);
+	lmi_conf_window(f, 6);
+	if (base != 10000)
+		lmi_folder_put_f32(f, "rope.freq_base_swa", base);
+	if (lmi_conf_has(f, "final_logit_softcapping"))
+		lmi_folder_put_f32(f, "final_logit_softcapping",
+				   lmi_conf_real(f, "final_logit_softcapping", 0));
+	if (lmi_conf_has(f, "attn_logit_softcapping"))
+		lmi_folder_fail(f, LMD_UNSUPPORTED,
+				"%s/config.json: \"attn_logit_softcapping\": architecture gemma3 "
+				"has no cap of scores",
+				f->dir);
+}
+
+const struct lmi_family lmi_family_gemma3_text = {
+	.type = "gemma3_text",
+	.arch = "gemma3",
+	.rows = {HEAD, ATTN, GLU, LMI_ROWS(gemma2_norms)},
+	.keys = gemma3};
+
+/* The text model of one that sees pictures. */
+const struct lmi_family lmi_family_gemma3 = {.type = "gemma3",
+					     .arch = "gemma3",
+					     .rows = {HEAD, ATTN, GLU, LMI_ROWS(gemma2_norms)},
+					     .keys = gemma3};

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * LLaMA and its kin.  Checkpoints rotate the halves of a head; files in GGUF for these architectures
+ * have the rows of queries and keys in the order of adjacent pairs. */
+#include "core/format/folder/families.h"
+
+#define HEAD LMI_ROWS(lmi_rows_head)
+#define ATTN LMI_ROWS(lmi_rows_attn_adj)
+#define GLU  LMI_ROWS(lmi_rows_glu)
+
+static const struct lmi_row norms[] = {
+	{"layers.%d.input_layernorm", "blk.%d.attn_norm", 0},
+	{"layers.%d.post_attention_layernorm", "blk.%d.ffn_norm", 0},
+};
+#define NORMS LMI_ROWS(norms)
+
+const struct lmi_family lmi_family_llama = {
+	.type = "llama", .arch = "llama", .rows = {HEAD, ATTN, GLU, NORMS}};
+
+const struct lmi_family lmi_family_mistral = {
+	.type = "mistral", .arch = "llama", .rows = {HEAD, ATTN, GLU, NORMS}};
+
+const struct lmi_family lmi_family_arcee = {
+	.type = "arcee",
+	.arch = "arcee",
+	.rows = {HEAD, ATTN, {lmi_rows_glu + 1, LMI_ROW_COUNT_GLU - 1}, NORMS}};
+
+const struct lmi_family lmi_family_ernie4_5 = {
+	.type = "ernie4_5", .arch = "ernie4_5", .rows = {HEAD, LMI_ROWS(lmi_rows_attn), GLU, NORMS}};
+
+/* ---- Mixtral: w1 gate, w2 down, w3 up ---- */
+
+static const struct lmi_row mixtral_rows[] = {
+	{"layers.%d.block_sparse_moe.gate", "blk.%d.ffn_gate_inp", 0},
+	{"layers.%d.block_sparse_moe.experts.%d.w1", "blk.%d.ffn_gate_exps", LMI_ROW_EXPERT},
+	{"layers.%d.block_sparse_moe.experts.%d.w3", "blk.%d.ffn_up_exps", LMI_ROW_EXPERT},
+	{"layers.%d.block_sparse_moe.experts.%d.w2", "blk.%d.ffn_down_exps", LMI_ROW_EXPERT},
+};
+
+const struct lmi_family lmi_family_mixtral = {
+	.type = "mixtral", .arch = "llama", .rows = {HEAD, ATTN, LMI_ROWS(mixtral_rows), NORMS}};
+
+/* ---- Granite: four factors ---- */
+
+static void granite(struct lmi_folder *f)
+{
+	lmi_folder_put_f32(f, "attention.scale", lmi_conf_real(f, "attention_multiplier", 1));
+	lmi_folder_put_f32(f, "embedding_scale", lmi_conf_real(f, "embedding_multiplier", 1));
+	lmi_folder_put_f32(f, "residual_scale", lmi_conf_real(f, "residual_multiplier", 1));
+	lmi_folder_put_f32(f, "logit_scale", lmi_conf_real(f, "logits_scaling", 1));
+}
+
+const struct lmi_family lmi_family_granite = {
+	.type = "granite", .arch = "granite", .rows = {HEAD, ATTN, GLU, NORMS}, .keys = granite};
+
+static const struct lmi_row granitemoe_rows[] = {
+	{"layers.%d.block_sparse_moe.router.layer", "blk.%d.ffn_gate_inp", 0},
+	{"layers.%d.block_sparse_moe.input_linear", "blk.%d.ffn_gate_exps", LMI_ROW_HALF0},
+	{"layers.%d.block_sparse_moe.input_linear", "blk.%d.ffn_up_exps", LMI_ROW_HALF1},
+	{"layers.%d.block_sparse_moe.output_linear", "blk.%d.ffn_down_exps", 0},
+};
+
+const struct lmi_family lmi_family_granitemoe = {.type = "granitemoe",
+						 .arch = "granitemoe",
+						 .rows = {HEAD, ATTN, LMI_ROWS(granitemoe_rows),
+							  NORMS},
+						 .keys = granite};
+
+/* ---- SmolLM3: every fourth layer without rotation ---- */
+
+static void smollm3(struct lmi_folder *f)
+{
+	const struct lmi_jnode *a = lmi_conf(f, "no_rope_layers"), *v = lmi_jnode_first(a);
+
+	if (!a || (a->type == LMI_JARRAY && !a->n))
+		return;
+	for (uint32_t i = 0; i < f->n_layer; i++, v = lmi_jnode_next(v)) {
+		int64_t rotates = 0;
+
+		if (a->type != LMI_JARRAY || a->n != f->n_layer ||
+		    !lmi_jnode_int(v, 0, 1, &rotates) || rotates != ((i + 1) % 4 != 0)) {
+			lmi_folder_fail(f, LMD_UNSUPPORTED,
+					"%s/config.json: \"no_rope_layers\": element %u is not what "
+					"architecture smollm3 has, every fourth layer without "
+					"rotation",
+					f->dir, i);
+			return;
+		}
+	}
+}
+
+const struct lmi_family lmi_family_smollm3 = {
+	.type = "smollm3", .arch = "smollm3", .rows = {HEAD, ATTN, GLU, NORMS}, .keys = smollm3};
+
+/* ---- OLMo: LayerNorm without weights; 2 and 3: norms after the blocks ---- */
+
+static const struct lmi_row olmo_head[] = {
+	{"embed_tokens", "token_embd", 0},
+	{"lm_head", "output", LMI_ROW_ROOT | LMI_ROW_OPT},
+};
+
+static void olmo(struct lmi_folder *f)
+{
+	if (lmi_conf_has(f, "clip_qkv"))
+		lmi_folder_put_f32(f, "attention.clamp_kqv", lmi_conf_real(f, "clip_qkv", 0));
+}
+
+const struct lmi_family lmi_family_olmo = {.type = "olmo",
+					   .arch = "olmo",
+					   .flags = LMI_FAM_LAYER_NORM,
+					   .rows = {LMI_ROWS(olmo_head), ATTN, GLU},
+					   .keys = olmo};
+
+static const struct lmi_row olmo2_rows[] = {
+	{"layers.%d.self_attn.q_norm", "blk.%d.attn_q_norm", 0},
+	{"layers.%d.self_attn.k_norm", "blk.%d.attn_k_norm", 0},
+	{"layers.%d.post_attention_layernorm", "blk.%d.post_attention_norm", 0},
+	{"layers.%d.post_feedforward_layernorm", "blk.%d.post_ffw_norm", 0},
+};
+
+const struct lmi_family lmi_family_olmo2 = {
+	.type = "olmo2",
+	.arch = "olmo2",
+	.rows = {HEAD, LMI_ROWS(lmi_rows_attn), GLU, LMI_ROWS(olmo2_rows)}};
+
+static void olmo3(struct lmi_folder *f)
+{
+	lmi_conf_window(f, 4);
+}
+
+const struct lmi_family lmi_family_olmo3 = {
+	.type = "olmo3",
+	.arch = "olmo2",
+	.rows = {HEAD, LMI_ROWS(lmi_rows_attn), GLU, LMI_ROWS(olmo2_rows)},
+	.keys = olmo3};
+
+/* ---- EXAONE 4: the same places of norms, norms of each head ---- */
+
+#define EXAONE4_LARGE 64 /* layers of the model with windows */
+
+static void exaone4(struct lmi_folder *f)
+{
+	uint8_t *is = lmi_folder_alloc(f, f->n_layer, 1);
+	bool any = false;
+
+	if (is && lmi_folder_windows(f, is))
+		for (uint32_t i = 0; i < f->n_layer; i++)
+			any = any || is[i];
+	if (any && f->n_layer != EXAONE4_LARGE)
+		lmi_folder_fail(f, LMD_UNSUPPORTED,
+				"%s/config.json: \"layer_types\": architecture exaone4 has windows "
+				"in models of %d layers alone, this one has %u",
+				f->dir, EXAONE4_LARGE, f->n_layer);
+	else if (any)
+		lmi_conf_window(f, 4);
+}
+
+const struct lmi_family lmi_family_exaone4 = {
+	.type = "exaone4",
+	.arch = "exaone4",
+	.rows = {HEAD, LMI_ROWS(lmi_rows_attn), GLU, LMI_ROWS(olmo2_rows)},
+	.keys = exaone4};
+
+/* ---- Apertus: xIELU, whose four numbers each layer has as tensors ---- */
+
+static const struct lmi_row apertus_rows[] = {
+	{"layers.%d.attention_layernorm", "blk.%d.attn_norm", 0},
+	{"layers.%d.feedforward_layernorm", "blk.%d.ffn_norm", 0},
+	{"layers.%d.self_attn.q_norm", "blk.%d.attn_q_norm", 0},
+	{"layers.%d.self_attn.k_norm", "blk.%d.attn_k_norm", 0},
+	{"layers.%d.mlp.up_proj", "blk.%d.ffn_up", 0},
+	{"layers.%d.mlp.down_proj", "blk.%d.ffn_down", 0},
+};
+
+static void apertus(struct lmi_folder *f)
+{
+	static const struct {
+		const char *name, *key;
+	} rows[] = {{".mlp.act_fn.alpha_n", "@xielu.alpha_n"},
+		    {".mlp.act_fn.alpha_p", "@xielu.alpha_p"},
+		    {".mlp.act_fn.beta", "@xielu.beta"},
+		    {".mlp.act_fn.eps", "@xielu.eps"}};
+
+	for (size_t k = 0; k < LMD_LEN(rows) && f->status == LMD_OK; k++) {
+		double *v = lmi_folder_alloc(f, f->n_layer, sizeof(*v));
+
+		for (uint32_t i = 0; v && i < f->n_layer; i++)
+			v[i] = lmi_folder_scalar(f, "model.layers.", i, rows[k].name);
+		lmi_folder_put_floats(f, rows[k].key, v, f->n_layer);
+	}
+}
+
+const struct lmi_family lmi_family_apertus = {
+	.type = "apertus",
+	.arch = "apertus",
+	.rows = {HEAD, LMI_ROWS(lmi_rows_attn), LMI_ROWS(apertus_rows)},
+	.keys = apertus};

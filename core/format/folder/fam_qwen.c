@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Qwen and what is built alike: halves rotated, so that rows stay as they are. */
+#include "core/format/folder/families.h"
+
+#define HEAD LMI_ROWS(lmi_rows_head)
+#define ATTN LMI_ROWS(lmi_rows_attn)
+#define GLU  LMI_ROWS(lmi_rows_glu)
+
+static const struct lmi_row norms[] = {
+	{"layers.%d.input_layernorm", "blk.%d.attn_norm", 0},
+	{"layers.%d.post_attention_layernorm", "blk.%d.ffn_norm", 0},
+};
+
+static const struct lmi_row qk_norms[] = {
+	{"layers.%d.input_layernorm", "blk.%d.attn_norm", 0},
+	{"layers.%d.post_attention_layernorm", "blk.%d.ffn_norm", 0},
+	{"layers.%d.self_attn.q_norm", "blk.%d.attn_q_norm", 0},
+	{"layers.%d.self_attn.k_norm", "blk.%d.attn_k_norm", 0},
+};
+
+/* Windows that the architecture does not have. */
+static void no_window(struct lmi_folder *f)
+{
+	lmi_conf_only_bool(f, "use_sliding_window", false);
+}
+
+const struct lmi_family lmi_family_qwen2 = {.type = "qwen2",
+					    .arch = "qwen2",
+					    .rows = {HEAD, ATTN, GLU, LMI_ROWS(norms)},
+					    .keys = no_window};
+
+const struct lmi_family lmi_family_qwen3 = {.type = "qwen3",
+					    .arch = "qwen3",
+					    .rows = {HEAD, ATTN, GLU, LMI_ROWS(qk_norms)},
+					    .keys = no_window};
+
+/* ---- experts ---- */
+
+#define EXPERTS                                                                                    \
+	{"layers.%d.mlp.gate", "blk.%d.ffn_gate_inp", 0},                                          \
+		{"layers.%d.mlp.experts.%d.gate_proj", "blk.%d.ffn_gate_exps", LMI_ROW_EXPERT},    \
+		{"layers.%d.mlp.experts.%d.up_proj", "blk.%d.ffn_up_exps", LMI_ROW_EXPERT},        \
+		{"layers.%d.mlp.experts.%d.down_proj", "blk.%d.ffn_down_exps", LMI_ROW_EXPERT}
+
+static const struct lmi_row qwen2_moe_rows[] = {
+	EXPERTS,
+	{"layers.%d.mlp.shared_expert_gate", "blk.%d.ffn_gate_inp_shexp", 0},
+	{"layers.%d.mlp.shared_expert.gate_proj", "blk.%d.ffn_gate_shexp", 0},
+	{"layers.%d.mlp.shared_expert.up_proj", "blk.%d.ffn_up_shexp", 0},
+	{"layers.%d.mlp.shared_expert.down_proj", "blk.%d.ffn_down_shexp", 0},
+};
+static const struct lmi_row expert_rows[] = {EXPERTS};
+
+/* Every layer has experts. */
+static void all_experts(struct lmi_folder *f)
+{
+	const struct lmi_jnode *dense = lmi_conf(f, "mlp_only_layers");
+
+	no_window(f);
+	lmi_conf_only(f, "decoder_sparse_step", 1);
+	if (lmi_jnode_is(dense, LMI_JARRAY) && dense->n)
+		lmi_folder_fail(f, LMD_UNSUPPORTED,
+				"%s/config.json: \"mlp_only_layers\" has %u elements, architecture "
+				"%s has experts in every layer",
+				f->dir, dense->n, f->fam->arch);
+}
+
+static void qwen2_moe(struct lmi_folder *f)
+{
+	all_experts(f);
+	lmi_conf_only_bool(f, "norm_topk_prob", false);
+}
+
+static void qwen3_moe(struct lmi_folder *f)
+{
+	all_experts(f);
+	lmi_conf_only_bool(f, "norm_topk_prob", true);
+}
+
+const struct lmi_family lmi_family_qwen2_moe = {
+	.type = "qwen2_moe",
+	.arch = "qwen2moe",
+	.rows = {HEAD, ATTN, LMI_ROWS(qwen2_moe_rows), LMI_ROWS(norms)},
+	.keys = qwen2_moe};
+
+const struct lmi_family lmi_family_qwen3_moe = {
+	.type = "qwen3_moe",
+	.arch = "qwen3moe",
+	.rows = {HEAD, ATTN, LMI_ROWS(expert_rows), LMI_ROWS(qk_norms)},
+	.keys = qwen3_moe};
+
+static void olmoe(struct lmi_folder *f)
+{
+	lmi_conf_only_bool(f, "norm_topk_prob", false);
+	if (lmi_conf_has(f, "clip_qkv"))
+		lmi_folder_fail(f, LMD_UNSUPPORTED,
+				"%s/config.json: \"clip_qkv\": architecture olmoe has no clamp of "
+				"queries, keys and values",
+				f->dir);
+}
+
+const struct lmi_family lmi_family_olmoe = {
+	.type = "olmoe",
+	.arch = "olmoe",
+	.rows = {HEAD, ATTN, LMI_ROWS(expert_rows), LMI_ROWS(qk_norms)},
+	.keys = olmoe};
+
+/* ---- others of this kind ---- */
+
+static const struct lmi_row seed_norms[] = {
+	{"layers.%d.input_layernorm", "blk.%d.attn_norm", 0},
+	{"layers.%d.post_attention_layernorm", "blk.%d.post_attention_norm", 0},
+};
+
+const struct lmi_family lmi_family_seed_oss = {
+	.type = "seed_oss", .arch = "seed_oss", .rows = {HEAD, ATTN, GLU, LMI_ROWS(seed_norms)}};
+
+static const struct lmi_row phi3_rows[] = {
+	{"layers.%d.self_attn.qkv_proj", "blk.%d.attn_qkv", 0},
+	{"layers.%d.self_attn.o_proj", "blk.%d.attn_output", 0},
+	{"layers.%d.mlp.gate_up_proj", "blk.%d.ffn_up", 0},
+	{"layers.%d.mlp.down_proj", "blk.%d.ffn_down", 0},
+};
+
+/* The window is in the files and not in use, as in all that read them. */
+static void phi3(struct lmi_folder *f)
+{
+	int64_t n = lmi_conf_int(f, "sliding_window", 0, 0, INT32_MAX);
+
+	lmi_folder_put_u32(f, "attention.sliding_window", n);
+}
+
+const struct lmi_family lmi_family_phi3 = {
+	.type = "phi3",
+	.arch = "phi3",
+	.rows = {HEAD, LMI_ROWS(phi3_rows), LMI_ROWS(norms)},
+	.keys = phi3};
+
+static const struct lmi_row glm4_rows[] = {
+	{"layers.%d.input_layernorm", "blk.%d.attn_norm", 0},
+	{"layers.%d.post_self_attn_layernorm", "blk.%d.post_attention_norm", 0},
+	{"layers.%d.post_attention_layernorm", "blk.%d.ffn_norm", 0},
+	{"layers.%d.post_mlp_layernorm", "blk.%d.post_ffw_norm", 0},
+	{"layers.%d.mlp.gate_up_proj", "blk.%d.ffn_up", 0},
+	{"layers.%d.mlp.down_proj", "blk.%d.ffn_down", 0},
+};
+
+const struct lmi_family lmi_family_glm4 = {
+	.type = "glm4", .arch = "glm4", .rows = {HEAD, ATTN, LMI_ROWS(glm4_rows)}};

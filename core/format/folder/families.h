@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * families.h - the families of checkpoints that are known: one line for each model_type, whose table
+ * is in a file fam_*.c.  A new one is a table there and a line here. */
+#ifndef LLAMAD_CORE_FORMAT_FOLDER_FAMILIES_H
+#define LLAMAD_CORE_FORMAT_FOLDER_FAMILIES_H
+
+#include "core/format/folder/inner.h"
+
+/* clang-format off */
+#define LMI_FAMILIES(X) \
+	X(apertus) X(arcee) X(bloom) X(cohere) X(cohere2) X(ernie4_5) X(exaone4) X(falcon) \
+	X(gemma) X(gemma2) X(gemma3) X(gemma3_text) X(glm4) X(gpt2) X(gpt_bigcode) X(gpt_neox) \
+	X(granite) X(granitemoe) X(llama) X(mistral) X(mixtral) X(mpt) X(nemotron) X(olmo) X(olmo2) \
+	X(olmo3) X(olmoe) X(phi) X(phi3) X(qwen2) X(qwen2_moe) X(qwen3) X(qwen3_moe) X(seed_oss) \
+	X(smollm3) X(stablelm) X(starcoder2)
+/* clang-format on */
+
+#define LMI_FAMILY_EXTERN(name) extern const struct lmi_family lmi_family_##name;
+LMI_FAMILIES(LMI_FAMILY_EXTERN)
+#undef LMI_FAMILY_EXTERN
+
+/* Rows that many share: embeddings and head, attention, a block with a gate. */
+#define LMI_ROW_COUNT_HEAD 3
+#define LMI_ROW_COUNT_ATTN 4
+#define LMI_ROW_COUNT_GLU  3
+extern const struct lmi_row lmi_rows_head[LMI_ROW_COUNT_HEAD];
+extern const struct lmi_row lmi_rows_attn[LMI_ROW_COUNT_ATTN];     /* halves rotated */
+extern const struct lmi_row lmi_rows_attn_adj[LMI_ROW_COUNT_ATTN]; /* to adjacent pairs */
+extern const struct lmi_row lmi_rows_glu[LMI_ROW_COUNT_GLU];
+
+/* Refuses a value that the architecture has built in differently: the number of the key must be
+ * `want`, or absent. */
+void lmi_conf_only(struct lmi_folder *f, const char *name, double want);
+/* ... a boolean */
+void lmi_conf_only_bool(struct lmi_folder *f, const char *name, bool want);
+/* The window of layers: attention.sliding_window, and the pattern where it is not every
+ * `period`-th layer that is full (0: the architecture has no pattern of its own). */
+void lmi_conf_window(struct lmi_folder *f, uint32_t period);
+
+#endif /* LLAMAD_CORE_FORMAT_FOLDER_FAMILIES_H */

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * inner.h - what the parts of the folder reader share. */
+#ifndef LLAMAD_CORE_FORMAT_FOLDER_INNER_H
+#define LLAMAD_CORE_FORMAT_FOLDER_INNER_H
+
+#include <pthread.h>
+
+#include "core/format/folder/folder.h"
+#include "llamad/attr.h"
+
+/* ---- weights of a checkpoint ---- */
+
+/* How the values of one weight are stored. */
+enum lmi_scheme {
+	LMI_SCHEME_PLAIN,
+	LMI_SCHEME_SCALED, /* w * scale of its block of rows and columns (fp8, int8) */
+	LMI_SCHEME_AFFINE, /* MLX: codes in u32 words, scale and bias of each group */
+	LMI_SCHEME_GPTQ,   /* codes down the columns of i32, zero points packed alike */
+	LMI_SCHEME_AWQ,    /* codes along the rows of i32 in an order of their own */
+	LMI_SCHEME_PACKED, /* compressed-tensors pack-quantized: codes in i32 along the rows */
+};
+
+#define LMI_SCHEME_BLOCK 32u /* values of a Q4_0, Q4_1, Q8_0 block */
+
+/* quantization_config of the folder. */
+struct lmi_quant {
+	enum lmi_scheme scheme;
+	uint32_t bits, group;
+	bool symmetric;   /* GPTQ: all zero points are the middle */
+	bool order;       /* GPTQ: columns belong to groups in an order of their own (desc_act) */
+	bool zero_offset; /* GPTQ: zero points are stored minus 1 */
+};
+
+/* One weight as rows of columns. */
+struct lmi_source {
+	const struct lmi_st_tensor *w, *scale, *zero, *order;
+	uint8_t scheme; /* enum lmi_scheme */
+	uint32_t bits, group;
+	uint64_t rows, cols;
+	bool symmetric, zero_offset;
+};
+
+/* How rows of sources become rows of the tensor. */
+enum lmi_recipe_op {
+	LMI_OP_NONE,
+	LMI_OP_ROPE,      /* of each head: halves to adjacent pairs */
+	LMI_OP_QKV,       /* groups of queries, key, value to all queries, keys, values */
+	LMI_OP_TRANSPOSE, /* [in, out] to [out, in] */
+	LMI_OP_HALF,      /* of each expert: first or second half of the rows */
+	LMI_OP_EVEN,      /* of each expert: every second row, from 0 or 1 */
+	LMI_OP_VALUES     /* numbers that were computed from the configuration */
+};
+
+struct lmi_recipe {
+	struct lmi_source *src; /* [n_src], rows one behind the other */
+	uint32_t n_src;
+	uint8_t op;
+	bool in_place;     /* mapped: type and order are those of the file */
+	float add;
+	uint64_t rows;     /* of one source that are taken */
+	uint32_t n_head, head_dim, n_kv; /* ROPE, QKV */
+	uint32_t half;     /* HALF, EVEN: 0 or 1 */
+	uint64_t per;      /* HALF, EVEN: rows of an expert in the source */
+	const float *values;
+};
+
+/* ---- rows of families ---- */
+
+/* Flags of a row. */
+#define LMI_ROW_OPT    1u  /* may be absent */
+#define LMI_ROW_ROOT   2u  /* the name stands as it is, without the prefix of the body */
+#define LMI_ROW_ROPE_Q 4u
+#define LMI_ROW_ROPE_K 8u
+#define LMI_ROW_ADD1   16u /* weight stored minus 1 */
+#define LMI_ROW_CONV1D 32u /* weight transposed */
+#define LMI_ROW_QKV    64u
+#define LMI_ROW_EXPERT 128u /* the second %d of the name counts experts: stacked */
+#define LMI_ROW_HALF0  256u /* the first or second half of the rows of each expert */
+#define LMI_ROW_HALF1  512u
+#define LMI_ROW_BARE   1024u /* no ".weight" in the file */
+#define LMI_ROW_IGNORE 2048u /* in files, and not used */
+#define LMI_ROW_NO_BIAS 4096u
+#define LMI_ROW_HEADS  8192u /* the second %d counts heads: stacked */
+
+struct lmi_row {
+	const char *hf;  /* "layers.%d.mlp.up_proj": ".weight" and ".bias" are appended */
+	const char *to;  /* "blk.%d.ffn_up" */
+	uint32_t flags;
+};
+
+struct lmi_rows {
+	const struct lmi_row *v;
+	uint32_t n;
+};
+#define LMI_ROWS(a) {a, (uint32_t)LMD_LEN(a)}
+#define LMI_MAX_ROWS 4
+
+#define LMI_FAM_LAYER_NORM 1u /* epsilon of LayerNorm, not of RMSNorm */
+#define LMI_FAM_NO_ROPE    2u
+#define LMI_FAM_ONE_KV     4u /* one head of keys, which no key says */
+#define LMI_FAM_ALL_KV     16u /* a head of keys for each of queries, whatever is said */
+#define LMI_FAM_FALCON_KV  8u /* multi_query and new_decoder_architecture say how many */
+
+struct lmi_folder;
+struct lmi_family {
+	const char *type; /* model_type */
+	const char *arch;
+	uint32_t flags;
+	struct lmi_rows rows[LMI_MAX_ROWS];
+	void (*keys)(struct lmi_folder *f); /* after those that all share; NULL: none */
+};
+
+/* NULL when there is none. */
+const struct lmi_family *lmi_family_find(const struct lmi_jnode *model_type);
+
+/* ---- the folder ---- */
+
+struct lmi_folder {
+	struct lmi_model *m;
+	const char *dir;
+	const char *one; /* the *.safetensors that was named, or NULL */
+	uint32_t flags;
+	struct lmi_jtree config, generation;
+	struct lmi_hf_tokenizer *tokenizer; /* the model's vocabulary points into it; or NULL */
+	const struct lmi_jnode *root; /* of config.json */
+	const struct lmi_jnode *text; /* its text_config, or root */
+	const struct lmi_family *fam;
+	struct lmi_quant quant;
+	struct lmi_st st;
+	uint8_t *used; /* [st.n] */
+	struct lmi_recipe *recipes; /* [cap]: of m->tensors[i]; heap, src and values in the arena */
+	uint32_t cap;
+	const char *prefix;
+	bool tied; /* the output head is the embedding */
+	uint32_t n_layer, n_embd, n_head, n_head_kv, head_dim, n_expert;
+	uint32_t rope_dim;
+	const float *rope_freqs, *rope_long, *rope_short; /* [n_rope_freqs] each, or NULL */
+	uint32_t n_rope_freqs;
+	/* scratch of recipe.c and scheme.c */
+	struct lmi_scratch {
+		void *p;
+		size_t bytes;
+	} raw, values, codes, whole, row, piece;
+	const struct lmi_st_tensor *whole_of; /* what `whole` holds */
+	pthread_mutex_t lock; /* of the scratch, while a model that owns this is read */
+	/* the first failure of a key or value */
+	enum lmd_status status;
+	struct lmd_error *err;
+};
+
+/* ---- conf.c ---- */
+
+/* The value of the first of "a|b|c" that is there, in the text model's part, then outside; null
+ * counts as absent. */
+const struct lmi_jnode *lmi_conf(const struct lmi_folder *f, const char *names);
+bool lmi_conf_has(const struct lmi_folder *f, const char *names);
+/* Sticking failures name config.json, the key and the bound.  `def` when absent; the _need ones
+ * fail then. */
+int64_t lmi_conf_int(struct lmi_folder *f, const char *names, int64_t def, int64_t min, int64_t max);
+int64_t lmi_conf_need(struct lmi_folder *f, const char *names, int64_t min, int64_t max);
+double lmi_conf_real(struct lmi_folder *f, const char *names, double def);
+bool lmi_conf_bool(struct lmi_folder *f, const char *names, bool def);
+/* Is it this text? */
+bool lmi_conf_is(const struct lmi_folder *f, const char *names, const char *text);
+
+/* A failure that sticks; the first one counts. */
+void lmi_folder_fail(struct lmi_folder *f, enum lmd_status st, const char *fmt, ...)
+	LMD_PRINTF(3, 4);
+
+/* Reads a JSON file of the folder; an absent one leaves *t empty and is fine when `optional`. */
+enum lmd_status lmi_folder_json(struct lmi_folder *f, const char *name, bool optional,
+				size_t max_bytes, uint32_t max_nodes, struct lmi_jtree *t);
+
+/* Keys.  Those that begin with '@' stand as they are, the others get the architecture before
+ * them.  Failures stick. */
+void lmi_folder_put_u32(struct lmi_folder *f, const char *key, int64_t v);
+void lmi_folder_put_i32(struct lmi_folder *f, const char *key, int64_t v);
+void lmi_folder_put_f32(struct lmi_folder *f, const char *key, double v);
+void lmi_folder_put_bool(struct lmi_folder *f, const char *key, bool v);
+void lmi_folder_put_str(struct lmi_folder *f, const char *key, const char *s, size_t n);
+/* v is kept: it lives in the model's arena. */
+void lmi_folder_put_strings(struct lmi_folder *f, const char *key, const struct lmd_str *v, uint64_t n);
+void lmi_folder_put_ints(struct lmi_folder *f, const char *key, const int64_t *v, uint64_t n);
+void lmi_folder_put_floats(struct lmi_folder *f, const char *key, const double *v, uint64_t n);
+void lmi_folder_put_bools(struct lmi_folder *f, const char *key, const uint8_t *v, uint64_t n);
+/* Zeroed, in the model's arena; NULL after a failure, which sticks. */
+void *lmi_folder_alloc(struct lmi_folder *f, size_t n, size_t item_bytes);
+
+/* ---- keys.c ---- */
+
+/* Sizes, heads, norms, rotation, then those of the family. */
+void lmi_folder_keys(struct lmi_folder *f);
+/* Which layers have a window, by layer_types; false when the file does not say.  is: [n_layer]. */
+bool lmi_folder_windows(struct lmi_folder *f, uint8_t *is);
+
+/* ---- tensors.c, recipe.c, scheme.c, values.c ---- */
+
+/* Our tensors with their recipes; every tensor of the files is used or known to be of no use. */
+void lmi_folder_tensors(struct lmi_folder *f);
+/* quantization_config, or MLX's quantization. */
+void lmi_folder_scheme(struct lmi_folder *f);
+/* The weight of a stem ("a.b.q_proj"), whatever its scheme; false when there is none.  Failures
+ * stick.  Marks what it found as used. */
+bool lmi_source_find(struct lmi_folder *f, const char *stem, struct lmi_source *out);
+/* A tensor of exactly that name. */
+bool lmi_source_plain(struct lmi_folder *f, const char *name, struct lmi_source *out);
+/* The type that the values of a source have in the model; float types where the rows are not kept
+ * as they are (`changed`). */
+enum lmd_dtype lmi_source_type(const struct lmi_source *s, bool changed);
+/* n rows from row0 on as floats, or as blocks of lmi_source_type when that is a block type. */
+enum lmd_status lmi_source_floats(struct lmi_folder *f, const struct lmi_source *s, uint64_t row0,
+				  uint64_t n, float *out, struct lmd_error *err);
+enum lmd_status lmi_source_blocks(struct lmi_folder *f, const struct lmi_source *s, uint64_t row0,
+				  uint64_t n, void *out, struct lmd_error *err);
+/* Makes room; NULL without memory, with a sentence. */
+void *lmi_scratch(struct lmi_scratch *s, uint64_t n, uint64_t item_bytes, struct lmd_error *err);
+/* The first value of the tensor of that name, with the number of a layer in it; failures stick. */
+double lmi_folder_scalar(struct lmi_folder *f, const char *before, uint32_t il, const char *after);
+/* Bytes [at, at + n) of a tensor in its file. */
+enum lmd_status lmi_source_read(struct lmi_folder *f, const struct lmi_st_tensor *t, uint64_t at,
+				void *buf, size_t n, struct lmd_error *err);
+/* n values of a type in files. */
+void lmi_st_decode(enum lmi_st_type type, const void *src, float *dst, size_t n);
+
+/* ---- vocab.c ---- */
+
+/* Reads generation_config.json; its defaults of sampling become keys. */
+void lmi_folder_generation(struct lmi_folder *f);
+/* The tokenizer of the folder as that of the model, whose keys have been checked. */
+void lmi_folder_vocab(struct lmi_folder *f);
+
+#endif /* LLAMAD_CORE_FORMAT_FOLDER_INNER_H */

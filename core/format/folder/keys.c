@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Keys that nearly all families share.  Names differ over the years: "a|b" takes what is there.
+ *
+ * Rotation comes in two spellings: rope_theta and rope_scaling beside each other, or both in
+ * rope_parameters, which may be one object for each kind of layer.  Scaling of llama3 kind and long
+ * factors become tensors, as files in GGUF have them. */
+#include <math.h>
+#include <string.h>
+
+#include "core/base/show.h"
+#include "core/format/folder/inner.h"
+
+#define MAX_FACTORS 4096u
+
+static void sizes(struct lmi_folder *f)
+{
+	f->n_layer = (uint32_t)lmi_conf_need(f, "num_hidden_layers|n_layer|n_layers|num_layers", 1,
+					     LMI_MAX_LAYERS);
+	f->n_embd = (uint32_t)lmi_conf_need(f, "hidden_size|n_embd|d_model", 1, 1 << 20);
+	f->n_head = (uint32_t)lmi_conf_need(f, "num_attention_heads|n_head|n_heads", 1,
+					    LMI_MAX_LAYERS);
+	f->n_head_kv = (uint32_t)lmi_conf_int(
+		f, "num_key_value_heads|num_kv_heads|n_head_kv|attn_config.kv_n_heads", f->n_head,
+		1, LMI_MAX_LAYERS);
+	if (f->fam->flags & LMI_FAM_ONE_KV)
+		f->n_head_kv = 1;
+	if (f->fam->flags & LMI_FAM_ALL_KV)
+		f->n_head_kv = f->n_head;
+	if (f->fam->flags & LMI_FAM_FALCON_KV && !lmi_conf_bool(f, "new_decoder_architecture", false))
+		f->n_head_kv = lmi_conf_bool(f, "multi_query", true) ? 1 : f->n_head;
+	f->head_dim = (uint32_t)lmi_conf_int(f, "head_dim", f->n_embd / f->n_head, 1, 1 << 14);
+	if (!f->head_dim)
+		lmi_folder_fail(f, LMD_INVALID,
+				"%s/config.json: \"num_attention_heads\" is %u, more than \"hidden_size\" "
+				"%u",
+				f->dir, f->n_head, f->n_embd);
+	f->n_expert = (uint32_t)lmi_conf_int(f, "num_experts|num_local_experts|n_routed_experts", 0,
+					     0, LMI_MAX_LAYERS);
+	lmi_folder_put_u32(f, "block_count", f->n_layer);
+	lmi_folder_put_u32(f, "context_length",
+			   lmi_conf_int(f,
+					"max_position_embeddings|n_positions|n_ctx|max_seq_len|"
+					"seq_length|max_sequence_length",
+					2048, 1, INT32_MAX));
+	lmi_folder_put_u32(f, "embedding_length", f->n_embd);
+	lmi_folder_put_u32(f, "feed_forward_length",
+			   lmi_conf_int(f, "intermediate_size|ffn_dim|n_inner|ffn_hidden_size",
+					4 * (int64_t)f->n_embd, 1, 1 << 24));
+	lmi_folder_put_u32(f, "attention.head_count", f->n_head);
+}
+
+static void heads(struct lmi_folder *f)
+{
+	if (f->n_head % f->n_head_kv)
+		lmi_folder_fail(f, LMD_INVALID,
+				"%s/config.json: \"num_key_value_heads\" is %u, no divisor of %u "
+				"heads",
+				f->dir, f->n_head_kv, f->n_head);
+	lmi_folder_put_u32(f, "attention.head_count_kv", f->n_head_kv);
+	if (lmi_conf_has(f, "head_dim") || (uint64_t)f->head_dim * f->n_head != f->n_embd) {
+		lmi_folder_put_u32(f, "attention.key_length", f->head_dim);
+		lmi_folder_put_u32(f, "attention.value_length", f->head_dim);
+	}
+	lmi_folder_put_u32(f, "vocab_size", lmi_conf_need(f, "vocab_size", 1, LMI_MAX_VOCAB));
+	if (f->fam->flags & LMI_FAM_LAYER_NORM)
+		lmi_folder_put_f32(f, "attention.layer_norm_epsilon",
+				   lmi_conf_real(f,
+						 "layer_norm_eps|layer_norm_epsilon|norm_epsilon|"
+						 "norm_eps",
+						 1e-5));
+	else
+		lmi_folder_put_f32(f, "attention.layer_norm_rms_epsilon",
+				   lmi_conf_real(f, "rms_norm_eps|norm_eps|rms_norm_epsilon", 1e-6));
+}
+
+static void experts(struct lmi_folder *f)
+{
+	if (!f->n_expert)
+		return;
+	lmi_folder_put_u32(f, "expert_count", f->n_expert);
+	lmi_folder_put_u32(f, "expert_used_count",
+			   lmi_conf_need(f, "num_experts_per_tok|moe_topk|num_experts_per_token", 1,
+					 f->n_expert));
+	if (lmi_conf_has(f, "moe_intermediate_size"))
+		lmi_folder_put_u32(f, "expert_feed_forward_length",
+				   lmi_conf_need(f, "moe_intermediate_size", 1, 1 << 24));
+	if (lmi_conf_has(f, "shared_expert_intermediate_size"))
+		lmi_folder_put_u32(f, "expert_shared_feed_forward_length",
+				   lmi_conf_need(f, "shared_expert_intermediate_size", 1, 1 << 24));
+}
+
+/* ---- rotation ---- */
+
+/* A member of the object that describes the rotation of full layers. */
+static double rope_real(struct lmi_folder *f, const struct lmi_jnode *o, const char *key, double def)
+{
+	const struct lmi_jnode *v = lmi_jnode_get(o, key);
+	double d = def;
+
+	if (v && v->type != LMI_JNULL && (!lmi_jnode_real(v, &d) || !(d > 0 && d < 1e18)))
+		lmi_folder_fail(f, LMD_INVALID,
+				"%s/config.json: \"%s\" of the rotation is %s, not a number above 0",
+				f->dir, key, lmi_jnode_kind(v));
+	return d;
+}
+
+static const struct lmi_jnode *rope_object(struct lmi_folder *f)
+{
+	const struct lmi_jnode *o = lmi_conf(f, "rope_parameters|rope_scaling");
+	const struct lmi_jnode *full = lmi_jnode_get(o, "full_attention");
+
+	return full ? full : o;
+}
+
+/* The tensor rope_freqs: what each frequency is divided by. */
+static void llama3(struct lmi_folder *f, const struct lmi_jnode *o, double base)
+{
+	double factor = rope_real(f, o, "factor", 8), low = rope_real(f, o, "low_freq_factor", 1);
+	double high = rope_real(f, o, "high_freq_factor", 4);
+	double ctx = rope_real(f, o, "original_max_position_embeddings", 8192);
+	uint32_t n = f->rope_dim / 2;
+	float *v = lmi_folder_alloc(f, n, sizeof(*v));
+
+	if (high <= low)
+		lmi_folder_fail(f, LMD_INVALID,
+				"%s/config.json: \"high_freq_factor\" of the rotation is %g, not "
+				"above %g",
+				f->dir, high, low);
+	for (uint32_t i = 0; f->status == LMD_OK && i < n; i++) {
+		double wave = 2 * 3.14159265358979323846 * pow(base, 2.0 * i / f->rope_dim);
+		double smooth = (ctx / wave - low) / (high - low);
+
+		v[i] = wave < ctx / high  ? 1
+		       : wave > ctx / low ? (float)factor
+					  : (float)(1 / ((1 - smooth) / factor + smooth));
+	}
+	f->rope_freqs = v;
+	f->n_rope_freqs = n;
+}
+
+static const float *factors(struct lmi_folder *f, const struct lmi_jnode *o, const char *key)
+{
+	const struct lmi_jnode *a = lmi_jnode_get(o, key), *v = lmi_jnode_first(a);
+	uint32_t n = f->rope_dim / 2;
+	float *out;
+
+	if (!lmi_jnode_is(a, LMI_JARRAY) || a->n != n || n > MAX_FACTORS) {
+		lmi_folder_fail(f, LMD_INVALID,
+				"%s/config.json: \"%s\" of the rotation is %s of %u, must be an "
+				"array of %u",
+				f->dir, key, lmi_jnode_kind(a), a ? a->n : 0, n);
+		return NULL;
+	}
+	out = lmi_folder_alloc(f, n, sizeof(*out));
+	for (uint32_t i = 0; out && i < n; i++, v = lmi_jnode_next(v)) {
+		double d = 0;
+
+		if (!lmi_jnode_real(v, &d) || !(d > 0 && d < 1e9))
+			lmi_folder_fail(f, LMD_INVALID,
+					"%s/config.json: \"%s\" of the rotation: element %u is not "
+					"a number above 0",
+					f->dir, key, i);
+		out[i] = (float)d;
+	}
+	return out;
+}
+
+static void longrope(struct lmi_folder *f, const struct lmi_jnode *o)
+{
+	int64_t max = lmi_conf_need(f, "max_position_embeddings", 1, INT32_MAX);
+	int64_t ctx = lmi_conf_int(f,
+				   "original_max_position_embeddings|"
+				   "rope_parameters.original_max_position_embeddings|"
+				   "rope_scaling.original_max_position_embeddings",
+				   max, 1, INT32_MAX);
+	double scale = (double)max / (double)ctx, attn;
+
+	attn = scale <= 1 || ctx < 2 ? 1 : sqrt(1 + log(scale) / log((double)ctx));
+	attn = rope_real(f, o, "attention_factor", attn);
+	f->rope_long = factors(f, o, "long_factor");
+	f->rope_short = factors(f, o, "short_factor");
+	f->n_rope_freqs = f->rope_dim / 2;
+	lmi_folder_put_u32(f, "rope.scaling.original_context_length", ctx);
+	lmi_folder_put_f32(f, "rope.scaling.attn_factor", attn);
+}
+
+static void yarn(struct lmi_folder *f, const struct lmi_jnode *o)
+{
+	double factor = rope_real(f, o, "factor", 1), attn;
+	double ctx = rope_real(f, o, "original_max_position_embeddings",
+			       (double)lmi_conf_int(f, "max_position_embeddings", 2048, 1,
+						    INT32_MAX));
+	double usual = factor > 1 ? 1 + 0.1 * log(factor) : 1;
+
+	lmi_folder_put_str(f, "rope.scaling.type", "yarn", 4);
+	lmi_folder_put_f32(f, "rope.scaling.factor", factor);
+	lmi_folder_put_u32(f, "rope.scaling.original_context_length", (int64_t)ctx);
+	if (lmi_jnode_get(o, "beta_fast"))
+		lmi_folder_put_f32(f, "rope.scaling.yarn_beta_fast",
+				   rope_real(f, o, "beta_fast", 32));
+	if (lmi_jnode_get(o, "beta_slow"))
+		lmi_folder_put_f32(f, "rope.scaling.yarn_beta_slow",
+				   rope_real(f, o, "beta_slow", 1));
+	attn = rope_real(f, o, "attention_factor", usual);
+	if (attn != usual)
+		lmi_folder_put_f32(f, "rope.scaling.attn_factor", attn / usual);
+}
+
+static void scaling(struct lmi_folder *f, const struct lmi_jnode *o, double base)
+{
+	const struct lmi_jnode *t = lmi_jnode_get(o, "rope_type");
+	char show[48];
+
+	t = t ? t : lmi_jnode_get(o, "type");
+	if (!t || lmi_jnode_eq(t, "default") || lmi_jnode_eq(t, "none") ||
+	    lmi_jnode_eq(t, "dynamic") || lmi_jnode_eq(t, "mrope"))
+		return; /* dynamic: changes nothing within the length of the training */
+	if (lmi_jnode_eq(t, "linear")) {
+		lmi_folder_put_str(f, "rope.scaling.type", "linear", 6);
+		lmi_folder_put_f32(f, "rope.scaling.factor", rope_real(f, o, "factor", 1));
+	} else if (lmi_jnode_eq(t, "llama3")) {
+		llama3(f, o, base);
+	} else if (lmi_jnode_eq(t, "longrope") || lmi_jnode_eq(t, "su")) {
+		longrope(f, o);
+	} else if (lmi_jnode_eq(t, "yarn")) {
+		yarn(f, o);
+	} else {
+		lmi_folder_fail(f, LMD_UNSUPPORTED,
+				"%s/config.json: scaling of positions \"%s\" is none of default, "
+				"linear, dynamic, llama3, longrope, yarn",
+				f->dir,
+				t->type == LMI_JSTRING ? lmi_show(show, sizeof(show), t->u.s, t->n)
+						       : lmi_jnode_kind(t));
+	}
+}
+
+static void rotation(struct lmi_folder *f)
+{
+	const struct lmi_jnode *o = rope_object(f);
+	double base = lmi_conf_real(f, "rope_theta|rotary_emb_base|rope_base", 10000);
+	double part = lmi_conf_real(f, "partial_rotary_factor|rotary_pct|rope_pct", 1);
+
+	base = rope_real(f, o, "rope_theta", base);
+	part = rope_real(f, o, "partial_rotary_factor", part);
+	if (!(part > 0 && part <= 1))
+		lmi_folder_fail(f, LMD_INVALID,
+				"%s/config.json: \"partial_rotary_factor\" is %g, must be above 0 "
+				"and at most 1",
+				f->dir, part);
+	f->rope_dim = (uint32_t)lmi_conf_int(f, "rotary_dim", (int64_t)(f->head_dim * part), 0,
+					     f->head_dim);
+	lmi_folder_put_u32(f, "rope.dimension_count", f->rope_dim);
+	lmi_folder_put_f32(f, "rope.freq_base", base);
+	if (o)
+		scaling(f, o, base);
+}
+
+bool lmi_folder_windows(struct lmi_folder *f, uint8_t *is)
+{
+	const struct lmi_jnode *a = lmi_conf(f, "layer_types"), *v = lmi_jnode_first(a);
+
+	if (!lmi_jnode_is(a, LMI_JARRAY))
+		return false;
+	if (a->n != f->n_layer) {
+		lmi_folder_fail(f, LMD_CORRUPT,
+				"%s/config.json: \"layer_types\" has %u elements for %u layers",
+				f->dir, a->n, f->n_layer);
+		return false;
+	}
+	for (uint32_t i = 0; i < a->n; i++, v = lmi_jnode_next(v))
+		is[i] = lmi_jnode_eq(v, "sliding_attention");
+	return true;
+}
+
+void lmi_folder_keys(struct lmi_folder *f)
+{
+	lmi_folder_put_str(f, "@general.architecture", f->fam->arch, strlen(f->fam->arch));
+	lmi_folder_put_str(f, "@general.type", "model", 5);
+	f->tied = lmi_conf_bool(f, "tie_word_embeddings", false);
+	sizes(f);
+	if (f->status == LMD_OK)
+		heads(f);
+	experts(f);
+	if (f->status == LMD_OK && !(f->fam->flags & LMI_FAM_NO_ROPE))
+		rotation(f);
+	if (f->status == LMD_OK && f->fam->keys)
+		f->fam->keys(f);
+}

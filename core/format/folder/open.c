@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The order in which a folder is read: configuration, tensors of the files, keys, vocabulary, our
+ * tensors; data last, when everything was accepted. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "core/base/arena.h"
+#include "core/base/checked.h"
+#include "core/base/show.h"
+#include "core/format/folder/inner.h"
+#include "core/format/format.h"
+#include "core/format/hf/hf.h"
+#include "core/quant/quant.h"
+
+#define CONFIG       "config.json"
+#define CONFIG_BYTES (1u << 20)
+#define CONFIG_NODES (1u << 17)
+#define MAX_KEYS     256u
+#define PIECE_BYTES  (8u << 20) /* made at once */
+#define MAX_PATH     4000u
+
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* The folder of the path and which file of it was named. */
+static enum lmd_status set_path(struct lmi_folder *f, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	size_t n = strlen(path);
+	char show[112];
+
+	if (n < 1 || n > MAX_PATH)
+		return lmd_fail(f->err, LMD_INVALID, "path of %zu bytes, must be 1..%u", n, MAX_PATH);
+	if (is_folder(path)) {
+		while (n > 1 && path[n - 1] == '/')
+			n--;
+		f->dir = lmi_arena_strndup(f->m->arena, path, n);
+	} else {
+		const char *name = slash ? slash + 1 : path;
+
+		f->dir = !slash	      ? "."
+			 : slash > path ? lmi_arena_strndup(f->m->arena, path,
+							    (size_t)(slash - path))
+					: "/";
+		if (strcmp(name, CONFIG) != 0)
+			f->one = lmi_arena_strndup(f->m->arena, name, strlen(name));
+		if (!f->one && strcmp(name, CONFIG) != 0)
+			f->dir = NULL;
+	}
+	if (!f->dir)
+		return lmd_fail(f->err, LMD_NOMEM, "%s: no memory for its path",
+				lmi_show_path(show, sizeof(show), path));
+	return LMD_OK;
+}
+
+/* Part 0: config.json. */
+static enum lmd_status open_config(struct lmi_folder *f)
+{
+	const struct lmi_jnode *type;
+	struct lmi_model_part *p;
+	char show[48];
+	enum lmd_status st = lmi_folder_json(f, CONFIG, true, CONFIG_BYTES, CONFIG_NODES, &f->config);
+
+	if (st == LMD_OK && !f->config.root)
+		st = lmd_fail(f->err, LMD_NOTFOUND,
+			      "%s: no " CONFIG " there, which says what the tensors mean", f->dir);
+	if (st == LMD_OK)
+		st = lmi_model_reserve_parts(f->m, 1, f->err);
+	if (st != LMD_OK)
+		return st;
+	p = &f->m->parts[0];
+	p->path = lmi_arena_printf(f->m->arena, "%s/" CONFIG, f->dir);
+	if (!p->path)
+		return lmi_model_no_memory(f->m, strlen(f->dir) + 16, f->err);
+	st = lmi_file_open(&p->file, p->path, f->err);
+	if (st != LMD_OK)
+		return st;
+	f->root = f->config.root;
+	f->text = lmi_jnode_get(f->root, "text_config");
+	f->text = lmi_jnode_is(f->text, LMI_JOBJECT) ? f->text : f->root;
+	type = lmi_jnode_get(f->root, "model_type");
+	f->fam = lmi_family_find(type);
+	if (!f->fam && f->text != f->root)
+		f->fam = lmi_family_find(lmi_jnode_get(f->text, "model_type"));
+	if (f->fam)
+		return LMD_OK;
+	return lmd_fail(f->err, LMD_UNSUPPORTED,
+			"%s/" CONFIG ": \"model_type\" %s is not known here; a GGUF file of the model "
+			"may be",
+			f->dir,
+			lmi_jnode_is(type, LMI_JSTRING)
+				? lmi_show(show, sizeof(show), type->u.s, type->n)
+				: lmi_jnode_kind(type));
+}
+
+static enum lmd_status read_all(struct lmi_folder *f)
+{
+	enum lmd_status st = open_config(f);
+
+	if (st == LMD_OK)
+		st = lmi_st_open(&f->st, f->m, f->dir, f->one, 1, f->err);
+	if (st == LMD_OK)
+		st = lmi_model_reserve_meta(f->m, MAX_KEYS, f->err);
+	if (st != LMD_OK)
+		return st;
+	f->used = lmi_alloc(f->st.n + 1, 1);
+	if (!f->used)
+		return lmd_fail(f->err, LMD_NOMEM, "no memory for %u tensors", f->st.n);
+	lmi_folder_scheme(f);
+	lmi_folder_keys(f);
+	lmi_folder_generation(f);
+	if (f->status == LMD_OK)
+		lmi_folder_tensors(f);
+	if (f->status != LMD_OK)
+		return f->status;
+	f->m->view.format = "safetensors";
+	st = lmi_model_check_general(f->m, f->dir, f->err);
+	if (st == LMD_OK)
+		st = lmi_model_read_tokspec(f->m, f->err);
+	if (st != LMD_OK) {
+		lmd_error_prefix(f->err, f->dir);
+		return st;
+	}
+	lmi_folder_vocab(f);
+	return f->status;
+}
+
+enum lmd_status lmi_folder_open(struct lmi_folder **out, struct lmi_model *m, const char *path,
+				uint32_t flags, struct lmd_error *err)
+{
+	struct lmd_error own = {0};
+	struct lmi_folder *f = lmi_alloc(1, sizeof(*f));
+	enum lmd_status st;
+
+	if (!f)
+		return lmd_fail(err, LMD_NOMEM, "no memory for a folder");
+	if (pthread_mutex_init(&f->lock, NULL)) {
+		lmi_free(f);
+		return lmd_fail(err, LMD_NOMEM, "no memory for a lock");
+	}
+	f->m = m;
+	f->flags = flags;
+	f->err = err ? err : &own;
+	st = set_path(f, path);
+	if (st == LMD_OK)
+		st = read_all(f);
+	f->err = NULL;
+	/* what only reading the keys needs */
+	lmi_jtree_fini(&f->config);
+	lmi_jtree_fini(&f->generation);
+	lmi_free(f->used);
+	f->used = NULL;
+	f->root = f->text = NULL;
+	if (st != LMD_OK)
+		lmi_folder_close(f);
+	else
+		*out = f;
+	return st;
+}
+
+void lmi_folder_close(struct lmi_folder *f)
+{
+	if (!f)
+		return;
+	lmi_hf_tokenizer_close(f->tokenizer);
+	lmi_st_fini(&f->st);
+	lmi_free(f->recipes);
+	lmi_free(f->used);
+	lmi_free(f->raw.p);
+	lmi_free(f->values.p);
+	lmi_free(f->codes.p);
+	lmi_free(f->whole.p);
+	lmi_free(f->row.p);
+	lmi_free(f->piece.p);
+	(void)pthread_mutex_destroy(&f->lock);
+	lmi_free(f);
+}
+
+/* ---- data ---- */
+
+static enum lmd_status in_file(const struct lmi_model_part *p, enum lmd_status st,
+			       struct lmd_error *err)
+{
+	char show[112];
+
+	if (st != LMD_OK)
+		lmd_error_prefix(err, lmi_show_path(show, sizeof(show), p->path));
+	return st;
+}
+
+/* The files that tensors lie in. */
+static enum lmd_status map_files(struct lmi_folder *f, uint32_t flags, struct lmd_error *err)
+{
+	for (uint32_t i = 1; i < f->m->n_parts; i++) {
+		struct lmi_model_part *p = &f->m->parts[i];
+		bool needed = false;
+		enum lmd_status st;
+
+		for (uint32_t k = 0; k < f->m->view.n_tensors && !needed; k++)
+			needed = f->recipes[k].in_place && f->m->tensors[k].file == i;
+		if (!needed)
+			continue;
+		if (flags & LMI_OPEN_NO_MMAP)
+			st = lmi_map_read(&p->map, &p->file, 0, p->file.bytes, err);
+		else
+			st = lmi_map_open(&p->map, &p->file, p->file.bytes, err);
+		if (st != LMD_OK)
+			return in_file(p, st, err);
+		if (flags & LMI_OPEN_MLOCK)
+			p->locked = lmi_map_lock(&p->map);
+	}
+	return LMD_OK;
+}
+
+static enum lmd_status make(struct lmi_folder *f, uint32_t i, uint8_t *out, struct lmd_error *err)
+{
+	const struct lmd_tensor *t = &f->m->tensors[i];
+	uint64_t rows = 1, row_bytes, per;
+	enum lmd_status st = LMD_OK;
+
+	for (uint32_t d = 1; d < t->n_dim; d++)
+		rows *= (uint64_t)t->dims[d]; /* checked when it was added */
+	row_bytes = t->bytes / rows;
+	per = PIECE_BYTES / row_bytes + 1;
+	for (uint64_t r = 0; st == LMD_OK && r < rows; r += per) {
+		uint64_t n = rows - r < per ? rows - r : per;
+
+		st = lmi_folder_rows(f, i, r, n, out + r * row_bytes, err);
+	}
+	return st;
+}
+
+/* What does not lie in a file as it is used: one allocation, the map of part 0. */
+static enum lmd_status make_rest(struct lmi_folder *f, struct lmd_error *err)
+{
+	struct lmi_model *m = f->m;
+	uint64_t total = 0;
+	enum lmd_status st = LMD_OK;
+	uint8_t *p;
+
+	for (uint32_t i = 0; i < m->view.n_tensors; i++) {
+		struct lmd_tensor *t = &m->tensors[i];
+
+		if (f->recipes[i].in_place)
+			continue;
+		t->file = 0;
+		t->offset = total;
+		if (!lmi_add_ok(total, t->bytes, &total) || !lmi_align_ok(total, 64, &total))
+			return lmd_fail(err, LMD_INVALID, "tensor %s: the sizes overflow", t->name);
+	}
+	if (!total)
+		return LMD_OK;
+	p = total <= SIZE_MAX / 2 ? lmi_alloc((size_t)total, 1) : NULL;
+	if (!p)
+		return lmd_fail(err, LMD_NOMEM,
+				"%s: no memory for the %llu bytes of tensors that are stored in "
+				"another form than they are used; llamactl convert makes a file "
+				"that is mapped whole",
+				f->dir, (unsigned long long)total);
+	m->parts[0].map = (struct lmi_map){.ptr = p, .bytes = total, .on_heap = true};
+	for (uint32_t i = 0; st == LMD_OK && i < m->view.n_tensors; i++)
+		if (!f->recipes[i].in_place)
+			st = make(f, i, p + m->tensors[i].offset, err);
+	return st;
+}
+
+enum lmd_status lmi_folder_map(struct lmi_folder *f, uint32_t open_flags, struct lmd_error *err)
+{
+	enum lmd_status st = map_files(f, open_flags, err);
+
+	if (st == LMD_OK)
+		st = make_rest(f, err);
+	for (uint32_t i = 0; st == LMD_OK && i < f->m->view.n_tensors; i++) {
+		struct lmd_tensor *t = &f->m->tensors[i];
+
+		t->data = f->m->parts[t->file].map.ptr + t->offset;
+	}
+	return st;
+}
+
+/* Bytes of a tensor, for lmi_model_read. */
+static enum lmd_status read_own(void *own, uint32_t i, uint64_t at, void *buf, size_t n,
+				struct lmd_error *err)
+{
+	struct lmi_folder *f = own;
+	const struct lmd_tensor *t = &f->m->tensors[i];
+	uint64_t row_bytes = 0, row0, rows;
+	enum lmd_status st = LMD_OK;
+	uint8_t *p;
+
+	if (!n)
+		return LMD_OK;
+	(void)lmi_row_bytes(lmi_dtype(t->dtype), (uint64_t)t->dims[0], &row_bytes);
+	row0 = at / row_bytes;
+	rows = (at + n + row_bytes - 1) / row_bytes - row0;
+	(void)pthread_mutex_lock(&f->lock);
+	p = lmi_scratch(&f->piece, rows, row_bytes, err);
+	st = p ? lmi_folder_rows(f, i, row0, rows, p, err) : LMD_NOMEM;
+	if (st == LMD_OK)
+		memcpy(buf, p + (at - row0 * row_bytes), n);
+	(void)pthread_mutex_unlock(&f->lock);
+	return st;
+}
+
+static void close_own(void *own)
+{
+	lmi_folder_close(own);
+}
+
+enum lmd_status lmi_folder_open_model(struct lmi_model *m, const char *path, uint32_t open_flags,
+				      struct lmd_error *err)
+{
+	struct lmi_folder *f;
+	enum lmd_status st = lmi_folder_open(&f, m, path, 0, err);
+
+	if (st != LMD_OK)
+		return st;
+	m->own = f;
+	m->own_close = close_own;
+	m->own_read = read_own;
+	return open_flags & LMI_OPEN_HEADER_ONLY ? LMD_OK : lmi_folder_map(f, open_flags, err);
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The numbers of a tensor from those of its sources.  Apart from a transposition every recipe says
+ * which row of which source comes next, so rows are read one run after the other and nothing larger
+ * than the caller's piece is held. */
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/format/folder/inner.h"
+#include "core/quant/quant.h"
+
+struct place {
+	uint32_t src;
+	uint64_t row;
+};
+
+static uint64_t qkv_row(const struct lmi_recipe *r, uint64_t u)
+{
+	uint64_t d = r->head_dim, g = r->n_head / r->n_kv, h = u / d, kv, j;
+
+	if (h < r->n_head) {
+		kv = h / g;
+		j = h % g;
+	} else {
+		h -= r->n_head;
+		kv = h % r->n_kv;
+		j = g + h / r->n_kv;
+	}
+	return (kv * (g + 2) + j) * d + u % d;
+}
+
+/* Where row u of the tensor comes from. */
+static struct place place_of(const struct lmi_recipe *r, uint64_t u)
+{
+	struct place p = {(uint32_t)(u / r->rows), u % r->rows};
+	uint64_t d = r->head_dim, k = p.row % d;
+
+	switch ((enum lmi_recipe_op)r->op) {
+	case LMI_OP_ROPE:
+		p.row = p.row - k + k % 2 * (d / 2) + k / 2;
+		break;
+	case LMI_OP_QKV:
+		p.row = qkv_row(r, p.row);
+		break;
+	case LMI_OP_HALF:
+		p.row = p.row / (r->per / 2) * r->per + r->half * (r->per / 2) +
+			p.row % (r->per / 2);
+		break;
+	case LMI_OP_EVEN:
+		p.row = p.row / (r->per / 2) * r->per + 2 * (p.row % (r->per / 2)) + r->half;
+		break;
+	case LMI_OP_NONE:
+	case LMI_OP_TRANSPOSE:
+	case LMI_OP_VALUES:
+		break;
+	}
+	return p;
+}
+
+/* How many of the next n rows of the tensor follow each other in the source, too. */
+static uint64_t run_of(const struct lmi_recipe *r, uint64_t u, uint64_t n, struct place *first)
+{
+	uint64_t k = 1;
+
+	*first = place_of(r, u);
+	while (k < n) {
+		struct place p = place_of(r, u + k);
+
+		if (p.src != first->src || p.row != first->row + k)
+			break;
+		k++;
+	}
+	return k;
+}
+
+/* Columns of the source as rows. */
+static enum lmd_status transposed(struct lmi_folder *f, const struct lmi_source *s, uint64_t row0,
+				  uint64_t n, float *out, struct lmd_error *err)
+{
+	const float *all;
+
+	if (f->whole_of != s->w) {
+		float *p = lmi_scratch(&f->whole, s->rows * s->cols, sizeof(*p), err);
+		enum lmd_status st;
+
+		f->whole_of = NULL;
+		if (!p)
+			return LMD_NOMEM;
+		st = lmi_source_floats(f, s, 0, s->rows, p, err);
+		if (st != LMD_OK)
+			return st;
+		f->whole_of = s->w;
+	}
+	all = f->whole.p;
+	for (uint64_t c = row0; c < row0 + n; c++)
+		for (uint64_t i = 0; i < s->rows; i++)
+			*out++ = all[i * s->cols + c];
+	return LMD_OK;
+}
+
+/* Rows of the recipe: of sources, that is, not of the tensor. */
+static void units(const struct lmi_folder *f, uint32_t i, uint64_t *u0, uint64_t *n)
+{
+	const struct lmi_recipe *r = &f->recipes[i];
+	uint64_t per = r->op == LMI_OP_TRANSPOSE
+			       ? 1
+			       : (uint64_t)f->m->tensors[i].dims[0] / r->src[0].cols;
+
+	*u0 *= per;
+	*n *= per;
+}
+
+enum lmd_status lmi_folder_floats(struct lmi_folder *f, uint32_t i, uint64_t row0, uint64_t n,
+				  float *out, struct lmd_error *err)
+{
+	const struct lmi_recipe *r = &f->recipes[i];
+	uint64_t width = (uint64_t)f->m->tensors[i].dims[0], total = n * width;
+	enum lmd_status st = LMD_OK;
+	float *p = out;
+
+	if (r->op == LMI_OP_VALUES) {
+		memcpy(out, r->values + row0 * width, (size_t)total * sizeof(*out));
+		return LMD_OK;
+	}
+	if (r->op == LMI_OP_TRANSPOSE) {
+		st = transposed(f, &r->src[0], row0, n, out, err);
+	} else {
+		units(f, i, &row0, &n);
+		while (st == LMD_OK && n) {
+			struct place at;
+			uint64_t k = run_of(r, row0, n, &at);
+
+			st = lmi_source_floats(f, &r->src[at.src], at.row, k, p, err);
+			p += k * r->src[0].cols;
+			row0 += k;
+			n -= k;
+		}
+	}
+	for (uint64_t k = 0; st == LMD_OK && r->add != 0 && k < total; k++)
+		out[k] += r->add;
+	return st;
+}
+
+static enum lmd_status blocks(struct lmi_folder *f, uint32_t i, uint64_t row0, uint64_t n,
+			      uint64_t row_bytes, uint8_t *out, struct lmd_error *err)
+{
+	const struct lmi_recipe *r = &f->recipes[i];
+	enum lmd_status st = LMD_OK;
+
+	while (st == LMD_OK && n) {
+		struct place at;
+		uint64_t k = run_of(r, row0, n, &at);
+
+		st = lmi_source_blocks(f, &r->src[at.src], at.row, k, out, err);
+		out += k * row_bytes;
+		row0 += k;
+		n -= k;
+	}
+	return st;
+}
+
+enum lmd_status lmi_folder_rows(struct lmi_folder *f, uint32_t i, uint64_t row0, uint64_t n,
+				void *out, struct lmd_error *err)
+{
+	const struct lmd_tensor *t = &f->m->tensors[i];
+	const struct lmi_dtype *type = lmi_dtype(t->dtype);
+	uint64_t row_bytes = 0, width = (uint64_t)t->dims[0];
+	enum lmd_status st;
+	float *values;
+
+	(void)lmi_row_bytes(type, width, &row_bytes); /* fits: the tensor was added */
+	if (type->is_quant)
+		return blocks(f, i, row0, n, row_bytes, out, err);
+	values = lmi_scratch(&f->row, n * width, sizeof(*values), err);
+	if (!values)
+		return LMD_NOMEM;
+	st = lmi_folder_floats(f, i, row0, n, values, err);
+	if (st == LMD_OK)
+		type->quant(values, out, (size_t)(n * width), NULL);
+	return st;
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Weights of checkpoints, plain or quantised.  One weight is one to four tensors of the files:
+ *
+ *     plain     STEM.weight
+ *     scaled    STEM.weight, STEM.weight_scale_inv or weight_scale: one value, one a row, or one for
+ *               each block of rows and columns
+ *     affine    STEM.weight (U32), STEM.scales, STEM.biases               x = s q + b      (MLX)
+ *     GPTQ      STEM.qweight [in/8, out], qzeros, scales [groups, out], g_idx   x = s (q - z)
+ *     AWQ       STEM.qweight [in, out/8], qzeros, scales; nibbles in the order 0 2 4 6 1 3 5 7
+ *     packed    STEM.weight_packed [out, in/8], weight_scale, weight_shape      x = s (q - 8)
+ *
+ * All but the first two are codes with a scale and an offset for each group of columns, which is
+ * what Q4_0, Q4_1 and Q8_0 are: where the group is a multiple of 32 the codes go over bit by bit. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/show.h"
+#include "core/format/folder/inner.h"
+
+
+/* ---- the configuration ---- */
+
+void lmi_folder_scheme(struct lmi_folder *f)
+{
+	const struct lmi_jnode *q = lmi_conf(f, "quantization_config|compression_config");
+	const struct lmi_jnode *m = lmi_jnode_get(q, "quant_method");
+	char show[40];
+
+	f->quant.bits = (uint32_t)lmi_conf_int(
+		f, "quantization.bits|quantization_config.bits|quantization_config.w_bit", 4, 1, 16);
+	f->quant.group = (uint32_t)lmi_conf_int(
+		f,
+		"quantization.group_size|quantization_config.group_size|"
+		"quantization_config.q_group_size",
+		0, -1, 1 << 20);
+	if (f->quant.group == UINT32_MAX) /* -1: a row is one group */
+		f->quant.group = 0;
+	f->quant.symmetric = lmi_conf_bool(f, "quantization_config.sym", false);
+	f->quant.order = lmi_conf_bool(f, "quantization_config.desc_act", false);
+	f->quant.zero_offset = true;
+	if (lmi_conf_is(f, "quantization_config.checkpoint_format", "gptq_v2"))
+		f->quant.zero_offset = false;
+	if (lmi_jnode_eq(m, "gptq"))
+		f->quant.scheme = LMI_SCHEME_GPTQ;
+	else if (lmi_jnode_eq(m, "awq"))
+		f->quant.scheme = LMI_SCHEME_AWQ;
+	else if (m && !lmi_jnode_eq(m, "fp8") && !lmi_jnode_eq(m, "compressed-tensors") &&
+		 !lmi_jnode_eq(m, "mlx"))
+		lmi_folder_fail(f, LMD_UNSUPPORTED,
+				"%s/config.json: \"quant_method\" \"%s\" is none of gptq, awq, fp8, "
+				"compressed-tensors; take the model without quantisation",
+				f->dir,
+				m->type == LMI_JSTRING ? lmi_show(show, sizeof(show), m->u.s, m->n)
+						       : lmi_jnode_kind(m));
+}
+
+/* ---- finding ---- */
+
+static const struct lmi_st_tensor *find(struct lmi_folder *f, const char *stem, const char *suffix)
+{
+	char name[LMI_ST_NAME_BYTES + 32];
+	const struct lmi_st_tensor *t;
+
+	if (strlen(stem) > LMI_ST_NAME_BYTES)
+		return NULL;
+	(void)snprintf(name, sizeof(name), "%s%s", stem, suffix);
+	t = lmi_st_find(&f->st, name);
+	if (t)
+		f->used[t - f->st.v] = 1;
+	return t;
+}
+
+static void bad(struct lmi_folder *f, const struct lmi_st_tensor *t, const char *what)
+{
+	char show[80];
+
+	lmi_folder_fail(f, LMD_UNSUPPORTED, "%s: tensor %s (%s, %u dimensions, %llu values): %s",
+			f->dir, lmi_show(show, sizeof(show), t->name, strlen(t->name)),
+			lmi_st_type_name(t->type), t->n_dim, (unsigned long long)lmi_st_elems(t), what);
+}
+
+/* Rows of the last dimension. */
+static void as_rows(struct lmi_source *s)
+{
+	const struct lmi_st_tensor *t = s->w;
+
+	s->cols = t->n_dim ? (uint64_t)t->dims[t->n_dim - 1] : 1;
+	s->rows = s->cols ? lmi_st_elems(t) / s->cols : 0;
+}
+
+static void check_plain(struct lmi_folder *f, struct lmi_source *s)
+{
+	as_rows(s);
+	if (!s->rows || !s->cols)
+		bad(f, s->w, "is empty");
+	else if (s->w->n_dim > LMD_MAX_DIMS)
+		bad(f, s->w, "too many dimensions for a weight");
+	else if (s->w->type == LMI_ST_F8_E8M0 || s->w->type == LMI_ST_U64)
+		bad(f, s->w, "not a type of weights");
+}
+
+bool lmi_source_plain(struct lmi_folder *f, const char *name, struct lmi_source *out)
+{
+	*out = (struct lmi_source){.w = find(f, name, "")};
+	if (out->w)
+		check_plain(f, out);
+	return out->w && f->status == LMD_OK;
+}
+
+/* The scales cover rows and columns in whole blocks. */
+static void check_scaled(struct lmi_folder *f, struct lmi_source *s)
+{
+	uint64_t n = lmi_st_elems(s->scale);
+	bool one = n == 1, rows = n == s->rows;
+	bool blocks = s->scale->n_dim == 2 && s->w->n_dim == 2 && s->scale->dims[0] > 0 &&
+		      s->scale->dims[1] > 0 && (uint64_t)s->scale->dims[0] <= s->rows &&
+		      (uint64_t)s->scale->dims[1] <= s->cols;
+
+	if (!one && !rows && !blocks)
+		bad(f, s->scale, "scales fit neither the tensor, its rows nor blocks of it");
+	if (s->w->n_dim > 3)
+		bad(f, s->w, "too many dimensions for a scaled weight");
+}
+
+/* Groups of columns: the number of scales in a row says how many. */
+static void set_groups(struct lmi_folder *f, struct lmi_source *s, uint64_t n_groups)
+{
+	if (!n_groups || s->cols % n_groups)
+		bad(f, s->scale, "groups do not divide the columns");
+	else
+		s->group = (uint32_t)(s->cols / n_groups);
+}
+
+/* MLX: bits from what is there: columns = groups * group size. */
+static void check_affine(struct lmi_folder *f, struct lmi_source *s)
+{
+	uint32_t n = s->w->n_dim;
+	uint64_t words, groups, bits;
+
+	s->group = f->quant.group ? f->quant.group : 64;
+	if (n < 1 || n > 3 || s->scale->n_dim != n || !s->zero || s->zero->n_dim != n ||
+	    memcmp(s->scale->dims, s->zero->dims, sizeof(s->zero->dims)) != 0 ||
+	    s->scale->type != s->zero->type || !lmi_st_elems(s->scale)) {
+		bad(f, s->w, "its scales or biases are missing or of another shape");
+		return;
+	}
+	words = (uint64_t)s->w->dims[n - 1];
+	groups = (uint64_t)s->scale->dims[n - 1];
+	bits = words * 32 / groups;
+	if (bits % s->group && bits % 64 == 0) /* a layer with a group size of its own */
+		s->group = 64;
+	if (bits % s->group && bits % 32 == 0)
+		s->group = 32;
+	bits /= s->group;
+	s->bits = (uint32_t)bits;
+	s->cols = groups * s->group;
+	s->rows = lmi_st_elems(s->scale) / groups;
+	if (bits < 1 || bits > 8 || words * 32 != groups * s->group * bits ||
+	    lmi_st_elems(s->w) != s->rows * words)
+		bad(f, s->w, "codes of 1 to 8 bits do not fit its scales");
+}
+
+/* [in / per, out] and [groups, out / per]. */
+static void check_gptq(struct lmi_folder *f, struct lmi_source *s)
+{
+	uint32_t per;
+
+	s->bits = f->quant.bits;
+	if (s->bits != 4 && s->bits != 8) {
+		bad(f, s->w, "GPTQ codes of 4 and 8 bits are read, others are not: take the model "
+			     "without quantisation");
+		return;
+	}
+	per = 32 / s->bits;
+	if (!s->scale || !s->zero || s->w->type != LMI_ST_I32 || s->w->n_dim != 2 ||
+	    s->scale->n_dim != 2 || s->zero->n_dim != 2 || s->zero->type != LMI_ST_I32 ||
+	    s->scale->dims[1] != s->w->dims[1] || s->zero->dims[0] != s->scale->dims[0] ||
+	    s->zero->dims[1] * per != s->scale->dims[1]) {
+		bad(f, s->w, "qzeros or scales are missing or of another shape");
+		return;
+	}
+	s->cols = (uint64_t)s->w->dims[0] * per;
+	s->rows = (uint64_t)s->w->dims[1];
+	set_groups(f, s, (uint64_t)s->scale->dims[0]);
+	s->symmetric = f->quant.symmetric;
+	s->zero_offset = f->quant.zero_offset;
+	if (!f->quant.order)
+		s->order = NULL;
+	else if (!s->order || s->order->type != LMI_ST_I32 || lmi_st_elems(s->order) != s->cols)
+		bad(f, s->w, "g_idx is missing or of another shape");
+}
+
+/* [in, out / 8] and [groups, out / 8]. */
+static void check_awq(struct lmi_folder *f, struct lmi_source *s)
+{
+	s->bits = 4;
+	if (f->quant.bits != 4 || !s->scale || !s->zero || s->w->type != LMI_ST_I32 ||
+	    s->w->n_dim != 2 || s->scale->n_dim != 2 || s->zero->n_dim != 2 ||
+	    s->zero->type != LMI_ST_I32 || s->w->dims[1] * 8 != s->scale->dims[1] ||
+	    s->zero->dims[1] != s->w->dims[1] || s->zero->dims[0] != s->scale->dims[0]) {
+		bad(f, s->w, "AWQ codes of 4 bits need qzeros and scales of fitting shapes");
+		return;
+	}
+	s->cols = (uint64_t)s->w->dims[0];
+	s->rows = (uint64_t)s->scale->dims[1];
+	set_groups(f, s, (uint64_t)s->scale->dims[0]);
+}
+
+static void check_packed(struct lmi_folder *f, struct lmi_source *s, bool has_zero)
+{
+	s->bits = 4;
+	s->symmetric = true;
+	if (has_zero || s->order) {
+		bad(f, s->w, "packed codes with zero points or an order are not read: take the model "
+			     "without quantisation");
+		return;
+	}
+	if (!s->scale || s->w->type != LMI_ST_I32 || s->w->n_dim != 2 || s->scale->n_dim != 2 ||
+	    s->scale->dims[0] != s->w->dims[0]) {
+		bad(f, s->w, "weight_scale is missing or of another shape");
+		return;
+	}
+	s->rows = (uint64_t)s->w->dims[0];
+	s->cols = (uint64_t)s->w->dims[1] * 8;
+	set_groups(f, s, (uint64_t)s->scale->dims[1]);
+}
+
+/* STEM.weight with whatever else there is of it. */
+static void found_weight(struct lmi_folder *f, const char *stem, struct lmi_source *s)
+{
+	s->scale = find(f, stem, ".weight_scale_inv");
+	if (!s->scale)
+		s->scale = find(f, stem, ".weight_scale");
+	(void)find(f, stem, ".input_scale"); /* of activations, which are not quantised here */
+	if (s->scale) {
+		s->scheme = LMI_SCHEME_SCALED;
+		check_plain(f, s);
+		check_scaled(f, s);
+		return;
+	}
+	s->scale = s->w->type == LMI_ST_U32 ? find(f, stem, ".scales") : NULL;
+	if (s->scale) {
+		s->scheme = LMI_SCHEME_AFFINE;
+		s->zero = find(f, stem, ".biases");
+		check_affine(f, s);
+		return;
+	}
+	check_plain(f, s);
+}
+
+bool lmi_source_find(struct lmi_folder *f, const char *stem, struct lmi_source *out)
+{
+	*out = (struct lmi_source){.w = find(f, stem, ".weight")};
+	if (out->w) {
+		found_weight(f, stem, out);
+		return f->status == LMD_OK;
+	}
+	out->w = find(f, stem, ".qweight");
+	if (out->w) {
+		out->scale = find(f, stem, ".scales");
+		out->zero = find(f, stem, ".qzeros");
+		out->order = find(f, stem, ".g_idx");
+		out->scheme = f->quant.scheme == LMI_SCHEME_AWQ ? LMI_SCHEME_AWQ : LMI_SCHEME_GPTQ;
+		if (out->scheme == LMI_SCHEME_AWQ)
+			check_awq(f, out);
+		else
+			check_gptq(f, out);
+		return f->status == LMD_OK;
+	}
+	out->w = find(f, stem, ".weight_packed");
+	if (!out->w)
+		return false;
+	out->scheme = LMI_SCHEME_PACKED;
+	out->scale = find(f, stem, ".weight_scale");
+	out->order = find(f, stem, ".weight_g_idx");
+	(void)find(f, stem, ".weight_shape");
+	check_packed(f, out, find(f, stem, ".weight_zero_point") != NULL);
+	return f->status == LMD_OK;
+}
+
+enum lmd_dtype lmi_source_type(const struct lmi_source *s, bool changed)
+{
+	bool blocks = !changed && s->group % LMI_SCHEME_BLOCK == 0 && s->group;
+
+	switch ((enum lmi_scheme)s->scheme) {
+	case LMI_SCHEME_PLAIN:
+		switch ((enum lmi_st_type)s->w->type) {
+		case LMI_ST_F16:
+		case LMI_ST_F8_E4M3:
+		case LMI_ST_F8_E5M2:
+			return LMD_DTYPE_F16;
+		case LMI_ST_BF16:
+			return LMD_DTYPE_BF16;
+		default:
+			return LMD_DTYPE_F32;
+		}
+	case LMI_SCHEME_SCALED:
+		return LMD_DTYPE_BF16;
+	case LMI_SCHEME_AFFINE:
+		return blocks && s->bits == 4 ? LMD_DTYPE_Q4_1 : LMD_DTYPE_F32;
+	case LMI_SCHEME_AWQ:
+		return blocks ? LMD_DTYPE_Q4_1 : LMD_DTYPE_F16;
+	case LMI_SCHEME_GPTQ:
+		if (!blocks || s->order || (s->bits == 8 && !s->symmetric))
+			return LMD_DTYPE_F16;
+		return s->bits == 8 ? LMD_DTYPE_Q8_0 : s->symmetric ? LMD_DTYPE_Q4_0 : LMD_DTYPE_Q4_1;
+	case LMI_SCHEME_PACKED:
+		return blocks ? LMD_DTYPE_Q4_0 : LMD_DTYPE_F16;
+	}
+	return LMD_DTYPE_F32;
+}

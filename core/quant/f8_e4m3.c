@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * F8_E4M3 (arXiv 2209.05433, the variant without infinities): sign, 4 bits of exponent with bias 7,
+ * 3 of mantissa; all ones is not a number, the greatest value 448.  A type of checkpoints alone:
+ * each value is one of F16, too. */
+#include <math.h>
+#include <stdint.h>
+
+#include "core/base/bytes.h"
+#include "core/quant/codec.h"
+#include "core/quant/half.h"
+
+static float value(uint8_t b)
+{
+	uint32_t sign = (uint32_t)(b & 0x80u) << 24, exp = b >> 3 & 15u, man = b & 7u;
+
+	if (exp == 15 && man == 7)
+		return lmi_bits_f32(sign | 0x7FC00000u);
+	if (exp == 0) /* man * 2^-9, exact */
+		return lmi_bits_f32(sign | lmi_f32_bits((float)man * 0x1p-9f));
+	return lmi_bits_f32(sign | (exp + 120) << 23 | man << 20);
+}
+
+LMI_DECODER(f8_e4m3)
+{
+	const uint8_t *p = src;
+
+	for (size_t i = 0; i < n; i++)
+		dst[i] = value(p[i]);
+}
+
+/* To nearest, ties to even; beyond 448 the greatest value, as of saturating conversions. */
+LMI_ENCODER(f8_e4m3)
+{
+	uint8_t *p = dst;
+
+	(void)importance;
+	for (size_t i = 0; i < n; i++) {
+		uint32_t bits = lmi_f32_bits(src[i]), mag = bits & 0x7FFFFFFFu, v;
+
+		if (mag > 0x7F800000u)
+			v = 0x7F;
+		else if (mag >= 0x43E00000u) /* 448 */
+			v = 0x7E;
+		else if (mag < 0x3C800000u) /* below 2^-6: a multiple of 2^-9 */
+			v = mag >> 23 < 117 ? 0
+					    : lmi_shift_even((mag & 0x7FFFFFu) | 0x800000u,
+							     141 - (mag >> 23));
+		else
+			v = lmi_shift_even(mag - 0x3C000000u, 20);
+		p[i] = (uint8_t)(bits >> 24 & 0x80u) | (uint8_t)v;
+	}
+}

@@ -1,0 +1,14 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The same families with transformers itself: models are made, saved and computed anew.  For make
+# check-long; LMD_TEST_TRANSFORMERS names a Python that has it.
+python=${LMD_TEST_TRANSFORMERS:-python3}
+here=${LMD_TEST_SRCDIR:-.}/tests/interop
+if ! "$python" -c 'import torch, transformers' 2>/dev/null; then
+	echo "SKIP: logits of transformers: no transformers with torch"
+	exit 77
+fi
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+"$python" -B "$here/hf_models.py" "$dir" 2>"$dir/log" || { tail -n 5 "$dir/log"; exit 1; }
+"$python" -B "$here/hf_logits.py" "${LMD_TEST_BUILDDIR:-.}/llamactl" "$dir"

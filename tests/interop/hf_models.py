@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: MIT
+"""Tiny models of many families with the logits that transformers computes for them.
+
+    hf_models.py FOLDER [NAME...]      writes FOLDER/NAME (the model) and FOLDER/NAME.json
+    hf_models.py --record FILE         writes what folders_test.py needs to make the same models
+                                       without transformers, and the last row of their logits
+
+FOLDER/NAME.json: {"tokens": [...], "shape": [rows, vocab]}, with the numbers in NAME.f32.  The
+numbers of all weights come from folders.values, so that nothing but names and shapes is kept."""
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+
+import torch
+import transformers
+
+import folders
+
+VOCAB = 48
+TOKENS = [1, 5, 17, 42, 9, 37, 3, 20, 11, 45, 2, 33]
+
+
+def small(**more):
+    base = dict(
+        vocab_size=VOCAB,
+        hidden_size=64,
+        intermediate_size=96,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=256,
+        bos_token_id=1,
+        eos_token_id=2,
+        pad_token_id=0,
+    )
+    base.update(more)
+    return base
+
+
+def gpt(**more):
+    return dict(
+        dict(vocab_size=VOCAB, bos_token_id=1, eos_token_id=2, pad_token_id=0), **more
+    )
+
+
+LLAMA3 = dict(
+    rope_type="llama3",
+    rope_theta=10000.0,
+    factor=8.0,
+    low_freq_factor=1.0,
+    high_freq_factor=4.0,
+    original_max_position_embeddings=64,
+)
+YARN = dict(rope_type="yarn", rope_theta=10000.0, factor=4.0, original_max_position_embeddings=64)
+MOE = dict(num_experts=6, num_experts_per_tok=2, moe_intermediate_size=48)
+
+# name: (configuration class, arguments)
+MODELS = {
+    "llama": ("LlamaConfig", small()),
+    "llama-tied": ("LlamaConfig", small(tie_word_embeddings=True, attention_bias=True)),
+    "llama-rope3": ("LlamaConfig", small(rope_parameters=LLAMA3)),
+    "llama-linear": (
+        "LlamaConfig",
+        small(rope_parameters=dict(rope_type="linear", rope_theta=10000.0, factor=2.0)),
+    ),
+    "llama-head32": ("LlamaConfig", small(head_dim=32)),
+    "llama-bf16": ("LlamaConfig", small()),
+    "qwen2-f16": ("Qwen2Config", small()),
+    "gemma-bf16": ("GemmaConfig", small(head_dim=32, hidden_activation="gelu_pytorch_tanh")),
+    "mistral": ("MistralConfig", small(sliding_window=None)),
+    "mixtral": ("MixtralConfig", small(num_local_experts=4, num_experts_per_tok=2)),
+    "qwen2": ("Qwen2Config", small()),
+    "qwen2-yarn": ("Qwen2Config", small(rope_parameters=YARN)),
+    "qwen3": ("Qwen3Config", small(head_dim=32)),
+    "qwen2-moe": (
+        "Qwen2MoeConfig",
+        small(shared_expert_intermediate_size=64, norm_topk_prob=False, **MOE),
+    ),
+    "qwen3-moe": ("Qwen3MoeConfig", small(head_dim=32, norm_topk_prob=True, **MOE)),
+    "gemma": ("GemmaConfig", small(head_dim=32, hidden_activation="gelu_pytorch_tanh")),
+    "gemma2": ("Gemma2Config", small(head_dim=32, query_pre_attn_scalar=32, sliding_window=4)),
+    "gemma3": (
+        "Gemma3TextConfig",
+        small(head_dim=32, query_pre_attn_scalar=32, sliding_window=4, num_hidden_layers=7),
+    ),
+    "phi3": ("Phi3Config", small(sliding_window=None)),
+    "phi3-long": (
+        "Phi3Config",
+        small(
+            sliding_window=None,
+            original_max_position_embeddings=64,
+            rope_parameters=dict(
+                rope_type="longrope",
+                rope_theta=10000.0,
+                short_factor=[1.0 + 0.05 * i for i in range(8)],
+                long_factor=[1.5 + 0.25 * i for i in range(8)],
+                original_max_position_embeddings=64,
+            ),
+        ),
+    ),
+    "gpt2": ("GPT2Config", gpt(n_positions=128, n_embd=64, n_layer=2, n_head=4)),
+    "gpt-neox": (
+        "GPTNeoXConfig",
+        small(hidden_act="gelu_new", rotary_pct=0.25, use_parallel_residual=True),
+    ),
+    "gpt-neox-serial": (
+        "GPTNeoXConfig",
+        small(hidden_act="gelu_new", rotary_pct=0.5, use_parallel_residual=False),
+    ),
+    "olmo": ("OlmoConfig", small(clip_qkv=0.3)),
+    "olmo2": ("Olmo2Config", small()),
+    "olmo3": ("Olmo3Config", small(num_hidden_layers=4, sliding_window=4)),
+    "olmoe": ("OlmoeConfig", small(num_experts=6, num_experts_per_tok=2)),
+    "starcoder2": ("Starcoder2Config", small(hidden_act="gelu_pytorch_tanh", sliding_window=None)),
+    "stablelm": ("StableLmConfig", small(partial_rotary_factor=0.25)),
+    "stablelm-12b": (
+        "StableLmConfig",
+        small(partial_rotary_factor=0.25, use_parallel_residual=True, qk_layernorm=True),
+    ),
+    "falcon": (
+        "FalconConfig",
+        gpt(
+            hidden_size=64,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            new_decoder_architecture=False,
+            multi_query=True,
+            parallel_attn=True,
+            bias=False,
+            alibi=False,
+            activation="gelu_new",
+        ),
+    ),
+    "falcon-40b": (
+        "FalconConfig",
+        gpt(
+            hidden_size=64,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            num_kv_heads=2,
+            new_decoder_architecture=True,
+            bias=False,
+            alibi=False,
+            activation="gelu_new",
+        ),
+    ),
+    "cohere": ("CohereConfig", small(logit_scale=0.0625)),
+    "cohere-plus": ("CohereConfig", small(logit_scale=0.0625, use_qk_norm=True)),
+    "cohere2": ("Cohere2Config", small(sliding_window=4, num_hidden_layers=4)),
+    "granite": (
+        "GraniteConfig",
+        small(
+            embedding_multiplier=12.0,
+            attention_multiplier=0.0625,
+            residual_multiplier=0.22,
+            logits_scaling=8.0,
+        ),
+    ),
+    "granite-moe": (
+        "GraniteMoeConfig",
+        small(
+            num_local_experts=4,
+            num_experts_per_tok=2,
+            embedding_multiplier=12.0,
+            attention_multiplier=0.0625,
+            residual_multiplier=0.22,
+            logits_scaling=8.0,
+        ),
+    ),
+    "smollm3": ("SmolLM3Config", small(num_hidden_layers=4)),
+    "phi": ("PhiConfig", small(hidden_act="gelu_new", num_key_value_heads=4)),
+    "glm4": ("Glm4Config", small(head_dim=16)),
+    "exaone4": ("Exaone4Config", small(sliding_window=None, layer_types=["full_attention"] * 2)),
+    "seed-oss": ("SeedOssConfig", small(head_dim=16)),
+    "ernie4-5": ("Ernie4_5Config", small(head_dim=16)),
+    "nemotron": ("NemotronConfig", small(hidden_act="relu2")),
+    "gpt-bigcode": (
+        "GPTBigCodeConfig",
+        gpt(n_positions=128, n_embd=64, n_layer=2, n_head=4, activation_function="gelu_new"),
+    ),
+    "bloom": ("BloomConfig", gpt(hidden_size=64, n_layer=2, n_head=4)),
+    "mpt": ("MptConfig", gpt(d_model=64, n_layers=2, n_heads=4, max_seq_len=128)),
+    "arcee": ("ArceeConfig", small()),
+    "apertus": ("ApertusConfig", small()),
+}
+
+
+# What the comparison has to know: options of llamactl, and a tolerance of its own.  MPT has the exact
+# GELU where files of this architecture stand for its approximation by tanh.
+NOTES = {
+    "phi3-long": {"options": ["--ctx", "64"]},
+    "mpt": {"tolerance": 1e-3},
+}
+
+
+# How the numbers are stored, where it is not as float32.
+STORED = {"llama-bf16": "BF16", "qwen2-f16": "F16", "gemma-bf16": "BF16"}
+
+
+def make(name, path):
+    """Writes the folder; returns names with shapes, and the logits."""
+    cls, args = MODELS[name]
+    config = getattr(transformers, cls)(**args)
+    model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager")
+    model.save_pretrained(path, safe_serialization=True)
+    # A saved model has the names of a checkpoint, which those in memory may not be.
+    file = os.path.join(path, "model.safetensors")
+    tensors = [[t["name"], t["shape"]] for t in folders.read_header(file)]
+    folders.write_tensors(file, tensors, STORED.get(name, "F32"))
+    model = transformers.AutoModelForCausalLM.from_pretrained(
+        path, attn_implementation="eager", dtype=torch.float32
+    ).eval()
+    with torch.no_grad():
+        logits = model(torch.tensor([TOKENS])).logits[0].float().contiguous()
+    return tensors, logits
+
+
+def short(x):
+    return float(f"{x:.7g}")
+
+
+def record(path):
+    out = {}
+    for name in MODELS:
+        tmp = tempfile.mkdtemp()
+        try:
+            tensors, logits = make(name, tmp)
+            with open(os.path.join(tmp, "config.json")) as f:
+                config = json.load(f)
+        finally:
+            shutil.rmtree(tmp)
+        out[name] = dict(
+            config=config,
+            stored=STORED.get(name, "F32"),
+            tensors=tensors,
+            tokens=TOKENS,
+            last=[short(v) for v in logits[-1].tolist()],
+            **NOTES.get(name, {}),
+        )
+    with open(path, "w") as f:
+        f.write("{\n")
+        f.write(",\n".join(f'"{k}": {json.dumps(v)}' for k, v in out.items()))
+        f.write("\n}\n")
+
+
+def main():
+    if sys.argv[1] == "--record":
+        record(sys.argv[2])
+        return
+    folder, names = sys.argv[1], sys.argv[2:] or list(MODELS)
+    for name in names:
+        path = os.path.join(folder, name)
+        _, logits = make(name, path)
+        logits.numpy().tofile(path + ".f32")
+        with open(path + ".json", "w") as f:
+            note = {"tokens": TOKENS, "shape": list(logits.shape)}
+            json.dump(dict(note, **NOTES.get(name, {})), f)
+
+
+if __name__ == "__main__":
+    main()
