@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: MIT
+"""Serves real models by a private daemon and lets the clients ask for the pack's greedy cases.
+
+    served_test.py PACK        PACK: folder with cases.json
+
+What `llamactl run` gives is written to a file of cases, which the live tests of the Python and the
+Go client hold their answers to: alone, and eight clients at once with different prompts, so that
+their rows share steps.
+
+Environment: LMD_TEST_BUILDDIR, LMD_TEST_SRCDIR, LLAMAD_CACHE, LMD_TEST_LONG=1 (all models and
+cases, else eight short ones of the first model).
+"""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+FILES = {"smollm2": "SmolLM2-135M-Instruct.Q4_1.gguf", "gemma3": "gemma-3-270m-q4_k_m.gguf"}
+SHORT_PROMPT, SHORT_N, SHORT_CASES = 64, 12, 8
+N, N_CTX = 64, 2048
+
+build = os.environ.get("LMD_TEST_BUILDDIR", ".")
+src = os.path.abspath(os.environ.get("LMD_TEST_SRCDIR", "."))
+cache = os.environ.get("LLAMAD_CACHE") or os.path.expanduser("~/.cache/llamad/models")
+long_run = os.environ.get("LMD_TEST_LONG") == "1"
+count = {"passed": 0, "failed": 0, "skipped": 0}
+
+
+def check(ok, text, n=1):
+    """n: cases that passed when it is ok."""
+    count["passed" if ok else "failed"] += n if ok else 1
+    if not ok:
+        print("FAIL: " + text)
+
+
+def skip(text):
+    count["skipped"] += 1
+    print("SKIP: " + text)
+
+
+def ctl(*args, stdin=b""):
+    r = subprocess.run([os.path.join(build, "llamactl"), *args], input=stdin, capture_output=True)
+    if r.returncode:
+        raise RuntimeError(f"llamactl {' '.join(args[:4])}: {r.stderr.decode(errors='replace')}")
+    return r.stdout
+
+
+def chosen(cases):
+    """Those of models that are there, by model."""
+    out = {}
+    for model, file in FILES.items():
+        if not os.path.exists(os.path.join(cache, file)):
+            skip(f"{model}: {os.path.join(cache, file)} is not there (scripts/fetch-model)")
+            continue
+        mine = [c for c in cases if c["model"] == model]
+        if not long_run:
+            mine = [c for c in mine if len(c["ids"]) <= SHORT_PROMPT][:SHORT_CASES]
+        out[model] = mine
+        if not long_run:
+            break
+    return out
+
+
+def expected(model, case):
+    """What `llamactl run` makes of it: tokens as JSON tells them, bytes as they come."""
+    n = N if long_run else SHORT_N
+    args = ["run", os.path.join(cache, FILES[model]), "-n", str(n), "--temp", "0",
+            "-c", str(N_CTX)]
+    if case["parse_special"]:
+        args.append("--parse-special")
+    if not case["add_special"]:
+        args.append("--no-special")
+    prompt = case["text"].encode()
+    told = json.loads(ctl(*args, "--json", stdin=prompt))
+    text = ctl(*args, stdin=prompt)
+    if told["text"].encode() + b"\n" == text:  # the end of line that makes it one
+        text = text[:-1]
+    return {"name": f"{model}/{case['name']}", "model": model, "prompt": case["text"], "n": n,
+            "add_special": case["add_special"], "parse_special": case["parse_special"],
+            "tokens": told["tokens"], "finish": told["finish"], "hex": text.hex()}
+
+
+class Daemon:
+    """A daemon in a folder of its own."""
+
+    def __init__(self, folder):
+        self.url = f"ipc://{folder}/sock"
+        config = os.path.join(folder, "llamad.conf")
+        with open(config, "w", encoding="ascii") as f:
+            f.write(f"[engine]\nctx = {N_CTX}\n[limits]\nfirst_token = 10m\n")
+        self.log = os.path.join(folder, "log")
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(
+                [os.path.join(build, "llamad"), "--config", config, "--socket", self.url,
+                 "--state-dir", os.path.join(folder, "state")], stderr=log)
+
+    def wait(self):
+        end = time.monotonic() + 120
+        while self.process.poll() is None and time.monotonic() < end:
+            try:
+                self.ctl("ping")
+                return
+            except RuntimeError:
+                time.sleep(0.05)  # asks again; nothing depends on its length
+        raise RuntimeError("the daemon does not get ready")
+
+    def ctl(self, *args):
+        return ctl(*args[:1], "--socket", self.url, *args[1:])
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(120)
+
+    def metric(self, name):
+        rows = json.loads(self.ctl("stats", "--json"))
+        rows = rows["metrics"] if isinstance(rows, dict) else rows
+        return sum(r["value"] for r in rows if r["name"] == name)
+
+
+def client(what, n, args, cwd, env):
+    r = subprocess.run(args, cwd=cwd, env={**os.environ, **env}, stdout=subprocess.PIPE,
+                       stderr=subprocess.STDOUT)
+    check(r.returncode == 0, f"{what}: {r.stdout.decode(errors='replace')[-4000:]}", n)
+
+
+def ask(daemon, file, n):
+    env = {"LMD_TEST_URL": daemon.url, "LMD_TEST_CASE_FILE": file}
+    python = os.path.join(src, "bindings/python")
+    client("Python", 4 * n, [sys.executable, os.path.join(python, "tests/cases_test.py")], python,
+           {**env, "PYTHONPATH": python, "PYTHONDONTWRITEBYTECODE": "1"})
+    go = os.path.join(src, "bindings/go")
+    program = os.path.join(os.path.dirname(file), "cases.test")
+    if not shutil.which("go"):
+        skip("the client in Go: there is no go")
+    elif subprocess.run(["go", "test", "-c", "-o", program, "."], cwd=go).returncode:
+        skip("the client in Go: its module cannot be fetched")
+    else:
+        client("Go", 2 * n, [program, "-test.run", "TestCases", "-test.timeout", "60m"], go, env)
+
+
+def run(folder, cases):
+    want = [expected(model, c) for model, cs in chosen(cases).items() for c in cs]
+    if not want:
+        return
+    file = os.path.join(folder, "cases.json")
+    with open(file, "w", encoding="ascii") as f:
+        json.dump(want, f)
+    daemon = Daemon(folder)
+    try:
+        daemon.wait()
+        for model in {w["model"]: 0 for w in want}:
+            daemon.ctl("add", model, os.path.join(cache, FILES[model]))
+        ask(daemon, file, len(want))
+        steps, tokens = daemon.metric("llamad_steps_total"), daemon.metric(
+            "llamad_generation_tokens_total")
+        check(steps < tokens, f"{steps:.0f} steps for {tokens:.0f} tokens: none were shared")
+    finally:
+        status = daemon.stop()
+        check(status == 0, f"the daemon's exit status: {status}")
+        if count["failed"]:
+            with open(daemon.log, encoding="utf-8", errors="replace") as log:
+                print(log.read()[-4000:])
+
+
+def main():
+    with open(os.path.join(sys.argv[1], "cases.json"), encoding="utf-8") as f:
+        cases = json.load(f)
+    folder = tempfile.mkdtemp()
+    try:
+        run(folder, cases)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    print("CASES: served models: %(passed)d passed, %(failed)d failed, %(skipped)d skipped" % count)
+    return 1 if count["failed"] else 0 if count["passed"] else 77
+
+
+if __name__ == "__main__":
+    sys.exit(main())
