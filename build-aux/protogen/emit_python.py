@@ -13,12 +13,16 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Mapping, Union
+from typing import Any, ClassVar, Generic, Literal, Mapping, TypedDict, TypeVar, Union
 
 #: Versions of the protocol that this module speaks, and the latest addition that it knows.
 V_MIN = @V_MIN@
 V_MAX = @V_MAX@
 REVISION = @REVISION@
+
+
+M = TypeVar("M", bound="Message")
+R = TypeVar("R", bound="Message")
 
 
 class Message:
@@ -41,7 +45,7 @@ class Message:
         return out
 
     @classmethod
-    def from_map(cls, m: Mapping[str, Any]) -> Any:
+    def from_map(cls: type[M], m: Mapping[str, Any]) -> M:
         args = {}
         for f in dataclasses.fields(cls):  # type: ignore[arg-type]
             value = m.get(f.metadata["wire"])
@@ -52,8 +56,20 @@ class Message:
                 of = globals()[make]
                 many = f.metadata.get("many", False)
                 value = [of.from_map(v) for v in value] if many else of.from_map(value)
+            elif isinstance(value, str) and f.metadata.get("bytes", False):
+                value = value.encode()
             args[f.name] = value
         return cls(**args)
+
+
+class Request(Message, Generic[R]):
+    """Base of all requests.  R: what answers it."""
+
+    __slots__ = ()
+    OP: ClassVar[str]
+    ROLE: ClassVar[str]
+    CHANGES: ClassVar[str]
+    REPLY: ClassVar[Any]
 '''
 
 
@@ -118,6 +134,8 @@ def row(s, f):
                 d = float(d)
             head = "default=%r, " % (d,)
             meta.append('"default": %r' % (d,))
+    if f.type in ("bytes", "id"):
+        meta.append('"bytes": True')
     if f.elem in ("object", "item"):
         meta.append('"make": "%s"' % ("Item_" if f.elem == "item" else camel(f.of)))
         if f.list:
@@ -126,8 +144,26 @@ def row(s, f):
         "    %s: %s = field(%smetadata={%s})" % (py_name(f.name), typ, head, ", ".join(meta))]
 
 
-def cls(s, name, doc, fields, consts=()):
-    out = ["", "", "@dataclass(kw_only=True)", "class %s(Message):" % name, '    """%s"""' % doc]
+def params(s, op):
+    """The fields that a request can do without, for functions with keyword arguments."""
+    fields = [f for f in op.request.fields
+              if f.presence != "required" and f.name not in (op.one_of or ())]
+    if not fields:
+        return []
+    name = camel(op.name) + "Params"
+    out = ["", "", "class %s(TypedDict, total=False):" % name,
+           '    """What %s can do without."""' % op.name, ""]
+    for f in fields:
+        typ = "list[%s]" % elem(s, f) if f.list else elem(s, f)
+        if f.presence == "optional":
+            typ = "Union[%s, None]" % typ
+        out += comment(f.doc + bounds(f), "    ") + ["    %s: %s" % (py_name(f.name), typ)]
+    return out
+
+
+def cls(s, name, doc, fields, consts=(), base="Message"):
+    out = ["", "", "@dataclass(kw_only=True)", "class %s(%s):" % (name, base),
+           '    """%s"""' % doc]
     body = list(consts)
     for f in fields:
         body += row(s, f)
@@ -160,7 +196,8 @@ def types_py(s):
     out += ['    "%s": %sItem,' % (it.name, camel(it.name)) for it in s.items]
     out += ["}", "", "", "class Item_:", '    """Chooses the class of an item."""', "",
             "    @staticmethod", "    def from_map(m: Mapping[str, Any]) -> Item:",
-            '        return _ITEMS.get(m.get("%s", ""), UnknownItem).from_map(m)' % s.tag]
+            '        item: Item = _ITEMS.get(m.get("%s", ""), UnknownItem).from_map(m)' % s.tag,
+            "        return item"]
     for op in s.ops:
         name = camel(op.name)
         out += cls(s, name + "Reply", "Answer to %s." % op.name, op.reply.fields)
@@ -168,7 +205,9 @@ def types_py(s):
                    ['    OP: ClassVar[str] = "%s"' % op.name,
                     '    ROLE: ClassVar[str] = "%s"' % op.role,
                     '    CHANGES: ClassVar[str] = "%s"' % op.changes,
-                    "    REPLY: ClassVar[type] = %sReply" % name])
+                    "    REPLY: ClassVar[Any] = %sReply" % name],
+                   "Request[%sReply]" % name)
+        out += params(s, op)
     return "\n".join(out) + "\n"
 
 

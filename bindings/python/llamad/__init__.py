@@ -13,9 +13,9 @@ sent with call() and the classes of llamad.types.  Needs the package msgpack and
 from . import _types as types
 from ._aio import AsyncClient, AsyncStream
 from ._client import Client, Stream
-from ._protocol import (Busy, Cancelled, ConnectionLost, Corrupt, Denied, DeviceError, Internal,
-                        Invalid, IOFailure, LlamadError, NoMemory, NotFound, Timeout, Unsupported,
-                        default_url)
+from ._errors import (Busy, Cancelled, ConnectionLost, Corrupt, Denied, DeviceError, Internal,
+                      Invalid, IOFailure, LlamadError, NoMemory, NotFound, Timeout, Unsupported)
+from ._protocol import default_url
 
 __all__ = ["AsyncClient", "AsyncStream", "Client", "Stream", "types", "default_url", "LlamadError",
            "ConnectionLost", "Busy", "Cancelled", "Corrupt", "Denied", "DeviceError", "Internal",

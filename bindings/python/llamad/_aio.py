@@ -4,45 +4,57 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from typing import Any, AsyncIterator, Generator, Optional, Union
+from types import TracebackType
+from typing import (TYPE_CHECKING, Any, AsyncGenerator, AsyncIterator, Generator, Optional,
+                    Sequence, TypeVar, Union)
 
 from . import _protocol as p
 from . import _types as t
-from ._client import WAIT_MS
+from ._errors import Cancelled, ConnectionLost, LlamadError, Timeout, lost
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+R = TypeVar("R", bound=t.Message)
 
 
 class _Connection:
+    """A task of its own hands replies to those who wait for them."""
+
     def __init__(self, address: p.Address, reader: asyncio.StreamReader,
                  writer: asyncio.StreamWriter):
         self.address = address
+        self.broken = ""  # or why
         self._reader, self._writer = reader, writer
         self._waiters: dict[int, asyncio.Future[bytes]] = {}
         self._last = 0
-        self.broken: Optional[Exception] = None
         self._task = asyncio.get_running_loop().create_task(self._receive())
 
     @classmethod
-    async def open(cls, a: p.Address, timeout: float, ca_file: Optional[str]) -> "_Connection":
+    async def open(cls, a: p.Address, timeout: float,
+                   context: Optional[ssl.SSLContext]) -> "_Connection":
         try:
-            return await asyncio.wait_for(cls._open(a, ca_file), timeout)
+            return await asyncio.wait_for(cls._open(a, context), timeout)
         except asyncio.TimeoutError:
-            raise p.ConnectionLost(f"{a.url}: no connection within {timeout:g} s") from None
+            raise ConnectionLost(f"{a.url}: no connection within {timeout:g} s") from None
         except asyncio.IncompleteReadError:
-            raise p.ConnectionLost(f"{a.url}: the connection was closed") from None
+            raise ConnectionLost(f"{a.url}: the connection was closed") from None
         except OSError as e:
-            raise p.ConnectionLost(f"{a.url}: {e.strerror or e}; is llamad running?") from None
+            raise lost(a.url, e) from None
 
     @classmethod
-    async def _open(cls, a: p.Address, ca_file: Optional[str]) -> "_Connection":
+    async def _open(cls, a: p.Address, context: Optional[ssl.SSLContext]) -> "_Connection":
         if a.path:
             reader, writer = await asyncio.open_unix_connection(a.path)
         else:
-            context = ssl.create_default_context(cafile=ca_file) if a.tls else None
             reader, writer = await asyncio.open_connection(a.host, a.port, ssl=context)
-        writer.write(p.HANDSHAKE_REQ)
-        if await reader.readexactly(8) != p.HANDSHAKE_REP:
+        try:
+            writer.write(p.HANDSHAKE_REQ)
+            if await reader.readexactly(8) != p.HANDSHAKE_REP:
+                raise ConnectionLost(f"{a.url}: who answers there speaks another protocol")
+        except BaseException:
             writer.close()
-            raise p.ConnectionLost(f"{a.url}: who answers there speaks another protocol")
+            raise
         return cls(a, reader, writer)
 
     async def _receive(self) -> None:
@@ -54,39 +66,48 @@ class _Connection:
                 waiter = self._waiters.pop(number, None)
                 if waiter and not waiter.done():
                     waiter.set_result(body)
-        except (OSError, asyncio.IncompleteReadError, p.LlamadError) as e:
-            self._break(e if isinstance(e, p.LlamadError) else
-                        p.ConnectionLost(f"{self.address.url}: the connection was closed"))
+        except ConnectionLost as e:
+            self._fail(str(e))
+        except asyncio.IncompleteReadError:
+            self._fail(f"{self.address.url}: the connection was closed")
+        except OSError as e:
+            self._fail(f"{self.address.url}: {e}")
+        finally:
+            self._writer.close()
 
-    def _break(self, e: Exception) -> None:
-        self.broken = self.broken or e
+    def _fail(self, why: str) -> None:
+        self.broken = self.broken or why
         waiters, self._waiters = list(self._waiters.values()), {}
         for w in waiters:
             if not w.done():
-                w.set_exception(e)
+                w.set_exception(ConnectionLost(self.broken))
+
+    def _post(self, body: bytes) -> int:
+        if self.broken:
+            raise ConnectionLost(self.broken)
+        self._last = self._last % 0x7FFFFFFF + 1
+        self._writer.write(p.frame(self.address, self._last, body))
+        return self._last
 
     async def exchange(self, body: bytes, timeout: float) -> bytes:
-        if self.broken:
-            raise self.broken
-        self._last = self._last % 0x7FFFFFFF + 1
-        number = self._last
-        waiter = asyncio.get_running_loop().create_future()
+        """The reply to a request."""
+        waiter: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        number = self._post(body)
         self._waiters[number] = waiter
         try:
-            self._writer.write(p.frame(self.address, number, body))
-            await self._writer.drain()
             return await asyncio.wait_for(waiter, timeout)
         except asyncio.TimeoutError:
-            raise p.Timeout(f"{self.address.url}: no answer within {timeout:g} s") from None
-        except OSError as e:
-            self._waiters.pop(number, None)  # nobody awaits it any more
-            self._break(p.ConnectionLost(f"{self.address.url}: {e}"))
-            raise self.broken from None  # type: ignore[misc]
+            raise Timeout(f"{self.address.url}: no answer within {timeout:g} s") from None
         finally:
             self._waiters.pop(number, None)
 
+    def tell(self, body: bytes) -> None:
+        """A request whose reply nobody waits for, if it can be sent."""
+        if not self.broken:
+            self._post(body)
+
     async def close(self) -> None:
-        self._break(p.ConnectionLost(f"{self.address.url}: the client was closed"))
+        self._fail(f"{self.address.url}: the client was closed")
         self._task.cancel()
         self._writer.close()
         try:
@@ -96,179 +117,288 @@ class _Connection:
 
 
 class AsyncStream:
-    """See Stream.  It starts when it is awaited, or with the first item."""
+    """See Stream.  It starts when it is awaited, iterated over, or waited for with wait()."""
 
-    def __init__(self, client: "AsyncClient", request: Optional[t.Message], id: bytes = bytes(16),
-                 after: int = 0, hold_ms: Optional[int] = None):
+    def __init__(self, client: "AsyncClient", request: Optional[t.Request[Any]],
+                 id: bytes = bytes(16), after: int = 0, hold_ms: Optional[int] = None):
         self._client = client
         self._request = request
         self._cursor = p.Cursor(id, after, hold_ms)
+        #: The seed of the random choices; None when it is not known.
+        self.seed: Optional[int] = None
 
     async def _start(self) -> "AsyncStream":
-        if self._request:
-            request, self._request = self._request, None
-            try:
-                self._cursor.id = (await self._client.call(request)).id
-            except BaseException:
-                self._cursor.over = True  # there is nothing to cancel
-                raise
+        request, self._request = self._request, None
+        if request is None:
+            return self
+        call = asyncio.ensure_future(self._client.call(request))
+        try:
+            reply = await asyncio.shield(call)
+        except BaseException:
+            self._cursor.over = True
+            call.add_done_callback(self._unwanted)
+            raise
+        self._cursor.id = reply.id
+        self.seed = getattr(reply, "seed", None)
         return self
+
+    def _unwanted(self, call: asyncio.Future[Any]) -> None:
+        """Who waited for the start was cancelled."""
+        if not call.cancelled() and call.exception() is None:
+            self._client._tell(t.CancelRequest(id=call.result().id))
 
     def __await__(self) -> Generator[Any, None, "AsyncStream"]:
         return self._start().__await__()
 
     @property
     def id(self) -> str:
+        """What resume() takes, 32 hexadecimal digits; zeros before the start."""
         return self._cursor.id.hex()
 
     @property
     def after(self) -> int:
+        """Number of the last item that came: where resume() goes on."""
         return self._cursor.after
 
     @property
     def tokens(self) -> list[int]:
+        """The tokens that came so far."""
         return self._cursor.tokens
 
     @property
     def done(self) -> Optional[t.DoneItem]:
+        """The last item: why the stream ended, and counts.  None before."""
         return self._cursor.done
 
     @property
     def finish(self) -> Optional[str]:
+        """Why it ended: "eog", "stop", "length", ...  None before."""
         return self.done.finish if self.done else None
 
-    async def items(self) -> AsyncIterator[t.Item]:
+    async def items(self) -> AsyncGenerator[t.Item, None]:
+        """The items as they come: tokens, progress of a job, and the one that says how it ended."""
         await self._start()
         c = self._cursor
-        while not c.over:
-            while not c.pending:
-                c.take(await self._client.call(c.request(WAIT_MS), extra=WAIT_MS / 1000))
-            yield c.pop()
+        try:
+            while not c.over:
+                while not c.pending:
+                    c.take(await self._client._wait(c.request()))
+                yield c.pop()
+        except LlamadError:
+            raise
+        except BaseException:  # the loop was left, or the task was cancelled
+            self._abandon()
+            raise
 
     async def __aiter__(self) -> AsyncIterator[str]:
-        async for item in self.items():
-            piece = self._cursor.text(item)
-            if piece:
-                yield piece
+        items = self.items()
+        try:
+            async for item in items:
+                piece = self._cursor.text(item)
+                if piece:
+                    yield piece
+        finally:
+            await items.aclose()
 
     async def text(self) -> str:
+        """Waits for the end; all text that was still to come."""
         return "".join([piece async for piece in self])
 
+    async def wait(self) -> t.DoneItem:
+        """Waits for the end: that of a load, say."""
+        async for _ in self.items():
+            pass
+        if self.done is None:
+            raise Cancelled("the stream was closed or detached before its end")
+        return self.done
+
     async def cancel(self) -> None:
+        """Ends the work after the step that is being computed; reading on raises Cancelled."""
         await self._client.call(t.CancelRequest(id=self._cursor.id))
 
-    async def close(self) -> None:
-        if not self._cursor.over and not self._request:
+    def detach(self) -> tuple[str, int]:
+        """Gives the stream up without cancelling it; resume() takes the result."""
+        self._cursor.over = True
+        return self.id, self.after
+
+    def _abandon(self) -> None:
+        started, self._request = self._request is None, None
+        if not self._cursor.over:
             self._cursor.over = True
-            try:
-                await self.cancel()
-            except p.LlamadError:
-                pass
+            if started:
+                self._client._tell(t.CancelRequest(id=self._cursor.id))
+
+    async def close(self) -> None:
+        """Cancels what has not ended."""
+        self._abandon()
 
     async def __aenter__(self) -> "AsyncStream":
         return await self._start()
 
-    async def __aexit__(self, *exc: object) -> None:
+    async def __aexit__(self, kind: Optional[type[BaseException]], e: Optional[BaseException],
+                        tb: Optional[TracebackType]) -> None:
         await self.close()
 
 
 class AsyncClient:
-    """See Client.  Connects with the first request, or with `async with`."""
+    """See Client.  Connects with the first request, or with `async with`; belongs to the loop that
+    runs then."""
 
-    def __init__(self, url: Optional[str] = None, *, timeout: float = 30.0,
-                 connect_timeout: float = 5.0, ca_file: Optional[str] = None,
-                 name: str = "python"):
+    def __init__(self, url: Optional[str] = None, *, key: Optional[str] = None,
+                 ca_file: Optional[str] = None, timeout: float = 30.0,
+                 connect_timeout: float = 5.0, name: str = "python"):
         self._address = p.Address.parse(url or p.default_url())
+        self._context = self._address.context(ca_file)
+        self._hello = t.HelloRequest(client=name, key=key or "")
         self._timeout = timeout
         self._connect_timeout = connect_timeout
-        self._ca_file = ca_file
-        self._name = name
         self._connection: Optional[_Connection] = None
         self._connecting = asyncio.Lock()
         self._closed = False
+        #: What the server said of itself when it was last connected to.
         self.server: Optional[t.HelloReply] = None
 
     @property
     def url(self) -> str:
+        """Where it connects."""
         return self._address.url
+
+    # -- asking --
 
     async def _connect(self) -> _Connection:
         async with self._connecting:
             if self._closed:
-                raise p.ConnectionLost(f"{self.url}: the client was closed")
+                raise ConnectionLost(f"{self.url}: the client was closed")
             if self._connection is None or self._connection.broken:
-                if self._connection:
-                    await self._connection.close()
-                self._connection = await _Connection.open(self._address, self._connect_timeout,
-                                                          self._ca_file)
+                fresh = await _Connection.open(self._address, self._connect_timeout,
+                                               self._context)
+                try:
+                    await self._say_hello(fresh)
+                except BaseException:
+                    await fresh.close()
+                    raise
+                self._connection = fresh
             return self._connection
 
-    async def call(self, request: t.Message, *, extra: float = 0.0) -> Any:
+    async def _say_hello(self, c: _Connection) -> None:
+        body = await c.exchange(p.pack_request(self._hello), self._connect_timeout)
+        self.server = p.greeted(self.url, self._hello, body)
+
+    async def call(self, request: t.Request[R], *, timeout: Optional[float] = None) -> R:
+        """Sends any request of llamad.types and returns its reply.  timeout: seconds to wait for
+        it, instead of the client's."""
+        if timeout is None:
+            timeout = self._timeout
         body = p.pack_request(request)
-        end = asyncio.get_running_loop().time() + self._connect_timeout
-        connected = False
+        now = asyncio.get_running_loop().time
+        end = now() + self._connect_timeout
+        greeted = False
         while True:
             try:
                 c = await self._connect()
-                connected = True
-                return p.unpack_reply(request, await c.exchange(body, self._timeout + extra))
-            except p.ConnectionLost:
-                if self._closed or asyncio.get_running_loop().time() >= end or \
-                        (not connected and self._connection is None):
+                return p.unpack_reply(request, await c.exchange(body, timeout))
+            except ConnectionLost:
+                if self._closed or self._connection is None or now() >= end:
                     raise
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(p.RETRY_S)
+            except LlamadError as e:
+                if not e.hello or greeted:
+                    raise
+                greeted = True
+                await self._say_hello(c)
 
-    def generate(self, *, hold_ms: Optional[int] = None, **params: Any) -> AsyncStream:
-        """async for piece in client.generate(model=..., prompt=...): ..."""
-        return AsyncStream(self, p.generate_request(t.GenerateRequest, params), hold_ms=hold_ms)
+    async def _wait(self, request: t.NextRequest) -> t.NextReply:
+        return await self.call(request, timeout=self._timeout + p.WAIT_MS / 1000)
+
+    def _tell(self, request: t.CancelRequest) -> None:
+        """Sends what nobody waits for; without a connection it is not needed."""
+        if self._connection:
+            self._connection.tell(p.pack_request(request))
+
+    # -- text --
+
+    def generate(self, model: str, prompt: Union[str, bytes, None] = None, *,
+                 tokens: Optional[Sequence[int]] = None, hold_ms: Optional[int] = None,
+                 **params: Unpack[t.GenerateParams]) -> AsyncStream:
+        """async for piece in client.generate(model, prompt, n=..., temp=...): ..."""
+        request = t.GenerateRequest(
+            model=model, prompt=prompt, tokens=None if tokens is None else list(tokens), **params)
+        return AsyncStream(self, request, hold_ms=hold_ms)
 
     def resume(self, id: Union[str, bytes], after: int = 0) -> AsyncStream:
+        """Goes on with a stream behind its item number `after`."""
         return AsyncStream(self, None, p.stream_id(id), after)
 
-    async def tokenize(self, model: str, text: Union[str, bytes], **params: Any) -> list[int]:
+    async def tokenize(self, model: str, text: Union[str, bytes],
+                       **params: Unpack[t.TokenizeParams]) -> list[int]:
+        """The tokens of a text."""
         return (await self.call(t.TokenizeRequest(model=model, text=text, **params))).tokens
 
-    async def detokenize(self, model: str, tokens: list[int], **params: Any) -> bytes:
-        return (await self.call(t.DetokenizeRequest(model=model, tokens=tokens, **params))).text
+    async def detokenize(self, model: str, tokens: Sequence[int],
+                         **params: Unpack[t.DetokenizeParams]) -> bytes:
+        """The text of tokens."""
+        r = await self.call(t.DetokenizeRequest(model=model, tokens=list(tokens), **params))
+        return p.as_bytes(r.text)
+
+    # -- models --
 
     async def models(self) -> list[t.Model]:
-        return (await self.call(t.ModelsRequest())).models
+        """The models of the registry."""
+        out: list[t.Model] = []
+        while True:
+            r = await self.call(t.ModelsRequest(after=out[-1].name if out else ""))
+            out += r.models
+            if not r.more or not r.models:
+                return out
 
     async def ps(self) -> list[t.Resident]:
+        """The models in memory."""
         return (await self.call(t.PsRequest())).models
 
-    def add(self, name: str, path: str, **params: Any) -> AsyncStream:
+    def add(self, name: str, path: str, **params: Unpack[t.AddParams]) -> AsyncStream:
+        """Puts a model file of the server into the registry; wait() for it."""
         return AsyncStream(self, t.AddRequest(name=name, path=path, **params))
 
     async def rm(self, name: str) -> t.RmReply:
+        """Takes a model or an alias out of the registry."""
         return await self.call(t.RmRequest(name=name))
 
-    def load(self, model: str, **params: Any) -> AsyncStream:
+    def load(self, model: str, **params: Unpack[t.LoadParams]) -> AsyncStream:
+        """Brings a model into memory; wait() until it is ready."""
         return AsyncStream(self, t.LoadRequest(model=model, **params))
 
-    def unload(self, model: str, **params: Any) -> AsyncStream:
+    def unload(self, model: str, **params: Unpack[t.UnloadParams]) -> AsyncStream:
+        """Takes a model out of memory; wait() for it."""
         return AsyncStream(self, t.UnloadRequest(model=model, **params))
 
     def reload(self, model: str) -> AsyncStream:
+        """Loads a model anew; wait() until it is ready."""
         return AsyncStream(self, t.ReloadRequest(model=model))
 
+    # -- server --
+
     async def ping(self) -> t.PingReply:
+        """Is the server there, and in which state?"""
         return await self.call(t.PingRequest())
 
     async def status(self) -> t.StatusReply:
+        """The state of the server in a few numbers."""
         return await self.call(t.StatusRequest())
 
     async def plugins(self, factories: bool = False) -> list[t.Plugin]:
+        """The plugins that were found; factories: also what each offers."""
         return (await self.call(t.PluginsRequest(factories=factories))).plugins
 
     async def close(self) -> None:
+        """Ends the connection, and with it the streams without a lease."""
         self._closed = True
         if self._connection:
             await self._connection.close()
 
     async def __aenter__(self) -> "AsyncClient":
-        self.server = await self.call(t.HelloRequest(client=self._name))
+        await self._connect()
         return self
 
-    async def __aexit__(self, *exc: object) -> None:
+    async def __aexit__(self, kind: Optional[type[BaseException]], e: Optional[BaseException],
+                        tb: Optional[TracebackType]) -> None:
         await self.close()

@@ -2,161 +2,73 @@
 """The client for threads."""
 from __future__ import annotations
 
-import socket
-import ssl
 import threading
 import time
-from typing import Any, Iterator, Optional, Union
+from types import TracebackType
+from typing import TYPE_CHECKING, Iterator, Optional, Sequence, TypeVar, Union
 
 from . import _protocol as p
 from . import _types as t
+from ._errors import Cancelled, ConnectionLost, LlamadError
+from ._net import Connection
 
-WAIT_MS = 10000
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
-
-class _Waiter:
-    __slots__ = ("done", "body", "error")
-
-    def __init__(self) -> None:
-        self.done = threading.Event()
-        self.body: Optional[bytes] = None
-        self.error: Optional[Exception] = None
-
-
-class _Connection:
-    """One socket; a thread of its own hands replies to those who wait for them."""
-
-    def __init__(self, address: p.Address, timeout: float, ca_file: Optional[str]):
-        self.address = address
-        self._lock = threading.Lock()
-        self._waiters: dict[int, _Waiter] = {}
-        self._last = 0
-        self.broken: Optional[Exception] = None
-        try:
-            self._sock = self._connect(timeout, ca_file)
-            self._sock.sendall(p.HANDSHAKE_REQ)
-            if self._read(8) != p.HANDSHAKE_REP:
-                raise p.ConnectionLost(f"{address.url}: who answers there speaks another protocol")
-        except OSError as e:
-            raise p.ConnectionLost(f"{address.url}: {e.strerror or e}; is llamad running?") from None
-        self._sock.settimeout(None)
-        self._thread = threading.Thread(target=self._receive, daemon=True, name="llamad")
-        self._thread.start()
-
-    def _connect(self, timeout: float, ca_file: Optional[str]) -> socket.socket:
-        a = self.address
-        if a.path:
-            s = socket.socket(socket.AF_UNIX)
-            s.settimeout(timeout)
-            s.connect(a.path)
-            return s
-        s = socket.create_connection((a.host, a.port), timeout)
-        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if a.tls:
-            s = ssl.create_default_context(cafile=ca_file).wrap_socket(s, server_hostname=a.host)
-        return s
-
-    def _read(self, n: int) -> bytes:
-        out = bytearray()
-        while len(out) < n:
-            more = self._sock.recv(min(n - len(out), 1 << 20))
-            if not more:
-                raise p.ConnectionLost(f"{self.address.url}: the connection was closed")
-            out += more
-        return bytes(out)
-
-    def _receive(self) -> None:
-        try:
-            while True:
-                head = self._read(p.frame_head_size(self.address))
-                number, body = p.split_frame(self._read(p.frame_length(self.address, head)))
-                with self._lock:
-                    waiter = self._waiters.pop(number, None)
-                if waiter:
-                    waiter.body = body
-                    waiter.done.set()
-        except (OSError, p.LlamadError) as e:
-            self._break(e if isinstance(e, p.LlamadError) else
-                        p.ConnectionLost(f"{self.address.url}: {e}"))
-
-    def _break(self, e: Exception) -> None:
-        with self._lock:
-            self.broken = self.broken or e
-            waiters, self._waiters = list(self._waiters.values()), {}
-        for w in waiters:
-            w.error = e
-            w.done.set()
-
-    def exchange(self, body: bytes, timeout: float) -> bytes:
-        waiter = _Waiter()
-        with self._lock:
-            if self.broken:
-                raise self.broken
-            self._last = self._last % 0x7FFFFFFF + 1
-            number = self._last
-            self._waiters[number] = waiter
-            try:
-                self._sock.sendall(p.frame(self.address, number, body))
-            except OSError as e:
-                self.broken = p.ConnectionLost(f"{self.address.url}: {e}")
-                self._waiters.pop(number, None)
-                raise self.broken from None
-        if not waiter.done.wait(timeout):
-            with self._lock:
-                self._waiters.pop(number, None)
-            raise p.Timeout(f"{self.address.url}: no answer within {timeout:g} s")
-        if waiter.error:
-            raise waiter.error
-        assert waiter.body is not None
-        return waiter.body
-
-    def close(self) -> None:
-        self._break(p.ConnectionLost(f"{self.address.url}: the client was closed"))
-        try:
-            self._sock.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
-        self._sock.close()
+R = TypeVar("R", bound=t.Message)
 
 
 class Stream:
-    """The items of a generation or a job.  Iterating gives pieces of text; items() gives all.
+    """The items of a generation or a job.  Iterating gives pieces of text, items() gives all.
 
-    `tokens` grows as they come, `done` is the last item: why it ended, and the counts.  Leaving a
-    `with` block, or close(), cancels what has not ended."""
+    Leaving the loop early, close(), or leaving a `with` block cancels what has not ended; detach()
+    does not.  A failure comes as an exception where the items do."""
 
     def __init__(self, client: "Client", id: bytes, after: int = 0,
-                 hold_ms: Optional[int] = None):
+                 hold_ms: Optional[int] = None, seed: Optional[int] = None):
         self._client = client
         self._cursor = p.Cursor(id, after, hold_ms)
+        #: The seed of the random choices; None when it is not known.
+        self.seed = seed
 
     @property
     def id(self) -> str:
+        """What resume() takes, 32 hexadecimal digits."""
         return self._cursor.id.hex()
 
     @property
     def after(self) -> int:
-        """Number of the last item that came: where another client can go on."""
+        """Number of the last item that came: where resume() goes on."""
         return self._cursor.after
 
     @property
     def tokens(self) -> list[int]:
+        """The tokens that came so far."""
         return self._cursor.tokens
 
     @property
     def done(self) -> Optional[t.DoneItem]:
+        """The last item: why the stream ended, and counts.  None before."""
         return self._cursor.done
 
     @property
     def finish(self) -> Optional[str]:
+        """Why it ended: "eog", "stop", "length", ...  None before."""
         return self.done.finish if self.done else None
 
     def items(self) -> Iterator[t.Item]:
+        """The items as they come: tokens, progress of a job, and the one that says how it ended."""
         c = self._cursor
-        while not c.over:
-            while not c.pending:
-                c.take(self._client.call(c.request(WAIT_MS), extra=WAIT_MS / 1000))
-            yield c.pop()
+        try:
+            while not c.over:
+                while not c.pending:
+                    c.take(self._client._wait(c.request()))
+                yield c.pop()
+        except LlamadError:
+            raise
+        except BaseException:  # the loop was left, or Ctrl-C
+            self._abandon()
+            raise
 
     def __iter__(self) -> Iterator[str]:
         for item in self.items():
@@ -165,136 +77,219 @@ class Stream:
                 yield piece
 
     def text(self) -> str:
-        """All that is still to come."""
+        """Waits for the end; all text that was still to come."""
         return "".join(self)
 
+    def wait(self) -> t.DoneItem:
+        """Waits for the end: that of a load, say."""
+        for _ in self.items():
+            pass
+        if self.done is None:
+            raise Cancelled("the stream was closed or detached before its end")
+        return self.done
+
     def cancel(self) -> None:
+        """Ends the work after the step that is being computed; reading on raises Cancelled."""
         self._client.call(t.CancelRequest(id=self._cursor.id))
 
-    def close(self) -> None:
+    def detach(self) -> tuple[str, int]:
+        """Gives the stream up without cancelling it: resume() takes the result, on this connection
+        or, when the stream has a lease, on another one."""
+        self._cursor.over = True
+        return self.id, self.after
+
+    def _abandon(self) -> None:
         if not self._cursor.over:
             self._cursor.over = True
-            try:
-                self.cancel()
-            except p.LlamadError:
-                pass  # its lease ends it
+            self._client._tell(t.CancelRequest(id=self._cursor.id))
+
+    def close(self) -> None:
+        """Cancels what has not ended."""
+        self._abandon()
 
     def __enter__(self) -> "Stream":
         return self
 
-    def __exit__(self, *exc: object) -> None:
+    def __exit__(self, kind: Optional[type[BaseException]], e: Optional[BaseException],
+                 tb: Optional[TracebackType]) -> None:
         self.close()
 
 
 class Client:
-    """A connection, usable by many threads.  A broken one is made again and the request repeated;
-    requests that change something carry an id by which the server knows the repetition."""
+    """A connection, usable by many threads.
 
-    def __init__(self, url: Optional[str] = None, *, timeout: float = 30.0,
-                 connect_timeout: float = 5.0, ca_file: Optional[str] = None,
-                 name: str = "python"):
+    url: ipc://PATH, tcp://HOST:PORT or tls+tcp://HOST:PORT; without it default_url().
+    key: the secret that says on tcp and tls+tcp who asks.
+    ca_file: certificates that tls+tcp trusts; without it those of the system.
+    timeout: seconds to wait for a reply, beyond what the request itself may wait.
+    connect_timeout: seconds to wait for a connection, and to try again when it broke.
+    name: of the program, for the server's log.
+
+    A connection that broke is made again and the request repeated; requests that change something
+    carry an id by which the server knows the repetition."""
+
+    def __init__(self, url: Optional[str] = None, *, key: Optional[str] = None,
+                 ca_file: Optional[str] = None, timeout: float = 30.0,
+                 connect_timeout: float = 5.0, name: str = "python"):
+        self._connection: Optional[Connection] = None
         self._address = p.Address.parse(url or p.default_url())
+        self._context = self._address.context(ca_file)
+        self._hello = t.HelloRequest(client=name, key=key or "")
         self._timeout = timeout
         self._connect_timeout = connect_timeout
-        self._ca_file = ca_file
-        self._name = name
         self._lock = threading.Lock()
-        self._connection: Optional[_Connection] = None
         self._closed = False
-        #: what the server said of itself
-        self.server: t.HelloReply = self.call(t.HelloRequest(client=name))
+        #: What the server said of itself when it was last connected to.
+        self.server: t.HelloReply
+        self._connect()
 
     @property
     def url(self) -> str:
+        """Where it connects."""
         return self._address.url
 
-    def _connect(self) -> _Connection:
+    # -- asking --
+
+    def _connect(self) -> Connection:
         with self._lock:
             if self._closed:
-                raise p.ConnectionLost(f"{self.url}: the client was closed")
+                raise ConnectionLost(f"{self.url}: the client was closed")
             if self._connection is None or self._connection.broken:
-                if self._connection:
-                    self._connection.close()
-                self._connection = _Connection(self._address, self._connect_timeout,
-                                               self._ca_file)
+                fresh = Connection(self._address, self._connect_timeout, self._context)
+                try:
+                    self._say_hello(fresh)
+                except BaseException:
+                    fresh.close()
+                    raise
+                self._connection = fresh
             return self._connection
 
-    def call(self, request: t.Message, *, extra: float = 0.0) -> Any:
-        """Sends any request of llamad.types and returns its reply."""
+    def _say_hello(self, c: Connection) -> None:
+        body = c.exchange(p.pack_request(self._hello), self._connect_timeout)
+        self.server = p.greeted(self.url, self._hello, body)
+
+    def call(self, request: t.Request[R], *, timeout: Optional[float] = None) -> R:
+        """Sends any request of llamad.types and returns its reply.  timeout: seconds to wait for
+        it, instead of the client's."""
+        if timeout is None:
+            timeout = self._timeout
         body = p.pack_request(request)
         end = time.monotonic() + self._connect_timeout
-        connected = False
+        greeted = False
         while True:
             try:
                 c = self._connect()
-                connected = True
-                return p.unpack_reply(request, c.exchange(body, self._timeout + extra))
-            except p.ConnectionLost:
-                if self._closed or time.monotonic() >= end or \
-                        (not connected and self._connection is None):
+                return p.unpack_reply(request, c.exchange(body, timeout))
+            except ConnectionLost:
+                if self._closed or time.monotonic() >= end:
                     raise
-                time.sleep(0.05)
+                time.sleep(p.RETRY_S)
+            except LlamadError as e:
+                if not e.hello or greeted:
+                    raise
+                greeted = True
+                self._say_hello(c)
+
+    def _wait(self, request: t.NextRequest) -> t.NextReply:
+        return self.call(request, timeout=self._timeout + p.WAIT_MS / 1000)
+
+    def _tell(self, request: t.CancelRequest) -> None:
+        """Sends what nobody waits for; without a connection it is not needed."""
+        c = self._connection
+        if c:
+            c.tell(p.pack_request(request))
 
     # -- text --
 
-    def generate(self, *, hold_ms: Optional[int] = None, **params: Any) -> Stream:
-        """Continues a prompt: generate(model=..., prompt=..., n=..., temp=...); parameters are the
-        fields of llamad.types.GenerateRequest.  Iterate over the result."""
-        request = p.generate_request(t.GenerateRequest, params)
-        return Stream(self, self.call(request).id, hold_ms=hold_ms)
+    def generate(self, model: str, prompt: Union[str, bytes, None] = None, *,
+                 tokens: Optional[Sequence[int]] = None, hold_ms: Optional[int] = None,
+                 **params: Unpack[t.GenerateParams]) -> Stream:
+        """Continues a prompt, a text or tokens; iterate over the result.
+
+        hold_ms: how long the server gathers text before it sends it; 0: each token alone.
+        params: fields of llamad.types.GenerateRequest: n, temp, top_k, seed, stop, ..."""
+        r = self.call(t.GenerateRequest(
+            model=model, prompt=prompt, tokens=None if tokens is None else list(tokens), **params))
+        return Stream(self, r.id, hold_ms=hold_ms, seed=r.seed)
 
     def resume(self, id: Union[str, bytes], after: int = 0) -> Stream:
         """Goes on with a stream behind its item number `after`."""
         return Stream(self, p.stream_id(id), after)
 
-    def tokenize(self, model: str, text: Union[str, bytes], **params: Any) -> list[int]:
+    def tokenize(self, model: str, text: Union[str, bytes],
+                 **params: Unpack[t.TokenizeParams]) -> list[int]:
+        """The tokens of a text.  params: fields of llamad.types.TokenizeRequest."""
         return self.call(t.TokenizeRequest(model=model, text=text, **params)).tokens
 
-    def detokenize(self, model: str, tokens: list[int], **params: Any) -> bytes:
-        return self.call(t.DetokenizeRequest(model=model, tokens=tokens, **params)).text
+    def detokenize(self, model: str, tokens: Sequence[int],
+                   **params: Unpack[t.DetokenizeParams]) -> bytes:
+        """The text of tokens.  params: fields of llamad.types.DetokenizeRequest."""
+        r = self.call(t.DetokenizeRequest(model=model, tokens=list(tokens), **params))
+        return p.as_bytes(r.text)
 
     # -- models --
 
     def models(self) -> list[t.Model]:
-        return self.call(t.ModelsRequest()).models
+        """The models of the registry."""
+        out: list[t.Model] = []
+        while True:
+            r = self.call(t.ModelsRequest(after=out[-1].name if out else ""))
+            out += r.models
+            if not r.more or not r.models:
+                return out
 
     def ps(self) -> list[t.Resident]:
+        """The models in memory."""
         return self.call(t.PsRequest()).models
 
-    def add(self, name: str, path: str, **params: Any) -> Stream:
+    def add(self, name: str, path: str, **params: Unpack[t.AddParams]) -> Stream:
+        """Puts a model file of the server into the registry; wait() for it."""
         return Stream(self, self.call(t.AddRequest(name=name, path=path, **params)).id)
 
     def rm(self, name: str) -> t.RmReply:
+        """Takes a model or an alias out of the registry."""
         return self.call(t.RmRequest(name=name))
 
-    def load(self, model: str, **params: Any) -> Stream:
+    def load(self, model: str, **params: Unpack[t.LoadParams]) -> Stream:
+        """Brings a model into memory; wait() until it is ready."""
         return Stream(self, self.call(t.LoadRequest(model=model, **params)).id)
 
-    def unload(self, model: str, **params: Any) -> Stream:
+    def unload(self, model: str, **params: Unpack[t.UnloadParams]) -> Stream:
+        """Takes a model out of memory; wait() for it."""
         return Stream(self, self.call(t.UnloadRequest(model=model, **params)).id)
 
     def reload(self, model: str) -> Stream:
+        """Loads a model anew; wait() until it is ready."""
         return Stream(self, self.call(t.ReloadRequest(model=model)).id)
 
     # -- server --
 
     def ping(self) -> t.PingReply:
+        """Is the server there, and in which state?"""
         return self.call(t.PingRequest())
 
     def status(self) -> t.StatusReply:
+        """The state of the server in a few numbers."""
         return self.call(t.StatusRequest())
 
     def plugins(self, factories: bool = False) -> list[t.Plugin]:
+        """The plugins that were found; factories: also what each offers."""
         return self.call(t.PluginsRequest(factories=factories)).plugins
 
     def close(self) -> None:
-        with self._lock:
-            self._closed = True
-            if self._connection:
-                self._connection.close()
+        """Ends the connection, and with it the streams without a lease."""
+        self._closed = True
+        if self._connection:
+            self._connection.close()
+
+    def __del__(self) -> None:
+        connection: Optional[Connection] = getattr(self, "_connection", None)
+        if connection:
+            connection.close()
 
     def __enter__(self) -> "Client":
         return self
 
-    def __exit__(self, *exc: object) -> None:
+    def __exit__(self, kind: Optional[type[BaseException]], e: Optional[BaseException],
+                 tb: Optional[TracebackType]) -> None:
         self.close()

@@ -1,95 +1,34 @@
 # SPDX-License-Identifier: MIT
-"""What both clients share: addresses, SP frames, messages, errors.  No input or output here."""
+"""What both clients share: addresses, SP frames, messages, cursors.  No input or output here."""
 from __future__ import annotations
 
 import codecs
 import dataclasses
 import os
+import ssl
 import struct
 import uuid
-from typing import Any, Optional, Type, Union
+from typing import Any, Optional, TypeVar, Union
 
 import msgpack
 
 from . import _types as t
+from ._errors import (Cancelled, ConnectionLost, Corrupt, Invalid, LlamadError, Unsupported,
+                      error)
 
 #: The longest reply that is accepted.
 REPLY_MAX = 64 << 20
 
+#: How long a request for the items of a stream waits in the server.
+WAIT_MS = 10000
+
+#: Between two tries to connect again.
+RETRY_S = 0.05
+
 HANDSHAKE_REQ = b"\x00SP\x00\x00\x30\x00\x00"
 HANDSHAKE_REP = b"\x00SP\x00\x00\x31\x00\x00"
 
-
-class LlamadError(Exception):
-    """A request was refused or failed.  `code` is the protocol's word, `retry_ms` says when to
-    try again (None: not said)."""
-    code = "internal"
-
-    def __init__(self, text: str, retry_ms: Optional[int] = None):
-        super().__init__(text)
-        self.retry_ms = retry_ms
-
-
-class NoMemory(LlamadError):
-    code = "nomem"
-
-
-class Invalid(LlamadError):
-    code = "invalid"
-
-
-class NotFound(LlamadError):
-    code = "notfound"
-
-
-class Unsupported(LlamadError):
-    code = "unsupported"
-
-
-class Corrupt(LlamadError):
-    code = "corrupt"
-
-
-class Busy(LlamadError):
-    code = "busy"
-
-
-class Cancelled(LlamadError):
-    code = "cancelled"
-
-
-class Timeout(LlamadError):
-    code = "timeout"
-
-
-class IOFailure(LlamadError):
-    code = "io"
-
-
-class DeviceError(LlamadError):
-    code = "device"
-
-
-class Internal(LlamadError):
-    code = "internal"
-
-
-class Denied(LlamadError):
-    """A role or a key is missing."""
-    code = "denied"
-
-
-class ConnectionLost(IOFailure):
-    """Nobody answers there, or the connection broke."""
-
-
-_BY_CODE = {c.code: c for c in (NoMemory, Invalid, NotFound, Unsupported, Corrupt, Busy, Cancelled,
-                                Timeout, IOFailure, DeviceError, Internal, Denied)}
-
-
-def error(code: str, text: str, retry_ms: Optional[int] = None) -> LlamadError:
-    return _BY_CODE.get(code, LlamadError)(text, retry_ms)
-
+R = TypeVar("R", bound=t.Message)
 
 # ---- addresses ----
 
@@ -104,6 +43,7 @@ def default_url() -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Address:
+    """A URL, taken apart."""
     url: str
     path: Optional[str] = None  # of a unix socket
     host: str = ""
@@ -115,10 +55,21 @@ class Address:
         if url.startswith("ipc://") and len(url) > 6:
             return cls(url, path=url[6:])
         for scheme, tls in (("tcp://", False), ("tls+tcp://", True)):
-            host, colon, port = url[len(scheme):].rpartition(":")
-            if url.startswith(scheme) and colon and port.isdigit() and int(port) < 65536:
-                return cls(url, host=host.strip("[]"), port=int(port), tls=tls)
+            host, _, port = url[len(scheme):].rpartition(":")
+            if url.startswith(scheme) and host and port.isdecimal() and 0 < int(port) < 65536:
+                if host.startswith("[") and host.endswith("]"):
+                    host = host[1:-1]
+                return cls(url, host=host, port=int(port), tls=tls)
         raise Invalid(f"{url!r} is no address: ipc://PATH, tcp://HOST:PORT or tls+tcp://HOST:PORT")
+
+    def context(self, ca_file: Optional[str]) -> Optional[ssl.SSLContext]:
+        """What tls+tcp trusts: the certificates of a file, or those of the system."""
+        if not self.tls:
+            return None
+        try:
+            return ssl.create_default_context(cafile=ca_file)
+        except OSError as e:
+            raise Invalid(f"ca_file {ca_file!r}: {e.strerror or e}") from None
 
 
 # ---- frames: u64 length, on unix sockets behind a byte 1; then u32 request id with its top bit ----
@@ -135,46 +86,72 @@ def frame_head_size(address: Address) -> int:
 def frame_length(address: Address, head: bytes) -> int:
     if address.path and head[0] != 1:
         raise ConnectionLost(f"{address.url}: a frame of type {head[0]}")
-    n = struct.unpack(">Q", head[-8:])[0]
+    n = int.from_bytes(head[-8:], "big")
     if n < 4 or n > REPLY_MAX:
         raise ConnectionLost(f"{address.url}: a frame of {n} bytes, 4 to {REPLY_MAX} are possible")
     return n
 
 
 def split_frame(payload: bytes) -> tuple[int, bytes]:
-    return struct.unpack(">I", payload[:4])[0] & 0x7FFFFFFF, payload[4:]
+    return int.from_bytes(payload[:4], "big") & 0x7FFFFFFF, payload[4:]
 
 
 # ---- messages ----
 
-def pack_request(request: t.Message) -> bytes:
+def pack_request(request: t.Request[R]) -> bytes:
     """The bytes of a request; one that changes something gets a request id, so that it can be
     repeated when the connection broke."""
-    message = {"v": t.V_MAX, "op": request.OP}
+    message: dict[str, Any] = {"v": t.V_MAX, "op": request.OP}
     if request.CHANGES == "once":
         message["rid"] = uuid.uuid4().hex
     message.update(request.to_map())
-    return msgpack.packb(message, use_bin_type=True)
+    try:
+        body: bytes = msgpack.packb(message, use_bin_type=True)
+    except (TypeError, ValueError, OverflowError) as e:
+        raise Invalid(f"{request.OP}: {e}") from None
+    return body
 
 
-def unpack_reply(request: t.Message, body: bytes) -> t.Message:
+def unpack_reply(request: t.Request[R], body: bytes) -> R:
+    """The reply; raises what it says when it is a failure."""
     try:
         message = msgpack.unpackb(body, raw=False, strict_map_key=True, unicode_errors="replace")
-        if not isinstance(message, dict):
-            raise ValueError("it is no map")
         failed = message.get("error")
         if failed is None:
-            return request.REPLY.from_map(message)
-    except (ValueError, TypeError, KeyError, msgpack.UnpackException) as e:
-        raise Corrupt(f"{request.OP}: the reply cannot be read: {e}") from None
-    raise error(failed.get("code", "internal"), failed.get("text", ""), failed.get("retry_ms"))
+            reply: R = request.REPLY.from_map(message)
+            return reply
+        e = error(str(failed["code"]), str(failed["text"]), failed.get("retry_ms"))
+        e.hello = failed.get("hello") is True
+    except (ValueError, TypeError, KeyError, AttributeError, msgpack.UnpackException) as why:
+        raise Corrupt(f"{request.OP}: the reply cannot be read: {why}") from None
+    raise e
+
+
+def greeted(url: str, request: t.HelloRequest, body: bytes) -> t.HelloReply:
+    """The answer to hello.  Raises when it is refused, or when the server speaks other versions."""
+    try:
+        hello = unpack_reply(request, body)
+    except LlamadError as e:
+        e.hello = False  # to say hello again would not help
+        raise
+    if hello.v_min > t.V_MAX or hello.v_max < t.V_MIN:
+        raise Unsupported(f"{url} speaks protocol versions {hello.v_min} to {hello.v_max}, this "
+                          f"program {t.V_MIN} to {t.V_MAX}")
+    return hello
 
 
 def stream_id(id: Union[bytes, str]) -> bytes:
-    raw = bytes.fromhex(id) if isinstance(id, str) else bytes(id)
+    try:
+        raw = bytes.fromhex(id) if isinstance(id, str) else bytes(id)
+    except ValueError:
+        raise Invalid(f"{id!r} is no id of a stream: 32 hexadecimal digits") from None
     if len(raw) != 16:
         raise Invalid(f"an id of a stream has 16 bytes, this one {len(raw)}")
     return raw
+
+
+def as_bytes(text: Union[bytes, str]) -> bytes:
+    return text.encode() if isinstance(text, str) else text
 
 
 class Cursor:
@@ -185,25 +162,26 @@ class Cursor:
         self.after = after
         self.hold_ms = hold_ms
         self.pending: list[t.Item] = []
-        self.over = False
+        self.over = False  # no item comes any more, or nobody wants one
         self.tokens: list[int] = []
         self.done: Optional[t.DoneItem] = None
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
-    def request(self, wait_ms: int) -> t.NextRequest:
-        return t.NextRequest(id=self.id, after=self.after, wait_ms=wait_ms, hold_ms=self.hold_ms)
+    def request(self) -> t.NextRequest:
+        return t.NextRequest(id=self.id, after=self.after, wait_ms=WAIT_MS, hold_ms=self.hold_ms)
 
     def take(self, reply: t.NextReply) -> None:
         self.pending = list(reply.items)
+        if not self.pending and reply.end:
+            raise Corrupt(f"the stream ended behind item {self.after} without saying how")
 
     def pop(self) -> t.Item:
         """The next item; raises what it says when it is a failure."""
         item = self.pending.pop(0)
         self.after = item.n
-        self.over = item.FINAL
+        self.over = self.over or item.FINAL
         if isinstance(item, t.ErrorItem):
-            raise error(item.code, item.text if isinstance(item.text, str) else
-                        item.text.decode("utf-8", "replace"))
+            raise error(item.code, item.text)
         if isinstance(item, t.CancelledItem):
             raise Cancelled(f"cancelled: {item.reason}")
         if isinstance(item, t.TokenItem):
@@ -213,15 +191,6 @@ class Cursor:
         return item
 
     def text(self, item: t.Item) -> str:
-        """What can be shown of it."""
-        raw = getattr(item, "text", b"")
-        raw = raw.encode() if isinstance(raw, str) else raw
+        """What can be shown of it: whole characters."""
+        raw = item.text if isinstance(item, (t.TokenItem, t.TextItem)) else b""
         return self._decoder.decode(raw, item.FINAL)
-
-
-def generate_request(kind: Type[t.GenerateRequest], args: dict[str, Any]) -> t.GenerateRequest:
-    known = {f.name for f in dataclasses.fields(kind)}
-    for name in args:
-        if name not in known:
-            raise TypeError(f"generate() has no parameter {name!r}")
-    return kind(**args)

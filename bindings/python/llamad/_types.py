@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Mapping, Union
+from typing import Any, ClassVar, Generic, Literal, Mapping, TypedDict, TypeVar, Union
 
 #: Versions of the protocol that this module speaks, and the latest addition that it knows.
 V_MIN = 1
 V_MAX = 1
 REVISION = 2
+
+
+M = TypeVar("M", bound="Message")
+R = TypeVar("R", bound="Message")
 
 
 class Message:
@@ -37,7 +41,7 @@ class Message:
         return out
 
     @classmethod
-    def from_map(cls, m: Mapping[str, Any]) -> Any:
+    def from_map(cls: type[M], m: Mapping[str, Any]) -> M:
         args = {}
         for f in dataclasses.fields(cls):  # type: ignore[arg-type]
             value = m.get(f.metadata["wire"])
@@ -48,8 +52,20 @@ class Message:
                 of = globals()[make]
                 many = f.metadata.get("many", False)
                 value = [of.from_map(v) for v in value] if many else of.from_map(value)
+            elif isinstance(value, str) and f.metadata.get("bytes", False):
+                value = value.encode()
             args[f.name] = value
         return cls(**args)
+
+
+class Request(Message, Generic[R]):
+    """Base of all requests.  R: what answers it."""
+
+    __slots__ = ()
+    OP: ClassVar[str]
+    ROLE: ClassVar[str]
+    CHANGES: ClassVar[str]
+    REPLY: ClassVar[Any]
 
 #: What a principal may do.
 Role = Literal["user", "admin"]
@@ -259,7 +275,7 @@ class Stream(Message):
     """A stream as its owner sees it."""
 
     #: Its id.
-    id: bytes = field(metadata={"wire": "id"})
+    id: bytes = field(metadata={"wire": "id", "bytes": True})
     #: What made it.
     kind: str = field(metadata={"wire": "kind"})
     #: The model it works with.
@@ -316,7 +332,7 @@ class TokenItem(Message):
     #: Its id.
     token: int = field(metadata={"wire": "token"})
     #: Bytes of the answer; whole UTF-8 characters as far as the tokens make them.
-    text: bytes = field(default=b'', metadata={"wire": "text", "default": b''})
+    text: bytes = field(default=b'', metadata={"wire": "text", "default": b'', "bytes": True})
 
 
 @dataclass(kw_only=True)
@@ -328,7 +344,7 @@ class TextItem(Message):
     #: Number of the item. (at least 1)
     n: int = field(metadata={"wire": "n"})
     #: Bytes of the answer.
-    text: bytes = field(metadata={"wire": "text"})
+    text: bytes = field(metadata={"wire": "text", "bytes": True})
 
 
 @dataclass(kw_only=True)
@@ -420,7 +436,8 @@ class Item_:
 
     @staticmethod
     def from_map(m: Mapping[str, Any]) -> Item:
-        return _ITEMS.get(m.get("kind", ""), UnknownItem).from_map(m)
+        item: Item = _ITEMS.get(m.get("kind", ""), UnknownItem).from_map(m)
+        return item
 
 
 @dataclass(kw_only=True)
@@ -428,17 +445,17 @@ class AddReply(Message):
     """Answer to add."""
 
     #: The job's stream.
-    id: bytes = field(metadata={"wire": "id"})
+    id: bytes = field(metadata={"wire": "id", "bytes": True})
 
 
 @dataclass(kw_only=True)
-class AddRequest(Message):
+class AddRequest(Request[AddReply]):
     """Puts a model file of the server into the registry; a job, whose stream ends when the row is there."""
 
     OP: ClassVar[str] = "add"
     ROLE: ClassVar[str] = "admin"
     CHANGES: ClassVar[str] = "once"
-    REPLY: ClassVar[type] = AddReply
+    REPLY: ClassVar[Any] = AddReply
     #: Its name from now on.
     name: str = field(metadata={"wire": "name"})
     #: A file or folder below the server's model folders.
@@ -451,6 +468,17 @@ class AddRequest(Message):
     replace: bool = field(default=False, metadata={"wire": "replace", "default": False})
 
 
+class AddParams(TypedDict, total=False):
+    """What add can do without."""
+
+    #: Copy it into the server's own store.
+    copy: bool
+    #: Refuse the file unless this is its digest.
+    digest: Union[str, None]
+    #: Put it in the place of the model of that name.
+    replace: bool
+
+
 @dataclass(kw_only=True)
 class AliasReply(Message):
     """Answer to alias."""
@@ -460,13 +488,13 @@ class AliasReply(Message):
 
 
 @dataclass(kw_only=True)
-class AliasRequest(Message):
+class AliasRequest(Request[AliasReply]):
     """Gives a model another name; an alias that exists moves to the model."""
 
     OP: ClassVar[str] = "alias"
     ROLE: ClassVar[str] = "admin"
     CHANGES: ClassVar[str] = "again"
-    REPLY: ClassVar[type] = AliasReply
+    REPLY: ClassVar[Any] = AliasReply
     #: The other name.
     alias: str = field(metadata={"wire": "alias"})
     #: The model.
@@ -482,15 +510,15 @@ class CancelReply(Message):
 
 
 @dataclass(kw_only=True)
-class CancelRequest(Message):
+class CancelRequest(Request[CancelReply]):
     """Ends a stream within one step; one that has ended is forgotten."""
 
     OP: ClassVar[str] = "cancel"
     ROLE: ClassVar[str] = "user"
     CHANGES: ClassVar[str] = "again"
-    REPLY: ClassVar[type] = CancelReply
+    REPLY: ClassVar[Any] = CancelReply
     #: The stream.
-    id: bytes = field(metadata={"wire": "id"})
+    id: bytes = field(metadata={"wire": "id", "bytes": True})
 
 
 @dataclass(kw_only=True)
@@ -504,13 +532,13 @@ class ConfigReloadReply(Message):
 
 
 @dataclass(kw_only=True)
-class ConfigReloadRequest(Message):
+class ConfigReloadRequest(Request[ConfigReloadReply]):
     """Reads the configuration again and applies it as a whole, or refuses it as a whole."""
 
     OP: ClassVar[str] = "config_reload"
     ROLE: ClassVar[str] = "admin"
     CHANGES: ClassVar[str] = "again"
-    REPLY: ClassVar[type] = ConfigReloadReply
+    REPLY: ClassVar[Any] = ConfigReloadReply
 
 
 @dataclass(kw_only=True)
@@ -518,23 +546,30 @@ class DetokenizeReply(Message):
     """Answer to detokenize."""
 
     #: The text; its bytes need not be UTF-8.
-    text: bytes = field(metadata={"wire": "text"})
+    text: bytes = field(metadata={"wire": "text", "bytes": True})
 
 
 @dataclass(kw_only=True)
-class DetokenizeRequest(Message):
+class DetokenizeRequest(Request[DetokenizeReply]):
     """Turns tokens into text."""
 
     OP: ClassVar[str] = "detokenize"
     ROLE: ClassVar[str] = "user"
     CHANGES: ClassVar[str] = "no"
-    REPLY: ClassVar[type] = DetokenizeReply
+    REPLY: ClassVar[Any] = DetokenizeReply
     #: The model, by name or alias, or for admins by path.
     model: str = field(metadata={"wire": "model"})
     #: The tokens.
     tokens: list[int] = field(metadata={"wire": "tokens"})
     #: Control tokens are written out.
     special: bool = field(default=True, metadata={"wire": "special", "default": True})
+
+
+class DetokenizeParams(TypedDict, total=False):
+    """What detokenize can do without."""
+
+    #: Control tokens are written out.
+    special: bool
 
 
 @dataclass(kw_only=True)
@@ -548,15 +583,22 @@ class DrainReply(Message):
 
 
 @dataclass(kw_only=True)
-class DrainRequest(Message):
+class DrainRequest(Request[DrainReply]):
     """Takes no more work and finishes what runs, or takes work again."""
 
     OP: ClassVar[str] = "drain"
     ROLE: ClassVar[str] = "admin"
     CHANGES: ClassVar[str] = "again"
-    REPLY: ClassVar[type] = DrainReply
+    REPLY: ClassVar[Any] = DrainReply
     #: False: take work again.
     on: bool = field(default=True, metadata={"wire": "on", "default": True})
+
+
+class DrainParams(TypedDict, total=False):
+    """What drain can do without."""
+
+    #: False: take work again.
+    on: bool
 
 
 @dataclass(kw_only=True)
@@ -564,19 +606,19 @@ class GenerateReply(Message):
     """Answer to generate."""
 
     #: The stream.
-    id: bytes = field(metadata={"wire": "id"})
+    id: bytes = field(metadata={"wire": "id", "bytes": True})
     #: The seed that is used. (at least 0)
     seed: int = field(metadata={"wire": "seed"})
 
 
 @dataclass(kw_only=True)
-class GenerateRequest(Message):
+class GenerateRequest(Request[GenerateReply]):
     """Continues a prompt; answers a stream at once, whose items are fetched with next."""
 
     OP: ClassVar[str] = "generate"
     ROLE: ClassVar[str] = "user"
     CHANGES: ClassVar[str] = "once"
-    REPLY: ClassVar[type] = GenerateReply
+    REPLY: ClassVar[Any] = GenerateReply
     #: The model, by name or alias, or for admins by path; it is loaded when it is not in memory.
     model: str = field(metadata={"wire": "model"})
     #: What is continued; any bytes.
@@ -660,6 +702,86 @@ class GenerateRequest(Message):
     lease_ms: Union[int, None] = field(default=None, metadata={"wire": "lease_ms"})
 
 
+class GenerateParams(TypedDict, total=False):
+    """What generate can do without."""
+
+    #: Add the begin tokens that the model wants to the prompt.
+    add_special: bool
+    #: Text of control tokens in the prompt becomes those tokens.
+    parse_special: bool
+    #: Length of the answer at most; -1: until the context is full; without it the server's
+    #: default. (tokens, at least -1, at most 1073741824)
+    n: Union[int, None]
+    #: The answer ends before the first of these texts.
+    stop: list[Union[str, bytes]]
+    #: Go on after tokens that end an answer.
+    ignore_eog: bool
+    #: Text of control tokens is part of the answer.
+    special: bool
+    #: Of the random choices; without it the server takes one and tells it. (at least 0)
+    seed: Union[int, None]
+    #: The samplers in their order; then none of the parameters below counts.
+    chain: Union[list[Union[str, Mapping[str, Any]]], None]
+    #: Temperature; 0 takes the likeliest token. (at least 0, at most 5)
+    temp: float
+    #: Only so many of the likeliest tokens; 0 or less: all. (at least -1, at most 2147483647)
+    top_k: int
+    #: Only the likeliest tokens that make up this probability; 1: all. (at least 0, at most 1)
+    top_p: float
+    #: Only tokens with this share of the best one's probability; 0: all. (at least 0, at most 1)
+    min_p: float
+    #: Only the most typical tokens that make up this probability; 1: all. (at least 0, at most 1)
+    typical: float
+    #: Only tokens whose logit lies within so many deviations of the best; 0 or less: all. (at
+    #: least -1, at most 100)
+    top_n_sigma: float
+    #: Tokens that top_p, min_p, typical and xtc leave at least. (at least 0, at most 2147483647)
+    min_keep: int
+    #: Window of the penalties; 0: off, -1: the context. (tokens, at least -1, at most 2147483647)
+    repeat_last_n: int
+    #: Divides the logits of tokens in the window; 1: off. (at least 0.01, at most 100)
+    repeat_penalty: float
+    #: Taken from a token's logit for each time it stands in the window. (at least -100, at most
+    #: 100)
+    frequency_penalty: float
+    #: Taken from it once if it stands in the window. (at least -100, at most 100)
+    presence_penalty: float
+    #: The temperature moves by so much with the entropy; 0: off. (at least 0, at most 5)
+    dynatemp_range: float
+    #: How the entropy counts there. (at least 0, at most 100)
+    dynatemp_exponent: float
+    #: How often the likeliest tokens are left out; 0: off. (at least 0, at most 1)
+    xtc_probability: float
+    #: The probability from which on a token is likely there. (at least 0, at most 1)
+    xtc_threshold: float
+    #: Strength of the penalty on repeated sequences; 0: off. (at least 0, at most 100)
+    dry_multiplier: float
+    #: Its base. (at least 0, at most 100)
+    dry_base: float
+    #: Repetitions up to this length are free. (tokens, at least 0, at most 2147483647)
+    dry_allowed_length: int
+    #: Its window; -1: the context. (tokens, at least -1, at most 2147483647)
+    dry_last_n: int
+    #: Texts that end a sequence; without it newline, colon, quote and asterisk.
+    dry_breakers: Union[list[Union[str, bytes]], None]
+    #: Version of mirostat; 0: off. (at least 0, at most 2)
+    mirostat: int
+    #: The surprise it aims at. (at least 0, at most 100)
+    mirostat_tau: float
+    #: How fast it learns. (at least 0, at most 100)
+    mirostat_eta: float
+    #: Added to the logits of tokens.
+    logit_bias: list[tuple[int, Union[float, bool]]]
+    #: How urgent it is.
+    class_: str
+    #: Deadline of the whole, waiting included; without it the server's default. (ms, at least 1,
+    #: at most 86400000)
+    timeout_ms: Union[int, None]
+    #: It is cancelled when no next came for so long; without it the server's default. (ms, at
+    #: least 100, at most 600000)
+    lease_ms: Union[int, None]
+
+
 @dataclass(kw_only=True)
 class HelloReply(Message):
     """Answer to hello."""
@@ -675,7 +797,7 @@ class HelloReply(Message):
     #: It knows all ops and fields up to this since. (at least 1, at most 65535)
     revision: int = field(metadata={"wire": "revision"})
     #: Another one after each start of the server.
-    boot: bytes = field(metadata={"wire": "boot"})
+    boot: bytes = field(metadata={"wire": "boot", "bytes": True})
     #: What this client may do.
     role: str = field(metadata={"wire": "role"})
     #: Ops that this client may use, and words for optional parts of this server.
@@ -685,13 +807,13 @@ class HelloReply(Message):
 
 
 @dataclass(kw_only=True)
-class HelloRequest(Message):
+class HelloRequest(Request[HelloReply]):
     """Says who the client is and learns what the server speaks; may be sent with any v."""
 
     OP: ClassVar[str] = "hello"
     ROLE: ClassVar[str] = "user"
     CHANGES: ClassVar[str] = "no"
-    REPLY: ClassVar[type] = HelloReply
+    REPLY: ClassVar[Any] = HelloReply
     #: Name of the program, for the log.
     client: str = field(default='', metadata={"wire": "client", "default": ''})
     #: Version of the program.
@@ -699,6 +821,18 @@ class HelloRequest(Message):
     #: Secret of a key: says on tcp and tls+tcp who the client is, and counts for this connection.
     #: On the unix socket it is passed over.
     key: str = field(default='', metadata={"wire": "key", "default": ''})
+
+
+class HelloParams(TypedDict, total=False):
+    """What hello can do without."""
+
+    #: Name of the program, for the log.
+    client: str
+    #: Version of the program.
+    version: str
+    #: Secret of a key: says on tcp and tls+tcp who the client is, and counts for this connection.
+    #: On the unix socket it is passed over.
+    key: str
 
 
 @dataclass(kw_only=True)
@@ -730,17 +864,24 @@ class InfoReply(Message):
 
 
 @dataclass(kw_only=True)
-class InfoRequest(Message):
+class InfoRequest(Request[InfoReply]):
     """Tells what a model file says."""
 
     OP: ClassVar[str] = "info"
     ROLE: ClassVar[str] = "user"
     CHANGES: ClassVar[str] = "no"
-    REPLY: ClassVar[type] = InfoReply
+    REPLY: ClassVar[Any] = InfoReply
     #: The model, by name or alias, or for admins by path.
     model: str = field(metadata={"wire": "model"})
     #: Also the keys of the file.
     keys: bool = field(default=False, metadata={"wire": "keys", "default": False})
+
+
+class InfoParams(TypedDict, total=False):
+    """What info can do without."""
+
+    #: Also the keys of the file.
+    keys: bool
 
 
 @dataclass(kw_only=True)
@@ -752,13 +893,13 @@ class LimitsReply(Message):
 
 
 @dataclass(kw_only=True)
-class LimitsRequest(Message):
+class LimitsRequest(Request[LimitsReply]):
     """Lists the bounds of this server."""
 
     OP: ClassVar[str] = "limits"
     ROLE: ClassVar[str] = "user"
     CHANGES: ClassVar[str] = "no"
-    REPLY: ClassVar[type] = LimitsReply
+    REPLY: ClassVar[Any] = LimitsReply
 
 
 @dataclass(kw_only=True)
@@ -766,17 +907,17 @@ class LoadReply(Message):
     """Answer to load."""
 
     #: The job's stream.
-    id: bytes = field(metadata={"wire": "id"})
+    id: bytes = field(metadata={"wire": "id", "bytes": True})
 
 
 @dataclass(kw_only=True)
-class LoadRequest(Message):
+class LoadRequest(Request[LoadReply]):
     """Brings a model into memory; a job, whose stream tells the progress and ends when the model is ready."""
 
     OP: ClassVar[str] = "load"
     ROLE: ClassVar[str] = "admin"
     CHANGES: ClassVar[str] = "once"
-    REPLY: ClassVar[type] = LoadReply
+    REPLY: ClassVar[Any] = LoadReply
     #: The model, by name or alias, or for admins by path.
     model: str = field(metadata={"wire": "model"})
     #: Context of one session; 0: the model's, or what memory holds. (tokens, at least 0, at most
@@ -802,6 +943,32 @@ class LoadRequest(Message):
     keep_alive_ms: int = field(default=300000, metadata={"wire": "keep_alive_ms", "default": 300000})
 
 
+class LoadParams(TypedDict, total=False):
+    """What load can do without."""
+
+    #: Context of one session; 0: the model's, or what memory holds. (tokens, at least 0, at most
+    #: 1073741824)
+    n_ctx: int
+    #: Sessions at a time; 0: the server's choice. (at least 0, at most 4096)
+    n_seq: int
+    #: Tokens of one step; 0: the server's choice. (tokens, at least 0, at most 65536)
+    n_batch: int
+    #: The backend; auto: the best there is.
+    backend: str
+    #: Number of the backend's device. (at least 0, at most 65535)
+    device: int
+    #: Threads of a CPU backend; 0: the server's choice. (at least 0, at most 4096)
+    threads: int
+    #: Type of the cache, as f16; auto: what the device likes.
+    kv_type: str
+    #: Numbers between layers.
+    activations: str
+    #: Memory that it may take; 0: what the server has left. (bytes, at least 0)
+    memory_limit: int
+    #: Unload it after being idle so long; -1: never. (ms, at least -1, at most 86400000)
+    keep_alive_ms: int
+
+
 @dataclass(kw_only=True)
 class ModelsReply(Message):
     """Answer to models."""
@@ -813,13 +980,13 @@ class ModelsReply(Message):
 
 
 @dataclass(kw_only=True)
-class ModelsRequest(Message):
+class ModelsRequest(Request[ModelsReply]):
     """Lists the registry."""
 
     OP: ClassVar[str] = "models"
     ROLE: ClassVar[str] = "user"
     CHANGES: ClassVar[str] = "no"
-    REPLY: ClassVar[type] = ModelsReply
+    REPLY: ClassVar[Any] = ModelsReply
     #: Only this one, by name or alias.
     model: Union[str, None] = field(default=None, metadata={"wire": "model"})
     #: Only names behind this one, for the next page.
@@ -828,12 +995,23 @@ class ModelsRequest(Message):
     max: int = field(default=4096, metadata={"wire": "max", "default": 4096})
 
 
+class ModelsParams(TypedDict, total=False):
+    """What models can do without."""
+
+    #: Only this one, by name or alias.
+    model: Union[str, None]
+    #: Only names behind this one, for the next page.
+    after: str
+    #: Rows at most. (at least 1, at most 4096)
+    max: int
+
+
 @dataclass(kw_only=True)
 class NextReply(Message):
     """Answer to next."""
 
     #: The stream.
-    id: bytes = field(metadata={"wire": "id"})
+    id: bytes = field(metadata={"wire": "id", "bytes": True})
     #: What lies behind the cursor, in order; none when the time is over.
     items: list[Item] = field(default_factory=list, metadata={"wire": "items", "default": [], "make": "Item_", "many": True})
     #: The next cursor: number of the last item here, or after. (at least 0)
@@ -843,15 +1021,15 @@ class NextReply(Message):
 
 
 @dataclass(kw_only=True)
-class NextRequest(Message):
+class NextRequest(Request[NextReply]):
     """Fetches the items of a stream behind a cursor; asking again gives the same items."""
 
     OP: ClassVar[str] = "next"
     ROLE: ClassVar[str] = "user"
     CHANGES: ClassVar[str] = "no"
-    REPLY: ClassVar[type] = NextReply
+    REPLY: ClassVar[Any] = NextReply
     #: The stream.
-    id: bytes = field(metadata={"wire": "id"})
+    id: bytes = field(metadata={"wire": "id", "bytes": True})
     #: Number of the last item that the client has; what lies before is forgotten. (at least 0)
     after: int = field(default=0, metadata={"wire": "after", "default": 0})
     #: Wait so long for an item; without it the server's default. (ms, at least 0, at most 600000)
@@ -861,6 +1039,20 @@ class NextRequest(Message):
     hold_ms: Union[int, None] = field(default=None, metadata={"wire": "hold_ms"})
     #: Items at most. (at least 1, at most 4096)
     max: int = field(default=256, metadata={"wire": "max", "default": 256})
+
+
+class NextParams(TypedDict, total=False):
+    """What next can do without."""
+
+    #: Number of the last item that the client has; what lies before is forgotten. (at least 0)
+    after: int
+    #: Wait so long for an item; without it the server's default. (ms, at least 0, at most 600000)
+    wait_ms: Union[int, None]
+    #: Gather items so long since the first unseen one, except at the start and the end of the
+    #: stream; 0: each alone; without it the server's default. (ms, at least 0, at most 10000)
+    hold_ms: Union[int, None]
+    #: Items at most. (at least 1, at most 4096)
+    max: int
 
 
 @dataclass(kw_only=True)
@@ -874,13 +1066,13 @@ class PingReply(Message):
 
 
 @dataclass(kw_only=True)
-class PingRequest(Message):
+class PingRequest(Request[PingReply]):
     """Asks whether the server is there."""
 
     OP: ClassVar[str] = "ping"
     ROLE: ClassVar[str] = "user"
     CHANGES: ClassVar[str] = "no"
-    REPLY: ClassVar[type] = PingReply
+    REPLY: ClassVar[Any] = PingReply
 
 
 @dataclass(kw_only=True)
@@ -892,15 +1084,22 @@ class PluginsReply(Message):
 
 
 @dataclass(kw_only=True)
-class PluginsRequest(Message):
+class PluginsRequest(Request[PluginsReply]):
     """Lists the plugins that were found."""
 
     OP: ClassVar[str] = "plugins"
     ROLE: ClassVar[str] = "user"
     CHANGES: ClassVar[str] = "no"
-    REPLY: ClassVar[type] = PluginsReply
+    REPLY: ClassVar[Any] = PluginsReply
     #: Also what each offers, one by one.
     factories: bool = field(default=False, metadata={"wire": "factories", "default": False})
+
+
+class PluginsParams(TypedDict, total=False):
+    """What plugins can do without."""
+
+    #: Also what each offers, one by one.
+    factories: bool
 
 
 @dataclass(kw_only=True)
@@ -916,13 +1115,13 @@ class PluginsReloadReply(Message):
 
 
 @dataclass(kw_only=True)
-class PluginsReloadRequest(Message):
+class PluginsReloadRequest(Request[PluginsReloadReply]):
     """Looks at the plugin folders again; what is loaded after it uses what is there now."""
 
     OP: ClassVar[str] = "plugins_reload"
     ROLE: ClassVar[str] = "admin"
     CHANGES: ClassVar[str] = "again"
-    REPLY: ClassVar[type] = PluginsReloadReply
+    REPLY: ClassVar[Any] = PluginsReloadReply
 
 
 @dataclass(kw_only=True)
@@ -934,13 +1133,13 @@ class PsReply(Message):
 
 
 @dataclass(kw_only=True)
-class PsRequest(Message):
+class PsRequest(Request[PsReply]):
     """Lists the models in memory."""
 
     OP: ClassVar[str] = "ps"
     ROLE: ClassVar[str] = "user"
     CHANGES: ClassVar[str] = "no"
-    REPLY: ClassVar[type] = PsReply
+    REPLY: ClassVar[Any] = PsReply
 
 
 @dataclass(kw_only=True)
@@ -948,17 +1147,17 @@ class ReloadReply(Message):
     """Answer to reload."""
 
     #: The job's stream.
-    id: bytes = field(metadata={"wire": "id"})
+    id: bytes = field(metadata={"wire": "id", "bytes": True})
 
 
 @dataclass(kw_only=True)
-class ReloadRequest(Message):
+class ReloadRequest(Request[ReloadReply]):
     """Loads a model anew, with plugins as they are now; running streams end with the old one; a job."""
 
     OP: ClassVar[str] = "reload"
     ROLE: ClassVar[str] = "admin"
     CHANGES: ClassVar[str] = "once"
-    REPLY: ClassVar[type] = ReloadReply
+    REPLY: ClassVar[Any] = ReloadReply
     #: The model, by name or alias, or for admins by path.
     model: str = field(metadata={"wire": "model"})
 
@@ -974,13 +1173,13 @@ class RmReply(Message):
 
 
 @dataclass(kw_only=True)
-class RmRequest(Message):
+class RmRequest(Request[RmReply]):
     """Takes a model or an alias out of the registry; a model in memory must be unloaded first."""
 
     OP: ClassVar[str] = "rm"
     ROLE: ClassVar[str] = "admin"
     CHANGES: ClassVar[str] = "once"
-    REPLY: ClassVar[type] = RmReply
+    REPLY: ClassVar[Any] = RmReply
     #: The model or the alias.
     name: str = field(metadata={"wire": "name"})
 
@@ -994,16 +1193,24 @@ class ShutdownReply(Message):
 
 
 @dataclass(kw_only=True)
-class ShutdownRequest(Message):
+class ShutdownRequest(Request[ShutdownReply]):
     """Drains, then ends the server."""
 
     OP: ClassVar[str] = "shutdown"
     ROLE: ClassVar[str] = "admin"
     CHANGES: ClassVar[str] = "again"
-    REPLY: ClassVar[type] = ShutdownReply
+    REPLY: ClassVar[Any] = ShutdownReply
     #: Streams that run longer are ended; without it the configured time. (ms, at least 0, at most
     #: 3600000)
     drain_ms: Union[int, None] = field(default=None, metadata={"wire": "drain_ms"})
+
+
+class ShutdownParams(TypedDict, total=False):
+    """What shutdown can do without."""
+
+    #: Streams that run longer are ended; without it the configured time. (ms, at least 0, at most
+    #: 3600000)
+    drain_ms: Union[int, None]
 
 
 @dataclass(kw_only=True)
@@ -1015,15 +1222,22 @@ class StatsReply(Message):
 
 
 @dataclass(kw_only=True)
-class StatsRequest(Message):
+class StatsRequest(Request[StatsReply]):
     """Lists the numbers of the metrics page."""
 
     OP: ClassVar[str] = "stats"
     ROLE: ClassVar[str] = "user"
     CHANGES: ClassVar[str] = "no"
-    REPLY: ClassVar[type] = StatsReply
+    REPLY: ClassVar[Any] = StatsReply
     #: Only those of this model.
     model: Union[str, None] = field(default=None, metadata={"wire": "model"})
+
+
+class StatsParams(TypedDict, total=False):
+    """What stats can do without."""
+
+    #: Only those of this model.
+    model: Union[str, None]
 
 
 @dataclass(kw_only=True)
@@ -1057,13 +1271,13 @@ class StatusReply(Message):
 
 
 @dataclass(kw_only=True)
-class StatusRequest(Message):
+class StatusRequest(Request[StatusReply]):
     """Tells the state of the server in a few numbers."""
 
     OP: ClassVar[str] = "status"
     ROLE: ClassVar[str] = "user"
     CHANGES: ClassVar[str] = "no"
-    REPLY: ClassVar[type] = StatusReply
+    REPLY: ClassVar[Any] = StatusReply
 
 
 @dataclass(kw_only=True)
@@ -1075,13 +1289,13 @@ class StreamsReply(Message):
 
 
 @dataclass(kw_only=True)
-class StreamsRequest(Message):
+class StreamsRequest(Request[StreamsReply]):
     """Lists the client's own streams."""
 
     OP: ClassVar[str] = "streams"
     ROLE: ClassVar[str] = "user"
     CHANGES: ClassVar[str] = "no"
-    REPLY: ClassVar[type] = StreamsReply
+    REPLY: ClassVar[Any] = StreamsReply
 
 
 @dataclass(kw_only=True)
@@ -1095,13 +1309,13 @@ class TokenizeReply(Message):
 
 
 @dataclass(kw_only=True)
-class TokenizeRequest(Message):
+class TokenizeRequest(Request[TokenizeReply]):
     """Turns text into tokens."""
 
     OP: ClassVar[str] = "tokenize"
     ROLE: ClassVar[str] = "user"
     CHANGES: ClassVar[str] = "no"
-    REPLY: ClassVar[type] = TokenizeReply
+    REPLY: ClassVar[Any] = TokenizeReply
     #: The model, by name or alias, or for admins by path.
     model: str = field(metadata={"wire": "model"})
     #: The text; any bytes.
@@ -1114,23 +1328,41 @@ class TokenizeRequest(Message):
     pieces: bool = field(default=False, metadata={"wire": "pieces", "default": False})
 
 
+class TokenizeParams(TypedDict, total=False):
+    """What tokenize can do without."""
+
+    #: Add the begin and end tokens that the model wants.
+    add_special: bool
+    #: Text of control tokens becomes those tokens.
+    parse_special: bool
+    #: Also the bytes of each token.
+    pieces: bool
+
+
 @dataclass(kw_only=True)
 class UnloadReply(Message):
     """Answer to unload."""
 
     #: The job's stream.
-    id: bytes = field(metadata={"wire": "id"})
+    id: bytes = field(metadata={"wire": "id", "bytes": True})
 
 
 @dataclass(kw_only=True)
-class UnloadRequest(Message):
+class UnloadRequest(Request[UnloadReply]):
     """Takes a model out of memory when its streams have ended; a job."""
 
     OP: ClassVar[str] = "unload"
     ROLE: ClassVar[str] = "admin"
     CHANGES: ClassVar[str] = "once"
-    REPLY: ClassVar[type] = UnloadReply
+    REPLY: ClassVar[Any] = UnloadReply
     #: The model, by name or alias, or for admins by path.
     model: str = field(metadata={"wire": "model"})
     #: Cancel its streams instead of waiting for them.
     force: bool = field(default=False, metadata={"wire": "force", "default": False})
+
+
+class UnloadParams(TypedDict, total=False):
+    """What unload can do without."""
+
+    #: Cancel its streams instead of waiting for them.
+    force: bool

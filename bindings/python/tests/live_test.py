@@ -3,7 +3,9 @@
 LMD_TEST_PROMPT by LMD_TEST_N tokens stands in the file LMD_TEST_WANT."""
 import asyncio
 import os
+import socket
 import sys
+import tempfile
 import threading
 import unittest
 
@@ -15,6 +17,7 @@ N = int(os.environ["LMD_TEST_N"])
 with open(os.environ["LMD_TEST_WANT"], "rb") as f:
     WANT = f.read().decode("utf-8", "replace")
 ARGS = {"model": "full", "prompt": PROMPT, "n": N, "temp": 0}
+LONG = {"model": "full", "prompt": PROMPT, "n": 100000, "ignore_eog": True, "hold_ms": 0}
 
 
 def shown(text):
@@ -50,12 +53,51 @@ class Sync(unittest.TestCase):
         self.assertEqual([shown(g) for g in got], [WANT] * 8)
 
     def test_cancel(self):
-        stream = self.client.generate(model="full", prompt=PROMPT, n=100000, ignore_eog=True,
-                                      hold_ms=0)
+        stream = self.client.generate(**LONG)
         with self.assertRaises(llamad.Cancelled):
             for i, _ in enumerate(stream.items()):
                 if i == 2:
                     stream.cancel()
+
+    def ends(self, id, after):
+        with self.assertRaisesRegex(llamad.Cancelled, "asked"):
+            self.client.resume(id, after).wait()
+
+    def test_leaving_the_loop_cancels(self):
+        stream = self.client.generate(lease_ms=60000, **LONG)
+        for _ in stream:
+            break
+        self.ends(stream.id, stream.after)
+        self.assertEqual(stream.text(), "")
+        for _ in stream.items():
+            self.fail("an item of a stream that was left")
+
+    def test_leaving_the_block_cancels(self):
+        with self.assertRaises(ZeroDivisionError):
+            with self.client.generate(lease_ms=60000, **LONG) as stream:
+                1 / 0
+        self.ends(stream.id, stream.after)
+
+    def test_detach_does_not_cancel(self):
+        stream = self.client.generate(lease_ms=60000, **ARGS)
+        items = stream.items()
+        seen = [next(items).token]
+        rest = self.client.resume(*stream.detach())
+        items.close()
+        with self.assertRaises(llamad.Cancelled):
+            stream.wait()
+        rest.wait()
+        self.assertEqual(seen + rest.tokens, self.tokens(self.client))
+
+    def test_a_client_that_nobody_holds_ends(self):
+        before = set(threading.enumerate())
+        for _ in llamad.Client(URL).generate(**LONG):
+            fresh = set(threading.enumerate()) - before
+            break
+        self.assertEqual(len(fresh), 1)
+        for thread in fresh:
+            thread.join(10)
+            self.assertFalse(thread.is_alive())
 
     def test_resume_from_another_connection(self):
         stream = self.client.generate(lease_ms=60000, hold_ms=0, **ARGS)
@@ -69,14 +111,18 @@ class Sync(unittest.TestCase):
 
     def test_reconnects(self):
         before = self.tokens(self.client)
-        self.client._connection._sock.shutdown(2)  # as a broken network does
+        self.break_connection()
         self.assertEqual(self.tokens(self.client), before)
+
+    def break_connection(self):
+        """As a network does."""
+        self.client._connection._transport._sock.shutdown(2)
 
     def test_reconnects_within_a_stream(self):
         stream = self.client.generate(lease_ms=60000, hold_ms=0, **ARGS)
         items = stream.items()
         next(items)
-        self.client._connection._sock.shutdown(2)
+        self.break_connection()
         for _ in items:
             pass
         self.assertEqual(stream.tokens, self.tokens(self.client))
@@ -97,10 +143,30 @@ class Sync(unittest.TestCase):
             self.client.resume("00" * 16).text()
         with self.assertRaises(TypeError):
             self.client.generate(model="full", prompt="x", temperature=1)
+        with self.assertRaises(llamad.Invalid) as e:
+            self.client.generate("full", "x", n="many")
+        self.assertIn("n", str(e.exception))
+        with self.assertRaises(llamad.Invalid):
+            self.client.generate("full", "x", stop=[self])
+        with self.assertRaises(llamad.Invalid):
+            self.client.resume("nonsense")
+        self.client.close()
+        with self.assertRaises(llamad.ConnectionLost):
+            self.client.ping()
 
     def test_text_and_tokens(self):
         ids = self.client.tokenize("full", PROMPT, add_special=False)
         self.assertEqual(self.client.detokenize("full", ids), PROMPT.encode())
+
+    def test_seed_and_tokens_as_prompt(self):
+        one = self.client.generate("full", PROMPT, n=N, temp=1, seed=7)
+        two = self.client.generate("full", tokens=self.client.tokenize("full", PROMPT), n=N,
+                                   temp=1, seed=one.seed)
+        self.assertEqual(one.seed, 7)
+        self.assertEqual(one.text(), two.text())
+
+    def test_jobs(self):
+        self.assertEqual(self.client.reload("full").wait().finish, "done")
 
     def test_lists(self):
         self.assertIn("full", [m.name for m in self.client.models()])
@@ -122,8 +188,7 @@ class Async(unittest.IsolatedAsyncioTestCase):
 
     async def test_cancel(self):
         async with llamad.AsyncClient(URL) as c:
-            stream = await c.generate(model="full", prompt=PROMPT, n=100000, ignore_eog=True,
-                                      hold_ms=0)
+            stream = await c.generate(**LONG)
             with self.assertRaises(llamad.Cancelled):
                 async for item in stream.items():
                     if item.n == 3:
@@ -140,6 +205,101 @@ class Async(unittest.IsolatedAsyncioTestCase):
             again = await c.generate(**ARGS)
             await again.text()
             self.assertEqual(stream.tokens, again.tokens)
+
+
+    async def ends(self, client, id, after):
+        with self.assertRaisesRegex(llamad.Cancelled, "asked"):
+            await client.resume(id, after).wait()
+
+    async def test_leaving_the_loop_cancels(self):
+        async with llamad.AsyncClient(URL) as c:
+            stream = c.generate(lease_ms=60000, **LONG)
+            async for _ in stream:
+                break
+            await self.ends(c, stream.id, stream.after)
+            self.assertEqual(await stream.text(), "")
+
+    async def test_cancelling_the_task_cancels(self):
+        async with llamad.AsyncClient(URL) as c:
+            stream = await c.generate(lease_ms=60000, **LONG)
+            task = asyncio.create_task(stream.text())
+            while not stream.tokens:
+                await asyncio.sleep(0)
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+            await self.ends(c, stream.id, stream.after)
+
+    async def test_cancelling_the_start_cancels(self):
+        async with llamad.AsyncClient(URL) as c:
+            await c.ping()
+            before = asyncio.all_tasks()
+            task = asyncio.ensure_future(c.generate(lease_ms=60000, **LONG).wait())
+            await asyncio.sleep(0)  # the request is on its way
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+            orphans = asyncio.all_tasks() - before
+            self.assertEqual(len(orphans), 1)
+            started = (await orphans.pop()).id
+            await self.ends(c, started, 0)
+
+
+class Strangers(unittest.TestCase):
+    """Servers that are none."""
+
+    def setUp(self):
+        self.dir = tempfile.TemporaryDirectory()
+        self.addCleanup(self.dir.cleanup)
+        self.url = f"ipc://{self.dir.name}/sock"
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.addCleanup(self.sock.close)
+
+    def listen(self, greeting):
+        self.sock.bind(self.url[6:])
+        self.sock.listen()
+
+        def serve():
+            peer, _ = self.sock.accept()
+            with peer:
+                peer.sendall(greeting)
+                while peer.recv(4096):
+                    pass
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        self.addCleanup(thread.join)
+
+    def refused(self, kind, pattern, **more):
+        with self.assertRaisesRegex(kind, pattern):
+            llamad.Client(self.url, connect_timeout=0.2, **more)
+
+    def test_nobody(self):
+        self.refused(llamad.ConnectionLost, "is llamad running")
+
+    def test_another_protocol(self):
+        self.listen(b"HTTP/1.1")
+        self.refused(llamad.ConnectionLost, "another protocol")
+
+    def test_silence(self):
+        self.listen(b"")
+        self.refused(llamad.ConnectionLost, "within 0.2 s")
+
+    def test_no_answer(self):
+        self.listen(b"\0SP\0\0\x31\0\0")
+        self.refused(llamad.Timeout, "within 0.2 s")
+
+    def test_a_frame_of_any_length(self):
+        self.listen(b"\0SP\0\0\x31\0\0" + b"\1" + b"\xff" * 8)
+        self.refused(llamad.ConnectionLost, "a frame of 18446744073709551615 bytes")
+
+    def test_addresses(self):
+        for url in ("nonsense", "ipc://", "tcp://host", "tcp://:1", "tcp://h:0", "tcp://h:99999",
+                    "http://h:1"):
+            with self.assertRaisesRegex(llamad.Invalid, url):
+                llamad.Client(url)
+        with self.assertRaisesRegex(llamad.Invalid, "ca_file '/nowhere'"):
+            llamad.Client("tls+tcp://localhost:1", ca_file="/nowhere")
 
 
 if __name__ == "__main__":
