@@ -74,9 +74,8 @@ func askAll(t *testing.T, cases []answerCase, clients int) {
 
 func askOne(t *testing.T, client *Client, c answerCase) {
 	ctx := context.Background()
-	zero := 0.0
 	s, err := client.Generate(ctx, &GenerateRequest{Model: c.Model, Prompt: Prompt(c.Prompt), N: &c.N,
-		Temp: &zero, AddSpecial: &c.AddSpecial, ParseSpecial: c.ParseSpecial})
+		Temp: Ptr(0.0), AddSpecial: &c.AddSpecial, ParseSpecial: c.ParseSpecial})
 	if err != nil {
 		t.Errorf("%s: %v", c.Name, err)
 		return

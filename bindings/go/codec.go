@@ -97,7 +97,7 @@ func unpackReply(req Request, body []byte, reply any) error {
 	}
 	err := msgpack.Unmarshal(body, &head)
 	if err == nil && head.Error != nil {
-		e := &Error{Code: head.Error.Code, Text: string(head.Error.Text)}
+		e := &Error{Code: head.Error.Code, Text: head.Error.Text, hello: head.Error.Hello}
 		if head.Error.RetryMS != nil {
 			e.RetryMS = *head.Error.RetryMS
 		}

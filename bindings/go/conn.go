@@ -13,10 +13,14 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
+	"time"
 )
 
-// The longest reply that is accepted.
-const replyMax = 64 << 20
+const (
+	replyMax  = 64 << 20         // the longest reply that is accepted
+	sendLimit = 30 * time.Second // a server that takes nothing for so long is lost
+)
 
 var (
 	handshakeReq = []byte{0, 'S', 'P', 0, 0, 0x30, 0, 0}
@@ -40,6 +44,8 @@ type conn struct {
 	ipc bool
 	c   net.Conn
 
+	sending sync.Mutex // a frame goes out whole
+
 	mu      sync.Mutex
 	last    uint32
 	waiters map[uint32]chan<- []byte
@@ -51,24 +57,45 @@ func dial(ctx context.Context, url string, tlsConfig *tls.Config) (*conn, error)
 	c := &conn{url: url, ipc: network == "ipc", waiters: map[uint32]chan<- []byte{}}
 	var d net.Dialer
 	var err error
-	switch network {
-	case "ipc":
+	switch {
+	case network == "ipc" && address != "":
 		c.c, err = d.DialContext(ctx, "unix", address)
-	case "tcp":
+	case network == "tcp":
 		c.c, err = d.DialContext(ctx, "tcp", address)
-	case "tls+tcp":
+	case network == "tls+tcp":
 		c.c, err = (&tls.Dialer{Config: tlsConfig}).DialContext(ctx, "tcp", address)
 	default:
-		return nil, &ConnError{url, errors.New("no address: ipc://PATH, tcp://HOST:PORT or tls+tcp://HOST:PORT")}
+		return nil, &Error{Code: "invalid", Text: fmt.Sprintf(
+			"%q is no address: ipc://PATH, tcp://HOST:PORT or tls+tcp://HOST:PORT", url)}
+	}
+	if errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED) {
+		err = fmt.Errorf("%w; is llamad running?", err)
+	}
+	if err == nil {
+		err = c.greet(ctx)
 	}
 	if err != nil {
-		return nil, &ConnError{url, fmt.Errorf("%w; is llamad running?", err)}
+		return nil, &ConnError{url, err}
 	}
-	if deadline, ok := ctx.Deadline(); ok {
-		_ = c.c.SetDeadline(deadline)
-	}
+	go c.receive()
+	return c, nil
+}
+
+// greet says which protocol is spoken, and hears it.
+func (c *conn) greet(ctx context.Context) error {
+	done, gone := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		select {
+		case <-ctx.Done():
+			_ = c.c.Close()
+		case <-done:
+		}
+	}()
+	defer func() { close(done); <-gone }()
 	var got [8]byte
-	if _, err = c.c.Write(handshakeReq); err == nil {
+	_, err := c.c.Write(handshakeReq)
+	if err == nil {
 		_, err = io.ReadFull(c.c, got[:])
 	}
 	if err == nil && string(got[:]) != string(handshakeRep) {
@@ -76,11 +103,8 @@ func dial(ctx context.Context, url string, tlsConfig *tls.Config) (*conn, error)
 	}
 	if err != nil {
 		_ = c.c.Close()
-		return nil, &ConnError{url, err}
 	}
-	_ = c.c.SetDeadline(noDeadline)
-	go c.receive()
-	return c, nil
+	return err
 }
 
 func (c *conn) receive() {
@@ -142,21 +166,31 @@ func (c *conn) state() error {
 	return c.broken
 }
 
-func (c *conn) exchange(ctx context.Context, body []byte) ([]byte, error) {
-	waiter := make(chan []byte, 1)
+// post sends a request; its reply, or the end of the connection by closing, goes to waiter.
+func (c *conn) post(body []byte, waiter chan<- []byte) (uint32, error) {
 	c.mu.Lock()
 	if c.broken != nil {
 		c.mu.Unlock()
-		return nil, c.broken
+		return 0, c.broken
 	}
 	c.last = c.last%0x7fffffff + 1
 	number := c.last
-	c.waiters[number] = waiter
-	err := c.writeFrame(number, body)
+	if waiter != nil {
+		c.waiters[number] = waiter
+	}
 	c.mu.Unlock()
-	if err != nil {
+	if err := c.writeFrame(number, body); err != nil {
 		c.fail(err)
-		return nil, c.state()
+		return number, c.state()
+	}
+	return number, nil
+}
+
+func (c *conn) exchange(ctx context.Context, body []byte) ([]byte, error) {
+	waiter := make(chan []byte, 1)
+	number, err := c.post(body, waiter)
+	if err != nil {
+		return nil, err
 	}
 	select {
 	case reply, ok := <-waiter:
@@ -179,6 +213,9 @@ func (c *conn) writeFrame(number uint32, body []byte) error {
 	}
 	frame = binary.BigEndian.AppendUint64(frame, uint64(len(body)+4))
 	frame = binary.BigEndian.AppendUint32(frame, 0x80000000|number)
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	_ = c.c.SetWriteDeadline(time.Now().Add(sendLimit))
 	_, err := c.c.Write(append(frame, body...))
 	return err
 }

@@ -5,6 +5,7 @@ package llamad
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -32,13 +33,13 @@ func live(t *testing.T) (*Client, context.Context) {
 
 func request() *GenerateRequest {
 	n, _ := strconv.ParseInt(os.Getenv("LMD_TEST_N"), 10, 64)
-	zero := 0.0
-	return &GenerateRequest{Model: "full", Prompt: Prompt(os.Getenv("LMD_TEST_PROMPT")), N: &n, Temp: &zero}
+	return &GenerateRequest{Model: "full", Prompt: Prompt(os.Getenv("LMD_TEST_PROMPT")), N: &n,
+		Temp: Ptr(0.0)}
 }
 
 func long() *GenerateRequest {
-	r, n := request(), int64(100000)
-	r.N, r.IgnoreEOG = &n, true
+	r := request()
+	r.N, r.IgnoreEOG, r.LeaseMS = Ptr(int64(100000)), true, Ptr(int64(60000))
 	return r
 }
 
@@ -139,29 +140,135 @@ func TestContextCancels(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("%v", err)
 	}
-	// what runs for us in the daemon ends within a step
-	for {
+	ends(t, c, ctx, s)
+}
+
+// ends fails unless the daemon was told to cancel what runs for a stream.
+func ends(t *testing.T, c *Client, ctx context.Context, s *Stream) {
+	t.Helper()
+	_, err := c.Resume(s.ID(), s.After()).Wait(ctx)
+	if !errors.Is(err, ErrCancelled) || !strings.Contains(err.Error(), "asked") {
+		t.Fatalf("%v, not cancelled", err)
+	}
+	if _, err = s.Next(ctx); !errors.Is(err, ErrCancelled) {
+		t.Fatalf("%v of a stream that was left", err)
+	}
+}
+
+func TestStartIsCancelled(t *testing.T) {
+	c, ctx := live(t)
+	before := map[ID]bool{}
+	streams := func() (fresh []ID) {
 		var r StreamsReply
 		if err := c.Call(ctx, &StreamsRequest{}, &r); err != nil {
 			t.Fatal(err)
 		}
-		running := 0
 		for _, x := range r.Streams {
-			if x.ID == s.ID() && x.State == "running" {
-				running++
+			if !before[x.ID] {
+				before[x.ID] = true
+				fresh = append(fresh, x.ID)
 			}
 		}
-		if running == 0 {
-			break
+		return fresh
+	}
+	streams()
+	own, stop := context.WithCancel(ctx)
+	stop()
+	if _, err := c.Generate(own, long()); err == nil {
+		t.Skip("the answer was faster")
+	} else if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	var fresh []ID
+	for len(fresh) == 0 { // the request is on its way
+		fresh = streams()
+	}
+	if _, err := c.Resume(fresh[0], 0).Wait(ctx); !errors.Is(err, ErrCancelled) {
+		t.Fatalf("%v, not cancelled", err)
+	}
+}
+
+func TestClose(t *testing.T) {
+	c, ctx := live(t)
+	s, err := c.Generate(ctx, long())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pieces := s.Hold(0).Chan(ctx)
+	if piece := <-pieces; piece.Err != nil {
+		t.Fatal(piece.Err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range pieces { // its goroutine may have one more
+	}
+	if s.Last == nil {
+		ends(t, c, ctx, s)
+	} else if s.Last.Reason != CancelReasonAsked {
+		t.Fatalf("%+v", s.Last)
+	}
+	rest := c.Resume(s.ID(), 1<<40)
+	if _, err := rest.Next(ctx); err == nil || errors.Is(err, io.EOF) {
+		t.Fatalf("%v behind an item that never was", err)
+	}
+}
+
+func TestDetach(t *testing.T) {
+	c, ctx := live(t)
+	s, err := c.Generate(ctx, request())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Next(ctx); err != nil {
+		t.Fatal(err)
+	}
+	first := append([]int32(nil), s.Tokens...)
+	rest := c.Resume(s.Detach())
+	if _, err := s.Next(ctx); !errors.Is(err, ErrCancelled) {
+		t.Fatalf("%v of a stream that was left", err)
+	}
+	if last, err := rest.Wait(ctx); err != nil || last.Kind != ItemDone {
+		t.Fatal(last, err)
+	}
+	_, tokens := text(t, c, ctx)
+	same(t, append(first, rest.Tokens...), tokens)
+	if _, err := c.Resume(rest.ID(), rest.After()).Next(ctx); !errors.Is(err, io.EOF) {
+		t.Fatalf("%v behind the end", err)
+	}
+}
+
+func TestJobs(t *testing.T) {
+	c, ctx := live(t)
+	s, err := c.Reload(ctx, "full")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last, err := s.Wait(ctx); err != nil || last.Finish != FinishDone {
+		t.Fatal(last, err)
+	}
+	models, err := c.Models(ctx)
+	if err != nil || len(models) == 0 || models[0].Name != "full" {
+		t.Fatal(models, err)
+	}
+}
+
+func same(t *testing.T, got, want []int32) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d tokens, not %d", len(got), len(want))
+	}
+	for i := range got {
+		if got[i] != want[i] {
+			t.Fatalf("token %d is %d, not %d", i, got[i], want[i])
 		}
 	}
 }
 
 func TestResumeAndReconnect(t *testing.T) {
 	c, ctx := live(t)
-	lease := int64(60000)
 	r := request()
-	r.LeaseMS = &lease
+	r.LeaseMS = Ptr(int64(60000))
 	s, err := c.Generate(ctx, r)
 	if err != nil {
 		t.Fatal(err)
@@ -177,16 +284,8 @@ func TestResumeAndReconnect(t *testing.T) {
 	if _, err = rest.All(ctx); err != nil {
 		t.Fatal(err)
 	}
-	got := append(first, rest.Tokens...)
 	_, tokens := text(t, c, ctx) // the first client connects again
-	if len(got) != len(tokens) {
-		t.Fatalf("%d tokens, not %d", len(got), len(tokens))
-	}
-	for i := range got {
-		if got[i] != tokens[i] {
-			t.Fatalf("token %d is %d, not %d", i, got[i], tokens[i])
-		}
-	}
+	same(t, append(first, rest.Tokens...), tokens)
 }
 
 func TestRefusals(t *testing.T) {
@@ -198,8 +297,8 @@ func TestRefusals(t *testing.T) {
 	if !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "nothere") {
 		t.Fatalf("%v", err)
 	}
-	hot := 7.5
-	if _, err = c.Generate(ctx, &GenerateRequest{Model: "full", Prompt: Prompt("x"), Temp: &hot}); !errors.Is(err, ErrInvalid) {
+	hot := &GenerateRequest{Model: "full", Prompt: Prompt("x"), Temp: Ptr(7.5)}
+	if _, err = c.Generate(ctx, hot); !errors.Is(err, ErrInvalid) {
 		t.Fatalf("%v", err)
 	}
 }

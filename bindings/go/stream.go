@@ -4,51 +4,72 @@ package llamad
 
 import (
 	"context"
+	"errors"
 	"io"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 )
 
 const waitMS = 10000
 
-// Stream is the items of a generation or a job.  One goroutine at a time.
+// Stream is the items of a generation or a job.  One goroutine at a time reads; Cancel and Close may
+// be called from others.
 type Stream struct {
 	c       *Client
 	id      ID
 	after   int64
 	hold    *int64
 	pending []Item
-	over    bool
-	part    []byte // of a character whose rest is still to come
+	part    []byte      // of a character whose rest is still to come
+	over    atomic.Bool // the final item came
+	left    chan struct{}
+	leave   sync.Once
 
+	// Seed is that of the random choices of a generation.
+	Seed int64
 	// Tokens are those that came so far.
 	Tokens []int32
 	// Last is the final item: why it ended, and the counts.  Nil before.
 	Last *Item
 }
 
-// Generate continues a prompt.
-func (c *Client) Generate(ctx context.Context, req *GenerateRequest) (*Stream, error) {
-	var r GenerateReply
-	if err := c.Call(ctx, req, &r); err != nil {
-		return nil, err
-	}
-	return &Stream{c: c, id: r.ID}, nil
+func newStream(c *Client, id ID) *Stream {
+	return &Stream{c: c, id: id, left: make(chan struct{})}
 }
 
-// Load brings a model into memory; the stream ends when it is ready.
-func (c *Client) Load(ctx context.Context, req *LoadRequest) (*Stream, error) {
-	var r LoadReply
-	if err := c.Call(ctx, req, &r); err != nil {
-		return nil, err
+// start sends a request that is answered by a stream.  When ctx ends before the answer, the stream
+// is cancelled as soon as it is known.
+func (c *Client) start(ctx context.Context, req Request) (*Stream, error) {
+	var r struct {
+		ID   ID    `msgpack:"id"`
+		Seed int64 `msgpack:"seed"`
 	}
-	return &Stream{c: c, id: r.ID}, nil
-}
-
-// Resume goes on with a stream behind its item number after.
-func (c *Client) Resume(id ID, after int64) *Stream {
-	return &Stream{c: c, id: id, after: after}
+	call, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() {
+		defer stop()
+		done <- c.Call(call, req, &r)
+	}()
+	select {
+	case err := <-done:
+		if err != nil {
+			return nil, err
+		}
+		s := newStream(c, r.ID)
+		s.Seed = r.Seed
+		return s, nil
+	case <-ctx.Done():
+		go func() {
+			time.AfterFunc(c.patience, stop)
+			if <-done == nil {
+				c.tell(&CancelRequest{ID: r.ID})
+			}
+		}()
+		return nil, ctx.Err()
+	}
 }
 
 // ID names the stream for Resume.
@@ -59,25 +80,34 @@ func (s *Stream) After() int64 { return s.after }
 
 // Hold sets how long the server gathers items before it sends them; 0: each alone.
 func (s *Stream) Hold(d time.Duration) *Stream {
-	ms := d.Milliseconds()
-	s.hold = &ms
+	s.hold = Ptr(d.Milliseconds())
 	return s
 }
 
-// Next waits for an item; io.EOF behind the last one.  When ctx is cancelled, so is the stream.
+// Next waits for an item; io.EOF behind the last one, ErrCancelled after Close or Detach.  When ctx
+// is cancelled, so is the stream.
 func (s *Stream) Next(ctx context.Context) (Item, error) {
-	if s.over {
+	select {
+	case <-s.left:
+		return Item{}, &Error{Code: "cancelled", Text: "the stream was closed or detached"}
+	default:
+	}
+	if s.over.Load() {
 		return Item{}, io.EOF
 	}
 	for len(s.pending) == 0 {
 		var r NextReply
-		wait := int64(waitMS)
-		err := s.c.Call(ctx, &NextRequest{ID: s.id, After: s.after, WaitMS: &wait, HoldMS: s.hold}, &r)
+		err := s.c.Call(ctx, &NextRequest{ID: s.id, After: s.after, WaitMS: Ptr(int64(waitMS)),
+			HoldMS: s.hold}, &r)
 		if err != nil {
 			if ctx.Err() != nil {
-				s.giveUp()
+				_ = s.Close()
 			}
 			return Item{}, err
+		}
+		if r.End && len(r.Items) == 0 { // resumed behind the last item
+			s.over.Store(true)
+			return Item{}, io.EOF
 		}
 		s.pending = r.Items
 	}
@@ -85,19 +115,34 @@ func (s *Stream) Next(ctx context.Context) (Item, error) {
 	s.pending = s.pending[1:]
 	s.after = item.N
 	switch item.Kind {
-	case "token":
+	case ItemToken:
 		s.Tokens = append(s.Tokens, item.Token)
-	case "done":
-		s.over = true
+	case ItemDone:
+		s.over.Store(true)
 		s.Last = &item
-	case "error":
-		s.over = true
+	case ItemError:
+		s.over.Store(true)
+		s.Last = &item
 		return item, &Error{Code: item.Code, Text: string(item.Text)}
-	case "cancelled":
-		s.over = true
+	case ItemCancelled:
+		s.over.Store(true)
+		s.Last = &item
 		return item, &Error{Code: "cancelled", Text: "cancelled: " + item.Reason}
 	}
 	return item, nil
+}
+
+// Wait waits for the end, that of a load, say, and returns the last item.
+func (s *Stream) Wait(ctx context.Context) (Item, error) {
+	for {
+		_, err := s.Next(ctx)
+		if errors.Is(err, io.EOF) && s.Last != nil {
+			return *s.Last, nil
+		}
+		if err != nil {
+			return Item{}, err
+		}
+	}
 }
 
 // Text waits for the next piece of text, whole characters; io.EOF behind the last one.
@@ -129,7 +174,7 @@ func (s *Stream) All(ctx context.Context) (string, error) {
 }
 
 // Chan gives the pieces of text through a channel, which is closed at the end; the error, if any, is
-// in the last value.
+// in the last value.  Who stops reading before must cancel ctx or call Close.
 func (s *Stream) Chan(ctx context.Context) <-chan Piece {
 	out := make(chan Piece)
 	go func() {
@@ -141,8 +186,10 @@ func (s *Stream) Chan(ctx context.Context) <-chan Piece {
 			}
 			select {
 			case out <- Piece{Text: text, Err: err}:
+			case <-s.left:
+				return
 			case <-ctx.Done():
-				s.giveUp()
+				_ = s.Close()
 				return
 			}
 			if err != nil {
@@ -162,7 +209,7 @@ type Piece struct {
 func (s *Stream) text(item Item) string {
 	b := append(s.part, item.Text...)
 	n := len(b)
-	if item.Kind != "done" {
+	if item.Kind != ItemDone {
 		// keep an unfinished character back
 		for i := 1; i <= utf8.UTFMax && i <= len(b); i++ {
 			if utf8.RuneStart(b[len(b)-i]) {
@@ -177,22 +224,25 @@ func (s *Stream) text(item Item) string {
 	return string(b[:n])
 }
 
-// Cancel ends the work after the step that runs now.
+// Cancel ends the work after the step that runs now; reading on gives ErrCancelled.
 func (s *Stream) Cancel(ctx context.Context) error {
 	return s.c.Call(ctx, &CancelRequest{ID: s.id}, nil)
 }
 
-// Close cancels what has not ended.
-func (s *Stream) Close() error {
-	if !s.over {
-		s.giveUp()
-	}
-	return nil
+// Detach gives the stream up without cancelling it: Resume takes the result, on this connection or,
+// when the stream has a lease, on another one.
+func (s *Stream) Detach() (id ID, after int64) {
+	s.leave.Do(func() { close(s.left) })
+	return s.id, s.after
 }
 
-func (s *Stream) giveUp() {
-	s.over = true
-	ctx, stop := context.WithTimeout(context.Background(), 2*time.Second)
-	defer stop()
-	_ = s.Cancel(ctx) // else its lease ends it
+// Close cancels what has not ended.
+func (s *Stream) Close() error {
+	s.leave.Do(func() {
+		if !s.over.Load() {
+			close(s.left)
+			s.c.tell(&CancelRequest{ID: s.id})
+		}
+	})
+	return nil
 }

@@ -42,9 +42,8 @@ func run(model, prompt string, rest []string) error {
 		return err
 	}
 	defer c.Close()
-	zero := 0.0
 	s, err := c.Generate(ctx, &llamad.GenerateRequest{
-		Model: model, Prompt: llamad.Prompt(prompt), N: &n, Temp: &zero})
+		Model: model, Prompt: llamad.Prompt(prompt), N: &n, Temp: llamad.Ptr(0.0)})
 	if err != nil {
 		return err
 	}

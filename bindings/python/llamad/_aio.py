@@ -10,7 +10,7 @@ from typing import (TYPE_CHECKING, Any, AsyncGenerator, AsyncIterator, Generator
 
 from . import _protocol as p
 from . import _types as t
-from ._errors import Cancelled, ConnectionLost, LlamadError, Timeout, lost
+from ._errors import ConnectionLost, LlamadError, Timeout, lost
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -181,9 +181,10 @@ class AsyncStream:
         c = self._cursor
         try:
             while not c.over:
-                while not c.pending:
+                if c.pending:
+                    yield c.pop()
+                else:
                     c.take(await self._client._wait(c.request()))
-                yield c.pop()
         except LlamadError:
             raise
         except BaseException:  # the loop was left, or the task was cancelled
@@ -208,9 +209,7 @@ class AsyncStream:
         """Waits for the end: that of a load, say."""
         async for _ in self.items():
             pass
-        if self.done is None:
-            raise Cancelled("the stream was closed or detached before its end")
-        return self.done
+        return self._cursor.end()
 
     async def cancel(self) -> None:
         """Ends the work after the step that is being computed; reading on raises Cancelled."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Iterator, Optional, Sequence, TypeVar, Union
 
 from . import _protocol as p
 from . import _types as t
-from ._errors import Cancelled, ConnectionLost, LlamadError
+from ._errors import ConnectionLost, LlamadError
 from ._net import Connection
 
 if TYPE_CHECKING:
@@ -61,9 +61,10 @@ class Stream:
         c = self._cursor
         try:
             while not c.over:
-                while not c.pending:
+                if c.pending:
+                    yield c.pop()
+                else:
                     c.take(self._client._wait(c.request()))
-                yield c.pop()
         except LlamadError:
             raise
         except BaseException:  # the loop was left, or Ctrl-C
@@ -84,9 +85,7 @@ class Stream:
         """Waits for the end: that of a load, say."""
         for _ in self.items():
             pass
-        if self.done is None:
-            raise Cancelled("the stream was closed or detached before its end")
-        return self.done
+        return self._cursor.end()
 
     def cancel(self) -> None:
         """Ends the work after the step that is being computed; reading on raises Cancelled."""

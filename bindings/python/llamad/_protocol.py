@@ -172,8 +172,14 @@ class Cursor:
 
     def take(self, reply: t.NextReply) -> None:
         self.pending = list(reply.items)
-        if not self.pending and reply.end:
-            raise Corrupt(f"the stream ended behind item {self.after} without saying how")
+        if not self.pending and reply.end:  # resumed behind the last item
+            self.over = True
+
+    def end(self) -> t.DoneItem:
+        """The last item, when there is nothing more to read."""
+        if self.done is None:
+            raise Cancelled("the stream was closed or detached, or its end was read before")
+        return self.done
 
     def pop(self) -> t.Item:
         """The next item; raises what it says when it is a failure."""

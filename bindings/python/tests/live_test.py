@@ -88,6 +88,7 @@ class Sync(unittest.TestCase):
             stream.wait()
         rest.wait()
         self.assertEqual(seen + rest.tokens, self.tokens(self.client))
+        self.assertEqual(list(self.client.resume(rest.id, rest.after).items()), [])
 
     def test_a_client_that_nobody_holds_ends(self):
         before = set(threading.enumerate())

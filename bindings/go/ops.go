@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+
+package llamad
+
+import "context"
+
+// Generate continues a prompt.
+func (c *Client) Generate(ctx context.Context, req *GenerateRequest) (*Stream, error) {
+	return c.start(ctx, req)
+}
+
+// Resume goes on with a stream behind its item number after.
+func (c *Client) Resume(id ID, after int64) *Stream {
+	s := newStream(c, id)
+	s.after = after
+	return s
+}
+
+// Tokenize turns text into tokens.
+func (c *Client) Tokenize(ctx context.Context, req *TokenizeRequest) ([]int32, error) {
+	var r TokenizeReply
+	err := c.Call(ctx, req, &r)
+	return r.Tokens, err
+}
+
+// Detokenize turns tokens into text.
+func (c *Client) Detokenize(ctx context.Context, req *DetokenizeRequest) (string, error) {
+	var r DetokenizeReply
+	err := c.Call(ctx, req, &r)
+	return string(r.Text), err
+}
+
+// Models lists the registry.
+func (c *Client) Models(ctx context.Context) ([]Model, error) {
+	var all []Model
+	for after := ""; ; {
+		var r ModelsReply
+		if err := c.Call(ctx, &ModelsRequest{After: after}, &r); err != nil {
+			return nil, err
+		}
+		all = append(all, r.Models...)
+		if !r.More || len(r.Models) == 0 {
+			return all, nil
+		}
+		after = r.Models[len(r.Models)-1].Name
+	}
+}
+
+// Ps lists the models in memory.
+func (c *Client) Ps(ctx context.Context) ([]Resident, error) {
+	var r PsReply
+	err := c.Call(ctx, &PsRequest{}, &r)
+	return r.Models, err
+}
+
+// Add puts a model file of the server into the registry; the stream ends when it is there.
+func (c *Client) Add(ctx context.Context, req *AddRequest) (*Stream, error) {
+	return c.start(ctx, req)
+}
+
+// Rm takes a model or an alias out of the registry.
+func (c *Client) Rm(ctx context.Context, name string) (r RmReply, err error) {
+	err = c.Call(ctx, &RmRequest{Name: name}, &r)
+	return r, err
+}
+
+// Load brings a model into memory; the stream ends when it is ready.
+func (c *Client) Load(ctx context.Context, req *LoadRequest) (*Stream, error) {
+	return c.start(ctx, req)
+}
+
+// Unload takes a model out of memory; the stream ends when it is gone.
+func (c *Client) Unload(ctx context.Context, req *UnloadRequest) (*Stream, error) {
+	return c.start(ctx, req)
+}
+
+// Reload loads a model anew; the stream ends when it is ready.
+func (c *Client) Reload(ctx context.Context, model string) (*Stream, error) {
+	return c.start(ctx, &ReloadRequest{Model: model})
+}
+
+// Ping asks whether the server is there, and in which state.
+func (c *Client) Ping(ctx context.Context) (r PingReply, err error) {
+	err = c.Call(ctx, &PingRequest{}, &r)
+	return r, err
+}
+
+// Status tells the state of the server in a few numbers.
+func (c *Client) Status(ctx context.Context) (r StatusReply, err error) {
+	err = c.Call(ctx, &StatusRequest{}, &r)
+	return r, err
+}
+
+// Plugins lists the plugins that were found; factories: also what each offers.
+func (c *Client) Plugins(ctx context.Context, factories bool) ([]Plugin, error) {
+	var r PluginsReply
+	err := c.Call(ctx, &PluginsRequest{Factories: factories}, &r)
+	return r.Plugins, err
+}
