@@ -285,6 +285,11 @@ static void list_bounds(enum lmi_wire_op op, const struct lmi_wire_field *f, con
 				msgpack_pack_int(&m.pk, 5);
 				msgpack_pack_double(&m.pk, 5);
 				break;
+			case LMI_WIRE_T_OBJECT: /* of chat_message what is needed */
+				msgpack_pack_map(&m.pk, 1);
+				raw_str(&m, "role");
+				raw_str(&m, "user");
+				break;
 			default:
 				raw_str(&m, "x");
 			}
@@ -466,9 +471,9 @@ START_TEST(sentences)
 	raw_str(&m, "tokens");
 	msgpack_pack_array(&m.pk, 1);
 	msgpack_pack_int(&m.pk, 1);
-	refused(&m, LMD_INVALID, "generate: only one of prompt, tokens may be there");
+	refused(&m, LMD_INVALID, "generate: only one of prompt, tokens, messages may be there");
 	raw_request(&m, LMI_WIRE_OP_GENERATE, "prompt", 0);
-	refused(&m, LMD_INVALID, "generate: one of prompt, tokens must be there");
+	refused(&m, LMD_INVALID, "generate: one of prompt, tokens, messages must be there");
 	raw_request(&m, LMI_WIRE_OP_GENERATE, "model", 0);
 	refused(&m, LMD_INVALID, "generate: model is missing");
 	raw_request(&m, LMI_WIRE_OP_GENERATE, NULL, 1);

@@ -40,6 +40,7 @@ struct lmi_gen_work {
 	struct lmi_job job;
 	struct lmd_error job_err;
 	struct lmi_tokens tokens; /* of the prompt */
+	struct lmi_constraint *constraint; /* until the engine has it; or NULL */
 	uint32_t slot;
 	uint64_t cmd; /* id of the engine's command */
 	uint32_t n_out;
@@ -79,6 +80,13 @@ static void leave_queue(struct lmi_service *svc, struct lmi_gen_work *g)
 	}
 }
 
+/* While the engine that it is for is held. */
+static void drop_constraint(struct lmi_gen_work *g)
+{
+	lmi_constraint_destroy(g->constraint);
+	g->constraint = NULL;
+}
+
 static void count_end(struct lmi_service *svc, const struct lmi_end *end)
 {
 	svc->count.n_done += end->kind == LMI_END_DONE;
@@ -110,6 +118,8 @@ static void finish(struct lmi_gen_work *g, uint64_t now, const struct lmi_end *e
 	*(g->prev ? &g->prev->next : &svc->works) = g->next;
 	if (g->next)
 		g->next->prev = g->prev;
+	if (!g->job_runs)
+		drop_constraint(g);
 	if (g->res)
 		lmi_resident_give(g->res, now);
 	g->res = NULL;
@@ -179,6 +189,7 @@ static enum lmd_status start(struct lmi_gen_work *g, uint64_t now, struct lmd_er
 	struct lmi_prompt p = {.seed = g->seed,
 			       .tokens = g->tokens.id,
 			       .n_tokens = g->tokens.n,
+			       .constraint = g->constraint,
 			       .n_max = svc->limits.output_max,
 			       .n_default = svc->limits.output_default};
 	enum lmd_status st;
@@ -195,8 +206,9 @@ static enum lmd_status start(struct lmi_gen_work *g, uint64_t now, struct lmd_er
 	svc->n_running++;
 	svc->n_waiting--;
 	g->res->n_running++;
-	/* the engine has a copy */
+	/* the engine has a copy, and the constraint itself */
 	lmi_tokens_fini(&g->tokens);
+	g->constraint = NULL;
 	return LMD_OK;
 }
 
@@ -312,6 +324,9 @@ static void encode(void *arg)
 
 	g->job_err.status =
 		lmi_prompt_encode(g->encoder->engine, request(g), &g->tokens, &g->job_err);
+	if (g->job_err.status == LMD_OK)
+		g->job_err.status = lmi_prompt_constrain(g->encoder->engine, request(g),
+							 &g->constraint, &g->job_err);
 }
 
 /* The prompt is tokens now. */
@@ -334,6 +349,8 @@ static void encode_done(void *arg)
 
 	svc->n_job--;
 	g->job_runs = false;
+	if (g->ended)
+		drop_constraint(g);
 	lmi_resident_give(g->encoder, svc->now);
 	g->encoder = NULL;
 	if (g->ended)
@@ -357,7 +374,8 @@ static void model_ready(struct lmi_waiter *w, uint64_t now, struct lmi_resident 
 	g->res = r;
 	g->state = ENCODE;
 	g->first_ns = now + svc->limits.first_token_ms * LMI_MS;
-	if (!request(g)->has_prompt || request(g)->prompt.len <= svc->limits.inline_bytes) {
+	if (!lmi_prompt_is_chat(r->engine, request(g)) && !lmi_prompt_has_grammar(request(g)) &&
+	    (!request(g)->has_prompt || request(g)->prompt.len <= svc->limits.inline_bytes)) {
 		g->encoder = r;
 		encode(g);
 		g->encoder = NULL;
@@ -400,6 +418,17 @@ static void found(struct lmi_lookup *l, uint64_t now, struct lmi_model *m,
 
 /* ---- the request ---- */
 
+/* Bytes of a conversation. */
+static uint64_t text_of(const struct lmi_req_generate *q)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < q->n_messages; i++)
+		n += (uint64_t)q->messages[i].content.len + q->messages[i].reasoning.len +
+		     q->messages[i].tool_calls.len;
+	return n;
+}
+
 static enum lmd_status check(const struct lmi_service *svc, const struct lmi_req_generate *q,
 			     struct lmd_error *err)
 {
@@ -408,6 +437,9 @@ static enum lmd_status check(const struct lmi_service *svc, const struct lmi_req
 	if (q->has_prompt && q->prompt.len > l->text_bytes)
 		return lmd_fail(err, LMD_INVALID, "prompt: %zu bytes are more than %llu",
 				q->prompt.len, (unsigned long long)l->text_bytes);
+	if (q->has_messages && text_of(q) > l->text_bytes)
+		return lmd_fail(err, LMD_INVALID, "messages: %llu bytes are more than %llu",
+				(unsigned long long)text_of(q), (unsigned long long)l->text_bytes);
 	if (q->n_stop > l->stops)
 		return lmd_fail(err, LMD_INVALID, "stop: %u texts are more than %llu", q->n_stop,
 				(unsigned long long)l->stops);
@@ -416,6 +448,15 @@ static enum lmd_status check(const struct lmi_service *svc, const struct lmi_req
 			return lmd_fail(err, LMD_INVALID,
 					"stop: text %u has %zu bytes, outside 1..%llu", i,
 					q->stop[i].len, (unsigned long long)l->stop_bytes);
+	if (q->has_grammar && q->has_json_schema)
+		return lmd_fail(err, LMD_INVALID, "a grammar and a json_schema: one at most");
+	if (q->grammar.len > l->grammar_bytes || q->json_schema.len > l->grammar_bytes)
+		return lmd_fail(err, LMD_INVALID, "%s: %zu bytes are more than %llu",
+				q->has_grammar ? "grammar" : "json_schema",
+				q->grammar.len + q->json_schema.len,
+				(unsigned long long)l->grammar_bytes);
+	if (q->n_grammar_triggers && !q->has_grammar && !q->has_json_schema)
+		return lmd_fail(err, LMD_INVALID, "grammar_triggers: there is no grammar");
 	if (q->n_logit_bias > l->biases)
 		return lmd_fail(err, LMD_INVALID, "logit_bias: %u entries are more than %llu",
 				q->n_logit_bias, (unsigned long long)l->biases);

@@ -25,6 +25,7 @@ const struct lmi_limit lmi_limits[] = {
 	ROW(models, "", 1, 256, 16, "Models in memory at a time."),
 	ROW(text_bytes, "bytes", 1, 16u << 20, 16u << 20,
 	    "Length of a prompt or another text for a model."),
+	ROW(grammar_bytes, "bytes", 2, 256u << 10, 256u << 10, "Length of a grammar or schema."),
 	ROW(stops, "", 0, 16, 16, "Stop texts of a request."),
 	ROW(stop_bytes, "bytes", 1, 256, 256, "Length of a stop text."),
 	ROW(biases, "", 0, 1024, 1024, "Entries of logit_bias."),

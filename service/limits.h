@@ -21,6 +21,7 @@ struct lmi_service_limits {
 	uint64_t streams;
 	uint64_t models;
 	uint64_t text_bytes;
+	uint64_t grammar_bytes;
 	uint64_t stops;
 	uint64_t stop_bytes;
 	uint64_t biases;

@@ -8,16 +8,85 @@
 
 #include "core/base/alloc.h"
 #include "core/engine/sample_params.h"
+#include "core/text/chat/chat.h"
+
+/* ---- the prompt ---- */
+
+bool lmi_prompt_is_chat(const struct lmi_engine *e, const struct lmi_req_generate *q)
+{
+	if (q->has_messages)
+		return true;
+	return q->has_prompt && !q->raw &&
+	       (q->has_template || lmi_chat_has_template(lmi_engine_chat(e)));
+}
+
+static struct lmd_str optional(bool has, struct lmd_str s)
+{
+	if (!has)
+		return (struct lmd_str){0};
+	return s.ptr ? s : (struct lmd_str){.ptr = ""};
+}
+
+static enum lmd_status messages(const struct lmi_req_generate *q, struct lmi_message **out,
+				uint32_t *n, struct lmd_error *err)
+{
+	static const struct lmd_str user = {.ptr = "user", .len = 4};
+	uint32_t count = q->has_messages ? q->n_messages : 1;
+	struct lmi_message *m = lmi_alloc(count + 1, sizeof(*m));
+
+	if (!m)
+		return lmd_fail(err, LMD_NOMEM, "no memory for %u messages", count);
+	if (!q->has_messages)
+		m[0] = (struct lmi_message){.role = user, .content = q->prompt};
+	for (uint32_t i = 0; q->has_messages && i < count; i++) {
+		const struct lmi_wire_chat_message *w = &q->messages[i];
+
+		m[i] = (struct lmi_message){
+			.role = w->role,
+			.content = w->content,
+			.reasoning = optional(w->has_reasoning, w->reasoning),
+			.name = optional(w->has_name, w->name),
+			.tool_calls = optional(w->has_tool_calls, w->tool_calls),
+			.tool_call_id = optional(w->has_tool_call_id, w->tool_call_id),
+		};
+	}
+	*out = m;
+	*n = count;
+	return LMD_OK;
+}
+
+static enum lmd_status encode_chat(const struct lmi_engine *e, const struct lmi_req_generate *q,
+				   struct lmi_tokens *out, struct lmd_error *err)
+{
+	struct lmi_chat_input in = {
+		.template = optional(q->has_template, q->template),
+		.args = optional(q->has_template_args, q->template_args),
+		.tools = optional(q->has_tools, q->tools),
+	};
+	struct lmi_message *m = NULL;
+	time_t now = time(NULL);
+	enum lmd_status st = messages(q, &m, &in.n_messages, err);
+
+	if (st != LMD_OK)
+		return st;
+	(void)localtime_r(&now, &in.now); /* fails for years beyond int alone */
+	in.messages = m;
+	st = lmi_chat_encode(lmi_engine_chat(e), &in, q->add_special, out, err);
+	lmi_free(m);
+	return st;
+}
 
 enum lmd_status lmi_prompt_encode(const struct lmi_engine *e, const struct lmi_req_generate *q,
 				  struct lmi_tokens *out, struct lmd_error *err)
 {
-	uint32_t flags = (q->add_special ? LMD_ENCODE_ADD_SPECIAL : 0) |
-			 (q->parse_special ? LMD_ENCODE_PARSE_SPECIAL : 0);
-
+	if (lmi_prompt_is_chat(e, q))
+		return encode_chat(e, q, out, err);
 	if (q->has_prompt)
-		return lmi_tokenizer_encode(lmi_engine_tokenizer(e), q->prompt.ptr, q->prompt.len,
-					    flags, out, err);
+		return lmi_tokenizer_encode(
+			lmi_engine_tokenizer(e), q->prompt.ptr, q->prompt.len,
+			(q->add_special ? LMD_ENCODE_ADD_SPECIAL : 0) |
+				(q->parse_special ? LMD_ENCODE_PARSE_SPECIAL : 0),
+			out, err);
 	out->n = 0;
 	if (!q->n_tokens)
 		return LMD_OK;
@@ -41,6 +110,27 @@ enum lmd_status lmi_prompt_check(const struct lmi_engine *e, const struct lmi_to
 		return lmd_fail(err, LMD_INVALID,
 				"prompt: %zu tokens are more than the context of %u", t->n, most);
 	return LMD_OK;
+}
+
+/* ---- the grammar ---- */
+
+bool lmi_prompt_has_grammar(const struct lmi_req_generate *q)
+{
+	return q->has_grammar || q->has_json_schema;
+}
+
+enum lmd_status lmi_prompt_constrain(struct lmi_engine *e, const struct lmi_req_generate *q,
+				     struct lmi_constraint **out, struct lmd_error *err)
+{
+	const struct lmi_constrain_opts o = {
+		.gbnf = optional(q->has_grammar, q->grammar),
+		.schema = optional(q->has_json_schema, q->json_schema),
+		.triggers = q->grammar_triggers,
+		.n_triggers = q->n_grammar_triggers,
+	};
+
+	*out = NULL;
+	return lmi_prompt_has_grammar(q) ? lmi_engine_constrain(e, &o, out, err) : LMD_OK;
 }
 
 /* ---- samplers ---- */
@@ -138,6 +228,7 @@ enum lmd_status lmi_prompt_run(struct lmi_engine *e, uint64_t cmd, const struct 
 			       const struct lmi_prompt *p, struct lmd_error *err)
 {
 	const struct lmi_inst *inst = lmi_engine_inst(e);
+	char names[LMI_ORDER_MAX];
 	struct lmi_generate g = {.id = cmd,
 				 .seq = {.tokens = p->tokens,
 					 .n_tokens = (uint32_t)p->n_tokens,
@@ -148,7 +239,8 @@ enum lmd_status lmi_prompt_run(struct lmi_engine *e, uint64_t cmd, const struct 
 				 .n_stops = q->n_stop,
 				 .flags = (q->ignore_eog ? LMI_GEN_IGNORE_EOG : 0) |
 					  (q->special ? LMI_GEN_SPECIAL : 0),
-				 .class = class_of(q)};
+				 .class = class_of(q),
+				 .constraint = p->constraint};
 	struct lmi_sampler_spec *own = NULL;
 	struct lmi_spec_list *list = NULL;
 	struct lmi_sample_params sp;
@@ -163,7 +255,8 @@ enum lmd_status lmi_prompt_run(struct lmi_engine *e, uint64_t cmd, const struct 
 		list = lmi_alloc(1, sizeof(*list));
 		if (!list)
 			return lmd_fail(err, LMD_NOMEM, "no memory for samplers");
-		lmi_sample_specs(list, &sp);
+		st = lmi_sample_specs_order(list, &sp, optional(q->has_order, q->order), names,
+					    err);
 		g.specs = list->spec;
 		g.n_specs = list->n;
 	}

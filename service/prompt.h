@@ -4,10 +4,13 @@
 #ifndef LLAMAD_SERVICE_PROMPT_H
 #define LLAMAD_SERVICE_PROMPT_H
 
+#include "core/engine/constrain.h"
 #include "core/engine/engine.h"
 #include "core/text/tokenizer.h"
 #include "proto/proto.h"
 
+/* The request goes through a chat template: off the loop's thread. */
+bool lmi_prompt_is_chat(const struct lmi_engine *e, const struct lmi_req_generate *q);
 /* The request's prompt as tokens.  Any thread. */
 enum lmd_status lmi_prompt_encode(const struct lmi_engine *e, const struct lmi_req_generate *q,
 				  struct lmi_tokens *out, struct lmd_error *err);
@@ -15,13 +18,19 @@ enum lmd_status lmi_prompt_encode(const struct lmi_engine *e, const struct lmi_r
 enum lmd_status lmi_prompt_check(const struct lmi_engine *e, const struct lmi_tokens *t,
 				 struct lmd_error *err);
 
+/* The grammar of the request, or NULL when it has none; off the loop's thread. */
+bool lmi_prompt_has_grammar(const struct lmi_req_generate *q);
+enum lmd_status lmi_prompt_constrain(struct lmi_engine *e, const struct lmi_req_generate *q,
+				     struct lmi_constraint **out, struct lmd_error *err);
+
 struct lmi_prompt {
 	uint64_t seed;
 	const lmd_token *tokens;
 	size_t n_tokens;
 	uint64_t n_max, n_default; /* bounds of the answer */
+	struct lmi_constraint *constraint;
 };
-/* Gives the engine the command `cmd`. */
+/* Gives the engine the command `cmd`, and the constraint with it when that is LMD_OK. */
 enum lmd_status lmi_prompt_run(struct lmi_engine *e, uint64_t cmd, const struct lmi_req_generate *q,
 			       const struct lmi_prompt *p, struct lmd_error *err);
 

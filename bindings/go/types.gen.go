@@ -161,6 +161,9 @@ const (
 	LimitTextBytes      = 16777216
 	LimitTokens         = 2097152
 	LimitRows           = 4096
+	LimitMessages       = 4096
+	LimitTemplateBytes  = 1048576
+	LimitGrammarBytes   = 262144
 	LimitStops          = 16
 	LimitStopBytes      = 256
 	LimitBiases         = 1024
@@ -175,6 +178,27 @@ const (
 	LimitItemsDefault   = 256
 	LimitReplyTextBytes = 1048576
 )
+
+// ChatMessage: One message of a conversation.
+type ChatMessage struct {
+	// Who speaks: system, developer, user, assistant, tool or function.
+	Role string `msgpack:"role"`
+
+	// What is said.
+	Content Text `msgpack:"content,omitempty"`
+
+	// What an assistant thought before.
+	Reasoning *Text `msgpack:"reasoning,omitempty"`
+
+	// Name of the tool, or of who speaks.
+	Name *string `msgpack:"name,omitempty"`
+
+	// Calls of an assistant, a JSON array.
+	ToolCalls *Text `msgpack:"tool_calls,omitempty"`
+
+	// The call that a tool answers.
+	ToolCallID *string `msgpack:"tool_call_id,omitempty"`
+}
 
 // Limit: One bound.
 type Limit struct {
@@ -599,11 +623,26 @@ type GenerateRequest struct {
 	// The model, by name or alias, or for admins by path; it is loaded when it is not in memory.
 	Model string `msgpack:"model"`
 
-	// What is continued; any bytes.
+	// What a user says to the model, when the model has a chat template; what is continued, when it has none, or with raw.
 	Prompt *Text `msgpack:"prompt,omitempty"`
 
 	// What is continued, as tokens; taken as they are.
 	Tokens []int32 `msgpack:"tokens,omitempty"`
+
+	// A conversation; an assistant's message at its end is the beginning of the answer.
+	Messages []ChatMessage `msgpack:"messages,omitempty"`
+
+	// The prompt is plain text, also for models with a chat template.
+	Raw bool `msgpack:"raw,omitempty"`
+
+	// Instead of the model's own chat template: the name of a variant of it or of a built-in one, or, with a { in it, the text of a template.
+	Template *Text `msgpack:"template,omitempty"`
+
+	// Further variables of the template, a JSON object.
+	TemplateArgs *Text `msgpack:"template_args,omitempty"`
+
+	// Tools that the template tells the model about, a JSON array.
+	Tools *Text `msgpack:"tools,omitempty"`
 
 	// Add the begin tokens that the model wants to the prompt. Nil: true.
 	AddSpecial *bool `msgpack:"add_special,omitempty"`
@@ -617,6 +656,15 @@ type GenerateRequest struct {
 	// The answer ends before the first of these texts.
 	Stop []Text `msgpack:"stop,omitempty"`
 
+	// A grammar in GBNF that the answer follows.
+	Grammar *Text `msgpack:"grammar,omitempty"`
+
+	// A JSON schema that the answer follows; {}: any JSON. Not with grammar.
+	JsonSchema *Text `msgpack:"json_schema,omitempty"`
+
+	// The grammar counts only from where the answer matches one of these regular expressions.
+	GrammarTriggers []Text `msgpack:"grammar_triggers,omitempty"`
+
 	// Go on after tokens that end an answer.
 	IgnoreEOG bool `msgpack:"ignore_eog,omitempty"`
 
@@ -628,6 +676,9 @@ type GenerateRequest struct {
 
 	// The samplers in their order; then none of the parameters below counts.
 	Chain []Sampler `msgpack:"chain,omitempty"`
+
+	// Order of the samplers: default, temperature-first, letters as edskypmxt, or names with commas.
+	Order *string `msgpack:"order,omitempty"`
 
 	// Temperature; 0 takes the likeliest token. Nil: 0.8.
 	Temp *float64 `msgpack:"temp,omitempty"`

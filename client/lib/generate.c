@@ -44,17 +44,20 @@ static enum lmd_status fill(struct lmi_req_generate *q, const struct lmd_generat
 {
 	if (!g->model)
 		return lmd_fail(err, LMD_INVALID, "generate: no model is named");
-	if (!g->prompt == !g->tokens)
+	/* a conversation comes with the further members */
+	if (g->prompt ? g->tokens != NULL : !g->tokens && !g->more)
 		return lmd_fail(err, LMD_INVALID, "generate: a prompt or tokens, one of them");
 	q->model = str(g->model);
 	if (g->prompt) {
 		q->has_prompt = true;
 		q->prompt = (struct lmd_str){.ptr = g->prompt,
 					     .len = g->n_prompt ? g->n_prompt : strlen(g->prompt)};
-	} else {
+	} else if (g->tokens) {
 		q->has_tokens = true;
 		q->tokens = g->tokens;
 		q->n_tokens = (uint32_t)g->n_tokens;
+	} else {
+		q->has_messages = true; /* those of g->more take their place */
 	}
 	if (g->n_predict) {
 		q->has_n = true;
@@ -62,6 +65,7 @@ static enum lmd_status fill(struct lmi_req_generate *q, const struct lmd_generat
 	}
 	q->parse_special = g->flags & LMD_GEN_PARSE_SPECIAL;
 	q->add_special = !(g->flags & LMD_GEN_NO_SPECIAL);
+	q->raw = g->flags & LMD_GEN_RAW;
 	q->ignore_eog = g->flags & LMD_GEN_IGNORE_EOG;
 	q->special = g->flags & LMD_GEN_SHOW_SPECIAL;
 	if (g->lease_ms) {

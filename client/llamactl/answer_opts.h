@@ -80,9 +80,47 @@
 	 .type = LMI_OPT_FLAG, \
 	 .doc = "Add no begin or end tokens to the prompt."}, \
 	{.name = "special", .type = LMI_OPT_FLAG, .doc = "Write control tokens out as text."}, \
+	{.name = "order", \
+	 .type = LMI_OPT_STR, \
+	 .value = "ORDER", \
+	 .doc = "Order of the samplers: default, temperature-first, letters as edskypmxt, or " \
+		"names with commas."}, \
 	{.name = "raw", \
 	 .type = LMI_OPT_FLAG, \
-	 .doc = "The prompt as it is, without a chat template (which is what happens anyway)."}
+	 .doc = "The prompt as it is, without a chat template, also when the model has one."}, \
+	{.name = "system", \
+	 .letter = 's', \
+	 .type = LMI_OPT_STR, \
+	 .value = "TEXT", \
+	 .doc = "What the model is told before the prompt; needs a chat template."}, \
+	{.name = "template", \
+	 .type = LMI_OPT_STR, \
+	 .value = "NAME", \
+	 .doc = "Another chat template than the model's: a file, a variant of the model's by name, " \
+		"or a built-in one, as chatml; `debug template --list` names these."}, \
+	{.name = "template-arg", \
+	 .type = LMI_OPT_LIST, \
+	 .value = "KEY=VALUE", \
+	 .doc = "A variable of the template, as enable_thinking=false; VALUE is JSON, or else a " \
+		"text.  May be repeated."}, \
+	{.name = "tools", \
+	 .type = LMI_OPT_STR, \
+	 .value = "FILE", \
+	 .doc = "Tools that the template tells the model about: a JSON array."}, \
+	{.name = "grammar", \
+	 .type = LMI_OPT_STR, \
+	 .value = "FILE", \
+	 .doc = "The answer follows this grammar in GBNF."}, \
+	{.name = "json-schema", \
+	 .letter = 'j', \
+	 .type = LMI_OPT_STR, \
+	 .value = "FILE", \
+	 .doc = "The answer is JSON that this schema describes; a value that begins with { is the " \
+		"schema itself, {} means any JSON."}, \
+	{.name = "grammar-trigger", \
+	 .type = LMI_OPT_LIST, \
+	 .value = "REGEX", \
+	 .doc = "The grammar counts only from where the answer matches this; may be repeated."}
 /* clang-format on */
 
 #endif /* LLAMAD_LLAMACTL_ANSWER_OPTS_H */

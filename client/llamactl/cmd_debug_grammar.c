@@ -29,31 +29,6 @@ struct job {
 	bool allowed;
 };
 
-static enum lmd_status read_file(const char *path, uint64_t max, char **out, size_t *n,
-				 struct lmd_error *err)
-{
-	struct lmi_file f;
-	enum lmd_status st = lmi_file_open(&f, path, err);
-
-	if (st != LMD_OK)
-		return st;
-	if (f.bytes > max) {
-		st = lmd_fail(err, LMD_INVALID, "%s: %llu bytes, at most %llu are possible", path,
-			      (unsigned long long)f.bytes, (unsigned long long)max);
-	} else {
-		*n = (size_t)f.bytes;
-		*out = lmi_alloc(*n + 1, 1);
-		st = *out ? lmi_file_read(&f, 0, *out, *n, err)
-			  : lmd_fail(err, LMD_NOMEM, "%s: no memory for %zu bytes", path, *n);
-	}
-	if (st != LMD_OK) {
-		lmi_free(*out);
-		*out = NULL;
-	}
-	lmi_file_close(&f);
-	return st;
-}
-
 static enum lmd_status token_of(const char *what, const char *text, uint32_t n_vocab,
 				lmd_token *out, struct lmd_error *err)
 {
@@ -115,7 +90,7 @@ static enum lmd_status compile(struct job *j, struct lmi_ctl *ctl, struct lmd_er
 	const char *path = gbnf ? gbnf : schema;
 	char *text = NULL;
 	size_t n = 0;
-	enum lmd_status st = read_file(path, LMI_GRAMMAR_MAX, &text, &n, err);
+	enum lmd_status st = lmi_file_read_all(path, LMI_GRAMMAR_MAX, &text, &n, err);
 
 	if (st != LMD_OK)
 		return st;
@@ -226,7 +201,7 @@ static enum lmd_status prepare(struct job *j, struct lmi_ctl *ctl, struct lmd_er
 	if (st == LMD_OK && tokens)
 		st = read_tokens(j, tokens, err);
 	if (st == LMD_OK && text)
-		st = read_file(text, TEXT_MAX, &j->text, &j->n, err);
+		st = lmi_file_read_all(text, TEXT_MAX, &j->text, &j->n, err);
 	return st;
 }
 

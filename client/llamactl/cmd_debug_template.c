@@ -11,6 +11,8 @@
 #include "core/base/arena.h"
 #include "core/base/file.h"
 #include "core/format/format.h"
+#include "core/text/chat/builtin.h"
+#include "core/text/chat/source.h"
 #include "core/text/template/template.h"
 #include "llamad/attr.h"
 
@@ -23,32 +25,6 @@ struct source {
 	char *text;
 	struct lmd_str template;
 };
-
-/* A whole file, at most max bytes; to be given to lmi_free(). */
-static enum lmd_status read_file(const char *path, uint64_t max, char **out, size_t *n,
-				 struct lmd_error *err)
-{
-	struct lmi_file f;
-	enum lmd_status st = lmi_file_open(&f, path, err);
-
-	if (st != LMD_OK)
-		return st;
-	if (f.bytes > max) {
-		st = lmd_fail(err, LMD_INVALID, "%s: %llu bytes, at most %llu are possible", path,
-			      (unsigned long long)f.bytes, (unsigned long long)max);
-	} else {
-		*n = (size_t)f.bytes;
-		*out = lmi_alloc(*n + 1, 1);
-		st = *out ? lmi_file_read(&f, 0, *out, *n, err)
-			  : lmd_fail(err, LMD_NOMEM, "%s: no memory for %zu bytes", path, *n);
-	}
-	if (st != LMD_OK) {
-		lmi_free(*out);
-		*out = NULL;
-	}
-	lmi_file_close(&f);
-	return st;
-}
 
 /* Does the file begin as a model does? */
 static bool is_model(const char *path)
@@ -64,22 +40,46 @@ static bool is_model(const char *path)
 	return !memcmp(magic, "GGUF", sizeof(magic));
 }
 
-static enum lmd_status source_open(struct source *s, const char *path, struct lmd_error *err)
+static struct lmd_str str(const char *s)
+{
+	return (struct lmd_str){.ptr = s, .len = s ? strlen(s) : 0};
+}
+
+/* A file that holds a template; when there is none, a built-in one of that name. */
+static enum lmd_status open_text(struct source *s, const char *path, struct lmd_error *err)
+{
+	enum lmd_status st =
+		lmi_file_read_all(path, LMI_TEMPLATE_MAX, &s->text, &s->template.len, err);
+
+	s->template.ptr = s->text;
+	if (st == LMD_NOTFOUND && lmi_chat_source(&s->template, NULL, str(path), NULL) == LMD_OK)
+		return LMD_OK;
+	return st;
+}
+
+static enum lmd_status source_open(struct source *s, const char *path, const char *variant,
+				   struct lmd_error *err)
 {
 	enum lmd_status st;
 
-	if (!is_model(path)) {
-		st = read_file(path, LMI_TEMPLATE_MAX, &s->text, &s->template.len, err);
-		s->template.ptr = s->text;
-		return st;
-	}
+	if (!is_model(path))
+		return open_text(s, path, err);
 	st = lmi_model_open(&s->model, path, LMI_OPEN_HEADER_ONLY, err);
 	if (st != LMD_OK)
 		return st;
-	s->template = lmi_model_view(s->model)->chat_template;
-	if (!s->template.ptr)
-		return lmd_fail(err, LMD_NOTFOUND, "%s: the model has no chat template", path);
-	return LMD_OK;
+	st = lmi_chat_source(&s->template, lmi_model_view(s->model), str(variant), err);
+	if (st != LMD_OK)
+		lmd_error_prefix(err, path);
+	return st;
+}
+
+static void list(void)
+{
+	for (unsigned i = 0; i < lmi_chat_builtins_n; i++) {
+		const char *file = lmi_chat_builtins[i].name;
+
+		printf("%.*s\n", (int)(strlen(file) - strlen(".jinja")), file);
+	}
 }
 
 static void source_close(struct source *s)
@@ -95,7 +95,7 @@ static enum lmd_status read_vars(const char *path, struct lmd_arena *arena, stru
 	size_t n = 0;
 	json_error_t je;
 	json_t *j;
-	enum lmd_status st = read_file(path, VARS_MAX, &text, &n, err);
+	enum lmd_status st = lmi_file_read_all(path, VARS_MAX, &text, &n, err);
 
 	if (st != LMD_OK)
 		return st;
@@ -165,11 +165,21 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	struct source s = {0};
 	enum lmd_status st;
 
+	if (lmi_arg_flag(&ctl->args, "list")) {
+		lmi_arena_destroy(arena);
+		list();
+		return LMD_OK;
+	}
+	if (!lmi_arg_pos(&ctl->args, 0)) {
+		lmi_arena_destroy(arena);
+		return lmi_usage(ctl, err, "a FILE is missing");
+	}
 	if (!arena)
 		return lmd_fail(err, LMD_NOMEM, "no memory for variables");
 	st = read_now(ctl, &in.now, err);
 	if (st == LMD_OK)
-		st = source_open(&s, lmi_arg_pos(&ctl->args, 0), err);
+		st = source_open(&s, lmi_arg_pos(&ctl->args, 0),
+				 lmi_arg_str(&ctl->args, "variant"), err);
 	if (st == LMD_OK && input)
 		st = read_vars(input, arena, &vars, err);
 	if (st == LMD_OK)
@@ -180,6 +190,11 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 }
 
 static const struct lmi_opt opts[] = {
+	{.name = "list", .type = LMI_OPT_FLAG, .doc = "Print the names of the built-in templates."},
+	{.name = "variant",
+	 .type = LMI_OPT_STR,
+	 .value = "NAME",
+	 .doc = "Of a model: this variant of its template, as tool_use, or a built-in one."},
 	{.name = "input",
 	 .type = LMI_OPT_STR,
 	 .value = "FILE",
@@ -192,9 +207,10 @@ static const struct lmi_opt opts[] = {
 
 const struct lmi_cmd lmi_cmd_debug_template = {
 	.name = "debug template",
-	.args = "FILE",
+	.args = "[FILE]",
 	.brief = "Render a chat template",
-	.doc = "FILE is a template, or a model, whose own template is taken. The text goes to "
+	.doc = "FILE is a template, a model, whose own template is taken, or the name of a "
+	       "built-in template. The text goes to "
 	       "standard output, with nothing added; a text that the template raises is the "
 	       "error.",
 	.opts = opts,

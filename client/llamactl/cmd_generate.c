@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "client/llamactl/answer_opts.h"
+#include "client/llamactl/chat_args.h"
 #include "client/llamactl/json_out.h"
 #include "client/llamactl/remote.h"
 #include "client/llamactl/vocab_file.h"
@@ -128,8 +129,62 @@ static json_t *members(const struct lmi_args *a)
 	return m;
 }
 
-static enum lmd_status start(struct lmi_ctl *ctl, const char *prompt, size_t n,
-			     struct lmd_stream **out, struct lmd_error *err)
+static enum lmd_status give_text(json_t *m, const char *member, struct lmd_str s,
+				 struct lmd_error *err)
+{
+	if (s.ptr && json_object_set_new(m, member, json_stringn(s.ptr, s.len)))
+		return lmd_fail(err, LMD_INVALID, "%s: it is not UTF-8", member);
+	return LMD_OK;
+}
+
+static enum lmd_status give_texts(json_t *m, const struct lmi_chat_args *chat,
+				  struct lmd_error *err)
+{
+	enum lmd_status st = give_text(m, "template", chat->template, err);
+
+	if (st == LMD_OK)
+		st = give_text(m, "template_args", chat->args, err);
+	if (st == LMD_OK)
+		st = give_text(m, "tools", chat->tools, err);
+	if (st == LMD_OK)
+		st = give_text(m, "grammar", chat->grammar, err);
+	return st == LMD_OK ? give_text(m, "json_schema", chat->schema, err) : st;
+}
+
+/* What the template and the grammar are told.  With a system's message the prompt is a
+ * conversation. */
+static enum lmd_status give_chat(json_t *m, const struct lmi_args *a,
+				 const struct lmi_chat_args *chat, const char *prompt, size_t n,
+				 struct lmd_error *err)
+{
+	const char *const *triggers;
+	uint32_t n_triggers = lmi_arg_list(a, "grammar-trigger", &triggers);
+	const char *order = lmi_arg_str(a, "order");
+	json_t *list = json_array(), *talk;
+	enum lmd_status st;
+
+	(void)json_object_set_new(m, "raw", json_boolean(lmi_arg_flag(a, "raw")));
+	if (order)
+		(void)json_object_set_new(m, "order", json_string(order));
+	for (uint32_t i = 0; i < n_triggers; i++)
+		(void)json_array_append_new(list, json_string(triggers[i]));
+	if (n_triggers)
+		(void)json_object_set(m, "grammar_triggers", list);
+	json_decref(list);
+	st = give_texts(m, chat, err);
+	if (st != LMD_OK || !chat->system.ptr)
+		return st;
+	talk = json_pack("[{s:s, s:s%}, {s:s, s:s%}]", "role", "system", "content",
+			 chat->system.ptr, chat->system.len, "role", "user", "content", prompt, n);
+	if (!talk)
+		return lmd_fail(err, LMD_INVALID, "the prompt is not UTF-8");
+	(void)json_object_set_new(m, "messages", talk);
+	return LMD_OK;
+}
+
+static enum lmd_status start(struct lmi_ctl *ctl, const struct lmi_chat_args *chat,
+			     const char *prompt, size_t n, struct lmd_stream **out,
+			     struct lmd_error *err)
 {
 	struct lmd_generate g = {.struct_size = sizeof(g),
 				 .model = lmi_arg_pos(&ctl->args, 0),
@@ -138,13 +193,18 @@ static enum lmd_status start(struct lmi_ctl *ctl, const char *prompt, size_t n,
 				 .hold_ms = (uint32_t)lmi_arg_int(&ctl->args, "hold")};
 	struct lmd_client *c;
 	json_t *m = members(&ctl->args);
-	char *more = m ? json_dumps(m, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
-	enum lmd_status st;
+	enum lmd_status st = m ? give_chat(m, &ctl->args, chat, prompt, n, err)
+			       : lmd_fail(err, LMD_NOMEM, "no memory for a request");
+	char *more = st == LMD_OK ? json_dumps(m, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
 
 	json_decref(m);
-	if (!more)
+	if (st == LMD_OK && !more)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a request");
+	if (st != LMD_OK)
+		return st;
 	g.more = more;
+	if (chat->system.ptr)
+		g.prompt = NULL;
 	if (lmi_arg_given(&ctl->args, "hold") && !g.hold_ms)
 		g.hold_ms = UINT32_MAX;
 	st = lmi_ctl_client(ctl, &c, err);
@@ -158,13 +218,14 @@ static enum lmd_status generate(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const char *prompt = lmi_arg_str(&ctl->args, "prompt");
 	struct answer a = {.json = lmi_arg_flag(&ctl->args, "json")};
+	struct lmi_chat_args chat;
 	struct lmd_stream *s = NULL;
 	char *in = NULL;
 	size_t n = prompt ? strlen(prompt) : 0;
-	enum lmd_status st = LMD_OK;
+	enum lmd_status st = lmi_chat_args(ctl, &chat, err);
 
 	lmi_interrupt_catch();
-	if (a.json) {
+	if (st == LMD_OK && a.json) {
 		a.text = open_memstream(&a.bytes, &a.n_bytes);
 		a.tokens = json_array();
 		if (!a.text || !a.tokens)
@@ -176,7 +237,7 @@ static enum lmd_status generate(struct lmi_ctl *ctl, struct lmd_error *err)
 		st = lmd_fail(err, LMD_INVALID,
 			      "the prompt on standard input is longer than %u bytes", PROMPT_MAX);
 	if (st == LMD_OK)
-		st = start(ctl, prompt ? prompt : n ? in : "", n, &s, err);
+		st = start(ctl, &chat, prompt ? prompt : n ? in : "", n, &s, err);
 	if (st == LMD_OK)
 		st = collect(s, &a, err);
 	if (!a.json && a.last != '\n' && (a.last || st == LMD_OK))
@@ -184,6 +245,7 @@ static enum lmd_status generate(struct lmi_ctl *ctl, struct lmd_error *err)
 	if (st == LMD_OK && a.json)
 		print_json(&a, lmd_stream_id(s));
 	lmd_stream_close(s);
+	lmi_chat_args_fini(&chat);
 	if (a.text)
 		(void)fclose(a.text); /* memory */
 	free(a.bytes);
@@ -197,7 +259,8 @@ static const struct lmi_opt opts[] = {
 	 .letter = 'p',
 	 .type = LMI_OPT_STR,
 	 .value = "TEXT",
-	 .doc = "What to continue; without it all of standard input."},
+	 .doc = "What is said to the model, or continued by one without a chat template; without "
+		"it all of standard input."},
 	LMI_OPTS_ANSWER,
 	{.name = "hold",
 	 .type = LMI_OPT_TIME,
@@ -212,9 +275,8 @@ static const struct lmi_opt opts[] = {
 const struct lmi_cmd lmi_cmd_generate = {
 	.name = "generate",
 	.args = "NAME",
-	.brief = "Continue a text with a model of the daemon",
-	.doc = "Like `run`, computed by the daemon: the continuation of the prompt on standard "
-	       "output as it comes, with a newline at the end if it has none.  A model that is "
+	.brief = "Ask a model of the daemon, or continue a text with it",
+	.doc = "Like `run`, computed by the daemon: the answer on standard output as it comes, with a newline at the end if it has none.  A model that is "
 	       "not in memory is loaded.  Ctrl-C, or the end of this program, ends the work in "
 	       "the daemon after the step that is being computed.",
 	.opts = opts,

@@ -53,6 +53,13 @@ refused 1 'bad.jinja: template line 1' debug template "$dir/bad.jinja"
 refused 1 'x.jinja' debug template "$dir/x.jinja"
 refused 1 'not JSON' debug template "$dir/t.jinja" --input "$dir/t.jinja"
 refused 1 'no JSON object' debug template "$dir/t.jinja" --input "$dir/bad.json"
+ctl debug template --list | grep -c . >"$dir/have"
+same 'built-in templates' '54\n'
+printf '{"messages": [{"role": "user", "content": "hi"}], "add_generation_prompt": true}' >"$dir/c.json"
+ctl debug template chatml --input "$dir/c.json" >"$dir/have"
+same 'a built-in template' '<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n'
+refused 1 'nosuch' debug template nosuch
+refused 2 'FILE is missing' debug template
 refused 2 'is no time' debug template "$dir/t.jinja" --now yesterday
 printf 'GGUFxxxx' >"$dir/model.gguf"
 refused 1 'model.gguf' debug template "$dir/model.gguf"

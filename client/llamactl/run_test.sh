@@ -37,6 +37,56 @@ holds "penalties change the text" [ "$(cat "$dir/out")" != "$(cat "$dir/greedy")
 printf 'a\nb\n' | ctl run "$model" -i -n 5 --temp 0 >"$dir/out" 2>"$dir/err"
 holds "interactive: an answer for each line" [ "$(wc -l <"$dir/out")" -ge 2 ]
 
+# -- conversations --
+does run "$model" -p Hello -n 20 --temp 0 --template '{{ messages[0].content }}'
+holds "a template that adds nothing changes nothing" cmp -s "$dir/out" "$dir/greedy"
+does run "$model" -p lo -n 20 --temp 0 --system Hel \
+	--template '{{ messages[0].content }}{{ messages[1].content }}'
+holds "a system's message stands before the prompt" cmp -s "$dir/out" "$dir/greedy"
+does run "$model" -p x -n 20 --temp 0 --template '{{ k }}{{ n }}' --template-arg k=Hell \
+	--template-arg 'n="o"'
+holds "arguments of a template are JSON or text" cmp -s "$dir/out" "$dir/greedy"
+printf '{%% for m in messages %%}{{ m.content }}{%% endfor %%}' >"$dir/t.jinja"
+does run "$model" -p Hello -n 20 --temp 0 --template "$dir/t.jinja"
+holds "a template from a file" cmp -s "$dir/out" "$dir/greedy"
+does run "$model" -p Hello -n 20 --temp 0 --raw
+holds "raw is plain text" cmp -s "$dir/out" "$dir/greedy"
+printf 'a\nb\n' | ctl run "$model" -i -n 5 --temp 0 --template "$dir/t.jinja" >"$dir/out" 2>"$dir/err"
+holds "a conversation: an answer for each line" [ "$(wc -l <"$dir/out")" -ge 2 ]
+refused 1 'chat template "nosuch": neither' run "$model" -p x --template nosuch
+refused 1 'the model has no chat template' run "$model" -p x --system y
+refused 1 'chat template: no!' run "$model" -p x --template '{{ raise_exception("no!") }}'
+refused 1 'more than 268435456 bytes of memory' run "$model" -p x \
+	--template '{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}'
+refused 2 'no KEY=VALUE' run "$model" -p x --template-arg k
+refused 2 'raw goes with none' run "$model" -p x --raw --system y
+
+# -- grammars --
+printf 'root ::= "yes" | "no"\n' >"$dir/g.gbnf"
+does run "$model" -p Hello -n 20 --temp 0 --ignore-eos --grammar "$dir/g.gbnf"
+holds "an answer follows its grammar" grep -qx 'yes\|no' "$dir/out"
+does run "$model" -p Hello -n 90 --temp 1 --seed 1 -j '{"enum": ["ab", 7]}'
+holds "an answer follows its schema" grep -qx '"ab"\|7' "$dir/out"
+does run "$model" -p Hello -n 90 --temp 0 -j '{"enum": ["ab", 7]}' --json
+holds "its end is the end of the answer" grep -q '"finish": "eog"' "$dir/out"
+does run "$model" -p Hello -n 20 --temp 0 --grammar "$dir/g.gbnf" --grammar-trigger '~~~~'
+holds "before its trigger a grammar says nothing" cmp -s "$dir/out" "$dir/greedy"
+printf 'root ::= a\na ::= a "x"\n' >"$dir/g.gbnf"
+refused 1 'grammar: ' run "$model" -p x --grammar "$dir/g.gbnf"
+refused 1 'json_schema: ' run "$model" -p x -j '{"type": "nonsense"}'
+refused 1 'json_schema: ' run "$model" -p x -j '{'
+refused 2 'exclude each other' run "$model" -p x -j '{}' --grammar "$dir/g.gbnf"
+refused 2 'goes with --grammar' run "$model" -p x --grammar-trigger x
+printf 'root ::= "\\u00e9"\n' >"$dir/g.gbnf"
+refused 1 'the grammar allows no token' run "$model" -p x --grammar "$dir/g.gbnf"
+
+# -- order of samplers --
+does run "$model" -p Hello -n 8 --temp 1 --seed 3 --order kypmt
+does run "$model" -p Hello -n 8 --temp 1 --seed 3 --order temperature-first
+does run "$model" -p Hello -n 8 --temp 1 --seed 3 --order default
+holds "the default order has a name" cmp -s "$dir/out" "$dir/seed3"
+refused 1 'nonsense' run "$model" -p x --order top_k,nonsense
+
 refused 1 "$dir/nothing.gguf: " run "$dir/nothing.gguf" -p x
 refused 1 "$dir/window.gguf: the model has no text vocabulary" run "$dir/window.gguf" -p Hello
 refused 1 'more than the context of 4' run "$model" -p 'Hello there' -c 4

@@ -259,3 +259,31 @@ void lmi_new_file_abort(struct lmi_new_file *f)
 	lmi_free(f->path);
 	f->temp = f->path = NULL;
 }
+
+enum lmd_status lmi_file_read_all(const char *path, uint64_t max, char **out, size_t *n,
+				  struct lmd_error *err)
+{
+	struct lmi_file f;
+	char *p = NULL;
+	enum lmd_status st = lmi_file_open(&f, path, err);
+
+	if (st != LMD_OK)
+		return st;
+	if (f.bytes > max) {
+		st = lmd_fail(err, LMD_INVALID, "%s: %llu bytes, at most %llu are possible", path,
+			      (unsigned long long)f.bytes, (unsigned long long)max);
+	} else {
+		p = lmi_alloc((size_t)f.bytes + 1, 1);
+		st = p ? lmi_file_read(&f, 0, p, (size_t)f.bytes, err)
+		       : lmd_fail(err, LMD_NOMEM, "%s: no memory for %llu bytes", path,
+				  (unsigned long long)f.bytes);
+	}
+	if (st == LMD_OK) {
+		*out = p;
+		*n = (size_t)f.bytes;
+	} else {
+		lmi_free(p);
+	}
+	lmi_file_close(&f);
+	return st;
+}

@@ -73,4 +73,9 @@ enum lmd_status lmi_new_file_commit(struct lmi_new_file *f, struct lmd_error *er
  * failed. */
 void lmi_new_file_abort(struct lmi_new_file *f);
 
+/* A whole file of at most max bytes, with a zero behind; to be given to lmi_free().  Failures name
+ * the path. */
+enum lmd_status lmi_file_read_all(const char *path, uint64_t max, char **out, size_t *n,
+				  struct lmd_error *err);
+
 #endif /* LLAMAD_CORE_BASE_FILE_H */

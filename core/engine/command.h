@@ -16,6 +16,8 @@
 #include "llamad/status.h"
 #include "llamad/types.h"
 
+struct lmi_constraint;
+
 #define LMI_NO_FORK UINT32_MAX
 
 /* One sequence: tokens, or rows of numbers in their place. */
@@ -75,6 +77,9 @@ struct lmi_generate {
 	uint32_t n_stops;
 	uint32_t flags; /* LMI_GEN_* */
 	enum lmi_class class;
+	/* A grammar that the answer follows, or NULL; the engine's once the command was accepted.
+	 * The end of the grammar ends the answer; when nothing can follow, the command fails. */
+	struct lmi_constraint *constraint;
 };
 
 /* ---- events ---- */

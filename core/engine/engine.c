@@ -14,6 +14,7 @@
 
 #include "core/base/alloc.h"
 #include "core/engine/engine_impl.h"
+#include "core/text/chat/chat.h"
 
 #define N_REQUEST     256u
 #define N_REQUEST_MAX 65536u
@@ -75,6 +76,8 @@ static enum lmd_status open_tokenizer(struct lmi_engine *e, struct lmd_error *er
 
 	if (st == LMD_OK)
 		st = lmi_gen_vocab_init(&e->vocab, e->tok, err);
+	if (st == LMD_OK)
+		st = lmi_chat_create(&e->chat, inst->model, e->tok, err);
 	if (st == LMD_OK)
 		e->events_per_seq += (uint32_t)(lmi_gen_text_max(e->tok) / LMI_EVENT_TEXT);
 	return st;
@@ -143,6 +146,7 @@ enum lmd_status lmi_engine_open(struct lmi_engine **out, const struct lmi_engine
 		return lmd_fail(err, LMD_NOMEM, "engine: no memory");
 	e->events.fd = e->orders.fd = -1;
 	e->heir = LMI_NO_SEQ;
+	lmi_vocab_index_init(&e->vocab_index);
 	st = open_all(e, o, err);
 	if (st == LMD_OK && !o->in_line)
 		st = start_thread(e, err);
@@ -162,6 +166,11 @@ const struct lmi_inst *lmi_engine_inst(const struct lmi_engine *e)
 const struct lmi_tokenizer *lmi_engine_tokenizer(const struct lmi_engine *e)
 {
 	return e->tok;
+}
+
+const struct lmi_chat *lmi_engine_chat(const struct lmi_engine *e)
+{
+	return e->chat;
 }
 
 static bool was_replaced(struct lmi_registry *r, enum lmd_kind kind, const struct lmi_factory *f)
@@ -187,6 +196,14 @@ bool lmi_engine_is_stale(const struct lmi_engine *e)
 
 /* ---- commands ---- */
 
+/* A session that was not accepted; the constraint stays the caller's. */
+static void discard(struct lmi_session *own_s)
+{
+	if (own_s->gen)
+		lmi_gen_constrain(own_s->gen, NULL);
+	lmi_session_destroy(own_s);
+}
+
 /* Takes places for the sequences of a session and queues it; owns it from here on. */
 static enum lmd_status submit(struct lmi_engine *e, struct lmi_session *own_s,
 			      struct lmd_error *err)
@@ -207,7 +224,7 @@ static enum lmd_status submit(struct lmi_engine *e, struct lmi_session *own_s,
 			      e->orders.size);
 	if (st != LMD_OK) {
 		atomic_fetch_sub(&e->n_live, n);
-		lmi_session_destroy(own_s);
+		discard(own_s);
 	}
 	return st;
 }
@@ -220,7 +237,7 @@ static enum lmd_status check_and_submit(struct lmi_engine *e, struct lmi_session
 
 	if (st == LMD_OK)
 		return submit(e, own_s, err);
-	lmi_session_destroy(own_s);
+	discard(own_s);
 	return st;
 }
 
@@ -247,6 +264,8 @@ enum lmd_status lmi_engine_generate(struct lmi_engine *e, const struct lmi_gener
 	if (!e->tok)
 		return lmd_fail(err, LMD_UNSUPPORTED, "the engine was opened without a tokenizer");
 	st = lmi_session_generate(&s, e->inst, &e->vocab, cmd, err);
+	if (st == LMD_OK)
+		lmi_gen_constrain(s->gen, cmd->constraint);
 	return st == LMD_OK ? check_and_submit(e, s, err) : st;
 }
 
@@ -342,6 +361,8 @@ void lmi_engine_fini(struct lmi_engine *e)
 	lmi_free(e->parts);
 	lmi_free(e->part_seq);
 	lmi_free(e->session_of);
+	lmi_vocab_index_fini(&e->vocab_index);
+	lmi_chat_destroy(e->chat);
 	lmi_tokenizer_close(e->tok);
 	lmi_inst_close(e->inst);
 	lmi_free(e);

@@ -23,6 +23,7 @@
 
 struct lmi_engine;
 struct lmi_tokenizer;
+struct lmi_chat;
 
 struct lmi_engine_opts {
 	struct lmi_inst_opts inst;
@@ -39,6 +40,8 @@ enum lmd_status lmi_engine_open(struct lmi_engine **out, const struct lmi_engine
 const struct lmi_inst *lmi_engine_inst(const struct lmi_engine *e);
 /* NULL when it was opened without. */
 const struct lmi_tokenizer *lmi_engine_tokenizer(const struct lmi_engine *e);
+/* Its conversations; likewise. */
+const struct lmi_chat *lmi_engine_chat(const struct lmi_engine *e);
 
 /* Would the model be opened with other code now?  True when the plugin of its architecture,
  * backend or tokenizer was replaced; what was removed does not count.  Looks at files; any

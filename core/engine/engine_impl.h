@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "core/engine/constrain.h"
 #include "core/engine/driver.h"
 #include "core/engine/engine.h"
 #include "core/engine/generate.h"
@@ -26,7 +27,9 @@ struct lmi_engine {
 	const struct lmi_driver *driver;
 	struct lmi_sched *sched;
 	struct lmi_tokenizer *tok; /* NULL: evaluation only */
+	struct lmi_chat *chat;	   /* likewise */
 	struct lmi_gen_vocab vocab;
+	struct lmi_vocab_index vocab_index; /* of grammars */
 	uint32_t events_per_seq; /* that one sequence can cause in one step, at most */
 	uint32_t n_request;
 	struct lmi_order_ring orders;

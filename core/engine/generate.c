@@ -7,12 +7,14 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/engine/constrain.h"
 #include "core/engine/sample.h"
 #include "core/text/detok.h"
 #include "core/text/stop.h"
 
 struct lmi_gen {
 	struct lmi_chain *chain;
+	struct lmi_constraint *constraint; /* NULL: none */
 	const struct lmi_tokenizer *tok;
 	struct lmi_detok detok;
 	struct lmi_stop *stop; /* NULL: no stop texts */
@@ -87,10 +89,16 @@ void lmi_gen_destroy(struct lmi_gen *g)
 	if (!g)
 		return;
 	lmi_chain_destroy(g->chain);
+	lmi_constraint_destroy(g->constraint);
 	lmi_stop_destroy(g->stop);
 	lmi_free(g->raw);
 	lmi_free(g->text);
 	lmi_free(g);
+}
+
+void lmi_gen_constrain(struct lmi_gen *g, struct lmi_constraint *own_c)
+{
+	g->constraint = own_c;
 }
 
 static enum lmd_status make_chain(struct lmi_gen *g, const struct lmi_inst *inst,
@@ -220,11 +228,26 @@ static size_t flush(struct lmi_gen *g, size_t n_text)
 
 static enum lmi_finish why_finish(const struct lmi_gen *g, lmd_token token, bool room)
 {
-	if (!(g->flags & LMI_GEN_IGNORE_EOG) && lmi_tokenizer_is_eog(g->tok, token))
+	/* behind the end of a grammar there is nothing, whatever was asked for */
+	if ((!(g->flags & LMI_GEN_IGNORE_EOG) || g->constraint) &&
+	    lmi_tokenizer_is_eog(g->tok, token))
 		return LMI_FINISH_EOG;
 	if (g->n_predict >= 0 && g->n_out >= g->n_predict)
 		return LMI_FINISH_LENGTH;
 	return room ? LMI_FINISH_NONE : LMI_FINISH_CONTEXT;
+}
+
+static enum lmd_status choose(struct lmi_gen *g, const float *logits, uint32_t n, lmd_token *out)
+{
+	const uint64_t *mask;
+	enum lmd_status st;
+
+	if (!g->constraint)
+		return lmi_chain_sample(g->chain, logits, n, NULL, out);
+	st = lmi_constraint_mask(g->constraint, n, &mask, &n);
+	if (st == LMD_OK)
+		st = lmi_chain_sample(g->chain, logits, n, mask, out);
+	return st == LMD_OK ? lmi_constraint_accept(g->constraint, *out) : st;
 }
 
 enum lmd_status lmi_gen_next(struct lmi_gen *g, struct lmi_seq *q, const float *logits,
@@ -242,7 +265,7 @@ enum lmd_status lmi_gen_next(struct lmi_gen *g, struct lmi_seq *q, const float *
 		out->finish = g->finish = LMI_FINISH_LENGTH;
 		return LMD_OK;
 	}
-	st = lmi_chain_sample(g->chain, logits, n_logits, NULL, &out->token);
+	st = choose(g, logits, n_logits, &out->token);
 	if (st != LMD_OK)
 		return st;
 	lmi_chain_accept(g->chain, out->token, false);

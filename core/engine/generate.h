@@ -8,6 +8,7 @@
 #include "core/engine/session.h"
 #include "core/text/tokenizer.h"
 
+struct lmi_constraint;
 struct lmi_engine;
 struct lmi_gen;
 
@@ -27,6 +28,9 @@ enum lmd_status lmi_session_generate(struct lmi_session **out, const struct lmi_
 				     const struct lmi_generate *cmd, struct lmd_error *err);
 /* NULL allowed. */
 void lmi_gen_destroy(struct lmi_gen *g);
+
+/* The grammar it follows, its own from now on, or NULL; one that it had is the caller's again. */
+void lmi_gen_constrain(struct lmi_gen *g, struct lmi_constraint *own_c);
 
 /* Bytes of text that one token can set free, at most. */
 size_t lmi_gen_text_max(const struct lmi_tokenizer *tok);

@@ -313,3 +313,83 @@ enum lmd_status lmi_sample_specs_ordered(struct lmi_spec_list *out,
 		add_choice(out, p);
 	return LMD_OK;
 }
+
+/* ---- an order by name ---- */
+
+static const char *const temperature_first[] = {"penalties", "temp",	"temp_ext", "top_k",
+						"top_p",     "min_p",	"typical"};
+
+static void specs_temperature_first(struct lmi_spec_list *out, const struct lmi_sample_params *p)
+{
+	out->n = 0;
+	out->n_args = 0;
+	if (bias_on(p))
+		add(out, "logit_bias", row_find("logit_bias"), p);
+	for (size_t i = 0; i < LMD_LEN(temperature_first); i++) {
+		const struct row *r = row_find(temperature_first[i]);
+
+		if (!r->on(p) || (!(p->temp > 0) && r->group != ALWAYS) ||
+		    (p->mirostat && r->group == TRUNCATE))
+			continue;
+		add(out, r->name, r, p);
+	}
+	add_choice(out, p);
+}
+
+/* Are these letters, and not the name of one sampler? */
+static bool all_letters(struct lmd_str text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if (!lmi_sample_letter(text.ptr[i]))
+			return false;
+	return true;
+}
+
+static bool is_word(struct lmd_str text, const char *word)
+{
+	return text.len == strlen(word) && !memcmp(text.ptr, word, text.len);
+}
+
+enum lmd_status lmi_sample_specs_order(struct lmi_spec_list *out,
+				       const struct lmi_sample_params *p, struct lmd_str text,
+				       char *names_buf, struct lmd_error *err)
+{
+	const char *names[LMI_CHAIN_MAX] = {0};
+	bool letters;
+	uint32_t n = 0;
+	char *at;
+
+	if (!text.ptr || is_word(text, "default")) {
+		lmi_sample_specs(out, p);
+		return LMD_OK;
+	}
+	if (is_word(text, "temperature-first")) {
+		specs_temperature_first(out, p);
+		return LMD_OK;
+	}
+	if (text.len >= LMI_ORDER_MAX || memchr(text.ptr, 0, text.len))
+		return lmd_fail(err, LMD_INVALID, "sampler order: %zu bytes are more than %d",
+				text.len, LMI_ORDER_MAX - 1);
+	memcpy(names_buf, text.ptr, text.len);
+	names_buf[text.len] = '\0';
+	letters = all_letters(text);
+	at = names_buf;
+	while (*at && n < LMI_CHAIN_MAX) {
+		size_t len = strcspn(at, ",");
+
+		names[n++] = letters ? lmi_sample_letter(*at) : at;
+		if (letters) {
+			at++;
+		} else if (at[len]) {
+			at[len] = '\0';
+			at += len + 1;
+		} else {
+			at += len;
+		}
+	}
+	if (*at || !n)
+		return lmd_fail(err, LMD_INVALID,
+				"sampler order: it names %s samplers, at most %d are possible",
+				n ? "more" : "no", LMI_CHAIN_MAX);
+	return lmi_sample_specs_ordered(out, p, names, n, err);
+}

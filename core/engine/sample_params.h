@@ -69,6 +69,16 @@ enum lmd_status lmi_sample_specs_ordered(struct lmi_spec_list *out,
 					 const char *const *names, uint32_t n_names,
 					 struct lmd_error *err);
 
+/* The order that a text names: "default" (or NULL), the usual one; "temperature-first", penalties,
+ * temperature, top_k, top_p, min_p, typical and then the choice; letters, as "edskypmxt"; or
+ * names with commas between them.  In the first two what the values switch off is left out.
+ * names_buf, [LMI_ORDER_MAX], holds names as long as the list is used.
+ * LMD_INVALID: too long, or too many. */
+#define LMI_ORDER_MAX 256
+enum lmd_status lmi_sample_specs_order(struct lmi_spec_list *out,
+				       const struct lmi_sample_params *p, struct lmd_str text,
+				       char *names_buf, struct lmd_error *err);
+
 /* The sampler that a letter stands for in the short form of an order, as in "edskypmxt";
  * NULL if none. */
 const char *lmi_sample_letter(char letter);

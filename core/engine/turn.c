@@ -333,7 +333,9 @@ static bool gen_part(struct lmi_engine *e, const struct lmi_exec *x, uint32_t pa
 	st = lmi_gen_next(s->gen, q, logits, x->out_width, q->n_tokens < q->cap,
 			  e->inst->host->now_ns(e->inst->host->ctx), &g);
 	if (st != LMD_OK) {
-		(void)lmd_fail(&err, st, "sampling: %s", lmd_status_text(st));
+		(void)lmd_fail(&err, st, "sampling: %s",
+			       st == LMD_NOTFOUND ? "the grammar allows no token here"
+						  : lmd_status_text(st));
 		fail_session(e, s, &err);
 		return false;
 	}

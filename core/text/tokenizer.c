@@ -125,6 +125,41 @@ void lmi_text_fini(struct lmi_text *t)
 	memset(t, 0, sizeof(*t));
 }
 
+enum lmd_status lmi_tokens_add(struct lmi_tokens *t, const lmd_token *id, size_t n,
+			       struct lmd_error *err)
+{
+	if (n > t->cap - t->n) {
+		size_t cap = 2 * (t->n + n) + 64;
+		lmd_token *p = lmi_realloc(t->id, cap, sizeof(*p));
+
+		if (!p)
+			return lmd_fail(err, LMD_NOMEM, "no memory for %zu tokens", cap);
+		t->id = p;
+		t->cap = cap;
+	}
+	if (n)
+		memcpy(t->id + t->n, id, n * sizeof(*id));
+	t->n += n;
+	return LMD_OK;
+}
+
+enum lmd_status lmi_text_add(struct lmi_text *t, const char *p, size_t n, struct lmd_error *err)
+{
+	if (n > t->cap - t->n) {
+		size_t cap = 2 * (t->n + n) + 256;
+		char *q = lmi_realloc(t->p, cap, 1);
+
+		if (!q)
+			return lmd_fail(err, LMD_NOMEM, "no memory for %zu bytes of text", cap);
+		t->p = q;
+		t->cap = cap;
+	}
+	if (n)
+		memcpy(t->p + t->n, p, n);
+	t->n += n;
+	return LMD_OK;
+}
+
 /* The old content need not be kept, so it is freed first. */
 static bool want_tokens(struct lmi_tokens *t, size_t n)
 {

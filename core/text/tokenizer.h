@@ -46,6 +46,10 @@ struct lmi_text {
 };
 void lmi_tokens_fini(struct lmi_tokens *t);
 void lmi_text_fini(struct lmi_text *t);
+/* Appends.  LMD_NOMEM: nothing was changed. */
+enum lmd_status lmi_tokens_add(struct lmi_tokens *t, const lmd_token *id, size_t n,
+			       struct lmd_error *err);
+enum lmd_status lmi_text_add(struct lmi_text *t, const char *p, size_t n, struct lmd_error *err);
 
 /* Tokens of a text, in place of what `out` held.  flags: LMD_ENCODE_*.  On failure out->n
  * is 0. */

@@ -92,13 +92,15 @@ LMD_EXPORT void lmd_client_free(void *p);
 #define LMD_GEN_SHOW_SPECIAL  8u /* control tokens are part of the text */
 #define LMD_GEN_GREEDY	      16u /* the likeliest token always: temp 0 */
 #define LMD_GEN_SEED	      32u /* seed counts */
+#define LMD_GEN_RAW	      64u /* the prompt is plain text, also for a model with a chat template */
 
 /* What is zero or NULL is the server's default. */
 struct lmd_generate {
 	uint32_t struct_size;
 	uint32_t flags;		 /* LMD_GEN_* */
 	const char *model;	 /* name or alias */
-	const char *prompt;	 /* bytes; either this or tokens */
+	const char *prompt;	 /* bytes; either this or tokens.  Said to a model with a chat
+				  * template, continued by another one or with LMD_GEN_RAW */
 	size_t n_prompt;	 /* 0 = up to the terminating zero */
 	const lmd_token *tokens; /* [n_tokens] */
 	size_t n_tokens;
@@ -113,7 +115,8 @@ struct lmd_generate {
 	uint32_t hold_ms;	  /* gather items so long before they are sent; UINT32_MAX: not at
 				   * all */
 	uint32_t lease_ms;	  /* the server ends it when nobody fetches for so long */
-	const char *more;	  /* further members of op generate as a JSON object; they win */
+	const char *more;	  /* further members of op generate as a JSON object; they win.
+				   * `messages` there stands for the prompt, which is NULL then */
 };
 
 LMD_EXPORT enum lmd_status lmd_client_generate(struct lmd_client *c, const struct lmd_generate *g,

@@ -37,6 +37,12 @@
 #define LMI_LIMIT_TOKENS 2097152
 /* Rows of a listing in one reply. */
 #define LMI_LIMIT_ROWS 4096
+/* Messages of a conversation. */
+#define LMI_LIMIT_MESSAGES 4096
+/* Length of a chat template, and of the JSON that goes with it. (bytes) */
+#define LMI_LIMIT_TEMPLATE_BYTES 1048576
+/* Length of a grammar or schema. (bytes) */
+#define LMI_LIMIT_GRAMMAR_BYTES 262144
 /* Stop texts of a request. */
 #define LMI_LIMIT_STOPS 16
 /* Length of a stop text. (bytes) */
@@ -64,6 +70,6 @@
 /* Text of all items of one reply to next; a single item may be longer. (bytes) */
 #define LMI_LIMIT_REPLY_TEXT_BYTES 1048576
 
-#define LMI_N_LIMIT 27
+#define LMI_N_LIMIT 30
 
 #endif /* LLAMAD_PROTO_GEN_LIMITS_GEN_H */

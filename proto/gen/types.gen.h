@@ -160,6 +160,26 @@ enum lmi_wire_metric_kind {
 };
 extern const struct lmi_wire_words lmi_wire_words_metric_kind;
 
+/* One message of a conversation. */
+struct lmi_wire_chat_message {
+	/* Who speaks: system, developer, user, assistant, tool or function. */
+	struct lmd_str role;
+	/* What is said. */
+	struct lmd_str content;
+	/* What an assistant thought before. */
+	bool has_reasoning;
+	struct lmd_str reasoning;
+	/* Name of the tool, or of who speaks. */
+	bool has_name;
+	struct lmd_str name;
+	/* Calls of an assistant, a JSON array. */
+	bool has_tool_calls;
+	struct lmd_str tool_calls;
+	/* The call that a tool answers. */
+	bool has_tool_call_id;
+	struct lmd_str tool_call_id;
+};
+
 /* One bound. */
 struct lmi_wire_limit {
 	/* Its name. */
@@ -503,13 +523,30 @@ struct lmi_req_generate {
 	/* The model, by name or alias, or for admins by path; it is loaded when it is not in
 	 * memory. */
 	struct lmd_str model;
-	/* What is continued; any bytes. */
+	/* What a user says to the model, when the model has a chat template; what is continued,
+	 * when it has none, or with raw. */
 	bool has_prompt;
 	struct lmd_str prompt;
 	/* What is continued, as tokens; taken as they are. */
 	bool has_tokens;
 	const lmd_token *tokens;
 	uint32_t n_tokens;
+	/* A conversation; an assistant's message at its end is the beginning of the answer. */
+	bool has_messages;
+	const struct lmi_wire_chat_message *messages;
+	uint32_t n_messages;
+	/* The prompt is plain text, also for models with a chat template. */
+	bool raw;
+	/* Instead of the model's own chat template: the name of a variant of it or of a
+	 * built-in one, or, with a { in it, the text of a template. */
+	bool has_template;
+	struct lmd_str template;
+	/* Further variables of the template, a JSON object. */
+	bool has_template_args;
+	struct lmd_str template_args;
+	/* Tools that the template tells the model about, a JSON array. */
+	bool has_tools;
+	struct lmd_str tools;
 	/* Add the begin tokens that the model wants to the prompt. (default true) */
 	bool add_special;
 	/* Text of control tokens in the prompt becomes those tokens. */
@@ -521,6 +558,16 @@ struct lmi_req_generate {
 	/* The answer ends before the first of these texts. */
 	const struct lmd_str *stop;
 	uint32_t n_stop;
+	/* A grammar in GBNF that the answer follows. */
+	bool has_grammar;
+	struct lmd_str grammar;
+	/* A JSON schema that the answer follows; {}: any JSON. Not with grammar. */
+	bool has_json_schema;
+	struct lmd_str json_schema;
+	/* The grammar counts only from where the answer matches one of these regular
+	 * expressions. */
+	const struct lmd_str *grammar_triggers;
+	uint32_t n_grammar_triggers;
 	/* Go on after tokens that end an answer. */
 	bool ignore_eog;
 	/* Text of control tokens is part of the answer. */
@@ -532,6 +579,10 @@ struct lmi_req_generate {
 	bool has_chain;
 	const struct lmi_wire_sampler *chain;
 	uint32_t n_chain;
+	/* Order of the samplers: default, temperature-first, letters as edskypmxt, or names
+	 * with commas. */
+	bool has_order;
+	struct lmd_str order;
 	/* Temperature; 0 takes the likeliest token. (0..5; default 0.8) */
 	double temp;
 	/* Only so many of the likeliest tokens; 0 or less: all. (-1..2147483647; default 40) */

@@ -57,6 +57,16 @@ ctl generate full -p "$prompt" -n $n --temp 0 --ignore-eos --hold 0ms >"$dir/got
 same "llamactl generate, every token alone" "$dir/got"
 printf %s "$prompt" | ctl generate full -n $n --temp 0 --ignore-eos >"$dir/got"
 same "llamactl generate, prompt on standard input" "$dir/got"
+# conversations: the daemon renders what `run` renders
+for how in "--template chatml" "--template chatml --system Short." "--template chatml -j {}" \
+	"--template chatml --template-arg add_generation_prompt=false" "--order temperature-first"; do
+	# shellcheck disable=SC2086
+	"$build/llamactl" run "$dir/full.gguf" -p "$prompt" -n $n --temp 0.5 --seed 3 $how >"$dir/wantc" ||
+		bad "run $how"
+	# shellcheck disable=SC2086
+	ctl generate full -p "$prompt" -n $n --temp 0.5 --seed 3 $how >"$dir/got" || bad "generate $how"
+	cmp -s "$dir/wantc" "$dir/got" && ok || bad "generate $how: another text than run"
+done
 "$build/llamactl" run "$dir/full.gguf" -p "$prompt" -n $n --temp 1 --seed 7 --ignore-eos >"$dir/want7"
 ctl generate full -p "$prompt" -n $n --temp 1 --seed 7 --ignore-eos >"$dir/got"
 cmp -s "$dir/want7" "$dir/got" && ok || bad "a seed gives another text in the daemon"

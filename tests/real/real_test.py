@@ -64,7 +64,7 @@ def logits(name, model, case, *how):
 
 
 def greedy(name, model, case):
-    args = ["run", model, "-p", case["text"], "-n", "64", "--temp", "0", "--json", "-c", "2048"]
+    args = ["run", model, "--raw", "-p", case["text"], "-n", "64", "--temp", "0", "--json", "-c", "2048"]
     if case["parse_special"]:
         args.append("--parse-special")
     if not case["add_special"]:

@@ -108,6 +108,9 @@ LIMITS: dict[str, int] = {
     "text_bytes": 16777216,
     "tokens": 2097152,
     "rows": 4096,
+    "messages": 4096,
+    "template_bytes": 1048576,
+    "grammar_bytes": 262144,
     "stops": 16,
     "stop_bytes": 256,
     "biases": 1024,
@@ -122,6 +125,24 @@ LIMITS: dict[str, int] = {
     "items_default": 256,
     "reply_text_bytes": 1048576,
 }
+
+
+@dataclass(kw_only=True)
+class ChatMessage(Message):
+    """One message of a conversation."""
+
+    #: Who speaks: system, developer, user, assistant, tool or function.
+    role: str = field(metadata={"wire": "role"})
+    #: What is said.
+    content: Union[str, bytes] = field(default='', metadata={"wire": "content", "default": ''})
+    #: What an assistant thought before.
+    reasoning: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "reasoning"})
+    #: Name of the tool, or of who speaks.
+    name: Union[str, None] = field(default=None, metadata={"wire": "name"})
+    #: Calls of an assistant, a JSON array.
+    tool_calls: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "tool_calls"})
+    #: The call that a tool answers.
+    tool_call_id: Union[str, None] = field(default=None, metadata={"wire": "tool_call_id"})
 
 
 @dataclass(kw_only=True)
@@ -621,10 +642,22 @@ class GenerateRequest(Request[GenerateReply]):
     REPLY: ClassVar[Any] = GenerateReply
     #: The model, by name or alias, or for admins by path; it is loaded when it is not in memory.
     model: str = field(metadata={"wire": "model"})
-    #: What is continued; any bytes.
+    #: What a user says to the model, when the model has a chat template; what is continued, when
+    #: it has none, or with raw.
     prompt: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "prompt"})
     #: What is continued, as tokens; taken as they are.
     tokens: Union[list[int], None] = field(default=None, metadata={"wire": "tokens"})
+    #: A conversation; an assistant's message at its end is the beginning of the answer.
+    messages: Union[list[ChatMessage], None] = field(default=None, metadata={"wire": "messages", "make": "ChatMessage", "many": True})
+    #: The prompt is plain text, also for models with a chat template.
+    raw: bool = field(default=False, metadata={"wire": "raw", "default": False})
+    #: Instead of the model's own chat template: the name of a variant of it or of a built-in one,
+    #: or, with a { in it, the text of a template.
+    template: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "template"})
+    #: Further variables of the template, a JSON object.
+    template_args: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "template_args"})
+    #: Tools that the template tells the model about, a JSON array.
+    tools: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "tools"})
     #: Add the begin tokens that the model wants to the prompt.
     add_special: bool = field(default=True, metadata={"wire": "add_special", "default": True})
     #: Text of control tokens in the prompt becomes those tokens.
@@ -634,6 +667,12 @@ class GenerateRequest(Request[GenerateReply]):
     n: Union[int, None] = field(default=None, metadata={"wire": "n"})
     #: The answer ends before the first of these texts.
     stop: list[Union[str, bytes]] = field(default_factory=list, metadata={"wire": "stop", "default": []})
+    #: A grammar in GBNF that the answer follows.
+    grammar: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "grammar"})
+    #: A JSON schema that the answer follows; {}: any JSON. Not with grammar.
+    json_schema: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "json_schema"})
+    #: The grammar counts only from where the answer matches one of these regular expressions.
+    grammar_triggers: list[Union[str, bytes]] = field(default_factory=list, metadata={"wire": "grammar_triggers", "default": []})
     #: Go on after tokens that end an answer.
     ignore_eog: bool = field(default=False, metadata={"wire": "ignore_eog", "default": False})
     #: Text of control tokens is part of the answer.
@@ -642,6 +681,9 @@ class GenerateRequest(Request[GenerateReply]):
     seed: Union[int, None] = field(default=None, metadata={"wire": "seed"})
     #: The samplers in their order; then none of the parameters below counts.
     chain: Union[list[Union[str, Mapping[str, Any]]], None] = field(default=None, metadata={"wire": "chain"})
+    #: Order of the samplers: default, temperature-first, letters as edskypmxt, or names with
+    #: commas.
+    order: Union[str, None] = field(default=None, metadata={"wire": "order"})
     #: Temperature; 0 takes the likeliest token. (at least 0, at most 5)
     temp: float = field(default=0.8, metadata={"wire": "temp", "default": 0.8})
     #: Only so many of the likeliest tokens; 0 or less: all. (at least -1, at most 2147483647)

@@ -57,7 +57,7 @@ struct lmi_val lmi_macro_call(struct lmi_run *run, const struct lmi_macro *m,
 struct lmi_val lmi_macro_name(const struct lmi_macro *m);
 
 /* Loops (loop.c) */
-enum lmi_flow lmi_loop_run(struct lmi_run *run, const struct lmi_node *n, struct lmi_scope *s,
+enum lmi_flow lmi_loop_exec(struct lmi_run *run, const struct lmi_node *n, struct lmi_scope *s,
 			   struct lmi_val items, uint32_t depth);
 /* loop(items) of a recursive loop. */
 struct lmi_val lmi_loop_call(struct lmi_run *run, struct lmi_loop *loop,

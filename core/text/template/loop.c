@@ -150,7 +150,7 @@ void lmi_loop_repr(struct lmi_buf *b, struct lmi_loop *l)
 		       (long long)length(b->run, l));
 }
 
-enum lmi_flow lmi_loop_run(struct lmi_run *run, const struct lmi_node *n, struct lmi_scope *s,
+enum lmi_flow lmi_loop_exec(struct lmi_run *run, const struct lmi_node *n, struct lmi_scope *s,
 			   struct lmi_val items, uint32_t depth)
 {
 	struct lmi_loop *l = lmi_run_alloc(run, sizeof(*l));
@@ -199,7 +199,7 @@ struct lmi_val lmi_loop_call(struct lmi_run *run, struct lmi_loop *l,
 		lmi_run_fail(run, "loop() needs one argument");
 	if (run->failed || !lmi_run_enter(run))
 		return lmi_none();
-	(void)lmi_loop_run(run, l->node, l->outer, args->pos[0], l->depth0 + 1); /* ends here */
+	(void)lmi_loop_exec(run, l->node, l->outer, args->pos[0], l->depth0 + 1); /* ends here */
 	lmi_run_leave(run);
 	return lmi_run_take_out(run, from);
 }

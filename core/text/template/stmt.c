@@ -3,6 +3,7 @@
  * Statements and output. */
 #include "core/base/alloc.h"
 #include "core/text/template/eval.h"
+#include "core/text/template/marks.h"
 
 /* Output */
 
@@ -26,9 +27,16 @@ void lmi_run_out(struct lmi_run *run, const char *s, size_t n)
 		}
 		run->out = p;
 		run->cap_out = cap;
+		if (!lmi_marks_out(run->marks, cap)) {
+			lmi_run_fail_status(run, LMD_NOMEM, "no memory for %zu bytes of output",
+					    cap);
+			return;
+		}
 	}
-	if (n)
+	if (n) {
 		memcpy(run->out + run->n_out, s, n);
+		lmi_marks_to_out(run->marks, run->n_out, s, n);
+	}
 	run->n_out += n;
 }
 
@@ -36,8 +44,10 @@ struct lmi_val lmi_run_take_out(struct lmi_run *run, size_t from)
 {
 	struct lmi_val v = lmi_strn("", 0);
 
-	if (!run->failed && run->n_out > from)
+	if (!run->failed && run->n_out > from) {
 		v = lmi_str_copy(run, run->out + from, run->n_out - from);
+		lmi_marks_from_out(run->marks, from, v.u.s, v.n);
+	}
 	run->n_out = from;
 	v.flags = run->autoescape ? LMI_VF_SAFE : 0;
 	return v;
@@ -201,7 +211,7 @@ static enum lmi_flow exec(struct lmi_run *run, const struct lmi_node *n, struct 
 	case LMI_N_FOR:
 		v = lmi_run_eval(run, n->b, s);
 		if (!run->failed)
-			return lmi_loop_run(run, n, s, v, 0);
+			return lmi_loop_exec(run, n, s, v, 0);
 		break;
 	case LMI_N_SET:
 		v = lmi_run_eval(run, n->b, s);

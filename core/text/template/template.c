@@ -5,6 +5,7 @@
 
 #include "core/base/alloc.h"
 #include "core/text/template/eval.h"
+#include "core/text/template/marks.h"
 
 /* Tokens and nodes of the longest template fit. */
 #define PARSE_BYTES (1ull << 30)
@@ -213,8 +214,12 @@ enum lmd_status lmi_template_render(const struct lmi_template *t,
 	run->limits.output_bytes = limit(in->limits.output_bytes, defaults.output_bytes);
 	run->limits.depth = (uint32_t)limit(in->limits.depth, defaults.depth);
 	run->now = in->now;
-	run->arena = lmi_arena_create(run->limits.memory_bytes);
-	if (!run->arena) {
+	/* beside every byte of a value there is one that says whose it is */
+	run->arena = lmi_arena_create(run->limits.memory_bytes * (in->want_own ? 2 : 1));
+	run->marks = in->want_own ? lmi_marks_create() : NULL;
+	if (!run->arena || (in->want_own && !run->marks)) {
+		lmi_arena_destroy(run->arena);
+		lmi_marks_destroy(run->marks);
 		lmi_free(run);
 		return lmd_fail(err, LMD_NOMEM, "template: out of memory");
 	}
@@ -227,7 +232,9 @@ enum lmd_status lmi_template_render(const struct lmi_template *t,
 		run->out[run->n_out] = '\0';
 		out->text = run->out;
 		out->bytes = run->n_out;
+		out->own = lmi_marks_take_out(run->marks);
 	}
+	lmi_marks_destroy(run->marks);
 	lmi_arena_destroy(run->arena);
 	lmi_free(run);
 	return st;
@@ -236,6 +243,7 @@ enum lmd_status lmi_template_render(const struct lmi_template *t,
 void lmi_template_output_fini(struct lmi_template_output *out)
 {
 	lmi_free(out->text);
+	lmi_free(out->own);
 	lmi_free(out->raised);
 	*out = (struct lmi_template_output){0};
 }

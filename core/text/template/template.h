@@ -44,6 +44,7 @@ struct lmi_tmember;
 struct lmi_tvalue {
 	enum lmi_tkind kind;
 	uint32_t n;           /* LIST: items; DICT: members */
+	bool own;             /* STR: counts as written by the template, see `own` of the output */
 	union {
 		bool b;
 		int64_t i;
@@ -84,12 +85,18 @@ struct lmi_template_input {
 	const struct lmi_tvalue *vars; /* [n_vars] DICTs; of two members the later one holds */
 	uint32_t n_vars;
 	struct tm now;        /* for strftime_now */
+	bool want_own;        /* output.own is wanted */
 	struct lmi_template_limits limits;
 };
 
 struct lmi_template_output {
 	char *text;           /* NUL-terminated; free with lmi_free */
 	size_t bytes;
+	/* If wanted: whose byte each one is, [bytes]: 1 for those that the template itself wrote,
+	 * 0 for those that came with a variable, in whatever way: copied, cut, joined.  What a
+	 * filter or method computes anew (upper, tojson, repr) counts as coming from outside, but
+	 * for the digits of numbers. */
+	uint8_t *own;
 	char *raised;         /* after a failure: the text given to raise_exception, or NULL */
 	size_t raised_bytes;
 };

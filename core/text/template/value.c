@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "core/text/template/marks.h"
 #include "core/text/template/uni.h"
 
 #define PIECE_BYTES   (64u << 10)
@@ -79,6 +80,17 @@ void lmi_run_leave(struct lmi_run *run)
 
 /* Memory */
 
+/* A piece of the arena; NULL: the bound. */
+static char *take_piece(struct lmi_run *run, size_t bytes)
+{
+	char *p;
+
+	if (!run->marks)
+		return lmi_arena_alloc(run->arena, bytes, 16);
+	p = lmi_arena_alloc(run->arena, 2 * bytes, 16);
+	return p && lmi_marks_piece(run->marks, p, bytes) ? p : NULL;
+}
+
 /* Bytes at the front of the free memory, with nothing between them and what came before
  * when `align` is 1.  NULL: failed. */
 static void *take(struct lmi_run *run, size_t bytes, size_t align)
@@ -92,10 +104,10 @@ static void *take(struct lmi_run *run, size_t bytes, size_t align)
 	    bytes > (size_t)(run->mem_end - run->mem) - pad) {
 		size_t piece = bytes > PIECE_BYTES / 2 ? 2 * bytes : PIECE_BYTES;
 
-		p = bytes <= SIZE_MAX / 4 ? lmi_arena_alloc(run->arena, piece, 16) : NULL;
-		if (!p && bytes <= SIZE_MAX / 4) {
+		p = bytes <= SIZE_MAX / 8 ? take_piece(run, piece) : NULL;
+		if (!p && bytes <= SIZE_MAX / 8) {
 			piece = bytes;
-			p = lmi_arena_alloc(run->arena, piece, 16);
+			p = take_piece(run, piece);
 		}
 		if (!p) {
 			lmi_run_fail_status(run, LMD_NOMEM,
@@ -126,6 +138,7 @@ struct lmi_val lmi_str_copy(struct lmi_run *run, const char *s, size_t n)
 	if (!p)
 		return lmi_strn("", 0);
 	memcpy(p, s, n);
+	lmi_marks_copy(run->marks, p, s, n);
 	return lmi_strn(p, n);
 }
 
@@ -151,8 +164,10 @@ static char *grow(struct lmi_run *run, char *s, size_t n, size_t *cap, size_t mo
 	p = take(run, want, 1);
 	if (!p)
 		return NULL;
-	if (n)
+	if (n) {
 		memcpy(p, s, n);
+		lmi_marks_copy(run->marks, p, s, n);
+	}
 	*cap = want;
 	return p;
 }
@@ -168,14 +183,19 @@ void lmi_buf_add(struct lmi_buf *b, const char *s, size_t n)
 		return;
 	b->s = p;
 	memcpy(p + b->n, s, n);
+	lmi_marks_copy(b->run->marks, p + b->n, s, n);
 	b->n += n;
 }
 
+/* Where a character came from is not known here: it counts as coming from outside. */
 void lmi_buf_char(struct lmi_buf *b, uint32_t c)
 {
+	size_t from = b->n;
 	char utf8[4];
 
 	lmi_buf_add(b, utf8, lmi_uni_put(utf8, c));
+	if (b->n > from)
+		lmi_marks_set(b->run->marks, b->s + from, b->n - from, false);
 }
 
 void lmi_buf_fill(struct lmi_buf *b, uint32_t c, uint64_t n)
@@ -228,6 +248,7 @@ struct lmi_val lmi_str_cat(struct lmi_run *run, struct lmi_val a, struct lmi_val
 		if (!p)
 			return a;
 		memcpy(p, b.u.s, b.n);
+		lmi_marks_copy(run->marks, p, b.u.s, b.n);
 		return lmi_strn(a.u.s, (size_t)a.n + b.n);
 	}
 	if (!lmi_run_step(run, a.n / 16))
@@ -237,6 +258,8 @@ struct lmi_val lmi_str_cat(struct lmi_run *run, struct lmi_val a, struct lmi_val
 		return a;
 	memcpy(p, a.u.s, a.n);
 	memcpy(p + a.n, b.u.s, b.n);
+	lmi_marks_copy(run->marks, p, a.u.s, a.n);
+	lmi_marks_copy(run->marks, p + a.n, b.u.s, b.n);
 	return lmi_strn(p, (size_t)a.n + b.n);
 }
 
@@ -487,8 +510,8 @@ struct lmi_val lmi_dict_copy(struct lmi_run *run, const struct lmi_dict *d)
 
 /* Input */
 
-/* The text with U+FFFD for every byte that is no UTF-8. */
-static struct lmi_val import_str(struct lmi_run *run, struct lmd_str s)
+/* The text with U+FFFD for every byte that is no UTF-8; own: as if the template had written it. */
+static struct lmi_val import_str(struct lmi_run *run, struct lmd_str s, bool own)
 {
 	struct lmi_buf b = {.run = run};
 	size_t at = 0, good = 0;
@@ -507,9 +530,11 @@ static struct lmi_val import_str(struct lmi_run *run, struct lmd_str s)
 			good = at;
 		}
 	}
-	if (!good)
+	if (!good && !run->marks)
 		return lmi_strn(s.ptr, s.len);
 	lmi_buf_add(&b, s.ptr + good, s.len - good);
+	if (b.n)
+		lmi_marks_set(run->marks, b.s, b.n, own);
 	return lmi_buf_done(&b);
 }
 
@@ -532,7 +557,7 @@ struct lmi_val lmi_val_import(struct lmi_run *run, const struct lmi_tvalue *v)
 		out = lmi_float(v->u.f);
 		break;
 	case LMI_T_STR:
-		out = import_str(run, v->u.s);
+		out = import_str(run, v->u.s, v->own);
 		break;
 	case LMI_T_LIST:
 		out = lmi_list_new(run);
@@ -542,7 +567,7 @@ struct lmi_val lmi_val_import(struct lmi_run *run, const struct lmi_tvalue *v)
 	case LMI_T_DICT:
 		out = lmi_dict_new(run);
 		for (uint32_t i = 0; i < v->n && lmi_run_step(run, 1); i++)
-			lmi_dict_set(run, out.u.dict, import_str(run, v->u.members[i].key),
+			lmi_dict_set(run, out.u.dict, import_str(run, v->u.members[i].key, false),
 				     lmi_val_import(run, &v->u.members[i].value));
 		break;
 	}

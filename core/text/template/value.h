@@ -47,6 +47,7 @@ enum lmi_vkind {
 #define LMI_VF_GROUP 1u /* TUPLE: (grouper, list) of groupby, which has these attributes */
 
 struct lmi_val;
+struct lmi_marks;
 struct lmi_list;
 struct lmi_dict;
 struct lmi_view;
@@ -161,6 +162,7 @@ struct lmi_run {
 	struct lmi_failure failure;
 	char *out;            /* output so far; nested captures are cut off its end */
 	size_t n_out, cap_out;
+	struct lmi_marks *marks; /* NULL: nobody wants to know whose bytes they are */
 	struct lmi_dict *vars;
 	struct lmi_scope *globals;
 	struct tm now;

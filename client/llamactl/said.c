@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+#include "client/llamactl/said.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client/llamactl/json_out.h"
+#include "core/base/alloc.h"
+#include "core/engine/constrain.h"
+#include "core/engine/sample_params.h"
+
+/* ---- Ctrl-C ---- */
+
+/* The handler only notes the signal and wakes the wait for events. */
+static volatile sig_atomic_t interrupted;
+static volatile int wake_fd = -1;
+
+static void on_interrupt(int sig)
+{
+	const uint64_t one = 1;
+	int saved = errno;
+	ssize_t n;
+
+	(void)sig;
+	interrupted = 1;
+	n = write(wake_fd, &one, sizeof(one));
+	(void)n;
+	errno = saved;
+}
+
+void lmi_said_catch(const struct lmi_engine *e)
+{
+	struct sigaction sa = {.sa_handler = on_interrupt};
+
+	wake_fd = lmi_engine_fd(e);
+	(void)sigemptyset(&sa.sa_mask);
+	(void)sigaction(SIGINT, &sa, NULL);
+}
+
+void lmi_said_uncatch(void)
+{
+	wake_fd = -1;
+}
+
+void lmi_said_begin(void)
+{
+	interrupted = 0;
+}
+
+/* ---- one answer ---- */
+
+static enum lmd_status take(struct lmi_said *a, const struct lmi_event *ev, struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+
+	if (ev->kind == LMI_EV_TOKEN)
+		st = lmi_tokens_add(&a->tokens, &ev->u.text.token, 1, err);
+	if (st != LMD_OK || !ev->u.text.n)
+		return st;
+	if (a->json || a->keep)
+		st = lmi_text_add(&a->text, ev->u.text.bytes, ev->u.text.n, err);
+	if (st != LMD_OK || a->json)
+		return st;
+	a->last = ev->u.text.bytes[ev->u.text.n - 1];
+	if (fwrite(ev->u.text.bytes, 1, ev->u.text.n, stdout) != ev->u.text.n || fflush(stdout))
+		return lmd_fail(err, LMD_IO, "standard output: %s", strerror(errno));
+	return LMD_OK;
+}
+
+/* Reads events until the final one; an interrupt or a failure here cancels the command. */
+static enum lmd_status collect(struct lmi_said *a, uint64_t id, struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+	bool cancelled = false;
+	struct lmi_event ev;
+
+	for (;;) {
+		if ((interrupted || st != LMD_OK) && !cancelled)
+			cancelled = lmi_engine_cancel(a->e, id) == LMD_OK;
+		if (!lmi_engine_wait(a->e, &ev, -1))
+			continue;
+		if (ev.kind != LMI_EV_TOKEN && ev.kind != LMI_EV_TEXT)
+			break;
+		if (st == LMD_OK)
+			st = take(a, &ev, err);
+	}
+	a->done = ev;
+	if (st != LMD_OK)
+		return st;
+	if (ev.kind == LMI_EV_FAILED)
+		return lmd_fail(err, ev.u.error.status, "%s", ev.u.error.text);
+	return ev.kind == LMI_EV_DONE ? LMD_OK : LMD_CANCELLED;
+}
+
+/* ---- options ---- */
+
+static void sampling(const struct lmi_args *a, const struct lmi_engine *e,
+		     struct lmi_sample_params *p)
+{
+	lmi_sample_params_default(p);
+	if (lmi_arg_given(a, "temp"))
+		p->temp = lmi_arg_float(a, "temp");
+	if (lmi_arg_given(a, "top-k"))
+		p->top_k = lmi_arg_int(a, "top-k");
+	if (lmi_arg_given(a, "top-p"))
+		p->top_p = lmi_arg_float(a, "top-p");
+	if (lmi_arg_given(a, "min-p"))
+		p->min_p = lmi_arg_float(a, "min-p");
+	if (lmi_arg_given(a, "repeat-penalty"))
+		p->repeat_penalty = lmi_arg_float(a, "repeat-penalty");
+	if (lmi_arg_given(a, "frequency-penalty"))
+		p->frequency_penalty = lmi_arg_float(a, "frequency-penalty");
+	if (lmi_arg_given(a, "presence-penalty"))
+		p->presence_penalty = lmi_arg_float(a, "presence-penalty");
+	p->n_ctx = lmi_engine_inst(e)->n_ctx;
+}
+
+/* --seed, or one from the clock: two runs differ unless asked otherwise. */
+static uint64_t seed_of(const struct lmi_args *a)
+{
+	struct timespec now;
+
+	if (lmi_arg_given(a, "seed"))
+		return (uint64_t)lmi_arg_int(a, "seed");
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static enum lmd_status stops(const struct lmi_args *a, struct lmd_str **out, uint32_t *n,
+			     struct lmd_error *err)
+{
+	const char *const *list;
+
+	*n = lmi_arg_list(a, "stop", &list);
+	*out = *n ? lmi_alloc(*n, sizeof(**out)) : NULL;
+	if (*n && !*out)
+		return lmd_fail(err, LMD_NOMEM, "no memory for %u stop texts", *n);
+	for (uint32_t i = 0; i < *n; i++)
+		(*out)[i] = (struct lmd_str){.ptr = list[i], .len = strlen(list[i])};
+	return LMD_OK;
+}
+
+/* The chain, in the order that was asked for. */
+static enum lmd_status samplers(struct lmi_ctl *ctl, const struct lmi_engine *e,
+				struct lmi_spec_list *specs, char *names, struct lmd_error *err)
+{
+	const char *order = lmi_arg_str(&ctl->args, "order");
+	struct lmi_sample_params p;
+
+	sampling(&ctl->args, e, &p);
+	return lmi_sample_specs_order(
+		specs, &p, (struct lmd_str){.ptr = order, .len = order ? strlen(order) : 0}, names,
+		err);
+}
+
+static enum lmd_status constrain(struct lmi_ctl *ctl, struct lmi_engine *e,
+				 const struct lmi_chat_args *chat, struct lmi_constraint **out,
+				 struct lmd_error *err)
+{
+	const char *const *list;
+	uint32_t n = lmi_arg_list(&ctl->args, "grammar-trigger", &list);
+	struct lmd_str *triggers;
+	struct lmi_constrain_opts o = {.gbnf = chat->grammar, .schema = chat->schema};
+	enum lmd_status st;
+
+	if (!chat->grammar.ptr && !chat->schema.ptr)
+		return LMD_OK;
+	triggers = lmi_alloc(n + 1, sizeof(*triggers));
+	if (!triggers)
+		return lmd_fail(err, LMD_NOMEM, "no memory for a grammar");
+	for (uint32_t i = 0; i < n; i++)
+		triggers[i] = (struct lmd_str){.ptr = list[i], .len = strlen(list[i])};
+	o.triggers = triggers;
+	o.n_triggers = n;
+	st = lmi_engine_constrain(e, &o, out, err);
+	lmi_free(triggers);
+	return st;
+}
+
+enum lmd_status lmi_said_generate(struct lmi_ctl *ctl, struct lmi_said *a,
+				  const struct lmi_chat_args *chat, const lmd_token *tokens,
+				  size_t n_tokens, struct lmd_error *err)
+{
+	const struct lmi_args *args = &ctl->args;
+	char names[LMI_ORDER_MAX];
+	struct lmi_spec_list *specs;
+	struct lmi_generate cmd = {.id = 1,
+				   .seq = {.tokens = tokens, .n_tokens = (uint32_t)n_tokens},
+				   .n_predict = lmi_arg_int(args, "predict"),
+				   .seed = seed_of(args),
+				   .class = LMI_CLASS_INTERACTIVE};
+	struct lmd_str *stop = NULL;
+	enum lmd_status st;
+
+	if (n_tokens > INT32_MAX)
+		return lmd_fail(err, LMD_INVALID, "a prompt of %zu tokens", n_tokens);
+	if (lmi_arg_flag(args, "interactive"))
+		cmd.flags |= LMI_GEN_KEEP; /* the next line goes behind it */
+	if (lmi_arg_flag(args, "ignore-eos"))
+		cmd.flags |= LMI_GEN_IGNORE_EOG;
+	if (lmi_arg_flag(args, "special"))
+		cmd.flags |= LMI_GEN_SPECIAL;
+	specs = lmi_alloc(1, sizeof(*specs));
+	if (!specs)
+		return lmd_fail(err, LMD_NOMEM, "no memory for samplers");
+	st = samplers(ctl, a->e, specs, names, err);
+	cmd.specs = specs->spec;
+	cmd.n_specs = specs->n;
+	if (st == LMD_OK)
+		st = stops(args, &stop, &cmd.n_stops, err);
+	cmd.stops = stop;
+	if (st == LMD_OK)
+		st = constrain(ctl, a->e, chat, &cmd.constraint, err);
+	if (st == LMD_OK) {
+		st = lmi_engine_generate(a->e, &cmd, err);
+		if (st != LMD_OK) /* it is still ours */
+			lmi_constraint_destroy(cmd.constraint);
+	}
+	if (st == LMD_OK)
+		st = collect(a, cmd.id, err);
+	lmi_free(stop);
+	lmi_free(specs);
+	return st;
+}
+
+/* ---- output ---- */
+
+void lmi_said_print_json(const struct lmi_said *a)
+{
+	static const char *const why[] = {"", "eog", "stop", "length", "context"};
+	struct lmi_json j;
+
+	lmi_json_init(&j, stdout);
+	lmi_json_object(&j, NULL);
+	lmi_json_strn(&j, "text", a->text.p ? a->text.p : "", a->text.n);
+	lmi_json_flat_array(&j, "tokens");
+	for (size_t i = 0; i < a->tokens.n; i++)
+		lmi_json_int(&j, NULL, a->tokens.id[i]);
+	lmi_json_end(&j);
+	lmi_json_str(&j, "finish", why[a->done.u.done.finish]);
+	lmi_json_uint(&j, "n_prompt", a->done.u.done.n_prompt);
+	lmi_json_uint(&j, "n_out", a->done.u.done.n_out);
+	lmi_json_f64(&j, "prompt_ms", (double)a->done.u.done.prompt_ns / 1e6);
+	lmi_json_f64(&j, "out_ms", (double)a->done.u.done.out_ns / 1e6);
+	lmi_json_end(&j);
+	lmi_json_fini(&j);
+}
+
+/* A newline if the answer has none; an answer that failed before its first byte is nothing. */
+void lmi_said_end_line(const struct lmi_said *a, enum lmd_status st)
+{
+	if (!a->json && a->last != '\n' && (a->last || st == LMD_OK))
+		putchar('\n');
+}
+
+void lmi_said_fini(struct lmi_said *a)
+{
+	lmi_text_fini(&a->text);
+	lmi_tokens_fini(&a->tokens);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * said.h - one answer of the engine inside of `run`: generated, written as it comes or kept, and
+ * ended by Ctrl-C. */
+#ifndef LLAMAD_LLAMACTL_SAID_H
+#define LLAMAD_LLAMACTL_SAID_H
+
+#include "client/llamactl/chat_args.h"
+#include "client/llamactl/embedded.h"
+#include "core/text/tokenizer.h"
+
+struct lmi_said {
+	struct lmi_engine *e;
+	bool json;	      /* not written as it comes */
+	bool keep;	      /* its text is wanted afterwards */
+	struct lmi_text text; /* json, keep: the answer */
+	struct lmi_tokens tokens; /* generated */
+	char last;		  /* byte that was written; 0: none yet */
+	struct lmi_event done;
+};
+
+/* From now on Ctrl-C ends an answer that runs; the handler wakes who waits for this engine. */
+void lmi_said_catch(const struct lmi_engine *e);
+void lmi_said_uncatch(void);
+/* An interrupt that came before is forgotten. */
+void lmi_said_begin(void);
+
+/* Generates behind the tokens, by the options of the command line.  LMD_CANCELLED: Ctrl-C; what
+ * was said until then is there. */
+enum lmd_status lmi_said_generate(struct lmi_ctl *ctl, struct lmi_said *a,
+				  const struct lmi_chat_args *args, const lmd_token *tokens,
+				  size_t n_tokens, struct lmd_error *err);
+
+/* After it: a newline if the answer has none; an answer that failed before its first byte is
+ * nothing. */
+void lmi_said_end_line(const struct lmi_said *a, enum lmd_status st);
+void lmi_said_print_json(const struct lmi_said *a);
+void lmi_said_fini(struct lmi_said *a);
+
+#endif /* LLAMAD_LLAMACTL_SAID_H */

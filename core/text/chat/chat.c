@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The model's own template is parsed once, when the chat is made; others when they are used. */
+#include "core/text/chat/chat.h"
+
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/arena.h"
+#include "core/text/chat/controls.h"
+#include "core/text/chat/source.h"
+#include "core/text/chat/vars.h"
+#include "core/text/template/template.h"
+
+#define VARS_BYTES (256ull << 20)
+
+struct lmi_chat {
+	const struct lmd_model *model;
+	const struct lmi_tokenizer *tok;
+	struct lmi_controls *controls;
+	struct lmi_template *own; /* NULL: the model has none, or it is no template: own_err */
+	struct lmd_error own_err;
+};
+
+enum lmd_status lmi_chat_create(struct lmi_chat **out, const struct lmd_model *model,
+				const struct lmi_tokenizer *tok, struct lmd_error *err)
+{
+	struct lmi_chat *c = lmi_alloc(1, sizeof(*c));
+	enum lmd_status st;
+
+	if (!c)
+		return lmd_fail(err, LMD_NOMEM, "no memory for a chat template");
+	c->model = model;
+	c->tok = tok;
+	st = lmi_controls_create(&c->controls, tok, err);
+	if (st == LMD_OK && model->chat_template.ptr) {
+		st = lmi_template_parse(&c->own, model->chat_template.ptr,
+					model->chat_template.len, &c->own_err);
+		if (st == LMD_NOMEM)
+			(void)lmd_fail(err, st, "%s", c->own_err.text);
+		else
+			st = LMD_OK; /* it may never be used */
+	}
+	if (st != LMD_OK) {
+		lmi_chat_destroy(c);
+		return st;
+	}
+	*out = c;
+	return LMD_OK;
+}
+
+void lmi_chat_destroy(struct lmi_chat *c)
+{
+	if (!c)
+		return;
+	lmi_template_destroy(c->own);
+	lmi_controls_destroy(c->controls);
+	lmi_free(c);
+}
+
+bool lmi_chat_has_template(const struct lmi_chat *c)
+{
+	return c->model->chat_template.ptr != NULL;
+}
+
+/* ---- rendering ---- */
+
+/* The template to be used; *made is to be destroyed. */
+static enum lmd_status choose(const struct lmi_chat *c, struct lmd_str asked,
+			      const struct lmi_template **out, struct lmi_template **made,
+			      struct lmd_error *err)
+{
+	struct lmd_str text;
+	enum lmd_status st = lmi_chat_source(&text, c->model, asked, err);
+
+	if (st != LMD_OK)
+		return st;
+	if (text.ptr != c->model->chat_template.ptr) {
+		st = lmi_template_parse(made, text.ptr, text.len, err);
+		*out = *made;
+	} else if (!c->own) {
+		st = lmd_fail(err, c->own_err.status, "the model's own: %s", c->own_err.text);
+	} else {
+		*out = c->own;
+	}
+	if (st != LMD_OK)
+		lmd_error_prefix(err, "chat template");
+	return st;
+}
+
+/* An answer that has begun: an assistant's message at the end, without tool calls. */
+static const struct lmi_message *begun(const struct lmi_chat_input *in)
+{
+	const struct lmi_message *m = &in->messages[in->n_messages - 1];
+
+	return m->role.len == 9 && !memcmp(m->role.ptr, "assistant", 9) && !m->tool_calls.ptr &&
+			       in->n_messages > 1
+		       ? m
+		       : NULL;
+}
+
+/* The text that the answer has begun with goes behind what the template wrote. */
+static enum lmd_status append(struct lmi_template_output *o, const struct lmi_message *m,
+			      struct lmd_error *err)
+{
+	size_t n = m->content.ptr ? m->content.len : 0;
+	char *text = lmi_realloc(o->text, o->bytes + n + 1, 1);
+	uint8_t *own;
+
+	if (text)
+		o->text = text;
+	own = text ? lmi_realloc(o->own, o->bytes + n + 1, 1) : NULL;
+	if (!own)
+		return lmd_fail(err, LMD_NOMEM, "no memory for a prompt of %zu bytes",
+				o->bytes + n);
+	o->own = own;
+	if (n) {
+		memcpy(text + o->bytes, m->content.ptr, n);
+		memset(own + o->bytes, 0, n);
+	}
+	o->bytes += n;
+	return LMD_OK;
+}
+
+static enum lmd_status render(const struct lmi_chat *c, const struct lmi_template *t,
+			      const struct lmi_chat_input *in, struct lmd_arena *arena,
+			      struct lmi_template_output *out, struct lmd_error *err)
+{
+	const struct lmi_message *last = begun(in);
+	struct lmi_tvalue vars;
+	const struct lmi_template_input ti = {
+		.vars = &vars, .n_vars = 1, .now = in->now, .want_own = true};
+	enum lmd_status st =
+		lmi_chat_vars(&vars, in, in->n_messages - (last != NULL), c->tok, arena, err);
+
+	if (st != LMD_OK)
+		return st;
+	st = lmi_template_render(t, &ti, out, err);
+	if (st != LMD_OK)
+		lmd_error_prefix(err, "chat template");
+	return st == LMD_OK && last ? append(out, last, err) : st;
+}
+
+enum lmd_status lmi_chat_render(const struct lmi_chat *c, const struct lmi_chat_input *in,
+				struct lmi_text *out, uint8_t **own, struct lmd_error *err)
+{
+	struct lmi_template_output o = {0};
+	const struct lmi_template *t = NULL;
+	struct lmi_template *made = NULL;
+	struct lmd_arena *arena;
+	enum lmd_status st = lmi_chat_check(in, err);
+
+	if (st == LMD_OK)
+		st = choose(c, in->template, &t, &made, err);
+	if (st != LMD_OK)
+		return st;
+	arena = lmi_arena_create(VARS_BYTES);
+	st = arena ? render(c, t, in, arena, &o, err)
+		   : lmd_fail(err, LMD_NOMEM, "no memory for a chat template");
+	lmi_arena_destroy(arena);
+	lmi_template_destroy(made);
+	if (st == LMD_OK) {
+		lmi_text_fini(out);
+		*out = (struct lmi_text){.p = o.text, .n = o.bytes, .cap = o.bytes};
+		*own = o.own;
+		o.text = NULL;
+		o.own = NULL;
+	}
+	lmi_template_output_fini(&o);
+	return st;
+}
+
+/* ---- tokens ---- */
+
+enum lmd_status lmi_chat_encode(const struct lmi_chat *c, const struct lmi_chat_input *in,
+				bool begin, struct lmi_tokens *out, struct lmd_error *err)
+{
+	const struct lmd_tok_info *info = lmi_tokenizer_info(c->tok);
+	lmd_token bos = info->bos;
+	struct lmi_text text = {0};
+	uint8_t *own = NULL;
+	enum lmd_status st = lmi_chat_render(c, in, &text, &own, err);
+
+	out->n = 0;
+	if (st == LMD_OK)
+		st = lmi_controls_encode(c->controls, c->tok, text.p, own, text.n, out, err);
+	if (st == LMD_OK && begin && info->add_bos && bos >= 0 && (!out->n || out->id[0] != bos)) {
+		st = lmi_tokens_add(out, &bos, 1, err);
+		if (st == LMD_OK) {
+			memmove(out->id + 1, out->id, (out->n - 1) * sizeof(*out->id));
+			out->id[0] = bos;
+		}
+	}
+	lmi_text_fini(&text);
+	lmi_free(own);
+	return st;
+}

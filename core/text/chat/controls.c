@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Control texts lie sorted, one behind the other; a match narrows the range of texts that begin
+ * with what was read so far. */
+#include "core/text/chat/controls.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+
+struct lmi_controls {
+	struct lmd_str *text; /* [n], sorted by bytes, each once */
+	uint32_t n;
+	char *bytes;
+};
+
+/* ---- collecting ---- */
+
+static int by_bytes(const void *pa, const void *pb)
+{
+	const struct lmd_str *a = pa, *b = pb;
+	size_t n = a->len < b->len ? a->len : b->len;
+	int d = memcmp(a->ptr, b->ptr, n);
+
+	return d ? d : (a->len > b->len) - (a->len < b->len);
+}
+
+/* A token that is seen only when it is written out on purpose; 0: another one. */
+static size_t control_text(const struct lmi_tokenizer *tok, lmd_token id, char *out, size_t cap)
+{
+	if (lmi_tokenizer_piece(tok, id, 0, out, cap))
+		return 0;
+	return lmi_tokenizer_piece(tok, id, LMD_DECODE_UNPARSE_SPECIAL, out, cap);
+}
+
+/* Lengths first, so that texts can point into one block. */
+static enum lmd_status collect(struct lmi_controls *c, const struct lmi_tokenizer *tok, char *buf,
+			       size_t cap, struct lmd_error *err)
+{
+	uint32_t n_tokens = lmi_tokenizer_info(tok)->n_tokens;
+	size_t bytes = 0, at = 0;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < n_tokens; i++) {
+		size_t len = control_text(tok, (lmd_token)i, buf, cap);
+
+		n += len > 0;
+		bytes += len;
+	}
+	c->text = lmi_alloc(n + 1, sizeof(*c->text));
+	c->bytes = lmi_alloc(bytes + 1, 1);
+	if (!c->text || !c->bytes)
+		return lmd_fail(err, LMD_NOMEM, "no memory for %u control tokens", n);
+	for (uint32_t i = 0; i < n_tokens && c->n < n; i++) {
+		size_t len = control_text(tok, (lmd_token)i, buf, cap);
+
+		if (!len || len > bytes - at)
+			continue;
+		memcpy(c->bytes + at, buf, len);
+		c->text[c->n++] = (struct lmd_str){.ptr = c->bytes + at, .len = len};
+		at += len;
+	}
+	return LMD_OK;
+}
+
+enum lmd_status lmi_controls_create(struct lmi_controls **out, const struct lmi_tokenizer *tok,
+				    struct lmd_error *err)
+{
+	size_t cap = lmi_tokenizer_info(tok)->max_piece_bytes;
+	struct lmi_controls *c = lmi_alloc(1, sizeof(*c));
+	char *buf = lmi_alloc(cap + 1, 1);
+	enum lmd_status st;
+	uint32_t n = 0;
+
+	if (c && buf)
+		st = collect(c, tok, buf, cap, err);
+	else
+		st = lmd_fail(err, LMD_NOMEM, "no memory for control tokens");
+	lmi_free(buf);
+	if (st != LMD_OK) {
+		lmi_controls_destroy(c);
+		return st;
+	}
+	qsort(c->text, c->n, sizeof(*c->text), by_bytes);
+	for (uint32_t i = 0; i < c->n; i++)
+		if (!n || by_bytes(&c->text[n - 1], &c->text[i]))
+			c->text[n++] = c->text[i];
+	c->n = n;
+	*out = c;
+	return LMD_OK;
+}
+
+void lmi_controls_destroy(struct lmi_controls *c)
+{
+	if (!c)
+		return;
+	lmi_free(c->text);
+	lmi_free(c->bytes);
+	lmi_free(c);
+}
+
+uint32_t lmi_controls_count(const struct lmi_controls *c)
+{
+	return c->n;
+}
+
+/* ---- finding ---- */
+
+/* Of the texts lo..hi, which are the same up to `at`, the first whose byte there is not below
+ * b; what has no byte there is below all. */
+static uint32_t not_below(const struct lmi_controls *c, uint32_t lo, uint32_t hi, size_t at, int b)
+{
+	while (lo < hi) {
+		uint32_t mid = (lo + hi) / 2;
+		const struct lmd_str *t = &c->text[mid];
+
+		if (t->len <= at || (unsigned char)t->ptr[at] < b)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* Visits the texts that stand at text[at], shortest first: calls see() with their lengths. */
+static size_t walk(const struct lmi_controls *c, const char *text, size_t n, size_t at,
+		   void (*see)(void *arg, size_t at, size_t len), void *arg)
+{
+	uint32_t lo = 0, hi = c->n;
+	size_t longest = 0;
+
+	for (size_t i = 0; lo < hi; i++) {
+		if (c->text[lo].len == i && i) {
+			longest = i;
+			if (see)
+				see(arg, at, i);
+		}
+		if (at + i >= n)
+			break;
+		lo = not_below(c, lo, hi, i, (unsigned char)text[at + i]);
+		hi = not_below(c, lo, hi, i, (unsigned char)text[at + i] + 1);
+	}
+	return longest;
+}
+
+size_t lmi_controls_at(const struct lmi_controls *c, const char *text, size_t n, size_t at)
+{
+	return walk(c, text, n, at, NULL, NULL);
+}
+
+/* ---- encoding ---- */
+
+/* A stretch of text without a control token of the template's, in which one from outside
+ * stands. */
+struct stretch {
+	size_t from, to;
+};
+
+struct scan {
+	const uint8_t *own;
+	struct stretch *v; /* in order; the last one is open while open is set */
+	size_t n, cap;
+	size_t last; /* end of the last token of the template's */
+	bool open, failed;
+};
+
+static bool all_own(const uint8_t *own, size_t at, size_t n)
+{
+	return !memchr(own + at, 0, n);
+}
+
+static void open_stretch(struct scan *s)
+{
+	if (s->n == s->cap) {
+		size_t cap = s->cap ? 2 * s->cap : 16;
+		struct stretch *v = lmi_realloc(s->v, cap, sizeof(*v));
+
+		if (!v) {
+			s->failed = true;
+			return;
+		}
+		s->v = v;
+		s->cap = cap;
+	}
+	s->v[s->n++] = (struct stretch){.from = s->last};
+	s->open = true;
+}
+
+static void see(void *arg, size_t at, size_t len)
+{
+	struct scan *s = arg;
+
+	if (!s->open && !s->failed && !all_own(s->own, at, len))
+		open_stretch(s);
+}
+
+/* The longest text of the template's at that place. */
+struct longest {
+	const uint8_t *own;
+	size_t len;
+};
+
+static void see_own(void *arg, size_t at, size_t len)
+{
+	struct longest *l = arg;
+
+	if (all_own(l->own, at, len))
+		l->len = len;
+}
+
+static void find(const struct lmi_controls *c, struct scan *s, const char *text, size_t n)
+{
+	size_t at = 0;
+
+	while (at < n && !s->failed) {
+		struct longest l = {.own = s->own};
+
+		/* a longer one that is not all the template's would be found in its place */
+		if (walk(c, text, n, at, see_own, &l) != l.len || !l.len) {
+			(void)walk(c, text, n, at, see, s);
+			at++;
+			continue;
+		}
+		if (s->open)
+			s->v[s->n - 1].to = at;
+		s->open = false;
+		/* one that begins inside of a token is none */
+		at += l.len;
+		s->last = at;
+	}
+	if (s->open)
+		s->v[s->n - 1].to = n;
+}
+
+static enum lmd_status add(const struct lmi_tokenizer *tok, const char *text, size_t n,
+			   uint32_t flags, struct lmi_tokens *part, struct lmi_tokens *out,
+			   struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+
+	if (!n)
+		return LMD_OK;
+	st = lmi_tokenizer_encode(tok, text, n, flags, part, err);
+	return st == LMD_OK ? lmi_tokens_add(out, part->id, part->n, err) : st;
+}
+
+enum lmd_status lmi_controls_encode(const struct lmi_controls *c, const struct lmi_tokenizer *tok,
+				    const char *text, const uint8_t *own, size_t n,
+				    struct lmi_tokens *out, struct lmd_error *err)
+{
+	struct scan s = {.own = own};
+	struct lmi_tokens part = {0};
+	enum lmd_status st = LMD_OK;
+	size_t at = 0;
+
+	out->n = 0;
+	find(c, &s, text, n);
+	if (s.failed)
+		st = lmd_fail(err, LMD_NOMEM, "no memory for a prompt of %zu bytes", n);
+	for (size_t i = 0; i < s.n && st == LMD_OK; i++) {
+		st = add(tok, text + at, s.v[i].from - at, LMD_ENCODE_PARSE_SPECIAL, &part, out,
+			 err);
+		if (st == LMD_OK)
+			st = add(tok, text + s.v[i].from, s.v[i].to - s.v[i].from, 0, &part, out,
+				 err);
+		at = s.v[i].to;
+	}
+	if (st == LMD_OK)
+		st = add(tok, text + at, n - at, LMD_ENCODE_PARSE_SPECIAL, &part, out, err);
+	lmi_tokens_fini(&part);
+	lmi_free(s.v);
+	return st;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/text/chat/source.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/text/chat/builtin.h"
+
+#define KEY	 "tokenizer.chat_template"
+#define NAME_MAX 64
+
+/* The template of a GGUF key, if there is one. */
+static bool of_model(struct lmd_str *out, const struct lmd_model *m, struct lmd_str name)
+{
+	char key[sizeof(KEY) + 1 + NAME_MAX];
+	const struct lmd_meta *v;
+
+	if (!m || name.len > NAME_MAX || memchr(name.ptr, 0, name.len))
+		return false;
+	(void)snprintf(key, sizeof(key), KEY ".%.*s", (int)name.len, name.ptr);
+	v = m->find_meta(m, key);
+	if (!v || v->type != LMD_META_STR)
+		return false;
+	*out = v->v.s;
+	return true;
+}
+
+enum lmd_status lmi_chat_source(struct lmd_str *out, const struct lmd_model *model,
+				struct lmd_str asked, struct lmd_error *err)
+{
+	const struct lmi_chat_builtin *b;
+
+	if (!asked.ptr || !asked.len) {
+		if (!model || !model->chat_template.ptr)
+			return lmd_fail(err, LMD_NOTFOUND,
+					"the model has no chat template: name one (chatml is usual), "
+					"or give plain text");
+		*out = model->chat_template;
+		return LMD_OK;
+	}
+	if (memchr(asked.ptr, '{', asked.len)) {
+		*out = asked;
+		return LMD_OK;
+	}
+	if (of_model(out, model, asked))
+		return LMD_OK;
+	b = lmi_chat_builtin_find(asked);
+	if (!b)
+		return lmd_fail(err, LMD_NOTFOUND,
+				"chat template \"%.*s\": neither a variant of the model's nor a "
+				"built-in one",
+				(int)(asked.len < NAME_MAX ? asked.len : NAME_MAX), asked.ptr);
+	*out = (struct lmd_str){.ptr = b->text, .len = strlen(b->text)};
+	return LMD_OK;
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Roles and special tokens count as the template's own words: templates make control tokens of
+ * them (<|user|>), and both are taken from lists.  All else came from outside. */
+#include "core/text/chat/vars.h"
+
+#include <jansson.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+
+#define JSON_BYTES_MAX (16u << 20)
+
+static const char *const roles[] = {"system",	 "developer", "user",
+				    "assistant", "tool",      "function"};
+
+struct make {
+	struct lmd_arena *arena;
+	struct lmd_error *err;
+};
+
+static enum lmd_status no_memory(const struct make *m)
+{
+	return lmd_fail(m->err, LMD_NOMEM, "no memory for the variables of a chat template");
+}
+
+/* ---- checks ---- */
+
+static enum lmd_status check_role(const struct lmi_message *m, uint32_t i, struct lmd_error *err)
+{
+	for (size_t k = 0; k < LMD_LEN(roles); k++)
+		if (m->role.len == strlen(roles[k]) && !memcmp(m->role.ptr, roles[k], m->role.len))
+			return LMD_OK;
+	return lmd_fail(err, LMD_INVALID,
+			"messages[%u]: role \"%.*s\" is none of system, developer, user, "
+			"assistant, tool, function",
+			i, (int)(m->role.len < 32 ? m->role.len : 32), m->role.ptr);
+}
+
+enum lmd_status lmi_chat_check(const struct lmi_chat_input *in, struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+
+	if (!in->n_messages || in->n_messages > LMI_CHAT_MESSAGES_MAX)
+		return lmd_fail(err, LMD_INVALID, "%u messages: a conversation has 1 to %d",
+				in->n_messages, LMI_CHAT_MESSAGES_MAX);
+	for (uint32_t i = 0; i < in->n_messages && st == LMD_OK; i++)
+		st = check_role(&in->messages[i], i, err);
+	return st;
+}
+
+/* ---- values ---- */
+
+static struct lmi_tvalue str_value(struct lmd_str s, bool own)
+{
+	return (struct lmi_tvalue){.kind = LMI_T_STR, .own = own, .u.s = s};
+}
+
+static struct lmd_str str(const char *s)
+{
+	return (struct lmd_str){.ptr = s, .len = strlen(s)};
+}
+
+static enum lmd_status from_json(const struct make *m, const char *what, struct lmd_str text,
+				 bool array, struct lmi_tvalue *out)
+{
+	json_error_t je;
+	json_t *j;
+	enum lmd_status st;
+
+	if (text.len > JSON_BYTES_MAX)
+		return lmd_fail(m->err, LMD_INVALID, "%s: %zu bytes are more than %u", what,
+				text.len, JSON_BYTES_MAX);
+	j = json_loadb(text.ptr, text.len, JSON_ALLOW_NUL, &je);
+	if (!j)
+		return lmd_fail(m->err, LMD_INVALID, "%s: not JSON: %.120s at byte %d", what,
+				je.text, je.position);
+	if (array ? json_is_array(j) : json_is_object(j))
+		st = lmi_tvalue_from_json(j, m->arena, out, m->err);
+	else
+		st = lmd_fail(m->err, LMD_INVALID, "%s: it must be a JSON %s", what,
+			      array ? "array" : "object");
+	json_decref(j);
+	return st;
+}
+
+/* A dictionary with room for `cap` members. */
+struct dict {
+	struct lmi_tmember *m;
+	uint32_t n;
+};
+
+static bool dict_init(struct dict *d, const struct make *m, uint32_t cap)
+{
+	d->n = 0;
+	d->m = lmi_arena_array(m->arena, cap, sizeof(*d->m));
+	return d->m != NULL;
+}
+
+static void put(struct dict *d, struct lmd_str key, struct lmi_tvalue v)
+{
+	d->m[d->n++] = (struct lmi_tmember){.key = key, .value = v};
+}
+
+static struct lmi_tvalue dict_value(const struct dict *d)
+{
+	return (struct lmi_tvalue){.kind = LMI_T_DICT, .n = d->n, .u.members = d->m};
+}
+
+/* ---- tool calls ---- */
+
+static struct lmi_tmember *member(const struct lmi_tvalue *v, const char *key)
+{
+	for (uint32_t i = 0; v->kind == LMI_T_DICT && i < v->n; i++)
+		if (v->u.members[i].key.len == strlen(key) &&
+		    !memcmp(v->u.members[i].key.ptr, key, strlen(key)))
+			return (struct lmi_tmember *)(uintptr_t)&v->u.members[i];
+	return NULL;
+}
+
+/* Arguments that are a text with an object in it become the object: so templates write them. */
+static enum lmd_status open_arguments(const struct make *m, struct lmi_tvalue *calls)
+{
+	for (uint32_t i = 0; i < calls->n; i++) {
+		const struct lmi_tmember *f = member(&calls->u.items[i], "function");
+		struct lmi_tmember *a = member(f ? &f->value : &calls->u.items[i], "arguments");
+		struct lmi_tvalue v;
+
+		if (!a || a->value.kind != LMI_T_STR)
+			continue;
+		if (from_json(&(struct make){.arena = m->arena}, "arguments", a->value.u.s, false,
+			      &v) == LMD_OK)
+			a->value = v;
+	}
+	return LMD_OK;
+}
+
+/* ---- messages ---- */
+
+static enum lmd_status message(const struct make *m, const struct lmi_message *from, uint32_t i,
+			       struct lmi_tvalue *out)
+{
+	struct lmi_tvalue calls;
+	struct dict d;
+
+	if (!dict_init(&d, m, 7))
+		return no_memory(m);
+	put(&d, str("role"), str_value(from->role, true));
+	put(&d, str("content"),
+	    from->content.ptr ? str_value(from->content, false) : str_value(str(""), false));
+	if (from->reasoning.ptr)
+		put(&d, str("reasoning_content"), str_value(from->reasoning, false));
+	if (from->name.ptr)
+		put(&d, str("name"), str_value(from->name, false));
+	if (from->tool_call_id.ptr)
+		put(&d, str("tool_call_id"), str_value(from->tool_call_id, false));
+	if (from->tool_calls.ptr) {
+		char what[48];
+		enum lmd_status st;
+
+		(void)snprintf(what, sizeof(what), "messages[%u].tool_calls", i);
+		st = from_json(m, what, from->tool_calls, true, &calls);
+		if (st != LMD_OK)
+			return st;
+		(void)open_arguments(m, &calls); /* what is no object stays a text */
+		put(&d, str("tool_calls"), calls);
+	}
+	*out = dict_value(&d);
+	return LMD_OK;
+}
+
+static enum lmd_status messages(const struct make *m, const struct lmi_chat_input *in, uint32_t n,
+				struct lmi_tvalue *out)
+{
+	struct lmi_tvalue *v = lmi_arena_array(m->arena, n, sizeof(*v));
+	enum lmd_status st = v || !n ? LMD_OK : no_memory(m);
+
+	for (uint32_t i = 0; i < n && st == LMD_OK; i++)
+		st = message(m, &in->messages[i], i, &v[i]);
+	*out = (struct lmi_tvalue){.kind = LMI_T_LIST, .n = n, .u.items = v};
+	return st;
+}
+
+/* ---- special tokens ---- */
+
+/* The text of a token; always: the empty one when the vocabulary has no such token. */
+static enum lmd_status put_token(const struct make *m, struct dict *d, const char *name,
+				 const struct lmi_tokenizer *tok, int32_t id, bool always)
+{
+	size_t cap = lmi_tokenizer_info(tok)->max_piece_bytes, n = 0;
+	char *p = NULL;
+
+	if (id < 0 && !always)
+		return LMD_OK;
+	if (id >= 0) {
+		p = lmi_arena_alloc(m->arena, cap + 1, 1);
+		if (!p)
+			return no_memory(m);
+		n = lmi_tokenizer_piece(tok, id, LMD_DECODE_UNPARSE_SPECIAL, p, cap);
+	}
+	put(d, str(name), str_value((struct lmd_str){.ptr = p ? p : "", .len = n}, true));
+	return LMD_OK;
+}
+
+static enum lmd_status put_tokens(const struct make *m, struct dict *d,
+				  const struct lmi_tokenizer *tok)
+{
+	const struct lmd_tok_info *info = lmi_tokenizer_info(tok);
+	enum lmd_status st = put_token(m, d, "bos_token", tok, info->bos, true);
+
+	if (st == LMD_OK)
+		st = put_token(m, d, "eos_token", tok, info->eos, true);
+	if (st == LMD_OK)
+		st = put_token(m, d, "unk_token", tok, info->unk, false);
+	if (st == LMD_OK)
+		st = put_token(m, d, "pad_token", tok, info->pad, false);
+	if (st == LMD_OK)
+		st = put_token(m, d, "sep_token", tok, info->sep, false);
+	if (st == LMD_OK)
+		st = put_token(m, d, "cls_token", tok, info->cls, false);
+	return st == LMD_OK ? put_token(m, d, "mask_token", tok, info->mask, false) : st;
+}
+
+/* ---- all ---- */
+
+enum lmd_status lmi_chat_vars(struct lmi_tvalue *out, const struct lmi_chat_input *in,
+			      uint32_t n_messages, const struct lmi_tokenizer *tok,
+			      struct lmd_arena *arena, struct lmd_error *err)
+{
+	const struct make m = {.arena = arena, .err = err};
+	const struct lmi_tvalue none = {.kind = LMI_T_NONE};
+	struct lmi_tvalue list, tools = none, args = {.kind = LMI_T_DICT};
+	enum lmd_status st = messages(&m, in, n_messages, &list);
+	struct dict d;
+
+	if (st == LMD_OK && in->tools.ptr)
+		st = from_json(&m, "tools", in->tools, true, &tools);
+	if (st == LMD_OK && in->args.ptr)
+		st = from_json(&m, "template_args", in->args, false, &args);
+	if (st != LMD_OK)
+		return st;
+	if (!dict_init(&d, &m, args.n + 12))
+		return no_memory(&m);
+	put(&d, str("add_generation_prompt"), (struct lmi_tvalue){.kind = LMI_T_BOOL, .u.b = true});
+	put(&d, str("documents"), none);
+	for (uint32_t i = 0; i < args.n; i++)
+		put(&d, args.u.members[i].key, args.u.members[i].value);
+	put(&d, str("messages"), list);
+	put(&d, str("tools"), tools.kind == LMI_T_LIST && !tools.n ? none : tools);
+	st = put_tokens(&m, &d, tok);
+	*out = dict_value(&d);
+	return st;
+}
