@@ -747,6 +747,15 @@ class GenerateRequest(Request[GenerateReply]):
 class GenerateParams(TypedDict, total=False):
     """What generate can do without."""
 
+    #: The prompt is plain text, also for models with a chat template.
+    raw: bool
+    #: Instead of the model's own chat template: the name of a variant of it or of a built-in one,
+    #: or, with a { in it, the text of a template.
+    template: Union[Union[str, bytes], None]
+    #: Further variables of the template, a JSON object.
+    template_args: Union[Union[str, bytes], None]
+    #: Tools that the template tells the model about, a JSON array.
+    tools: Union[Union[str, bytes], None]
     #: Add the begin tokens that the model wants to the prompt.
     add_special: bool
     #: Text of control tokens in the prompt becomes those tokens.
@@ -756,6 +765,12 @@ class GenerateParams(TypedDict, total=False):
     n: Union[int, None]
     #: The answer ends before the first of these texts.
     stop: list[Union[str, bytes]]
+    #: A grammar in GBNF that the answer follows.
+    grammar: Union[Union[str, bytes], None]
+    #: A JSON schema that the answer follows; {}: any JSON. Not with grammar.
+    json_schema: Union[Union[str, bytes], None]
+    #: The grammar counts only from where the answer matches one of these regular expressions.
+    grammar_triggers: list[Union[str, bytes]]
     #: Go on after tokens that end an answer.
     ignore_eog: bool
     #: Text of control tokens is part of the answer.
@@ -764,6 +779,9 @@ class GenerateParams(TypedDict, total=False):
     seed: Union[int, None]
     #: The samplers in their order; then none of the parameters below counts.
     chain: Union[list[Union[str, Mapping[str, Any]]], None]
+    #: Order of the samplers: default, temperature-first, letters as edskypmxt, or names with
+    #: commas.
+    order: Union[str, None]
     #: Temperature; 0 takes the likeliest token. (at least 0, at most 5)
     temp: float
     #: Only so many of the likeliest tokens; 0 or less: all. (at least -1, at most 2147483647)
