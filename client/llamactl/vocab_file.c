@@ -7,8 +7,25 @@
 
 #include "client/llamactl/json_out.h"
 #include "core/format/format.h"
+#include "core/format/hf/hf.h"
 
 #define MAX_INPUT (1u << 30)
+
+static enum lmd_status open_file(struct lmi_vocab_file *v, const char *path, struct lmd_error *err)
+{
+	enum lmd_status st;
+
+	if (lmi_hf_is_tokenizer_path(path)) {
+		st = lmi_hf_tokenizer_open(&v->hf, path, err);
+		if (st == LMD_OK)
+			v->spec = *lmi_hf_tokenizer_spec(v->hf);
+		return st;
+	}
+	st = lmi_model_open(&v->model, path, LMI_OPEN_HEADER_ONLY, err);
+	if (st == LMD_OK)
+		v->spec = *lmi_model_view(v->model)->tok;
+	return st;
+}
 
 enum lmd_status lmi_vocab_file_open(struct lmi_vocab_file *v, struct lmi_ctl *ctl, const char *path,
 				    const char *pre, struct lmd_error *err)
@@ -22,10 +39,9 @@ enum lmd_status lmi_vocab_file_open(struct lmi_vocab_file *v, struct lmi_ctl *ct
 	if (st == LMD_OK)
 		st = lmi_ctl_registry(ctl, &registry, err);
 	if (st == LMD_OK)
-		st = lmi_model_open(&v->model, path, LMI_OPEN_HEADER_ONLY, err);
+		st = open_file(v, path, err);
 	if (st != LMD_OK)
 		return st;
-	v->spec = *lmi_model_view(v->model)->tok;
 	if (pre)
 		v->spec.pre = pre;
 	st = lmi_tokenizer_open(&v->tok, registry, host, &v->spec, err);
@@ -38,6 +54,7 @@ void lmi_vocab_file_close(struct lmi_vocab_file *v)
 {
 	lmi_tokenizer_close(v->tok);
 	lmi_model_close(v->model);
+	lmi_hf_tokenizer_close(v->hf);
 	memset(v, 0, sizeof(*v));
 }
 

@@ -10,15 +10,17 @@
 #include "client/llamactl/ctl.h"
 #include "core/text/tokenizer.h"
 
+struct lmi_hf_tokenizer;
 struct lmi_model;
 
 struct lmi_vocab_file {
-	struct lmi_model *model;
-	struct lmd_tokspec spec;    /* the model's, with the changes of the command line */
+	struct lmi_model *model;     /* one of the two */
+	struct lmi_hf_tokenizer *hf;
+	struct lmd_tokspec spec;     /* the file's, with the changes of the command line */
 	struct lmi_tokenizer *tok;
 };
 
-/* Opens the tokenizer of a model file; `pre` replaces the pre-tokenizer's name unless NULL.
+/* Opens the tokenizer of a model file, or of a Hugging Face folder or file; `pre` replaces the pre-tokenizer's name unless NULL.
  * Failures name the file.  Release with lmi_vocab_file_close, after a failure too. */
 enum lmd_status lmi_vocab_file_open(struct lmi_vocab_file *v, struct lmi_ctl *ctl, const char *path,
 				    const char *pre, struct lmd_error *err);

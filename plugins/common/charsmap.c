@@ -35,7 +35,8 @@ static inline uint32_t offset_of(uint32_t unit)
 	return (unit >> 10) << ((unit & 1u << 9) >> 6);
 }
 
-size_t lmi_charsmap_find(const struct lmi_charsmap *m, const char *s, size_t n, struct lmd_str *with)
+static size_t find(const struct lmi_charsmap *m, const char *s, size_t n, bool shortest,
+		   struct lmd_str *with)
 {
 	size_t node, len = 0, at = 0;
 
@@ -60,6 +61,8 @@ size_t lmi_charsmap_find(const struct lmi_charsmap *m, const char *s, size_t n, 
 				break;
 			len = i + 1;
 			at = le32(m->unit + 4 * node) & ~(1u << 31);
+			if (shortest)
+				break;
 		}
 	}
 	if (!len || at >= m->n_text || !memchr(m->text + at, 0, m->n_text - at))
@@ -67,4 +70,14 @@ size_t lmi_charsmap_find(const struct lmi_charsmap *m, const char *s, size_t n, 
 	with->ptr = m->text + at;
 	with->len = strlen(m->text + at);
 	return len;
+}
+
+size_t lmi_charsmap_find(const struct lmi_charsmap *m, const char *s, size_t n, struct lmd_str *with)
+{
+	return find(m, s, n, false, with);
+}
+
+size_t lmi_charsmap_first(const struct lmi_charsmap *m, const char *s, size_t n, struct lmd_str *with)
+{
+	return find(m, s, n, true, with);
 }

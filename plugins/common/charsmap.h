@@ -33,4 +33,7 @@ enum lmd_status lmi_charsmap_open(struct lmi_charsmap *m, struct lmd_str blob, s
  * replacement; 0 if there is none. */
 size_t lmi_charsmap_find(const struct lmi_charsmap *m, const char *s, size_t n, struct lmd_str *with);
 
+/* The same for the shortest. */
+size_t lmi_charsmap_first(const struct lmi_charsmap *m, const char *s, size_t n, struct lmd_str *with);
+
 #endif /* LLAMAD_PLUGINS_COMMON_CHARSMAP_H */

@@ -113,8 +113,8 @@ size_t lmi_tok_piece(const void *state, lmd_token id, uint32_t flags, char *out,
 	return s.n;
 }
 
-static enum lmd_status check_ids(const struct lmi_vocab *v, const lmd_token *ids, size_t n_ids,
-				 struct lmd_error *err)
+enum lmd_status lmi_tok_check_ids(const struct lmi_vocab *v, const lmd_token *ids, size_t n_ids,
+				  struct lmd_error *err)
 {
 	for (size_t i = 0; i < n_ids; i++)
 		if (ids[i] < 0 || (uint32_t)ids[i] >= v->n)
@@ -149,7 +149,7 @@ enum lmd_status lmi_tok_decode(const void *state, const lmd_token *ids, size_t n
 	const struct lmi_vocab *v = &t->vocab;
 	bool special = flags & LMD_DECODE_UNPARSE_SPECIAL, strip = v->info.add_space_prefix;
 	struct lmi_sink s = {out, cap, 0, 0};
-	enum lmd_status st = check_ids(v, ids, n_ids, err);
+	enum lmd_status st = lmi_tok_check_ids(v, ids, n_ids, err);
 	char *whole;
 
 	if (st != LMD_OK)

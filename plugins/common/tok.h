@@ -77,6 +77,10 @@ enum lmd_status lmi_tok_decode(const void *state, const lmd_token *ids, size_t n
 			       struct lmd_error *err);
 size_t lmi_tok_piece(const void *state, lmd_token id, uint32_t flags, char *out, size_t cap);
 
+/* LMD_INVALID names the first id that is outside of the vocabulary. */
+enum lmd_status lmi_tok_check_ids(const struct lmi_vocab *v, const lmd_token *ids, size_t n_ids,
+				  struct lmd_error *err);
+
 /* The byte alphabet of byte-level vocabularies: each byte is one printable character.
  * lmi_byte_char: code point of a byte.  lmi_char_byte: byte of a code point, or -1. */
 uint32_t lmi_byte_char(unsigned byte);

@@ -15,7 +15,7 @@ static struct lmi_registry *registry;
 static inline void tok_setup(void)
 {
 	static const char *const names[] = {"bpe", "spm", "none", "wordpiece", "unigram", "rwkv",
-					    "plamo2"};
+					    "plamo2", "hf"};
 	char path[LMD_LEN(names)][512];
 	const char *dirs[LMD_LEN(names)];
 	struct lmi_registry_opts opts = {.dirs = dirs, .no_default_dirs = true};

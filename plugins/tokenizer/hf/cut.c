@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Pre-tokenizers.  The steps are walked depth first: each gives its pieces to the next one at
+ * once, so nothing is stored but the position in each step and the texts that steps change. */
+#include "tokenizer/hf/cut.h"
+
+#include "common/uni.h"
+
+enum lmd_status hf_cut_give(struct hf_cut *c, uint32_t level, const char *s, const char *end,
+			    bool zero)
+{
+	const struct hf_state *h = c->h;
+
+	if (s == end)
+		return LMD_OK;
+	if (level == h->n_cut)
+		return hf_model_word(h, c->job, s, (size_t)(end - s));
+	return h->cut[level].type->cut(c, level, s, end, zero);
+}
+
+/* Pieces as they are found, joined to neighbours as the behaviour says.  One is held back. */
+struct joiner {
+	struct hf_cut *c;
+	uint32_t level;
+	enum hf_behavior behavior;
+	const char *from, *to; /* held back; NULL: nothing */
+	bool match;            /* is that a match? */
+	const char *begin;     /* of the whole */
+	bool zero;
+};
+
+static enum lmd_status emit(struct joiner *q)
+{
+	const char *from = q->from;
+
+	q->from = NULL;
+	if (!from || (q->behavior == HF_REMOVED && q->match))
+		return LMD_OK;
+	return hf_cut_give(q->c, q->level + 1, from, q->to, q->zero && from == q->begin);
+}
+
+/* A piece behind the one held back. */
+static enum lmd_status add(struct joiner *q, const char *from, const char *to, bool match)
+{
+	enum lmd_status st = LMD_OK;
+	bool join = false;
+
+	if (from == to)
+		return LMD_OK;
+	if (q->from) {
+		join = (q->behavior == HF_CONTIGUOUS && match == q->match) ||
+		       (q->behavior == HF_WITH_PREVIOUS && match && !q->match) ||
+		       (q->behavior == HF_WITH_NEXT && !match && q->match);
+		if (!join)
+			st = emit(q);
+	}
+	if (!join)
+		q->from = from;
+	q->to = to;
+	q->match = match;
+	return st;
+}
+
+/* The next place of a step's pattern at or behind `at`; true if there is one. */
+static bool next_place(const struct hf_step *s, struct lmi_rx_run *run, const char *at,
+		       const char *end, const char **from, const char **to)
+{
+	if (!s->rx) {
+		*from = s->pattern.len ? memmem(at, (size_t)(end - at), s->pattern.ptr, s->pattern.len)
+				       : NULL;
+		*to = *from ? *from + s->pattern.len : NULL;
+		return *from != NULL;
+	}
+	while (at < end && lmi_rx_search(s->rx, run, at, from, to)) {
+		if (*from != *to)
+			return true;
+		at = *from; /* empty places cut nothing */
+		(void)lmi_utf8_get(&at, end);
+	}
+	return false;
+}
+
+static enum lmd_status by_places(struct hf_cut *c, uint32_t level, const char *s, const char *end,
+				 bool zero, enum hf_behavior behavior, bool invert)
+{
+	const struct hf_step *step = &c->h->cut[level];
+	struct joiner q = {.c = c, .level = level, .behavior = behavior, .begin = s, .zero = zero};
+	struct lmi_rx_run *run = &c->run[level];
+	enum lmd_status st = LMD_OK;
+	const char *from, *to;
+
+	lmi_rx_text(run, s, end);
+	while (st == LMD_OK && s < end) {
+		if (!next_place(step, run, s, end, &from, &to)) {
+			if (step->rx && run->st != LMD_OK)
+				return run->st;
+			from = to = end;
+		}
+		st = add(&q, s, from, invert);
+		if (st == LMD_OK)
+			st = add(&q, from, to, !invert);
+		s = to;
+	}
+	return st == LMD_OK ? emit(&q) : st;
+}
+
+enum lmd_status hf_cut_pattern(struct hf_cut *c, uint32_t level, const char *s, const char *end,
+			       bool zero)
+{
+	const struct hf_step *step = &c->h->cut[level];
+
+	return by_places(c, level, s, end, zero, step->behavior, step->invert);
+}
+
+/* A text of the step's own: what, then s..end. */
+static char *own_text(struct hf_cut *c, uint32_t level, size_t n)
+{
+	struct lmi_buf *b = &c->text[level];
+
+	return lmi_buf_need(b, c->job->host, n) ? b->p : NULL;
+}
+
+static enum lmd_status byte_pieces(struct hf_cut *c, uint32_t level, const char *s, const char *end,
+				   bool zero)
+{
+	struct hf_out o = {&c->text[level], c->job->host, 0, LMD_OK};
+	const struct lmd_str in = {s, (size_t)(end - s)};
+
+	if (!c->h->cut[level].materialize)
+		return hf_cut_give(c, level + 1, s, end, zero);
+	if (!hf_byte_chars(NULL, &in, &o, NULL, NULL))
+		return LMD_NOMEM;
+	return hf_cut_give(c, level + 1, o.buf->p, (char *)o.buf->p + o.n, zero);
+}
+
+enum lmd_status hf_cut_byte_level(struct hf_cut *c, uint32_t level, const char *s, const char *end,
+				  bool zero)
+{
+	const struct hf_step *step = &c->h->cut[level];
+	struct lmi_rx_run *run = &c->run[level];
+	enum lmd_status st = LMD_OK;
+	const char *to, *begin, *from;
+
+	if (step->left && *s != ' ') {
+		/* its buffer is apart from the one that the pieces are written to */
+		size_t n = (size_t)(end - s);
+		char *p;
+
+		if (!lmi_buf_need(&c->space[level], c->job->host, n + 1))
+			return LMD_NOMEM;
+		p = c->space[level].p;
+		*p = ' ';
+		memcpy(p + 1, s, n);
+		s = p;
+		end = p + n + 1;
+	}
+	if (!step->regex)
+		return byte_pieces(c, level, s, end, zero);
+	lmi_rx_text(run, s, end);
+	begin = s;
+	while (st == LMD_OK && s < end) {
+		if (!lmi_rx_search(step->rx, run, s, &from, &to)) {
+			if (run->st != LMD_OK)
+				return run->st;
+			from = to = end;
+		}
+		if (from > s)
+			st = byte_pieces(c, level, s, from, zero && s == begin);
+		if (st == LMD_OK && to > from)
+			st = byte_pieces(c, level, from, to, zero && from == begin);
+		s = to;
+	}
+	return st;
+}
+
+/* Blanks become the replacement, one stands in front; cut in front of each. */
+enum lmd_status hf_cut_metaspace(struct hf_cut *c, uint32_t level, const char *s, const char *end,
+				 bool zero)
+{
+	const struct hf_step *step = &c->h->cut[level];
+	const struct lmd_str *r = &step->content;
+	size_t spaces = 0;
+	char *o, *begin;
+	bool front;
+
+	for (const char *p = s; p < end; p++)
+		spaces += *p == ' ';
+	begin = o = own_text(c, level, (size_t)(end - s) + (spaces + 1) * r->len);
+	if (!o)
+		return LMD_NOMEM;
+	front = *s != ' ' && ((size_t)(end - s) < r->len || memcmp(s, r->ptr, r->len) != 0) &&
+		(step->prepend == HF_ALWAYS || (step->prepend == HF_FIRST && zero));
+	if (front) {
+		memcpy(o, r->ptr, r->len);
+		o += r->len;
+	}
+	for (; s < end; s++) {
+		if (*s == ' ') {
+			memcpy(o, r->ptr, r->len);
+			o += r->len;
+		} else {
+			*o++ = *s;
+		}
+	}
+	if (!step->split)
+		return hf_cut_give(c, level + 1, begin, o, zero);
+	return by_places(c, level, begin, o, zero, HF_WITH_NEXT, false);
+}
+
+/* Runs of one class of characters: 0 is left out. */
+static enum lmd_status by_class(struct hf_cut *c, uint32_t level, const char *s, const char *end,
+				bool zero, int (*class)(uint32_t cp))
+{
+	const char *begin = s;
+	enum lmd_status st = LMD_OK;
+
+	while (s < end && st == LMD_OK) {
+		const char *from = s;
+		int k = class(lmi_utf8_get(&s, end));
+
+		for (const char *q = s; k < HF_ALONE && s < end; s = q)
+			if (class(lmi_utf8_get(&q, end)) != k)
+				break;
+		if (k)
+			st = hf_cut_give(c, level + 1, from, s, zero && from == begin);
+	}
+	return st;
+}
+
+static int word_class(uint32_t cp)
+{
+	return hf_is_space(cp) ? 0 : hf_is_word(cp) ? 1 : 2;
+}
+
+static int split_class(uint32_t cp)
+{
+	return hf_is_space(cp) ? 0 : 1;
+}
+
+static int bert_class(uint32_t cp)
+{
+	return hf_is_space(cp) ? 0 : hf_is_punctuation(cp) ? HF_ALONE : 1;
+}
+
+enum lmd_status hf_cut_words(struct hf_cut *c, uint32_t level, const char *s, const char *end,
+			     bool zero)
+{
+	return by_class(c, level, s, end, zero,
+			c->h->cut[level].type->detail ? split_class : word_class);
+}
+
+enum lmd_status hf_cut_bert(struct hf_cut *c, uint32_t level, const char *s, const char *end,
+			    bool zero)
+{
+	return by_class(c, level, s, end, zero, bert_class);
+}
+
+/* Each character of a set is a match. */
+enum lmd_status hf_cut_class(struct hf_cut *c, uint32_t level, const char *s, const char *end,
+			     bool zero)
+{
+	const struct hf_step *step = &c->h->cut[level];
+	struct joiner q = {
+		.c = c, .level = level, .behavior = step->behavior, .begin = s, .zero = zero};
+	enum lmd_status st = LMD_OK;
+
+	while (s < end && st == LMD_OK) {
+		const char *from = s;
+		bool match = step->type->is(lmi_utf8_get(&s, end));
+
+		for (const char *p = s; !match && s < end; s = p) /* all up to the next match */
+			if (step->type->is(lmi_utf8_get(&p, end)))
+				break;
+		st = add(&q, from, s, match);
+	}
+	return st == LMD_OK ? emit(&q) : st;
+}
+
+enum lmd_status hf_cut_length(struct hf_cut *c, uint32_t level, const char *s, const char *end,
+			      bool zero)
+{
+	const char *begin = s;
+	enum lmd_status st = LMD_OK;
+
+	while (s < end && st == LMD_OK) {
+		const char *from = s;
+
+		for (uint32_t i = 0; i < c->h->cut[level].stop && s < end; i++)
+			(void)lmi_utf8_get(&s, end);
+		st = hf_cut_give(c, level + 1, from, s, zero && from == begin);
+	}
+	return st;
+}
+
+/* Cut where the script changes.  Characters of no script go with what is in front of them; such at
+ * the very beginning are lost. */
+enum lmd_status hf_cut_scripts(struct hf_cut *c, uint32_t level, const char *s, const char *end,
+			       bool zero)
+{
+	const char *begin = s, *from = end;
+	enum lmd_status st = LMD_OK;
+	uint32_t last = 0;
+
+	while (s < end && st == LMD_OK) {
+		const char *at = s;
+		uint32_t script = hf_script(lmi_utf8_get(&s, end));
+
+		if (!script || script == last)
+			continue;
+		if (last)
+			st = hf_cut_give(c, level + 1, from, at, zero && from == begin);
+		from = at;
+		last = script;
+	}
+	return st == LMD_OK ? hf_cut_give(c, level + 1, from, end, zero && from == begin) : st;
+}
+
+enum lmd_status hf_cut_text(const struct hf_state *h, struct lmi_job *j, const char *s, size_t n,
+			    bool zero)
+{
+	struct hf_cut c = {.h = h, .job = j};
+	enum lmd_status st;
+
+	for (uint32_t i = 0; i < h->n_cut; i++) {
+		c.run[i].host = j->host;
+		c.run[i].max_steps = hf_rx_steps(n);
+	}
+	st = hf_cut_give(&c, 0, s, s + n, zero);
+	for (uint32_t i = 0; i < h->n_cut; i++) {
+		lmi_rx_run_fini(&c.run[i]);
+		lmi_buf_fini(&c.text[i], j->host);
+		lmi_buf_fini(&c.space[i], j->host);
+		if (c.run[i].st == LMD_INVALID)
+			return lmd_fail(j->err, LMD_INVALID,
+					"pre-tokenizer %s: a text of %zu bytes takes too many steps",
+					h->cut[i].type->name, n);
+	}
+	return st;
+}

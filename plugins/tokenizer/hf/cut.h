@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cut.h - the walk through the pre-tokenizers of a kind hf. */
+#ifndef LLAMAD_PLUGINS_TOKENIZER_HF_CUT_H
+#define LLAMAD_PLUGINS_TOKENIZER_HF_CUT_H
+
+#include "tokenizer/hf/hf_kind.h"
+
+#define HF_ALONE 100 /* a class whose characters are words of their own */
+
+/* One walk; each level has its own memory, as those above are still reading theirs. */
+struct hf_cut {
+	const struct hf_state *h;
+	struct lmi_job *job;
+	struct lmi_rx_run run[HF_MAX_STEPS];
+	struct lmi_buf text[HF_MAX_STEPS], space[HF_MAX_STEPS];
+};
+
+/* Gives a piece to a level; level n_cut is the model.  zero: the piece begins where the whole
+ * text does. */
+enum lmd_status hf_cut_give(struct hf_cut *c, uint32_t level, const char *s, const char *end,
+			    bool zero);
+
+enum lmd_status hf_cut_pattern(struct hf_cut *c, uint32_t level, const char *s, const char *end,
+			       bool zero);
+enum lmd_status hf_cut_byte_level(struct hf_cut *c, uint32_t level, const char *s, const char *end,
+				  bool zero);
+enum lmd_status hf_cut_metaspace(struct hf_cut *c, uint32_t level, const char *s, const char *end,
+				 bool zero);
+enum lmd_status hf_cut_words(struct hf_cut *c, uint32_t level, const char *s, const char *end,
+			     bool zero);
+enum lmd_status hf_cut_bert(struct hf_cut *c, uint32_t level, const char *s, const char *end,
+			    bool zero);
+enum lmd_status hf_cut_class(struct hf_cut *c, uint32_t level, const char *s, const char *end,
+			     bool zero);
+enum lmd_status hf_cut_length(struct hf_cut *c, uint32_t level, const char *s, const char *end,
+			      bool zero);
+enum lmd_status hf_cut_scripts(struct hf_cut *c, uint32_t level, const char *s, const char *end,
+			       bool zero);
+
+#endif /* LLAMAD_PLUGINS_TOKENIZER_HF_CUT_H */

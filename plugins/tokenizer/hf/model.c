@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From a word to tokens.  BPE and Unigram are shared with other kinds; WordPiece covers a word
+ * from the left with the longest tokens, WordLevel takes it as a whole. */
+#include "tokenizer/hf/hf_kind.h"
+
+#include "common/uni.h"
+
+static uint32_t find_token(const struct hf_state *h, struct lmd_str s)
+{
+	uint32_t id = s.ptr ? lmi_vocab_find(&h->tok.vocab, s.ptr, s.len) : LMI_NONE;
+
+	return id != LMI_NONE && lmi_vocab_in_model(&h->tok.vocab, id) ? id : LMI_NONE;
+}
+
+static enum lmd_status open_bpe(struct hf_state *h, const struct lmd_tokstep *m, struct lmd_error *err)
+{
+	const struct lmd_meta *dropout = hf_param(m, "dropout");
+	struct hf_step *last = h->n_cut ? &h->cut[h->n_cut - 1] : NULL;
+	struct lmi_bpe *b = &h->bpe;
+
+	if (dropout && ((dropout->type == LMD_META_F64 && dropout->v.f > 0) ||
+			(dropout->type == LMD_META_I64 && dropout->v.i > 0)))
+		return lmd_fail(err, LMD_UNSUPPORTED, "model BPE: dropout is for training");
+	b->strict = true;
+	b->ignore_merges = hf_param_bool(m, "ignore_merges", false);
+	b->byte_fallback = hf_param_bool(m, "byte_fallback", false);
+	b->fuse_unk = hf_param_bool(m, "fuse_unk", false);
+	b->prefix = hf_param_str(m, "continuing_subword_prefix");
+	b->suffix = hf_param_str(m, "end_of_word_suffix");
+	b->unk = h->unk;
+	/* Words of bytes, unless somebody looks at the characters that stand for them. */
+	b->byte_level = last && !strcmp(last->type->name, "ByteLevel") && !b->byte_fallback &&
+			!b->prefix.len && !b->suffix.len;
+	if (b->byte_level)
+		last->materialize = false;
+	return lmi_bpe_open(b, &h->tok.vocab, err);
+}
+
+static enum lmd_status open_unigram(struct hf_state *h, const struct lmd_tokstep *m,
+				    struct lmd_error *err)
+{
+	const struct lmd_meta *scores = hf_param(m, "scores"), *unk = hf_param(m, "unk_id");
+	struct lmi_unigram *u = &h->unigram;
+
+	if (!scores || scores->type != LMD_META_ARR_F64 || scores->n != h->tok.vocab.n)
+		return lmd_fail(err, LMD_CORRUPT, "model Unigram: no scores");
+	u->exact = scores->v.a;
+	u->byte_fallback = hf_param_bool(m, "byte_fallback", false);
+	u->unk = -1;
+	if (unk && unk->type == LMD_META_I64) {
+		if (unk->v.i < 0 || unk->v.i >= (int64_t)h->tok.vocab.n)
+			return lmd_fail(err, LMD_CORRUPT, "model Unigram: unk_id %lld of %u tokens",
+					(long long)unk->v.i, h->tok.vocab.n);
+		u->unk = (int32_t)unk->v.i;
+		h->unk = (uint32_t)u->unk;
+	}
+	return lmi_unigram_open(u, &h->tok.vocab, err);
+}
+
+static enum lmd_status open_words(struct hf_state *h, const struct lmd_tokstep *m, struct lmd_error *err)
+{
+	const struct lmd_meta *max = hf_param(m, "max_input_chars_per_word");
+	struct lmd_str prefix = hf_param_str(m, "continuing_subword_prefix");
+	const struct lmi_vocab *v = &h->tok.vocab;
+	size_t bytes = 0;
+	bool ok;
+
+	h->max_chars = max && max->type == LMD_META_I64 && max->v.i >= 0 && max->v.i < UINT32_MAX
+			       ? (uint32_t)max->v.i
+			       : 100;
+	if (!prefix.ptr)
+		prefix = (struct lmd_str){"##", 2};
+	for (uint32_t i = 0; i < v->n; i++)
+		bytes += v->text[i].len;
+	ok = lmi_trie_init(&h->words, v->host, bytes / 2);
+	for (uint32_t i = 0; ok && i < v->n; i++)
+		if (lmi_vocab_in_model(v, i))
+			ok = lmi_trie_add(&h->words, v->host, v->text[i].ptr, v->text[i].len, i);
+	if (!ok)
+		return lmd_fail(err, LMD_NOMEM, "vocabulary: no memory for %u tokens", v->n);
+	h->continuing = LMI_TRIE_ROOT;
+	for (size_t i = 0; i < prefix.len && h->continuing != LMI_NONE; i++)
+		h->continuing = lmi_trie_next(&h->words, h->continuing, (unsigned char)prefix.ptr[i]);
+	return LMD_OK;
+}
+
+enum lmd_status hf_model_open(struct hf_state *h, const struct lmd_tokstep *m, struct lmd_error *err)
+{
+	h->unk = find_token(h, hf_param_str(m, "unk_token"));
+	for (uint32_t i = 0; i < h->n_cut; i++)
+		h->cut[i].materialize = true;
+	if (!strcmp(m->type, "BPE")) {
+		h->model = HF_BPE;
+		return open_bpe(h, m, err);
+	}
+	if (!strcmp(m->type, "Unigram")) {
+		h->model = HF_UNIGRAM;
+		return open_unigram(h, m, err);
+	}
+	if (!strcmp(m->type, "WordPiece")) {
+		h->model = HF_WORDPIECE;
+		return open_words(h, m, err);
+	}
+	if (!strcmp(m->type, "WordLevel")) {
+		h->model = HF_WORDLEVEL;
+		return LMD_OK;
+	}
+	return lmd_fail(err, LMD_UNSUPPORTED, "model type '%.60s' is not known", m->type);
+}
+
+void hf_model_close(struct hf_state *h)
+{
+	lmi_bpe_close(&h->bpe);
+	lmi_unigram_close(&h->unigram);
+	lmi_trie_fini(&h->words, h->tok.vocab.host);
+}
+
+static enum lmd_status put_unknown(const struct hf_state *h, struct lmi_job *j, const char *w, size_t n)
+{
+	if (h->unk == LMI_NONE)
+		return lmd_fail(j->err, LMD_CORRUPT,
+				"vocabulary: no token for '%.*s', and no unknown token",
+				(int)(n < 60 ? n : 60), w);
+	lmi_job_put(j, h->unk);
+	return LMD_OK;
+}
+
+/* The longest token in a trie from a node on. */
+static size_t longest(const struct lmi_trie *t, uint32_t node, const char *s, size_t n, uint32_t *id)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		node = lmi_trie_next(t, node, (unsigned char)s[i]);
+		if (node == LMI_NONE)
+			break;
+		if (t->node[node].value != LMI_NONE) {
+			*id = t->node[node].value;
+			len = i + 1;
+		}
+	}
+	return len;
+}
+
+static enum lmd_status word_piece(const struct hf_state *h, struct lmi_job *j, const char *w, size_t n)
+{
+	size_t first = j->n, chars = 0, at = 0;
+
+	for (size_t i = 0; i < n; i++)
+		chars += ((unsigned char)w[i] & 0xc0) != 0x80;
+	while (chars <= h->max_chars && at < n) {
+		uint32_t node = at ? h->continuing : LMI_TRIE_ROOT, id = 0;
+		size_t len = node == LMI_NONE ? 0 : longest(&h->words, node, w + at, n - at, &id);
+
+		if (!len)
+			break;
+		lmi_job_put(j, id);
+		at += len;
+	}
+	if (at == n)
+		return LMD_OK;
+	j->n = first;
+	return put_unknown(h, j, w, n);
+}
+
+enum lmd_status hf_model_word(const struct hf_state *h, struct lmi_job *j, const char *w, size_t n)
+{
+	uint32_t id;
+
+	switch (h->model) {
+	case HF_BPE:
+		return lmi_bpe_word(&h->bpe, j, w, n);
+	case HF_UNIGRAM:
+		return lmi_unigram_text(&h->unigram, j, w, n);
+	case HF_WORDPIECE:
+		return word_piece(h, j, w, n);
+	case HF_WORDLEVEL:
+		id = find_token(h, (struct lmd_str){w, n});
+		if (id == LMI_NONE)
+			return put_unknown(h, j, w, n);
+		lmi_job_put(j, id);
+		return LMD_OK;
+	}
+	return LMD_INTERNAL;
+}

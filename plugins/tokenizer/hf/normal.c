@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Normalizers that look at one character at a time, or at places of a pattern. */
+#include "tokenizer/hf/hf_kind.h"
+
+#include "common/uni.h"
+
+bool hf_put(struct hf_out *o, const char *s, size_t n)
+{
+	if (!lmi_buf_need(o->buf, o->host, o->n + n))
+		return false;
+	if (n)
+		memcpy((char *)o->buf->p + o->n, s, n);
+	o->n += n;
+	return true;
+}
+
+bool hf_put_char(struct hf_out *o, uint32_t cp)
+{
+	char utf8[4];
+
+	return hf_put(o, utf8, lmi_utf8_put(utf8, cp));
+}
+
+bool hf_lowercase(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
+		  struct lmi_job *j, bool *zero)
+{
+	const char *p = in->ptr, *end = p + in->len;
+
+	(void)s;
+	(void)j;
+	(void)zero;
+	while (p < end) {
+		uint32_t cp = lmi_utf8_get(&p, end);
+
+		if (!hf_put_char(o, hf_lower(cp)) || (cp == 0x130 && !hf_put_char(o, 0x307)))
+			return false;
+	}
+	return true;
+}
+
+/* Keeps what is not in the set. */
+static bool without(const struct lmd_str *in, bool (*is)(uint32_t cp), struct hf_out *o, bool *zero)
+{
+	const char *p = in->ptr, *end = p + in->len;
+
+	while (p < end) {
+		const char *from = p;
+
+		if (!is(lmi_utf8_get(&p, end))) {
+			if (!hf_put(o, from, (size_t)(p - from)))
+				return false;
+		} else if (from == in->ptr) {
+			*zero = false;
+		}
+	}
+	return true;
+}
+
+bool hf_strip_accents(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
+		      struct lmi_job *j, bool *zero)
+{
+	(void)s;
+	(void)j;
+	return without(in, hf_is_mark, o, zero);
+}
+
+bool hf_strip(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
+	      struct lmi_job *j, bool *zero)
+{
+	const char *p = in->ptr, *end = p + in->len;
+
+	(void)j;
+	for (const char *q = p; s->left && p < end; p = q)
+		if (!hf_is_space(lmi_utf8_get(&q, end)))
+			break;
+	for (const char *q = end; s->right && end > p; end = q)
+		if (!hf_is_space(lmi_utf8_get_back(&q, p)))
+			break;
+	*zero &= p == in->ptr;
+	return hf_put(o, p, (size_t)(end - p));
+}
+
+bool hf_prepend(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
+		struct lmi_job *j, bool *zero)
+{
+	(void)j;
+	(void)zero;
+	return !in->len || (hf_put(o, s->content.ptr, s->content.len) && hf_put(o, in->ptr, in->len));
+}
+
+static bool replace_text(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o)
+{
+	const char *p = in->ptr, *end = p + in->len;
+
+	while (s->pattern.len && p < end) {
+		const char *q = memmem(p, (size_t)(end - p), s->pattern.ptr, s->pattern.len);
+
+		if (!q)
+			break;
+		if (!hf_put(o, p, (size_t)(q - p)) || !hf_put(o, s->content.ptr, s->content.len))
+			return false;
+		p = q + s->pattern.len;
+	}
+	return hf_put(o, p, (size_t)(end - p));
+}
+
+bool hf_replace(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
+		struct lmi_job *j, bool *zero)
+{
+	const char *p = in->ptr, *end = p + in->len, *from, *to;
+	struct lmi_rx_run run = {.host = s->host, .max_steps = hf_rx_steps(in->len)};
+	bool ok = true;
+
+	(void)j;
+	if (!s->rx)
+		return replace_text(s, in, o);
+	lmi_rx_text(&run, p, end);
+	for (const char *at = p; ok && at < end && lmi_rx_search(s->rx, &run, at, &from, &to);) {
+		ok = hf_put(o, p, (size_t)(from - p)) && hf_put(o, s->content.ptr, s->content.len);
+		*zero &= from != in->ptr || s->content.len;
+		p = at = to;
+		if (from == to) /* nothing was found here: go on behind the next character */
+			(void)lmi_utf8_get(&at, end);
+	}
+	lmi_rx_run_fini(&run);
+	o->st = run.st;
+	return ok && run.st == LMD_OK && hf_put(o, p, (size_t)(end - p));
+}
+
+bool hf_nmt(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o, struct lmi_job *j,
+	    bool *zero)
+{
+	const char *p = in->ptr, *end = p + in->len;
+
+	(void)s;
+	(void)j;
+	while (p < end) {
+		const char *from = p;
+		uint32_t c = lmi_utf8_get(&p, end);
+
+		if ((c >= 1 && c <= 8) || c == 0xb || (c >= 0xe && c <= 0x1f) || c == 0x7f ||
+		    c == 0x8f || c == 0x9f) {
+			*zero &= from != in->ptr;
+			continue;
+		}
+		if (c == 9 || c == 0xa || c == 0xc || c == 0xd || c == 0x1680 ||
+		    (c >= 0x200b && c <= 0x200f) || c == 0x2028 || c == 0x2029 || c == 0x2581 ||
+		    c == 0xfeff || c == 0xfffd)
+			c = ' ';
+		if (!hf_put_char(o, c))
+			return false;
+	}
+	return true;
+}
+
+/* Control characters vanish, white space becomes blanks, Chinese characters stand alone. */
+static bool bert_clean(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
+		       bool *zero)
+{
+	const char *p = in->ptr, *end = p + in->len;
+
+	while (p < end) {
+		const char *from = p;
+		uint32_t c = lmi_utf8_get(&p, end);
+		bool alone = s->chinese && hf_is_chinese(c), ok;
+
+		if (s->clean) {
+			if (hf_is_other(c)) {
+				*zero &= from != in->ptr;
+				continue;
+			}
+			c = hf_is_space(c) ? ' ' : c;
+		}
+		ok = !alone || hf_put(o, " ", 1);
+		ok = ok && hf_put_char(o, c) && (!alone || hf_put(o, " ", 1));
+		if (!ok)
+			return false;
+	}
+	return true;
+}
+
+/* Runs a step from `text` into a buffer and makes that the new text. */
+static enum lmd_status step(hf_normal_fn f, const struct hf_step *s, struct lmd_str *text,
+			    struct lmi_buf *buf, struct lmi_job *j, bool *zero)
+{
+	struct hf_out o = {buf, j->host, 0, LMD_OK};
+
+	if (!f(s, text, &o, j, zero))
+		return o.st != LMD_OK ? o.st : LMD_NOMEM;
+	*text = (struct lmd_str){buf->p ? buf->p : "", o.n};
+	return LMD_OK;
+}
+
+static bool clean_step(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
+		       struct lmi_job *j, bool *zero)
+{
+	(void)j;
+	return bert_clean(s, in, o, zero);
+}
+
+static bool accents_step(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
+			 struct lmi_job *j, bool *zero)
+{
+	(void)s;
+	(void)j;
+	return without(in, hf_is_accent, o, zero);
+}
+
+bool hf_bert(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o, struct lmi_job *j,
+	     bool *zero)
+{
+	static const struct hf_type nfd = {.detail = HF_NFD};
+	const struct hf_step decompose = {.type = &nfd, .host = s->host};
+	struct lmi_buf a = {NULL, 0}, b = {NULL, 0};
+	struct lmd_str text = *in;
+	bool ok = step(clean_step, s, &text, &a, j, zero) == LMD_OK;
+
+	if (ok && s->accents)
+		ok = step(hf_unicode_form, &decompose, &text, &b, j, zero) == LMD_OK &&
+		     step(accents_step, s, &text, &a, j, zero) == LMD_OK;
+	if (ok && s->lowercase)
+		ok = step(hf_lowercase, s, &text, &b, j, zero) == LMD_OK;
+	ok = ok && hf_put(o, text.ptr, text.len);
+	lmi_buf_fini(&a, j->host);
+	lmi_buf_fini(&b, j->host);
+	return ok;
+}
+
+bool hf_byte_chars(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
+		   struct lmi_job *j, bool *zero)
+{
+	(void)s;
+	(void)j;
+	(void)zero;
+	for (size_t i = 0; i < in->len; i++)
+		if (!hf_put_char(o, lmi_byte_char((unsigned char)in->ptr[i])))
+			return false;
+	return true;
+}
+
+enum lmd_status hf_normalize(const struct hf_state *h, struct lmi_job *j, struct lmd_str *text,
+			     bool *zero)
+{
+	for (uint32_t i = 0; i < h->n_normal; i++) {
+		struct lmi_buf *buf = &j->buf[i & 1 ? HF_BUF_OTHER : HF_BUF_NORMAL];
+		const struct hf_step *s = &h->normal[i];
+		enum lmd_status st = step(s->type->normal, s, text, buf, j, zero);
+
+		if (st == LMD_INVALID)
+			return lmd_fail(j->err, st, "normalizer %s: a text of %zu bytes takes too many "
+						    "steps", s->type->name, text->len);
+		if (st != LMD_OK)
+			return st;
+	}
+	return LMD_OK;
+}
