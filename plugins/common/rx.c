@@ -69,12 +69,13 @@ static const char *lines(struct lmi_rx_run *run, const char *p)
 	return run->ws_line && run->ws_line > p ? run->ws_line : NULL;
 }
 
-static bool is_word(uint32_t cp)
+static bool is_word(const struct lmi_rx *rx, uint32_t cp)
 {
-	return lmi_ucd_is(cp, LMI_RX_WORD_CATS);
+	return rx->word == LMI_RX_INF ? lmi_ucd_is(cp, LMI_RX_WORD_CATS) : in_set(rx, rx->word, cp);
 }
 
-static bool holds(const struct lmi_rx_run *run, enum lmi_rx_assert a, const char *p)
+static bool holds(const struct lmi_rx *rx, const struct lmi_rx_run *run, enum lmi_rx_assert a,
+		  const char *p)
 {
 	const char *q = p;
 	bool before, after;
@@ -84,13 +85,17 @@ static bool holds(const struct lmi_rx_run *run, enum lmi_rx_assert a, const char
 		return p == run->begin;
 	case LMI_RX_END:
 		return p == run->end;
+	case LMI_RX_LINE_BEGIN:
+		return p == run->begin || (p < run->end && p[-1] == '\n');
+	case LMI_RX_LINE_END:
+		return p == run->end || *p == '\n';
 	case LMI_RX_WORD:
 	case LMI_RX_NOT_WORD:
 		break;
 	}
-	before = p > run->begin && is_word(lmi_utf8_get_back(&q, run->begin));
+	before = p > run->begin && is_word(rx, lmi_utf8_get_back(&q, run->begin));
 	q = p;
-	after = p < run->end && is_word(lmi_utf8_get(&q, run->end));
+	after = p < run->end && is_word(rx, lmi_utf8_get(&q, run->end));
 	return (before != after) == (a == LMI_RX_WORD);
 }
 
@@ -193,7 +198,7 @@ static bool run_at(const struct lmi_rx *rx, struct lmi_rx_run *run, size_t base,
 			pc++;
 			break;
 		case LMI_OP_ASSERT:
-			ok = holds(run, (enum lmi_rx_assert)in->a, p);
+			ok = holds(rx, run, (enum lmi_rx_assert)in->a, p);
 			pc++;
 			break;
 		case LMI_OP_MATCH:
@@ -208,8 +213,10 @@ static bool run_at(const struct lmi_rx *rx, struct lmi_rx_run *run, size_t base,
 bool lmi_rx_match(const struct lmi_rx *rx, struct lmi_rx_run *run, const char *at,
 		  const char **match_end)
 {
-	unsigned char b = (unsigned char)*at;
-	uint32_t alts = rx->start[b < 128 ? b : 128];
+	uint32_t alts = rx->nullable;
+
+	if (at < run->end)
+		alts = rx->start[(unsigned char)*at < 128 ? (unsigned char)*at : 128];
 
 	for (; alts && run->st == LMD_OK; alts &= alts - 1)
 		if (run_at(rx, run, 0, rx->alt[__builtin_ctz(alts)], at, match_end))
@@ -220,11 +227,13 @@ bool lmi_rx_match(const struct lmi_rx *rx, struct lmi_rx_run *run, const char *a
 bool lmi_rx_search(const struct lmi_rx *rx, struct lmi_rx_run *run, const char *at,
 		   const char **match_begin, const char **match_end)
 {
-	while (at < run->end && run->st == LMD_OK) {
+	while (run->st == LMD_OK) {
 		if (lmi_rx_match(rx, run, at, match_end)) {
 			*match_begin = at;
 			return true;
 		}
+		if (at == run->end)
+			break;
 		(void)lmi_utf8_get(&at, run->end);
 		run->steps++;
 	}

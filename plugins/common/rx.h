@@ -2,7 +2,7 @@
  *
  * rx.h - the regular expressions of pre-tokenizers: a small backtracking matcher over UTF-8.
  *
- * Syntax: alternation, groups ( ) (?: ) (?i: ) (?> ), look-ahead (?= ) (?! ), look-behind for one
+ * Syntax: alternation, groups ( ) (?<name> ) (?: ) (?i: ) (?> ), look-ahead (?= ) (?! ), look-behind for one
  * character (?<= ) (?<! ), quantifiers * + ? {n} {n,} {n,m} with the suffixes + (possessive) and
  * ? (lazy), sets [ ] with ranges, nested sets and &&, \p{..} \P{..} by general category, \s \d
  * \w \h and their opposites, ^ $ \A \z \b \B, and the usual escapes.  The first alternative that
@@ -20,9 +20,11 @@
 struct lmi_rx;
 
 /* LMD_INVALID: the expression is wrong at a byte; LMD_UNSUPPORTED: it uses something that is
- * not in the list above.  ignore_case: as if inside (?i: ). */
+ * not in the list above. */
+#define LMI_RX_NOCASE 1u /* as if inside (?i: ) */
+#define LMI_RX_RUBY   2u /* ^ and $ stand at line ends too; {n,m}+ repeats x{n,m} */
 enum lmd_status lmi_rx_compile(struct lmi_rx **out, const struct lmd_host *host,
-			       const char *pattern, size_t bytes, bool ignore_case,
+			       const char *pattern, size_t bytes, uint32_t flags,
 			       struct lmd_error *err);
 void lmi_rx_free(struct lmi_rx *rx);
 
@@ -39,11 +41,11 @@ struct lmi_rx_run {
 	const char *ws_begin, *ws_end, *ws_line;
 };
 
-/* Matches at exactly `at`; on success *match_end is set. */
+/* Matches at exactly `at`, which may be the end; on success *match_end is set. */
 bool lmi_rx_match(const struct lmi_rx *rx, struct lmi_rx_run *run, const char *at,
 		  const char **match_end);
 
-/* The first match at or behind `at`; false if there is none. */
+/* The first match at or behind `at`, maybe of nothing at the end; false if there is none. */
 bool lmi_rx_search(const struct lmi_rx *rx, struct lmi_rx_run *run, const char *at,
 		   const char **match_begin, const char **match_end);
 

@@ -277,6 +277,8 @@ static void emit_top(struct compiler *c, struct lmi_rx *rx, uint32_t i)
 			rx->start[b] |= bit;
 	if (f.nullable || f.other)
 		rx->start[128] |= bit;
+	if (f.nullable)
+		rx->nullable |= bit;
 }
 
 /* A greedy loop in front of MATCH never has to give back. */
@@ -295,12 +297,13 @@ static enum lmd_status finish(struct lmi_rx *rx, struct compiler *c)
 	rx->n_set = c->tree.n_set;
 	rx->n_range = c->tree.n_range;
 	rx->n_code = c->n_code;
+	rx->word = c->tree.word;
 	lmi_buf_fini(&c->tree.nodes, rx->host);
 	return LMD_OK;
 }
 
 enum lmd_status lmi_rx_compile(struct lmi_rx **out, const struct lmd_host *host,
-			       const char *pattern, size_t bytes, bool ignore_case,
+			       const char *pattern, size_t bytes, uint32_t flags,
 			       struct lmd_error *err)
 {
 	struct compiler c = {.tree = {.host = host, .err = err}};
@@ -310,7 +313,7 @@ enum lmd_status lmi_rx_compile(struct lmi_rx **out, const struct lmd_host *host,
 	if (!rx)
 		return lmd_fail(err, LMD_NOMEM, "regular expression: no memory");
 	rx->host = host;
-	root = lmi_rx_parse(&c.tree, pattern, bytes, ignore_case);
+	root = lmi_rx_parse(&c.tree, pattern, bytes, flags);
 	if (c.tree.st == LMD_OK) {
 		lmi_rx_fold_sets(&c.tree);
 		if (lmi_rx_node(&c.tree, root)->type == LMI_RX_ALT)

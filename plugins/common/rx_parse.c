@@ -7,7 +7,8 @@
 struct parser {
 	struct lmi_rx_tree *t;
 	const char *begin, *p, *end;
-	bool icase;
+	bool icase, ruby;
+	int in_set; /* brackets around */
 	int depth;
 };
 
@@ -117,13 +118,16 @@ bool lmi_rx_set_eval(const struct lmi_rx_set *sets, const struct lmi_rx_range *r
 }
 
 /* Category by its one or two letters (or a long name in use); 0 = unknown. */
+#define ALPHABETIC (LMI_UCD_L | 1u << LMI_NL) /* and lmi_rx_alpha */
+
 static uint32_t category(const char *s, size_t n)
 {
 	static const struct {
 		const char *name;
 		uint32_t cats;
 	} table[] = {
-		{"L", LMI_UCD_L}, {"Letter", LMI_UCD_L}, {"Alphabetic", LMI_UCD_L | 1u << LMI_NL},
+		{"L", LMI_UCD_L}, {"Letter", LMI_UCD_L}, {"Alphabetic", ALPHABETIC},
+		{"Alpha", ALPHABETIC},
 		{"Lu", 1u << LMI_LU}, {"Ll", 1u << LMI_LL}, {"Lt", 1u << LMI_LT},
 		{"Lm", 1u << LMI_LM}, {"Lo", 1u << LMI_LO},
 		{"LC", LMI_BITS(LMI_LU, LMI_LT)}, {"L&", LMI_BITS(LMI_LU, LMI_LT)},
@@ -175,6 +179,12 @@ static const struct {
 			{0xffd2, 0xffd7}, {0xffda, 0xffdc}}},
 };
 
+static void add_alphabetic(struct parser *ps, uint32_t set)
+{
+	for (uint32_t i = 0; i < lmi_rx_n_alpha; i++)
+		add_range(ps, set, lmi_rx_alpha[i].first, lmi_rx_alpha[i].last);
+}
+
 /* \p{NAME} or \P{NAME}, p behind the letter; fills the set. */
 static void parse_property(struct parser *ps, uint32_t set, bool neg)
 {
@@ -209,6 +219,8 @@ static void parse_property(struct parser *ps, uint32_t set, bool neg)
 	if (cats) {
 		lmi_rx_set(ps->t, set)->cats = cats;
 		lmi_rx_set(ps->t, set)->neg = neg;
+		if (cats == ALPHABETIC)
+			add_alphabetic(ps, set);
 		return;
 	}
 	for (size_t i = 0; i < LMD_LEN(scripts); i++) {
@@ -258,8 +270,13 @@ static uint32_t class_escape(struct parser *ps, char c)
 	if (set == LMI_RX_INF)
 		return set;
 	lmi_rx_set(ps->t, set)->cats = cats;
-	if (cats == LMI_RX_WORD_CATS) { /* and letters among the symbols, and joiners */
-		add_range(ps, set, 0x200c, 0x200d);
+	if (cats == LMI_RX_WORD_CATS && ps->ruby) {
+		if (!ps->in_set) { /* outside of brackets alone */
+			add_range(ps, set, 0xb2, 0xb3);
+			add_range(ps, set, 0xb9, 0xb9);
+			add_range(ps, set, 0xbc, 0xbe);
+		}
+		/* letters among the symbols */
 		add_range(ps, set, 0x24b6, 0x24e9);
 		add_range(ps, set, 0x1f130, 0x1f149);
 		add_range(ps, set, 0x1f150, 0x1f169);
@@ -366,9 +383,9 @@ static bool parse_posix(struct parser *ps, uint32_t set)
 		const char *name;
 		uint32_t cats;
 	} table[] = {
-		{"[:space:]", LMI_UCD_SPACE}, {"[:alpha:]", LMI_UCD_L}, {"[:digit:]", 1u << LMI_ND},
+		{"[:space:]", LMI_UCD_SPACE}, {"[:alpha:]", ALPHABETIC}, {"[:digit:]", 1u << LMI_ND},
 		{"[:upper:]", 1u << LMI_LU}, {"[:lower:]", 1u << LMI_LL},
-		{"[:punct:]", LMI_UCD_P | LMI_UCD_S}, {"[:alnum:]", LMI_UCD_L | LMI_UCD_N},
+		{"[:punct:]", LMI_UCD_P | LMI_UCD_S}, {"[:alnum:]", ALPHABETIC | 1u << LMI_ND},
 	};
 
 	for (size_t i = 0; i < LMD_LEN(table); i++) {
@@ -377,6 +394,8 @@ static bool parse_posix(struct parser *ps, uint32_t set)
 		if ((size_t)(ps->end - ps->p) >= n && !memcmp(ps->p, table[i].name, n)) {
 			lmi_rx_set(ps->t, set)->cats |= table[i].cats;
 			ps->p += n;
+			if (table[i].name[2] == 'a')
+				add_alphabetic(ps, set);
 			return true;
 		}
 	}
@@ -448,6 +467,7 @@ static uint32_t parse_set(struct parser *ps)
 
 	if (++ps->depth > LMI_RX_MAX_DEPTH)
 		return fail(ps, LMD_UNSUPPORTED, "nested more than 32 deep");
+	ps->in_set++;
 	if (ps->p < ps->end && *ps->p == '^') {
 		neg = true;
 		ps->p++;
@@ -474,6 +494,7 @@ static uint32_t parse_set(struct parser *ps)
 		parse_member(ps, set);
 	}
 	ps->depth--;
+	ps->in_set--;
 	if (ps->t->st == LMD_OK && neg) {
 		whole = new_set(ps); /* the opposite of all that is inside */
 		add_child(ps, whole, first);
@@ -561,6 +582,8 @@ static uint32_t parse_special_group(struct parser *ps)
 		type = LMI_RX_LOOK;
 		mode = 2u | (ps->p[1] == '!');
 		ps->p += 2;
+	} else if (left >= 3 && *ps->p == '<' && memchr(ps->p, '>', left)) { /* its name */
+		ps->p = (const char *)memchr(ps->p, '>', left) + 1;
 	} else {
 		return fail(ps, LMD_UNSUPPORTED, "unknown kind of group");
 	}
@@ -634,6 +657,9 @@ static uint32_t parse_atom(struct parser *ps)
 	case '^':
 	case '$':
 		ps->p++;
+		if (ps->ruby)
+			return new_node(ps, LMI_RX_ASSERT,
+					c == '^' ? LMI_RX_LINE_BEGIN : LMI_RX_LINE_END);
 		return new_node(ps, LMI_RX_ASSERT, c == '^' ? LMI_RX_BEGIN : LMI_RX_END);
 	case '.':
 		ps->p++;
@@ -695,8 +721,9 @@ static uint32_t parse_repeat(struct parser *ps)
 	while (ps->t->st == LMD_OK && ps->p < ps->end) {
 		uint32_t min = 0, max = LMI_RX_INF, rep;
 		uint8_t mode = LMI_RX_GREEDY;
+		bool braces = *ps->p == '{';
 
-		if (*ps->p == '{') {
+		if (braces) {
 			if (!parse_braces(ps, &min, &max))
 				break;
 			if (ps->t->st == LMD_OK && max < min)
@@ -708,7 +735,7 @@ static uint32_t parse_repeat(struct parser *ps)
 		} else {
 			break;
 		}
-		if (ps->p < ps->end && (*ps->p == '+' || *ps->p == '?'))
+		if (ps->p < ps->end && (*ps->p == '?' || (*ps->p == '+' && !(braces && ps->ruby))))
 			mode = *ps->p++ == '+' ? LMI_RX_POSSESSIVE : LMI_RX_LAZY;
 		rep = new_node(ps, LMI_RX_REP, atom);
 		if (rep == LMI_RX_INF)
@@ -775,11 +802,19 @@ static uint32_t parse_alt(struct parser *ps)
 	return alt == LMI_RX_INF ? item : alt;
 }
 
-uint32_t lmi_rx_parse(struct lmi_rx_tree *t, const char *pattern, size_t bytes, bool ignore_case)
+uint32_t lmi_rx_parse(struct lmi_rx_tree *t, const char *pattern, size_t bytes, uint32_t flags)
 {
 	struct parser ps = {.t = t, .begin = pattern, .p = pattern, .end = pattern + bytes,
-			    .icase = ignore_case};
-	uint32_t root = parse_alt(&ps);
+			    .icase = flags & LMI_RX_NOCASE, .ruby = flags & LMI_RX_RUBY};
+	uint32_t root;
+
+	t->word = LMI_RX_INF;
+	if (ps.ruby) {
+		t->word = class_escape(&ps, 'w');
+		if (t->st != LMD_OK)
+			return LMI_RX_INF;
+	}
+	root = parse_alt(&ps);
 
 	if (t->st == LMD_OK && ps.p < ps.end)
 		return fail(&ps, LMD_INVALID, ") without (");

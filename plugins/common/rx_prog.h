@@ -31,6 +31,10 @@ struct lmi_rx_range {
 	uint32_t first, last;
 };
 
+/* What is alphabetic beside letters and letter-like numbers. */
+extern const struct lmi_rx_range lmi_rx_alpha[] LMD_HIDDEN;
+extern const uint32_t lmi_rx_n_alpha LMD_HIDDEN;
+
 enum lmi_rx_node_type {
 	LMI_RX_EMPTY,
 	LMI_RX_SET,   /* a = set */
@@ -42,7 +46,9 @@ enum lmi_rx_node_type {
 	LMI_RX_ASSERT /* a = enum lmi_rx_assert */
 };
 
-enum lmi_rx_assert { LMI_RX_BEGIN, LMI_RX_END, LMI_RX_WORD, LMI_RX_NOT_WORD };
+enum lmi_rx_assert {
+	LMI_RX_BEGIN, LMI_RX_END, LMI_RX_LINE_BEGIN, LMI_RX_LINE_END, LMI_RX_WORD, LMI_RX_NOT_WORD
+};
 enum lmi_rx_mode { LMI_RX_GREEDY, LMI_RX_POSSESSIVE, LMI_RX_LAZY };
 
 struct lmi_rx_node {
@@ -78,6 +84,8 @@ struct lmi_rx {
 	uint32_t n_set, n_range, n_code;
 	uint32_t n_alt;
 	uint32_t alt[LMI_RX_MAX_ALT]; /* where the alternatives begin */
+	uint32_t nullable;            /* alternatives that may match nothing */
+	uint32_t word;                /* set of \b; LMI_RX_INF = LMI_RX_WORD_CATS */
 	uint32_t start[129];          /* alternatives that may begin with this byte; [128]: any other */
 };
 
@@ -86,12 +94,13 @@ struct lmi_rx_tree {
 	const struct lmd_host *host;
 	struct lmi_buf nodes, sets, ranges;
 	uint32_t n_node, n_set, n_range;
+	uint32_t word;                /* set of \b, or LMI_RX_INF */
 	struct lmd_error *err;
 	enum lmd_status st;
 };
 
 /* Parses; returns the root or LMI_RX_INF with t->st and the sentence set. */
-uint32_t lmi_rx_parse(struct lmi_rx_tree *t, const char *pattern, size_t bytes, bool ignore_case);
+uint32_t lmi_rx_parse(struct lmi_rx_tree *t, const char *pattern, size_t bytes, uint32_t flags);
 
 static inline struct lmi_rx_node *lmi_rx_node(const struct lmi_rx_tree *t, uint32_t i)
 {

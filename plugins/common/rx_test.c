@@ -27,7 +27,7 @@ static struct lmi_rx *compile(const char *pattern)
 	struct lmi_rx *rx;
 	struct lmd_error err;
 
-	ck_assert_msg(lmi_rx_compile(&rx, host, pattern, strlen(pattern), false, &err) == LMD_OK,
+	ck_assert_msg(lmi_rx_compile(&rx, host, pattern, strlen(pattern), 0, &err) == LMD_OK,
 		      "%s: %s", pattern, err.text);
 	return rx;
 }
@@ -40,7 +40,7 @@ static void all_matches(const struct lmi_rx *rx, const char *s, size_t n, char *
 
 	*out = '\0';
 	lmi_rx_text(&run, s, s + n);
-	while (lmi_rx_search(rx, &run, at, &from, &to)) {
+	while (at <= s + n && lmi_rx_search(rx, &run, at, &from, &to)) {
 		out += sprintf(out, "%.*s|", (int)(to - from), from);
 		at = to > from ? to : to + 1;
 	}
@@ -56,7 +56,7 @@ START_TEST(syntax)
 		{"abc", "xabcabc", "abc|abc|"},
 		{"a|ab", "ab", "a|"},
 		{"ab|a", "ab", "ab|"},
-		{"a*", "aab", "aa||"},
+		{"a*", "aab", "aa|||"},
 		{"a+b", "aaab", "aaab|"},
 		{"a?b", "bab", "b|ab|"},
 		{"a{2}", "aaaaa", "aa|aa|"},
@@ -120,13 +120,48 @@ START_TEST(syntax)
 		{"\\s*[\\r\\n]+", " \n\n  \n x \r", " \n\n  \n| \r|"},
 		{"\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+", "  \n  a  b ", "  \n| | | | | |"},
 		{"\\s+(?!\\S)", "  a  ", " |  |"},
-		{"", "ab", "||"},
+		{"", "ab", "|||"},
 	};
 
 	for (size_t i = 0; i < LMD_LEN(cases); i++) {
 		struct lmi_rx *rx = compile(cases[i].pattern);
 		char have[256];
 
+		all_matches(rx, cases[i].text, strlen(cases[i].text), have);
+		ck_assert_msg(!strcmp(have, cases[i].want), "%s on %s: %s, not %s", cases[i].pattern,
+			      cases[i].text, have, cases[i].want);
+		lmi_rx_free(rx);
+	}
+}
+END_TEST
+
+/* What differs by the rules of Ruby. */
+START_TEST(ruby)
+{
+	static const struct {
+		const char *pattern, *text, *want;
+	} cases[] = {
+		{"^a|b$", "ab\nab\n", "a|b|a|b|"},
+		{"\\s+$", "a \n\nb ", " \n| |"},
+		{"x*$", "x\n", "x|||"},
+		{"a{1,2}+b", "aaab", "aaab|"},
+		{"a++b", "aab", "aab|"},
+		{"\\w+", "x\xc2\xb2y-\xe2\x93\x90", "x\xc2\xb2y|\xe2\x93\x90|"},
+		{"[\\w]+", "x\xc2\xb2y", "x|y|"},
+		{"x\\b", "x\xc2\xb2x", "x|"},
+		{"(?<n>\\d)+", "12a", "12|"},
+		{"\\p{Alphabetic}+", "a\xd6\xb0-", "a\xd6\xb0|"},
+		{"(?=(\\d{3})+(?!\\d))", "1234", "|"},
+	};
+	char have[256];
+
+	for (size_t i = 0; i < LMD_LEN(cases); i++) {
+		struct lmi_rx *rx;
+		struct lmd_error err;
+
+		ck_assert_msg(lmi_rx_compile(&rx, host, cases[i].pattern, strlen(cases[i].pattern),
+					     LMI_RX_RUBY, &err) == LMD_OK,
+			      "%s: %s", cases[i].pattern, err.text);
 		all_matches(rx, cases[i].text, strlen(cases[i].text), have);
 		ck_assert_msg(!strcmp(have, cases[i].want), "%s on %s: %s, not %s", cases[i].pattern,
 			      cases[i].text, have, cases[i].want);
@@ -168,7 +203,7 @@ START_TEST(refusals)
 
 	for (size_t i = 0; i < LMD_LEN(cases); i++) {
 		enum lmd_status st = lmi_rx_compile(&rx, host, cases[i].pattern,
-						    strlen(cases[i].pattern), false, &err);
+						    strlen(cases[i].pattern), 0, &err);
 
 		ck_assert_msg(st == cases[i].st, "%s: %d %s", cases[i].pattern, st, err.text);
 		if (st == LMD_OK)
@@ -180,7 +215,7 @@ START_TEST(refusals)
 	for (int i = 0; i < 60; i++)
 		*p++ = '(';
 	*p = '\0';
-	ck_assert_int_eq(lmi_rx_compile(&rx, host, deep, 60, false, &err), LMD_UNSUPPORTED);
+	ck_assert_int_eq(lmi_rx_compile(&rx, host, deep, 60, 0, &err), LMD_UNSUPPORTED);
 	ck_assert_ptr_nonnull(strstr(err.text, "32 deep"));
 }
 END_TEST
@@ -325,7 +360,7 @@ START_TEST(out_of_memory)
 
 		lmi_alloc_stats(&before);
 		lmi_alloc_fail_nth(i, false);
-		st = lmi_rx_compile(&rx, host, pattern, sizeof(pattern) - 1, false, NULL);
+		st = lmi_rx_compile(&rx, host, pattern, sizeof(pattern) - 1, 0, NULL);
 		if (!lmi_alloc_did_fail()) {
 			ck_assert_int_eq(st, LMD_OK);
 			lmi_alloc_fail_nth(0, false);
@@ -348,6 +383,7 @@ int main(void)
 	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, syntax);
+	tcase_add_test(tc, ruby);
 	tcase_add_test(tc, refusals);
 	tcase_add_test(tc, same_as_pcre2);
 	tcase_add_test(tc, long_texts);

@@ -28,7 +28,7 @@ enum lmd_status pretok_open(struct pretok *p, const struct lmd_host *host,
 
 		p->step[p->n].kind = named_step(*s);
 		if (p->step[p->n].kind == STEP_RX)
-			st = lmi_rx_compile(&p->step[p->n].rx, host, *s, strlen(*s), false, err);
+			st = lmi_rx_compile(&p->step[p->n].rx, host, *s, strlen(*s), 0, err);
 		if (st != LMD_OK) {
 			pretok_close(p);
 			return st;

@@ -23,7 +23,8 @@ struct joiner {
 	struct hf_cut *c;
 	uint32_t level;
 	enum hf_behavior behavior;
-	const char *from, *to; /* held back; NULL: nothing */
+	bool held;
+	const char *from, *to; /* held back */
 	bool match;            /* is that a match? */
 	const char *begin;     /* of the whole */
 	bool zero;
@@ -31,23 +32,20 @@ struct joiner {
 
 static enum lmd_status emit(struct joiner *q)
 {
-	const char *from = q->from;
+	bool keep = q->held && !(q->behavior == HF_REMOVED && q->match);
 
-	q->from = NULL;
-	if (!from || (q->behavior == HF_REMOVED && q->match))
-		return LMD_OK;
-	return hf_cut_give(q->c, q->level + 1, from, q->to, q->zero && from == q->begin);
+	q->held = false;
+	return keep ? hf_cut_give(q->c, q->level + 1, q->from, q->to, q->zero && q->from == q->begin)
+		    : LMD_OK;
 }
 
-/* A piece behind the one held back. */
+/* A piece behind the one held back; a match may be empty. */
 static enum lmd_status add(struct joiner *q, const char *from, const char *to, bool match)
 {
 	enum lmd_status st = LMD_OK;
 	bool join = false;
 
-	if (from == to)
-		return LMD_OK;
-	if (q->from) {
+	if (q->held) {
 		join = (q->behavior == HF_CONTIGUOUS && match == q->match) ||
 		       (q->behavior == HF_WITH_PREVIOUS && match && !q->match) ||
 		       (q->behavior == HF_WITH_NEXT && !match && q->match);
@@ -56,26 +54,34 @@ static enum lmd_status add(struct joiner *q, const char *from, const char *to, b
 	}
 	if (!join)
 		q->from = from;
+	q->held = true;
 	q->to = to;
 	q->match = match;
 	return st;
 }
 
-/* The next place of a step's pattern at or behind `at`; true if there is one. */
-static bool next_place(const struct hf_step *s, struct lmi_rx_run *run, const char *at,
-		       const char *end, const char **from, const char **to)
+bool hf_next_place(const struct hf_step *s, struct lmi_rx_run *run, struct hf_place *at)
 {
 	if (!s->rx) {
-		*from = s->pattern.len ? memmem(at, (size_t)(end - at), s->pattern.ptr, s->pattern.len)
-				       : NULL;
-		*to = *from ? *from + s->pattern.len : NULL;
-		return *from != NULL;
+		const char *p = s->pattern.len ? memmem(at->next, (size_t)(run->end - at->next),
+							s->pattern.ptr, s->pattern.len)
+					       : NULL;
+
+		at->from = p;
+		at->next = at->to = p ? p + s->pattern.len : NULL;
+		return p != NULL;
 	}
-	while (at < end && lmi_rx_search(s->rx, run, at, from, to)) {
-		if (*from != *to)
+	while (lmi_rx_search(s->rx, run, at->next, &at->from, &at->to)) {
+		bool again = at->from == at->to && at->to == at->last;
+
+		if (!again) {
+			at->next = at->last = at->to;
 			return true;
-		at = *from; /* empty places cut nothing */
-		(void)lmi_utf8_get(&at, end);
+		}
+		/* nothing again where the last place ended: on behind the next character */
+		if (at->next == run->end)
+			break;
+		(void)lmi_utf8_get(&at->next, run->end);
 	}
 	return false;
 }
@@ -86,21 +92,21 @@ static enum lmd_status by_places(struct hf_cut *c, uint32_t level, const char *s
 	const struct hf_step *step = &c->h->cut[level];
 	struct joiner q = {.c = c, .level = level, .behavior = behavior, .begin = s, .zero = zero};
 	struct lmi_rx_run *run = &c->run[level];
+	struct hf_place at = {.next = s};
 	enum lmd_status st = LMD_OK;
-	const char *from, *to;
 
 	lmi_rx_text(run, s, end);
-	while (st == LMD_OK && s < end) {
-		if (!next_place(step, run, s, end, &from, &to)) {
-			if (step->rx && run->st != LMD_OK)
-				return run->st;
-			from = to = end;
-		}
-		st = add(&q, s, from, invert);
+	while (st == LMD_OK && hf_next_place(step, run, &at)) {
+		if (at.from > s)
+			st = add(&q, s, at.from, invert);
 		if (st == LMD_OK)
-			st = add(&q, from, to, !invert);
-		s = to;
+			st = add(&q, at.from, at.to, !invert);
+		s = at.to;
 	}
+	if (st == LMD_OK && step->rx && run->st != LMD_OK)
+		return run->st;
+	if (st == LMD_OK && s < end)
+		st = add(&q, s, end, invert);
 	return st == LMD_OK ? emit(&q) : st;
 }
 
@@ -138,8 +144,9 @@ enum lmd_status hf_cut_byte_level(struct hf_cut *c, uint32_t level, const char *
 {
 	const struct hf_step *step = &c->h->cut[level];
 	struct lmi_rx_run *run = &c->run[level];
+	struct hf_place at = {.next = s};
 	enum lmd_status st = LMD_OK;
-	const char *to, *begin, *from;
+	const char *begin;
 
 	if (step->left && *s != ' ') {
 		/* its buffer is apart from the one that the pieces are written to */
@@ -157,20 +164,17 @@ enum lmd_status hf_cut_byte_level(struct hf_cut *c, uint32_t level, const char *
 	if (!step->regex)
 		return byte_pieces(c, level, s, end, zero);
 	lmi_rx_text(run, s, end);
-	begin = s;
-	while (st == LMD_OK && s < end) {
-		if (!lmi_rx_search(step->rx, run, s, &from, &to)) {
-			if (run->st != LMD_OK)
-				return run->st;
-			from = to = end;
-		}
-		if (from > s)
-			st = byte_pieces(c, level, s, from, zero && s == begin);
-		if (st == LMD_OK && to > from)
-			st = byte_pieces(c, level, from, to, zero && from == begin);
-		s = to;
+	begin = at.next = s;
+	while (st == LMD_OK && hf_next_place(step, run, &at)) {
+		if (at.from > s)
+			st = byte_pieces(c, level, s, at.from, zero && s == begin);
+		if (st == LMD_OK)
+			st = byte_pieces(c, level, at.from, at.to, zero && at.from == begin);
+		s = at.to;
 	}
-	return st;
+	if (st == LMD_OK && run->st != LMD_OK)
+		return run->st;
+	return st == LMD_OK && s < end ? byte_pieces(c, level, s, end, zero && s == begin) : st;
 }
 
 /* Blanks become the replacement, one stands in front; cut in front of each. */

@@ -16,6 +16,13 @@ struct hf_cut {
 	struct lmi_buf text[HF_MAX_STEPS], space[HF_MAX_STEPS];
 };
 
+/* The places of a step's pattern, one after the other; next = where to begin, others zero. */
+struct hf_place {
+	const char *from, *to;
+	const char *next, *last;
+};
+bool hf_next_place(const struct hf_step *s, struct lmi_rx_run *run, struct hf_place *at);
+
 /* Gives a piece to a level; level n_cut is the model.  zero: the piece begins where the whole
  * text does. */
 enum lmd_status hf_cut_give(struct hf_cut *c, uint32_t level, const char *s, const char *end,

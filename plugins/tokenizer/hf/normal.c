@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Normalizers that look at one character at a time, or at places of a pattern. */
-#include "tokenizer/hf/hf_kind.h"
+#include "tokenizer/hf/cut.h"
 
 #include "common/uni.h"
 
@@ -89,39 +89,21 @@ bool hf_prepend(const struct hf_step *s, const struct lmd_str *in, struct hf_out
 	return !in->len || (hf_put(o, s->content.ptr, s->content.len) && hf_put(o, in->ptr, in->len));
 }
 
-static bool replace_text(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o)
-{
-	const char *p = in->ptr, *end = p + in->len;
-
-	while (s->pattern.len && p < end) {
-		const char *q = memmem(p, (size_t)(end - p), s->pattern.ptr, s->pattern.len);
-
-		if (!q)
-			break;
-		if (!hf_put(o, p, (size_t)(q - p)) || !hf_put(o, s->content.ptr, s->content.len))
-			return false;
-		p = q + s->pattern.len;
-	}
-	return hf_put(o, p, (size_t)(end - p));
-}
-
 bool hf_replace(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
 		struct lmi_job *j, bool *zero)
 {
-	const char *p = in->ptr, *end = p + in->len, *from, *to;
+	const char *p = in->ptr, *end = p + in->len;
 	struct lmi_rx_run run = {.host = s->host, .max_steps = hf_rx_steps(in->len)};
+	struct hf_place at = {.next = p};
 	bool ok = true;
 
 	(void)j;
-	if (!s->rx)
-		return replace_text(s, in, o);
 	lmi_rx_text(&run, p, end);
-	for (const char *at = p; ok && at < end && lmi_rx_search(s->rx, &run, at, &from, &to);) {
-		ok = hf_put(o, p, (size_t)(from - p)) && hf_put(o, s->content.ptr, s->content.len);
-		*zero &= from != in->ptr || s->content.len;
-		p = at = to;
-		if (from == to) /* nothing was found here: go on behind the next character */
-			(void)lmi_utf8_get(&at, end);
+	while (ok && hf_next_place(s, &run, &at)) {
+		ok = hf_put(o, p, (size_t)(at.from - p)) &&
+		     hf_put(o, s->content.ptr, s->content.len);
+		*zero &= at.from != in->ptr || at.from == at.to || s->content.len;
+		p = at.to;
 	}
 	lmi_rx_run_fini(&run);
 	o->st = run.st;

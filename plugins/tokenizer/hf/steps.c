@@ -93,7 +93,7 @@ static enum lmd_status refuse(const struct lmd_tokstep *t, enum lmd_status st, c
 static enum lmd_status compile(struct hf_step *s, const struct lmd_tokstep *t, const char *pattern,
 			       size_t n, struct lmd_error *err)
 {
-	enum lmd_status st = lmi_rx_compile(&s->rx, s->host, pattern, n, false, err);
+	enum lmd_status st = lmi_rx_compile(&s->rx, s->host, pattern, n, LMI_RX_RUBY, err);
 	char prefix[96];
 
 	if (st == LMD_OK || !err)
