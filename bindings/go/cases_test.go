@@ -26,6 +26,22 @@ type answerCase struct {
 	Tokens       []int32 `json:"tokens"`
 	Finish       string  `json:"finish"`
 	Hex          string  `json:"hex"`
+	Messages     []struct {
+		Role    string `json:"role"`
+		Content string `json:"content"`
+	} `json:"messages"`
+}
+
+func (c *answerCase) request() *GenerateRequest {
+	r := &GenerateRequest{Model: c.Model, N: &c.N, Temp: Ptr(0.0)}
+	for _, m := range c.Messages {
+		r.Messages = append(r.Messages, ChatMessage{Role: m.Role, Content: Text(m.Content)})
+	}
+	if r.Messages == nil {
+		r.Prompt, r.Raw = Prompt(c.Prompt), true
+		r.AddSpecial, r.ParseSpecial = &c.AddSpecial, c.ParseSpecial
+	}
+	return r
 }
 
 // TestCases asks the daemon at LMD_TEST_URL for each case, one after the other and by eight clients
@@ -74,8 +90,7 @@ func askAll(t *testing.T, cases []answerCase, clients int) {
 
 func askOne(t *testing.T, client *Client, c answerCase) {
 	ctx := context.Background()
-	s, err := client.Generate(ctx, &GenerateRequest{Model: c.Model, Prompt: Prompt(c.Prompt), N: &c.N,
-		Temp: Ptr(0.0), AddSpecial: &c.AddSpecial, ParseSpecial: c.ParseSpecial})
+	s, err := client.Generate(ctx, c.request())
 	if err != nil {
 		t.Errorf("%s: %v", c.Name, err)
 		return

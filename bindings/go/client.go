@@ -169,14 +169,18 @@ func (c *Client) connect(ctx context.Context) (*conn, error) {
 }
 
 func (c *Client) sayHello(ctx context.Context, conn *conn) error {
-	body, err := packRequest(&c.hello)
+	hello := c.hello
+	if conn.ipc {
+		hello.Key = "" // it does not count there
+	}
+	body, err := packRequest(&hello)
 	if err != nil {
 		return err
 	}
 	var server HelloReply
 	answer, err := conn.exchange(ctx, body)
 	if err == nil {
-		err = unpackReply(&c.hello, answer, &server)
+		err = unpackReply(&hello, answer, &server)
 	}
 	if err != nil {
 		return err

@@ -20,6 +20,7 @@ import tempfile
 import time
 
 FILES = {"smollm2": "SmolLM2-135M-Instruct.Q4_1.gguf", "gemma3": "gemma-3-270m-q4_k_m.gguf"}
+TEMPLATES = {"smollm2"}
 SHORT_PROMPT, SHORT_N, SHORT_CASES = 64, 12, 8
 N, N_CTX = 64, 2048
 
@@ -58,7 +59,8 @@ def chosen(cases):
             continue
         mine = [c for c in cases if c["model"] == model]
         if not long_run:
-            mine = [c for c in mine if len(c["ids"]) <= SHORT_PROMPT][:SHORT_CASES]
+            mine = [c for c in mine if len(c["ids"]) <= SHORT_PROMPT]
+            mine = mine[:SHORT_CASES - 1] + [c for c in mine if c.get("messages")][:1]
         out[model] = mine
         if not long_run:
             break
@@ -66,10 +68,11 @@ def chosen(cases):
 
 
 def expected(model, case):
-    """What `llamactl run` makes of it: tokens as JSON tells them, bytes as they come."""
+    """What `llamactl run` makes of it: tokens as JSON tells them, bytes as they come.  A conversation
+    of a model with a template of its own is the same as the text that the template makes."""
     n = N if long_run else SHORT_N
     args = ["run", os.path.join(cache, FILES[model]), "-n", str(n), "--temp", "0",
-            "-c", str(N_CTX)]
+            "--raw", "-c", str(N_CTX)]
     if case["parse_special"]:
         args.append("--parse-special")
     if not case["add_special"]:
@@ -79,9 +82,12 @@ def expected(model, case):
     text = ctl(*args, stdin=prompt)
     if told["text"].encode() + b"\n" == text:  # the end of line that makes it one
         text = text[:-1]
-    return {"name": f"{model}/{case['name']}", "model": model, "prompt": case["text"], "n": n,
+    want = {"name": f"{model}/{case['name']}", "model": model, "prompt": case["text"], "n": n,
             "add_special": case["add_special"], "parse_special": case["parse_special"],
             "tokens": told["tokens"], "finish": told["finish"], "hex": text.hex()}
+    if model in TEMPLATES and case.get("messages"):
+        return [want, {**want, "name": want["name"] + ", messages", "messages": case["messages"]}]
+    return [want]
 
 
 class Daemon:
@@ -143,7 +149,7 @@ def ask(daemon, file, n):
 
 
 def run(folder, cases):
-    want = [expected(model, c) for model, cs in chosen(cases).items() for c in cs]
+    want = [w for model, cs in chosen(cases).items() for c in cs for w in expected(model, c)]
     if not want:
         return
     file = os.path.join(folder, "cases.json")

@@ -248,7 +248,7 @@ class AsyncClient:
                  connect_timeout: float = 5.0, name: str = "python"):
         self._address = p.Address.parse(url or p.default_url())
         self._context = self._address.context(ca_file)
-        self._hello = t.HelloRequest(client=name, key=key or "")
+        self._hello = t.HelloRequest(client=name, key=self._address.key(key))
         self._timeout = timeout
         self._connect_timeout = connect_timeout
         self._connection: Optional[_Connection] = None
@@ -317,11 +317,11 @@ class AsyncClient:
     # -- text --
 
     def generate(self, model: str, prompt: Union[str, bytes, None] = None, *,
-                 tokens: Optional[Sequence[int]] = None, hold_ms: Optional[int] = None,
-                 **params: Unpack[t.GenerateParams]) -> AsyncStream:
+                 tokens: Optional[Sequence[int]] = None,
+                 messages: Optional[Sequence[p.MessageLike]] = None,
+                 hold_ms: Optional[int] = None, **params: Unpack[t.GenerateParams]) -> AsyncStream:
         """async for piece in client.generate(model, prompt, n=..., temp=...): ..."""
-        request = t.GenerateRequest(
-            model=model, prompt=prompt, tokens=None if tokens is None else list(tokens), **params)
+        request = p.generate_request(model, prompt, tokens, messages, params)
         return AsyncStream(self, request, hold_ms=hold_ms)
 
     def resume(self, id: Union[str, bytes], after: int = 0) -> AsyncStream:

@@ -133,7 +133,7 @@ class Client:
         self._connection: Optional[Connection] = None
         self._address = p.Address.parse(url or p.default_url())
         self._context = self._address.context(ca_file)
-        self._hello = t.HelloRequest(client=name, key=key or "")
+        self._hello = t.HelloRequest(client=name, key=self._address.key(key))
         self._timeout = timeout
         self._connect_timeout = connect_timeout
         self._lock = threading.Lock()
@@ -201,14 +201,17 @@ class Client:
     # -- text --
 
     def generate(self, model: str, prompt: Union[str, bytes, None] = None, *,
-                 tokens: Optional[Sequence[int]] = None, hold_ms: Optional[int] = None,
-                 **params: Unpack[t.GenerateParams]) -> Stream:
-        """Continues a prompt, a text or tokens; iterate over the result.
+                 tokens: Optional[Sequence[int]] = None,
+                 messages: Optional[Sequence[p.MessageLike]] = None,
+                 hold_ms: Optional[int] = None, **params: Unpack[t.GenerateParams]) -> Stream:
+        """Answers a prompt, or a conversation; iterate over the result.
 
+        prompt: what a user says, when the model has a chat template; what is continued, when it
+        has none, or with raw=True.  tokens: what is continued.
+        messages: a conversation: {"role": "user", "content": "..."}, ...
         hold_ms: how long the server gathers text before it sends it; 0: each token alone.
         params: fields of llamad.types.GenerateRequest: n, temp, top_k, seed, stop, ..."""
-        r = self.call(t.GenerateRequest(
-            model=model, prompt=prompt, tokens=None if tokens is None else list(tokens), **params))
+        r = self.call(p.generate_request(model, prompt, tokens, messages, params))
         return Stream(self, r.id, hold_ms=hold_ms, seed=r.seed)
 
     def resume(self, id: Union[str, bytes], after: int = 0) -> Stream:

@@ -8,7 +8,7 @@ import os
 import ssl
 import struct
 import uuid
-from typing import Any, Optional, TypeVar, Union
+from typing import Any, Mapping, Optional, Sequence, TypeVar, Union
 
 import msgpack
 
@@ -61,6 +61,10 @@ class Address:
                     host = host[1:-1]
                 return cls(url, host=host, port=int(port), tls=tls)
         raise Invalid(f"{url!r} is no address: ipc://PATH, tcp://HOST:PORT or tls+tcp://HOST:PORT")
+
+    def key(self, secret: Optional[str]) -> str:
+        """What hello tells of the secret: nothing on a unix socket, where it does not count."""
+        return "" if self.path else secret or ""
 
     def context(self, ca_file: Optional[str]) -> Optional[ssl.SSLContext]:
         """What tls+tcp trusts: the certificates of a file, or those of the system."""
@@ -138,6 +142,19 @@ def greeted(url: str, request: t.HelloRequest, body: bytes) -> t.HelloReply:
         raise Unsupported(f"{url} speaks protocol versions {hello.v_min} to {hello.v_max}, this "
                           f"program {t.V_MIN} to {t.V_MAX}")
     return hello
+
+
+#: A message of a conversation: an object, or a map with the same names.
+MessageLike = Union[t.ChatMessage, Mapping[str, Any]]
+
+
+def generate_request(model: str, prompt: Union[str, bytes, None], tokens: Optional[Sequence[int]],
+                     messages: Optional[Sequence[MessageLike]],
+                     params: t.GenerateParams) -> t.GenerateRequest:
+    return t.GenerateRequest(
+        model=model, prompt=prompt, tokens=None if tokens is None else list(tokens),
+        messages=None if messages is None else
+        [m if isinstance(m, t.ChatMessage) else t.ChatMessage(**m) for m in messages], **params)
 
 
 def stream_id(id: Union[bytes, str]) -> bytes:

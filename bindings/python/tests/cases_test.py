@@ -22,8 +22,10 @@ AT_ONCE = 8
 
 
 def request(case: dict[str, Any]) -> dict[str, Any]:
-    return {"model": case["model"], "prompt": case["prompt"], "n": case["n"], "temp": 0,
-            "add_special": case["add_special"], "parse_special": case["parse_special"]}
+    said = {"messages": case["messages"]} if "messages" in case else {
+        "prompt": case["prompt"], "raw": True, "add_special": case["add_special"],
+        "parse_special": case["parse_special"]}
+    return {"model": case["model"], "n": case["n"], "temp": 0, **said}
 
 
 def raw(item: llamad.types.Item) -> bytes:
