@@ -48,8 +48,10 @@ static enum lmd_status take_over(struct lmi_daemon *d, const struct lmi_config *
 				 struct lmd_error *err)
 {
 	const struct lmi_front_limits limits = lmi_daemon_front_limits(c);
-	enum lmd_status st = lmi_service_set_limits(d->service, &c->service, err);
+	enum lmd_status st = lmi_front_renew_tls(d->front, err);
 
+	if (st == LMD_OK)
+		st = lmi_service_set_limits(d->service, &c->service, err);
 	if (st != LMD_OK)
 		return st;
 	lmi_front_set_limits(d->front, &limits);
@@ -142,6 +144,14 @@ static enum lmd_status on_config_reload(void *arg, struct lmi_config_change *out
 	return LMD_OK;
 }
 
+static void on_key_removed(void *arg, const char *label)
+{
+	struct lmi_daemon *d = arg;
+
+	LMI_DAEMON_LOG(d, LMD_LOG_INFO, "key removed; label=%s", label);
+	lmi_front_revoke(d->front, label);
+}
+
 static uint32_t n_connection(void *arg)
 {
 	const struct lmi_daemon *d = arg;
@@ -157,5 +167,6 @@ struct lmi_service_hooks lmi_daemon_hooks(struct lmi_daemon *d)
 					  .wall_ns = lmi_daemon_wall_ns,
 					  .shutdown = on_shutdown,
 					  .config_reload = on_config_reload,
+					  .key_removed = on_key_removed,
 					  .n_connection = n_connection};
 }

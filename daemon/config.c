@@ -18,6 +18,7 @@
 #include "core/base/show.h"
 #include "core/cli/suggest.h"
 #include "core/quant/quant.h"
+#include "daemon/listen_url.h"
 #include "llamad/attr.h"
 
 #define ARENA_BYTES (8ull << 20)
@@ -384,7 +385,8 @@ static enum lmd_status check(const struct lmi_config *c, struct lmd_error *err)
 	if (c->kv_type && !keeps_values(lmi_dtype_by_name(c->kv_type)))
 		return lmd_fail(err, LMD_INVALID, "kv_type: '%s' is no type for keys and values",
 				lmi_show(shown, sizeof(shown), c->kv_type, strlen(c->kv_type)));
-	return lmi_service_limits_check(&c->service, err);
+	return lmi_listen_check(c, err) == LMD_OK ? lmi_service_limits_check(&c->service, err)
+						  : LMD_INVALID;
 }
 
 static enum lmd_status fill(struct reader *r, const char *file, const struct lmi_args *args,

@@ -42,6 +42,9 @@ struct lmi_config {
 
 	/* [daemon] */
 	const char *socket;
+	struct lmi_config_list listen;
+	const char *tls_cert, *tls_key; /* NULL: not set */
+	int64_t plain_tcp;              /* 0, 1 */
 	const char *state_dir;
 	int64_t log; /* enum lmd_log_level */
 	int64_t drain_ms;

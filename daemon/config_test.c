@@ -179,6 +179,9 @@ START_TEST(values)
 		     "plugin_trust = system\n"
 		     "[limits]\nmessage_bytes = 128k\n[daemon]\n[limits]\nconnections = 8\n"
 		     "fail = 2m\nstream_bytes = 64k\nqueue = 0\n[engine]\n"
+		     "[limits]\nidle = 0s\nmessage_time = 1s\n[daemon]\nlisten = tcp://127.255.0.1:0\n"
+		     "listen = tcp://[::1]:65535\nlisten = tls+tcp://[2001:db8::7]:4433\n"
+		     "tls_cert = /c\ntls_key = /k\n[engine]\n"
 		     "kv_type = q8_0\nctx = 8k\n[models]\nmodel_dir = /srv/models");
 
 	ck_assert_str_eq(c->socket, "ipc:///tmp/a = b.sock");
@@ -194,6 +197,9 @@ START_TEST(values)
 	ck_assert_uint_eq(c->service.fail_ms, 120000);
 	ck_assert_uint_eq(c->service.stream_bytes, 65536);
 	ck_assert_uint_eq(c->service.queue, 0);
+	ck_assert_uint_eq(c->listen.n, 3);
+	ck_assert_str_eq(c->listen.item[2], "tls+tcp://[2001:db8::7]:4433");
+	ck_assert(c->idle_ms == 0 && c->message_ms == 1000 && c->plain_tcp == 0);
 	ck_assert_str_eq(c->kv_type, "q8_0");
 	ck_assert_int_eq(c->ctx, 8192);
 	ck_assert_uint_eq(c->model_dirs.n, 1);
@@ -229,6 +235,22 @@ static const struct {
 	{"[limits]\nmessage_bytes = 2G\n", "key 'message_bytes': 2G is above 1073741824"},
 	{"[limits]\nmessage_bytes = 99999999999999999999\n", "does not fit into 64 bits"},
 	{"[daemon]\nsocket = /run/x.sock\n", "socket: '/run/x.sock' is not ipc://"},
+	{"[daemon]\nlisten = ipc:///x\n", "listen: 'ipc:///x' is not tls+tcp://ADDR:PORT"},
+	{"[daemon]\nlisten = tcp://127.0.0.1\n", "'tcp://127.0.0.1' is not tls+tcp://"},
+	{"[daemon]\nlisten = tcp://127.0.0.1:\n", "is not tls+tcp://"},
+	{"[daemon]\nlisten = tcp://127.0.0.1:65536\n", "a port of at most 65535"},
+	{"[daemon]\nlisten = tcp://127.0.0.1:8x\n", "is not tls+tcp://"},
+	{"[daemon]\nlisten = tcp://localhost:80\n", "with an address in numbers"},
+	{"[daemon]\nlisten = tcp://::1:80\n", "is not tls+tcp://"},
+	{"[daemon]\nlisten = tcp://[127.0.0.1]:80\n", "is not tls+tcp://"},
+	{"[daemon]\nlisten = tcp://127.0.0.256:80\n", "is not tls+tcp://"},
+	{"[daemon]\nlisten = tcp://:80\n", "is not tls+tcp://"},
+	{"[daemon]\nlisten = tcp://0.0.0.0:80\n", "on tcp://0.0.0.0:80 keys and texts travel in"},
+	{"[daemon]\nlisten = tcp://[::]:80\n", "use tls+tcp, or set plain_tcp = yes"},
+	{"[daemon]\nlisten = tls+tcp://0.0.0.0:80\n", "needs tls_cert, a file in PEM, as well"},
+	{"[daemon]\nlisten = tls+tcp://[::1]:80\ntls_cert = /c\n", "needs tls_key, a file in PEM"},
+	{"[daemon]\ntls_key = /k\n", "tls_key is set and tls_cert is not: they go together"},
+	{"[daemon]\ntls_cert = c\n", "tls_cert: 'c' is not an absolute path"},
 	{"[daemon]\nsocket = ipc://relative\n", "'ipc://relative' is not ipc:// and an absolute"},
 	{"[daemon]\nsocket = tcp://127.0.0.1:80\n", "is not ipc://"},
 	{"[daemon]\nstate_dir = here\n", "state_dir: 'here' is not an absolute path"},

@@ -26,15 +26,15 @@ static void run(void *arg)
 
 	l->err.status = st;
 	if (st == LMD_NOTFOUND)
-		l->err.status = lmd_fail(&l->err, LMD_DENIED, "the key is not known");
+		l->err.status = lmd_fail(&l->err, LMD_DENIED, "hello: the key is not known");
 	if (st != LMD_OK)
 		return;
 	l->found.role = keys.v[0].role == LMI_STORE_ADMIN ? LMI_ROLE_ADMIN : LMI_ROLE_USER;
 	l->found.expires_ns = keys.v[0].expires_at;
 	(void)snprintf(l->found.label, sizeof(l->found.label), "%s", keys.v[0].label);
 	if (keys.v[0].expires_at && keys.v[0].expires_at <= lmi_daemon_wall_ns(l->d))
-		l->err.status =
-			lmd_fail(&l->err, LMD_DENIED, "the key '%s' has expired", l->found.label);
+		l->err.status = lmd_fail(&l->err, LMD_DENIED, "hello: the key '%s' has expired",
+					 l->found.label);
 	lmi_store_keys_fini(&keys);
 }
 

@@ -61,6 +61,31 @@ static enum lmd_status start_plugins(struct lmi_daemon *d, struct lmd_error *err
 	return lmi_registry_create(&d->plugins, &opts, err);
 }
 
+/* Without a key nobody could say hello: better said now than found out by every client. */
+static enum lmd_status check_keys(const struct lmi_daemon *d, struct lmd_error *err)
+{
+	int64_t now = lmi_daemon_wall_ns(NULL);
+	struct lmi_store_keys keys;
+	uint32_t n_good = 0;
+	enum lmd_status st;
+
+	if (!d->config->listen.n)
+		return LMD_OK;
+	st = lmi_store_key_list(d->store, &keys, err);
+	if (st != LMD_OK)
+		return st;
+	for (uint32_t i = 0; i < keys.n; i++)
+		n_good += !keys.v[i].expires_at || keys.v[i].expires_at > now;
+	lmi_store_keys_fini(&keys);
+	return n_good ? LMD_OK
+		      : lmd_fail(
+				err, LMD_INVALID,
+				"listen: %s needs a key for its clients and the registry has none: "
+				"start llamad without 'listen', run `llamactl key add LABEL`, then "
+				"start it with 'listen'",
+				d->config->listen.item[0]);
+}
+
 static enum lmd_status start_store(struct lmi_daemon *d, struct lmd_error *err)
 {
 	struct timespec now;
@@ -81,7 +106,7 @@ static enum lmd_status start_store(struct lmi_daemon *d, struct lmd_error *err)
 	else if (r.unclean)
 		LMI_DAEMON_LOG(d, LMD_LOG_WARN,
 			       "the last llamad did not end by itself; its registry is sound");
-	return LMD_OK;
+	return check_keys(d, err);
 }
 
 static enum lmd_status start_jobs(struct lmi_daemon *d, struct lmd_error *err)
@@ -149,6 +174,7 @@ static enum lmd_status start_service(struct lmi_daemon *d, struct lmd_error *err
 			 .pooling = LMD_POOL_UNSET},
 		.model_dirs = c->model_dirs.n ? c->model_dirs.item : anywhere,
 		.n_model_dirs = c->model_dirs.n ? c->model_dirs.n : 1,
+		.local_paths = !c->model_dirs.n,
 		.limits = c->service,
 		.watch = watch,
 		.watch_arg = d,
@@ -204,6 +230,10 @@ static enum lmd_status start_front(struct lmi_daemon *d, struct lmd_error *err)
 	const struct lmi_front_opts opts = {
 		.host = d->host,
 		.path = d->config->socket + strlen("ipc://"),
+		.urls = d->config->listen.item,
+		.n_urls = d->config->listen.n,
+		.tls_cert = d->config->tls_cert,
+		.tls_key = d->config->tls_key,
 		.message_bytes = (uint64_t)d->config->message_bytes,
 		.n_call = (uint32_t)d->config->service.calls,
 		.limits = lmi_daemon_front_limits(d->config),

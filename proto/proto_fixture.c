@@ -61,7 +61,7 @@ static struct lmd_str any_span(struct fill *f, const struct lmi_wire_field *w)
 {
 	static const char *const parts[] = {
 		"a", "Z", " ", "\xC3\xA4", "\xE2\x82\xAC", "\xF0\x9F\x98\x80", "\"", "\\"};
-	size_t max = w->u.s.max < 48 ? w->u.s.max : 48;
+	size_t max = w->u.s.max < w->u.s.min + 48 ? w->u.s.max : w->u.s.min + 48;
 	size_t n = w->u.s.min + below(f, max - w->u.s.min + 1), at = 0;
 	char *p = lmi_arena_alloc(f->arena, n + 1, 1);
 

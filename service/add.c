@@ -279,33 +279,6 @@ static void run_read(void *arg)
 
 /* ---- the row ---- */
 
-/* The new model takes the old one's name and aliases: under another name first, so that no
- * failure leaves the name without a model. */
-static enum lmd_status replace(struct add_work *w)
-{
-	struct lmi_store *store = w->svc->o.store;
-	struct lmi_store_model row = w->row;
-	struct lmi_store_aliases aliases = {0};
-	char other[LMI_STORE_NAME_MAX + 1];
-	enum lmd_status st = lmi_store_alias_list(store, &aliases, &w->err);
-
-	(void)snprintf(other, sizeof(other), "%.100s.replacement", w->row.name);
-	row.name = other;
-	if (st == LMD_OK)
-		st = lmi_store_model_add(store, &row, &w->err);
-	if (st != LMD_OK)
-		goto out;
-	st = lmi_store_model_remove(store, w->row.name, &w->err);
-	if (st == LMD_OK || st == LMD_NOTFOUND)
-		st = lmi_store_model_rename(store, other, w->row.name, &w->err);
-	for (uint32_t i = 0; i < aliases.n && st == LMD_OK; i++)
-		if (!strcmp(aliases.v[i].name, w->row.name))
-			st = lmi_store_alias_set(store, aliases.v[i].alias, w->row.name, &w->err);
-out:
-	lmi_store_aliases_fini(&aliases);
-	return st;
-}
-
 static void run_row(void *arg)
 {
 	struct add_work *w = arg;
@@ -313,7 +286,7 @@ static void run_row(void *arg)
 
 	w->row.added_at = h->wall_ns ? h->wall_ns(h->arg) : 0;
 	w->err.status = request(w)->replace
-				? replace(w)
+				? lmi_store_model_replace(w->svc->o.store, &w->row, &w->err)
 				: lmi_store_model_add(w->svc->o.store, &w->row, &w->err);
 }
 
@@ -377,6 +350,9 @@ enum lmd_status lmi_do_add(const struct lmi_ask *a, uint32_t *retry_ms, struct l
 	(void)retry_ms;
 	if (st == LMD_OK && !svc->o.store)
 		st = lmd_fail(err, LMD_UNSUPPORTED, "there is no registry");
+	if (st == LMD_OK && a->who->remote && svc->o.local_paths)
+		st = lmd_fail(err, LMD_DENIED,
+			      "path: over TCP none is taken unless model_dir is configured");
 	if (st != LMD_OK)
 		return st;
 	w = lmi_alloc(1, sizeof(*w));

@@ -70,6 +70,8 @@ struct lmi_service_hooks {
 	/* Op config_reload.  The lists live until the next call of any hook. */
 	enum lmd_status (*config_reload)(void *arg, struct lmi_config_change *out,
 					 struct lmd_error *err);
+	/* Op key_rm has removed a key. */
+	void (*key_removed)(void *arg, const char *label);
 	/* Connections, for status. */
 	uint32_t (*n_connection)(void *arg);
 };
@@ -87,6 +89,7 @@ struct lmi_service_opts {
 	const char *const *model_dirs; /* [n_model_dirs] paths that admins give lie below one of
 					 * them; 0: none may be given */
 	uint32_t n_model_dirs;
+	bool local_paths; /* paths are taken from those whom the system knows alone */
 	struct lmi_service_limits limits; /* lmi_service_limits_default, then what is configured */
 	lmi_service_watch_fn watch;       /* NULL: the caller polls by calling turn */
 	void *watch_arg;

@@ -94,6 +94,9 @@ enum lmd_status lmi_do_drain(const struct lmi_ask *a, uint32_t *retry_ms, struct
 enum lmd_status lmi_do_generate(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err);
 enum lmd_status lmi_do_hello(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err);
 enum lmd_status lmi_do_info(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err);
+enum lmd_status lmi_do_key_add(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err);
+enum lmd_status lmi_do_key_rm(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err);
+enum lmd_status lmi_do_keys(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err);
 enum lmd_status lmi_do_limits(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err);
 enum lmd_status lmi_do_load(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err);
 enum lmd_status lmi_do_models(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err);

@@ -56,6 +56,18 @@ static int done_rename(void)
 	return added("from") == 3 && added("to") == -1 ? 0 : -1;
 }
 
+static enum lmd_status do_replace(void)
+{
+	return put_model("old", 6, true);
+}
+
+static int done_replace(void)
+{
+	if (added("second") != added("old")) /* its alias */
+		return -1;
+	return added("old") == 6 ? 1 : added("old") == 4 ? 0 : -1;
+}
+
 static enum lmd_status do_kv(void)
 {
 	return lmi_store_kv_set(store, "s", "k", big, sizeof(big), &err);
@@ -117,6 +129,7 @@ static const struct {
 	{"alias", do_alias, done_alias},
 	{"remove", do_remove, done_remove},
 	{"rename", do_rename, done_rename},
+	{"replace", do_replace, done_replace},
 	{"kv", do_kv, done_kv},
 	{"usage", do_usage, done_usage},
 	{"key", do_key, done_key},
@@ -149,6 +162,8 @@ static void make_saved(void)
 	OK(add("base", 1));
 	OK(add("gone", 2));
 	OK(add("from", 3));
+	OK(add("old", 4));
+	OK(lmi_store_alias_set(store, "second", "old", &err));
 	close_store();
 	copy_file(state, saved);
 }

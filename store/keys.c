@@ -23,13 +23,23 @@ static enum lmd_status check_hash(const char *hash, struct lmd_error *err)
 static enum lmd_status add(struct lmi_store *s, const struct lmi_store_key *k,
 			   struct lmd_error *err)
 {
-	bool found = false;
-	int64_t one;
-	enum lmd_status st = lmi_db_number(s, err, &one, &found,
-					   "SELECT 1 FROM keys WHERE hash = ?1", "t", k->hash);
+	bool found = false, other = false;
+	int64_t one, same = 0;
+	enum lmd_status st =
+		lmi_db_number(s, err, &same, &found,
+			      "SELECT label = ?2 AND role = ?3 AND expires_at = ?4 "
+			      "FROM keys WHERE hash = ?1",
+			      "ttii", k->hash, k->label, (int64_t)k->role, k->expires_at);
 
+	if (st == LMD_OK && found && same)
+		return LMD_OK;
 	if (st == LMD_OK && found)
 		st = lmd_fail(err, LMD_INVALID, "key %.8s...: is known already", k->hash);
+	if (st == LMD_OK)
+		st = lmi_db_number(s, err, &one, &other, "SELECT 1 FROM keys WHERE label = ?1", "t",
+				   k->label);
+	if (st == LMD_OK && other)
+		st = lmd_fail(err, LMD_INVALID, "label '%.64s': another key has it", k->label);
 	if (st == LMD_OK)
 		st = lmi_db_run(s, err,
 				"INSERT INTO keys (hash, label, role, created_at, expires_at) "
@@ -56,17 +66,15 @@ enum lmd_status lmi_store_key_add(struct lmi_store *s, const struct lmi_store_ke
 	return lmi_db_end(s, add(s, k, err), err);
 }
 
-enum lmd_status lmi_store_key_remove(struct lmi_store *s, const char *hash, struct lmd_error *err)
+enum lmd_status lmi_store_key_remove(struct lmi_store *s, const char *label, struct lmd_error *err)
 {
-	enum lmd_status st = check_hash(hash, err);
+	enum lmd_status st = lmi_db_begin(s, err);
 
-	if (st == LMD_OK)
-		st = lmi_db_begin(s, err);
 	if (st != LMD_OK)
 		return st;
-	st = lmi_db_run(s, err, "DELETE FROM keys WHERE hash = ?1", "t", hash);
+	st = lmi_db_run(s, err, "DELETE FROM keys WHERE label = ?1", "t", label);
 	if (st == LMD_OK && !sqlite3_changes(s->db))
-		st = lmd_fail(err, LMD_NOTFOUND, "key %.8s...: is not known", hash);
+		st = lmd_fail(err, LMD_NOTFOUND, "key '%.64s': is not known", label);
 	return lmi_db_end(s, st, err);
 }
 

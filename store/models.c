@@ -136,12 +136,12 @@ static enum lmd_status insert(struct lmi_store *s, const struct lmi_store_model 
 	return st;
 }
 
-enum lmd_status lmi_store_model_add(struct lmi_store *s, const struct lmi_store_model *m,
-				    struct lmd_error *err)
+/* A row that is checked as far as that needs no database: its digest and size. */
+static enum lmd_status check_model(const struct lmi_store_model *m,
+				   char digest[LMI_STORE_DIGEST_HEX], uint64_t *size,
+				   struct lmd_error *err)
 {
-	char digest[LMI_STORE_DIGEST_HEX];
-	uint64_t size;
-	enum lmd_status st = check_files(m->files, m->n_files, m->imported, &size, err);
+	enum lmd_status st = check_files(m->files, m->n_files, m->imported, size, err);
 
 	if (st == LMD_OK)
 		st = lmi_store_text_check("format", m->format, 0, LMI_STORE_WORD_MAX, err);
@@ -149,8 +149,16 @@ enum lmd_status lmi_store_model_add(struct lmi_store *s, const struct lmi_store_
 		st = lmi_store_text_check("arch", m->arch, 0, LMI_STORE_WORD_MAX, err);
 	if (st == LMD_OK && m->facts)
 		st = check_facts(m->facts, err);
-	if (st == LMD_OK)
-		st = lmi_store_digest_join(digest, m->files, m->n_files, err);
+	return st == LMD_OK ? lmi_store_digest_join(digest, m->files, m->n_files, err) : st;
+}
+
+enum lmd_status lmi_store_model_add(struct lmi_store *s, const struct lmi_store_model *m,
+				    struct lmd_error *err)
+{
+	char digest[LMI_STORE_DIGEST_HEX];
+	uint64_t size;
+	enum lmd_status st = check_model(m, digest, &size, err);
+
 	if (st == LMD_OK)
 		st = lmi_db_begin(s, err);
 	if (st != LMD_OK)
@@ -209,6 +217,15 @@ static enum lmd_status delete_row(struct lmi_store *s, const char *name, struct 
 	return st;
 }
 
+/* After the transaction: the files go that no row has any more. */
+static enum lmd_status remove_doomed(struct lmi_store *s, struct doomed *d, enum lmd_status st)
+{
+	for (uint32_t i = 0; st == LMD_OK && i < d->n; i++)
+		lmi_blob_remove(s->dir_fd, d->digest[i]);
+	lmi_arena_destroy(d->arena);
+	return st;
+}
+
 enum lmd_status lmi_store_model_remove(struct lmi_store *s, const char *name, struct lmd_error *err)
 {
 	struct doomed d = {.arena = lmi_arena_create(0)};
@@ -219,10 +236,57 @@ enum lmd_status lmi_store_model_remove(struct lmi_store *s, const char *name, st
 	st = lmi_db_begin(s, err);
 	if (st == LMD_OK)
 		st = lmi_db_end(s, delete_row(s, name, &d, err), err);
-	for (uint32_t i = 0; st == LMD_OK && i < d.n; i++)
-		lmi_blob_remove(s->dir_fd, d.digest[i]);
-	lmi_arena_destroy(d.arena);
+	return remove_doomed(s, &d, st);
+}
+
+/* The row `old` makes way under a name that no model can have, and goes when the new one has its
+ * aliases. */
+static enum lmd_status exchange(struct lmi_store *s, int64_t old, const struct lmi_store_model *m,
+				const char *digest, uint64_t size, struct doomed *d,
+				struct lmd_error *err)
+{
+	enum lmd_status st = lmi_db_run(s, err, "UPDATE models SET name = '#' || id WHERE id = ?1",
+					"i", old);
+
+	if (st == LMD_OK)
+		st = insert(s, m, digest, size, err);
+	if (st == LMD_OK)
+		st = find_doomed(s, old, d, err);
+	if (st == LMD_OK)
+		st = lmi_db_run(s, err,
+				"UPDATE aliases SET model_id = (SELECT id FROM models WHERE "
+				"name = ?2) WHERE model_id = ?1",
+				"it", old, m->name);
+	if (st == LMD_OK)
+		st = lmi_db_run(s, err, "DELETE FROM models WHERE id = ?1", "i", old);
 	return st;
+}
+
+static enum lmd_status replace_row(struct lmi_store *s, const struct lmi_store_model *m,
+				   const char *digest, uint64_t size, struct doomed *d,
+				   struct lmd_error *err)
+{
+	int64_t old;
+	enum lmd_status st = lmi_store_model_id(s, m->name, false, &old, err);
+
+	if (st == LMD_NOTFOUND)
+		return insert(s, m, digest, size, err);
+	return st == LMD_OK ? exchange(s, old, m, digest, size, d, err) : st;
+}
+
+enum lmd_status lmi_store_model_replace(struct lmi_store *s, const struct lmi_store_model *m,
+					struct lmd_error *err)
+{
+	struct doomed d = {.arena = lmi_arena_create(0)};
+	char digest[LMI_STORE_DIGEST_HEX];
+	uint64_t size;
+	enum lmd_status st = d.arena ? check_model(m, digest, &size, err) : lmi_rows_nomem(err);
+
+	if (st == LMD_OK)
+		st = lmi_db_begin(s, err);
+	if (st == LMD_OK)
+		st = lmi_db_end(s, replace_row(s, m, digest, size, &d, err), err);
+	return remove_doomed(s, &d, st);
 }
 
 static enum lmd_status rename_row(struct lmi_store *s, const char *from, const char *to,

@@ -152,6 +152,13 @@ void lmi_store_models_fini(struct lmi_store_models *m);
 LMD_NODISCARD enum lmd_status
 lmi_store_model_add(struct lmi_store *s, const struct lmi_store_model *m, struct lmd_error *err);
 
+/* The same in place of the model of that name, if there is one: its aliases are the new one's, its
+ * imported files go as with lmi_store_model_remove.  The name is with the old model or with the new
+ * one at any time. */
+LMD_NODISCARD enum lmd_status lmi_store_model_replace(struct lmi_store *s,
+						      const struct lmi_store_model *m,
+						      struct lmd_error *err);
+
 /* By name; an alias is refused (LMD_INVALID), lest the wrong thing goes.  The aliases of the
  * model go with it.  Imported files that no other row refers to are removed from the disk after
  * the row is; what a crash leaves of them, lmi_store_orphans finds. */
@@ -235,7 +242,7 @@ enum lmi_store_role {
 
 struct lmi_store_key {
 	char hash[LMI_STORE_DIGEST_HEX];
-	const char *label; /* for people; unique is better, not demanded */
+	const char *label; /* for people, and to remove it by */
 	enum lmi_store_role role;
 	int64_t created_at, expires_at; /* expires_at 0: never; the caller compares */
 };
@@ -248,10 +255,10 @@ struct lmi_store_keys {
 
 void lmi_store_keys_fini(struct lmi_store_keys *k);
 
-/* A hash that is there is refused. */
+/* A hash or a label that is there is refused, but adding the very same key again is not. */
 LMD_NODISCARD enum lmd_status lmi_store_key_add(struct lmi_store *s, const struct lmi_store_key *k,
 						struct lmd_error *err);
-LMD_NODISCARD enum lmd_status lmi_store_key_remove(struct lmi_store *s, const char *hash,
+LMD_NODISCARD enum lmd_status lmi_store_key_remove(struct lmi_store *s, const char *label,
 						   struct lmd_error *err);
 /* One key in *out. */
 LMD_NODISCARD enum lmd_status lmi_store_key_find(struct lmi_store *s, const char *hash,

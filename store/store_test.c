@@ -233,6 +233,30 @@ START_TEST(aliases)
 }
 END_TEST
 
+/* The new one has the aliases of the old one; where there is none it is added. */
+START_TEST(replacing)
+{
+	struct lmi_store_models all;
+
+	OK(put_model("one", 1, true));
+	OK(lmi_store_alias_set(store, "a", "one", &err));
+	OK(lmi_store_alias_set(store, "b", "one", &err));
+	OK(put_model("one", 2, true));
+	reopen();
+	ck_assert_int_eq(added("one"), 2);
+	ck_assert_int_eq(added("a"), 2);
+	ck_assert_int_eq(added("b"), 2);
+	OK(lmi_store_model_list(store, &all, &err));
+	ck_assert_uint_eq(all.n, 1);
+	lmi_store_models_fini(&all);
+	REFUSED(put_model("a", 3, true), LMD_INVALID, "'a'");
+	REFUSED(put_model("../x", 3, true), LMD_INVALID, "'..'");
+	ck_assert_int_eq(added("one"), 2);
+	OK(put_model("one", 2, true)); /* the same once more */
+	ck_assert_int_eq(added("b"), 2);
+}
+END_TEST
+
 START_TEST(keys)
 {
 	struct lmi_store_key k = {
@@ -241,10 +265,14 @@ START_TEST(keys)
 
 	snprintf(k.hash, sizeof(k.hash), "%064x", 0xabc);
 	OK(lmi_store_key_add(store, &k, &err));
+	OK(lmi_store_key_add(store, &k, &err)); /* the very same */
+	k.expires_at = 8;
 	REFUSED(lmi_store_key_add(store, &k, &err), LMD_INVALID, "known already");
+	k.expires_at = 9;
 	k.hash[0] = 'X';
 	REFUSED(lmi_store_key_add(store, &k, &err), LMD_INVALID, "64 hex digits");
 	k.hash[0] = '1';
+	REFUSED(lmi_store_key_add(store, &k, &err), LMD_INVALID, "label 'laptop': another key");
 	k.created_at = 4;
 	k.role = LMI_STORE_USER;
 	k.label = "";
@@ -261,12 +289,12 @@ START_TEST(keys)
 	lmi_store_keys_fini(&got);
 	REFUSED(lmi_store_key_find(store, k.hash, &got, &err), LMD_NOTFOUND, "is not known");
 	REFUSED(lmi_store_key_find(store, "", &got, &err), LMD_INVALID, "64 hex digits");
-	REFUSED(lmi_store_key_remove(store, k.hash, &err), LMD_NOTFOUND, "is not known");
+	REFUSED(lmi_store_key_remove(store, "lap", &err), LMD_NOTFOUND, "key 'lap'");
 	k.hash[0] = '1';
 	OK(lmi_store_key_find(store, k.hash, &got, &err));
 	ck_assert(got.n == 1 && got.v[0].created_at == 4);
 	lmi_store_keys_fini(&got);
-	OK(lmi_store_key_remove(store, k.hash, &err));
+	OK(lmi_store_key_remove(store, "laptop", &err));
 	OK(lmi_store_key_list(store, &got, &err));
 	ck_assert_uint_eq(got.n, 1);
 	lmi_store_keys_fini(&got);
@@ -396,6 +424,7 @@ int main(void)
 	tcase_add_test(tc, model_bounds);
 	tcase_add_test(tc, model_names);
 	tcase_add_test(tc, aliases);
+	tcase_add_test(tc, replacing);
 	tcase_add_test(tc, keys);
 	tcase_add_test(tc, usage);
 	tcase_add_test(tc, values);

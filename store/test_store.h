@@ -97,7 +97,7 @@ static LMD_UNUSED struct lmi_store_file some_file(unsigned i)
 	return f;
 }
 
-static LMD_UNUSED enum lmd_status add(const char *name, unsigned i)
+static LMD_UNUSED enum lmd_status put_model(const char *name, unsigned i, bool replace)
 {
 	struct lmi_store_file f = some_file(i);
 	struct lmi_store_model m = {.name = name,
@@ -108,7 +108,13 @@ static LMD_UNUSED enum lmd_status add(const char *name, unsigned i)
 				    .n_files = 1,
 				    .files = &f};
 
-	return lmi_store_model_add(store, &m, &err);
+	return replace ? lmi_store_model_replace(store, &m, &err)
+		       : lmi_store_model_add(store, &m, &err);
+}
+
+static LMD_UNUSED enum lmd_status add(const char *name, unsigned i)
+{
+	return put_model(name, i, false);
 }
 
 /* The number that `add` was given; -1: no such model. */

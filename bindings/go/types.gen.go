@@ -155,6 +155,7 @@ const (
 	LimitKeyBytes       = 64
 	LimitRIDBytes       = 64
 	LimitSecretBytes    = 256
+	LimitLabelBytes     = 63
 	LimitNameBytes      = 128
 	LimitPathBytes      = 4095
 	LimitSentenceBytes  = 1024
@@ -396,6 +397,24 @@ type StreamInfo struct {
 
 	// Time without next after which it is cancelled.
 	LeaseMS int64 `msgpack:"lease_ms"`
+}
+
+// Key: A key by which clients are known over TCP.
+type Key struct {
+	// What it is called.
+	Label string `msgpack:"label"`
+
+	// What its clients may do.
+	Role string `msgpack:"role"`
+
+	// When it was made, counted from 1970-01-01 UTC.
+	CreatedMS int64 `msgpack:"created_ms"`
+
+	// Until when it is good, counted likewise; 0: until it is removed.
+	ExpiresMS int64 `msgpack:"expires_ms,omitempty"`
+
+	// That is over.
+	Expired bool `msgpack:"expired,omitempty"`
 }
 
 // ErrorInfo: Why a request was refused.
@@ -874,6 +893,63 @@ type InfoReply struct {
 
 	// Its place in memory, when it has one.
 	Resident *Resident `msgpack:"resident,omitempty"`
+}
+
+// KeyAddRequest: Makes a key of which the client alone knows the secret; on the unix socket only.
+type KeyAddRequest struct {
+	// What the key is called; no other one has that label.
+	Label string `msgpack:"label"`
+
+	// SHA-256 of the secret in 64 lower-case hexadecimal digits; the secret is at random and has at least 128 bits.
+	Digest string `msgpack:"digest"`
+
+	// What its clients may do. Nil: user.
+	Role *string `msgpack:"role,omitempty"`
+
+	// It is good until then, counted from 1970-01-01 UTC; 0: until it is removed.
+	ExpiresMS int64 `msgpack:"expires_ms,omitempty"`
+}
+
+// Op is the name of the request on the wire.
+func (*KeyAddRequest) Op() string { return "key_add" }
+
+// Changes says whether a repetition needs a request id.
+func (*KeyAddRequest) Changes() string { return "again" }
+
+// KeyAddReply: answer to key_add.
+type KeyAddReply struct{}
+
+// KeyRmRequest: Removes a key: its clients are strangers from then on, and their streams end unless they have a lease of their own; on the unix socket only.
+type KeyRmRequest struct {
+	// What the key is called.
+	Label string `msgpack:"label"`
+}
+
+// Op is the name of the request on the wire.
+func (*KeyRmRequest) Op() string { return "key_rm" }
+
+// Changes says whether a repetition needs a request id.
+func (*KeyRmRequest) Changes() string { return "again" }
+
+// KeyRmReply: answer to key_rm.
+type KeyRmReply struct {
+	// There was one.
+	Found bool `msgpack:"found"`
+}
+
+// KeysRequest: Lists the keys, the oldest first; on the unix socket only.
+type KeysRequest struct{}
+
+// Op is the name of the request on the wire.
+func (*KeysRequest) Op() string { return "keys" }
+
+// Changes says whether a repetition needs a request id.
+func (*KeysRequest) Changes() string { return "no" }
+
+// KeysReply: answer to keys.
+type KeysReply struct {
+	// One row each.
+	Keys []Key `msgpack:"keys"`
 }
 
 // LimitsRequest: Lists the bounds of this server.

@@ -16,6 +16,7 @@
 #define RECONNECT_MAX_MS 500
 #define REPLY_MAX	 ((size_t)64 << 20)
 #define ARENA_MAX	 ((uint64_t)256 << 20)
+#define HELLO_TRIES	 3
 #define SYSTEM_CA	 "/etc/ssl/certs/ca-certificates.crt"
 
 uint64_t lmi_client_now_ms(void)
@@ -32,13 +33,19 @@ static enum lmd_status failed(const struct lmd_client *c, int rv, struct lmd_err
 		return lmd_fail(err, LMD_NOMEM, "%s: no memory", c->url);
 	if (rv == NNG_ENOENT || rv == NNG_ECONNREFUSED)
 		return lmd_fail(err, LMD_IO, "%s: nobody listens there; is llamad running?", c->url);
+	if (rv == NNG_EPEERAUTH || rv == NNG_ECRYPTO)
+		return lmd_fail(err, LMD_IO,
+				"%s: its certificate is not trusted or is not for that name, or no "
+				"TLS is spoken there: %s",
+				c->url, nng_strerror(rv));
 	return lmd_fail(err, rv == NNG_ETIMEDOUT ? LMD_TIMEOUT : LMD_IO, "%s: %s", c->url,
 			nng_strerror(rv));
 }
 
 /* ---- opening ---- */
 
-static enum lmd_status hello(struct lmd_client *c, const char *name, struct lmd_error *err)
+/* Who we are; the key counts for this connection. */
+static enum lmd_status hello(struct lmd_client *c, struct lmd_error *err)
 {
 	struct lmi_answer a;
 	struct lmi_request req;
@@ -46,8 +53,8 @@ static enum lmd_status hello(struct lmd_client *c, const char *name, struct lmd_
 	enum lmd_status st;
 
 	lmi_request_init(&req, LMI_WIRE_OP_HELLO);
-	if (name)
-		req.u.hello.client = (struct lmd_str){.ptr = name, .len = strlen(name)};
+	req.u.hello.client = (struct lmd_str){.ptr = c->name, .len = strlen(c->name)};
+	req.u.hello.key = (struct lmd_str){.ptr = c->key, .len = strlen(c->key)};
 	req.u.hello.version = (struct lmd_str){.ptr = PACKAGE_VERSION,
 					       .len = sizeof(PACKAGE_VERSION) - 1};
 	st = lmi_client_ask(c, &req, 0, &a, err);
@@ -57,9 +64,11 @@ static enum lmd_status hello(struct lmd_client *c, const char *name, struct lmd_
 		st = lmd_fail(err, LMD_UNSUPPORTED,
 			      "%s speaks protocol versions %lld to %lld, this program %d", c->url,
 			      (long long)r->v_min, (long long)r->v_max, LMI_WIRE_V);
-	(void)snprintf(c->version, sizeof(c->version), "%.*s", (int)r->version.len,
-		       r->version.ptr);
-	c->admin = r->role == LMI_WIRE_ROLE_ADMIN;
+	if (!*c->version) { /* other threads may read them from the first hello on */
+		(void)snprintf(c->version, sizeof(c->version), "%.*s", (int)r->version.len,
+			       r->version.ptr);
+		c->admin = r->role == LMI_WIRE_ROLE_ADMIN;
+	}
 	lmi_answer_fini(&a);
 	return st;
 }
@@ -93,7 +102,21 @@ static enum lmd_status connect_to(struct lmd_client *c, const struct lmd_client_
 		rv = nng_socket_set_size(c->sock, NNG_OPT_RECVMAXSZ, REPLY_MAX);
 	if (!rv)
 		rv = dial(c, o);
-	return rv ? failed(c, rv, err) : hello(c, o->name, err);
+	return rv ? failed(c, rv, err) : hello(c, err);
+}
+
+/* A text of the options, as long as it is within the protocol's bound. */
+static enum lmd_status keep(char *out, size_t size, const char *what, const char *text,
+			    struct lmd_error *err)
+{
+	size_t n = text ? strlen(text) : 0;
+
+	if (n >= size)
+		return lmd_fail(err, LMD_INVALID, "%s of %zu bytes: the most is %zu", what, n,
+				size - 1);
+	if (n)
+		memcpy(out, text, n + 1);
+	return LMD_OK;
 }
 
 /* The caller's struct may be that of an older header. */
@@ -125,11 +148,12 @@ LMD_EXPORT enum lmd_status lmd_client_open(struct lmd_client **out,
 	c->call_ms = o.call_ms;
 	if (!o.url)
 		st = lmd_client_default_url(c->url, sizeof(c->url), err);
-	else if (strlen(o.url) >= sizeof(c->url))
-		st = lmd_fail(err, LMD_INVALID, "URL of %zu bytes: the most is %zu", strlen(o.url),
-			      sizeof(c->url) - 1);
 	else
-		memcpy(c->url, o.url, strlen(o.url) + 1);
+		st = keep(c->url, sizeof(c->url), "URL", o.url, err);
+	if (st == LMD_OK)
+		st = keep(c->name, sizeof(c->name), "name of the program", o.name, err);
+	if (st == LMD_OK && strncmp(c->url, "ipc://", strlen("ipc://")))
+		st = keep(c->key, sizeof(c->key), "key", o.key, err);
 	if (st == LMD_OK)
 		st = connect_to(c, &o, err);
 	if (st != LMD_OK) {
@@ -146,6 +170,7 @@ LMD_EXPORT void lmd_client_close(struct lmd_client *c)
 		return;
 	if (c->open)
 		(void)nng_close(c->sock);
+	explicit_bzero(c->key, sizeof(c->key));
 	lmi_free(c);
 }
 
@@ -260,12 +285,14 @@ static enum lmd_status persist(struct lmd_client *c, const void *p, size_t n, ui
 	return rv ? failed(c, rv, err) : LMD_OK;
 }
 
-enum lmd_status lmi_client_ask_bytes(struct lmd_client *c, enum lmi_wire_op op, const void *p,
-				     size_t n, uint32_t extra_ms, struct lmi_answer *out,
-				     struct lmd_error *err)
+/* *say_hello: refused since this connection has not said who we are. */
+static enum lmd_status ask_once(struct lmd_client *c, enum lmi_wire_op op, const void *p, size_t n,
+				uint32_t extra_ms, struct lmi_answer *out, bool *say_hello,
+				struct lmd_error *err)
 {
 	enum lmd_status st;
 
+	*say_hello = false;
 	*out = (struct lmi_answer){.arena = lmi_arena_create(ARENA_MAX)};
 	if (!out->arena)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a reply");
@@ -273,11 +300,30 @@ enum lmd_status lmi_client_ask_bytes(struct lmd_client *c, enum lmi_wire_op op, 
 	if (st == LMD_OK)
 		st = lmi_reply_decode(&out->r, op, nng_msg_body(out->msg), nng_msg_len(out->msg),
 				      out->arena, err);
-	if (st == LMD_OK && out->r.failed)
+	if (st == LMD_OK && out->r.failed) {
+		*say_hello = out->r.error.hello && op != LMI_WIRE_OP_HELLO && *c->key;
 		st = lmd_fail(err, out->r.error.code, "%.*s", (int)out->r.error.text.len,
 			      out->r.error.text.ptr);
+	}
 	if (st != LMD_OK)
 		lmi_answer_fini(out);
+	return st;
+}
+
+enum lmd_status lmi_client_ask_bytes(struct lmd_client *c, enum lmi_wire_op op, const void *p,
+				     size_t n, uint32_t extra_ms, struct lmi_answer *out,
+				     struct lmd_error *err)
+{
+	bool say_hello;
+	enum lmd_status st = ask_once(c, op, p, n, extra_ms, out, &say_hello, err);
+
+	/* nng has connected again; it may do so between the two as well */
+	for (int k = 0; say_hello && k < HELLO_TRIES; k++) {
+		st = hello(c, err);
+		if (st != LMD_OK)
+			break;
+		st = ask_once(c, op, p, n, extra_ms, out, &say_hello, err);
+	}
 	return st;
 }
 

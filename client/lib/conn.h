@@ -19,6 +19,8 @@ struct lmd_client {
 	uint32_t connect_ms, call_ms;
 	char url[LMI_CLIENT_URL];
 	char version[72];
+	char name[129];
+	char key[LMI_LIMIT_SECRET_BYTES + 1]; /* "": none */
 	bool admin;
 };
 
@@ -34,7 +36,8 @@ void lmi_answer_fini(struct lmi_answer *a);
 /* Sends the request and waits for its reply, for call_ms beyond extra_ms.  A connection that
  * breaks meanwhile is made again within connect_ms and the request repeated: all requests are
  * repeatable, those that change something by their rid, which is made here if there is none.
- * A refusal of the server becomes the returned status and sentence.  On failure *out is
+ * On a connection that has said no hello yet (one that was made again, over TCP) hello is said
+ * first.  A refusal of the server becomes the returned status and sentence.  On failure *out is
  * empty. */
 enum lmd_status lmi_client_ask(struct lmd_client *c, struct lmi_request *req, uint32_t extra_ms,
 			       struct lmi_answer *out, struct lmd_error *err);

@@ -3,6 +3,7 @@
  * Requests to a running llamad, and waiting for its jobs. */
 #include "client/llamactl/remote.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,15 +37,59 @@ bool lmi_interrupted(void)
 	return interrupted != 0;
 }
 
+/* The first line of the file. */
+static enum lmd_status read_secret(char *out, size_t size, const char *path, struct lmd_error *err)
+{
+	FILE *f = fopen(path, "re");
+	struct stat s;
+	size_t n = 0;
+
+	if (!f || fstat(fileno(f), &s) || !S_ISREG(s.st_mode)) {
+		enum lmd_status st = lmd_fail(err, LMD_IO, "%.300s: %s", path,
+					      f ? "is no file" : strerror(errno));
+
+		if (f)
+			(void)fclose(f);
+		return st;
+	}
+	if (!(s.st_mode & 077))
+		n = fread(out, 1, size - 1, f);
+	(void)fclose(f);
+	out[n] = 0;
+	out[strcspn(out, "\r\n")] = 0;
+	if (s.st_mode & 077)
+		return lmd_fail(err, LMD_INVALID,
+				"%.300s: others may use this key (mode %04o): chmod 600 it", path,
+				(unsigned)s.st_mode & 07777);
+	return *out ? LMD_OK : lmd_fail(err, LMD_INVALID, "%.300s: its first line is empty", path);
+}
+
+static enum lmd_status connect_client(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	const char *file = lmi_arg_str(&ctl->args, "key-file");
+	char secret[512] = "";
+	struct lmd_client_opts o = {.struct_size = sizeof(o),
+				    .url = lmi_arg_str(&ctl->args, "socket"),
+				    .ca_file = lmi_arg_str(&ctl->args, "ca"),
+				    .key = file ? secret : getenv("LLAMAD_KEY"),
+				    .name = "llamactl"};
+	enum lmd_status st = file ? read_secret(secret, sizeof(secret), file, err) : LMD_OK;
+
+	if (st == LMD_OK)
+		st = lmd_client_open(&ctl->client, &o, err);
+	explicit_bzero(secret, sizeof(secret));
+	if (st == LMD_DENIED && !o.key) {
+		struct lmd_error e = *err;
+
+		(void)lmd_fail(err, st, "%.400s (--key-file FILE, or LLAMAD_KEY)", e.text);
+	}
+	return st;
+}
+
 enum lmd_status lmi_ctl_client(struct lmi_ctl *ctl, struct lmd_client **out, struct lmd_error *err)
 {
-	const struct lmd_client_opts o = {.struct_size = sizeof(o),
-					  .url = lmi_arg_str(&ctl->args, "socket"),
-					  .name = "llamactl"};
-	enum lmd_status st = LMD_OK;
+	enum lmd_status st = ctl->client ? LMD_OK : connect_client(ctl, err);
 
-	if (!ctl->client)
-		st = lmd_client_open(&ctl->client, &o, err);
 	if (st == LMD_OK)
 		*out = ctl->client;
 	return st;

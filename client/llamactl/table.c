@@ -22,6 +22,9 @@
 	X(generate)                                                                                \
 	X(streams)                                                                                 \
 	X(cancel)                                                                                  \
+	X(key_add)                                                                                 \
+	X(key_list)                                                                                \
+	X(key_rm)                                                                                  \
 	X(ping)                                                                                    \
 	X(status)                                                                                  \
 	X(stats)                                                                                   \
@@ -60,7 +63,20 @@ static const struct lmi_opt common_opts[] = {
 	 .type = LMI_OPT_STR,
 	 .value = "URL",
 	 .doc = "Where the daemon listens, as ipc:///run/llamad/llamad.sock; without it the "
-		"system's daemon, or else the user's own."},
+		"system's daemon, or else the user's own.  One on another machine is "
+		"tls+tcp://HOST:PORT, or tcp://HOST:PORT in clear; HOST is a name of its "
+		"certificate.  These need a key."},
+	{.name = "ca",
+	 .type = LMI_OPT_STR,
+	 .value = "FILE",
+	 .doc = "For tls+tcp: certificates of authorities that are trusted, in PEM; without it the "
+		"system's."},
+	{.name = "key-file",
+	 .type = LMI_OPT_STR,
+	 .value = "FILE",
+	 .doc = "For tcp and tls+tcp: file whose first line is the secret of a key, as `llamactl "
+		"key add` prints it; only its owner may read it.  Without it the secret is "
+		"the environment variable LLAMAD_KEY."},
 	{.name = "plugin-dir",
 	 .type = LMI_OPT_LIST,
 	 .value = "DIR",

@@ -98,7 +98,7 @@ static void on_login(void *arg, const struct lmi_login *login, const struct lmd_
 		if (err->status != LMD_DENIED) /* nothing was found out */
 			lmi_door_passed(&c->f->door, &c->visitor);
 		else
-			LMI_FRONT_LOG(c->f, LMD_LOG_WARN, "hello from %s: %s",
+			LMI_FRONT_LOG(c->f, LMD_LOG_WARN, "from %s: %s",
 				      lmi_visitor_text(&c->visitor, text), err->text);
 		refuse(a, err, -1, false);
 		return;
@@ -435,8 +435,7 @@ enum lmd_status lmi_front_renew_tls(struct lmi_front *f, struct lmd_error *err)
 	if (st != LMD_OK)
 		return st;
 	for (struct lmi_listener *l = f->listeners; l; l = l->next)
-		if (l->tls)
-			(void)nng_stream_listener_set_ptr(l->l, NNG_OPT_TLS_CONFIG, tls);
+		lmi_listener_set_tls(l, tls);
 	nng_tls_config_free(f->tls);
 	f->tls = tls;
 	return LMD_OK;

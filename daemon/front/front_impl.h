@@ -53,6 +53,8 @@ struct lmi_listener {
 enum lmd_status lmi_listener_open(struct lmi_front *f, const char *url, struct lmd_error *err);
 /* Accepts where it had to pause. */
 void lmi_listener_turn(struct lmi_listener *l, uint64_t now);
+/* For connections to come. */
+void lmi_listener_set_tls(struct lmi_listener *l, nng_tls_config *tls);
 /* Accepts nothing any more; free when no operation of it runs. */
 void lmi_listener_stop(struct lmi_listener *l);
 void lmi_listener_free(struct lmi_listener *l);

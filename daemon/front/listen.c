@@ -70,6 +70,10 @@ static void on_accept(struct lmi_message *m)
 		nng_stream_free(stream);
 		return;
 	}
+	if (rv == NNG_ECANCELED) {
+		accept_one(l);
+		return;
+	}
 	if (rv) {
 		l->again_ns = f->now + PAUSE_MS * LMI_MS_NS;
 		lmi_front_check_by(f, l->again_ns);
@@ -157,6 +161,16 @@ enum lmd_status lmi_listener_open(struct lmi_front *f, const char *url, struct l
 	f->listeners = l;
 	accept_one(l);
 	return LMD_OK;
+}
+
+void lmi_listener_set_tls(struct lmi_listener *l, nng_tls_config *tls)
+{
+	if (!l->tls)
+		return;
+	(void)nng_stream_listener_set_ptr(l->l, NNG_OPT_TLS_CONFIG, tls);
+	/* the one that is accepted next has the old files already: begin with it anew */
+	if (l->accept.runs)
+		nng_aio_cancel(l->accept.aio);
 }
 
 void lmi_listener_stop(struct lmi_listener *l)

@@ -49,12 +49,15 @@ struct lmd_client_opts {
 	uint32_t call_ms;    /* wait so long for the answer of a request; 0 = 30000 */
 	const char *url;     /* "ipc:///run/llamad/llamad.sock", "tcp://host:port", "tls+tcp://...";
 			      * NULL = lmd_client_default_url */
-	const char *key;     /* for tcp and tls+tcp: the key that the server knows */
+	const char *key;     /* for tcp and tls+tcp: secret of a key that the server knows */
 	const char *ca_file; /* tls+tcp: certificates that are trusted; NULL = the system's */
 	const char *name;    /* of the program, for the server's log */
 };
 
-/* opts NULL: all defaults.  Connects and says hello.  LMD_IO: nobody listens there. */
+/* opts NULL: all defaults.  Connects and says hello, with the key; so does each connection that
+ * is made again later.  LMD_IO: nobody listens there, or its certificate is not trusted;
+ * LMD_DENIED: the key is missing, wrong or has expired; LMD_BUSY: too many wrong keys came from this
+ * address. */
 LMD_EXPORT enum lmd_status lmd_client_open(struct lmd_client **out,
 					   const struct lmd_client_opts *opts,
 					   struct lmd_error *err);

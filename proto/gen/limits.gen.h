@@ -25,6 +25,8 @@
 #define LMI_LIMIT_RID_BYTES 64
 /* Length of the secret of a key. (bytes) */
 #define LMI_LIMIT_SECRET_BYTES 256
+/* Length of the label of a key. (bytes) */
+#define LMI_LIMIT_LABEL_BYTES 63
 /* Length of a model's name or alias. (bytes) */
 #define LMI_LIMIT_NAME_BYTES 128
 /* Length of a path. (bytes) */
@@ -70,6 +72,6 @@
 /* Text of all items of one reply to next; a single item may be longer. (bytes) */
 #define LMI_LIMIT_REPLY_TEXT_BYTES 1048576
 
-#define LMI_N_LIMIT 30
+#define LMI_N_LIMIT 31
 
 #endif /* LLAMAD_PROTO_GEN_LIMITS_GEN_H */

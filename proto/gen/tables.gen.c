@@ -529,6 +529,39 @@ static const struct lmi_wire_struct type_stream = {
 	.n_fields = LMD_LEN(fields_type_stream),
 };
 
+static const struct lmi_wire_field fields_type_key[] = {
+	{.name = "label",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_key, label),
+	 .u.s = {0, 256, ""}},
+	{.name = "role",
+	 .type = LMI_WIRE_T_ENUM,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_key, role),
+	 .u.e = {&lmi_wire_words_role, 0}},
+	{.name = "created_ms",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_key, created_ms),
+	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "expires_ms",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_key, expires_ms),
+	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "expired",
+	 .type = LMI_WIRE_T_BOOL,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_key, expired)},
+};
+static const struct lmi_wire_struct type_key = {
+	.name = "key",
+	.bytes = sizeof(struct lmi_wire_key),
+	.fields = fields_type_key,
+	.n_fields = LMD_LEN(fields_type_key),
+};
+
 static const struct lmi_wire_field fields_type_error[] = {
 	{.name = "code",
 	 .type = LMI_WIRE_T_STATUS,
@@ -1442,6 +1475,87 @@ static const struct lmi_wire_struct rep_info = {
 	.fields = fields_rep_info,
 	.n_fields = LMD_LEN(fields_rep_info),
 };
+
+static const struct lmi_wire_field fields_req_key_add[] = {
+	{.name = "label",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_req_key_add, label),
+	 .u.s = {1, 63, ""}},
+	{.name = "digest",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_req_key_add, digest),
+	 .u.s = {64, 64, ""}},
+	{.name = "role",
+	 .type = LMI_WIRE_T_ENUM,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_req_key_add, role),
+	 .u.e = {&lmi_wire_words_role, LMI_WIRE_ROLE_USER}},
+	{.name = "expires_ms",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_req_key_add, expires_ms),
+	 .u.i = {0, 9000000000000, 0}},
+};
+static const struct lmi_wire_struct req_key_add = {
+	.name = "key_add",
+	.bytes = sizeof(struct lmi_req_key_add),
+	.fields = fields_req_key_add,
+	.n_fields = LMD_LEN(fields_req_key_add),
+};
+static const struct lmi_wire_struct rep_key_add = {
+	.name = "key_add",
+	.bytes = sizeof(struct lmi_rep_key_add),
+};
+
+static const struct lmi_wire_field fields_req_key_rm[] = {
+	{.name = "label",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_req_key_rm, label),
+	 .u.s = {1, 63, ""}},
+};
+static const struct lmi_wire_struct req_key_rm = {
+	.name = "key_rm",
+	.bytes = sizeof(struct lmi_req_key_rm),
+	.fields = fields_req_key_rm,
+	.n_fields = LMD_LEN(fields_req_key_rm),
+};
+
+static const struct lmi_wire_field fields_rep_key_rm[] = {
+	{.name = "found",
+	 .type = LMI_WIRE_T_BOOL,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_rep_key_rm, found)},
+};
+static const struct lmi_wire_struct rep_key_rm = {
+	.name = "key_rm",
+	.bytes = sizeof(struct lmi_rep_key_rm),
+	.fields = fields_rep_key_rm,
+	.n_fields = LMD_LEN(fields_rep_key_rm),
+};
+static const struct lmi_wire_struct req_keys = {
+	.name = "keys",
+	.bytes = sizeof(struct lmi_req_keys),
+};
+
+static const struct lmi_wire_field fields_rep_keys[] = {
+	{.name = "keys",
+	 .type = LMI_WIRE_T_OBJECT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_rep_keys, keys),
+	 .list = true,
+	 .n_at = offsetof(struct lmi_rep_keys, n_keys),
+	 .max_items = 4096,
+	 .u.of = &type_key},
+};
+static const struct lmi_wire_struct rep_keys = {
+	.name = "keys",
+	.bytes = sizeof(struct lmi_rep_keys),
+	.fields = fields_rep_keys,
+	.n_fields = LMD_LEN(fields_rep_keys),
+};
 static const struct lmi_wire_struct req_limits = {
 	.name = "limits",
 	.bytes = sizeof(struct lmi_req_limits),
@@ -2136,6 +2250,30 @@ const struct lmi_wire_opinfo lmi_wire_ops[LMI_WIRE_N_OP] = {
 		.request = &req_info,
 		.reply = &rep_info,
 	},
+	[LMI_WIRE_OP_KEY_ADD] = {
+		.name = "key_add",
+		.since = 2,
+		.role = LMI_WIRE_ROLE_ADMIN,
+		.changes = LMI_WIRE_CHANGES_AGAIN,
+		.request = &req_key_add,
+		.reply = &rep_key_add,
+	},
+	[LMI_WIRE_OP_KEY_RM] = {
+		.name = "key_rm",
+		.since = 2,
+		.role = LMI_WIRE_ROLE_ADMIN,
+		.changes = LMI_WIRE_CHANGES_AGAIN,
+		.request = &req_key_rm,
+		.reply = &rep_key_rm,
+	},
+	[LMI_WIRE_OP_KEYS] = {
+		.name = "keys",
+		.since = 2,
+		.role = LMI_WIRE_ROLE_ADMIN,
+		.changes = LMI_WIRE_CHANGES_NO,
+		.request = &req_keys,
+		.reply = &rep_keys,
+	},
 	[LMI_WIRE_OP_LIMITS] = {
 		.name = "limits",
 		.since = 1,
@@ -2275,6 +2413,7 @@ const struct lmi_wire_limit_row lmi_wire_limit_rows[LMI_N_LIMIT] = {
 	{"key_bytes", "bytes", LMI_LIMIT_KEY_BYTES, false},
 	{"rid_bytes", "bytes", LMI_LIMIT_RID_BYTES, false},
 	{"secret_bytes", "bytes", LMI_LIMIT_SECRET_BYTES, false},
+	{"label_bytes", "bytes", LMI_LIMIT_LABEL_BYTES, false},
 	{"name_bytes", "bytes", LMI_LIMIT_NAME_BYTES, false},
 	{"path_bytes", "bytes", LMI_LIMIT_PATH_BYTES, false},
 	{"sentence_bytes", "bytes", LMI_LIMIT_SENTENCE_BYTES, false},

@@ -27,24 +27,27 @@ enum lmi_wire_op {
 	LMI_WIRE_OP_GENERATE = 7,
 	LMI_WIRE_OP_HELLO = 8,
 	LMI_WIRE_OP_INFO = 9,
-	LMI_WIRE_OP_LIMITS = 10,
-	LMI_WIRE_OP_LOAD = 11,
-	LMI_WIRE_OP_MODELS = 12,
-	LMI_WIRE_OP_NEXT = 13,
-	LMI_WIRE_OP_PING = 14,
-	LMI_WIRE_OP_PLUGINS = 15,
-	LMI_WIRE_OP_PLUGINS_RELOAD = 16,
-	LMI_WIRE_OP_PS = 17,
-	LMI_WIRE_OP_RELOAD = 18,
-	LMI_WIRE_OP_RM = 19,
-	LMI_WIRE_OP_SHUTDOWN = 20,
-	LMI_WIRE_OP_STATS = 21,
-	LMI_WIRE_OP_STATUS = 22,
-	LMI_WIRE_OP_STREAMS = 23,
-	LMI_WIRE_OP_TOKENIZE = 24,
-	LMI_WIRE_OP_UNLOAD = 25
+	LMI_WIRE_OP_KEY_ADD = 10,
+	LMI_WIRE_OP_KEY_RM = 11,
+	LMI_WIRE_OP_KEYS = 12,
+	LMI_WIRE_OP_LIMITS = 13,
+	LMI_WIRE_OP_LOAD = 14,
+	LMI_WIRE_OP_MODELS = 15,
+	LMI_WIRE_OP_NEXT = 16,
+	LMI_WIRE_OP_PING = 17,
+	LMI_WIRE_OP_PLUGINS = 18,
+	LMI_WIRE_OP_PLUGINS_RELOAD = 19,
+	LMI_WIRE_OP_PS = 20,
+	LMI_WIRE_OP_RELOAD = 21,
+	LMI_WIRE_OP_RM = 22,
+	LMI_WIRE_OP_SHUTDOWN = 23,
+	LMI_WIRE_OP_STATS = 24,
+	LMI_WIRE_OP_STATUS = 25,
+	LMI_WIRE_OP_STREAMS = 26,
+	LMI_WIRE_OP_TOKENIZE = 27,
+	LMI_WIRE_OP_UNLOAD = 28
 };
-#define LMI_WIRE_N_OP 26
+#define LMI_WIRE_N_OP 29
 
 /* What a principal may do. */
 enum lmi_wire_role {
@@ -332,6 +335,21 @@ struct lmi_wire_stream {
 	int64_t age_ms;
 	/* Time without next after which it is cancelled. (ms; >= 0) */
 	int64_t lease_ms;
+};
+
+/* A key by which clients are known over TCP. */
+struct lmi_wire_key {
+	/* What it is called. */
+	struct lmd_str label;
+	/* What its clients may do. */
+	enum lmi_wire_role role;
+	/* When it was made, counted from 1970-01-01 UTC. (ms; >= 0) */
+	int64_t created_ms;
+	/* Until when it is good, counted likewise; 0: until it is removed. (ms; >= 0; default
+	 * 0) */
+	int64_t expires_ms;
+	/* That is over. */
+	bool expired;
 };
 
 /* Why a request was refused. */
@@ -731,6 +749,51 @@ struct lmi_rep_info {
 	struct lmi_wire_resident resident;
 };
 
+/* Makes a key of which the client alone knows the secret; on the unix socket only. */
+struct lmi_req_key_add {
+	/* What the key is called; no other one has that label. */
+	struct lmd_str label;
+	/* SHA-256 of the secret in 64 lower-case hexadecimal digits; the secret is at random
+	 * and has at least 128 bits. */
+	struct lmd_str digest;
+	/* What its clients may do. (default user) */
+	enum lmi_wire_role role;
+	/* It is good until then, counted from 1970-01-01 UTC; 0: until it is removed. (ms;
+	 * 0..9000000000000; default 0) */
+	int64_t expires_ms;
+};
+
+/* Makes a key of which the client alone knows the secret; on the unix socket only. */
+struct lmi_rep_key_add {
+	char none; /* no fields */
+};
+
+/* Removes a key: its clients are strangers from then on, and their streams end unless they have
+ * a lease of their own; on the unix socket only. */
+struct lmi_req_key_rm {
+	/* What the key is called. */
+	struct lmd_str label;
+};
+
+/* Removes a key: its clients are strangers from then on, and their streams end unless they have
+ * a lease of their own; on the unix socket only. */
+struct lmi_rep_key_rm {
+	/* There was one. */
+	bool found;
+};
+
+/* Lists the keys, the oldest first; on the unix socket only. */
+struct lmi_req_keys {
+	char none; /* no fields */
+};
+
+/* Lists the keys, the oldest first; on the unix socket only. */
+struct lmi_rep_keys {
+	/* One row each. */
+	const struct lmi_wire_key *keys;
+	uint32_t n_keys;
+};
+
 /* Lists the bounds of this server. */
 struct lmi_req_limits {
 	char none; /* no fields */
@@ -1033,6 +1096,9 @@ union lmi_reqs {
 	struct lmi_req_generate generate;
 	struct lmi_req_hello hello;
 	struct lmi_req_info info;
+	struct lmi_req_key_add key_add;
+	struct lmi_req_key_rm key_rm;
+	struct lmi_req_keys keys;
 	struct lmi_req_limits limits;
 	struct lmi_req_load load;
 	struct lmi_req_models models;
@@ -1061,6 +1127,9 @@ union lmi_reps {
 	struct lmi_rep_generate generate;
 	struct lmi_rep_hello hello;
 	struct lmi_rep_info info;
+	struct lmi_rep_key_add key_add;
+	struct lmi_rep_key_rm key_rm;
+	struct lmi_rep_keys keys;
 	struct lmi_rep_limits limits;
 	struct lmi_rep_load load;
 	struct lmi_rep_models models;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <nng/protocol/reqrep0/req.h>
+#include <nng/supplemental/tls/tls.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -226,8 +227,11 @@ uint32_t lmt_daemon_n_fd(const struct lmt_daemon *d)
 
 /* ---- clients ---- */
 
-void lmt_client_open(struct lmt_client *c, const struct lmt_daemon *d)
+int lmt_client_dial(struct lmt_client *c, const char *url, const char *ca)
 {
+	nng_dialer dialer;
+	int rv;
+
 	*c = (struct lmt_client){0};
 	ck_assert_int_eq(nng_req0_open(&c->sock), 0);
 	/* a lost request is a failure, not to be sent again */
@@ -235,7 +239,18 @@ void lmt_client_open(struct lmt_client *c, const struct lmt_daemon *d)
 			 0);
 	ck_assert_int_eq(nng_socket_set_ms(c->sock, NNG_OPT_RECVTIMEO, LMT_PATIENCE_MS), 0);
 	ck_assert_int_eq(nng_socket_set_ms(c->sock, NNG_OPT_SENDTIMEO, LMT_PATIENCE_MS), 0);
-	ck_assert_int_eq(nng_dial(c->sock, d->url, NULL, 0), 0);
+	ck_assert_int_eq(nng_dialer_create(&dialer, c->sock, url), 0);
+	if (ca)
+		ck_assert_int_eq(nng_dialer_set_string(dialer, NNG_OPT_TLS_CA_FILE, ca), 0);
+	rv = nng_dialer_start(dialer, 0);
+	if (rv)
+		ck_assert_int_eq(nng_close(c->sock), 0);
+	return rv;
+}
+
+void lmt_client_open(struct lmt_client *c, const struct lmt_daemon *d)
+{
+	ck_assert_int_eq(lmt_client_dial(c, d->url, NULL), 0);
 }
 
 static void forget_reply(struct lmt_client *c)

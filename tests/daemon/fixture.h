@@ -59,6 +59,8 @@ struct lmt_client {
 };
 
 void lmt_client_open(struct lmt_client *c, const struct lmt_daemon *d);
+/* Another address; ca: file of who is trusted (NULL: no TLS).  The status of nng. */
+int lmt_client_dial(struct lmt_client *c, const char *url, const char *ca);
 void lmt_client_close(struct lmt_client *c);
 
 /* Asks and waits; the reply lives until the next call. */

@@ -134,27 +134,21 @@ START_TEST(a_thousand_idle_ones)
 }
 END_TEST
 
-/* The client itself is closed when idle, and comes again without noticing. */
-START_TEST(an_idle_client_comes_again)
+/* Whoever is idle is closed, again and again, and may come again. */
+START_TEST(idle_ones_come_again)
 {
-	uint64_t until;
-	int fd;
+	start("[limits]\nidle = 500ms\n");
+	for (int i = 0; i < 3; i++) {
+		int fd = lmt_raw_open(&d, true);
 
-	start("[limits]\nidle = 100ms\n");
-	fd = lmt_raw_open(&d, true);
-	ck_assert(lmt_raw_closed(fd));
-	close(fd);
-	until = now_ms() + 300;
-	while (now_ms() < until) {
-		fd = lmt_raw_open(&d, true);
 		ck_assert(lmt_raw_closed(fd));
 		close(fd);
 	}
-	/* between the end of the old one and the next one a request may be lost */
+	/* the client's own one is gone as well; nng makes another, or is about to */
 	lmt_client_close(&c);
 	lmt_client_open(&c, &d);
 	ping();
-	stop("an_idle_client_comes_again");
+	stop("idle_ones_come_again");
 }
 END_TEST
 
@@ -206,18 +200,18 @@ START_TEST(a_long_message_takes_longer)
 	uint64_t begin;
 	int fd, n = 0;
 
-	start("[limits]\nmessage_time = 200ms\nidle = 200ms\n");
+	start("[limits]\nmessage_time = 400ms\n");
 	fd = lmt_raw_open(&d, true);
 	p = (struct pollfd){.fd = fd, .events = POLLIN};
 	lmt_raw_send(fd, 8 * sizeof(piece), piece, sizeof(piece));
 	begin = now_ms();
 	while (++n < 8) {
-		for (uint64_t at = now_ms(); now_ms() < at + 100;)
+		for (uint64_t at = now_ms(); now_ms() < at + 150;)
 			ping();
 		ck_assert_int_eq(poll(&p, 1, 0), 0);
 		ck_assert_int_eq(send(fd, piece, sizeof(piece), MSG_NOSIGNAL), sizeof(piece));
 	}
-	ck_assert_uint_gt(now_ms() - begin, 400);
+	ck_assert_uint_gt(now_ms() - begin, 800);
 	ck_assert(!lmt_raw_closed(fd)); /* an answer: these were no request */
 	close(fd);
 	stop("a_long_message_takes_longer");
@@ -233,21 +227,22 @@ START_TEST(work_is_not_idle)
 	int64_t after = 0;
 	uint64_t until;
 
-	start("ctx = 4M\nkv_tokens = 4M\n[limits]\nidle = 100ms\nstream_bytes = 256M\n"
+	start("ctx = 4M\nkv_tokens = 4M\n[limits]\nidle = 1s\nstream_bytes = 256M\n"
 	      "sessions = 1\n");
 	lmt_add(&c, &d);
 	lmt_client_open(&other, &d);
 	lmt_generate(&other, "tiny", -1, &id);
-	until = now_ms() + 400;
+	until = now_ms() + 2200;
 	while (now_ms() < until)
 		ping();
 	ck_assert_int_eq(n_connection(), 2);
 	ck_assert_int_eq(lmt_ask_op(&c, LMI_WIRE_OP_STATUS)->u.status.running, 1);
 	/* nothing comes of one that waits for its turn */
 	lmt_generate(&other, "tiny", 1, &waits);
-	until = now_ms() + 400;
-	ck_assert_uint_eq(lmt_next(&other, &waits, &after, 400)->n_items, 0);
+	until = now_ms() + 2200;
+	ck_assert_uint_eq(lmt_next(&other, &waits, &after, 2200)->n_items, 0);
 	ck_assert_uint_ge(now_ms(), until);
+	ping();
 	lmi_request_init(&req, LMI_WIRE_OP_CANCEL);
 	req.u.cancel.id = id;
 	ck_assert(!lmt_ask(&other, &req)->failed);
@@ -287,7 +282,7 @@ int main(void)
 	tcase_add_checked_fixture(t, set_up, tear_down);
 	tcase_add_test(t, connect_and_close);
 	tcase_add_test(t, a_thousand_idle_ones);
-	tcase_add_test(t, an_idle_client_comes_again);
+	tcase_add_test(t, idle_ones_come_again);
 	tcase_add_test(t, slow_senders);
 	tcase_add_test(t, a_long_message_takes_longer);
 	tcase_add_test(t, work_is_not_idle);

@@ -102,6 +102,7 @@ LIMITS: dict[str, int] = {
     "key_bytes": 64,
     "rid_bytes": 64,
     "secret_bytes": 256,
+    "label_bytes": 63,
     "name_bytes": 128,
     "path_bytes": 4095,
     "sentence_bytes": 1024,
@@ -311,6 +312,22 @@ class Stream(Message):
     age_ms: int = field(metadata={"wire": "age_ms"})
     #: Time without next after which it is cancelled. (ms, at least 0)
     lease_ms: int = field(metadata={"wire": "lease_ms"})
+
+
+@dataclass(kw_only=True)
+class Key(Message):
+    """A key by which clients are known over TCP."""
+
+    #: What it is called.
+    label: str = field(metadata={"wire": "label"})
+    #: What its clients may do.
+    role: str = field(metadata={"wire": "role"})
+    #: When it was made, counted from 1970-01-01 UTC. (ms, at least 0)
+    created_ms: int = field(metadata={"wire": "created_ms"})
+    #: Until when it is good, counted likewise; 0: until it is removed. (ms, at least 0)
+    expires_ms: int = field(default=0, metadata={"wire": "expires_ms", "default": 0})
+    #: That is over.
+    expired: bool = field(default=False, metadata={"wire": "expired", "default": False})
 
 
 @dataclass(kw_only=True)
@@ -942,6 +959,79 @@ class InfoParams(TypedDict, total=False):
 
     #: Also the keys of the file.
     keys: bool
+
+
+@dataclass(kw_only=True)
+class KeyAddReply(Message):
+    """Answer to key_add."""
+
+
+@dataclass(kw_only=True)
+class KeyAddRequest(Request[KeyAddReply]):
+    """Makes a key of which the client alone knows the secret; on the unix socket only."""
+
+    OP: ClassVar[str] = "key_add"
+    ROLE: ClassVar[str] = "admin"
+    CHANGES: ClassVar[str] = "again"
+    REPLY: ClassVar[Any] = KeyAddReply
+    #: What the key is called; no other one has that label.
+    label: str = field(metadata={"wire": "label"})
+    #: SHA-256 of the secret in 64 lower-case hexadecimal digits; the secret is at random and has
+    #: at least 128 bits.
+    digest: str = field(metadata={"wire": "digest"})
+    #: What its clients may do.
+    role: str = field(default='user', metadata={"wire": "role", "default": 'user'})
+    #: It is good until then, counted from 1970-01-01 UTC; 0: until it is removed. (ms, at least
+    #: 0, at most 9000000000000)
+    expires_ms: int = field(default=0, metadata={"wire": "expires_ms", "default": 0})
+
+
+class KeyAddParams(TypedDict, total=False):
+    """What key_add can do without."""
+
+    #: What its clients may do.
+    role: str
+    #: It is good until then, counted from 1970-01-01 UTC; 0: until it is removed. (ms, at least
+    #: 0, at most 9000000000000)
+    expires_ms: int
+
+
+@dataclass(kw_only=True)
+class KeyRmReply(Message):
+    """Answer to key_rm."""
+
+    #: There was one.
+    found: bool = field(metadata={"wire": "found"})
+
+
+@dataclass(kw_only=True)
+class KeyRmRequest(Request[KeyRmReply]):
+    """Removes a key: its clients are strangers from then on, and their streams end unless they have a lease of their own; on the unix socket only."""
+
+    OP: ClassVar[str] = "key_rm"
+    ROLE: ClassVar[str] = "admin"
+    CHANGES: ClassVar[str] = "again"
+    REPLY: ClassVar[Any] = KeyRmReply
+    #: What the key is called.
+    label: str = field(metadata={"wire": "label"})
+
+
+@dataclass(kw_only=True)
+class KeysReply(Message):
+    """Answer to keys."""
+
+    #: One row each.
+    keys: list[Key] = field(metadata={"wire": "keys", "make": "Key", "many": True})
+
+
+@dataclass(kw_only=True)
+class KeysRequest(Request[KeysReply]):
+    """Lists the keys, the oldest first; on the unix socket only."""
+
+    OP: ClassVar[str] = "keys"
+    ROLE: ClassVar[str] = "admin"
+    CHANGES: ClassVar[str] = "no"
+    REPLY: ClassVar[Any] = KeysReply
 
 
 @dataclass(kw_only=True)

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Keys of clients on other machines.  The secret is made here and never leaves this program but
+ * for its standard output: the daemon is given the digest. */
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client/llamactl/remote.h"
+#include "core/base/sha256.h"
+
+#define SECRET_BYTES 32u
+/* "lmk-" makes it findable where it should not be. */
+#define SECRET_SIZE (4 + 2 * SECRET_BYTES + 1)
+
+static const struct lmi_opt json_opts[] = {LMI_OPT_JSON};
+
+static enum lmd_status make_secret(char out[SECRET_SIZE], struct lmd_error *err)
+{
+	uint8_t b[SECRET_BYTES];
+
+	if (getrandom(b, sizeof(b), 0) != (ssize_t)sizeof(b))
+		return lmd_fail(err, LMD_IO, "getrandom: %s", strerror(errno));
+	memcpy(out, "lmk-", 4);
+	for (size_t i = 0; i < sizeof(b); i++)
+		(void)snprintf(out + 4 + 2 * i, 3, "%02x", b[i]);
+	explicit_bzero(b, sizeof(b));
+	return LMD_OK;
+}
+
+static enum lmd_status digest_of(char out[LMI_SHA256_HEX], const char *secret,
+				 struct lmd_error *err)
+{
+	uint8_t digest[LMI_SHA256_BYTES];
+	struct lmi_sha256 h;
+
+	if (!lmi_sha256_init(&h))
+		return lmd_fail(err, LMD_NOMEM, "no memory for a digest");
+	lmi_sha256_update(&h, secret, strlen(secret));
+	if (!lmi_sha256_final(&h, digest))
+		return lmd_fail(err, LMD_INTERNAL, "SHA-256 failed");
+	lmi_sha256_hex(out, digest);
+	return LMD_OK;
+}
+
+static int64_t wall_ms(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void show_secret(const struct lmi_args *a, const char *secret, json_t *row)
+{
+	if (lmi_arg_flag(a, "json")) {
+		(void)json_object_set_new(row, "secret", json_string(secret));
+		lmi_remote_print(row);
+		return;
+	}
+	puts(secret);
+	if (isatty(STDOUT_FILENO))
+		fputs("Keep it: it is nowhere stored and is not shown again.\n", stderr);
+}
+
+static enum lmd_status add(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	const struct lmi_args *a = &ctl->args;
+	int64_t expires = lmi_arg_given(a, "expires") ? wall_ms() + lmi_arg_int(a, "expires") : 0;
+	char secret[SECRET_SIZE], digest[LMI_SHA256_HEX];
+	enum lmd_status st = make_secret(secret, err);
+	json_t *row = NULL, *reply = NULL;
+
+	if (st == LMD_OK)
+		st = digest_of(digest, secret, err);
+	if (st == LMD_OK) {
+		row = json_pack("{s:s, s:s, s:I}", "label", lmi_arg_pos(a, 0), "role",
+				lmi_arg_str(a, "role"), "expires_ms", (json_int_t)expires);
+		if (!row)
+			st = lmd_fail(err, LMD_INVALID, "LABEL: is no UTF-8");
+	}
+	if (st == LMD_OK) {
+		json_t *m = json_copy(row);
+
+		if (m)
+			(void)json_object_set_new(m, "digest", json_string(digest));
+		st = lmi_remote_call(ctl, "key_add", m, &reply, err);
+	}
+	if (st == LMD_OK)
+		show_secret(a, secret, row);
+	explicit_bzero(secret, sizeof(secret));
+	json_decref(reply);
+	json_decref(row);
+	return st;
+}
+
+static const struct lmi_opt add_opts[] = {
+	{.name = "role",
+	 .type = LMI_OPT_CHOICE,
+	 .value = "user|admin",
+	 .def = "user",
+	 .doc = "What its clients may do: use models by name, or also manage models and the "
+		"daemon.  Keys are managed on the unix socket alone."},
+	{.name = "expires",
+	 .type = LMI_OPT_TIME,
+	 .value = "TIME",
+	 .min = 1000,
+	 .max = 87600.0 * 3600000,
+	 .doc = "It is good for that time from now on, as 720h; without it until it is removed."},
+	LMI_OPT_JSON,
+};
+
+const struct lmi_cmd lmi_cmd_key_add = {
+	.name = "key add",
+	.args = "LABEL",
+	.brief = "Make a key for clients on other machines",
+	.doc = "Prints the secret of the key, once: the daemon keeps its digest alone.  A client "
+	       "gives it with --key-file or LLAMAD_KEY.\n\n"
+	       "    umask 077; llamactl key add laptop >laptop.key\n\n"
+	       "With --json an object with label, role, expires_ms and secret.",
+	.opts = add_opts,
+	.n_opts = LMD_LEN(add_opts),
+	.run = add,
+};
+
+/* A time as people write it; the member becomes a text. */
+static void show_time(json_t *row, const char *member, const char *none)
+{
+	int64_t ms = json_integer_value(json_object_get(row, member));
+	time_t t = (time_t)(ms / 1000);
+	char text[32] = "?";
+	struct tm tm;
+
+	if (ms && gmtime_r(&t, &tm))
+		(void)strftime(text, sizeof(text), "%Y-%m-%d %H:%MZ", &tm);
+	(void)json_object_set_new(row, member, json_string(ms ? text : none));
+}
+
+static enum lmd_status list(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	static const struct lmi_column cols[] = {
+		{"LABEL", "label", LMI_COL_TEXT},        {"ROLE", "role", LMI_COL_TEXT},
+		{"CREATED", "created_ms", LMI_COL_TEXT}, {"EXPIRES", "expires_ms", LMI_COL_TEXT},
+		{"STATE", "state", LMI_COL_TEXT},
+	};
+	json_t *reply, *rows, *row;
+	size_t i;
+	enum lmd_status st = lmi_remote_call(ctl, "keys", NULL, &reply, err);
+
+	if (st != LMD_OK)
+		return st;
+	rows = json_object_get(reply, "keys");
+	if (lmi_arg_flag(&ctl->args, "json")) {
+		lmi_remote_print(rows);
+	} else {
+		json_array_foreach(rows, i, row)
+		{
+			bool over = json_is_true(json_object_get(row, "expired"));
+
+			(void)json_object_set_new(row, "state",
+						  json_string(over ? "expired" : "good"));
+			show_time(row, "created_ms", "-");
+			show_time(row, "expires_ms", "never");
+		}
+		lmi_remote_table(rows, cols, LMD_LEN(cols));
+	}
+	json_decref(reply);
+	return LMD_OK;
+}
+
+const struct lmi_cmd lmi_cmd_key_list = {
+	.name = "key list",
+	.brief = "List the keys of clients on other machines",
+	.doc = "Times are UTC.  With --json a list of objects with label, role, created_ms, "
+	       "expires_ms and expired.",
+	.opts = json_opts,
+	.n_opts = LMD_LEN(json_opts),
+	.run = list,
+};
+
+static enum lmd_status rm(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	const char *label = lmi_arg_pos(&ctl->args, 0);
+	json_t *reply;
+	enum lmd_status st =
+		lmi_remote_call(ctl, "key_rm", json_pack("{s:s}", "label", label), &reply, err);
+
+	if (st != LMD_OK)
+		return st;
+	if (!json_is_true(json_object_get(reply, "found")))
+		st = lmd_fail(err, LMD_NOTFOUND, "there is no key '%.64s'; see llamactl key list",
+			      label);
+	else if (lmi_arg_flag(&ctl->args, "json"))
+		lmi_remote_print(reply);
+	json_decref(reply);
+	return st;
+}
+
+const struct lmi_cmd lmi_cmd_key_rm = {
+	.name = "key rm",
+	.args = "LABEL",
+	.brief = "Remove a key",
+	.doc = "Its clients are refused from then on, those that are connected too, and what they "
+	       "have running ends.",
+	.opts = json_opts,
+	.n_opts = LMD_LEN(json_opts),
+	.run = rm,
+};

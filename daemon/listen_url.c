@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Numbers alone: what a name resolves to may change, and with it who can connect. */
+#include "daemon/listen_url.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <string.h>
+
+#include "core/base/show.h"
+#include "daemon/config.h"
+#include "llamad/attr.h"
+
+#define LISTEN_MAX 16u
+
+/* The port behind the colon, or -1. */
+static int port_of(const char *text)
+{
+	int port = 0;
+
+	if (!*text)
+		return -1;
+	for (; *text; text++) {
+		if (!isdigit((unsigned char)*text))
+			return -1;
+		port = port * 10 + (*text - '0');
+		if (port > 65535)
+			return -1;
+	}
+	return port;
+}
+
+static bool parse_addr(struct lmi_listen_url *out, const char *text, size_t n)
+{
+	char addr[INET6_ADDRSTRLEN + 1];
+	struct in6_addr v6;
+	struct in_addr v4;
+	bool brackets = n > 2 && text[0] == '[' && text[n - 1] == ']';
+
+	if (brackets) {
+		text++;
+		n -= 2;
+	}
+	if (n >= sizeof(addr))
+		return false;
+	memcpy(addr, text, n);
+	addr[n] = 0;
+	if (brackets) {
+		out->loopback = inet_pton(AF_INET6, addr, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+		return inet_pton(AF_INET6, addr, &v6) == 1;
+	}
+	if (inet_pton(AF_INET, addr, &v4) != 1)
+		return false;
+	out->loopback = ntohl(v4.s_addr) >> 24 == 127;
+	return true;
+}
+
+enum lmd_status lmi_listen_url_parse(struct lmi_listen_url *out, const char *url,
+				     struct lmd_error *err)
+{
+	static const char *const schemes[] = {"tcp://", "tls+tcp://"};
+	const char *colon = strrchr(url, ':');
+	char shown[120];
+
+	*out = (struct lmi_listen_url){0};
+	for (size_t i = 0; i < LMD_LEN(schemes); i++) {
+		size_t n = strlen(schemes[i]);
+
+		if (strncmp(url, schemes[i], n))
+			continue;
+		out->tls = i == 1;
+		if (colon > url + n && parse_addr(out, url + n, (size_t)(colon - url) - n) &&
+		    port_of(colon + 1) >= 0)
+			return LMD_OK;
+	}
+	return lmd_fail(
+		err, LMD_INVALID,
+		"listen: '%s' is not tls+tcp://ADDR:PORT or tcp://ADDR:PORT with an address "
+		"in numbers and a port of at most 65535",
+		lmi_show(shown, sizeof(shown), url, strlen(url)));
+}
+
+enum lmd_status lmi_listen_check(const struct lmi_config *c, struct lmd_error *err)
+{
+	const char *const files[] = {c->tls_cert, c->tls_key};
+	struct lmi_listen_url u;
+	char shown[120];
+
+	for (size_t i = 0; i < LMD_LEN(files); i++)
+		if (files[i] && *files[i] != '/')
+			return lmd_fail(err, LMD_INVALID, "%s: '%s' is not an absolute path",
+					i ? "tls_key" : "tls_cert",
+					lmi_show_path(shown, sizeof(shown), files[i]));
+	if (c->listen.n > LISTEN_MAX)
+		return lmd_fail(err, LMD_INVALID, "listen: %u addresses, the most is %u",
+				c->listen.n, LISTEN_MAX);
+	for (uint32_t i = 0; i < c->listen.n; i++) {
+		const char *url = c->listen.item[i];
+		enum lmd_status st = lmi_listen_url_parse(&u, url, err);
+
+		if (st != LMD_OK)
+			return st;
+		if (u.tls && (!c->tls_cert || !c->tls_key))
+			return lmd_fail(err, LMD_INVALID,
+					"listen: %s needs %s, a file in PEM, as well", url,
+					c->tls_cert ? "tls_key" : "tls_cert");
+		if (!u.tls && !u.loopback && !c->plain_tcp)
+			return lmd_fail(
+				err, LMD_INVALID,
+				"listen: on %s keys and texts travel in clear: use tls+tcp, or "
+				"set plain_tcp = yes",
+				url);
+	}
+	if (!c->tls_cert != !c->tls_key)
+		return lmd_fail(err, LMD_INVALID, "%s is set and %s is not: they go together",
+				c->tls_cert ? "tls_cert" : "tls_key",
+				c->tls_cert ? "tls_key" : "tls_cert");
+	return LMD_OK;
+}
