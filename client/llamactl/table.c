@@ -38,6 +38,7 @@
 	X(hash)                                                                                    \
 	X(split)                                                                                   \
 	X(merge)                                                                                   \
+	X(convert)                                                                                 \
 	X(quantize)                                                                                \
 	X(tokenize)                                                                                \
 	X(detokenize)                                                                              \

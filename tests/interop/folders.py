@@ -78,3 +78,25 @@ def floats(path):
     with open(path, "rb") as f:
         data = f.read()
     return list(struct.unpack(f"<{len(data) // 4}f", data))
+
+
+def write_with_tokenizer(path, model, data):
+    """The model with a tokenizer.json, and as many rows in its embedding as that has tokens."""
+    j = json.loads(data)
+    vocab = j["model"]["vocab"]
+    ids = range(len(vocab)) if isinstance(vocab, list) else vocab.values()
+    n = max([*ids, *(t["id"] for t in j.get("added_tokens", []))]) + 1
+    config = dict(model["config"], vocab_size=n)
+    os.makedirs(path, exist_ok=True)
+    with open(os.path.join(path, "config.json"), "w") as f:
+        json.dump(config, f)
+    with open(os.path.join(path, "tokenizer.json"), "wb") as f:
+        f.write(data)
+    tensors = []
+    for name, shape in model["tensors"]:
+        if "embed" in name or "lm_head" in name:
+            row = pack(values(name, [1, shape[1]]), "F16")
+            tensors.append((name, "F16", [n, shape[1]], row * n))
+        else:
+            tensors.append((name, "F16", shape, pack(values(name, shape), "F16")))
+    write_raw(os.path.join(path, "model.safetensors"), tensors)

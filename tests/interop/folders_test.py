@@ -8,6 +8,7 @@ import sys
 import tempfile
 
 import folders
+import folders_tokenizer as tk
 
 TOLERANCE = 1e-4
 
@@ -49,6 +50,56 @@ class Tester:
         self.verdict(name, why)
 
 
+    def tokens(self, path, text):
+        r = self.run_in(text, "tokenize", path, "--json")
+        return json.loads(r.stdout)["ids"] if r.returncode == 0 else r.stderr.strip()
+
+    def run_in(self, text, *args):
+        return subprocess.run([self.llamactl, *args], input=text, capture_output=True, text=True)
+
+    def pretokenizers(self, tmp):
+        """Each way of splitting gets its name, or a sentence."""
+        by_type = {m["config"]["model_type"]: m for m in self.models.values()}
+        for i, (kind, pre, want) in enumerate(tk.CASES):
+            path = os.path.join(tmp, f"pre{i}")
+            data = tk.dump(tk.bytelevel(pre, 272))
+            folders.write_with_tokenizer(path, by_type[kind], data)
+            r = self.run("convert", path, os.path.join(tmp, "p.gguf"), "--dry-run", "--json")
+            if want is None:
+                ok = r.returncode == 1 and "--pre" in r.stderr
+                self.verdict(f"no name for {i}", "" if ok else r.stdout[:200] + r.stderr)
+                r = self.run("convert", path, os.path.join(tmp, "p.gguf"), "--pre", "qwen2",
+                             "--json")
+                want = "qwen2"
+            got = json.loads(r.stdout)["pre"] if r.returncode == 0 else r.stderr.strip()
+            self.verdict(f"pre-tokenizer {i}", "" if got == want else f"{got}, not {want}")
+
+    def texts(self, tmp):
+        """The folder's own tokenizer and the file made of it cut alike; special tokens go over."""
+        model = self.models["llama"]
+        for name, j in [("pairs", tk.bytelevel(tk.CASES[0][1], 272)), ("bytes", tk.fallback())]:
+            path, gguf = os.path.join(tmp, name), os.path.join(tmp, name + ".gguf")
+            folders.write_with_tokenizer(path, model, tk.dump(j))
+            config = {"bos_token": "<|begin|>", "eos_token": "<|end|>", "chat_template": "{{ 1 }}"}
+            if name == "bytes":
+                config = {"bos_token": "<s>", "eos_token": "</s>", "chat_template": "{{ 1 }}"}
+            with open(os.path.join(path, "tokenizer_config.json"), "w") as f:
+                json.dump(config, f)
+            with open(os.path.join(path, "generation_config.json"), "w") as f:
+                json.dump({"eos_token_id": [2, 7], "temperature": 0.25, "top_k": 9}, f)
+            r = self.run("convert", path, gguf)
+            self.verdict(f"convert {name}", r.stderr.strip())
+            for text in ["the thing in the inner 12 the", "a<b>Ä  the", "", "ing ing"]:
+                a, b = self.tokens(path, text), self.tokens(gguf, text)
+                if name == "bytes" and isinstance(a, list):  # that file names no begin to add
+                    b = b[1:] if b[:1] == [1] and a[:1] != [1] else b
+                self.verdict(f"{name}: {text!r}", "" if a == b else f"{a} folder, {b} file")
+            info = self.run("info", gguf).stdout
+            for part in ['chat_template', 'general.sampling.temp', 'general.sampling.top_k',
+                         'eot_token_id']:
+                self.verdict(f"{name}: {part}", "" if part in info else "is not in the file")
+
+
 def main():
     llamactl, source = sys.argv[1:3]
     with open(os.path.join(source, "models.json")) as f:
@@ -60,6 +111,14 @@ def main():
             path = os.path.join(tmp, name)
             folders.write_folder(path, models[name])
             t.compare(f"folder {name}", path, models[name])
+            gguf = os.path.join(tmp, name + ".gguf")
+            r = t.run("convert", path, gguf, "--outtype", "f32", "--json")
+            t.verdict(f"convert {name}", r.stderr.strip() if r.returncode else "")
+            if not r.returncode:
+                t.compare(f"file of {name}", gguf, models[name])
+        if not sys.argv[3:]:
+            t.pretokenizers(tmp)
+            t.texts(tmp)
     print(f"CASES: folders: {t.passed} passed, {t.failed} failed, 0 skipped")
     return 1 if t.failed or not t.passed else 0
 

@@ -113,7 +113,10 @@ MODELS = {
     "olmo": ("OlmoConfig", small(clip_qkv=0.3)),
     "olmo2": ("Olmo2Config", small()),
     "olmo3": ("Olmo3Config", small(num_hidden_layers=4, sliding_window=4)),
-    "olmoe": ("OlmoeConfig", small(num_experts=6, num_experts_per_tok=2)),
+    "olmoe": (
+        "OlmoeConfig",
+        small(num_experts=6, num_experts_per_tok=2, num_key_value_heads=4),
+    ),
     "starcoder2": ("Starcoder2Config", small(hidden_act="gelu_pytorch_tanh", sliding_window=None)),
     "stablelm": ("StableLmConfig", small(partial_rotary_factor=0.25)),
     "stablelm-12b": (

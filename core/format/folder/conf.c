@@ -251,3 +251,10 @@ void lmi_folder_put_bools(struct lmi_folder *f, const char *key, const uint8_t *
 	    (struct lmd_meta){
 		    .type = LMD_META_ARR_BOOL, .file_type = LMI_GGUF_BOOL, .n = n, .v.a = v});
 }
+
+void lmi_folder_put_bytes(struct lmi_folder *f, const char *key, const int64_t *v, uint64_t n)
+{
+	put(f, key,
+	    (struct lmd_meta){
+		    .type = LMD_META_ARR_I64, .file_type = LMI_GGUF_U8, .n = n, .v.a = v});
+}

@@ -13,7 +13,9 @@
  *     recipe.c     its numbers: permuted, transposed, stacked, decoded
  *     scheme.c     quantised checkpoints: what belongs to one weight
  *     values.c     its values as floats or blocks
- *     vocab.c      the vocabulary and its special tokens as keys
+ *     vocab.c      the vocabulary, fitted to the model
+ *     vocab_keys.c the same as keys
+ *     pretok.c     the names of pre-tokenizers
  *     open.c       the order of all this
  *
  * Most tensors lie in their file as they are used and are mapped in place; the others are made
@@ -31,10 +33,14 @@ struct lmi_folder;
 			       * else a tensor for each expert, mapped */
 
 /* Fills m, which is empty but for its arena: keys, vocabulary, tensors without data, parts.
- * path: a folder, its config.json, or one of its *.safetensors.  The folder refers to m and is
+ * path: a folder, its config.json, or one of its *.safetensors.  pre: name of the pre-tokenizer that
+ * the keys shall state; NULL: found by its steps.  The folder refers to m and is
  * closed before it.  On failure m may be half filled. */
 enum lmd_status lmi_folder_open(struct lmi_folder **out, struct lmi_model *m, const char *path,
-				uint32_t flags, struct lmd_error *err);
+				uint32_t flags, const char *pre, struct lmd_error *err);
+
+/* Why the vocabulary is not among the keys; NULL: it is, or the folder has none. */
+const char *lmi_folder_no_vocab(const struct lmi_folder *f);
 
 /* NULL allowed. */
 void lmi_folder_close(struct lmi_folder *f);

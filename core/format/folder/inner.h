@@ -120,6 +120,7 @@ struct lmi_folder {
 	struct lmi_model *m;
 	const char *dir;
 	const char *one; /* the *.safetensors that was named, or NULL */
+	const char *no_vocab; /* why the vocabulary has no form as keys; NULL: it has */
 	uint32_t flags;
 	struct lmi_jtree config, generation;
 	struct lmi_hf_tokenizer *tokenizer; /* the model's vocabulary points into it; or NULL */
@@ -184,6 +185,8 @@ void lmi_folder_put_strings(struct lmi_folder *f, const char *key, const struct 
 void lmi_folder_put_ints(struct lmi_folder *f, const char *key, const int64_t *v, uint64_t n);
 void lmi_folder_put_floats(struct lmi_folder *f, const char *key, const double *v, uint64_t n);
 void lmi_folder_put_bools(struct lmi_folder *f, const char *key, const uint8_t *v, uint64_t n);
+/* v: bytes, one to an element. */
+void lmi_folder_put_bytes(struct lmi_folder *f, const char *key, const int64_t *v, uint64_t n);
 /* Zeroed, in the model's arena; NULL after a failure, which sticks. */
 void *lmi_folder_alloc(struct lmi_folder *f, size_t n, size_t item_bytes);
 
@@ -229,5 +232,13 @@ void lmi_st_decode(enum lmi_st_type type, const void *src, float *dst, size_t n)
 void lmi_folder_generation(struct lmi_folder *f);
 /* The tokenizer of the folder as that of the model, whose keys have been checked. */
 void lmi_folder_vocab(struct lmi_folder *f);
+
+/* ---- vocab_keys.c, pretok.c ---- */
+
+/* The vocabulary as keys.  Returns what is in the way of it, or NULL; pre: NULL, or the name of the
+ * pre-tokenizer. */
+const char *lmi_folder_vocab_keys(struct lmi_folder *f, const char *pre);
+/* The pre-tokenizer of GGUF that does what the steps say, or NULL. */
+const char *lmi_pretok_name(const struct lmd_tokspec *s, const char *arch);
 
 #endif /* LLAMAD_CORE_FORMAT_FOLDER_INNER_H */

@@ -24,23 +24,20 @@
 #define PIECE_BYTES  (8u << 20) /* made at once */
 #define MAX_PATH     4000u
 
-static bool is_folder(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
 /* The folder of the path and which file of it was named. */
 static enum lmd_status set_path(struct lmi_folder *f, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	size_t n = strlen(path);
+	struct stat sb;
 	char show[112];
 
 	if (n < 1 || n > MAX_PATH)
 		return lmd_fail(f->err, LMD_INVALID, "path of %zu bytes, must be 1..%u", n, MAX_PATH);
-	if (is_folder(path)) {
+	if (stat(path, &sb))
+		return lmd_fail(f->err, errno == ENOENT ? LMD_NOTFOUND : LMD_IO, "%s: %s",
+				lmi_show_path(show, sizeof(show), path), strerror(errno));
+	if (S_ISDIR(sb.st_mode)) {
 		while (n > 1 && path[n - 1] == '/')
 			n--;
 		f->dir = lmi_arena_strndup(f->m->arena, path, n);
@@ -102,7 +99,7 @@ static enum lmd_status open_config(struct lmi_folder *f)
 				: lmi_jnode_kind(type));
 }
 
-static enum lmd_status read_all(struct lmi_folder *f)
+static enum lmd_status read_all(struct lmi_folder *f, const char *pre)
 {
 	enum lmd_status st = open_config(f);
 
@@ -131,11 +128,12 @@ static enum lmd_status read_all(struct lmi_folder *f)
 		return st;
 	}
 	lmi_folder_vocab(f);
+	f->no_vocab = lmi_folder_vocab_keys(f, pre);
 	return f->status;
 }
 
 enum lmd_status lmi_folder_open(struct lmi_folder **out, struct lmi_model *m, const char *path,
-				uint32_t flags, struct lmd_error *err)
+				uint32_t flags, const char *pre, struct lmd_error *err)
 {
 	struct lmd_error own = {0};
 	struct lmi_folder *f = lmi_alloc(1, sizeof(*f));
@@ -152,7 +150,7 @@ enum lmd_status lmi_folder_open(struct lmi_folder **out, struct lmi_model *m, co
 	f->err = err ? err : &own;
 	st = set_path(f, path);
 	if (st == LMD_OK)
-		st = read_all(f);
+		st = read_all(f, pre);
 	f->err = NULL;
 	/* what only reading the keys needs */
 	lmi_jtree_fini(&f->config);
@@ -183,6 +181,11 @@ void lmi_folder_close(struct lmi_folder *f)
 	lmi_free(f->piece.p);
 	(void)pthread_mutex_destroy(&f->lock);
 	lmi_free(f);
+}
+
+const char *lmi_folder_no_vocab(const struct lmi_folder *f)
+{
+	return f->no_vocab;
 }
 
 /* ---- data ---- */
@@ -320,7 +323,7 @@ enum lmd_status lmi_folder_open_model(struct lmi_model *m, const char *path, uin
 				      struct lmd_error *err)
 {
 	struct lmi_folder *f;
-	enum lmd_status st = lmi_folder_open(&f, m, path, 0, err);
+	enum lmd_status st = lmi_folder_open(&f, m, path, 0, NULL, err);
 
 	if (st != LMD_OK)
 		return st;

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * llamactl convert: a Hugging Face folder as one GGUF file. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "client/llamactl/ctl.h"
+#include "client/llamactl/json_out.h"
+#include "client/llamactl/progress.h"
+#include "client/llamactl/remote.h"
+#include "core/base/show.h"
+#include "core/format/convert/convert.h"
+#include "core/quant/quant.h"
+
+struct job {
+	struct lmi_convert_opts o;
+	struct lmi_convert *c;
+	struct lmi_progress bar;
+};
+
+static bool on_progress(void *arg, uint64_t done, uint64_t total)
+{
+	struct job *j = arg;
+
+	lmi_progress_show(&j->bar, "convert", done, total);
+	return !lmi_interrupted();
+}
+
+struct sums {
+	uint64_t elements, bytes_in, bytes;
+};
+
+static struct sums add_up(const struct lmi_convert *c)
+{
+	const struct lmd_model *m = lmi_convert_model(c);
+	struct sums s = {0};
+
+	for (uint32_t i = 0; i < m->n_tensors; i++) {
+		const struct lmd_tensor *t = &m->tensors[i];
+		uint64_t n = 1;
+
+		for (uint32_t d = 0; d < t->n_dim; d++)
+			n *= (uint64_t)t->dims[d];
+		s.elements += n;
+		s.bytes_in += t->bytes;
+		s.bytes += lmi_convert_bytes(c, i);
+	}
+	return s;
+}
+
+static struct lmd_str key_text(const struct lmd_model *m, const char *key)
+{
+	const struct lmd_meta *v = m->find_meta(m, key);
+
+	return v && v->type == LMD_META_STR ? v->v.s : (struct lmd_str){0};
+}
+
+static void print_table(const struct lmi_convert *c)
+{
+	const struct lmd_model *m = lmi_convert_model(c);
+	char a[24];
+
+	for (uint32_t i = 0; i < m->n_tensors; i++) {
+		const struct lmd_tensor *t = &m->tensors[i];
+		char shape[96] = "";
+		size_t n = 0;
+
+		for (uint32_t d = 0; d < t->n_dim; d++)
+			n += (size_t)snprintf(shape + n, sizeof(shape) - n, "%s%" PRId64,
+					      d ? " x " : "", t->dims[d]);
+		printf("%-40s %-24s %-6s %-6s %9s\n", t->name, shape, lmi_dtype(t->dtype)->name,
+		       lmi_dtype(lmi_convert_type(c, i))->name,
+		       lmi_show_bytes(a, sizeof(a), (int64_t)lmi_convert_bytes(c, i)));
+	}
+}
+
+static void print_sum(const struct lmi_convert *c, bool dry)
+{
+	const struct lmd_model *m = lmi_convert_model(c);
+	struct lmd_str pre = key_text(m, "tokenizer.ggml.pre");
+	struct sums s = add_up(c);
+	char a[24];
+
+	printf("%s: %u tensors, %s as %s, %s%.*s%s\n", m->arch, m->n_tensors,
+	       lmi_show_bytes(a, sizeof(a), (int64_t)s.bytes),
+	       lmi_dtype(lmi_convert_file_type(c))->name,
+	       pre.ptr ? "pre-tokenizer " : "no vocabulary", (int)pre.len, pre.ptr ? pre.ptr : "",
+	       dry ? "; nothing was written" : "");
+}
+
+static void print_json(const struct lmi_convert *c, const char *path, bool dry)
+{
+	const struct lmd_model *m = lmi_convert_model(c);
+	struct lmd_str pre = key_text(m, "tokenizer.ggml.pre");
+	struct sums s = add_up(c);
+	struct lmi_json o;
+
+	lmi_json_init(&o, stdout);
+	lmi_json_object(&o, NULL);
+	lmi_json_str(&o, "file", path);
+	lmi_json_bool(&o, "dry_run", dry);
+	lmi_json_str(&o, "arch", m->arch);
+	lmi_json_str(&o, "type", lmi_dtype(lmi_convert_file_type(c))->name);
+	lmi_json_str(&o, "pre", pre.ptr);
+	lmi_json_uint(&o, "vocabulary", pre.ptr ? m->tok->n_tokens : 0);
+	lmi_json_bool(&o, "chat_template", m->chat_template.ptr != NULL);
+	lmi_json_uint(&o, "elements", s.elements);
+	lmi_json_uint(&o, "bytes_from", s.bytes_in);
+	lmi_json_uint(&o, "bytes", s.bytes);
+	lmi_json_array(&o, "tensors");
+	for (uint32_t i = 0; i < m->n_tensors; i++) {
+		const struct lmd_tensor *t = &m->tensors[i];
+
+		lmi_json_flat_object(&o, NULL);
+		lmi_json_str(&o, "name", t->name);
+		lmi_json_flat_array(&o, "dims");
+		for (uint32_t d = 0; d < t->n_dim; d++)
+			lmi_json_int(&o, NULL, t->dims[d]);
+		lmi_json_end(&o);
+		lmi_json_str(&o, "from", lmi_dtype(t->dtype)->name);
+		lmi_json_str(&o, "to", lmi_dtype(lmi_convert_type(c, i))->name);
+		lmi_json_uint(&o, "bytes", lmi_convert_bytes(c, i));
+		lmi_json_end(&o);
+	}
+	lmi_json_end(&o);
+	lmi_json_end(&o);
+	lmi_json_fini(&o);
+}
+
+static enum lmd_status write_file(struct job *j, const char *path, struct lmd_error *err)
+{
+	enum lmd_status st;
+
+	lmi_interrupt_catch();
+	lmi_progress_init(&j->bar);
+	st = lmi_convert_run(j->c, path, err);
+	lmi_progress_end(&j->bar);
+	return st;
+}
+
+static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	static const uint32_t types[] = {LMI_CONVERT_AUTO, LMD_DTYPE_F32, LMD_DTYPE_F16,
+					 LMD_DTYPE_BF16, LMD_DTYPE_Q8_0};
+	const struct lmi_args *a = &ctl->args;
+	struct job j = {.o = {.type = types[lmi_arg_int(a, "outtype")],
+			      .pre = lmi_arg_str(a, "pre"),
+			      .name = lmi_arg_str(a, "model-name"),
+			      .progress = on_progress,
+			      .progress_arg = &j}};
+	const char *in = lmi_arg_pos(a, 0), *out = lmi_arg_pos(a, 1);
+	bool dry = lmi_arg_flag(a, "dry-run");
+	enum lmd_status st = lmi_convert_open(&j.c, in, &j.o, err);
+
+	if (st == LMD_OK && !dry)
+		st = write_file(&j, out, err);
+	if (st == LMD_OK && lmi_arg_flag(a, "json"))
+		print_json(j.c, out, dry);
+	else if (st == LMD_OK && dry)
+		print_table(j.c);
+	if (st == LMD_OK && !lmi_arg_flag(a, "json"))
+		print_sum(j.c, dry);
+	lmi_convert_close(j.c);
+	return st;
+}
+
+static const struct lmi_opt opts[] = {
+	{.name = "outtype",
+	 .type = LMI_OPT_CHOICE,
+	 .value = "auto|f32|f16|bf16|q8_0",
+	 .def = "auto",
+	 .doc = "Type of the matrices.  auto: bf16 for a folder in bf16, else f16; weights that are "
+		"quantised in the folder keep their codes where GGUF has a type for them."},
+	{.name = "pre",
+	 .type = LMI_OPT_STR,
+	 .value = "NAME",
+	 .doc = "Name of the pre-tokenizer that the file shall state, as llama-bpe or qwen2, instead "
+		"of the one that the steps in tokenizer.json mean."},
+	{.name = "model-name",
+	 .type = LMI_OPT_STR,
+	 .value = "TEXT",
+	 .doc = "The name of the model in the file; without it that of the folder."},
+	{.name = "dry-run",
+	 .type = LMI_OPT_FLAG,
+	 .doc = "Write nothing; print each tensor with its types, and the size."},
+	LMI_OPT_JSON,
+};
+
+const struct lmi_cmd lmi_cmd_convert = {
+	.name = "convert",
+	.args = "DIR OUT",
+	.brief = "Make a GGUF file of a Hugging Face folder",
+	.doc = "DIR holds config.json, *.safetensors and a tokenizer (tokenizer.json or "
+	       "tokenizer.model).  The file has the keys, names and layouts that llama.cpp writes, "
+	       "and runs there as here.  Vectors, norms and routers are f32.\n\n"
+	       "A folder runs without being converted, too; a file is one piece, is mapped whole, "
+	       "and can be made smaller by quantize.\n\n"
+	       "OUT appears when it is complete and on disk.  A run that fails or is stopped leaves "
+	       "no file.",
+	.opts = opts,
+	.n_opts = LMD_LEN(opts),
+	.run = run,
+};

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Conversion when things go wrong: each allocation failing, sources that end too early, a run that
+ * is given up, values beyond the type.  No file is left behind, nothing stays allocated. */
+#include "tests/lmd_check.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "core/format/convert/convert.h"
+#include "core/format/format.h"
+#include "tests/st_file.h"
+
+static char dir[] = "/tmp/lmd-convert-XXXXXX";
+static char out[64];
+
+static void write_file(const char *name, const void *p, size_t n)
+{
+	char path[160];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	f = fopen(path, "wb");
+	ck_assert_ptr_nonnull(f);
+	ck_assert(fwrite(p, 1, n, f) == n);
+	ck_assert_int_eq(fclose(f), 0);
+}
+
+/* Weights of 0.5, or of `v` in the embedding. */
+static void write_model(float v)
+{
+	struct st_file f = st_build_llama(0, ST_LLAMA_N);
+	size_t head = f.n - 1856;
+
+	for (size_t i = head; i < f.n; i += 4) {
+		float x = i < head + 128 ? v : 0.5f;
+
+		memcpy(f.p + i, &x, 4);
+	}
+	write_file("model.safetensors", f.p, f.n);
+	free(f.p);
+}
+
+static void make_dir(void)
+{
+	static const char tokenizer[] =
+		"{\"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false, "
+		"\"use_regex\": true}, \"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, "
+		"\"b\": 1, \"ab\": 2}, \"merges\": [\"a b\"]}, \"added_tokens\": [{\"id\": 3, "
+		"\"content\": \"<s>\", \"special\": true}]}";
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(out, sizeof(out), "%s/out.gguf", dir);
+	write_file("config.json", ST_LLAMA_CONFIG, strlen(ST_LLAMA_CONFIG));
+	write_file("tokenizer.json", tokenizer, strlen(tokenizer));
+	write_file("tokenizer_config.json", "{\"chat_template\": \"{{x}}\", \"bos_token\": \"<s>\"}",
+		   48);
+	write_model(0.5f);
+}
+
+static void remove_dir(void)
+{
+	char cmd[128];
+
+	snprintf(cmd, sizeof(cmd), "rm -rf %s", dir);
+	ck_assert_int_eq(system(cmd), 0);
+}
+
+/* Only the four files of the folder are there. */
+static void check_nothing_left(void)
+{
+	DIR *d = opendir(dir);
+	unsigned n = 0;
+
+	ck_assert_ptr_nonnull(d);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	ck_assert_uint_eq(n, 2 + 4);
+}
+
+static enum lmd_status convert(const struct lmi_convert_opts *o, struct lmd_error *err)
+{
+	struct lmi_alloc_stats before, after;
+	struct lmi_convert *c = NULL;
+	enum lmd_status st;
+
+	lmi_alloc_stats(&before);
+	st = lmi_convert_open(&c, dir, o, err);
+	if (st == LMD_OK)
+		st = lmi_convert_run(c, out, err);
+	lmi_convert_close(c);
+	lmi_alloc_stats(&after);
+	ck_assert_uint_eq(after.n_live, before.n_live);
+	ck_assert_int_eq(st != LMD_OK, access(out, F_OK) != 0);
+	if (st == LMD_OK)
+		ck_assert_int_eq(unlink(out), 0);
+	check_nothing_left();
+	return st;
+}
+
+START_TEST(no_memory)
+{
+	const struct lmi_convert_opts o = {.type = LMI_CONVERT_AUTO};
+	struct lmd_error err;
+	uint64_t n;
+
+	for (int ever_after = 0; ever_after < 2; ever_after++) {
+		for (n = 1;; n++) {
+			enum lmd_status st;
+			bool hit;
+
+			lmi_alloc_fail_nth(n, ever_after);
+			st = convert(&o, &err);
+			hit = lmi_alloc_did_fail();
+			lmi_alloc_fail_nth(0, false);
+			if (!hit)
+				break;
+			ck_assert_msg(st == LMD_NOMEM, "allocation %llu: %s %s",
+				      (unsigned long long)n, lmd_status_text((int)st), err.text);
+		}
+		ck_assert_uint_gt(n, 40);
+		printf("%llu allocations failed in turn\n", (unsigned long long)n - 1);
+	}
+}
+END_TEST
+
+/* The source ends at each of its bytes while it is read. */
+START_TEST(short_reads)
+{
+	const struct lmi_convert_opts o = {.type = LMD_DTYPE_F32};
+	char path[160];
+	unsigned n_refused = 0;
+
+	snprintf(path, sizeof(path), "%s/model.safetensors", dir);
+	for (off_t end = 0; end < 1856; end += 61) {
+		struct lmi_convert *c = NULL;
+		struct lmd_error err = {0};
+		struct stat sb;
+
+		write_model(0.5f);
+		ck_assert_int_eq(lmi_convert_open(&c, dir, &o, &err), LMD_OK);
+		ck_assert_int_eq(stat(path, &sb), 0);
+		ck_assert_int_eq(truncate(path, sb.st_size - 1 - end), 0);
+		ck_assert_int_eq(lmi_convert_run(c, out, &err), LMD_IO);
+		ck_assert_msg(strstr(err.text, "model.safetensors") && strstr(err.text, "ends"), "%s",
+			      err.text);
+		lmi_convert_close(c);
+		check_nothing_left();
+		n_refused++;
+	}
+	ck_assert_uint_gt(n_refused, 20);
+}
+END_TEST
+
+struct stop {
+	uint64_t at;
+	uint64_t last;
+};
+
+static bool stop_there(void *arg, uint64_t done, uint64_t total)
+{
+	struct stop *s = arg;
+
+	ck_assert(done <= total && done >= s->last);
+	s->last = done;
+	return done < s->at;
+}
+
+START_TEST(given_up)
+{
+	struct stop s = {.at = 1500};
+	struct lmi_convert_opts o = {
+		.type = LMD_DTYPE_F16, .progress = stop_there, .progress_arg = &s};
+	struct lmd_error err;
+
+	ck_assert_int_eq(convert(&o, &err), LMD_CANCELLED);
+	s = (struct stop){.at = UINT64_MAX};
+	ck_assert_int_eq(convert(&o, &err), LMD_OK);
+	ck_assert_uint_gt(s.last, 1000);
+}
+END_TEST
+
+START_TEST(values_beyond)
+{
+	struct lmi_convert_opts o = {.type = LMD_DTYPE_F16};
+	struct lmd_error err;
+
+	write_model(70000.0f);
+	ck_assert_int_eq(convert(&o, &err), LMD_INVALID);
+	ck_assert_msg(strstr(err.text, "token_embd.weight") && strstr(err.text, "bf16"), "%s",
+		      err.text);
+	o.type = LMD_DTYPE_BF16;
+	ck_assert_msg(convert(&o, &err) == LMD_OK, "%s", err.text);
+	o.type = LMD_DTYPE_I32;
+	ck_assert_int_eq(convert(&o, &err), LMD_INVALID);
+	o.type = 77;
+	ck_assert_int_eq(convert(&o, &err), LMD_INVALID);
+}
+END_TEST
+
+/* The keys of a vocabulary. */
+START_TEST(vocabulary)
+{
+	const struct lmi_convert_opts o = {.type = LMI_CONVERT_AUTO, .pre = "smollm"};
+	struct lmi_convert *c = NULL;
+	struct lmi_model *m = NULL;
+	const struct lmd_model *v;
+	struct lmd_error err;
+
+	ck_assert_int_eq(lmi_convert_open(&c, dir, &o, &err), LMD_OK);
+	ck_assert_int_eq(lmi_convert_run(c, out, &err), LMD_OK);
+	lmi_convert_close(c);
+	ck_assert_int_eq(lmi_model_open(&m, out, 0, &err), LMD_OK);
+	v = lmi_model_view(m);
+	ck_assert_str_eq(v->tok->kind, "gpt2");
+	ck_assert_str_eq(v->tok->pre, "smollm");
+	ck_assert_uint_eq(v->tok->n_tokens, 4);
+	ck_assert_uint_eq(v->tok->n_merges, 1);
+	ck_assert_int_eq(v->tok->bos, 3);
+	ck_assert_int_eq(v->tok->type[3], LMD_TOKEN_CONTROL);
+	ck_assert_int_eq(v->tok->add_bos, 0);
+	ck_assert_uint_eq(v->chat_template.len, 5);
+	lmi_model_close(m);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("convert");
+	TCase *tc = tcase_create("convert");
+
+	tcase_set_timeout(tc, 300);
+	tcase_add_checked_fixture(tc, make_dir, remove_dir);
+	tcase_add_test(tc, no_memory);
+	tcase_add_test(tc, short_reads);
+	tcase_add_test(tc, given_up);
+	tcase_add_test(tc, values_beyond);
+	tcase_add_test(tc, vocabulary);
+	suite_add_tcase(s, tc);
+	return lmd_check_run(srunner_create(s));
+}

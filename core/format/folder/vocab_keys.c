@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The vocabulary as keys of GGUF, for files that are made of a folder.  Three kinds have a form there:
+ * byte-level pairs ("gpt2", with the name of the pre-tokenizer), pairs with byte tokens and
+ * SentencePiece pairs ("llama", with scores), unigram ("t5"). */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/arena.h"
+#include "core/format/folder/inner.h"
+
+#define PREFIX "@tokenizer.ggml."
+
+static const struct lmd_tokstep *find_step(const struct lmd_tokspec *s, uint32_t phase,
+					   const char *type)
+{
+	for (uint32_t i = 0; i < s->n_step; i++)
+		if (s->step[i].phase == phase && (!type || !strcmp(s->step[i].type, type)))
+			return &s->step[i];
+	return NULL;
+}
+
+static const struct lmd_meta *param(const struct lmd_tokstep *s, const char *key)
+{
+	for (uint32_t i = 0; s && i < s->n_param; i++)
+		if (!strcmp(s->param[i].key, key))
+			return &s->param[i];
+	return NULL;
+}
+
+static bool flag(const struct lmd_tokstep *s, const char *key)
+{
+	const struct lmd_meta *v = param(s, key);
+
+	return v && v->type == LMD_META_BOOL && v->v.i;
+}
+
+static bool text_is(const struct lmd_meta *v, const char *text)
+{
+	return v && v->type == LMD_META_STR && v->v.s.len == strlen(text) &&
+	       !memcmp(v->v.s.ptr, text, v->v.s.len);
+}
+
+/* "<0x41>" */
+static bool is_byte(const struct lmd_str *t)
+{
+	return t->len == 6 && !memcmp(t->ptr, "<0x", 3) && t->ptr[5] == '>';
+}
+
+/* Texts, with names for ids that have none. */
+static void put_tokens(struct lmi_folder *f, const struct lmd_tokspec *s)
+{
+	struct lmd_str *v = lmi_folder_alloc(f, s->n_tokens, sizeof(*v));
+
+	for (uint32_t i = 0; v && f->status == LMD_OK && i < s->n_tokens; i++) {
+		char name[24];
+		int n;
+
+		v[i] = s->text[i];
+		if (v[i].ptr)
+			continue;
+		n = snprintf(name, sizeof(name), "[PAD%u]", i);
+		v[i].ptr = lmi_arena_strndup(f->m->arena, name, (size_t)n);
+		v[i].len = (size_t)n;
+		if (!v[i].ptr)
+			f->status = lmi_model_no_memory(f->m, (uint64_t)n, f->err);
+	}
+	lmi_folder_put_strings(f, PREFIX "tokens", v, s->n_tokens);
+}
+
+static void put_types(struct lmi_folder *f, const struct lmd_tokspec *s, bool bytes)
+{
+	int64_t *v = lmi_folder_alloc(f, s->n_tokens, sizeof(*v));
+
+	for (uint32_t i = 0; v && i < s->n_tokens; i++) {
+		v[i] = s->type ? s->type[i] : LMD_TOKEN_NORMAL;
+		if (bytes && v[i] == LMD_TOKEN_NORMAL && s->text[i].ptr && is_byte(&s->text[i]))
+			v[i] = LMD_TOKEN_BYTE;
+		if (bytes && s->unk == (int32_t)i)
+			v[i] = LMD_TOKEN_UNKNOWN;
+	}
+	lmi_folder_put_ints(f, PREFIX "token_type", v, s->n_tokens);
+}
+
+/* Scores that order pairs as their ranks do: a token is worth minus the rank of the first merge that
+ * makes it.  Tokens that no merge makes are never the better pair. */
+static void put_rank_scores(struct lmi_folder *f, const struct lmd_tokspec *s)
+{
+	double *v = lmi_folder_alloc(f, s->n_tokens, sizeof(*v));
+	struct lmi_strmap map;
+	size_t room = 1;
+	char *both;
+
+	if (!v)
+		return;
+	if (!lmi_strmap_init(&map, f->m->arena, s->n_tokens)) {
+		f->status = lmi_model_no_memory(f->m, s->n_tokens * 48ull, f->err);
+		return;
+	}
+	for (uint32_t i = 0; i < s->n_tokens; i++) {
+		const char *t = s->text[i].ptr ? lmi_arena_strndup(f->m->arena, s->text[i].ptr,
+								   s->text[i].len)
+					       : "";
+
+		v[i] = -1e6;
+		if (!t) {
+			f->status = lmi_model_no_memory(f->m, s->text[i].len, f->err);
+			return;
+		}
+		if (*t)
+			(void)lmi_strmap_add(&map, t, i); /* of equal ones the first */
+	}
+	for (uint64_t k = 0; k < s->n_merges; k++)
+		room = s->merge[k].len > room ? s->merge[k].len : room;
+	both = lmi_folder_alloc(f, room + 1, 1);
+	for (uint64_t k = 0; both && k < s->n_merges; k++) {
+		uint32_t left = s->merge_left[k], id;
+		size_t n = s->merge[k].len - 1;
+
+		memcpy(both, s->merge[k].ptr, left);
+		memcpy(both + left, s->merge[k].ptr + left + 1, n - left);
+		both[n] = 0;
+		if (lmi_strmap_find(&map, both, &id) && v[id] <= -1e6)
+			v[id] = -(double)k;
+	}
+	lmi_folder_put_floats(f, PREFIX "scores", v, s->n_tokens);
+}
+
+static void put_scores(struct lmi_folder *f, const struct lmd_tokspec *s, const double *score)
+{
+	double *v = lmi_folder_alloc(f, s->n_tokens, sizeof(*v));
+
+	for (uint32_t i = 0; v && i < s->n_tokens; i++)
+		v[i] = score ? score[i] : s->score ? (double)s->score[i] : 0;
+	lmi_folder_put_floats(f, PREFIX "scores", v, s->n_tokens);
+}
+
+static void put_ids(struct lmi_folder *f, const struct lmd_tokspec *s)
+{
+	const struct {
+		const char *key;
+		int32_t id;
+	} rows[] = {
+		{PREFIX "bos_token_id", s->bos},        {PREFIX "eos_token_id", s->eos},
+		{PREFIX "unknown_token_id", s->unk},    {PREFIX "seperator_token_id", s->sep},
+		{PREFIX "padding_token_id", s->pad},    {PREFIX "cls_token_id", s->cls},
+		{PREFIX "mask_token_id", s->mask},      {PREFIX "eot_token_id", s->eot},
+		{PREFIX "eom_token_id", s->eom},        {PREFIX "fim_pre_token_id", s->fim_pre},
+		{PREFIX "fim_suf_token_id", s->fim_suf}, {PREFIX "fim_mid_token_id", s->fim_mid},
+		{PREFIX "fim_pad_token_id", s->fim_pad}, {PREFIX "fim_rep_token_id", s->fim_rep},
+		{PREFIX "fim_sep_token_id", s->fim_sep},
+	};
+
+	for (size_t i = 0; i < LMD_LEN(rows); i++)
+		if (rows[i].id >= 0)
+			lmi_folder_put_u32(f, rows[i].key, rows[i].id);
+	if (s->n_step) {
+		lmi_folder_put_bool(f, PREFIX "add_bos_token",
+				    s->n_prefix && s->bos >= 0 && s->prefix[0] == s->bos);
+		lmi_folder_put_bool(f, PREFIX "add_eos_token",
+				    s->n_suffix && s->eos >= 0 &&
+					    s->suffix[s->n_suffix - 1] == s->eos);
+		return;
+	}
+	if (s->add_bos >= 0)
+		lmi_folder_put_bool(f, PREFIX "add_bos_token", s->add_bos > 0);
+	if (s->add_eos >= 0)
+		lmi_folder_put_bool(f, PREFIX "add_eos_token", s->add_eos > 0);
+}
+
+/* Does every text get a blank in front? */
+static bool space_prefix(const struct lmd_tokspec *s)
+{
+	const struct lmd_tokstep *m = find_step(s, LMD_TOK_SPLIT, "Metaspace");
+
+	if (find_step(s, LMD_TOK_NORMALIZE, "Prepend"))
+		return true;
+	if (!m)
+		return false;
+	return param(m, "prepend_scheme") ? !text_is(param(m, "prepend_scheme"), "never")
+					  : flag(m, "add_prefix_space");
+}
+
+static void put_kind(struct lmi_folder *f, const char *kind, const char *pre)
+{
+	lmi_folder_put_str(f, PREFIX "model", kind, strlen(kind));
+	lmi_folder_put_str(f, PREFIX "pre", pre, strlen(pre));
+}
+
+static void put_bytelevel(struct lmi_folder *f, const struct lmd_tokspec *s, const char *pre)
+{
+	put_kind(f, "gpt2", pre);
+	put_tokens(f, s);
+	put_types(f, s, false);
+	lmi_folder_put_strings(f, PREFIX "merges", s->merge, s->n_merges);
+}
+
+static void put_pairs(struct lmi_folder *f, const struct lmd_tokspec *s)
+{
+	put_kind(f, "llama", "default");
+	put_tokens(f, s);
+	put_rank_scores(f, s);
+	put_types(f, s, true);
+	lmi_folder_put_bool(f, PREFIX "add_space_prefix", space_prefix(s));
+}
+
+static void put_sentencepiece(struct lmi_folder *f, const struct lmd_tokspec *s)
+{
+	static const struct {
+		const char *key;
+		size_t at;
+	} flags[] = {
+		{PREFIX "add_space_prefix", offsetof(struct lmd_tokspec, add_space_prefix)},
+		{PREFIX "remove_extra_whitespaces",
+		 offsetof(struct lmd_tokspec, remove_extra_whitespaces)},
+		{PREFIX "escape_whitespaces", offsetof(struct lmd_tokspec, escape_whitespaces)},
+		{PREFIX "treat_whitespace_as_suffix",
+		 offsetof(struct lmd_tokspec, treat_whitespace_as_suffix)},
+	};
+
+	put_kind(f, s->kind, s->pre ? s->pre : "default");
+	put_tokens(f, s);
+	put_scores(f, s, NULL);
+	put_types(f, s, true);
+	for (size_t i = 0; i < LMD_LEN(flags); i++) {
+		int8_t v = *((const int8_t *)s + flags[i].at);
+
+		if (v >= 0)
+			lmi_folder_put_bool(f, flags[i].key, v > 0);
+	}
+	if (s->charsmap.ptr) {
+		int64_t *v = lmi_folder_alloc(f, s->charsmap.len, sizeof(*v));
+
+		for (size_t i = 0; v && i < s->charsmap.len; i++)
+			v[i] = (uint8_t)s->charsmap.ptr[i];
+		lmi_folder_put_bytes(f, PREFIX "precompiled_charsmap", v, s->charsmap.len);
+	}
+}
+
+/* What is in the way of keys, or NULL. */
+static const char *put_vocab(struct lmi_folder *f, const struct lmd_tokspec *s, const char *pre)
+{
+	const struct lmd_tokstep *m = find_step(s, LMD_TOK_MODEL, NULL);
+
+	if (!s->n_step) {
+		put_sentencepiece(f, s);
+		return NULL;
+	}
+	if (!m || strcmp(m->type, "BPE") != 0)
+		return "its model is none of byte-level pairs, pairs with byte tokens, SentencePiece";
+	if (find_step(s, LMD_TOK_SPLIT, "ByteLevel")) {
+		pre = pre ? pre : lmi_pretok_name(s, f->m->view.arch);
+		if (!pre)
+			return "it splits text in a way that has no name in GGUF; --pre gives one";
+		put_bytelevel(f, s, pre);
+		return NULL;
+	}
+	if (!flag(m, "byte_fallback"))
+		return "its pairs have neither bytes as characters nor byte tokens";
+	put_pairs(f, s);
+	return NULL;
+}
+
+const char *lmi_folder_vocab_keys(struct lmi_folder *f, const char *pre)
+{
+	const struct lmd_tokspec *s = &f->m->tok;
+	const char *why;
+
+	if (f->status != LMD_OK || !s->text)
+		return NULL;
+	why = put_vocab(f, s, pre);
+	if (why)
+		return why;
+	put_ids(f, s);
+	if (f->m->view.chat_template.ptr)
+		lmi_folder_put_str(f, "@tokenizer.chat_template", f->m->view.chat_template.ptr,
+				   f->m->view.chat_template.len);
+	return NULL;
+}
