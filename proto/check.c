@@ -8,9 +8,9 @@
 #include "proto/check.h"
 
 #include "core/base/show.h"
+#include "core/base/utf8.h"
 #include "proto/limits.h"
 #include "proto/reader.h"
-#include "proto/utf8.h"
 
 struct walk {
 	const uint8_t *start, *p, *end;

@@ -2,10 +2,10 @@
  *
  * Hostile bytes: what the check must refuse, before anything is reserved for it. */
 #include "core/base/alloc.h"
+#include "core/base/utf8.h"
 #include "proto/check.h"
 #include "proto/proto_fixture.h"
 #include "proto/reader.h"
-#include "proto/utf8.h"
 #include "tests/lmd_check.h"
 
 #define BYTES(s) s, sizeof(s) - 1

@@ -4,8 +4,8 @@
  * The packer writes into the caller's buffer; when it fails, for memory or because the message
  * would be too long, nothing of the message stays. */
 #include "proto/buf.h"
+#include "core/base/utf8.h"
 #include "proto/codec.h"
-#include "proto/utf8.h"
 
 /* ---- packer ---- */
 

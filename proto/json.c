@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 #include "proto/buf.h"
+#include "core/base/utf8.h"
 #include "proto/check.h"
 #include "proto/reader.h"
-#include "proto/utf8.h"
 
 #define ID_BYTES sizeof(struct lmi_wire_id)
 

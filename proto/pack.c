@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "proto/codec.h"
-#include "proto/utf8.h"
+#include "core/base/utf8.h"
 
 int lmi_pack_str(struct lmi_codec *c, const char *s, size_t n)
 {

@@ -9,7 +9,7 @@
 #include "proto/check.h"
 #include "proto/codec.h"
 #include "proto/proto_fixture.h"
-#include "proto/utf8.h"
+#include "core/base/utf8.h"
 #include "tests/lmd_check.h"
 
 static struct lmd_arena *arena;

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/utf8.h"
+
 void lmi_json_init(struct lmi_json *j, FILE *f)
 {
 	*j = (struct lmi_json){.f = f};
@@ -25,39 +27,6 @@ static void indent(struct lmi_json *j)
 	putc('\n', j->f);
 	for (uint32_t i = 0; i < j->depth; i++)
 		fputs("  ", j->f);
-}
-
-/* Length of the UTF-8 sequence at s (1..n bytes there), or 0 when it is none: overlong
- * forms, surrogates and numbers over U+10FFFF are none. */
-static size_t utf8_len(const unsigned char *s, size_t n)
-{
-	unsigned char lo = 0x80, hi = 0xBF;
-	size_t len;
-
-	if (s[0] < 0x80)
-		return 1;
-	if (s[0] >= 0xC2 && s[0] <= 0xDF)
-		len = 2;
-	else if (s[0] >= 0xE0 && s[0] <= 0xEF)
-		len = 3;
-	else if (s[0] >= 0xF0 && s[0] <= 0xF4)
-		len = 4;
-	else
-		return 0;
-	if (s[0] == 0xE0)
-		lo = 0xA0;
-	else if (s[0] == 0xED)
-		hi = 0x9F;
-	else if (s[0] == 0xF0)
-		lo = 0x90;
-	else if (s[0] == 0xF4)
-		hi = 0x8F;
-	if (len > n || s[1] < lo || s[1] > hi)
-		return 0;
-	for (size_t i = 2; i < len; i++)
-		if (s[i] < 0x80 || s[i] > 0xBF)
-			return 0;
-	return len;
 }
 
 static void put_char(FILE *f, unsigned char c)
@@ -90,7 +59,7 @@ static void put_text(FILE *f, const char *s, size_t n)
 {
 	putc('"', f);
 	while (n) {
-		size_t len = utf8_len((const unsigned char *)s, n);
+		size_t len = lmi_utf8_char(s, n);
 
 		if (len == 1)
 			put_char(f, (unsigned char)*s);

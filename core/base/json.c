@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/utf8.h"
+
 enum {
 	WANT_VALUE,        /* at the top, behind a colon, behind a comma of an array */
 	WANT_VALUE_OR_END, /* behind [ */
@@ -62,23 +64,6 @@ static bool in_object(const struct lmi_jr *r)
 static void after_value(struct lmi_jr *r)
 {
 	r->state = r->depth ? WANT_COMMA_OR_END : WANT_NOTHING;
-}
-
-size_t lmi_json_char(const char *p, const char *end)
-{
-	static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
-	unsigned char c = (unsigned char)*p;
-	size_t n = c < 0x80 ? 1 : c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 0;
-	uint32_t v = n == 1 ? c : n == 4 ? c & 0xfu : n == 3 ? c & 0xfu : c & 0x1fu;
-
-	if (!n || c >= 0xf8 || (size_t)(end - p) < n)
-		return 0;
-	for (size_t i = 1; i < n; i++) {
-		if (((unsigned char)p[i] & 0xc0) != 0x80)
-			return 0;
-		v = v << 6 | ((unsigned char)p[i] & 0x3f);
-	}
-	return v < least[n] || (v >= 0xd800 && v < 0xe000) || v > 0x10ffff ? 0 : n;
 }
 
 /* The end of what is plain from p on: no quote, backslash, control character, nor the lead of
@@ -212,7 +197,7 @@ static enum lmd_status read_string(struct lmi_jr *r, struct lmi_jr_item *it, str
 		} else if ((unsigned char)*r->p < 0x20) {
 			return fail(r, r->p, "control character in a string", err);
 		} else {
-			size_t n = lmi_json_char(r->p, r->end);
+			size_t n = lmi_utf8_char(r->p, (size_t)(r->end - r->p));
 
 			if (!n)
 				return fail(r, r->p, "not UTF-8", err);
@@ -394,20 +379,6 @@ enum lmd_status lmi_jr_skip(struct lmi_jr *r, const struct lmi_jr_item *it, stru
 	return st;
 }
 
-static size_t put_utf8(char *o, uint32_t c)
-{
-	size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-
-	if (n == 1) {
-		o[0] = (char)c;
-		return 1;
-	}
-	for (size_t i = n - 1; i; i--, c >>= 6)
-		o[i] = (char)(0x80 | (c & 0x3f));
-	o[0] = (char)((0xf00u >> n) | c);
-	return n;
-}
-
 size_t lmi_jr_unescape(const struct lmi_jr_item *it, char *out)
 {
 	const char *p = it->text.ptr, *end = p + it->text.len, *wrong;
@@ -430,7 +401,7 @@ size_t lmi_jr_unescape(const struct lmi_jr_item *it, char *out)
 		p = escaped_char(p, end, &c, &wrong);
 		if (!p)
 			break;
-		o += put_utf8(o, c);
+		o += lmi_utf8_put(o, c);
 	}
 	return (size_t)(o - out);
 }

@@ -80,8 +80,4 @@ bool lmi_jr_int(const struct lmi_jr_item *it, int64_t *out);
 /* Any NUMBER within the range of a double. */
 bool lmi_jr_double(const struct lmi_jr_item *it, double *out);
 
-/* Bytes of the UTF-8 character at p < end; 0 when it is none: cut short, longer than needed, a
- * surrogate, beyond U+10FFFF. */
-size_t lmi_json_char(const char *p, const char *end);
-
 #endif /* LLAMAD_CORE_BASE_JSON_H */

@@ -10,6 +10,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/json_tree.h"
+#include "core/base/utf8.h"
 
 #define MAX_BYTES (16u << 20)
 
@@ -83,7 +84,7 @@ static void quoted(struct lmi_jtext *j, const char *s, size_t n)
 		const char *k = c ? strchr(plain, c) : NULL;
 		char esc[8];
 
-		len = lmi_json_char(s + i, s + n);
+		len = lmi_utf8_char(s + i, n - i);
 		if (!len)
 			failed(j, LMD_CORRUPT);
 		if (!k && c >= 0x20)

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/utf8.h"
+
 enum lmd_status lmi_gbuild_init(struct lmi_gbuild *b, uint64_t limit_bytes, struct lmd_error *err)
 {
 	*b = (struct lmi_gbuild){.err = err};
@@ -200,7 +202,7 @@ struct lmi_gx *lmi_gx_text(struct lmi_gbuild *b, const char *utf8, size_t bytes)
 	struct lmi_gx *e = lmi_gx_new(b, LMI_GX_TEXT);
 
 	for (size_t at = 0; at < bytes && b->st == LMD_OK;) {
-		uint32_t c = lmi_gx_utf8(utf8, bytes, &at);
+		uint32_t c = lmi_utf8_next(utf8, bytes, &at);
 
 		if (c >= LMI_GX_CHAR_END)
 			lmi_gbuild_fail(b, LMD_INVALID, "grammar: a text is not UTF-8");
@@ -254,25 +256,3 @@ struct lmi_gx *lmi_gx_unwrap(struct lmi_gx *list)
 		       : list;
 }
 
-uint32_t lmi_gx_utf8(const char *s, size_t n, size_t *at)
-{
-	const unsigned char *p = (const unsigned char *)s + *at;
-	uint32_t c = p[0], min;
-	size_t len = c < 0x80 ? 1 : c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
-
-	if ((c >= 0x80 && c < 0xc2) || c > 0xf4 || len > n - *at) {
-		*at += 1;
-		return UINT32_MAX;
-	}
-	min = len == 4 ? 0x10000 : len == 3 ? 0x800 : len == 2 ? 0x80 : 0;
-	c = len == 1 ? c : c & (0x7fu >> len);
-	for (size_t i = 1; i < len; i++) {
-		if ((p[i] & 0xc0) != 0x80) {
-			*at += 1;
-			return UINT32_MAX;
-		}
-		c = c << 6 | (p[i] & 0x3f);
-	}
-	*at += len;
-	return c < min || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? UINT32_MAX : c;
-}

@@ -84,9 +84,6 @@ struct lmi_gx *lmi_gx_seq2(struct lmi_gbuild *b, struct lmi_gx *x, struct lmi_gx
 /* A list of one is its only kid. */
 struct lmi_gx *lmi_gx_unwrap(struct lmi_gx *list);
 
-/* UTF-8 of one character at s[*at]; 0xffffffff for bytes that are none. */
-uint32_t lmi_gx_utf8(const char *s, size_t n, size_t *at);
-
 /* Compiles what was built, with rule `root` as the begin; root UINT32_MAX: constrains
  * nothing.  Rules that are used must be defined, none may call itself before it took a
  * character. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/utf8.h"
 #include "core/grammar/expr.h"
 
 /* Bytes of memory for expressions of the longest text. */
@@ -165,7 +166,7 @@ static uint32_t parse_char(struct parser *p)
 
 	if (peek(p, 0) == '\\')
 		return parse_escape(p);
-	c = p->at < p->n ? lmi_gx_utf8(p->s, p->n, &p->at) : 0;
+	c = p->at < p->n ? lmi_utf8_next(p->s, p->n, &p->at) : 0;
 	if (!c)
 		fail(p, "it ends inside of a text or a class");
 	else if (c >= LMI_GX_CHAR_END)

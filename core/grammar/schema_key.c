@@ -8,6 +8,8 @@
 
 #include "core/grammar/schema.h"
 
+#include "core/base/utf8.h"
+
 /* A name as characters. */
 struct name {
 	uint32_t *c;
@@ -245,7 +247,7 @@ static bool read_name(struct lmi_schema *s, const struct lmi_jnode *v, struct na
 		return false;
 	}
 	for (size_t at = 0; at < v->n;)
-		out->c[out->n++] = lmi_gx_utf8(v->u.s, v->n, &at);
+		out->c[out->n++] = lmi_utf8_next(v->u.s, v->n, &at);
 	return true;
 }
 

@@ -7,6 +7,8 @@
 
 #include "core/grammar/schema.h"
 
+#include "core/base/utf8.h"
+
 #define GROUP_DEPTH 64
 
 struct regex {
@@ -167,7 +169,7 @@ static uint32_t escaped(struct regex *r, bool in_class)
 		fail(r, LMD_UNSUPPORTED, "a class of a Unicode property");
 	else if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'))
 		fail(r, LMD_INVALID, "an escape is unknown");
-	return failed(r) ? 0 : lmi_gx_utf8(r->p, r->n, &r->i);
+	return failed(r) ? 0 : lmi_utf8_next(r->p, r->n, &r->i);
 }
 
 /* One character of a class, or a set (*set). */
@@ -175,7 +177,7 @@ static uint32_t class_atom(struct regex *r, struct lmi_gx **set)
 {
 	*set = NULL;
 	if (!skip(r, "\\"))
-		return lmi_gx_utf8(r->p, r->n, &r->i);
+		return lmi_utf8_next(r->p, r->n, &r->i);
 	*set = named_set(r, peek(r, 0));
 	if (*set) {
 		r->i++;
@@ -263,7 +265,7 @@ static struct lmi_gx *parse_atom(struct regex *r)
 		}
 		c = escaped(r, false);
 	} else {
-		c = lmi_gx_utf8(r->p, r->n, &r->i);
+		c = lmi_utf8_next(r->p, r->n, &r->i);
 	}
 	if (failed(r))
 		return NULL;

@@ -7,6 +7,8 @@
 
 #include "core/grammar/schema.h"
 
+#include "core/base/utf8.h"
+
 /* Digits of a number before the point, behind it, and of an exponent. */
 #define INT_DIGITS  18
 #define FRAC_DIGITS 20
@@ -243,7 +245,7 @@ struct lmi_gx *lmi_schema_chars(struct lmi_schema *s, const char *utf8, size_t n
 	struct lmi_gx *seq = lmi_gx_new(&s->b, LMI_GX_SEQ);
 
 	for (size_t at = 0; at < n && !lmi_schema_failed(s);) {
-		uint32_t c = lmi_gx_utf8(utf8, n, &at);
+		uint32_t c = lmi_utf8_next(utf8, n, &at);
 		struct lmi_gx *e;
 
 		if (must_escape(c)) {

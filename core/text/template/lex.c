@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 
+#include "core/base/utf8.h"
 #include "core/text/template/uni.h"
 
 /* Open brackets in one tag. */
@@ -276,11 +277,11 @@ static size_t unescape(const char *s, size_t n, char *out)
 			if (!taken)
 				return SIZE_MAX;
 			i += taken;
-			k += lmi_uni_put(out + k, c);
+			k += lmi_utf8_put(out + k, c);
 		} else if (s[i] >= '0' && s[i] <= '7') {
 			for (int d = 0; d < 3 && i < n && s[i] >= '0' && s[i] <= '7'; d++)
 				c = c * 8 + (uint32_t)(s[i++] - '0');
-			k += lmi_uni_put(out + k, c);
+			k += lmi_utf8_put(out + k, c);
 		} else if (s[i] == 'N') {
 			return SIZE_MAX;
 		} else {
@@ -571,7 +572,7 @@ static char *normalise(struct lmd_arena *arena, const char *text, size_t *n)
 			at += at < *n && text[at] == '\n';
 			c = '\n';
 		}
-		k += lmi_uni_put(s + k, c);
+		k += lmi_utf8_put(s + k, c);
 	}
 	*n = k - (s && k && s[k - 1] == '\n');
 	return s;

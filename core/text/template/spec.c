@@ -7,6 +7,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "core/base/utf8.h"
+
 /* Digits of a float: 309 before the point, so many behind it. */
 #define DIGITS_MAX 500
 
@@ -189,7 +191,7 @@ void lmi_spec_int(struct lmi_buf *b, const struct lmi_spec *s, int64_t v)
 			lmi_run_fail(b->run, "%lld is no character", (long long)v);
 			return;
 		}
-		text[lmi_uni_put(text, (uint32_t)v)] = '\0';
+		text[lmi_utf8_put(text, (uint32_t)v)] = '\0';
 		put(b, s, '<', "", lmi_str_copy(b->run, text, strlen(text)));
 		return;
 	default:

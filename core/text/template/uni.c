@@ -5,37 +5,15 @@
 
 #include <utf8proc.h>
 
+#include "core/base/utf8.h"
 #include "core/text/template/casing.gen.h"
 #include "llamad/attr.h"
 
 uint32_t lmi_uni_next(const char *s, size_t n, size_t *at)
 {
-	const unsigned char *p = (const unsigned char *)s + *at;
-	size_t left = n - *at;
-	uint32_t c = p[0], min;
-	size_t len;
+	uint32_t c = lmi_utf8_next(s, n, at);
 
-	if (c < 0x80) {
-		*at += 1;
-		return c;
-	}
-	len = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
-	min = len == 4 ? 0x10000 : len == 3 ? 0x800 : 0x80;
-	if (c < 0xc2 || c > 0xf4 || len > left)
-		goto bad;
-	c &= 0x7fu >> len;
-	for (size_t i = 1; i < len; i++) {
-		if ((p[i] & 0xc0) != 0x80)
-			goto bad;
-		c = c << 6 | (p[i] & 0x3f);
-	}
-	if (c < min || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
-		goto bad;
-	*at += len;
-	return c;
-bad:
-	*at += 1;
-	return 0xfffd;
+	return c == LMI_UTF8_BAD ? 0xfffd : c;
 }
 
 uint32_t lmi_uni_prev(const char *s, size_t *at)
@@ -53,30 +31,6 @@ uint32_t lmi_uni_prev(const char *s, size_t *at)
 	}
 	*at = from;
 	return c;
-}
-
-size_t lmi_uni_put(char *out, uint32_t c)
-{
-	if (c < 0x80) {
-		out[0] = (char)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		out[0] = (char)(0xc0 | c >> 6);
-		out[1] = (char)(0x80 | (c & 0x3f));
-		return 2;
-	}
-	if (c < 0x10000) {
-		out[0] = (char)(0xe0 | c >> 12);
-		out[1] = (char)(0x80 | (c >> 6 & 0x3f));
-		out[2] = (char)(0x80 | (c & 0x3f));
-		return 3;
-	}
-	out[0] = (char)(0xf0 | c >> 18);
-	out[1] = (char)(0x80 | (c >> 12 & 0x3f));
-	out[2] = (char)(0x80 | (c >> 6 & 0x3f));
-	out[3] = (char)(0x80 | (c & 0x3f));
-	return 4;
 }
 
 size_t lmi_uni_count(const char *s, size_t n)

@@ -13,8 +13,6 @@
 uint32_t lmi_uni_next(const char *s, size_t n, size_t *at);
 /* The character that ends before s[*at], at > 0; moves *at to its begin. */
 uint32_t lmi_uni_prev(const char *s, size_t *at);
-/* Writes up to 4 bytes, returns their number. */
-size_t lmi_uni_put(char *out, uint32_t c);
 size_t lmi_uni_count(const char *s, size_t n);
 /* Offset in bytes of character number k, or n if there are fewer. */
 size_t lmi_uni_offset(const char *s, size_t n, size_t k);

@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "core/base/utf8.h"
 #include "core/text/template/marks.h"
 #include "core/text/template/uni.h"
 
@@ -193,7 +194,7 @@ void lmi_buf_char(struct lmi_buf *b, uint32_t c)
 	size_t from = b->n;
 	char utf8[4];
 
-	lmi_buf_add(b, utf8, lmi_uni_put(utf8, c));
+	lmi_buf_add(b, utf8, lmi_utf8_put(utf8, c));
 	if (b->n > from)
 		lmi_marks_set(b->run->marks, b->s + from, b->n - from, false);
 }

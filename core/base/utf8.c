@@ -2,9 +2,7 @@
  *
  * The table of RFC 3629, section 4: overlong forms, surrogates and what lies above U+10FFFF
  * are excluded by the bounds of the second byte. */
-#include "proto/utf8.h"
-
-#include <stdint.h>
+#include "core/base/utf8.h"
 
 size_t lmi_utf8_char(const char *s, size_t n)
 {
@@ -47,4 +45,33 @@ size_t lmi_utf8_good(const char *s, size_t n)
 		at += len;
 	}
 	return at;
+}
+
+uint32_t lmi_utf8_next(const char *s, size_t n, size_t *at)
+{
+	const unsigned char *p = (const unsigned char *)s + *at;
+	size_t len = lmi_utf8_char(s + *at, n - *at);
+	uint32_t c;
+
+	*at += len ? len : 1;
+	if (len <= 1)
+		return len ? p[0] : LMI_UTF8_BAD;
+	c = p[0] & (0x7Fu >> len);
+	for (size_t i = 1; i < len; i++)
+		c = c << 6 | (p[i] & 0x3F);
+	return c;
+}
+
+size_t lmi_utf8_put(char *out, uint32_t c)
+{
+	size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+
+	if (n == 1) {
+		out[0] = (char)c;
+		return 1;
+	}
+	for (size_t i = n - 1; i; i--, c >>= 6)
+		out[i] = (char)(0x80 | (c & 0x3F));
+	out[0] = (char)((0xF00u >> n) | c);
+	return n;
 }
