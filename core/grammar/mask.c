@@ -3,53 +3,150 @@
  * Which tokens fit a spot.
  *
  * Tokens are walked through in the order of their texts, so that what a token has in
- * common with the one before it is not fed again, and what has failed is skipped.  In a
- * situation that characters lead back to itself (inside of a string) a token of only such
- * characters fits without a walk; that is most of a vocabulary. */
+ * common with the one before it is not fed again, and what has failed is skipped.
+ *
+ * Inside of a string most of a vocabulary fits, and for all situations there it is the same
+ * part of it.  A run is a set of characters that lead from a situation to one next, from
+ * there to one next, and so on: back to itself, or up a counter until none of them goes any
+ * further.  A token of only such characters fits without a walk, unless it is longer than the
+ * run; which tokens those are (a cover), and which are left to be walked through, is found
+ * once for each set of characters. */
 #include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/grammar/match.h"
 
+#define CHAR_LAST 0x10ffffu
+/* A run of fewer ASCII characters covers too little: digits, say. */
+#define RUN_CHARS_MIN 32
+
+/* How a run ends. */
+enum run_end {
+	RUN_NONE,  /* there is none that is worth it */
+	RUN_LOOPS, /* never */
+	RUN_DEAD,  /* behind its last step none of the characters may come */
+	RUN_LONG   /* behind LMI_COVER_CHARS steps, which is as far as was looked */
+};
+
+struct run {
+	struct lmi_chars chars;
+	enum run_end end;
+	uint32_t steps;
+};
+
 struct filler {
 	struct lmi_matcher *m;
 	const struct lmi_gvocab *v;
 	uint64_t *mask;
-	uint64_t loop[2]; /* ASCII characters that lead back to the situation */
-	bool loop_high;   /* all others do */
-	uint32_t fed;     /* walk[0..fed] hold for the text of the token before */
-	uint32_t dead;    /* its so many first bytes lead nowhere; 0: they do */
-	bool failed;      /* no memory */
+	uint32_t fed;  /* walk[0..fed] hold for the text of the token before */
+	uint32_t dead; /* its so many first bytes lead nowhere; 0: they do */
+	bool failed;   /* no memory */
 };
 
-/* Which classes lead back to where they came from? */
-static void find_loop(struct filler *f, const struct lmi_spot *s)
+/* ---- runs ---- */
+
+/* The situation that most ASCII characters lead to; DEAD: none does. */
+static uint32_t usual_next(struct filler *f, uint32_t situation)
 {
 	const struct lmi_grammar *g = f->m->g;
+	uint32_t best = LMI_DEAD, lead = 0;
 
-	if (s->left)
-		return;
+	/* the one of a majority, if there is one */
 	for (uint32_t c = 1; c < 128; c++) {
-		uint32_t to = lmi_match_class(f->m, s->situation, g->ascii[c]);
+		uint32_t to = lmi_match_class(f->m, situation, g->ascii[c]);
 
 		f->failed |= to == LMI_NOWHERE;
-		if (to == s->situation)
-			f->loop[c / 64] |= 1ull << (c % 64);
+		if (to == best)
+			lead++;
+		else if (lead)
+			lead--;
+		else
+			best = to, lead = 1;
 	}
-	f->loop_high = true;
-	for (uint32_t i = lmi_net_class(g, 128); i < g->n_classes && f->loop_high; i++) {
-		uint32_t to = lmi_match_class(f->m, s->situation, i);
-
-		f->failed |= to == LMI_NOWHERE;
-		f->loop_high = to == s->situation;
-	}
+	return best;
 }
 
-static bool in_loop(const struct filler *f, const struct lmi_gtoken *t)
+/* Characters that lead from a situation to that one. */
+static struct lmi_chars chars_to(struct filler *f, uint32_t situation, uint32_t next)
 {
-	return !(t->ascii[0] & ~f->loop[0]) && !(t->ascii[1] & ~f->loop[1]) &&
-	       (!t->high || (f->loop_high && t->whole));
+	const struct lmi_grammar *g = f->m->g;
+	struct lmi_chars k = {.high = true};
+
+	for (uint32_t c = 1; c < 128; c++)
+		if (lmi_match_class(f->m, situation, g->ascii[c]) == next)
+			k.ascii[c / 64] |= 1ull << (c % 64);
+	for (uint32_t i = lmi_net_class(g, 128); i <= lmi_net_class(g, CHAR_LAST) && k.high; i++) {
+		uint32_t to = lmi_match_class(f->m, situation, i);
+
+		f->failed |= to == LMI_NOWHERE;
+		k.high = to == next;
+	}
+	return k;
 }
+
+static bool has_all(const struct lmi_chars *a, const struct lmi_chars *b)
+{
+	return !(b->ascii[0] & ~a->ascii[0]) && !(b->ascii[1] & ~a->ascii[1]) &&
+	       (a->high || !b->high);
+}
+
+static struct run find_run(struct filler *f, uint32_t situation)
+{
+	struct run run = {0};
+	uint32_t at = situation;
+
+	for (;;) {
+		uint32_t next = usual_next(f, at);
+		struct lmi_chars dead = chars_to(f, at, LMI_DEAD), k;
+
+		if (f->failed)
+			break;
+		if (run.steps && has_all(&dead, &run.chars)) {
+			run.end = RUN_DEAD;
+			break;
+		}
+		if (run.steps == LMI_COVER_CHARS) {
+			run.end = RUN_LONG;
+			break;
+		}
+		k = chars_to(f, at, next);
+		if (next == LMI_DEAD || (run.steps && !lmi_chars_equal(&k, &run.chars)) ||
+		    __builtin_popcountll(k.ascii[0]) + __builtin_popcountll(k.ascii[1]) <
+			    RUN_CHARS_MIN)
+			break;
+		run.chars = k;
+		run.steps++;
+		if (next == at) {
+			run.end = RUN_LOOPS;
+			break;
+		}
+		at = next;
+	}
+	return run;
+}
+
+/* The cover of these characters; NULL: no memory. */
+static const struct lmi_cover *cover_of(const struct filler *f, const struct lmi_chars *k)
+{
+	struct lmi_matcher *m = f->m;
+	struct lmi_cover *c;
+
+	if (lmi_chars_equal(&f->v->usual.chars, k))
+		return &f->v->usual;
+	for (uint32_t i = 0; i < m->n_cover; i++)
+		if (lmi_chars_equal(&m->cover[i].chars, k))
+			return &m->cover[i];
+	if (!lmi_matcher_grow(m, (void **)&m->cover, &m->cap_cover, m->n_cover, sizeof(*m->cover)))
+		return NULL;
+	c = &m->cover[m->n_cover];
+	if (!lmi_cover_init(c, f->v, k))
+		return NULL;
+	m->bytes += lmi_cover_bytes(c, f->v);
+	m->n_cover++;
+	return c;
+}
+
+/* ---- walks ---- */
 
 /* Feeds what is new of a token; true: it fits. */
 static bool walk(struct filler *f, const struct lmi_gtoken *t)
@@ -69,20 +166,59 @@ static bool walk(struct filler *f, const struct lmi_gtoken *t)
 	return lmi_spot_alive(f->m, &f->m->walk[f->fed]);
 }
 
+/* A token that has `same` bytes in common with the one that was tried before it. */
+static void try_token(struct filler *f, uint32_t i, uint32_t same)
+{
+	const struct lmi_gtoken *t = &f->v->token[i];
+
+	if (f->dead && same >= f->dead)
+		return;
+	f->dead = 0;
+	if (same < f->fed)
+		f->fed = same;
+	if (walk(f, t))
+		lmi_bit_set(f->mask, t->id);
+}
+
 static void fill_bucket(struct filler *f, uint32_t from, uint32_t to)
 {
 	f->fed = f->dead = 0;
-	for (uint32_t i = from; i < to && !f->failed; i++) {
-		const struct lmi_gtoken *t = &f->v->token[i];
+	for (uint32_t i = from; i < to && !f->failed; i++)
+		try_token(f, i, i > from ? f->v->token[i].same : 0);
+}
 
-		if (i > from && f->dead && t->same >= f->dead)
+static void fill_all(struct filler *f, const struct lmi_spot *s)
+{
+	for (uint32_t b = 1; b < 256 && !f->failed; b++) {
+		struct lmi_spot first = *s;
+
+		if (f->v->first[b] == f->v->first[b + 1])
 			continue;
-		f->dead = 0;
-		if (i > from && t->same < f->fed)
-			f->fed = t->same;
-		if (in_loop(f, t) || walk(f, t))
-			lmi_bit_set(f->mask, t->id);
+		if (lmi_spot_feed(f->m, &first, (unsigned char)b) &&
+		    lmi_spot_alive(f->m, &first))
+			fill_bucket(f, f->v->first[b], f->v->first[b + 1]);
+		f->failed |= first.situation == LMI_NOWHERE;
 	}
+}
+
+static void clear(uint64_t *set, uint32_t i)
+{
+	set[i / 64] &= ~(1ull << (i % 64));
+}
+
+static void fill_run(struct filler *f, const struct lmi_cover *c, const struct run *run)
+{
+	memcpy(f->mask, c->mask, f->v->n_words * sizeof(*f->mask));
+	for (uint32_t i = c->end[run->steps]; i < c->n && run->end != RUN_LOOPS; i++)
+		clear(f->mask, f->v->token[c->by_length[i]].id);
+	/* those that are longer than was looked ahead */
+	for (uint32_t i = c->end[run->steps]; i < c->n && run->end == RUN_LONG && !f->failed; i++) {
+		f->fed = f->dead = 0;
+		try_token(f, c->by_length[i], 0);
+	}
+	f->fed = f->dead = 0;
+	for (uint32_t i = 0; i < c->n_rest && !f->failed; i++)
+		try_token(f, c->rest[i].token, i ? c->rest[i].same : 0);
 }
 
 /* Tokens that count by their numbers. */
@@ -105,24 +241,29 @@ static void fill_literals(struct filler *f, const struct lmi_situation *sit)
 			for (uint32_t w = 0; w < f->v->n_words; w++)
 				f->mask[w] |= f->v->plain[w];
 			if (id < f->v->n && !taken)
-				f->mask[id / 64] &= ~(1ull << (id % 64));
+				clear(f->mask, id);
 		}
 	}
 }
 
 static void fill(struct filler *f, const struct lmi_spot *s)
 {
-	find_loop(f, s);
-	f->m->walk[0] = *s;
-	for (uint32_t b = 1; b < 256 && !f->failed; b++) {
-		struct lmi_spot first = *s;
+	struct run run = {0};
+	const struct lmi_cover *c = NULL;
 
-		if (f->v->first[b] == f->v->first[b + 1])
-			continue;
-		if (lmi_spot_feed(f->m, &first, (unsigned char)b))
-			fill_bucket(f, f->v->first[b], f->v->first[b + 1]);
-		f->failed |= first.situation == LMI_NOWHERE;
+	if (!s->left)
+		run = find_run(f, s->situation);
+	if (run.end != RUN_NONE && !f->failed) {
+		c = cover_of(f, &run.chars);
+		f->failed |= !c;
 	}
+	if (f->failed)
+		return;
+	f->m->walk[0] = *s;
+	if (c)
+		fill_run(f, c, &run);
+	else
+		fill_all(f, s);
 	if (f->failed || s->left)
 		return;
 	fill_literals(f, &f->m->situation[s->situation]);

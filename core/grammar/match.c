@@ -402,6 +402,9 @@ static void clear_tables(struct lmi_matcher *m)
 	for (uint32_t i = 0; i < m->n_mask; i++)
 		lmi_free(m->mask[i]);
 	lmi_free(m->mask);
+	for (uint32_t i = 0; i < m->n_cover; i++)
+		lmi_cover_fini(&m->cover[i]);
+	lmi_free(m->cover);
 }
 
 static void empty_tables(struct lmi_matcher *m)
@@ -414,6 +417,8 @@ static void empty_tables(struct lmi_matcher *m)
 	m->frames = m->situations = (struct lmi_intern){0};
 	m->others = m->masks = (struct lmi_keymap){0};
 	m->n_item = m->cap_item = m->n_frame = m->cap_frame = 0;
+	m->cover = NULL;
+	m->n_cover = m->cap_cover = 0;
 	m->n_situation = m->cap_situation = m->cap_next = m->n_mask = m->cap_mask = 0;
 	m->bytes = 0;
 }

@@ -81,6 +81,8 @@ struct lmi_matcher {
 	struct lmi_keymap masks;  /* (situation, value, left) to mask */
 	uint64_t **mask;          /* bit sets of ids */
 	uint32_t n_mask, cap_mask;
+	struct lmi_cover *cover;
+	uint32_t n_cover, cap_cover;
 	uint32_t start;
 	uint64_t floor;              /* bytes after the last time that something was forgotten */
 	struct lmi_closure *closure; /* scratch */

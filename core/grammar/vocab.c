@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/utf8.h"
 
 /* Bytes of all texts together. */
 #define TEXT_MAX (1u << 30)
@@ -65,22 +66,24 @@ static size_t whole_char(const char *s, size_t n)
 	return len;
 }
 
-static void describe(struct lmi_gvocab *v, struct lmi_gtoken *t)
+static void describe(struct lmi_gvocab *v, const struct lmi_gtoken *t, struct lmi_gmade *made)
 {
 	const char *s = v->text + t->text;
 
 	for (uint32_t i = 0; i < t->n; i++) {
 		unsigned char c = (unsigned char)s[i];
 
-		t->high |= c >= 0x80;
+		made->high |= c >= 0x80;
 		if (c < 0x80)
-			t->ascii[c / 64] |= 1ull << (c % 64);
+			made->ascii[c / 64] |= 1ull << (c % 64);
 	}
-	t->whole = true;
-	for (uint32_t i = 0; i < t->n && t->whole;) {
-		size_t len = whole_char(s + i, t->n - i);
+	made->whole = true;
+	for (uint32_t i = 0; i < t->n && made->whole;) {
+		size_t len = lmi_utf8_char(s + i, t->n - i);
 
-		t->whole = len > 0;
+		made->whole = len > 0;
+		if (made->n_chars < UINT8_MAX)
+			made->n_chars++;
 		i += (uint32_t)len;
 	}
 	if (whole_char(s, t->n))
@@ -135,6 +138,10 @@ static void index_order(struct lmi_gvocab *v)
 		v->first[b++] = v->n_tokens;
 }
 
+/* Everything from the blank on but quote and backslash. */
+static const struct lmi_chars usual = {
+	.ascii = {~0ull << ' ' & ~(1ull << '"'), ~(1ull << ('\\' - 64))}, .high = true};
+
 static enum lmd_status fill(struct lmi_gvocab *v, const struct lmd_sample_vocab *from,
 			    struct lmd_error *err)
 {
@@ -161,7 +168,6 @@ static enum lmd_status fill(struct lmi_gvocab *v, const struct lmd_sample_vocab 
 		at += n;
 	}
 	for (uint32_t i = 0; i < v->n_tokens; i++) {
-		describe(v, &v->token[i]);
 		v->longest = v->token[i].n > v->longest ? v->token[i].n : v->longest;
 	}
 	tmp = lmi_alloc(v->n_tokens ? v->n_tokens : 1, sizeof(*tmp));
@@ -169,7 +175,11 @@ static enum lmd_status fill(struct lmi_gvocab *v, const struct lmd_sample_vocab 
 		return lmd_fail(err, LMD_NOMEM, "grammar: no memory for %u tokens", v->n);
 	sort(v, v->token, tmp, v->n_tokens);
 	lmi_free(tmp);
+	for (uint32_t i = 0; i < v->n_tokens; i++)
+		describe(v, &v->token[i], &v->made[i]);
 	index_order(v);
+	if (!lmi_cover_init(&v->usual, v, &usual))
+		return lmd_fail(err, LMD_NOMEM, "grammar: no memory for %u tokens", v->n);
 	return LMD_OK;
 }
 
@@ -185,11 +195,12 @@ enum lmd_status lmi_gvocab_create(struct lmi_gvocab **out, const struct lmd_samp
 	v->n = vocab->n_tokens;
 	v->n_words = v->n / 64 + 1;
 	v->token = lmi_alloc(v->n ? v->n : 1, sizeof(*v->token));
+	v->made = lmi_alloc(v->n ? v->n : 1, sizeof(*v->made));
 	v->place = lmi_alloc(v->n ? v->n : 1, sizeof(*v->place));
 	v->all = lmi_alloc(v->n_words, sizeof(*v->all));
 	v->eog = lmi_alloc(v->n_words, sizeof(*v->eog));
 	v->plain = lmi_alloc(v->n_words, sizeof(*v->plain));
-	if (v->token && v->place && v->all && v->eog && v->plain)
+	if (v->token && v->made && v->place && v->all && v->eog && v->plain)
 		st = fill(v, vocab, err);
 	else
 		st = lmd_fail(err, LMD_NOMEM, "grammar: no memory for %u tokens", v->n);
@@ -206,11 +217,13 @@ void lmi_gvocab_destroy(struct lmi_gvocab *v)
 	if (!v)
 		return;
 	lmi_free(v->token);
+	lmi_free(v->made);
 	lmi_free(v->text);
 	lmi_free(v->place);
 	lmi_free(v->all);
 	lmi_free(v->eog);
 	lmi_free(v->plain);
+	lmi_cover_fini(&v->usual);
 	lmi_free(v);
 }
 

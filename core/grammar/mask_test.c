@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A mask says of every token what taking it would say, whatever way the mask was made. */
+#include <string.h>
+
+#include "core/grammar/grammar.h"
+#include "tests/lmd_check.h"
+
+#define N_TOKENS 1500
+#define END	 (N_TOKENS - 1)
+
+static char text[N_TOKENS][32];
+static uint8_t length[N_TOKENS];
+static uint32_t seed;
+
+static uint32_t draw(uint32_t below)
+{
+	seed = seed * 1664525u + 1013904223u;
+	return (seed >> 8) % below;
+}
+
+static size_t piece(const void *ctx, lmd_token id, char *out, size_t cap)
+{
+	(void)ctx;
+	memcpy(out, text[id], length[id] < cap ? length[id] : cap);
+	return length[id];
+}
+
+static const int32_t end[] = {END};
+static const struct lmd_sample_vocab vocab = {.struct_size = sizeof(vocab),
+					      .n_tokens = N_TOKENS,
+					      .piece = piece,
+					      .eog = end,
+					      .n_eog = 1,
+					      .eot = -1,
+					      .eos = END,
+					      .nl = -1};
+
+/* Every byte; words of many lengths; quotes and escapes inside of them; characters of two to
+ * four bytes, whole, cut off, too long, surrogates, beyond the last one. */
+static void make_vocab(void)
+{
+	static const char *const parts[] = {
+		"a",	"b",		"xyz",	"\"",		"\\",	     "\\n",	 " ",
+		"0",	"7",		",",	"{\"",		"\":",	     "}",	 "\n",
+		"\xc3\xa9", "\xe4\xb8\xad", "\xf0\x9f\x98\x80", "\xe4\xb8", "\xf0\x9f", "\xc3",
+		"\x80", "\xc0\x80",	"\xed\xa0\x80", "\xf4\x90\x80\x80", "\xff", "A",	 "Q-"};
+
+	for (uint32_t i = 0; i < N_TOKENS; i++) {
+		uint32_t n = draw(4) ? 1 + draw(4) : 1 + draw(24);
+
+		if (i < 256) {
+			text[i][0] = (char)i;
+			length[i] = 1;
+			continue;
+		}
+		for (uint32_t k = 0; k < n; k++) {
+			const char *s = parts[draw(LMD_LEN(parts))];
+			size_t len = strlen(s);
+
+			if (length[i] + len > sizeof(text[i]))
+				break;
+			memcpy(text[i] + length[i], s, len);
+			length[i] = (uint8_t)(length[i] + len);
+		}
+	}
+}
+
+static const char *const grammars[] = {
+	"root ::= [^\"\\\\\\x00-\\x1f]*",
+	"root ::= \"\\\"\" [^\"\\\\\\x00-\\x1f\\u0080-\\U0010ffff]{0,20} \"\\\"\"",
+	"root ::= \"\\\"\" [^\"\\\\\\x00-\\x1f]{0,20} \"\\\"\"",
+	"root ::= \"\\\"\" [^\"\\\\\\x00-\\x1f]{3,7} \"\\\"\" [,}]*",
+	"root ::= [^\"\\\\\\x00-\\x1f]{16}",
+	"root ::= [^\"\\\\\\x00-\\x1f]{15} [a-z]{0,3}",
+	"root ::= [^\"\\\\\\x00-\\x1f]{17} \"x\"",
+	"root ::= ([ -~] | \"\\u00e9\")*",
+	"root ::= [ -Z]{0,40} \"\\\"\"",
+	"root ::= [ -~]{2} [ -Z]{2} [ -~]{30}",
+	"root ::= (([^\"\\\\\\x00-\\x1f] | \"\\\\\" [n\"]){0,12} \"\\\"\" \",\")*",
+	"root ::= .*",
+	"root ::= .{0,9}",
+	"root ::= [a-z0-9]{0,30}",
+};
+
+/* Both answers for all tokens of one state. */
+static void compare(const struct lmi_gstate *s, const uint64_t *mask, const char *grammar)
+{
+	for (lmd_token id = 0; id < N_TOKENS; id++) {
+		struct lmi_gstate *copy;
+		bool says = mask[id / 64] >> (id % 64) & 1, takes;
+
+		ck_assert(lmi_gstate_clone(&copy, s) == LMD_OK);
+		takes = lmi_gstate_accept(copy, id) == LMD_OK;
+		lmi_gstate_destroy(copy);
+		ck_assert_msg(says == takes, "%s: token %d \"%.*s\": the mask says %d, taking it %d",
+			      grammar, id, (int)length[id], text[id], says, takes);
+	}
+}
+
+static lmd_token any_of(const uint64_t *mask)
+{
+	uint32_t from = draw(N_TOKENS);
+
+	for (uint32_t i = 0; i < N_TOKENS; i++) {
+		uint32_t id = (from + i) % N_TOKENS;
+
+		if (id != END && mask[id / 64] >> (id % 64) & 1)
+			return (lmd_token)id;
+	}
+	return END;
+}
+
+static void walk(struct lmi_matcher *m, const char *grammar)
+{
+	struct lmi_gstate *s;
+	struct lmd_error err;
+
+	ck_assert_msg(lmi_gstate_create(&s, m, &err) == LMD_OK, "%s", err.text);
+	for (int step = 0; step < 12; step++) {
+		uint64_t mask[N_TOKENS / 64 + 1];
+		const uint64_t *v;
+		lmd_token id;
+
+		ck_assert(lmi_gstate_mask(s, &v) == LMD_OK);
+		memcpy(mask, v, sizeof(mask));
+		compare(s, mask, grammar);
+		id = any_of(mask);
+		ck_assert(lmi_gstate_accept(s, id) == LMD_OK || id == END);
+		if (id == END)
+			break;
+	}
+	lmi_gstate_destroy(s);
+}
+
+START_TEST(masks_say_what_taking_says)
+{
+	struct lmi_gvocab *v;
+	struct lmd_error err;
+
+	seed = 1;
+	printf("seed of masks_say_what_taking_says: %u\n", seed);
+	make_vocab();
+	ck_assert_msg(lmi_gvocab_create(&v, &vocab, &err) == LMD_OK, "%s", err.text);
+	for (size_t i = 0; i < LMD_LEN(grammars); i++) {
+		struct lmi_matcher_opts o = {.vocab = v};
+		struct lmi_grammar *g;
+		struct lmi_matcher *m;
+
+		ck_assert_msg(lmi_grammar_from_gbnf(&g, grammars[i], strlen(grammars[i]), v,
+						    &err) == LMD_OK,
+			      "%s: %s", grammars[i], err.text);
+		o.grammar = g;
+		ck_assert_msg(lmi_matcher_create(&m, &o, &err) == LMD_OK, "%s", err.text);
+		for (int k = 0; k < 6; k++)
+			walk(m, grammars[i]);
+		lmi_matcher_destroy(m);
+		lmi_grammar_destroy(g);
+	}
+	lmi_gvocab_destroy(v);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("mask");
+	TCase *t = tcase_create("mask");
+
+	tcase_add_test(t, masks_say_what_taking_says);
+	tcase_set_timeout(t, 120);
+	suite_add_tcase(s, t);
+	return lmd_check_run(srunner_create(s));
+}
