@@ -13,6 +13,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/checked.h"
+#include "core/engine/topk.h"
 
 #define STATE_ALIGN 64
 /* More parameters than any sampler has; a plugin beyond it is refused. */
@@ -30,6 +31,7 @@ struct plan {
 	struct lmi_registry *registry;
 	size_t state_bytes;
 	bool greedy;          /* the single member is `greedy`: no candidates are needed */
+	size_t top_k;         /* the first member is `top_k` with that k; 0: it is not */
 	bool partial;
 	struct member m[LMI_CHAIN_MAX];
 };
@@ -39,6 +41,7 @@ struct lmi_chain {
 	char *state;          /* [plan->state_bytes] */
 	struct lmd_cands c;   /* v has n_vocab entries, or is NULL for a greedy chain */
 	bool own_cands;
+	float *block_max;     /* scratch of lmi_topk; NULL: the chain does not begin with top_k */
 	uint32_t n_vocab;
 	uint64_t seed;
 	uint64_t step;
@@ -259,6 +262,16 @@ static enum lmd_status add_member(struct plan *p, const struct lmi_sampler_spec 
 	return LMD_OK;
 }
 
+/* The k of a sampler top_k; 0: off, or more than is worth it. */
+static size_t first_k(const struct lmd_sampler_ops *ops, const struct lmd_sampler_init *in)
+{
+	for (uint32_t i = 0; i < ops->n_params; i++)
+		if (!strcmp(ops->params[i].name, "k") && in->params[i].i > 0 &&
+		    in->params[i].i <= LMI_TOPK_MAX)
+			return (size_t)in->params[i].i;
+	return 0;
+}
+
 static enum lmd_status make_plan(struct plan *p, const struct lmi_chain_opts *o, struct build *b,
 				 struct lmd_error *err)
 {
@@ -272,8 +285,10 @@ static enum lmd_status make_plan(struct plan *p, const struct lmi_chain_opts *o,
 		if (st != LMD_OK)
 			return fail_at(err, i, o->specs[i].name, st);
 	}
-	/* A factory of that name is argmax by definition, whoever made it. */
+	/* A factory of that name is argmax by definition, whoever made it; likewise top_k. */
 	p->greedy = p->n == 1 && !strcmp(p->m[0].factory->f->name, "greedy");
+	if (!strcmp(p->m[0].factory->f->name, "top_k"))
+		p->top_k = first_k(p->m[0].factory->ops.sampler, &b->in[0]);
 	return LMD_OK;
 }
 
@@ -342,7 +357,9 @@ static struct lmi_chain *make_chain(struct plan *own_plan, uint32_t n_vocab,
 	ch->state = lmi_alloc(own_plan->state_bytes ? own_plan->state_bytes : 1, 1);
 	ch->own_cands = !scratch && !own_plan->greedy && !own_plan->partial;
 	ch->c.v = ch->own_cands ? lmi_alloc(n_vocab, sizeof(struct lmd_cand)) : scratch;
-	if (!ch->state || (ch->own_cands && !ch->c.v)) {
+	if (own_plan->top_k)
+		ch->block_max = lmi_alloc(n_vocab / LMI_TOPK_BLOCK + 1, sizeof(*ch->block_max));
+	if (!ch->state || (ch->own_cands && !ch->c.v) || (own_plan->top_k && !ch->block_max)) {
 		lmi_chain_destroy(ch);
 		return NULL;
 	}
@@ -440,6 +457,7 @@ void lmi_chain_destroy(struct lmi_chain *ch)
 		return;
 	plan_unref(ch->plan);
 	lmi_free(ch->state);
+	lmi_free(ch->block_max);
 	if (ch->own_cands)
 		lmi_free(ch->c.v);
 	lmi_free(ch);
@@ -447,49 +465,27 @@ void lmi_chain_destroy(struct lmi_chain *ch)
 
 /* The token path */
 
-static bool allowed(const uint64_t *mask, size_t i)
+static inline void put(struct lmd_cand *c, const float *logits, size_t i)
 {
-	return !mask || (mask[i / 64] >> (i % 64) & 1);
-}
-
-/* The first of the greatest logits; n if the mask allows none.  Rows without a number
- * above -inf give their first allowed token. */
-static size_t argmax(const float *logits, size_t n, const uint64_t *mask)
-{
-	size_t best = n, first = n;
-	float max = -INFINITY;
-
-	for (size_t i = 0; i < n; i++) {
-		if (mask && !mask[i / 64]) {
-			i |= 63;
-			continue;
-		}
-		if (!allowed(mask, i))
-			continue;
-		if (first == n)
-			first = i;
-		if (logits[i] > max) {
-			max = logits[i];
-			best = i;
-		}
-	}
-	return best < n ? best : first;
+	c->id = (lmd_token)i;
+	c->logit = logits[i] == logits[i] ? logits[i] : -INFINITY;
+	c->p = 0.0f;
 }
 
 static size_t fill(struct lmd_cand *v, const float *logits, size_t n, const uint64_t *mask)
 {
 	size_t k = 0;
 
+	if (!mask) {
+		for (size_t i = 0; i < n; i++)
+			put(&v[i], logits, i);
+		return n;
+	}
 	for (size_t i = 0; i < n; i++) {
-		if (mask && !mask[i / 64]) {
+		if (!mask[i / 64])
 			i |= 63;
-			continue;
-		}
-		if (!allowed(mask, i))
-			continue;
-		v[k].id = (lmd_token)i;
-		v[k].logit = logits[i] == logits[i] ? logits[i] : -INFINITY;
-		v[k++].p = 0.0f;
+		else if (mask[i / 64] >> (i % 64) & 1)
+			put(&v[k++], logits, i);
 	}
 	return k;
 }
@@ -517,15 +513,19 @@ enum lmd_status lmi_chain_sample(struct lmi_chain *ch, const float *logits, size
 	if (!n || n > ch->n_vocab || ch->plan->partial)
 		return LMD_INVALID;
 	if (ch->plan->greedy) {
-		size_t best = argmax(logits, n, mask);
+		size_t best = lmi_argmax(logits, n, mask);
 
 		if (best == n)
 			return LMD_NOTFOUND;
 		*out = (lmd_token)best;
 		return LMD_OK;
 	}
-	ch->c.n = fill(ch->c.v, logits, n, mask);
-	ch->c.sorted = false;
+	ch->c.n = ch->plan->top_k ? lmi_topk(logits, n, mask, ch->plan->top_k, ch->block_max,
+					     ch->c.v)
+				  : 0;
+	ch->c.sorted = ch->c.n > 0;
+	if (!ch->c.n)
+		ch->c.n = fill(ch->c.v, logits, n, mask);
 	st = lmi_chain_apply(ch, &ch->c);
 	if (st == LMD_OK)
 		*out = ch->c.v[ch->c.selected].id;

@@ -154,6 +154,9 @@ void lmi_cands_top(struct lmd_cand *v, size_t n, size_t k)
 		return;
 	heap_make(v, k, lmi_cand_before);
 	for (size_t i = k; i < n; i++) {
+		/* most are below the worst of k, which one comparison says; NaN goes on */
+		if (v[i].logit < v[0].logit)
+			continue;
 		if (lmi_cand_before(&v[i], &v[0])) {
 			swap(&v[0], &v[i]);
 			sift(v, k, 0, lmi_cand_before);
