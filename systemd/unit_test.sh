@@ -19,12 +19,14 @@ if ! command -v systemd-analyze >/dev/null; then
 fi
 # the program that is named must be there
 sed "s|@bindir@/llamad|$build/llamad|" "$src/systemd/llamad.service.in" >"$dir/llamad.service"
-for drop_in in "" "$src/systemd/gpu.conf"; do
+for drop_in in "" "$src/systemd/net.conf" "$src/systemd/gpu.conf"; do
 	rm -rf "$dir/llamad.service.d"
 	if [ -n "$drop_in" ]; then
 		mkdir "$dir/llamad.service.d" && cp "$drop_in" "$dir/llamad.service.d/"
-		limit=4.5
 	fi
+	case $drop_in in
+	*gpu.conf) limit=4.5 ;;
+	esac
 	systemd-analyze verify --man=no "$dir/llamad.service" 2>"$dir/err" ||
 		bad "systemd-analyze verify: $(cat "$dir/err")"
 	# other units of the machine may have troubles of their own
@@ -33,10 +35,11 @@ for drop_in in "" "$src/systemd/gpu.conf"; do
 	fi
 	if [ -n "$drop_in" ]; then
 		# what a drop-in changes is not seen by --offline: the file as a whole is
-		sed '/^\[Service\]/d' "$drop_in" >"$dir/more"
-		sed "/^\[Service\]/r $dir/more" "$dir/llamad.service" |
-			awk '!/^(PrivateDevices|MemoryDenyWriteExecute)=/ || !seen[substr($0, 1, 14)]++' \
-				>"$dir/whole.service"
+		sed '1,/^\[Service\]/d' "$drop_in" >"$dir/more"
+		# its keys in place of those of the file; of address families both count
+		sed -n 's/^\([A-Za-z]*\)=.*/^\1=/p' "$dir/more" | grep -v Families >"$dir/keys"
+		grep -v -f "$dir/keys" "$dir/llamad.service" |
+			sed "/^\[Service\]/r $dir/more" >"$dir/whole.service"
 	else
 		cp "$dir/llamad.service" "$dir/whole.service"
 	fi
