@@ -219,8 +219,9 @@ enum lmd_status lmi_stream_admit(struct lmi_service *svc, const struct lmi_princ
 		lmi_stream_destroy(&svc->streams, done);
 		return LMD_OK;
 	}
-	return lmd_fail(err, LMD_BUSY, "%llu streams are yours already: read or cancel one",
-			(unsigned long long)n);
+	return lmd_fail(err, LMD_BUSY,
+			"streams: %llu are yours, the most is %llu: read or cancel one",
+			(unsigned long long)n, (unsigned long long)svc->limits.streams);
 }
 
 enum lmd_status lmi_work_begin(const struct lmi_ask *a, struct lmi_work *w, uint32_t kind,
