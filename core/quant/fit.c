@@ -43,6 +43,18 @@ void lmi_fit_load(const float *src, const float *importance, size_t at, float *x
 	lmi_fit_weights(importance ? importance + at : NULL, w, n);
 }
 
+float lmi_fit_greatest(const float *x, size_t n)
+{
+	int32_t top = 0; /* bits without the sign: in the order of the magnitudes */
+
+	for (size_t i = 0; i < n; i++) {
+		int32_t mag = (int32_t)(lmi_f32_bits(x[i]) & 0x7FFFFFFFu);
+
+		top = mag > top ? mag : top;
+	}
+	return lmi_bits_f32((uint32_t)top);
+}
+
 bool lmi_fit_flat(const float *x, size_t n)
 {
 	for (size_t i = 1; i < n; i++)

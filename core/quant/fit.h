@@ -29,6 +29,9 @@ void lmi_fit_weights(const float *importance, float *w, size_t n);
 void lmi_fit_load(const float *src, const float *importance, size_t at, float *x, float *w,
 		  size_t n);
 
+/* The greatest magnitude; NaN is above infinity, and comes back as NaN. */
+float lmi_fit_greatest(const float *x, size_t n);
+
 /* True when all n values are equal. */
 bool lmi_fit_flat(const float *x, size_t n);
 

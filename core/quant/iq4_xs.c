@@ -6,9 +6,8 @@
 
 #include "core/quant/book.h"
 #include "core/quant/codec.h"
-#include "core/quant/fit.h"
 #include "core/quant/half.h"
-#include "core/quant/kfit.h"
+#include "core/quant/lanefit.h"
 
 #define N 256
 
@@ -40,30 +39,40 @@ LMI_DECODER(iq4_xs)
 	}
 }
 
+static void pack(struct block *b, const struct lmi_kblock *k)
+{
+	uint16_t high;
+
+	lmi_put_f16(b->d, k->d);
+	memset(b->scales_l, 0, sizeof(b->scales_l));
+	high = 0;
+	for (int g = 0; g < N / 32; g++) {
+		int s = k->s[g] + 32;
+
+		b->scales_l[g / 2] |= (uint8_t)((s & 15) << 4 * (g % 2));
+		high |= (uint16_t)(s >> 4 << 2 * g);
+		for (int j = 0; j < 16; j++)
+			b->qs[g][j] =
+				(uint8_t)(k->q[32 * g + j] | k->q[32 * g + j + 16] << 4);
+	}
+	lmi_put_le16(b->scales_h, high);
+}
+
 LMI_ENCODER(iq4_xs)
 {
 	static const struct lmi_kshape shape = {
 		.group = 32, .s_lo = -32, .s_hi = 31, .book = lmi_book_iq4};
 	struct block *b = dst;
-	struct lmi_kblock k;
-	uint16_t high;
-	float x[N], w[N];
+	struct lmi_kblock k[LMI_LANEFIT_BLOCKS];
 
-	for (size_t i = 0; i < n; i += N, b++) {
-		lmi_fit_load(src, importance, i, x, w, N);
-		lmi_kfit_scale(&shape, x, w, &k);
-		lmi_put_f16(b->d, k.d);
-		memset(b->scales_l, 0, sizeof(b->scales_l));
-		high = 0;
-		for (int g = 0; g < N / 32; g++) {
-			int s = k.s[g] + 32;
+	while (n) {
+		int m = n > N ? 2 : 1;
 
-			b->scales_l[g / 2] |= (uint8_t)((s & 15) << 4 * (g % 2));
-			high |= (uint16_t)(s >> 4 << 2 * g);
-			for (int j = 0; j < 16; j++)
-				b->qs[g][j] =
-					(uint8_t)(k.q[32 * g + j] | k.q[32 * g + j + 16] << 4);
-		}
-		lmi_put_le16(b->scales_h, high);
+		lmi_lanefit_scale(NULL, &shape, src, importance, m, k);
+		for (int i = 0; i < m; i++)
+			pack(b++, &k[i]);
+		src += m * N;
+		importance = importance ? importance + m * N : NULL;
+		n -= (size_t)m * N;
 	}
 }

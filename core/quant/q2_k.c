@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "core/quant/codec.h"
-#include "core/quant/fit.h"
 #include "core/quant/half.h"
-#include "core/quant/kfit.h"
+#include "core/quant/lanefit.h"
 
 #define N 256
 
@@ -37,22 +36,31 @@ LMI_DECODER(q2_k)
 	}
 }
 
+static void pack(struct block *b, const struct lmi_kblock *k)
+{
+	lmi_put_f16(b->d, k->d);
+	lmi_put_f16(b->dmin, k->dmin);
+	for (int g = 0; g < N / 16; g++)
+		b->scales[g] = (uint8_t)(k->s[g] | k->m[g] << 4);
+	memset(b->qs, 0, sizeof(b->qs));
+	for (int e = 0; e < N; e++)
+		b->qs[32 * (e / 128) + e % 32] |= (uint8_t)(k->q[e] << 2 * (e / 32 % 4));
+}
+
 LMI_ENCODER(q2_k)
 {
 	static const struct lmi_kshape shape = {.group = 16, .q_hi = 3, .s_hi = 15};
 	struct block *b = dst;
-	struct lmi_kblock k;
-	float x[N], w[N];
+	struct lmi_kblock k[LMI_LANEFIT_BLOCKS];
 
-	for (size_t i = 0; i < n; i += N, b++) {
-		lmi_fit_load(src, importance, i, x, w, N);
-		lmi_kfit_affine(&shape, x, w, &k);
-		lmi_put_f16(b->d, k.d);
-		lmi_put_f16(b->dmin, k.dmin);
-		for (int g = 0; g < N / 16; g++)
-			b->scales[g] = (uint8_t)(k.s[g] | k.m[g] << 4);
-		memset(b->qs, 0, sizeof(b->qs));
-		for (int e = 0; e < N; e++)
-			b->qs[32 * (e / 128) + e % 32] |= (uint8_t)(k.q[e] << 2 * (e / 32 % 4));
+	while (n) {
+		int m = n > N ? 2 : 1;
+
+		lmi_lanefit_affine(NULL, &shape, src, importance, m, k);
+		for (int i = 0; i < m; i++)
+			pack(b++, &k[i]);
+		src += m * N;
+		importance = importance ? importance + m * N : NULL;
+		n -= (size_t)m * N;
 	}
 }

@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "core/quant/codec.h"
-#include "core/quant/fit.h"
 #include "core/quant/half.h"
-#include "core/quant/kfit.h"
+#include "core/quant/lanefit.h"
 
 #define N 256
 
@@ -51,30 +50,39 @@ LMI_DECODER(q3_k)
 	}
 }
 
+static void pack(struct block *b, const struct lmi_kblock *k)
+{
+	lmi_put_f16(b->d, k->d);
+	memset(b, 0, offsetof(struct block, d));
+	for (int g = 0; g < N / 16; g++) {
+		int s = k->s[g] + 32;
+
+		b->scales[g % 8] |= (uint8_t)((s & 15) << 4 * (g / 8));
+		b->scales[8 + g % 4] |= (uint8_t)(s >> 4 << 2 * (g / 4));
+	}
+	for (int e = 0; e < N; e++) {
+		int q = k->q[e] + 4;
+
+		b->qs[32 * (e / 128) + e % 32] |= (uint8_t)((q & 3) << 2 * (e / 32 % 4));
+		b->hmask[e % 32] |= (uint8_t)(q >> 2 << e / 32);
+	}
+}
+
 LMI_ENCODER(q3_k)
 {
 	static const struct lmi_kshape shape = {
 		.group = 16, .q_lo = -4, .q_hi = 3, .s_lo = -32, .s_hi = 31};
 	struct block *b = dst;
-	struct lmi_kblock k;
-	float x[N], w[N];
+	struct lmi_kblock k[LMI_LANEFIT_BLOCKS];
 
-	for (size_t i = 0; i < n; i += N, b++) {
-		lmi_fit_load(src, importance, i, x, w, N);
-		lmi_kfit_scale(&shape, x, w, &k);
-		lmi_put_f16(b->d, k.d);
-		memset(b, 0, offsetof(struct block, d));
-		for (int g = 0; g < N / 16; g++) {
-			int s = k.s[g] + 32;
+	while (n) {
+		int m = n > N ? 2 : 1;
 
-			b->scales[g % 8] |= (uint8_t)((s & 15) << 4 * (g / 8));
-			b->scales[8 + g % 4] |= (uint8_t)(s >> 4 << 2 * (g / 4));
-		}
-		for (int e = 0; e < N; e++) {
-			int q = k.q[e] + 4;
-
-			b->qs[32 * (e / 128) + e % 32] |= (uint8_t)((q & 3) << 2 * (e / 32 % 4));
-			b->hmask[e % 32] |= (uint8_t)(q >> 2 << e / 32);
-		}
+		lmi_lanefit_scale(NULL, &shape, src, importance, m, k);
+		for (int i = 0; i < m; i++)
+			pack(b++, &k[i]);
+		src += m * N;
+		importance = importance ? importance + m * N : NULL;
+		n -= (size_t)m * N;
 	}
 }

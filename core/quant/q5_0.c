@@ -4,8 +4,8 @@
 #include <stdint.h>
 
 #include "core/quant/codec.h"
-#include "core/quant/fit.h"
 #include "core/quant/half.h"
+#include "core/quant/lanefit.h"
 
 #define N 32
 
@@ -34,21 +34,32 @@ LMI_DECODER(q5_0)
 	}
 }
 
+static void pack(struct block *b, float d, const int8_t *q)
+{
+	uint32_t qh = 0;
+
+	lmi_put_f16(b->d, d);
+	for (int j = 0; j < N; j++)
+		qh |= (uint32_t)(q[j] + 16) >> 4 << j;
+	lmi_put_le32(b->qh, qh);
+	for (int j = 0; j < N / 2; j++)
+		b->qs[j] = (uint8_t)(((q[j] + 16) & 15) | ((q[j + N / 2] + 16) & 15) << 4);
+}
+
 LMI_ENCODER(q5_0)
 {
 	struct block *b = dst;
-	float x[N], w[N];
-	int8_t q[N];
+	float d[LMI_LANES];
+	int8_t q[LMI_LANES * N];
 
-	for (size_t i = 0; i < n; i += N, b++) {
-		uint32_t qh = 0;
+	while (n) {
+		int m = n < sizeof(q) ? (int)(n / N) : LMI_LANES;
 
-		lmi_fit_load(src, importance, i, x, w, N);
-		lmi_put_f16(b->d, lmi_fit_scale(x, w, N, -16, 15, q));
-		for (int j = 0; j < N; j++)
-			qh |= (uint32_t)(q[j] + 16) >> 4 << j;
-		lmi_put_le32(b->qh, qh);
-		for (int j = 0; j < N / 2; j++)
-			b->qs[j] = (uint8_t)(((q[j] + 16) & 15) | ((q[j + N / 2] + 16) & 15) << 4);
+		lmi_lanefit_single(NULL, -16, 15, NULL, src, importance, m, d, q);
+		for (int i = 0; i < m; i++)
+			pack(b++, d[i], q + i * N);
+		src += m * N;
+		importance = importance ? importance + m * N : NULL;
+		n -= (size_t)m * N;
 	}
 }

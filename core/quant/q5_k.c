@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "core/quant/codec.h"
-#include "core/quant/fit.h"
 #include "core/quant/half.h"
-#include "core/quant/kfit.h"
+#include "core/quant/lanefit.h"
 #include "core/quant/kscale.h"
 
 #define N 256
@@ -44,26 +43,35 @@ LMI_DECODER(q5_k)
 	}
 }
 
+static void pack(struct block *b, const struct lmi_kblock *k)
+{
+	lmi_put_f16(b->d, k->d);
+	lmi_put_f16(b->dmin, k->dmin);
+	lmi_kscale_put(b->scales, k->s, k->m);
+	memset(b->qh, 0, sizeof(b->qh));
+	for (int e = 0; e < N; e++)
+		b->qh[e % 32] |= (uint8_t)(k->q[e] >> 4 << e / 32);
+	for (int j = 0; j < N / 2; j++) {
+		int e = j / 32 * 64 + j % 32;
+
+		b->qs[j] = (uint8_t)((k->q[e] & 15) | (k->q[e + 32] & 15) << 4);
+	}
+}
+
 LMI_ENCODER(q5_k)
 {
 	static const struct lmi_kshape shape = {.group = 32, .q_hi = 31, .s_hi = 63};
 	struct block *b = dst;
-	struct lmi_kblock k;
-	float x[N], w[N];
+	struct lmi_kblock k[LMI_LANEFIT_BLOCKS];
 
-	for (size_t i = 0; i < n; i += N, b++) {
-		lmi_fit_load(src, importance, i, x, w, N);
-		lmi_kfit_affine(&shape, x, w, &k);
-		lmi_put_f16(b->d, k.d);
-		lmi_put_f16(b->dmin, k.dmin);
-		lmi_kscale_put(b->scales, k.s, k.m);
-		memset(b->qh, 0, sizeof(b->qh));
-		for (int e = 0; e < N; e++)
-			b->qh[e % 32] |= (uint8_t)(k.q[e] >> 4 << e / 32);
-		for (int j = 0; j < N / 2; j++) {
-			int e = j / 32 * 64 + j % 32;
+	while (n) {
+		int m = n > N ? 2 : 1;
 
-			b->qs[j] = (uint8_t)((k.q[e] & 15) | (k.q[e + 32] & 15) << 4);
-		}
+		lmi_lanefit_affine(NULL, &shape, src, importance, m, k);
+		for (int i = 0; i < m; i++)
+			pack(b++, &k[i]);
+		src += m * N;
+		importance = importance ? importance + m * N : NULL;
+		n -= (size_t)m * N;
 	}
 }

@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "core/quant/codec.h"
-#include "core/quant/fit.h"
 #include "core/quant/half.h"
-#include "core/quant/kfit.h"
+#include "core/quant/lanefit.h"
 
 #define N 256
 
@@ -38,27 +37,36 @@ LMI_DECODER(q6_k)
 	}
 }
 
+static void pack(struct block *b, const struct lmi_kblock *k)
+{
+	lmi_put_f16(b->d, k->d);
+	memset(b->ql, 0, sizeof(b->ql));
+	memset(b->qh, 0, sizeof(b->qh));
+	for (int g = 0; g < N / 16; g++)
+		b->scales[g] = (int8_t)k->s[g];
+	for (int e = 0; e < N; e++) {
+		int h = e / 128, r = e / 32 % 4, l = e % 32, q = k->q[e] + 32;
+
+		b->ql[64 * h + 32 * (r % 2) + l] |= (uint8_t)((q & 15) << 4 * (r / 2));
+		b->qh[32 * h + l] |= (uint8_t)(q >> 4 << 2 * r);
+	}
+}
+
 LMI_ENCODER(q6_k)
 {
 	static const struct lmi_kshape shape = {
 		.group = 16, .q_lo = -32, .q_hi = 31, .s_lo = -128, .s_hi = 127};
 	struct block *b = dst;
-	struct lmi_kblock k;
-	float x[N], w[N];
+	struct lmi_kblock k[LMI_LANEFIT_BLOCKS];
 
-	for (size_t i = 0; i < n; i += N, b++) {
-		lmi_fit_load(src, importance, i, x, w, N);
-		lmi_kfit_scale(&shape, x, w, &k);
-		lmi_put_f16(b->d, k.d);
-		memset(b->ql, 0, sizeof(b->ql));
-		memset(b->qh, 0, sizeof(b->qh));
-		for (int g = 0; g < N / 16; g++)
-			b->scales[g] = (int8_t)k.s[g];
-		for (int e = 0; e < N; e++) {
-			int h = e / 128, r = e / 32 % 4, l = e % 32, q = k.q[e] + 32;
+	while (n) {
+		int m = n > N ? 2 : 1;
 
-			b->ql[64 * h + 32 * (r % 2) + l] |= (uint8_t)((q & 15) << 4 * (r / 2));
-			b->qh[32 * h + l] |= (uint8_t)(q >> 4 << 2 * r);
-		}
+		lmi_lanefit_scale(NULL, &shape, src, importance, m, k);
+		for (int i = 0; i < m; i++)
+			pack(b++, &k[i]);
+		src += m * N;
+		importance = importance ? importance + m * N : NULL;
+		n -= (size_t)m * N;
 	}
 }

@@ -12,6 +12,7 @@
 #include "core/base/alloc.h"
 #include "core/base/show.h"
 #include "core/base/team.h"
+#include "core/quant/fit.h"
 #include "core/quant/quant.h"
 
 #define PIECE  16384u /* values: a multiple of every block length */
@@ -98,13 +99,15 @@ static bool fits(const struct lmi_dtype *to, const float *v, uint64_t n)
 {
 	/* the greatest that rounds to a finite f16; the greatest float */
 	const float most = to->id == LMD_DTYPE_F16 ? 65519.996f : 0x1.fffffep127f;
-	uint32_t bad = 0;
 
-	if (to->id == LMD_DTYPE_F32 || to->id == LMD_DTYPE_BF16)
-		return true;
-	for (uint64_t i = 0; i < n; i++)
-		bad |= !(v[i] <= most && v[i] >= -most);
-	return !bad;
+	return to->id == LMD_DTYPE_F32 || to->id == LMD_DTYPE_BF16 ||
+	       lmi_fit_greatest(v, (size_t)n) <= most;
+}
+
+/* The values of a source that has them as this machine does need no decoding. */
+static bool is_native(const struct lmi_dtype *t)
+{
+	return t->id == LMD_DTYPE_F32 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
 }
 
 static uint64_t bytes_of(const struct lmi_dtype *t, uint64_t n)
@@ -129,15 +132,18 @@ static void encode_run(struct work *w, float *values, uint64_t at, uint64_t n)
 	const uint8_t *src = w->e->in + bytes_of(w->from, at - w->begin);
 	uint8_t *dst = w->e->out + bytes_of(w->to, at - w->begin);
 	uint64_t row = at / w->n_col, none = 0;
-	const float *mean = w->means;
+	const float *mean = w->means, *x = values;
 
 	if (mean)
 		mean += at % w->n_col + (w->one_mean ? 0 : row / w->n_row % w->n_mat * w->n_col);
-	w->from->dequant(src, values, (size_t)n);
-	if (!fits(w->to, values, n))
+	if (is_native(w->from)) /* the window is aligned, and offsets in it are whole values */
+		x = (const float *)(const void *)src;
+	else
+		w->from->dequant(src, values, (size_t)n);
+	if (!fits(w->to, x, n))
 		(void)atomic_compare_exchange_strong(&w->bad, &none, row + 1);
 	else
-		w->to->quant(values, dst, (size_t)n, mean);
+		w->to->quant(x, dst, (size_t)n, mean);
 }
 
 static void encode_piece(struct work *w, float *values, uint64_t piece)

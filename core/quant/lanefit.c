@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What happens between the loops of lanes.h: whole blocks, whose groups share a scale.
+ *
+ * A block's search: each group finds the scale that suits it alone; the block's f16 scale is the
+ * greatest of them over the greatest integer; each group takes the best of a few integers around
+ * its own; the block's scale is solved for again; and so on while it gets better. */
+#include "core/quant/lanefit.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/base/bytes.h"
+#include "core/quant/fit.h"
+
+#define N_ROUNDS 3
+/* Scales that are tried for a block of 32 without importances. */
+#define QUICK_FAN 4
+#define LEAST	 1e-12f
+#define PRESENT	 8 /* values that are not 0: few are met exactly by kfit.c */
+#define MOST	 1e12f
+
+#define ALIGNED _Alignas(64)
+
+/* Groups of up to LMI_LANES, values and lanes exchanged. */
+static void load(const struct lmi_lanes *v, struct lmi_batch *b, const float *src, const float *w,
+		 int n_group, int group)
+{
+	b->n = group;
+	b->weighted = w != NULL;
+	v->turn(src, n_group, group, b->x);
+	if (w)
+		v->turn(w, n_group, group, b->w);
+}
+
+/* May a stretch of values be fitted here?  both_signs: only when it has values of both.  Looks at
+ * the bits as whole numbers, whose order is that of the magnitudes, NaN above all. */
+static bool is_ordinary(const float *x, size_t n, bool both_signs)
+{
+	uint32_t first = lmi_f32_bits(x[0]), differ = 0;
+	int32_t top = 0, present = 0, below = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		uint32_t bits = lmi_f32_bits(x[i]);
+		int32_t mag = (int32_t)(bits & 0x7FFFFFFFu);
+
+		top = mag > top ? mag : top;
+		differ |= bits ^ first;
+		present += mag != 0;
+		below += mag != 0 && bits >> 31;
+	}
+	if (both_signs && (!below || below == present))
+		return false;
+	return differ && present >= PRESENT && top >= (int32_t)lmi_f32_bits(LEAST) &&
+	       top <= (int32_t)lmi_f32_bits(MOST);
+}
+
+static struct lmi_levels levels(const struct lmi_kshape *k)
+{
+	struct lmi_levels l = {.lo = (float)k->q_lo, .hi = (float)k->q_hi};
+
+	if (!k->book)
+		return l;
+	l.is_book = true;
+	l.lo = k->book[0];
+	l.hi = k->book[15];
+	l.value0 = k->book[0];
+	for (int i = 0; i < 15; i++) {
+		l.mid[i] = 0.5f * (float)(k->book[i] + k->book[i + 1]);
+		l.step[i] = (float)(k->book[i + 1] - k->book[i]);
+	}
+	return l;
+}
+
+static float greatest(const float *a, int n)
+{
+	float peak = 0;
+
+	for (int i = 0; i < n; i++)
+		peak = fabsf(a[i]) > fabsf(peak) ? a[i] : peak;
+	return peak;
+}
+
+/* A block in work: lanes [at, at + n). */
+struct span {
+	int at, n;
+};
+
+/* What has been found for all lanes; dmin and m only with minima. */
+struct state {
+	ALIGNED float d[LMI_LANES], dmin[LMI_LANES]; /* of the block, in each of its lanes */
+	ALIGNED float s[LMI_LANES], m[LMI_LANES];    /* integers */
+};
+
+static void put_scale(const struct state *t, float *scale, float *off)
+{
+	for (int l = 0; l < LMI_LANES; l++) {
+		scale[l] = t->d[l] * t->s[l];
+		if (off)
+			off[l] = t->dmin[l] * t->m[l];
+	}
+}
+
+static double total(const float *err, struct span b)
+{
+	double sum = 0;
+
+	for (int l = b.at; l < b.at + b.n; l++)
+		sum += err[l];
+	return sum;
+}
+
+struct search {
+	const struct lmi_lanes *v;
+	const struct lmi_kshape *k;
+	const struct lmi_batch *b;
+	struct lmi_levels l;
+	struct span block[LMI_LANEFIT_BLOCKS];
+	int n_block;
+	struct state now, best;
+	double best_err[LMI_LANEFIT_BLOCKS];
+	bool done[LMI_LANEFIT_BLOCKS]; /* its scales do not change any more */
+};
+
+/* Tries the integers s + ds, m + dm in all lanes; keeps them where the error is lower. */
+static void try_integers(struct search *f, const struct state *from, float ds, float dm,
+			 struct state *to, float *least)
+{
+	ALIGNED float scale[LMI_LANES], off[LMI_LANES], err[LMI_LANES];
+	struct state t = *from;
+
+	for (int l = 0; l < LMI_LANES; l++) {
+		t.s[l] = lmi_fit_nearest(from->s[l] + ds, (float)f->k->s_lo, (float)f->k->s_hi);
+		t.m[l] = lmi_fit_nearest(from->m[l] + dm, 0, (float)f->k->s_hi);
+	}
+	put_scale(&t, scale, off);
+	if (f->k->s_lo < 0)
+		f->v->err(f->b, &f->l, scale, err);
+	else
+		f->v->err_affine(f->b, f->l.hi, scale, off, err);
+	for (int l = 0; l < LMI_LANES; l++) {
+		if (err[l] >= least[l])
+			continue;
+		least[l] = err[l];
+		to->s[l] = t.s[l];
+		to->m[l] = t.m[l];
+	}
+}
+
+/* The best integers near those that there are; err gets what they leave. */
+static void improve_integers(struct search *f, float *err)
+{
+	const struct state from = f->now;
+
+	for (int l = 0; l < LMI_LANES; l++)
+		err[l] = INFINITY;
+	try_integers(f, &from, 0, 0, &f->now, err);
+	for (int ds = -1; ds <= 1; ds++)
+		for (int dm = f->k->s_lo < 0 ? 0 : -1; dm <= (f->k->s_lo < 0 ? 0 : 1); dm++)
+			if (ds || dm)
+				try_integers(f, &from, (float)ds, (float)dm, &f->now, err);
+}
+
+static void keep_better(struct search *f, const float *err)
+{
+	for (int i = 0; i < f->n_block; i++) {
+		struct span b = f->block[i];
+		double sum = total(err, b);
+
+		if (sum >= f->best_err[i])
+			continue;
+		f->best_err[i] = sum;
+		for (int l = b.at; l < b.at + b.n; l++) {
+			f->best.d[l] = f->now.d[l];
+			f->best.dmin[l] = f->now.dmin[l];
+			f->best.s[l] = f->now.s[l];
+			f->best.m[l] = f->now.m[l];
+		}
+	}
+}
+
+static void set_block(struct search *f, int i, float d, float dmin)
+{
+	struct span b = f->block[i];
+
+	f->done[i] = d == f->now.d[b.at] && dmin == f->now.dmin[b.at];
+	for (int l = b.at; l < b.at + b.n; l++) {
+		f->now.d[l] = d;
+		f->now.dmin[l] = dmin;
+	}
+}
+
+static bool all_done(const struct search *f)
+{
+	for (int i = 0; i < f->n_block; i++)
+		if (!f->done[i])
+			return false;
+	return true;
+}
+
+/* The block's scales that suit the codes best. */
+static void solve_scale(struct search *f)
+{
+	ALIGNED float scale[LMI_LANES], xv[LMI_LANES], vv[LMI_LANES];
+
+	put_scale(&f->now, scale, NULL);
+	f->v->sums(f->b, &f->l, scale, xv, vv);
+	for (int i = 0; i < f->n_block; i++) {
+		struct span b = f->block[i];
+		double x = 0, v = 0;
+
+		for (int l = b.at; l < b.at + b.n; l++) {
+			x += (double)xv[l] * f->now.s[l];
+			v += (double)vv[l] * f->now.s[l] * f->now.s[l];
+		}
+		set_block(f, i, v > 0 ? lmi_fit_f16((float)(x / v)) : f->now.d[b.at], 0);
+	}
+}
+
+/* Sums over the values of each lane that do not depend on codes. */
+struct constants {
+	double w[LMI_LANES], x[LMI_LANES];
+};
+
+static void solve_affine(struct search *f, const struct constants *c)
+{
+	ALIGNED float scale[LMI_LANES], off[LMI_LANES], q[LMI_LANES], qq[LMI_LANES], xq[LMI_LANES];
+
+	put_scale(&f->now, scale, off);
+	f->v->sums_affine(f->b, f->l.hi, scale, off, q, qq, xq);
+	for (int i = 0; i < f->n_block; i++) {
+		struct span b = f->block[i];
+		double vv = 0, vm = 0, mm = 0, xv = 0, xm = 0, det;
+		float d = f->now.d[b.at], dmin = f->now.dmin[b.at];
+
+		for (int l = b.at; l < b.at + b.n; l++) {
+			double s = f->now.s[l], m = -f->now.m[l];
+
+			vv += s * s * qq[l];
+			vm += s * m * q[l];
+			mm += m * m * c->w[l];
+			xv += s * xq[l];
+			xm += m * c->x[l];
+		}
+		det = vv * mm - vm * vm;
+		if (det > 1e-9 * vv * mm) {
+			d = lmi_fit_f16((float)((xv * mm - xm * vm) / det));
+			dmin = lmi_fit_f16((float)((xm * vv - xv * vm) / det));
+		} else if (vv > 0) {
+			d = lmi_fit_f16((float)(xv / vv));
+		}
+		if (d < 0 || dmin < 0) {
+			d = f->now.d[b.at];
+			dmin = f->now.dmin[b.at];
+		}
+		set_block(f, i, d, dmin);
+	}
+}
+
+static void begin(struct search *f, const struct lmi_lanes *v, const struct lmi_kshape *k,
+		  const struct lmi_batch *b, int n)
+{
+	*f = (struct search){.v = v, .k = k, .b = b, .l = levels(k), .n_block = n};
+	for (int i = 0; i < n; i++) {
+		f->block[i] = (struct span){i * LMI_K / k->group, LMI_K / k->group};
+		f->best_err[i] = INFINITY;
+	}
+}
+
+/* The integers of the groups for block scales; a, b: what suits the groups alone. */
+static void start(struct search *f, int i, float d, float dmin, const float *a, const float *b)
+{
+	float id, im;
+
+	d = lmi_fit_f16(d);
+	dmin = lmi_fit_f16(dmin);
+	set_block(f, i, d, dmin);
+	id = d != 0 ? 1 / d : 0;
+	im = dmin > 0 ? 1 / dmin : 0;
+	for (int l = f->block[i].at; l < f->block[i].at + f->block[i].n; l++) {
+		f->now.s[l] =
+			lmi_fit_nearest(a[l] * id, (float)f->k->s_lo, (float)f->k->s_hi);
+		f->now.m[l] = lmi_fit_nearest(b[l] * im, 0, (float)f->k->s_hi);
+	}
+}
+
+static void finish(struct search *f, struct lmi_kblock *out)
+{
+	ALIGNED float scale[LMI_LANES], off[LMI_LANES];
+	int8_t q[LMI_LANES * LMI_LANES_VALUES];
+
+	put_scale(&f->best, scale, off);
+	f->v->codes(f->b, &f->l, scale, off, q);
+	for (int i = 0; i < f->n_block; i++) {
+		struct span b = f->block[i];
+
+		out[i].d = f->best.d[b.at];
+		out[i].dmin = f->best.dmin[b.at];
+		for (int g = 0; g < b.n; g++) {
+			int l = b.at + g;
+
+			out[i].s[g] = (int16_t)f->best.s[l];
+			out[i].m[g] = (int16_t)f->best.m[l];
+		}
+		memcpy(out[i].q, q + b.at * f->k->group, LMI_K);
+	}
+}
+
+static void search_scale(const struct lmi_lanes *v, const struct lmi_kshape *k,
+			 const struct lmi_batch *b, int n, struct lmi_kblock *out)
+{
+	ALIGNED float a[LMI_LANES], err[LMI_LANES];
+	const float none[LMI_LANES] = {0};
+	struct search f;
+	float end[2], step[2] = {-1, 1};
+
+	begin(&f, v, k, b, n);
+	end[0] = f.l.lo;
+	end[1] = f.l.hi;
+	if (k->book) {
+		step[0] = -f.l.step[0];
+		step[1] = f.l.step[14];
+	}
+	v->fan(b, &f.l, end, step, LMI_FIT_FAN, a);
+	for (int side = 0; side < 2; side++) {
+		float top = (float)(side ? k->s_hi : k->s_lo);
+
+		for (int i = 0; i < n; i++)
+			start(&f, i, greatest(a + f.block[i].at, f.block[i].n) / top, 0, a, none);
+		for (int round = 0; round < N_ROUNDS; round++) {
+			improve_integers(&f, err);
+			keep_better(&f, err);
+			solve_scale(&f);
+			if (all_done(&f))
+				break;
+		}
+	}
+	finish(&f, out);
+}
+
+static void search_affine(const struct lmi_lanes *v, const struct lmi_kshape *k,
+			  const struct lmi_batch *b, int n, struct lmi_kblock *out)
+{
+	ALIGNED float a[LMI_LANES], m[LMI_LANES], err[LMI_LANES];
+	struct constants c = {{0}, {0}};
+	struct search f;
+
+	begin(&f, v, k, b, n);
+	for (int i = 0; i < b->n; i++) {
+		for (int l = 0; l < LMI_LANES; l++) {
+			float w = b->weighted ? b->w[i][l] : 1;
+
+			c.w[l] += w;
+			c.x[l] += (double)w * b->x[i][l];
+		}
+	}
+	v->slopes(b, (float)k->q_hi, LMI_FIT_FAN, a, m);
+	for (int try = 0; try < 2; try++) {
+		float top = (float)k->s_hi * (try ? 0.84f : 1);
+
+		for (int i = 0; i < n; i++)
+			start(&f, i, greatest(a + f.block[i].at, f.block[i].n) / top,
+			      greatest(m + f.block[i].at, f.block[i].n) / top, a, m);
+		for (int round = 0; round < N_ROUNDS; round++) {
+			improve_integers(&f, err);
+			keep_better(&f, err);
+			solve_affine(&f, &c);
+			if (all_done(&f))
+				break;
+		}
+	}
+	finish(&f, out);
+}
+
+/* Blocks that are not ordinary one by one, those that are together. */
+static void fit_blocks(const struct lmi_lanes *v, const struct lmi_kshape *k, const float *src,
+		       const float *importance, int n, bool affine, struct lmi_kblock *out)
+{
+	int per = LMI_LANES * k->group / LMI_K; /* blocks that fill the lanes */
+	/* with few codes, values of one sign are met best by kfit.c's search of all scales */
+	bool few = !affine && !k->book && k->q_hi - k->q_lo < 8;
+	float x[LMI_K], w[LMI_LANEFIT_BLOCKS * LMI_K];
+	struct lmi_batch b;
+
+	for (int i = 0; i < n;) {
+		int run = 0;
+
+		while (run < per && i + run < n && is_ordinary(src + (i + run) * LMI_K, LMI_K, few))
+			run++;
+		if (!run) {
+			lmi_fit_load(src, importance, (size_t)i * LMI_K, x, w, LMI_K);
+			if (affine)
+				lmi_kfit_affine(k, x, w, &out[i]);
+			else
+				lmi_kfit_scale(k, x, w, &out[i]);
+			i++;
+			continue;
+		}
+		for (int j = 0; importance && j < run; j++)
+			lmi_fit_weights(importance + (i + j) * LMI_K, w + j * LMI_K, LMI_K);
+		load(v, &b, src + i * LMI_K, importance ? w : NULL, run * LMI_K / k->group, k->group);
+		if (affine)
+			search_affine(v, k, &b, run, out + i);
+		else
+			search_scale(v, k, &b, run, out + i);
+		i += run;
+	}
+}
+
+void lmi_lanefit_scale(const struct lmi_lanes *lanes, const struct lmi_kshape *k, const float *src,
+		       const float *importance, int n, struct lmi_kblock *out)
+{
+	fit_blocks(lanes ? lanes : lmi_lanes_all()[0], k, src, importance, n, false, out);
+}
+
+void lmi_lanefit_affine(const struct lmi_lanes *lanes, const struct lmi_kshape *k,
+			const float *src, const float *importance, int n, struct lmi_kblock *out)
+{
+	fit_blocks(lanes ? lanes : lmi_lanes_all()[0], k, src, importance, n, true, out);
+}
+
+/* ---- blocks with one scale ---- */
+
+/* The scale of each lane as an f16, the better of two. */
+static void better_of(float *d, float *err, const float *d2, const float *err2)
+{
+	for (int l = 0; l < LMI_LANES; l++) {
+		if (err2[l] >= err[l])
+			continue;
+		d[l] = d2[l];
+		err[l] = err2[l];
+	}
+}
+
+/* The plain scale, which puts the greatest value on the lowest code, is one of the candidates: it
+ * wins when no other is better. */
+static void search_single(const struct lmi_lanes *v, const struct lmi_levels *l,
+			  const struct lmi_batch *b, int n_fan, float *d)
+{
+	ALIGNED float err[LMI_LANES], d2[LMI_LANES], err2[LMI_LANES], xv[LMI_LANES], vv[LMI_LANES];
+	const float end[2] = {l->lo, l->hi};
+	float step[2] = {-1, 1};
+
+	if (l->is_book) {
+		step[0] = -l->step[0];
+		step[1] = l->step[14];
+	}
+	v->peaks(b, 1 / l->lo, d);
+	v->round(d);
+	v->err(b, l, d, err);
+	v->fan(b, l, end, step, n_fan, d2);
+	for (int round = 0; round < 2; round++) {
+		v->round(d2);
+		v->err(b, l, d2, err2);
+		better_of(d, err, d2, err2);
+		if (round)
+			break;
+		v->sums(b, l, d, xv, vv);
+		for (int i = 0; i < LMI_LANES; i++)
+			d2[i] = vv[i] > 0 ? xv[i] / vv[i] : 0;
+	}
+}
+
+void lmi_lanefit_single(const struct lmi_lanes *lanes, int lo, int hi, const int8_t *book,
+			const float *src, const float *importance, int n, float *d, int8_t *q)
+{
+	const struct lmi_lanes *v = lanes ? lanes : lmi_lanes_all()[0];
+	const struct lmi_kshape k = {.q_lo = lo, .q_hi = hi, .book = book};
+	ALIGNED float scale[LMI_LANES];
+	ALIGNED const float none[LMI_LANES] = {0};
+	const struct lmi_levels l = levels(&k);
+	float x[32], w[LMI_LANES * 32];
+	int8_t codes[LMI_LANES * 32];
+	struct lmi_batch b;
+
+	for (int i = 0; i < n;) {
+		int run = 0;
+
+		while (i + run < n && is_ordinary(src + (i + run) * 32, 32, false))
+			run++;
+		if (!run) {
+			lmi_fit_load(src, importance, (size_t)i * 32, x, w, 32);
+			d[i] = book ? lmi_fit_book(x, w, 32, book, q + i * 32)
+				    : lmi_fit_scale(x, w, 32, lo, hi, q + i * 32);
+			i++;
+			continue;
+		}
+		for (int j = 0; importance && j < run; j++)
+			lmi_fit_weights(importance + (i + j) * 32, w + j * 32, 32);
+		load(v, &b, src + i * 32, importance ? w : NULL, run, 32);
+		search_single(v, &l, &b, importance ? LMI_FIT_FAN : QUICK_FAN, scale);
+		v->codes(&b, &l, scale, none, codes);
+		memcpy(d + i, scale, (size_t)run * sizeof(*d));
+		memcpy(q + i * 32, codes, (size_t)run * 32);
+		i += run;
+	}
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * lanes.h one lane after the other: the oracle, and what runs where there is no variant. */
+#include "core/quant/half.h"
+#include "core/quant/lanes.h"
+
+#define LANES_NAME lmi_lanes_c
+#define LANES_TEXT "c"
+#define V	   1
+#define VF	   float
+
+#define v_set(f)	   ((float)(f))
+#define v_load(p)	   (*(p))
+#define v_store(p, v)	   (*(p) = (v))
+#define v_max(a, b)	   ((a) > (b) ? (a) : (b))
+#define v_min(a, b)	   ((a) < (b) ? (a) : (b))
+#define v_over(a, b, x, y) ((a) > (b) ? (x) : (y))
+#define v_f16(v)	   lmi_f16_to_f32(lmi_f32_to_f16(v))
+
+static void turn(const float *from, int n_group, int n, float (*to)[LMI_LANES])
+{
+	for (int l = 0; l < LMI_LANES; l++)
+		for (int i = 0; i < n; i++)
+			to[i][l] = from[(l < n_group ? l : 0) * n + i];
+}
+
+static void turn_codes(float (*from)[LMI_LANES], int n, int8_t *q)
+{
+	for (int l = 0; l < LMI_LANES; l++)
+		for (int i = 0; i < n; i++)
+			q[l * n + i] = (int8_t)from[i][l];
+}
+
+#include "core/quant/lanes_impl.h"
