@@ -45,7 +45,8 @@ type Client struct {
 // Option changes how a client connects.
 type Option func(*Client)
 
-// WithKey sets the secret that says on tcp and tls+tcp who asks.
+// WithKey sets the secret that says on tcp and tls+tcp who asks; without it that in the environment
+// variable LLAMAD_KEY counts.
 func WithKey(secret string) Option { return func(c *Client) { c.hello.Key = secret } }
 
 // WithCA names a file with the certificates, in PEM, that tls+tcp trusts instead of the system's.
@@ -66,8 +67,8 @@ func Dial(ctx context.Context, url string, opts ...Option) (*Client, error) {
 	if url == "" {
 		url = DefaultURL()
 	}
-	c := &Client{url: url, hello: HelloRequest{Client: "go"}, patience: 5 * time.Second,
-		dialing: make(chan struct{}, 1)}
+	c := &Client{url: url, patience: 5 * time.Second,
+		hello: HelloRequest{Client: "go", Key: os.Getenv("LLAMAD_KEY")}, dialing: make(chan struct{}, 1)}
 	for _, o := range opts {
 		o(c)
 	}

@@ -118,7 +118,8 @@ class Client:
     """A connection, usable by many threads.
 
     url: ipc://PATH, tcp://HOST:PORT or tls+tcp://HOST:PORT; without it default_url().
-    key: the secret that says on tcp and tls+tcp who asks.
+    key: the secret that says on tcp and tls+tcp who asks; without it that in the environment
+        variable LLAMAD_KEY.
     ca_file: certificates that tls+tcp trusts; without it those of the system.
     timeout: seconds to wait for a reply, beyond what the request itself may wait.
     connect_timeout: seconds to wait for a connection, and to try again when it broke.

@@ -63,8 +63,11 @@ class Address:
         raise Invalid(f"{url!r} is no address: ipc://PATH, tcp://HOST:PORT or tls+tcp://HOST:PORT")
 
     def key(self, secret: Optional[str]) -> str:
-        """What hello tells of the secret: nothing on a unix socket, where it does not count."""
-        return "" if self.path else secret or ""
+        """What hello tells of the secret, or of LLAMAD_KEY in the environment: nothing on a unix
+        socket, where it does not count."""
+        if self.path:
+            return ""
+        return os.environ.get("LLAMAD_KEY", "") if secret is None else secret
 
     def context(self, ca_file: Optional[str]) -> Optional[ssl.SSLContext]:
         """What tls+tcp trusts: the certificates of a file, or those of the system."""
