@@ -284,7 +284,7 @@ static void stem_of(const struct lmi_folder *f, const struct lmi_row *row, uint3
 static bool add_each(struct lmi_folder *f, const struct lmi_row *row, uint32_t il, bool bias)
 {
 	struct lmi_source src;
-	char stem[2 * NAME], to[NAME], base[NAME];
+	char stem[2 * NAME], to[NAME + 12], base[NAME];
 	uint32_t k = 0;
 
 	expand(base, row->to, il, 0);
