@@ -5,7 +5,7 @@
 #ifndef LLAMAD_LLAMACTL_ANSWER_OPTS_H
 #define LLAMAD_LLAMACTL_ANSWER_OPTS_H
 
-#include "core/cli/opts.h"
+#include "client/llamactl/sampling_args.h"
 
 /* Rows of an option table. */
 /* clang-format off */
@@ -22,50 +22,7 @@
 	 .type = LMI_OPT_INT, \
 	 .value = "N", \
 	 .doc = "Of the random choices; without it one from the clock."}, \
-	{.name = "temp", \
-	 .type = LMI_OPT_FLOAT, \
-	 .value = "T", \
-	 .min = 0, \
-	 .max = 1000, \
-	 .doc = "Temperature; 0 takes the likeliest token (0.8 without it)."}, \
-	{.name = "top-k", \
-	 .type = LMI_OPT_INT, \
-	 .value = "K", \
-	 .min = -1, \
-	 .max = INT32_MAX, \
-	 .doc = "Only the K likeliest tokens; 0: all (40 without it)."}, \
-	{.name = "top-p", \
-	 .type = LMI_OPT_FLOAT, \
-	 .value = "P", \
-	 .min = 0, \
-	 .max = 1, \
-	 .doc = "Only the likeliest tokens that make up this probability; 1: all (0.95 without " \
-		"it)."}, \
-	{.name = "min-p", \
-	 .type = LMI_OPT_FLOAT, \
-	 .value = "P", \
-	 .min = 0, \
-	 .max = 1, \
-	 .doc = "Only tokens with this share of the best one's probability; 0: all (0.05 without " \
-		"it)."}, \
-	{.name = "repeat-penalty", \
-	 .type = LMI_OPT_FLOAT, \
-	 .value = "X", \
-	 .min = 0.01, \
-	 .max = 100, \
-	 .doc = "Divides the logits of the last 64 tokens; 1: off (1 without it)."}, \
-	{.name = "frequency-penalty", \
-	 .type = LMI_OPT_FLOAT, \
-	 .value = "X", \
-	 .min = -100, \
-	 .max = 100, \
-	 .doc = "Taken from a token's logit for each time it stands among them (0 without it)."}, \
-	{.name = "presence-penalty", \
-	 .type = LMI_OPT_FLOAT, \
-	 .value = "X", \
-	 .min = -100, \
-	 .max = 100, \
-	 .doc = "Taken from it once if it stands among them (0 without it)."}, \
+	LMI_OPTS_SAMPLING, \
 	{.name = "stop", \
 	 .type = LMI_OPT_LIST, \
 	 .value = "TEXT", \

@@ -90,12 +90,6 @@ static void print_json(const struct answer *a, const char *id)
 
 /* ---- the request ---- */
 
-static void give_float(json_t *m, const struct lmi_args *a, const char *opt, const char *member)
-{
-	if (lmi_arg_given(a, opt))
-		(void)json_object_set_new(m, member, json_real(lmi_arg_float(a, opt)));
-}
-
 static json_t *members(const struct lmi_args *a)
 {
 	const char *const *stops;
@@ -113,14 +107,6 @@ static json_t *members(const struct lmi_args *a)
 		json_decref(list);
 		return NULL;
 	}
-	give_float(m, a, "temp", "temp");
-	give_float(m, a, "top-p", "top_p");
-	give_float(m, a, "min-p", "min_p");
-	give_float(m, a, "repeat-penalty", "repeat_penalty");
-	give_float(m, a, "frequency-penalty", "frequency_penalty");
-	give_float(m, a, "presence-penalty", "presence_penalty");
-	if (lmi_arg_given(a, "top-k"))
-		(void)json_object_set_new(m, "top_k", json_integer(lmi_arg_int(a, "top-k")));
 	if (lmi_arg_given(a, "seed"))
 		(void)json_object_set_new(m, "seed", json_integer(lmi_arg_int(a, "seed")));
 	for (uint32_t i = 0; i < n; i++)
@@ -193,10 +179,14 @@ static enum lmd_status start(struct lmi_ctl *ctl, const struct lmi_chat_args *ch
 				 .hold_ms = (uint32_t)lmi_arg_int(&ctl->args, "hold")};
 	struct lmd_client *c;
 	json_t *m = members(&ctl->args);
-	enum lmd_status st = m ? give_chat(m, &ctl->args, chat, prompt, n, err)
+	enum lmd_status st = m ? lmi_sampling_members(m, &ctl->args, err)
 			       : lmd_fail(err, LMD_NOMEM, "no memory for a request");
-	char *more = st == LMD_OK ? json_dumps(m, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+	char *more = NULL;
 
+	if (st == LMD_OK)
+		st = give_chat(m, &ctl->args, chat, prompt, n, err);
+	if (st == LMD_OK)
+		more = json_dumps(m, JSON_COMPACT | JSON_REAL_PRECISION(17));
 	json_decref(m);
 	if (st == LMD_OK && !more)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a request");

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "client/llamactl/json_out.h"
+#include "client/llamactl/sampling_args.h"
 #include "core/base/alloc.h"
 #include "core/engine/constrain.h"
-#include "core/engine/sample_params.h"
 
 /* ---- Ctrl-C ---- */
 
@@ -98,27 +98,6 @@ static enum lmd_status collect(struct lmi_said *a, uint64_t id, struct lmd_error
 
 /* ---- options ---- */
 
-static void sampling(const struct lmi_args *a, const struct lmi_engine *e,
-		     struct lmi_sample_params *p)
-{
-	lmi_sample_params_default(p);
-	if (lmi_arg_given(a, "temp"))
-		p->temp = lmi_arg_float(a, "temp");
-	if (lmi_arg_given(a, "top-k"))
-		p->top_k = lmi_arg_int(a, "top-k");
-	if (lmi_arg_given(a, "top-p"))
-		p->top_p = lmi_arg_float(a, "top-p");
-	if (lmi_arg_given(a, "min-p"))
-		p->min_p = lmi_arg_float(a, "min-p");
-	if (lmi_arg_given(a, "repeat-penalty"))
-		p->repeat_penalty = lmi_arg_float(a, "repeat-penalty");
-	if (lmi_arg_given(a, "frequency-penalty"))
-		p->frequency_penalty = lmi_arg_float(a, "frequency-penalty");
-	if (lmi_arg_given(a, "presence-penalty"))
-		p->presence_penalty = lmi_arg_float(a, "presence-penalty");
-	p->n_ctx = lmi_engine_inst(e)->n_ctx;
-}
-
 /* --seed, or one from the clock: two runs differ unless asked otherwise. */
 static uint64_t seed_of(const struct lmi_args *a)
 {
@@ -146,15 +125,18 @@ static enum lmd_status stops(const struct lmi_args *a, struct lmd_str **out, uin
 
 /* The chain, in the order that was asked for. */
 static enum lmd_status samplers(struct lmi_ctl *ctl, const struct lmi_engine *e,
-				struct lmi_spec_list *specs, char *names, struct lmd_error *err)
+				struct lmi_sampling_args *s, struct lmi_spec_list *specs,
+				char *names, struct lmd_error *err)
 {
 	const char *order = lmi_arg_str(&ctl->args, "order");
-	struct lmi_sample_params p;
+	enum lmd_status st =
+		lmi_sampling_args(s, &ctl->args, lmi_engine_inst(e)->n_ctx, err);
 
-	sampling(&ctl->args, e, &p);
+	if (st != LMD_OK)
+		return st;
 	return lmi_sample_specs_order(
-		specs, &p, (struct lmd_str){.ptr = order, .len = order ? strlen(order) : 0}, names,
-		err);
+		specs, &s->p, (struct lmd_str){.ptr = order, .len = order ? strlen(order) : 0},
+		names, err);
 }
 
 static enum lmd_status constrain(struct lmi_ctl *ctl, struct lmi_engine *e,
@@ -187,6 +169,7 @@ enum lmd_status lmi_said_generate(struct lmi_ctl *ctl, struct lmi_said *a,
 {
 	const struct lmi_args *args = &ctl->args;
 	char names[LMI_ORDER_MAX];
+	struct lmi_sampling_args sampling = {0};
 	struct lmi_spec_list *specs;
 	struct lmi_generate cmd = {.id = 1,
 				   .seq = {.tokens = tokens, .n_tokens = (uint32_t)n_tokens},
@@ -207,7 +190,7 @@ enum lmd_status lmi_said_generate(struct lmi_ctl *ctl, struct lmi_said *a,
 	specs = lmi_alloc(1, sizeof(*specs));
 	if (!specs)
 		return lmd_fail(err, LMD_NOMEM, "no memory for samplers");
-	st = samplers(ctl, a->e, specs, names, err);
+	st = samplers(ctl, a->e, &sampling, specs, names, err);
 	cmd.specs = specs->spec;
 	cmd.n_specs = specs->n;
 	if (st == LMD_OK)
@@ -223,6 +206,7 @@ enum lmd_status lmi_said_generate(struct lmi_ctl *ctl, struct lmi_said *a,
 	if (st == LMD_OK)
 		st = collect(a, cmd.id, err);
 	lmi_free(stop);
+	lmi_sampling_args_fini(&sampling);
 	lmi_free(specs);
 	return st;
 }

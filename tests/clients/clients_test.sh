@@ -57,6 +57,23 @@ ctl generate full -p "$prompt" -n $n --temp 0 --ignore-eos --hold 0ms >"$dir/got
 same "llamactl generate, every token alone" "$dir/got"
 printf %s "$prompt" | ctl generate full -n $n --temp 0 --ignore-eos >"$dir/got"
 same "llamactl generate, prompt on standard input" "$dir/got"
+# samplers: the options mean to the daemon what they mean to `run`
+"$build/llamactl" run "$dir/full.gguf" -p "$prompt" -n $n --seed 3 >"$dir/plain"
+for how in "--temp 2" "--top-k 2" "--top-p 0.3" "--min-p 0.6" "--typical 0.2" "--top-n-sigma 0.5" \
+	"--min-keep 3 --min-p 0.9" "--repeat-penalty 3 --repeat-last-n 4" "--frequency-penalty 9" \
+	"--presence-penalty 9" "--dynatemp-range 2 --dynatemp-exponent 2" \
+	"--xtc-probability 1 --xtc-threshold 0.01" \
+	"--dry-multiplier 9 --dry-base 3 --dry-allowed-length 1 --dry-last-n -1 --dry-breaker q" \
+	"--mirostat 1" "--mirostat 2 --mirostat-tau 1 --mirostat-eta 0.5" \
+	"--logit-bias 30=90 --logit-bias 31=-inf"; do
+	# shellcheck disable=SC2086
+	"$build/llamactl" run "$dir/full.gguf" -p "$prompt" -n $n --seed 3 $how >"$dir/wantc" ||
+		bad "run $how"
+	# shellcheck disable=SC2086
+	ctl generate full -p "$prompt" -n $n --seed 3 $how >"$dir/got" || bad "generate $how"
+	cmp -s "$dir/wantc" "$dir/got" && ok || bad "generate $how: another text than run"
+	cmp -s "$dir/wantc" "$dir/plain" && bad "run $how: the text of the defaults" || ok
+done
 # conversations: the daemon renders what `run` renders
 for how in "--template chatml" "--template chatml --system Short." "--template chatml -j {}" \
 	"--template chatml --template-arg add_generation_prompt=false" "--order temperature-first"; do
@@ -120,7 +137,8 @@ shows '^{}$' reload --json
 refused 'nothere' generate nothere -p x
 refused 'nothere' load nothere
 refused 'nothere' rm nothere
-refused '7.5' generate full -p x --temp 7.5
+refused 'token 999999' generate full -p x --logit-bias 999999=1
+refused 'ID=X' generate full -p x --logit-bias 30
 refused '00000000000000000000000000000000' cancel 00000000000000000000000000000000
 ctl alias cat full && shows . generate cat -p "$prompt" -n 2
 ctl reload full && ok || bad "reload full"
