@@ -17,6 +17,7 @@ enum {
 
 struct lmd_client;
 struct lmd_host;
+struct lmi_adapter_ref;
 struct lmi_registry;
 
 /* All commands and the common options: table.c.  A command is one
@@ -29,6 +30,8 @@ struct lmi_ctl {
 	struct lmd_host *host; /* made on demand by the functions below */
 	struct lmi_registry *registry;
 	struct lmd_client *client; /* made on demand by remote.h */
+	struct lmi_adapter_ref *adapters; /* [n_adapters] of --lora and so on; paths on the heap */
+	uint32_t n_adapters;
 };
 
 /* The host that logs as --log says, and the plugins of --plugin-dir and the default folders.

@@ -25,6 +25,53 @@ static enum lmd_status kv_type(const struct lmi_args *a, int32_t *out, struct lm
 	return LMD_OK;
 }
 
+/* "FILE" or "FILE:SCALE": what follows the last colon, if it is a number. */
+static enum lmd_status adapter_arg(const char *what, const char *text, struct lmi_adapter_ref *out,
+				   struct lmd_error *err)
+{
+	const char *colon = strrchr(text, ':');
+	struct lmd_error none = {0};
+	double scale = 1;
+	bool has = colon && colon[1] && colon != text &&
+		   lmi_parse_float(what, colon + 1, &scale, &none) == LMD_OK;
+
+	if (has && !(scale >= -1e6 && scale <= 1e6))
+		return lmd_fail(err, LMD_INVALID, "%s '%.120s': a scale must be within -1e6..1e6",
+				what, text);
+	out->scale = (float)scale;
+	out->path = lmi_strndup(text, has ? (size_t)(colon - text) : strlen(text));
+	return out->path ? LMD_OK : lmd_fail(err, LMD_NOMEM, "%s: no memory for a path", what);
+}
+
+static enum lmd_status adapter_args(struct lmi_ctl *ctl, struct lmi_inst_opts *o,
+				    struct lmd_error *err)
+{
+	static const char *const names[] = {"lora", "control-vector"};
+	enum lmd_status st = LMD_OK;
+	const char *const *list;
+	uint32_t n = 0;
+
+	for (size_t k = 0; k < LMD_LEN(names); k++)
+		n += lmi_arg_list(&ctl->args, names[k], &list);
+	if (!n || ctl->adapters)
+		return LMD_OK;
+	ctl->adapters = lmi_alloc(n, sizeof(*ctl->adapters));
+	if (!ctl->adapters)
+		return lmd_fail(err, LMD_NOMEM, "no memory for %u adapters", n);
+	for (size_t k = 0; k < LMD_LEN(names); k++) {
+		uint32_t m = lmi_arg_list(&ctl->args, names[k], &list);
+
+		for (uint32_t i = 0; st == LMD_OK && i < m; i++) {
+			st = adapter_arg(k ? "--control-vector" : "--lora", list[i],
+					 &ctl->adapters[ctl->n_adapters], err);
+			ctl->n_adapters += st == LMD_OK;
+		}
+	}
+	o->adapter_files = ctl->adapters;
+	o->n_adapter_files = ctl->n_adapters;
+	return st;
+}
+
 enum lmd_status lmi_embedded_opts(struct lmi_ctl *ctl, const char *path,
 				  struct lmi_engine_opts *out, struct lmd_error *err)
 {
@@ -44,6 +91,8 @@ enum lmd_status lmi_embedded_opts(struct lmi_ctl *ctl, const char *path,
 	st = lmi_ctl_host(ctl, &o->host, err);
 	if (st == LMD_OK)
 		st = lmi_ctl_registry(ctl, &o->registry, err);
+	if (st == LMD_OK)
+		st = adapter_args(ctl, o, err);
 	return st == LMD_OK ? kv_type(a, &o->kv_dtype, err) : st;
 }
 

@@ -51,12 +51,22 @@
 		.doc = "Arithmetic of attention: the backend's own, or every sum in half "         \
 		       "precision, to compare with kernels that compute so."                       \
 	}
+#define LMI_OPTS_ADAPTERS                                                                          \
+	{.name = "lora",                                                                           \
+	 .type = LMI_OPT_LIST,                                                                     \
+	 .value = "FILE[:SCALE]",                                                                  \
+	 .doc = "Add a low-rank adapter to the model: a GGUF file, or a folder of PEFT.  SCALE "    \
+		"times its own; may be repeated."},                                                \
+	{                                                                                          \
+		.name = "control-vector", .type = LMI_OPT_LIST, .value = "FILE[:SCALE]",           \
+		.doc = "Add a control vector (GGUF) behind the layers; may be repeated."           \
+	}
 #define LMI_OPTS_ENGINE                                                                            \
 	LMI_OPT_BACKEND, LMI_OPT_THREADS, LMI_OPT_CTX, LMI_OPT_KV_TYPE, LMI_OPT_ACTIVATIONS,       \
-		LMI_OPT_ATTENTION
+		LMI_OPT_ATTENTION, LMI_OPTS_ADAPTERS
 
 /* What those options and the file say, for the engine to be opened; numbers that the command
- * wants otherwise are changed by it before. */
+ * wants otherwise are changed by it before.  The list of adapters belongs to ctl. */
 enum lmd_status lmi_embedded_opts(struct lmi_ctl *ctl, const char *path,
 				  struct lmi_engine_opts *out, struct lmd_error *err);
 

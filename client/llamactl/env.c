@@ -2,6 +2,8 @@
  *
  * What most commands need: a host and a registry that follow the common options. */
 #include "client/llamactl/ctl.h"
+#include "core/base/alloc.h"
+#include "core/engine/instance.h"
 #include "core/plugin/host_services.h"
 #include "core/plugin/registry.h"
 #include "llamad/client.h"
@@ -40,6 +42,9 @@ enum lmd_status lmi_ctl_registry(struct lmi_ctl *ctl, struct lmi_registry **out,
 
 void lmi_ctl_fini(struct lmi_ctl *ctl)
 {
+	for (uint32_t i = 0; i < ctl->n_adapters; i++)
+		lmi_free((char *)(uintptr_t)ctl->adapters[i].path);
+	lmi_free(ctl->adapters);
 	lmd_client_close(ctl->client);
 	lmi_registry_destroy(ctl->registry);
 	lmi_host_destroy(ctl->host);

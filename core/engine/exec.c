@@ -183,7 +183,7 @@ enum lmd_status lmi_inst_bind(struct lmi_inst *inst, const struct lmi_adapter *a
 					.b = ad->b,
 					.n = ad->n,
 					.k = ad->k,
-					.n_stack = 1,
+					.n_stack = ad->n_stack ? ad->n_stack : 1,
 					.scale = ad->scale};
 
 	if (!inst->has_adapters || !ad->slot)

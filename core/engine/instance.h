@@ -21,6 +21,12 @@
 #include "llamad/arch.h"
 #include "llamad/backend.h"
 
+/* A file that is added to a model: adapter or control vector. */
+struct lmi_adapter_ref {
+	const char *path;
+	float scale; /* times the file's own */
+};
+
 struct lmi_inst_opts {
 	struct lmi_registry *registry; /* outlives the instance */
 	const struct lmd_host *host;   /* likewise */
@@ -43,6 +49,9 @@ struct lmi_inst_opts {
 	uint64_t memory_limit;	       /* bytes; 0 = what the machine says is available */
 	uint32_t open_flags;	       /* LMI_OPEN_* of format.h */
 	bool adapters;		       /* rows may carry adapters (lmi_inst_bind) */
+	const struct lmi_adapter_ref *adapter_files; /* [n_adapter_files]: all rows that name no
+						      * slot carry these together, in slot 1 */
+	uint32_t n_adapter_files;
 	bool keep_values;	       /* plans whose values share no memory (observation) */
 	struct lmi_lane *lane;	       /* of the device, shared by engines; NULL = none */
 };
@@ -94,6 +103,7 @@ struct lmi_inst {
 	bool looks_ahead; /* some group is not causal: a sequence runs in one step */
 	bool keep_values;
 	bool has_adapters; /* plans let rows carry adapters */
+	int32_t own_adapter; /* slot of rows that name none */
 	uint64_t file_bytes, weight_bytes, kv_bytes, budget;
 	uint64_t scratch_bytes; /* of all plans */
 	/* results of a step: n_out (or n_seq) rows of the widest output so far */
@@ -122,11 +132,15 @@ struct lmi_adapter {
 	uint32_t slot;
 	const char *site;
 	uint32_t rank, n, k;
+	uint32_t n_stack; /* slices of a stack of experts, each with a pair; 0 counts as 1 */
 	const float *a, *b;
 	float scale;
 };
 enum lmd_status lmi_inst_bind(struct lmi_inst *inst, const struct lmi_adapter *ad,
 			      struct lmd_error *err);
+/* Reads files and puts them all into a slot; adapter.c. */
+enum lmd_status lmi_inst_add_adapters(struct lmi_inst *inst, const struct lmi_adapter_ref *refs,
+				      uint32_t n, uint32_t slot, struct lmd_error *err);
 
 /* The pooling that is meant when `asked` (enum lmd_pooling) was asked for. */
 int32_t lmi_inst_pooling(const struct lmi_inst *inst, int32_t asked);

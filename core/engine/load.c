@@ -153,6 +153,10 @@ static enum lmd_status open_all(struct lmi_inst *inst, const struct lmi_inst_opt
 		st = lmi_lane_join(o->lane, &inst->lane_id, err);
 	if (st == LMD_OK)
 		inst->lane = o->lane;
+	if (st == LMD_OK && o->n_adapter_files) {
+		inst->own_adapter = 1;
+		st = lmi_inst_add_adapters(inst, o->adapter_files, o->n_adapter_files, 1, err);
+	}
 	return st;
 }
 
@@ -168,7 +172,7 @@ enum lmd_status lmi_inst_open(struct lmi_inst **out, const struct lmi_inst_opts 
 	inst->host = o->host;
 	inst->registry = o->registry;
 	inst->keep_values = o->keep_values;
-	inst->has_adapters = o->adapters;
+	inst->has_adapters = o->adapters || o->n_adapter_files;
 	inst->lane_class = LMI_CLASS_NORMAL;
 	st = open_all(inst, o, &cause);
 	if (st == LMD_OK && lmi_guard_is_bad(&inst->guard))

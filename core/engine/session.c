@@ -187,8 +187,11 @@ static enum lmd_status create(struct lmi_session **out, const struct lmi_inst *i
 	for (uint32_t i = 0; i < n; i++) {
 		s->seqs[i].session = s;
 		s->seqs[i].index = i;
-		if (copy_seq(&s->seqs[i], &in[i], cap))
+		if (copy_seq(&s->seqs[i], &in[i], cap)) {
+			if (!in[i].adapter)
+				s->seqs[i].adapter = inst->own_adapter;
 			continue;
+		}
 		lmi_session_destroy(s);
 		return lmd_fail(err, LMD_NOMEM, "no memory for the rows of sequence %u", i);
 	}

@@ -15,6 +15,11 @@ const struct lmi_family *lmi_family_find(const struct lmi_jnode *model_type)
 	return NULL;
 }
 
+const struct lmi_family *lmi_family_at(uint32_t i)
+{
+	return i < LMD_LEN(families) ? families[i] : NULL;
+}
+
 const struct lmi_row lmi_rows_head[LMI_ROW_COUNT_HEAD] = {
 	{"embed_tokens", "token_embd", 0},
 	{"norm", "output_norm", 0},

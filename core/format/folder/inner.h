@@ -113,6 +113,8 @@ struct lmi_family {
 
 /* NULL when there is none. */
 const struct lmi_family *lmi_family_find(const struct lmi_jnode *model_type);
+/* Number i of all; NULL behind the last. */
+const struct lmi_family *lmi_family_at(uint32_t i);
 
 /* ---- the folder ---- */
 
@@ -223,6 +225,8 @@ double lmi_folder_scalar(struct lmi_folder *f, const char *before, uint32_t il, 
 /* Bytes [at, at + n) of a tensor in its file. */
 enum lmd_status lmi_source_read(struct lmi_folder *f, const struct lmi_st_tensor *t, uint64_t at,
 				void *buf, size_t n, struct lmd_error *err);
+/* The row of a source that row u of the tensor is. */
+uint64_t lmi_recipe_row(const struct lmi_recipe *r, uint64_t u);
 /* n values of a type in files. */
 void lmi_st_decode(enum lmi_st_type type, const void *src, float *dst, size_t n);
 

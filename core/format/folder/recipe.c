@@ -57,6 +57,11 @@ static struct place place_of(const struct lmi_recipe *r, uint64_t u)
 	return p;
 }
 
+uint64_t lmi_recipe_row(const struct lmi_recipe *r, uint64_t u)
+{
+	return place_of(r, u).row;
+}
+
 /* How many of the next n rows of the tensor follow each other in the source, too. */
 static uint64_t run_of(const struct lmi_recipe *r, uint64_t u, uint64_t n, struct place *first)
 {

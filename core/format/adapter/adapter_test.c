@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Adapters when things go wrong: each allocation failing, files cut at every byte.  What adapters
+ * compute is compared with merged models in tests/interop. */
+#include "tests/lmd_check.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "core/format/adapter/adapter.h"
+#include "core/format/format.h"
+#include "tests/st_file.h"
+
+#define CONFIG "{\"peft_type\": \"LORA\", \"r\": 2, \"lora_alpha\": 4}"
+#define STEM   "base_model.model.model.layers.0.self_attn.q_proj.lora_"
+#define PAIR                                                                                       \
+	"{\"" STEM "A.weight\": {\"dtype\": \"F32\", \"shape\": [2, 8], \"data_offsets\": [0, "    \
+	"64]}, \"" STEM "B.weight\": {\"dtype\": \"F32\", \"shape\": [8, 2], \"data_offsets\": "   \
+	"[64, 128]}}"
+
+static char dir[] = "/tmp/lmd-adapter-XXXXXX";
+static char lora[64];
+static struct lmi_model *base;
+
+static void write_file(const char *name, const void *p, size_t n)
+{
+	char path[160];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	f = fopen(path, "wb");
+	ck_assert_ptr_nonnull(f);
+	ck_assert(n == 0 || fwrite(p, 1, n, f) == n);
+	ck_assert_int_eq(fclose(f), 0);
+}
+
+static void make_dir(void)
+{
+	struct st_file f = st_build_llama(0, ST_LLAMA_N);
+	struct lmd_error err = {0};
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(lora, sizeof(lora), "%s/lora", dir);
+	ck_assert_int_eq(mkdir(lora, 0700), 0);
+	write_file("config.json", ST_LLAMA_CONFIG, strlen(ST_LLAMA_CONFIG));
+	write_file("model.safetensors", f.p, f.n);
+	free(f.p);
+	write_file("lora/adapter_config.json", CONFIG, strlen(CONFIG));
+	f = st_build(PAIR, -1, 128);
+	write_file("lora/adapter_model.safetensors", f.p, f.n);
+	free(f.p);
+	ck_assert_msg(lmi_model_open(&base, dir, LMI_OPEN_HEADER_ONLY, &err) == LMD_OK, "%s",
+		      err.text);
+}
+
+static void remove_dir(void)
+{
+	char cmd[128];
+
+	lmi_model_close(base);
+	snprintf(cmd, sizeof(cmd), "rm -rf %s", dir);
+	ck_assert_int_eq(system(cmd), 0);
+}
+
+static enum lmd_status try_open(struct lmd_error *err)
+{
+	struct lmi_alloc_stats before, after;
+	struct lmi_adapter_file *f = NULL;
+	enum lmd_status st;
+
+	memset(err, 0, sizeof(*err));
+	lmi_alloc_stats(&before);
+	st = lmi_adapter_open(&f, lora, lmi_model_view(base), err);
+	ck_assert_int_eq(st == LMD_OK, f != NULL);
+	if (st != LMD_OK)
+		ck_assert_uint_gt(strlen(err->text), 8);
+	lmi_adapter_close(f);
+	lmi_alloc_stats(&after);
+	ck_assert_uint_eq(after.n_live, before.n_live);
+	return st;
+}
+
+START_TEST(no_memory)
+{
+	struct lmd_error err;
+	uint64_t n;
+
+	for (int ever_after = 0; ever_after < 2; ever_after++) {
+		for (n = 1;; n++) {
+			enum lmd_status st;
+			bool hit;
+
+			lmi_alloc_fail_nth(n, ever_after);
+			st = try_open(&err);
+			hit = lmi_alloc_did_fail();
+			lmi_alloc_fail_nth(0, false);
+			if (!hit)
+				break;
+			ck_assert_msg(st == LMD_NOMEM, "allocation %llu: %s %s",
+				      (unsigned long long)n, lmd_status_text((int)st), err.text);
+		}
+		ck_assert_uint_gt(n, 15);
+	}
+}
+END_TEST
+
+START_TEST(cut_at_every_byte)
+{
+	struct st_file f = st_build(PAIR, -1, 128);
+	struct lmd_error err;
+
+	for (size_t n = 0; n < f.n; n++) {
+		write_file("lora/adapter_model.safetensors", f.p, n);
+		ck_assert_msg(try_open(&err) != LMD_OK, "cut at %zu", n);
+	}
+	write_file("lora/adapter_model.safetensors", f.p, f.n);
+	free(f.p);
+	for (size_t n = 0; n < strlen(CONFIG); n++) {
+		write_file("lora/adapter_config.json", CONFIG, n);
+		ck_assert_msg(try_open(&err) != LMD_OK, "configuration cut at %zu", n);
+	}
+}
+END_TEST
+
+/* Rows of B are in the order of the model's, the scale is alpha / rank. */
+START_TEST(pair)
+{
+	struct lmi_adapter_file *f = NULL;
+	const struct lmi_adapter_pair *p;
+	struct lmd_error err;
+	uint32_t n;
+
+	ck_assert_int_eq(lmi_adapter_open(&f, lora, lmi_model_view(base), &err), LMD_OK);
+	ck_assert_uint_eq(lmi_adapter_n(f), 1);
+	p = lmi_adapter_pair(f, 0);
+	ck_assert_str_eq(p->site, "blk.0.attn_q");
+	ck_assert_uint_eq(p->rank, 2);
+	ck_assert_uint_eq(p->n, 8);
+	ck_assert_uint_eq(p->k, 8);
+	ck_assert_float_eq(p->scale, 2.0f);
+	(void)lmi_adapter_invocation(f, &n);
+	ck_assert_uint_eq(n, 0);
+	lmi_adapter_close(f);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("adapter");
+	TCase *tc = tcase_create("adapter");
+
+	tcase_set_timeout(tc, 120);
+	tcase_add_checked_fixture(tc, make_dir, remove_dir);
+	tcase_add_test(tc, no_memory);
+	tcase_add_test(tc, cut_at_every_byte);
+	tcase_add_test(tc, pair);
+	suite_add_tcase(s, tc);
+	return lmd_check_run(srunner_create(s));
+}

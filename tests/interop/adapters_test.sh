@@ -1,0 +1,9 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Adapters and control vectors against models that they were merged into.
+if ! command -v python3 >/dev/null; then
+	echo "SKIP: adapters: no Python"
+	exit 77
+fi
+here=${LMD_TEST_SRCDIR:-.}/tests/interop
+exec python3 -B "$here/adapters_test.py" "${LMD_TEST_BUILDDIR:-.}/llamactl" "$here"
