@@ -23,8 +23,9 @@ type Stream struct {
 	after   int64
 	hold    *int64
 	pending []Item
-	part    []byte      // of a character whose rest is still to come
-	over    atomic.Bool // the final item came
+	part    []byte       // of a character whose rest is still to come
+	over    atomic.Bool  // the final item came
+	seen    atomic.Int64 // after, for Close
 	left    chan struct{}
 	leave   sync.Once
 
@@ -65,11 +66,17 @@ func (c *Client) start(ctx context.Context, req Request) (*Stream, error) {
 		go func() {
 			time.AfterFunc(c.patience, stop)
 			if <-done == nil {
-				c.tell(&CancelRequest{ID: r.ID})
+				c.forget(r.ID, 0)
 			}
 		}()
 		return nil, ctx.Err()
 	}
+}
+
+// forget cancels a stream and reads its end, without which the server would keep it for a reader.
+func (c *Client) forget(id ID, after int64) {
+	c.tell(&CancelRequest{ID: id})
+	c.tell(&NextRequest{ID: id, After: after, Max: Ptr(int64(LimitItems))})
 }
 
 // ID names the stream for Resume.
@@ -114,6 +121,7 @@ func (s *Stream) Next(ctx context.Context) (Item, error) {
 	item := s.pending[0]
 	s.pending = s.pending[1:]
 	s.after = item.N
+	s.seen.Store(item.N)
 	switch item.Kind {
 	case ItemToken:
 		s.Tokens = append(s.Tokens, item.Token)
@@ -241,7 +249,7 @@ func (s *Stream) Close() error {
 	s.leave.Do(func() {
 		if !s.over.Load() {
 			close(s.left)
-			s.c.tell(&CancelRequest{ID: s.id})
+			s.c.forget(s.id, s.seen.Load())
 		}
 	})
 	return nil

@@ -145,7 +145,8 @@ class AsyncStream:
     def _unwanted(self, call: asyncio.Future[Any]) -> None:
         """Who waited for the start was cancelled."""
         if not call.cancelled() and call.exception() is None:
-            self._client._tell(t.CancelRequest(id=call.result().id))
+            self._cursor.id = call.result().id
+            self._client._tell(self._cursor.farewell())
 
     def __await__(self) -> Generator[Any, None, "AsyncStream"]:
         return self._start().__await__()
@@ -223,9 +224,9 @@ class AsyncStream:
     def _abandon(self) -> None:
         started, self._request = self._request is None, None
         if not self._cursor.over:
-            self._cursor.over = True
+            farewell = self._cursor.farewell()
             if started:
-                self._client._tell(t.CancelRequest(id=self._cursor.id))
+                self._client._tell(farewell)
 
     async def close(self) -> None:
         """Cancels what has not ended."""
@@ -309,10 +310,11 @@ class AsyncClient:
     async def _wait(self, request: t.NextRequest) -> t.NextReply:
         return await self.call(request, timeout=self._timeout + p.WAIT_MS / 1000)
 
-    def _tell(self, request: t.CancelRequest) -> None:
+    def _tell(self, requests: list[bytes]) -> None:
         """Sends what nobody waits for; without a connection it is not needed."""
         if self._connection:
-            self._connection.tell(p.pack_request(request))
+            for body in requests:
+                self._connection.tell(body)
 
     # -- text --
 

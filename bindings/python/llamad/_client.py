@@ -99,8 +99,7 @@ class Stream:
 
     def _abandon(self) -> None:
         if not self._cursor.over:
-            self._cursor.over = True
-            self._client._tell(t.CancelRequest(id=self._cursor.id))
+            self._client._tell(self._cursor.farewell())
 
     def close(self) -> None:
         """Cancels what has not ended."""
@@ -193,11 +192,12 @@ class Client:
     def _wait(self, request: t.NextRequest) -> t.NextReply:
         return self.call(request, timeout=self._timeout + p.WAIT_MS / 1000)
 
-    def _tell(self, request: t.CancelRequest) -> None:
+    def _tell(self, requests: list[bytes]) -> None:
         """Sends what nobody waits for; without a connection it is not needed."""
         c = self._connection
         if c:
-            c.tell(p.pack_request(request))
+            for body in requests:
+                c.tell(body)
 
     # -- text --
 

@@ -190,6 +190,13 @@ class Cursor:
     def request(self) -> t.NextRequest:
         return t.NextRequest(id=self.id, after=self.after, wait_ms=WAIT_MS, hold_ms=self.hold_ms)
 
+    def farewell(self) -> list[bytes]:
+        """What is sent when nobody reads on: the stream is cancelled, and its end is read, without
+        which the server would keep it for a reader."""
+        self.over = True
+        return [pack_request(t.CancelRequest(id=self.id)),
+                pack_request(t.NextRequest(id=self.id, after=self.after, max=t.LIMITS["items"]))]
+
     def take(self, reply: t.NextReply) -> None:
         self.pending = list(reply.items)
         if not self.pending and reply.end:  # resumed behind the last item
