@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/llamactl/embedded.h"
 #include "client/llamactl/json_out.h"
 #include "client/llamactl/named.h"
 #include "client/llamactl/vocab_file.h"
@@ -242,7 +243,7 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 		st = run_one(ctl, &v, encode_flags(special, parse), err);
 	}
 	lmi_vocab_file_close(&v);
-	return st;
+	return lmi_name_file(st, lmi_arg_pos(a, 0), err);
 }
 
 static const struct lmi_opt opts[] = {

@@ -100,7 +100,7 @@ enum lmd_status lmi_name_file(enum lmd_status st, const char *path, struct lmd_e
 {
 	char shown[124];
 
-	if (st != LMD_OK && err && !strstr(err->text, path))
+	if (st != LMD_OK && err && !lmi_shows_path(err->text, path))
 		lmd_error_prefix(err, lmi_show_path(shown, sizeof(shown), path));
 	return st;
 }

@@ -40,3 +40,12 @@ const char *lmi_show_path(char *buf, size_t n, const char *path)
 	lmi_show(buf + 3, n - 3, path + len - keep, keep);
 	return buf;
 }
+
+bool lmi_shows_path(const char *sentence, const char *path)
+{
+	char shown[64]; /* shorter than anybody shows it */
+
+	(void)lmi_show_path(shown, sizeof(shown), path);
+	return strstr(sentence, path) ||
+	       strstr(sentence, strncmp(shown, "...", 3) ? shown : shown + 3);
+}

@@ -182,7 +182,7 @@ enum lmd_status lmi_inst_open(struct lmi_inst **out, const struct lmi_inst_opts 
 
 		lmi_inst_close(inst);
 		(void)lmi_show_path(path, sizeof(path), o->path);
-		return strstr(cause.text, o->path)
+		return lmi_shows_path(cause.text, o->path)
 			       ? lmd_fail(err, st, "%s", cause.text)
 			       : lmd_fail(err, st, "%s: %.300s", path, cause.text);
 	}
