@@ -64,6 +64,8 @@ struct lmi_config {
 	int64_t activations; /* enum lmd_activations */
 	int64_t attention;   /* enum lmd_attention */
 	int64_t memory;      /* bytes */
+	int64_t files;       /* 0 mapped, 1 read, 2 direct */
+	int64_t lock;        /* 0, 1 */
 
 	/* [limits] */
 	int64_t connections;

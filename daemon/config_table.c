@@ -205,6 +205,22 @@ static const struct lmi_config_row before[] = {
 		 .doc = "Memory that one model may take."},
 	 .at = AT(memory),
 	 .unset = "what the machine says is available"},
+	{.section = "engine",
+	 .opt = {.name = "files",
+		 .type = LMI_OPT_CHOICE,
+		 .value = "mapped|read|direct",
+		 .def = "mapped",
+		 .doc = "How model files come into memory: mapped where they lie, read into memory "
+			"of the daemon's own, or read past the page cache."},
+	 .at = AT(files)},
+	{.section = "engine",
+	 .opt = {.name = "lock",
+		 .type = LMI_OPT_CHOICE,
+		 .value = "no|yes",
+		 .def = "no",
+		 .doc = "Keep the files of loaded models in memory; goes on without it when the "
+			"system refuses (see LimitMEMLOCK in systemd.exec(5))."},
+	 .at = AT(lock)},
 };
 
 static const struct lmi_config_row limits[] = {

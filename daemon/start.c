@@ -154,6 +154,7 @@ static enum lmd_status start_service(struct lmi_daemon *d, struct lmd_error *err
 	static const char *const anywhere[] = {"/"};
 	const struct lmi_service_hooks hooks = lmi_daemon_hooks(d);
 	const struct lmi_config *c = d->config;
+	static const uint32_t flags[] = {0, LMI_OPEN_NO_MMAP, LMI_OPEN_DIRECT};
 	struct lmi_service_opts opts = {
 		.host = d->host,
 		.plugins = d->plugins,
@@ -171,6 +172,7 @@ static enum lmd_status start_service(struct lmi_daemon *d, struct lmd_error *err
 			 .kv_tokens = (uint64_t)c->kv_tokens,
 			 .kv_dtype = kv_dtype(c),
 			 .memory_limit = (uint64_t)c->memory,
+			 .open_flags = flags[c->files] | (c->lock ? LMI_OPEN_MLOCK : 0),
 			 .pooling = LMD_POOL_UNSET},
 		.model_dirs = c->model_dirs.n ? c->model_dirs.item : anywhere,
 		.n_model_dirs = c->model_dirs.n ? c->model_dirs.n : 1,

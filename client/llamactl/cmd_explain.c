@@ -3,9 +3,11 @@
  * llamactl explain: what the architecture expects of a model file, and what was found.  The place
  * to look when a file does not load or a port is under way. */
 #include <inttypes.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "client/llamactl/described.h"
+#include "client/llamactl/embedded.h"
 #include "client/llamactl/json_out.h"
 #include "core/base/show.h"
 #include "core/plan/model_check.h"
@@ -32,7 +34,53 @@ static const char *driver_name(uint32_t driver)
 	return driver < LMD_LEN(driver_names) ? driver_names[driver] : "unknown";
 }
 
+/* What the model would take, on the backend and with the context that the options say. */
+struct need {
+	bool known;
+	struct lmi_memory m;
+	uint32_t n_ctx;
+	const char *backend;
+};
+
+static const struct {
+	const char *key, *title;
+	size_t at;
+} amounts[] = {
+#define AMOUNT(field, title)                                                                       \
+	{                                                                                          \
+		#field, title, offsetof(struct lmi_memory, field)                                  \
+	}
+	AMOUNT(file, "files, mapped"),
+	AMOUNT(copied, "files, read into memory"),
+	AMOUNT(weights, "weights in the backend's own layout"),
+	AMOUNT(sequences, "keys, values and states of a sequence"),
+	AMOUNT(step, "values of a step"),
+	AMOUNT(results, "results of a step"),
+#undef AMOUNT
+};
+
+static uint64_t amount(const struct need *n, size_t i)
+{
+	uint64_t v;
+
+	memcpy(&v, (const char *)&n->m + amounts[i].at, sizeof(v));
+	return v;
+}
+
 /* ---- text ---- */
+
+static void print_need(const struct need *n)
+{
+	if (!n->known)
+		return;
+	printf("memory        backend %s, context %u\n", n->backend, n->n_ctx);
+	for (size_t i = 0; i < LMD_LEN(amounts); i++)
+		if (amount(n, i))
+			printf("  %-40s %16" PRIu64 " bytes\n", amounts[i].title, amount(n, i));
+	printf("  %-40s %16" PRIu64 " bytes\n", "beyond what is mapped", lmi_memory_sum(&n->m));
+	if (n->m.budget < UINT64_MAX)
+		printf("  %-40s %16" PRIu64 " bytes\n", "may be taken", n->m.budget);
+}
 
 static void print_group(const struct lmd_arch_desc *d, uint32_t i)
 {
@@ -82,7 +130,8 @@ static void print_fits(const struct lmi_model_check *c, bool all)
 	}
 }
 
-static void print_text(const struct lmi_described *d, const struct lmi_model_check *c, bool all)
+static void print_text(const struct lmi_described *d, const struct lmi_model_check *c,
+		       const struct need *n, bool all)
 {
 	printf("architecture  %s (plugin %s %s)\n", d->view->arch, d->arch->plugin,
 	       d->arch->version);
@@ -96,6 +145,7 @@ static void print_text(const struct lmi_described *d, const struct lmi_model_che
 		for (uint32_t i = 0; i < d->desc.n_group; i++)
 			print_group(&d->desc, i);
 	}
+	print_need(n);
 	print_fits(c, all);
 }
 
@@ -148,7 +198,25 @@ static void json_groups(struct lmi_json *j, const struct lmd_arch_desc *d)
 	lmi_json_end(j);
 }
 
-static void print_json(const struct lmi_described *d, const struct lmi_model_check *c)
+static void json_need(struct lmi_json *j, const struct need *n)
+{
+	if (!n->known) {
+		lmi_json_null(j, "memory");
+		return;
+	}
+	lmi_json_object(j, "memory");
+	lmi_json_str(j, "backend", n->backend);
+	lmi_json_uint(j, "context", n->n_ctx);
+	for (size_t i = 0; i < LMD_LEN(amounts); i++)
+		lmi_json_uint(j, amounts[i].key, amount(n, i));
+	lmi_json_uint(j, "sum", lmi_memory_sum(&n->m));
+	if (n->m.budget < UINT64_MAX)
+		lmi_json_uint(j, "budget", n->m.budget);
+	lmi_json_end(j);
+}
+
+static void print_json(const struct lmi_described *d, const struct lmi_model_check *c,
+		       const struct need *n)
 {
 	struct lmi_json j;
 
@@ -164,6 +232,7 @@ static void print_json(const struct lmi_described *d, const struct lmi_model_che
 	lmi_json_uint(&j, "vocabulary", d->desc.n_vocab);
 	lmi_json_uint(&j, "context", d->desc.n_ctx_train);
 	json_groups(&j, &d->desc);
+	json_need(&j, n);
 	lmi_json_flat_object(&j, "count");
 	for (uint32_t i = 0; i < LMI_N_FIT; i++)
 		lmi_json_uint(&j, lmi_fit_text(i), c->count[i]);
@@ -173,9 +242,32 @@ static void print_json(const struct lmi_described *d, const struct lmi_model_che
 	lmi_json_fini(&j);
 }
 
+/* A model without a backend here is explained all the same; one that does not fit is refused. */
+static enum lmd_status estimate(struct lmi_ctl *ctl, struct need *n, struct lmd_error *err)
+{
+	struct lmi_engine_opts o;
+	struct lmd_error why = {0};
+	enum lmd_status st = lmi_embedded_opts(ctl, lmi_arg_pos(&ctl->args, 0), &o, err);
+
+	if (st != LMD_OK)
+		return st;
+	n->backend = o.inst.backend;
+	if (!strcmp(n->backend, "auto"))
+		n->backend = lmi_factory_best(o.inst.registry, LMD_KIND_BACKEND);
+	if (!n->backend)
+		return LMD_OK;
+	st = lmi_inst_estimate(&n->m, &n->n_ctx, &o.inst, &why);
+	n->known = st == LMD_OK;
+	if (st == LMD_NOMEM || lmi_arg_given(&ctl->args, "backend"))
+		return st == LMD_OK ? st : lmd_fail(err, st, "%s", why.text);
+	return LMD_OK;
+}
+
 static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const char *path = lmi_arg_pos(&ctl->args, 0);
+	struct need need = {0};
+	struct lmd_error too_much = {0};
 	struct lmi_described d;
 	struct lmi_model_check c = {0};
 	enum lmd_status st = lmi_described_init(&d, ctl, path, 0, err);
@@ -183,17 +275,18 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	if (st == LMD_OK)
 		st = lmi_model_check(&c, d.view, d.arch->ops.arch, &d.desc, err);
 	if (st == LMD_OK) {
+		if (lmi_model_check_verdict(&c, NULL) == LMD_OK)
+			st = estimate(ctl, &need, &too_much);
 		if (lmi_arg_flag(&ctl->args, "json"))
-			print_json(&d, &c);
+			print_json(&d, &c, &need);
 		else
-			print_text(&d, &c, lmi_arg_flag(&ctl->args, "all"));
-		st = lmi_model_check_verdict(&c, err);
-		if (st != LMD_OK)
-			lmd_error_prefix(err, path);
+			print_text(&d, &c, &need, lmi_arg_flag(&ctl->args, "all"));
+		st = st == LMD_OK ? lmi_model_check_verdict(&c, err)
+				  : lmd_fail(err, st, "%s", too_much.text);
 	}
 	lmi_model_check_fini(&c);
 	lmi_described_fini(&d);
-	return st;
+	return lmi_name_file(st, path, err);
 }
 
 static const struct lmi_opt opts[] = {
@@ -201,16 +294,16 @@ static const struct lmi_opt opts[] = {
 	{.name = "all",
 	 .type = LMI_OPT_FLAG,
 	 .doc = "List the tensors that are used as expected, too."},
+	LMI_OPTS_ENGINE,
 };
 
 const struct lmi_cmd lmi_cmd_explain = {
 	.name = "explain",
 	.args = "FILE",
 	.brief = "Compare the tensors of a model file with what its architecture expects",
-	.doc = "Prints what the architecture read from the keys, and the tensors that are missing, "
-	       "have another shape, or are not used.  The exit status is 1 when the model cannot "
-	       "be "
-	       "loaded.",
+	.doc = "Prints what the architecture read from the keys, the memory that one sequence of the "
+	       "model takes with these options, and the tensors that are missing, have another "
+	       "shape, or are not used.  The exit status is 1 when the model cannot be loaded.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

@@ -15,7 +15,7 @@
 #define JSON_ELEMENTS  64 /* longer arrays are cut unless --full */
 
 static const char weights_note[] =
-	"weights only; a running model also needs its context and working memory";
+	"weights only; llamactl explain adds the context and working memory";
 
 /* Tensors, elements and bytes by type. */
 struct totals {

@@ -5,6 +5,7 @@
 #ifndef LLAMAD_LLAMACTL_CTL_H
 #define LLAMAD_LLAMACTL_CTL_H
 
+#include "client/llamactl/progress.h"
 #include "core/cli/opts.h"
 #include "llamad/attr.h"
 
@@ -32,6 +33,8 @@ struct lmi_ctl {
 	struct lmd_client *client; /* made on demand by remote.h */
 	struct lmi_adapter_ref *adapters; /* [n_adapters] of --lora and so on; paths on the heap */
 	uint32_t n_adapters;
+	struct lmi_progress load_bar; /* of the model that is being opened, by embedded.h */
+	uint64_t load_ns;	      /* when that began */
 };
 
 /* The host that logs as --log says, and the plugins of --plugin-dir and the default folders.

@@ -4,6 +4,7 @@
 #include "client/llamactl/embedded.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "core/base/alloc.h"
 #include "core/base/show.h"
@@ -72,6 +73,36 @@ static enum lmd_status adapter_args(struct lmi_ctl *ctl, struct lmi_inst_opts *o
 	return st;
 }
 
+/* Most models are there before anybody could read a bar. */
+#define SHOW_AFTER_NS 300000000ull
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static bool on_load(void *arg, enum lmi_load_phase phase, uint64_t done, uint64_t total)
+{
+	static const char *const names[] = {"read", "weights"};
+	struct lmi_ctl *ctl = arg;
+
+	if (now_ns() - ctl->load_ns > SHOW_AFTER_NS)
+		lmi_progress_show(&ctl->load_bar, names[phase], done, total);
+	if (done >= total)
+		lmi_progress_end(&ctl->load_bar);
+	return true;
+}
+
+static uint32_t open_flags(const struct lmi_args *a)
+{
+	return (lmi_arg_flag(a, "mlock") ? LMI_OPEN_MLOCK : 0) |
+	       (lmi_arg_flag(a, "no-mmap") ? LMI_OPEN_NO_MMAP : 0) |
+	       (lmi_arg_flag(a, "direct-io") ? LMI_OPEN_DIRECT : 0);
+}
+
 enum lmd_status lmi_embedded_opts(struct lmi_ctl *ctl, const char *path,
 				  struct lmi_engine_opts *out, struct lmd_error *err)
 {
@@ -87,7 +118,12 @@ enum lmd_status lmi_embedded_opts(struct lmi_ctl *ctl, const char *path,
 			 .activations = (uint32_t)lmi_arg_int(a, "activations"),
 			 .attention = (uint32_t)lmi_arg_int(a, "attention"),
 			 .n_ctx = (uint32_t)lmi_arg_int(a, ctx),
+			 .open_flags = open_flags(a),
+			 .progress = on_load,
+			 .progress_arg = ctl,
 			 .pooling = LMD_POOL_UNSET}};
+	lmi_progress_init(&ctl->load_bar);
+	ctl->load_ns = now_ns();
 	st = lmi_ctl_host(ctl, &o->host, err);
 	if (st == LMD_OK)
 		st = lmi_ctl_registry(ctl, &o->registry, err);

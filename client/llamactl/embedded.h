@@ -61,12 +61,24 @@
 		.name = "control-vector", .type = LMI_OPT_LIST, .value = "FILE[:SCALE]",           \
 		.doc = "Add a control vector (GGUF) behind the layers; may be repeated."           \
 	}
+#define LMI_OPTS_FILE                                                                              \
+	{.name = "mlock",                                                                          \
+	 .type = LMI_OPT_FLAG,                                                                     \
+	 .doc = "Keep the model's files in memory; goes on without it when the system refuses."},  \
+		{.name = "no-mmap",                                                                \
+		 .type = LMI_OPT_FLAG,                                                             \
+		 .doc = "Read the files into memory of the program's own, in huge pages where "    \
+			"the system gives them, instead of mapping them."},                        \
+	{                                                                                          \
+		.name = "direct-io", .type = LMI_OPT_FLAG,                                         \
+		.doc = "The same, past the page cache where the file system can."                  \
+	}
 #define LMI_OPTS_ENGINE                                                                            \
 	LMI_OPT_BACKEND, LMI_OPT_THREADS, LMI_OPT_CTX, LMI_OPT_KV_TYPE, LMI_OPT_ACTIVATIONS,       \
-		LMI_OPT_ATTENTION, LMI_OPTS_ADAPTERS
+		LMI_OPT_ATTENTION, LMI_OPTS_FILE, LMI_OPTS_ADAPTERS
 
-/* What those options and the file say, for the engine to be opened; numbers that the command
- * wants otherwise are changed by it before.  The list of adapters belongs to ctl. */
+/* What those options and the file say, for the engine to be opened, with a bar for whoever waits
+ * long; numbers that the command wants otherwise are changed by it before.  The list of adapters belongs to ctl. */
 enum lmd_status lmi_embedded_opts(struct lmi_ctl *ctl, const char *path,
 				  struct lmi_engine_opts *out, struct lmd_error *err);
 

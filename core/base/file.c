@@ -8,9 +8,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +19,55 @@
 
 #define SHOW   128
 #define IO_MAX (1u << 30) /* one read or write */
+
+/* A failure that a test asked for. */
+static _Atomic uint64_t fail_in;
+static _Atomic int fail_how;
+static _Atomic bool failed;
+
+void lmi_file_fail_nth(uint64_t nth, enum lmi_file_fault how)
+{
+	failed = false;
+	fail_how = (int)how;
+	fail_in = nth;
+}
+
+bool lmi_file_did_fail(void)
+{
+	return failed;
+}
+
+bool lmi_file_must_fail(enum lmi_file_fault *how)
+{
+	uint64_t left = fail_in;
+
+	while (left && !atomic_compare_exchange_weak(&fail_in, &left, left - 1))
+		;
+	if (left != 1)
+		return false;
+	failed = true;
+	*how = (enum lmi_file_fault)fail_how;
+	return true;
+}
+
+ssize_t lmi_file_pread(int fd, void *buf, size_t n, uint64_t at)
+{
+	enum lmi_file_fault how;
+
+	if (!lmi_file_must_fail(&how))
+		return pread(fd, buf, n < IO_MAX ? n : IO_MAX, (off_t)at);
+	switch (how) {
+	case LMI_FAULT_SHORT:
+		return pread(fd, buf, n > 1 ? n / 2 : n, (off_t)at);
+	case LMI_FAULT_END:
+		return 0;
+	case LMI_FAULT_EIO:
+	case LMI_FAULT_EINTR:
+		break;
+	}
+	errno = how == LMI_FAULT_EINTR ? EINTR : EIO;
+	return -1;
+}
 
 static enum lmd_status fail_errno(struct lmd_error *err, const char *path, const char *what)
 {
@@ -78,7 +127,7 @@ enum lmd_status lmi_file_read(const struct lmi_file *f, uint64_t at, void *buf, 
 	uint8_t *p = buf;
 
 	while (n) {
-		ssize_t k = pread(f->fd, p, n < IO_MAX ? n : IO_MAX, (off_t)at);
+		ssize_t k = lmi_file_pread(f->fd, p, n, at);
 
 		if (k < 0 && errno == EINTR)
 			continue;
@@ -101,54 +150,6 @@ void lmi_file_close(struct lmi_file *f)
 	if (f->fd >= 0)
 		close(f->fd);
 	f->fd = -1;
-}
-
-enum lmd_status lmi_map_open(struct lmi_map *m, const struct lmi_file *f, uint64_t bytes,
-			     struct lmd_error *err)
-{
-	void *p;
-
-	if (bytes > f->bytes || bytes > SIZE_MAX / 2)
-		return lmd_fail(err, LMD_INVALID, "cannot map %llu bytes of a file of %llu",
-				(unsigned long long)bytes, (unsigned long long)f->bytes);
-	p = mmap(NULL, (size_t)bytes, PROT_READ, MAP_SHARED, f->fd, 0);
-	if (p == MAP_FAILED)
-		return lmd_fail(err, errno == ENOMEM ? LMD_NOMEM : LMD_IO, "mmap of %llu bytes: %s",
-				(unsigned long long)bytes, strerror(errno));
-	*m = (struct lmi_map){.ptr = p, .bytes = bytes};
-	return LMD_OK;
-}
-
-enum lmd_status lmi_map_read(struct lmi_map *m, const struct lmi_file *f, uint64_t at,
-			     uint64_t bytes, struct lmd_error *err)
-{
-	uint8_t *p = lmi_alloc(bytes <= SIZE_MAX ? (size_t)bytes : 0, 1);
-	enum lmd_status st;
-
-	if (!p)
-		return lmd_fail(err, LMD_NOMEM, "no memory for %llu bytes of the file",
-				(unsigned long long)bytes);
-	st = lmi_file_read(f, at, p, (size_t)bytes, err);
-	if (st != LMD_OK) {
-		lmi_free(p);
-		return st;
-	}
-	*m = (struct lmi_map){.ptr = p, .bytes = bytes, .on_heap = true};
-	return LMD_OK;
-}
-
-bool lmi_map_lock(const struct lmi_map *m)
-{
-	return mlock(m->ptr, (size_t)m->bytes) == 0;
-}
-
-void lmi_map_close(struct lmi_map *m)
-{
-	if (m->on_heap)
-		lmi_free((void *)(uintptr_t)m->ptr);
-	else if (m->ptr)
-		(void)munmap((void *)(uintptr_t)m->ptr, (size_t)m->bytes);
-	*m = (struct lmi_map){0};
 }
 
 enum lmd_status lmi_new_file_open(struct lmi_new_file *f, const char *path, unsigned mode,

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "llamad/status.h"
 
@@ -25,6 +26,23 @@ enum lmd_status lmi_file_open(struct lmi_file *f, const char *path, struct lmd_e
 enum lmd_status lmi_file_read(const struct lmi_file *f, uint64_t at, void *buf, size_t n,
 			      struct lmd_error *err);
 
+/* pread(2) that tests can make fail; for core/base alone. */
+ssize_t lmi_file_pread(int fd, void *buf, size_t n, uint64_t at);
+
+/* Tests: the call number `nth` from now (1 = the next) that reads or maps a file fails.  0
+ * switches it off.  Process-wide. */
+enum lmi_file_fault {
+	LMI_FAULT_EIO,	 /* the device fails */
+	LMI_FAULT_SHORT, /* fewer bytes than asked for: no failure */
+	LMI_FAULT_EINTR, /* a signal: no failure */
+	LMI_FAULT_END	 /* somebody shortened the file */
+};
+void lmi_file_fail_nth(uint64_t nth, enum lmi_file_fault how);
+/* True if a failure was injected since the last lmi_file_fail_nth. */
+bool lmi_file_did_fail(void);
+/* Is it the turn of this call?  For core/base alone. */
+bool lmi_file_must_fail(enum lmi_file_fault *how);
+
 /* A zeroed struct that was never opened may be closed when its fd is set to -1. */
 void lmi_file_close(struct lmi_file *f);
 
@@ -33,6 +51,7 @@ struct lmi_map {
 	const uint8_t *ptr;
 	uint64_t bytes;
 	bool on_heap;
+	void *block; /* of the heap, ptr lies in it */
 };
 
 /* Maps the first `bytes` bytes (> 0).  When somebody shortens the file later, reading
@@ -41,12 +60,22 @@ struct lmi_map {
 enum lmd_status lmi_map_open(struct lmi_map *m, const struct lmi_file *f, uint64_t bytes,
 			     struct lmd_error *err);
 
-/* Reads bytes [at, at + bytes) into memory instead. */
+/* Who waits for a long piece of work: told after each step, false gives up. */
+typedef bool (*lmi_map_fn)(void *arg, uint64_t done);
+
+/* Reads bytes [at, at + bytes) into memory instead, in huge pages where the system gives them.
+ * direct: past the page cache, where the file system can; the bytes are the same.
+ * fn: told after each 8 MiB at most (NULL: nobody); false makes it LMD_CANCELLED. */
+enum lmd_status lmi_map_load(struct lmi_map *m, const struct lmi_file *f, uint64_t at,
+			     uint64_t bytes, bool direct, lmi_map_fn fn, void *arg,
+			     struct lmd_error *err);
+/* The same at once, with nobody told. */
 enum lmd_status lmi_map_read(struct lmi_map *m, const struct lmi_file *f, uint64_t at,
 			     uint64_t bytes, struct lmd_error *err);
 
-/* Keeps it resident; false when the system refuses. */
-bool lmi_map_lock(const struct lmi_map *m);
+/* Brings it into memory and keeps it there, in steps of 64 MiB; false when the system refuses
+ * or fn gave up, and then nothing is kept. */
+bool lmi_map_lock(const struct lmi_map *m, lmi_map_fn fn, void *arg);
 
 /* A zeroed struct is allowed. */
 void lmi_map_close(struct lmi_map *m);

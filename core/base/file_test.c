@@ -143,6 +143,77 @@ START_TEST(map)
 }
 END_TEST
 
+static bool count_bytes(void *arg, uint64_t done)
+{
+	uint64_t *last = arg;
+
+	ck_assert_uint_ge(done, *last);
+	*last = done;
+	return true;
+}
+
+static bool give_up(void *arg, uint64_t done)
+{
+	(void)arg;
+	(void)done;
+	return false;
+}
+
+/* Read or read past the page cache, from any byte to any byte: the same as the file. */
+START_TEST(load_is_the_same)
+{
+	static const uint64_t edges[] = {0, 1, 511, 512, 4095, 4096, 4097, 12287, 12288, 20000};
+	char *text = malloc(20001);
+	struct lmi_file f;
+
+	for (int i = 0; i < 20000; i++)
+		text[i] = (char)('a' + (i * 7 + i / 13) % 26);
+	text[20000] = 0;
+	put(text);
+	ck_assert_int_eq(lmi_file_open(&f, path, &err), LMD_OK);
+	for (size_t a = 0; a < LMD_LEN(edges); a++)
+		for (size_t b = a + 1; b < LMD_LEN(edges); b++)
+			for (int direct = 0; direct < 2; direct++) {
+				uint64_t n = edges[b] - edges[a], seen = 0;
+				struct lmi_map m;
+
+				ck_assert_int_eq(lmi_map_load(&m, &f, edges[a], n, direct,
+							      count_bytes, &seen, &err),
+						 LMD_OK);
+				ck_assert_mem_eq(m.ptr, text + edges[a], n);
+				ck_assert_uint_eq(seen, n);
+				lmi_map_close(&m);
+				ck_assert_int_eq(lmi_map_load(&m, &f, edges[a], n, direct, give_up,
+							      NULL, &err),
+						 LMD_CANCELLED);
+			}
+	lmi_file_close(&f);
+	free(text);
+}
+END_TEST
+
+START_TEST(injected_faults)
+{
+	struct lmi_file f;
+	char buf[8];
+
+	put("01234567");
+	ck_assert_int_eq(lmi_file_open(&f, path, &err), LMD_OK);
+	for (int how = LMI_FAULT_EIO; how <= LMI_FAULT_END; how++) {
+		bool harmless = how == LMI_FAULT_SHORT || how == LMI_FAULT_EINTR;
+
+		lmi_file_fail_nth(1, (enum lmi_file_fault)how);
+		ck_assert_int_eq(lmi_file_read(&f, 0, buf, 8, &err), harmless ? LMD_OK : LMD_IO);
+		ck_assert(lmi_file_did_fail());
+		ck_assert_int_eq(lmi_file_read(&f, 0, buf, 8, &err), LMD_OK);
+		ck_assert_mem_eq(buf, "01234567", 8);
+	}
+	lmi_file_fail_nth(0, LMI_FAULT_EIO);
+	ck_assert(!lmi_file_did_fail());
+	lmi_file_close(&f);
+}
+END_TEST
+
 START_TEST(show)
 {
 	static const struct {
@@ -181,6 +252,8 @@ int main(void)
 	tcase_add_test(tc, replace);
 	tcase_add_test(tc, write_at);
 	tcase_add_test(tc, map);
+	tcase_add_test(tc, load_is_the_same);
+	tcase_add_test(tc, injected_faults);
 	tcase_add_test(tc, show);
 	suite_add_tcase(s, tc);
 	return lmd_check_run(srunner_create(s));

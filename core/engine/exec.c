@@ -7,6 +7,7 @@
 
 #include "core/base/alloc.h"
 #include "core/engine/instance.h"
+#include "core/engine/place.h"
 
 static bool same_key(const struct lmd_plan_key *a, const struct lmd_plan_key *b)
 {
@@ -56,11 +57,11 @@ static enum lmd_status build(struct lmi_inst *inst, struct lmi_exec *e, struct l
 			  : lmd_fail(err, LMD_NOMEM, "no memory for %u weights", e->view->n_wref);
 }
 
-/* The output that a caller of this plan wants to read. */
-static enum lmd_status find_output(struct lmi_inst *inst, struct lmi_exec *e, struct lmd_error *err)
+/* The output that a caller of this plan wants to read, and the bytes of its rows. */
+static uint64_t find_output(const struct lmi_inst *inst, struct lmi_exec *e)
 {
 	uint32_t want = e->view->key.flags & LMD_PLAN_EMBED ? LMD_OUT_EMBED : LMD_OUT_LOGITS;
-	uint64_t rows, bytes;
+	uint64_t rows;
 
 	for (uint32_t i = 0; i < e->view->n_output; i++) {
 		const struct lmd_output *o = &e->view->outputs[i];
@@ -75,38 +76,39 @@ static enum lmd_status find_output(struct lmi_inst *inst, struct lmi_exec *e, st
 		e->out_width = v->width;
 		e->out_space = v->space;
 		e->out_rows = (uint32_t)rows;
-		bytes = rows * v->width * sizeof(float);
-		if (bytes <= inst->out_bytes)
-			return LMD_OK;
-		lmi_free(inst->out);
-		inst->out_bytes = 0;
-		inst->out = lmi_alloc((size_t)bytes, 1);
-		if (!inst->out)
-			return lmd_fail(err, LMD_NOMEM, "no memory for %llu rows of %u results",
-					(unsigned long long)rows, v->width);
-		inst->out_bytes = bytes;
-		return LMD_OK;
+		return rows * v->width * sizeof(float);
 	}
 	e->out_id = LMD_NONE; /* an encoder that writes caches only */
+	return 0;
+}
+
+static enum lmd_status make_output(struct lmi_inst *inst, struct lmi_exec *e, struct lmd_error *err)
+{
+	uint64_t bytes = find_output(inst, e);
+
+	if (bytes <= inst->out_bytes)
+		return LMD_OK;
+	lmi_free(inst->out);
+	inst->out_bytes = 0;
+	inst->out = lmi_alloc((size_t)bytes, 1);
+	if (!inst->out)
+		return lmd_fail(err, LMD_NOMEM, "no memory for %u rows of %u results", e->out_rows,
+				e->out_width);
+	inst->out_bytes = bytes;
 	return LMD_OK;
 }
 
 static enum lmd_status check_memory(const struct lmi_inst *inst, const struct lmi_exec *e,
 				    uint64_t weights, struct lmd_error *err)
 {
-	uint64_t need = inst->kv_bytes + inst->weight_bytes + weights + inst->scratch_bytes +
-			e->view->scratch_bytes + inst->out_bytes;
+	const struct lmi_memory m = {.copied = inst->estimate.copied,
+				     .weights = inst->weight_bytes + weights,
+				     .sequences = inst->kv_bytes,
+				     .step = inst->scratch_bytes + e->view->scratch_bytes,
+				     .results = inst->out_bytes,
+				     .budget = inst->budget};
 
-	if (need <= inst->budget)
-		return LMD_OK;
-	return lmd_fail(err, LMD_NOMEM,
-			"needs %llu MiB (sequences %llu, weights beyond the file %llu, values of a "
-			"step %llu); %llu MiB are left",
-			(unsigned long long)(need >> 20),
-			(unsigned long long)(inst->kv_bytes >> 20),
-			(unsigned long long)((inst->weight_bytes + weights) >> 20),
-			(unsigned long long)((inst->scratch_bytes + e->view->scratch_bytes) >> 20),
-			(unsigned long long)(inst->budget >> 20));
+	return lmi_memory_check(&m, err);
 }
 
 static enum lmd_status compile(struct lmi_inst *inst, struct lmi_exec *e, struct lmd_error *err)
@@ -121,7 +123,8 @@ static enum lmd_status compile(struct lmi_inst *inst, struct lmi_exec *e, struct
 	if (st == LMD_OK)
 		st = check_memory(inst, e, weights, err);
 	if (st == LMD_OK)
-		st = lmi_weights_load(inst->weights, e->view, e->weights, err);
+		st = lmi_weights_load(inst->weights, e->view, e->weights, inst->progress,
+				      inst->progress_arg, err);
 	if (st != LMD_OK)
 		return st;
 	inst->weight_bytes += weights;
@@ -163,13 +166,46 @@ enum lmd_status lmi_inst_exec(struct lmi_inst *inst, const struct lmd_plan_key *
 	e->key = k;
 	st = build(inst, e, &e->failed);
 	if (st == LMD_OK)
-		st = find_output(inst, e, &e->failed);
+		st = make_output(inst, e, &e->failed);
 	if (st == LMD_OK)
 		st = compile(inst, e, &e->failed);
 	if (st == LMD_OK)
 		st = lmi_step_create(&e->step, e->view, lmi_kv_max_changes(inst->kv), &e->failed);
 	e->failed.status = st;
 	return st == LMD_OK ? st : lmd_fail(err, st, "%s", e->failed.text);
+}
+
+struct lmd_plan_key lmi_inst_main_key(const struct lmi_inst *inst)
+{
+	struct lmd_plan_key key = {.struct_size = sizeof(key), .kind = LMD_PLAN_FORWARD};
+
+	key.flags = LMD_PLAN_LOGITS;
+	if (inst->desc.driver == LMD_DRIVER_ENCODER) {
+		key.flags = LMD_PLAN_EMBED;
+		key.pooling = lmi_inst_pooling(inst, LMD_POOL_UNSET);
+	}
+	if (inst->has_adapters)
+		key.flags |= LMD_PLAN_LORA;
+	if (inst->keep_values)
+		key.flags |= LMD_PLAN_KEEP;
+	return key;
+}
+
+enum lmd_status lmi_inst_measure(struct lmi_inst *inst, struct lmi_memory *m, struct lmd_error *err)
+{
+	struct lmi_exec e = {.key = lmi_inst_main_key(inst)};
+	enum lmd_status st = build(inst, &e, err);
+
+	m->weights = m->step = m->results = 0;
+	if (st == LMD_OK)
+		st = lmi_weights_query(inst->weights, e.view, &m->weights, err);
+	if (st == LMD_OK) {
+		m->step = e.view->scratch_bytes;
+		m->results = find_output(inst, &e);
+	}
+	lmi_plan_destroy(e.plan);
+	lmi_free(e.weights);
+	return st == LMD_NOMEM ? st : LMD_OK;
 }
 
 enum lmd_status lmi_inst_bind(struct lmi_inst *inst, const struct lmi_adapter *ad,

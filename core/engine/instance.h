@@ -27,6 +27,25 @@ struct lmi_adapter_ref {
 	float scale; /* times the file's own */
 };
 
+/* Told while a model is opened, in the thread that opens it: `done` of `total` bytes of a phase.
+ * false gives up: LMD_CANCELLED. */
+enum lmi_load_phase {
+	LMI_LOAD_READ,	 /* files are read into memory, or locked there */
+	LMI_LOAD_WEIGHTS /* the backend takes the weights */
+};
+typedef bool (*lmi_load_fn)(void *arg, enum lmi_load_phase phase, uint64_t done, uint64_t total);
+
+/* Memory of a model at work in bytes, known before it is taken; the device's, but for `file`. */
+struct lmi_memory {
+	uint64_t file;	    /* of the files, mapped: shared with whoever else reads them */
+	uint64_t copied;    /* of the files, read into memory */
+	uint64_t weights;   /* in a layout of the backend's own, beyond the files */
+	uint64_t sequences; /* keys, values and states */
+	uint64_t step;	    /* values of a step */
+	uint64_t results;   /* of a step */
+	uint64_t budget;    /* what all but `file` may take; UINT64_MAX: not known */
+};
+
 struct lmi_inst_opts {
 	struct lmi_registry *registry; /* outlives the instance */
 	const struct lmd_host *host;   /* likewise */
@@ -48,6 +67,8 @@ struct lmi_inst_opts {
 	int32_t pooling;	       /* enum lmd_pooling, or LMD_POOL_UNSET */
 	uint64_t memory_limit;	       /* bytes; 0 = what the machine says is available */
 	uint32_t open_flags;	       /* LMI_OPEN_* of format.h */
+	lmi_load_fn progress;	       /* NULL: nobody waits */
+	void *progress_arg;
 	bool adapters;		       /* rows may carry adapters (lmi_inst_bind) */
 	const struct lmi_adapter_ref *adapter_files; /* [n_adapter_files]: all rows that name no
 						      * slot carry these together, in slot 1 */
@@ -98,13 +119,19 @@ struct lmi_inst {
 	enum lmi_class lane_class; /* of the step that runs next; the engine sets it */
 	struct lmi_guard guard;	   /* of the mapped files */
 
+	lmi_load_fn progress; /* while it is opened */
+	void *progress_arg;
+
 	uint32_t n_ctx, n_seq, n_batch, n_out, kv_dtype;
 	bool ctx_cut;	  /* n_ctx is what memory holds, not what the model could */
 	bool looks_ahead; /* some group is not causal: a sequence runs in one step */
 	bool keep_values;
 	bool has_adapters; /* plans let rows carry adapters */
 	int32_t own_adapter; /* slot of rows that name none */
+	bool copies; /* an estimate for files that would be read into memory */
+	uint64_t available; /* the limit, or what the machine had at the start; 0: not known */
 	uint64_t file_bytes, weight_bytes, kv_bytes, budget;
+	struct lmi_memory estimate; /* of the plan that most requests use */
 	uint64_t scratch_bytes; /* of all plans */
 	/* results of a step: n_out (or n_seq) rows of the widest output so far */
 	float *out;
@@ -113,12 +140,21 @@ struct lmi_inst {
 	float *ext;
 };
 
-/* Opens everything but plans.  Sentences begin with what was asked for.  Calls may block on
- * the disk. */
+/* Opens everything, with the plan that most requests use; that this one cannot be made is told to
+ * whoever asks for it, but memory that does not suffice is told here, before it is taken.
+ * Sentences begin with what was asked for.  Calls may block on the disk. */
 enum lmd_status lmi_inst_open(struct lmi_inst **out, const struct lmi_inst_opts *opts,
 			      struct lmd_error *err);
 /* NULL allowed. */
 void lmi_inst_close(struct lmi_inst *inst);
+
+/* What opening with these options would take, without taking it: no data is read, no pool made.
+ * n_ctx: the context length that fits. */
+enum lmd_status lmi_inst_estimate(struct lmi_memory *out, uint32_t *n_ctx,
+				  const struct lmi_inst_opts *opts, struct lmd_error *err);
+
+/* All that is taken from the budget. */
+uint64_t lmi_memory_sum(const struct lmi_memory *m);
 
 /* The number of the compiled plan for a key, made when it is new.  No step may be running. */
 enum lmd_status lmi_inst_exec(struct lmi_inst *inst, const struct lmd_plan_key *key, uint32_t *exec,
@@ -148,10 +184,21 @@ int32_t lmi_inst_pooling(const struct lmi_inst *inst, int32_t asked);
 /* Says that external rows will come: makes room for them. */
 enum lmd_status lmi_inst_want_rows(struct lmi_inst *inst, struct lmd_error *err);
 
+/* ---- exec.c ---- */
+
+/* The plan that most requests use: logits, or for encoders the embedding. */
+struct lmd_plan_key lmi_inst_main_key(const struct lmi_inst *inst);
+/* Fills weights, step and results of m for it, from a plan that is built and thrown away.
+ * Zeros when the model has no such plan. */
+enum lmd_status lmi_inst_measure(struct lmi_inst *inst, struct lmi_memory *m,
+				 struct lmd_error *err);
+
 /* ---- settle.c ---- */
 
 struct lmi_place;
 
+/* Bytes of files that may be read into memory; 0 = not known. */
+uint64_t lmi_inst_max_copy(const struct lmi_inst *inst, const struct lmi_inst_opts *opts);
 /* Describes the model, checks its tensors and chooses all sizes: rows of a step, budget, context
  * length, pages (*place).  Takes no memory that grows with the model. */
 enum lmd_status lmi_inst_settle(struct lmi_inst *inst, const struct lmi_inst_opts *opts,
@@ -166,9 +213,10 @@ enum lmd_status lmi_weights_create(struct lmi_weights **out, struct lmi_inst *in
 				   struct lmd_error *err);
 void lmi_weights_destroy(struct lmi_weights *w);
 /* Loads what the plan's wrefs name and is not there yet; fills out[n_wref].  The plan lives as
- * long as the instance. */
+ * long as the instance.  fn NULL: nobody is told. */
 enum lmd_status lmi_weights_load(struct lmi_weights *w, const struct lmd_plan *plan,
-				 struct lmd_weight **out, struct lmd_error *err);
+				 struct lmd_weight **out, lmi_load_fn fn, void *arg,
+				 struct lmd_error *err);
 /* What they take beyond the mapped file. */
 enum lmd_status lmi_weights_query(struct lmi_weights *w, const struct lmd_plan *plan,
 				  uint64_t *bytes, struct lmd_error *err);

@@ -15,10 +15,22 @@
 
 /* ---- file and plugins ---- */
 
+static bool on_read(void *arg, uint64_t done, uint64_t total)
+{
+	const struct lmi_inst *inst = arg;
+
+	return !inst->progress ||
+	       inst->progress(inst->progress_arg, LMI_LOAD_READ, done, total);
+}
+
 static enum lmd_status open_model(struct lmi_inst *inst, const struct lmi_inst_opts *o,
 				  struct lmd_error *err)
 {
-	enum lmd_status st = lmi_model_open(&inst->file, o->path, o->open_flags, err);
+	const struct lmi_open how = {.flags = o->open_flags,
+				     .max_copy = lmi_inst_max_copy(inst, o),
+				     .progress = on_read,
+				     .arg = inst};
+	enum lmd_status st = lmi_model_open_with(&inst->file, o->path, &how, err);
 
 	if (st != LMD_OK)
 		return st;
@@ -28,6 +40,7 @@ static enum lmd_status open_model(struct lmi_inst *inst, const struct lmi_inst_o
 
 		lmi_model_file(inst->file, i, &f);
 		inst->file_bytes += f.bytes;
+		*(f.copied ? &inst->estimate.copied : &inst->estimate.file) += f.bytes;
 	}
 	return lmi_factory_take(inst->registry, LMD_KIND_ARCH, inst->model->arch, &inst->arch, err);
 }
@@ -133,10 +146,10 @@ static enum lmd_status open_device(struct lmi_inst *inst, const struct lmi_inst_
 
 /* ---- open and close ---- */
 
-static enum lmd_status open_all(struct lmi_inst *inst, const struct lmi_inst_opts *o,
-				struct lmd_error *err)
+/* Everything that takes no memory which grows with the model. */
+static enum lmd_status open_small(struct lmi_inst *inst, const struct lmi_inst_opts *o,
+				  struct lmi_place *place, struct lmd_error *err)
 {
-	struct lmi_place place;
 	enum lmd_status st = open_model(inst, o, err);
 
 	if (st == LMD_OK)
@@ -144,11 +157,31 @@ static enum lmd_status open_all(struct lmi_inst *inst, const struct lmi_inst_opt
 	if (st == LMD_OK)
 		st = open_device(inst, o, err);
 	if (st == LMD_OK)
-		st = lmi_inst_settle(inst, o, &place, err);
+		st = lmi_weights_create(&inst->weights, inst, err);
+	return st == LMD_OK ? lmi_inst_settle(inst, o, place, err) : st;
+}
+
+/* The plan that most requests use.  A model without it may serve others. */
+static enum lmd_status prepare(struct lmi_inst *inst, struct lmd_error *err)
+{
+	const struct lmd_plan_key key = lmi_inst_main_key(inst);
+	struct lmd_error why = {0};
+	uint32_t exec;
+	enum lmd_status st = lmi_inst_exec(inst, &key, &exec, &why);
+
+	return st == LMD_NOMEM || st == LMD_IO || st == LMD_CANCELLED
+		       ? lmd_fail(err, st, "%s", why.text)
+		       : LMD_OK;
+}
+
+static enum lmd_status open_all(struct lmi_inst *inst, const struct lmi_inst_opts *o,
+				struct lmd_error *err)
+{
+	struct lmi_place place;
+	enum lmd_status st = open_small(inst, o, &place, err);
+
 	if (st == LMD_OK)
 		st = lmi_inst_open_pools(inst, &place, err);
-	if (st == LMD_OK)
-		st = lmi_weights_create(&inst->weights, inst, err);
 	if (st == LMD_OK)
 		st = lmi_lane_join(o->lane, &inst->lane_id, err);
 	if (st == LMD_OK)
@@ -157,36 +190,83 @@ static enum lmd_status open_all(struct lmi_inst *inst, const struct lmi_inst_opt
 		inst->own_adapter = 1;
 		st = lmi_inst_add_adapters(inst, o->adapter_files, o->n_adapter_files, 1, err);
 	}
-	return st;
+	/* whoever observes says which plan it wants */
+	return st == LMD_OK && !o->keep_values ? prepare(inst, err) : st;
 }
 
-enum lmd_status lmi_inst_open(struct lmi_inst **out, const struct lmi_inst_opts *o,
-			      struct lmd_error *err)
+static struct lmi_inst *create(const struct lmi_inst_opts *o, struct lmd_error *err)
 {
 	struct lmi_inst *inst = lmi_alloc(1, sizeof(*inst));
-	struct lmd_error cause = {0};
-	enum lmd_status st;
 
-	if (!inst)
-		return lmd_fail(err, LMD_NOMEM, "%.120s: no memory", o->path);
+	if (!inst) {
+		(void)lmd_fail(err, LMD_NOMEM, "%.120s: no memory", o->path);
+		return NULL;
+	}
 	inst->host = o->host;
 	inst->registry = o->registry;
 	inst->keep_values = o->keep_values;
 	inst->has_adapters = o->adapters || o->n_adapter_files;
 	inst->lane_class = LMI_CLASS_NORMAL;
+	inst->progress = o->progress;
+	inst->progress_arg = o->progress_arg;
+	inst->available = o->memory_limit ? o->memory_limit : lmi_memory_available();
+	return inst;
+}
+
+/* Closes what failed to open, and names the file in the sentence. */
+static enum lmd_status give_up(struct lmi_inst *inst, const char *path, enum lmd_status st,
+			       const struct lmd_error *cause, struct lmd_error *err)
+{
+	char shown[160];
+
+	lmi_inst_close(inst);
+	return lmi_shows_path(cause->text, path)
+		       ? lmd_fail(err, st, "%s", cause->text)
+		       : lmd_fail(err, st, "%s: %.300s", lmi_show_path(shown, sizeof(shown), path),
+				  cause->text);
+}
+
+enum lmd_status lmi_inst_open(struct lmi_inst **out, const struct lmi_inst_opts *o,
+			      struct lmd_error *err)
+{
+	struct lmi_inst *inst = create(o, err);
+	struct lmd_error cause = {0};
+	enum lmd_status st;
+
+	if (!inst)
+		return LMD_NOMEM;
 	st = open_all(inst, o, &cause);
 	if (st == LMD_OK && lmi_guard_is_bad(&inst->guard))
 		st = lmd_fail(&cause, LMD_IO, "the file was cut short while it was read");
-	if (st != LMD_OK) {
-		char path[160];
-
-		lmi_inst_close(inst);
-		(void)lmi_show_path(path, sizeof(path), o->path);
-		return lmi_shows_path(cause.text, o->path)
-			       ? lmd_fail(err, st, "%s", cause.text)
-			       : lmd_fail(err, st, "%s: %.300s", path, cause.text);
-	}
+	if (st != LMD_OK)
+		return give_up(inst, o->path, st, &cause, err);
+	inst->progress = NULL;
 	*out = inst;
+	return LMD_OK;
+}
+
+enum lmd_status lmi_inst_estimate(struct lmi_memory *out, uint32_t *n_ctx,
+				  const struct lmi_inst_opts *opts, struct lmd_error *err)
+{
+	const uint32_t copy = LMI_OPEN_NO_MMAP | LMI_OPEN_DIRECT;
+	struct lmi_inst_opts o = *opts;
+	struct lmd_error cause = {0};
+	struct lmi_inst *inst;
+	struct lmi_place place;
+	enum lmd_status st;
+
+	o.open_flags = 0; /* what asks for memory is counted below */
+	o.n_thread = 1;
+	inst = create(&o, err);
+	if (!inst)
+		return LMD_NOMEM;
+	inst->copies = (opts->open_flags & copy) != 0;
+	st = open_small(inst, &o, &place, &cause);
+	if (st != LMD_OK)
+		return give_up(inst, o.path, st, &cause, err);
+	*out = inst->estimate;
+	*n_ctx = inst->n_ctx;
+	lmi_inst_close(inst);
 	return LMD_OK;
 }
 

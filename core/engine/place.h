@@ -43,6 +43,10 @@ enum lmd_status lmi_place_unit(const struct lmi_place_in *in, uint32_t group, ui
 enum lmd_status lmi_place(struct lmi_place *out, const struct lmi_place_in *in,
 			  struct lmd_error *err);
 
+struct lmi_memory;
+/* LMD_NOMEM, with all numbers, when more is needed than there is. */
+enum lmd_status lmi_memory_check(const struct lmi_memory *m, struct lmd_error *err);
+
 /* Bytes that programs on this machine may still take (MemAvailable); 0 = unknown. */
 uint64_t lmi_memory_available(void);
 

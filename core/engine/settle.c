@@ -107,17 +107,38 @@ static enum lmd_status choose_sizes(struct lmi_inst *inst, const struct lmi_inst
 	return LMD_OK;
 }
 
+uint64_t lmi_inst_max_copy(const struct lmi_inst *inst, const struct lmi_inst_opts *o)
+{
+	uint64_t slack = o->memory_limit ? 0 : SLACK_BYTES;
+
+	if (!inst->available)
+		return 0; /* not known */
+	return inst->available > slack ? inst->available - slack : 1;
+}
+
 static void set_budget(struct lmi_inst *inst, const struct lmi_inst_opts *o)
 {
-	uint64_t have = o->memory_limit ? o->memory_limit : lmi_memory_available();
-	uint64_t rest = SLACK_BYTES + (o->memory_limit ? 0 : inst->file_bytes);
+	uint64_t have = inst->available, rest;
 
-	if (!have)
-		inst->budget = UINT64_MAX;
-	else if (o->memory_limit)
-		inst->budget = have;
-	else
-		inst->budget = have > rest ? have - rest : 0;
+	if (inst->copies) {
+		inst->estimate.copied += inst->estimate.file;
+		inst->estimate.file = 0;
+	}
+	/* mapped files want to stay in memory, too; a limit is of what cannot be read again */
+	rest = o->memory_limit ? 0 : SLACK_BYTES + inst->estimate.file;
+	inst->budget = !have ? UINT64_MAX : have > rest ? have - rest : 0;
+	inst->estimate.budget = inst->budget;
+}
+
+/* What does not depend on the context length; refused when that alone is too much. */
+static enum lmd_status measure(struct lmi_inst *inst, struct lmd_error *err)
+{
+	struct lmi_memory *m = &inst->estimate;
+	enum lmd_status st;
+
+	m->sequences = 0;
+	st = lmi_inst_measure(inst, m, err);
+	return st == LMD_OK ? lmi_memory_check(m, err) : st;
 }
 
 /* Chooses the context length and describes the model for it; fills caches' types. */
@@ -140,10 +161,13 @@ enum lmd_status lmi_inst_settle(struct lmi_inst *inst, const struct lmi_inst_opt
 		return st;
 	set_budget(inst, o);
 	inst->kv_dtype = o->kv_dtype < 0 ? inst->info.kv_dtype : (uint32_t)o->kv_dtype;
+	st = measure(inst, err);
+	if (st != LMD_OK)
+		return st;
 	in.kv_dtype = inst->kv_dtype;
 	in.n_seq = inst->n_seq;
 	in.n_batch = inst->n_batch;
-	in.budget = inst->budget;
+	in.budget = inst->budget - (inst->budget < UINT64_MAX ? lmi_memory_sum(&inst->estimate) : 0);
 	st = lmi_place(place, &in, err);
 	if (st == LMD_OK && place->n_ctx != o->n_ctx)
 		st = describe(inst, o, place->n_ctx, err);
@@ -151,7 +175,7 @@ enum lmd_status lmi_inst_settle(struct lmi_inst *inst, const struct lmi_inst_opt
 		return st;
 	inst->n_ctx = place->n_ctx;
 	inst->ctx_cut = place->cut;
-	inst->kv_bytes = place->kv_bytes;
+	inst->kv_bytes = inst->estimate.sequences = place->kv_bytes;
 	caches = lmi_arena_array(inst->arena, inst->desc.n_cache + 1u, sizeof(*caches));
 	if (!caches)
 		return lmd_fail(err, LMD_NOMEM, "no memory for %u caches", inst->desc.n_cache);

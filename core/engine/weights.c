@@ -164,20 +164,39 @@ static enum lmd_status load(struct lmi_weights *w, const struct lmd_wref *ref,
 	return LMD_OK;
 }
 
-enum lmd_status lmi_weights_load(struct lmi_weights *w, const struct lmd_plan *plan,
-				 struct lmd_weight **out, struct lmd_error *err)
+/* Bytes of the file that an operand stands for, about. */
+static uint64_t ref_bytes(const struct lmi_weights *w, const struct lmd_wref *ref)
 {
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < ref->n_part; i++)
+		if (ref->parts[i].kind == LMD_WPART_TENSOR)
+			n += w->inst->model->tensors[ref->parts[i].tensor].bytes;
+	return n;
+}
+
+enum lmd_status lmi_weights_load(struct lmi_weights *w, const struct lmd_plan *plan,
+				 struct lmd_weight **out, lmi_load_fn fn, void *arg,
+				 struct lmd_error *err)
+{
+	uint64_t done = 0, total = 0;
+
+	for (uint32_t i = 0; fn && i < plan->n_wref; i++)
+		total += ref_bytes(w, &plan->wrefs[i]);
 	for (uint32_t i = 0; i < plan->n_wref; i++) {
 		const struct entry *e = find(w, &plan->wrefs[i]);
-		enum lmd_status st;
+		enum lmd_status st = LMD_OK;
 
-		if (e) {
+		if (e)
 			out[i] = e->weight;
-			continue;
-		}
-		st = load(w, &plan->wrefs[i], &out[i], err);
+		else
+			st = load(w, &plan->wrefs[i], &out[i], err);
 		if (st != LMD_OK)
 			return st;
+		done += fn ? ref_bytes(w, &plan->wrefs[i]) : 0;
+		if (fn && !fn(arg, LMI_LOAD_WEIGHTS, done, total))
+			return lmd_fail(err, LMD_CANCELLED, "given up after weight %s",
+					plan->wrefs[i].name);
 	}
 	return LMD_OK;
 }

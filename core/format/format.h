@@ -17,6 +17,7 @@ struct lmi_model;
 #define LMI_OPEN_HEADER_ONLY 1u /* no tensor data: lmd_tensor.data is NULL */
 #define LMI_OPEN_NO_MMAP     2u /* read into memory instead of mapping */
 #define LMI_OPEN_MLOCK       4u /* keep resident; a refusal is no error, see lmi_model_file */
+#define LMI_OPEN_DIRECT      8u /* NO_MMAP, and past the page cache where that can be */
 
 /* Opens a model: a GGUF file (a split set by its first part), or a Hugging Face folder, also by its
  * config.json or one of its *.safetensors.  On success *out owns files, mappings and tables until
@@ -24,6 +25,18 @@ struct lmi_model;
  * thread that reads its weights; the engine has the handler.  Any thread. */
 enum lmd_status lmi_model_open(struct lmi_model **out, const char *path, uint32_t flags,
 			       struct lmd_error *err);
+
+/* The same for somebody who waits.  Mapping takes no time; what does is reading into memory (a
+ * flag, or a big-endian file) and locking. */
+struct lmi_open {
+	uint32_t flags;	   /* LMI_OPEN_* */
+	uint64_t max_copy; /* more bytes of files are not read into memory: LMD_NOMEM; 0 = no bound */
+	/* Told in the calling thread; false gives up: LMD_CANCELLED.  NULL: nobody. */
+	bool (*progress)(void *arg, uint64_t done, uint64_t total);
+	void *arg;
+};
+enum lmd_status lmi_model_open_with(struct lmi_model **out, const char *path,
+				    const struct lmi_open *how, struct lmd_error *err);
 
 /* The view that architectures and tokenizers read; lives until close. */
 const struct lmd_model *lmi_model_view(const struct lmi_model *m);
@@ -33,6 +46,7 @@ struct lmi_model_file {
 	const char *path;
 	uint64_t bytes;
 	bool locked; /* LMI_OPEN_MLOCK was asked for and granted */
+	bool copied; /* its data is a copy in memory, not a mapping */
 };
 uint32_t lmi_model_n_files(const struct lmi_model *m);
 void lmi_model_file(const struct lmi_model *m, uint32_t i, struct lmi_model_file *out);

@@ -14,7 +14,8 @@
 
 #define MIN_BYTES 24u /* of the shortest container */
 #define HEAD      16u
-#define ALL_FLAGS (LMI_OPEN_HEADER_ONLY | LMI_OPEN_NO_MMAP | LMI_OPEN_MLOCK)
+#define ALL_FLAGS                                                                                  \
+	(LMI_OPEN_HEADER_ONLY | LMI_OPEN_NO_MMAP | LMI_OPEN_MLOCK | LMI_OPEN_DIRECT)
 
 /* A format: whether the first bytes of a file are its own, and how a path is opened. */
 struct format {
@@ -95,14 +96,20 @@ static bool is_folder(const char *path)
 enum lmd_status lmi_model_open(struct lmi_model **out, const char *path, uint32_t flags,
 			       struct lmd_error *err)
 {
+	return lmi_model_open_with(out, path, &(struct lmi_open){.flags = flags}, err);
+}
+
+enum lmd_status lmi_model_open_with(struct lmi_model **out, const char *path,
+				    const struct lmi_open *how, struct lmd_error *err)
+{
 	static const struct format folder = {"folder", NULL, open_folder};
 	const struct format *format = &folder;
 	struct lmi_file f = {.fd = -1};
 	struct lmi_model *m;
 	enum lmd_status st = LMD_OK;
 
-	if (flags & ~ALL_FLAGS)
-		return lmd_fail(err, LMD_INVALID, "open flags 0x%x, known are 0x%x", flags,
+	if (how->flags & ~ALL_FLAGS)
+		return lmd_fail(err, LMD_INVALID, "open flags 0x%x, known are 0x%x", how->flags,
 				ALL_FLAGS);
 	if (!is_folder(path)) {
 		st = lmi_file_open(&f, path, err);
@@ -118,7 +125,10 @@ enum lmd_status lmi_model_open(struct lmi_model **out, const char *path, uint32_
 		lmi_file_close(&f);
 		return lmd_fail(err, LMD_NOMEM, "%s: no memory for a model", path);
 	}
-	st = format->open(m, path, &f, flags, err);
+	m->wait = (struct lmi_model_wait){
+		.max_copy = how->max_copy, .progress = how->progress, .arg = how->arg};
+	st = format->open(m, path, &f, how->flags, err);
+	m->wait = (struct lmi_model_wait){0};
 	if (st != LMD_OK) {
 		lmi_model_destroy(m);
 		return st;
@@ -143,6 +153,7 @@ void lmi_model_file(const struct lmi_model *m, uint32_t i, struct lmi_model_file
 		.path = m->parts[i].path,
 		.bytes = m->parts[i].file.bytes,
 		.locked = m->parts[i].locked,
+		.copied = m->parts[i].map.on_heap,
 	};
 }
 

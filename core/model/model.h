@@ -35,6 +35,15 @@ struct lmi_model_part {
 	bool big_endian;    /* numbers of tensor data in the file */
 };
 
+/* Who waits for the data of a model, and how far that is; see struct lmi_open. */
+struct lmi_model_wait {
+	uint64_t max_copy;
+	bool (*progress)(void *arg, uint64_t done, uint64_t total);
+	void *arg;
+	uint64_t done, total;
+	bool given_up;
+};
+
 struct lmi_model {
 	struct lmd_model view;
 	struct lmd_tokspec tok;
@@ -45,6 +54,7 @@ struct lmi_model {
 	struct lmi_model_part *parts; /* [n_parts] in the arena */
 	uint32_t cap_meta, cap_tensors, n_parts;
 	uint64_t heap_bytes; /* bound of the arena */
+	struct lmi_model_wait wait;
 	/* What a reader keeps as long as the model lives, for tensors whose bytes are not those of
 	 * a file; own_read, if set, reads all of them.  All NULL: nothing. */
 	void *own;

@@ -14,6 +14,7 @@
 #include "core/base/show.h"
 #include "core/format/folder/inner.h"
 #include "core/format/format.h"
+#include "core/format/part.h"
 #include "core/format/hf/hf.h"
 #include "core/quant/quant.h"
 
@@ -200,28 +201,30 @@ static enum lmd_status in_file(const struct lmi_model_part *p, enum lmd_status s
 	return st;
 }
 
+/* Do tensors lie in that file as they are? */
+static bool is_needed(const struct lmi_folder *f, uint32_t part)
+{
+	for (uint32_t k = 0; k < f->m->view.n_tensors; k++)
+		if (f->recipes[k].in_place && f->m->tensors[k].file == part)
+			return true;
+	return false;
+}
+
 /* The files that tensors lie in. */
 static enum lmd_status map_files(struct lmi_folder *f, uint32_t flags, struct lmd_error *err)
 {
-	for (uint32_t i = 1; i < f->m->n_parts; i++) {
-		struct lmi_model_part *p = &f->m->parts[i];
-		bool needed = false;
-		enum lmd_status st;
+	uint64_t copied = 0;
+	enum lmd_status st;
 
-		for (uint32_t k = 0; k < f->m->view.n_tensors && !needed; k++)
-			needed = f->recipes[k].in_place && f->m->tensors[k].file == i;
-		if (!needed)
-			continue;
-		if (flags & LMI_OPEN_NO_MMAP)
-			st = lmi_map_read(&p->map, &p->file, 0, p->file.bytes, err);
-		else
-			st = lmi_map_open(&p->map, &p->file, p->file.bytes, err);
-		if (st != LMD_OK)
-			return in_file(p, st, err);
-		if (flags & LMI_OPEN_MLOCK)
-			p->locked = lmi_map_lock(&p->map);
-	}
-	return LMD_OK;
+	for (uint32_t i = 1; i < f->m->n_parts; i++)
+		if ((flags & (LMI_OPEN_NO_MMAP | LMI_OPEN_DIRECT)) && is_needed(f, i))
+			copied += f->m->parts[i].file.bytes;
+	st = lmi_parts_begin(f->m, copied, flags, err);
+	for (uint32_t i = 1; st == LMD_OK && i < f->m->n_parts; i++)
+		if (is_needed(f, i))
+			st = in_file(&f->m->parts[i], lmi_part_load(f->m, i, 0, false, flags, err),
+				     err);
+	return st;
 }
 
 static enum lmd_status make(struct lmi_folder *f, uint32_t i, uint8_t *out, struct lmd_error *err)
@@ -269,7 +272,8 @@ static enum lmd_status make_rest(struct lmi_folder *f, struct lmd_error *err)
 				"another form than they are used; llamactl convert makes a file "
 				"that is mapped whole",
 				f->dir, (unsigned long long)total);
-	m->parts[0].map = (struct lmi_map){.ptr = p, .bytes = total, .on_heap = true};
+	m->parts[0].map = (struct lmi_map){
+		.ptr = p, .bytes = total, .on_heap = true, .block = p};
 	for (uint32_t i = 0; st == LMD_OK && i < m->view.n_tensors; i++)
 		if (!f->recipes[i].in_place)
 			st = make(f, i, p + m->tensors[i].offset, err);

@@ -253,7 +253,8 @@ static void check_tensors(const struct lmi_model *m, uint32_t alignment, bool da
 START_TEST(tensors)
 {
 	static const uint32_t align[] = {8, 32, 4096, 1u << 20};
-	static const uint32_t flags[] = {0, LMI_OPEN_NO_MMAP, LMI_OPEN_HEADER_ONLY, LMI_OPEN_MLOCK};
+	static const uint32_t flags[] = {0, LMI_OPEN_NO_MMAP, LMI_OPEN_HEADER_ONLY, LMI_OPEN_DIRECT,
+					 LMI_OPEN_MLOCK};
 	struct lmi_model_file f;
 	struct lmi_model *m;
 

@@ -11,6 +11,7 @@
 #include "core/base/show.h"
 #include "core/format/format.h"
 #include "core/format/gguf/gguf.h"
+#include "core/format/part.h"
 #include "core/quant/quant.h"
 
 #define PART_HEAP_BYTES (16ull << 20) /* keys of a later part */
@@ -180,34 +181,28 @@ static enum lmd_status swap_part(struct lmi_model *m, uint32_t i, struct lmd_err
 static enum lmd_status map_part(struct lmi_model *m, uint32_t i, const struct part *p,
 				uint32_t flags, struct lmd_error *err)
 {
-	struct lmi_model_part *part = &m->parts[i];
-	uint64_t bytes = part->file.bytes;
 	enum lmd_status st;
 
 	if (!p->h.n_tensors)
 		return LMD_OK;
-	if ((flags & LMI_OPEN_NO_MMAP) || p->big_endian) {
-		part->map_at = p->data_at;
-		st = lmi_map_read(&part->map, &part->file, p->data_at, bytes - p->data_at, err);
-	} else {
-		st = lmi_map_open(&part->map, &part->file, bytes, err);
-	}
-	if (st == LMD_OK && p->big_endian)
-		st = swap_part(m, i, err);
-	if (st == LMD_OK && (flags & LMI_OPEN_MLOCK))
-		part->locked = lmi_map_lock(&part->map);
-	return st;
+	st = lmi_part_load(m, i, p->data_at, p->big_endian, flags, err);
+	return st == LMD_OK && p->big_endian ? swap_part(m, i, err) : st;
 }
 
 static enum lmd_status map_all(struct lmi_model *m, const struct part *p, uint32_t flags,
 			       struct lmd_error *err)
 {
-	for (uint32_t i = 0; i < m->n_parts; i++) {
-		enum lmd_status st = in_file(m, i, map_part(m, i, &p[i], flags, err), err);
+	uint64_t copied = 0;
+	enum lmd_status st;
 
-		if (st != LMD_OK)
-			return st;
-	}
+	for (uint32_t i = 0; i < m->n_parts; i++)
+		if (p[i].big_endian || (flags & (LMI_OPEN_NO_MMAP | LMI_OPEN_DIRECT)))
+			copied += m->parts[i].file.bytes;
+	st = in_file(m, 0, lmi_parts_begin(m, copied, flags, err), err);
+	for (uint32_t i = 0; st == LMD_OK && i < m->n_parts; i++)
+		st = in_file(m, i, map_part(m, i, &p[i], flags, err), err);
+	if (st != LMD_OK)
+		return st;
 	for (uint32_t i = 0; i < m->view.n_tensors; i++) {
 		struct lmd_tensor *t = &m->tensors[i];
 		const struct lmi_model_part *part = &m->parts[t->file];

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a model takes: sums, refusals, and the estimate for somebody who only asks. */
+#include "core/base/alloc.h"
+#include "core/engine/instance.h"
+#include "core/engine/place.h"
+
+uint64_t lmi_memory_sum(const struct lmi_memory *m)
+{
+	return m->copied + m->weights + m->sequences + m->step + m->results;
+}
+
+enum lmd_status lmi_memory_check(const struct lmi_memory *m, struct lmd_error *err)
+{
+	uint64_t need = lmi_memory_sum(m);
+
+	if (need <= m->budget)
+		return LMD_OK;
+	return lmd_fail(err, LMD_NOMEM,
+			"needs %llu MiB (sequences %llu, weights beyond the file %llu, values of a "
+			"step %llu); %llu MiB are left",
+			(unsigned long long)(need >> 20), (unsigned long long)(m->sequences >> 20),
+			(unsigned long long)((m->copied + m->weights) >> 20),
+			(unsigned long long)((m->step + m->results) >> 20),
+			(unsigned long long)(m->budget >> 20));
+}
