@@ -45,6 +45,8 @@ static enum lmd_status build(struct lmi_inst *inst, struct lmi_exec *e, struct l
 	p.max_rows[LMD_SPACE_OUTPUTS] = inst->n_out;
 	p.max_rows[LMD_SPACE_SEQS] = inst->n_seq;
 	st = lmi_plan_build(&e->plan, &p, err);
+	if (st == LMD_OK && inst->apart)
+		st = lmi_plan_lower_all(e->plan, err);
 	if (st == LMD_OK)
 		st = lmi_plan_lower(e->plan, supports, inst, err);
 	if (st == LMD_OK)

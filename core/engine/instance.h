@@ -74,6 +74,7 @@ struct lmi_inst_opts {
 						      * slot carry these together, in slot 1 */
 	uint32_t n_adapter_files;
 	bool keep_values;	       /* plans whose values share no memory (observation) */
+	bool apart;		       /* plans of plain ops: what goes into a weight is a value */
 	struct lmi_lane *lane;	       /* of the device, shared by engines; NULL = none */
 };
 
@@ -125,7 +126,7 @@ struct lmi_inst {
 	uint32_t n_ctx, n_seq, n_batch, n_out, kv_dtype;
 	bool ctx_cut;	  /* n_ctx is what memory holds, not what the model could */
 	bool looks_ahead; /* some group is not causal: a sequence runs in one step */
-	bool keep_values;
+	bool keep_values, apart;
 	bool has_adapters; /* plans let rows carry adapters */
 	int32_t own_adapter; /* slot of rows that name none */
 	bool copies; /* an estimate for files that would be read into memory */

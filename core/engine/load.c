@@ -205,6 +205,7 @@ static struct lmi_inst *create(const struct lmi_inst_opts *o, struct lmd_error *
 	inst->host = o->host;
 	inst->registry = o->registry;
 	inst->keep_values = o->keep_values;
+	inst->apart = o->apart;
 	inst->has_adapters = o->adapters || o->n_adapter_files;
 	inst->lane_class = LMI_CLASS_NORMAL;
 	inst->progress = o->progress;

@@ -15,11 +15,17 @@ struct run {
 	uint32_t exec, encode_exec;
 };
 
+/* Rows that leave. */
+static uint32_t n_out_of(const struct lmi_seq *q)
+{
+	return q->out_from < q->n_rows ? q->n_rows - q->out_from : 1;
+}
+
 static struct lmi_rows rows_of(const struct lmi_seq *q, uint32_t kv_seq, bool encode)
 {
 	struct lmi_rows r = {.kv_seq = kv_seq,
 			     .n = encode ? q->n_enc : q->n_rows,
-			     .n_out = encode ? 0 : q->n_rows,
+			     .n_out = encode ? 0 : n_out_of(q),
 			     .encode = encode,
 			     .tokens = encode ? q->enc : q->tokens,
 			     .ext = encode ? NULL : q->ext,
@@ -57,13 +63,17 @@ static enum lmd_status open_seq(struct run *r, uint32_t i, struct lmd_error *err
 
 static enum lmd_status check(const struct run *r, struct lmd_error *err)
 {
-	uint64_t n = 0;
+	uint64_t n = 0, n_out = 0;
 
-	for (uint32_t i = 0; i < r->s->n_seq; i++)
+	for (uint32_t i = 0; i < r->s->n_seq; i++) {
 		n += r->s->seqs[i].n_rows;
-	if (n > r->inst->n_batch || n > r->inst->n_out)
-		return lmd_fail(err, LMD_INVALID, "%llu rows: one step has %u, of which %u leave",
-				(unsigned long long)n, r->inst->n_batch, r->inst->n_out);
+		n_out += n_out_of(&r->s->seqs[i]);
+	}
+	if (n > r->inst->n_batch || n_out > r->inst->n_out)
+		return lmd_fail(err, LMD_INVALID,
+				"%llu rows, %llu leave: one step has %u, of which %u leave",
+				(unsigned long long)n, (unsigned long long)n_out,
+				r->inst->n_batch, r->inst->n_out);
 	return LMD_OK;
 }
 
