@@ -40,6 +40,7 @@
 	X(merge)                                                                                   \
 	X(convert)                                                                                 \
 	X(quantize)                                                                                \
+	X(imatrix)                                                                                 \
 	X(tokenize)                                                                                \
 	X(detokenize)                                                                              \
 	X(debug_logits)                                                                            \

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * llamactl imatrix: the importance matrix of a model over a text, several of them added up, and
+ * figures about one. */
+#include <math.h>
+#include <string.h>
+
+#include "client/llamactl/embedded.h"
+#include "client/llamactl/json_out.h"
+#include "client/llamactl/ppl.h"
+#include "client/llamactl/progress.h"
+#include "client/llamactl/remote.h"
+#include "client/llamactl/vocab_file.h"
+#include "core/base/alloc.h"
+#include "core/base/show.h"
+#include "core/engine/importance.h"
+
+#define WINDOW 512u
+
+struct job {
+	struct lmi_ctl *ctl;
+	struct lmi_imatrix m;
+	struct lmi_inst *inst;
+	struct lmi_tokens tokens;
+	uint32_t ctx, n_window, first; /* tokens of a window; windows; the first one */
+	lmd_token bos;		       /* -1: none */
+};
+
+/* ---- collecting ---- */
+
+static enum lmd_status tokenize(struct job *j, const char *path, struct lmd_error *err)
+{
+	struct lmi_vocab_file v;
+	const struct lmd_tok_info *info;
+	char *text = NULL;
+	size_t n;
+	enum lmd_status st = lmi_ppl_read(lmi_arg_str(&j->ctl->args, "text"), &text, &n, err);
+
+	if (st != LMD_OK)
+		return st;
+	st = lmi_vocab_file_open(&v, j->ctl, path, NULL, err);
+	if (st == LMD_OK) {
+		st = lmi_tokenizer_encode(v.tok, text, n,
+					  LMD_ENCODE_ADD_SPECIAL |
+						  (lmi_arg_flag(&j->ctl->args, "parse-special")
+							   ? LMD_ENCODE_PARSE_SPECIAL
+							   : 0),
+					  &j->tokens, err);
+		info = lmi_tokenizer_info(v.tok);
+		j->bos = info->add_bos ? info->bos : -1;
+	}
+	lmi_vocab_file_close(&v);
+	lmi_free(text);
+	return st;
+}
+
+static enum lmd_status cut(struct job *j, struct lmd_error *err)
+{
+	const struct lmi_args *a = &j->ctl->args;
+	uint64_t n = j->tokens.n / j->ctx, most = (uint64_t)lmi_arg_int(a, "chunks");
+
+	j->first = (uint32_t)lmi_arg_int(a, "from-chunk");
+	if (n <= j->first)
+		return lmd_fail(err, LMD_INVALID,
+				"the text has %zu tokens, %llu windows of %u: none is left after "
+				"%u",
+				j->tokens.n, (unsigned long long)n, j->ctx, j->first);
+	n -= j->first;
+	j->n_window = (uint32_t)(most && n > most ? most : n);
+	return LMD_OK;
+}
+
+static enum lmd_status open_model(struct job *j, const char *path, struct lmd_error *err)
+{
+	struct lmi_engine_opts o;
+	bool head = lmi_arg_flag(&j->ctl->args, "process-output");
+	enum lmd_status st = lmi_embedded_opts(j->ctl, path, &o, err);
+
+	if (st != LMD_OK)
+		return st;
+	j->ctx = o.inst.n_ctx ? o.inst.n_ctx : WINDOW;
+	o.inst.n_ctx = o.inst.n_batch = o.inst.n_whole = j->ctx;
+	o.inst.n_out = head ? j->ctx : 1;
+	o.inst.n_seq = 1;
+	o.inst.apart = true;
+	if (!lmi_arg_given(&j->ctl->args, "activations")) /* what goes in, not its rounding */
+		o.inst.activations = LMD_ACTIVATIONS_F32;
+	st = lmi_inst_open(&j->inst, &o.inst, err);
+	return lmi_name_file(st, path, err);
+}
+
+static enum lmd_status run_window(struct job *j, uint32_t w, struct lmd_error *err)
+{
+	lmd_token *v = j->tokens.id + (size_t)(j->first + w) * j->ctx;
+	bool head = lmi_arg_flag(&j->ctl->args, "process-output");
+	const struct lmi_input_seq in = {.tokens = v,
+					 .n_tokens = j->ctx,
+					 .fork_of = LMI_NO_FORK,
+					 .out_from = head ? 0 : j->ctx - 1};
+	const struct lmi_eval cmd = {.id = 1,
+				     .seqs = &in,
+				     .n_seq = 1,
+				     .want = LMI_WANT_LOGITS,
+				     .pooling = LMD_POOL_UNSET};
+
+	if (j->bos >= 0)
+		v[0] = j->bos;
+	return lmi_importance_add(j->inst, &cmd, head, &j->m, err);
+}
+
+static enum lmd_status collect(struct job *j, const char *path, struct lmd_error *err)
+{
+	const char *text = lmi_arg_str(&j->ctl->args, "text");
+	struct lmi_progress bar;
+	enum lmd_status st = open_model(j, path, err);
+
+	if (st == LMD_OK)
+		st = tokenize(j, path, err);
+	if (st == LMD_OK)
+		st = cut(j, err);
+	lmi_interrupt_catch();
+	lmi_progress_init(&bar);
+	for (uint32_t w = 0; st == LMD_OK && w < j->n_window; w++) {
+		lmi_progress_show(&bar, "imatrix", w, j->n_window);
+		st = run_window(j, w, err);
+		if (st == LMD_OK && lmi_interrupted())
+			st = lmd_fail(err, LMD_CANCELLED, "stopped by a signal after window %u of %u",
+				      w + 1, j->n_window);
+	}
+	lmi_progress_end(&bar);
+	if (st == LMD_OK)
+		st = lmi_imatrix_add_dataset(&j->m, text, strlen(text), err);
+	j->m.n_chunk += j->n_window;
+	j->m.chunk = j->ctx;
+	return st;
+}
+
+/* ---- reporting ---- */
+
+static void json_entry(struct lmi_json *o, const struct lmi_imatrix_entry *e,
+		       const struct lmi_imatrix_stats *s)
+{
+	lmi_json_flat_object(o, NULL);
+	lmi_json_str(o, "name", e->name);
+	lmi_json_uint(o, "columns", s->n);
+	lmi_json_uint(o, "matrices", e->n_count);
+	lmi_json_f64(o, "sum", s->sum);
+	lmi_json_f64(o, "min", s->min);
+	lmi_json_f64(o, "max", s->max);
+	lmi_json_f64(o, "mean", s->mean);
+	lmi_json_f64(o, "deviation", s->deviation);
+	lmi_json_f64(o, "active", s->active);
+	lmi_json_f64(o, "entropy", s->entropy);
+	lmi_json_f64(o, "entropy_share", s->normal_entropy > 0 ? s->entropy / s->normal_entropy : 0);
+	lmi_json_f64(o, "outliers", s->outliers);
+	lmi_json_f64(o, "cosine", s->cosine);
+	lmi_json_end(o);
+}
+
+static void print_json(const struct job *j)
+{
+	bool all = lmi_arg_flag(&j->ctl->args, "show-statistics");
+	struct lmi_imatrix_stats s;
+	struct lmi_json o;
+
+	lmi_json_init(&o, stdout);
+	lmi_json_object(&o, NULL);
+	lmi_json_uint(&o, "entries", j->m.n_entry);
+	lmi_json_uint(&o, "chunks", j->m.n_chunk);
+	lmi_json_uint(&o, "chunk_tokens", j->m.chunk);
+	lmi_json_flat_array(&o, "datasets");
+	for (uint32_t i = 0; i < j->m.n_dataset; i++)
+		lmi_json_str(&o, NULL, j->m.dataset[i]);
+	lmi_json_end(&o);
+	if (all) {
+		lmi_json_array(&o, "tensors");
+		for (uint32_t i = 0; i < j->m.n_entry; i++) {
+			lmi_imatrix_stats(&j->m, &j->m.entry[i], &s);
+			json_entry(&o, &j->m.entry[i], &s);
+		}
+		lmi_json_end(&o);
+	}
+	lmi_json_end(&o);
+	lmi_json_fini(&o);
+}
+
+static void print_statistics(const struct lmi_imatrix *m)
+{
+	struct lmi_imatrix_stats s;
+	char show[48];
+
+	printf("%-36s %12s %10s %10s %10s %8s %8s %9s %7s\n", "tensor", "sum", "min", "max", "mean",
+	       "active", "entropy", "outliers", "cosine");
+	for (uint32_t i = 0; i < m->n_entry; i++) {
+		const char *name = m->entry[i].name;
+
+		lmi_imatrix_stats(m, &m->entry[i], &s);
+		printf("%-36s %12.4g %10.3g %10.3g %10.3g %7.2f%% %7.2f%% %8.2f%%",
+		       lmi_show(show, sizeof(show), name, strlen(name)), s.sum, s.min, s.max, s.mean,
+		       100 * s.active,
+		       s.normal_entropy > 0 ? 100 * s.entropy / s.normal_entropy : 0.0,
+		       100 * s.outliers);
+		if (isnan(s.cosine))
+			printf(" %7s\n", "-");
+		else
+			printf(" %7.4f\n", s.cosine);
+	}
+}
+
+/* Experts that no token of the text went to: their columns are all held to matter equally. */
+static uint32_t n_unused(const struct lmi_imatrix *m)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < m->n_entry; i++)
+		for (uint32_t k = 0; k < m->entry[i].n_count; k++)
+			n += !(m->entry[i].count[k] > 0);
+	return n;
+}
+
+static void print_text(const struct job *j)
+{
+	uint32_t unused = n_unused(&j->m);
+
+	if (lmi_arg_flag(&j->ctl->args, "show-statistics"))
+		print_statistics(&j->m);
+	printf("%u tensors, %u windows of %u tokens\n", j->m.n_entry, j->m.n_chunk, j->m.chunk);
+	if (unused)
+		printf("%u matrices of experts were never used: a longer text may reach them\n",
+		       unused);
+}
+
+static enum lmd_status run_job(struct job *j, struct lmd_error *err)
+{
+	const struct lmi_args *a = &j->ctl->args;
+	const char *model = lmi_arg_pos(a, 0), *out = lmi_arg_str(a, "output");
+	const char *const *in;
+	uint32_t n_in = lmi_arg_list(a, "in-file", &in);
+	enum lmd_status st = LMD_OK;
+
+	if (!model != !lmi_arg_str(a, "text"))
+		return lmi_usage(j->ctl, err, "MODEL and --text go together");
+	if (!model && !n_in)
+		return lmi_usage(j->ctl, err, "a MODEL with --text, or --in-file is needed");
+	if (!out && !lmi_arg_flag(a, "show-statistics"))
+		return lmi_usage(j->ctl, err, "--output or --show-statistics is needed");
+	for (uint32_t i = 0; st == LMD_OK && i < n_in; i++)
+		st = lmi_imatrix_read(&j->m, in[i], err);
+	if (st == LMD_OK && model)
+		st = collect(j, model, err);
+	if (st == LMD_OK && out)
+		st = lmi_arg_int(a, "format") ? lmi_imatrix_write_dat(&j->m, out, err)
+					      : lmi_imatrix_write_gguf(&j->m, out, err);
+	if (st != LMD_OK)
+		return st;
+	if (lmi_arg_flag(a, "json"))
+		print_json(j);
+	else
+		print_text(j);
+	return LMD_OK;
+}
+
+static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	struct job j = {.ctl = ctl};
+	enum lmd_status st;
+
+	lmi_imatrix_init(&j.m);
+	st = run_job(&j, err);
+	lmi_imatrix_fini(&j.m);
+	lmi_tokens_fini(&j.tokens);
+	lmi_inst_close(j.inst);
+	return st;
+}
+
+static const struct lmi_opt opts[] = {
+	{.name = "text",
+	 .type = LMI_OPT_STR,
+	 .value = "FILE",
+	 .doc = "The text; what the model shall be good at, a megabyte or less."},
+	{.name = "output",
+	 .letter = 'o',
+	 .type = LMI_OPT_STR,
+	 .value = "FILE",
+	 .doc = "Where the matrix is written."},
+	{.name = "format",
+	 .type = LMI_OPT_CHOICE,
+	 .value = "gguf|dat",
+	 .def = "gguf",
+	 .doc = "Format of the file; dat is that of older programs and has less in it."},
+	{.name = "in-file",
+	 .type = LMI_OPT_LIST,
+	 .value = "FILE",
+	 .doc = "Begin with the sums of this matrix, of either format; may be repeated."},
+	{.name = "chunks",
+	 .type = LMI_OPT_INT,
+	 .value = "N",
+	 .def = "0",
+	 .min = 0,
+	 .max = 1 << 30,
+	 .doc = "The first N windows of the text alone; 0: all."},
+	{.name = "from-chunk",
+	 .type = LMI_OPT_INT,
+	 .value = "N",
+	 .def = "0",
+	 .min = 0,
+	 .max = 1 << 30,
+	 .doc = "Leave out the first N windows."},
+	{.name = "process-output",
+	 .type = LMI_OPT_FLAG,
+	 .doc = "Collect for output.weight too."},
+	{.name = "parse-special",
+	 .type = LMI_OPT_FLAG,
+	 .doc = "Text of control tokens stands for these tokens."},
+	{.name = "show-statistics",
+	 .type = LMI_OPT_FLAG,
+	 .doc = "Print figures for each tensor: sum, range and mean of its columns, the share of "
+		"columns above 1e-5, the entropy as a share of the greatest, the share more than "
+		"one deviation off, and how alike it is to the same tensor one layer before."},
+	LMI_OPTS_ENGINE,
+	LMI_OPT_JSON,
+};
+
+const struct lmi_cmd lmi_cmd_imatrix = {
+	.name = "imatrix",
+	.args = "[MODEL]",
+	.brief = "Find out which columns of a model's weights matter",
+	.doc = "Lets the model read the text in windows of --ctx tokens (512 without it) and sums the "
+	       "squares of what goes into each weight, column by column: the importance matrix that "
+	       "`quantize --imatrix` takes.  MODEL is best the f16 or f32 file that will be "
+	       "quantised; a q8_0 file does nearly as well.\n\n"
+	       "Matrices of several runs are added up with --in-file, with or without a model: "
+	       "`llamactl imatrix --in-file a.gguf --in-file b.dat -o sum.gguf`.",
+	.opts = opts,
+	.n_opts = LMD_LEN(opts),
+	.run = run,
+};
