@@ -412,3 +412,36 @@ void fx_expect(const char *prompt, uint32_t n, char *out)
 	}
 	out[at] = 0;
 }
+
+struct lmi_wire_id fx_begin(struct fx *fx, const struct lmi_principal *who, const char *prompt,
+			    int64_t n)
+{
+	struct lmi_request q = fx_generate(fx, "tiny", prompt, n);
+
+	ck_assert_msg(fx_call(fx, who, &q), "%s", fx->a.err.text);
+	return fx->a.r.u.generate.id;
+}
+
+void fx_step(struct fx *fx, int n)
+{
+	for (int i = 0; i < n; i++) {
+		fx_turn(fx);
+		fx->now += FX_MS;
+	}
+}
+
+void fx_check_empty(struct fx *fx)
+{
+	struct lmi_service_stats s = fx_stats(fx);
+
+	ck_assert_uint_eq(s.n_running, 0);
+	ck_assert_uint_eq(s.n_waiting, 0);
+	ck_assert_uint_eq(s.n_parked, 0);
+	ck_assert_uint_eq(s.n_page, s.n_page_free);
+	ck_assert_uint_eq(s.n_done + s.n_cancelled + s.n_failed, s.n_request);
+}
+
+void fx_load(struct fx *fx)
+{
+	ck_assert_int_eq(fx_job_op(fx, LMI_WIRE_OP_LOAD, "tiny").kind, LMI_WIRE_ITEM_DONE);
+}

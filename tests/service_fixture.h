@@ -77,6 +77,16 @@ struct lmi_request fx_generate(struct fx *fx, const char *model, const char *pro
 struct lmi_request fx_next(const struct lmi_wire_id *id, uint64_t after);
 struct lmi_request fx_on(struct fx *fx, enum lmi_wire_op op, const char *model);
 
+/* Starts a generation of the model tiny and gives its id. */
+struct lmi_wire_id fx_begin(struct fx *fx, const struct lmi_principal *who, const char *prompt,
+			    int64_t n);
+/* That many turns, a millisecond each: one token a turn; the first one is there after it. */
+void fx_step(struct fx *fx, int n);
+/* Nothing is left: no session, no stream's work, no page. */
+void fx_check_empty(struct fx *fx);
+/* The model tiny is in memory. */
+void fx_load(struct fx *fx);
+
 /* Reads a stream to its end, text into out (terminated); its final item. */
 struct lmi_wire_item fx_read(struct fx *fx, const struct lmi_principal *who,
 			     const struct lmi_wire_id *id, char *out, size_t n);

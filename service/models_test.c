@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Models that come, go, fail and change while they are used. */
+#include "tests/service_fixture.h"
+
+static struct fx fx;
+
+static void setup(void)
+{
+	fx_init(&fx);
+}
+
+static void teardown(void)
+{
+	fx_fini(&fx);
+}
+
+/* ---- models ---- */
+
+START_TEST(many_wait_for_one_load)
+{
+	struct lmi_request q[5];
+	struct fx_answer a[5];
+	char text[64];
+
+	fx_start(&fx);
+	for (int i = 0; i < 5; i++) {
+		q[i] = fx_generate(&fx, "tiny", "hello", 5);
+		fx_ask(&fx, &fx_user, &q[i], &a[i]);
+	}
+	for (int i = 0; i < 5; i++)
+		fx_wait(&fx, &a[i]);
+	for (int i = 0; i < 5; i++)
+		ck_assert_int_eq(fx_read(&fx, &fx_user, &a[i].r.u.generate.id, text, sizeof(text))
+					 .u.done.n_out,
+				 5);
+	ck_assert_uint_eq(fx_stats(&fx).n_model, 1);
+	for (int i = 0; i < 5; i++)
+		fx_answer_fini(&a[i]);
+	fx_check_empty(&fx);
+}
+END_TEST
+
+START_TEST(a_load_that_fails)
+{
+	struct lmi_wire_item item;
+	struct lmi_request q;
+	struct lmi_wire_id id;
+	char text[64];
+	FILE *f;
+
+	fx_start(&fx);
+	f = fopen(fx.model, "r+");
+	ck_assert_ptr_nonnull(f);
+	fputs("no model any more", f);
+	fclose(f);
+	item = fx_job_op(&fx, LMI_WIRE_OP_LOAD, "tiny");
+	ck_assert_int_eq(item.kind, LMI_WIRE_ITEM_ERROR);
+	/* a generation hears the same, without another attempt, until the pause is over */
+	q = fx_generate(&fx, "tiny", "hello", 5);
+	if (fx_call(&fx, &fx_user, &q)) {
+		id = fx.a.r.u.generate.id;
+		item = fx_read(&fx, &fx_user, &id, text, sizeof(text));
+		ck_assert_int_eq(item.kind, LMI_WIRE_ITEM_ERROR);
+	} else {
+		ck_assert_uint_gt(fx.a.retry_ms, 0);
+		ck_assert_uint_le(fx.a.retry_ms, 1000);
+	}
+	ck_assert_uint_eq(fx_stats(&fx).n_model, 0);
+	lmt_tiny_write(LMT_FULL, 7, fx.model);
+	q = fx_on(&fx, LMI_WIRE_OP_PS, NULL);
+	ck_assert(fx_call(&fx, &fx_user, &q));
+	ck_assert_uint_eq(fx.a.r.u.ps.n_models, 0);
+	fx_check_empty(&fx);
+}
+END_TEST
+
+START_TEST(unload_waits_for_its_streams)
+{
+	struct lmi_wire_id gen, job;
+	struct lmi_request q;
+	char text[512];
+
+	fx_start(&fx);
+	fx_load(&fx);
+	gen = fx_begin(&fx, &fx_user, "hello", 50);
+	fx_step(&fx, 3);
+	q = fx_on(&fx, LMI_WIRE_OP_UNLOAD, "tiny");
+	ck_assert(fx_call(&fx, &fx_admin, &q));
+	job = fx.a.r.u.unload.id;
+	fx_step(&fx, 5);
+	(void)fx_job(&fx);
+	ck_assert_uint_eq(fx_stats(&fx).n_model, 1);
+	/* who comes now gets a new engine */
+	struct lmi_wire_id later = fx_begin(&fx, &fx_user, "hello", 2);
+	ck_assert_int_eq(fx_read(&fx, &fx_user, &gen, text, sizeof(text)).u.done.n_out, 50);
+	ck_assert_int_eq(fx_read(&fx, &fx_admin, &job, text, sizeof(text)).kind,
+			 LMI_WIRE_ITEM_DONE);
+	ck_assert_int_eq(fx_read(&fx, &fx_user, &later, text, sizeof(text)).u.done.n_out, 2);
+	ck_assert_uint_eq(fx_stats(&fx).n_model, 1);
+	/* by force */
+	gen = fx_begin(&fx, &fx_user, "hello", 200);
+	fx_step(&fx, 3);
+	q = fx_on(&fx, LMI_WIRE_OP_UNLOAD, "tiny");
+	q.u.unload.force = true;
+	ck_assert(fx_call(&fx, &fx_admin, &q));
+	job = fx.a.r.u.unload.id;
+	ck_assert_int_eq(fx_read(&fx, &fx_admin, &job, text, sizeof(text)).kind,
+			 LMI_WIRE_ITEM_DONE);
+	ck_assert_int_eq(fx_read(&fx, &fx_user, &gen, text, sizeof(text)).u.cancelled.reason,
+			 LMI_WIRE_CANCEL_REASON_UNLOAD);
+	ck_assert_uint_eq(fx_stats(&fx).n_model, 0);
+	/* and what is not there cannot be unloaded */
+	ck_assert_int_eq(fx_job_op(&fx, LMI_WIRE_OP_UNLOAD, "tiny").u.error.code, LMD_NOTFOUND);
+	fx_check_empty(&fx);
+}
+END_TEST
+
+START_TEST(reload_has_two_generations)
+{
+	struct lmi_wire_id old, new;
+	struct lmi_request q;
+	char text[512];
+
+	fx_start(&fx);
+	fx_load(&fx);
+	old = fx_begin(&fx, &fx_user, "hello", 100);
+	fx_step(&fx, 3);
+	ck_assert_int_eq(fx_job_op(&fx, LMI_WIRE_OP_RELOAD, "tiny").kind, LMI_WIRE_ITEM_DONE);
+	ck_assert_uint_eq(fx_stats(&fx).n_model, 2);
+	new = fx_begin(&fx, &fx_user, "hello", 5);
+	q = fx_on(&fx, LMI_WIRE_OP_PS, NULL);
+	ck_assert(fx_call(&fx, &fx_user, &q));
+	ck_assert_uint_eq(fx.a.r.u.ps.n_models, 2);
+	ck_assert_int_eq(fx.a.r.u.ps.models[0].state, LMI_WIRE_MODEL_STATE_READY);
+	ck_assert_int_eq(fx.a.r.u.ps.models[1].state, LMI_WIRE_MODEL_STATE_DRAINING);
+	ck_assert_int_eq(fx_read(&fx, &fx_user, &new, text, sizeof(text)).u.done.n_out, 5);
+	ck_assert_int_eq(fx_read(&fx, &fx_user, &old, text, sizeof(text)).u.done.n_out, 100);
+	fx_settle(&fx);
+	ck_assert_uint_eq(fx_stats(&fx).n_model, 1);
+	fx_check_empty(&fx);
+}
+END_TEST
+
+START_TEST(models_come_and_go)
+{
+	struct lmi_wire_id id;
+	struct lmi_request q;
+	char text[64];
+
+	fx.o.limits.models = 1;
+	fx.o.limits.keep_alive_ms = 60000;
+	fx_start(&fx);
+	id = fx_begin(&fx, &fx_user, "hello", 5);
+	(void)fx_read(&fx, &fx_user, &id, text, sizeof(text));
+	/* the other one takes its place, when it is idle */
+	q = fx_generate(&fx, "other", "hello", 50);
+	ck_assert(fx_call(&fx, &fx_user, &q));
+	id = fx.a.r.u.generate.id;
+	fx_settle(&fx);
+	ck_assert_int_eq(fx_read(&fx, &fx_user, &id, text, sizeof(text)).u.done.n_out, 50);
+	ck_assert_uint_eq(fx_stats(&fx).n_model, 1);
+	/* while one is in use there is no room */
+	q = fx_generate(&fx, "other", "hello", 100);
+	ck_assert(fx_call(&fx, &fx_user, &q));
+	fx_step(&fx, 3);
+	q = fx_generate(&fx, "tiny", "hello", 5);
+	ck_assert(!fx_call(&fx, &fx_user, &q));
+	ck_assert_int_eq(fx.a.err.status, LMD_BUSY);
+	ck_assert_uint_gt(fx.a.retry_ms, 0);
+	fx_settle(&fx);
+	/* and what is not used goes */
+	fx.now += 60001 * FX_MS;
+	fx_settle(&fx);
+	ck_assert_uint_eq(fx_stats(&fx).n_model, 0);
+	fx_check_empty(&fx);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("models");
+	TCase *t = tcase_create("models");
+
+	tcase_set_timeout(t, 120);
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, many_wait_for_one_load);
+	tcase_add_test(t, a_load_that_fails);
+	tcase_add_test(t, unload_waits_for_its_streams);
+	tcase_add_test(t, reload_has_two_generations);
+	tcase_add_test(t, models_come_and_go);
+	suite_add_tcase(s, t);
+	return lmd_check_run(srunner_create(s));
+}
