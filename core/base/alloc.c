@@ -15,12 +15,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "core/base/checked.h"
 #include "core/base/sanitized.h"
 
 #define HEAD	  64
 #define LARGE_MIN (128u << 10)
+/* Blocks that are mostly written as a whole: tables.  Larger ones may be sparse. */
+#define HUGE_MIN (2u << 20)
+#define HUGE_MAX (64u << 20)
+#define HUGE_PAGE ((size_t)2 << 20)
 
 static _Atomic uint64_t n_alloc, n_live, live_bytes, peak_bytes;
 static _Atomic uint64_t fail_in;
@@ -73,12 +78,38 @@ static char *heap_take(uint64_t bytes)
 	return p;
 }
 
-static char *map_take(uint64_t bytes)
+static char *map_pages(size_t n)
 {
-	void *p = mmap(NULL, (size_t)bytes + HEAD, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	return p != MAP_FAILED ? p : NULL;
+}
+
+/* On huge pages as far as the system gives them: they begin at multiples of their size. */
+static char *map_huge(size_t n)
+{
+	char *p = map_pages(n + HUGE_PAGE), *from;
+	size_t front, page = (size_t)sysconf(_SC_PAGESIZE), back;
+
+	if (!p)
+		return NULL;
+	front = (HUGE_PAGE - ((uintptr_t)p & (HUGE_PAGE - 1))) & (HUGE_PAGE - 1);
+	from = p + front;
+	n = (n + page - 1) / page * page;
+	back = HUGE_PAGE - front;
+	if (front)
+		(void)munmap(p, front);
+	if (back)
+		(void)munmap(from + n, back);
+	(void)madvise(from, n, MADV_HUGEPAGE); /* a hint */
+	return from;
+}
+
+static char *map_take(uint64_t bytes)
+{
+	bool huge = bytes >= HUGE_MIN && bytes <= HUGE_MAX;
+
+	return huge ? map_huge((size_t)bytes + HEAD) : map_pages((size_t)bytes + HEAD);
 }
 
 void *lmi_alloc(size_t n, size_t item_bytes)
@@ -96,14 +127,41 @@ void *lmi_alloc(size_t n, size_t item_bytes)
 	return p + HEAD;
 }
 
+/* A large block that stays one: its pages move, their bytes do not.  NULL: not possible. */
+static char *map_resize(char *block, uint64_t old, uint64_t bytes)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), end = (old + HEAD + page - 1) / page * page;
+	char *p = mremap(block, (size_t)old + HEAD, (size_t)bytes + HEAD, MREMAP_MAYMOVE);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	/* what was behind the old end on its last page is zero but for a block that shrank */
+	if (bytes > old)
+		memset(p + HEAD + old, 0, (size_t)((end < bytes + HEAD ? end : bytes + HEAD) - old - HEAD));
+	memcpy(p, &bytes, sizeof(bytes));
+	return p;
+}
+
 void *lmi_realloc(void *p, size_t n, size_t item_bytes)
 {
-	void *q = lmi_alloc(n, item_bytes);
-	uint64_t old;
+	uint64_t old = 0, bytes;
+	char *q;
 
+	if (p)
+		memcpy(&old, (char *)p - HEAD, sizeof(old));
+	if (p && is_large(old) && lmi_mul_ok(n, item_bytes, &bytes) && is_large(bytes) &&
+	    bytes <= SIZE_MAX / 2) {
+		q = must_fail() ? NULL : map_resize((char *)p - HEAD, old, bytes);
+		if (!q)
+			return NULL;
+		count(bytes);
+		atomic_fetch_sub(&live_bytes, old);
+		atomic_fetch_sub(&n_live, 1);
+		return q + HEAD;
+	}
+	q = lmi_alloc(n, item_bytes);
 	if (!q || !p)
 		return q;
-	memcpy(&old, (char *)p - HEAD, sizeof(old));
 	memcpy(q, p, old < n * item_bytes ? (size_t)old : n * item_bytes);
 	lmi_free(p);
 	return q;
@@ -139,6 +197,11 @@ void lmi_alloc_stats(struct lmi_alloc_stats *out)
 	out->n_live = atomic_load(&n_live);
 	out->live_bytes = atomic_load(&live_bytes);
 	out->peak_bytes = atomic_load(&peak_bytes);
+}
+
+void lmi_alloc_reset_peak(void)
+{
+	atomic_store(&peak_bytes, atomic_load(&live_bytes));
 }
 
 uint64_t lmi_alloc_thread_count(void)

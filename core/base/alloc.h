@@ -36,6 +36,9 @@ struct lmi_alloc_stats {
 /* A snapshot over all threads. */
 void lmi_alloc_stats(struct lmi_alloc_stats *out);
 
+/* peak_bytes counts from now on. */
+void lmi_alloc_reset_peak(void);
+
 /* Allocations made by the calling thread so far: the token path's test takes it before
  * and after. */
 uint64_t lmi_alloc_thread_count(void);

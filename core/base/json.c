@@ -79,8 +79,13 @@ static const char *plain(const char *p, const char *end)
 		quote = w ^ ones * '"';
 		back = w ^ ones * '\\';
 		hit = (w | (quote - ones) | (back - ones) | (w - ones * 0x20)) & high;
-		if (hit) /* some byte of the eight; which one is found below */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+		if (hit) /* a borrow may spoil the bytes behind the first that is hit */
+			return p + (__builtin_ctzll(hit) >> 3);
+#else
+		if (hit)
 			break;
+#endif
 		p += 8;
 	}
 	while (p < end && (unsigned char)*p >= 0x20 && (unsigned char)*p < 0x80 && *p != '"' &&
@@ -177,6 +182,25 @@ static enum lmd_status check_escape(struct lmi_jr *r, struct lmd_error *err)
 	return LMD_OK;
 }
 
+/* Over characters of more than one byte, of which one is next; false at one that is none. */
+static bool pass_chars(struct lmi_jr *r)
+{
+	do {
+		unsigned char c = (unsigned char)*r->p;
+		size_t n;
+
+		if (c >= 0xc2 && c < 0xe0 && r->end - r->p >= 2 &&
+		    ((unsigned char)r->p[1] & 0xc0) == 0x80)
+			n = 2; /* the most frequent ones */
+		else
+			n = lmi_utf8_char(r->p, (size_t)(r->end - r->p));
+		if (!n)
+			return false;
+		r->p += n;
+	} while (r->p < r->end && (unsigned char)*r->p >= 0x80);
+	return true;
+}
+
 /* At the opening quote. */
 static enum lmd_status read_string(struct lmi_jr *r, struct lmi_jr_item *it, struct lmd_error *err)
 {
@@ -196,12 +220,8 @@ static enum lmd_status read_string(struct lmi_jr *r, struct lmi_jr_item *it, str
 			it->escaped = true;
 		} else if ((unsigned char)*r->p < 0x20) {
 			return fail(r, r->p, "control character in a string", err);
-		} else {
-			size_t n = lmi_utf8_char(r->p, (size_t)(r->end - r->p));
-
-			if (!n)
-				return fail(r, r->p, "not UTF-8", err);
-			r->p += n;
+		} else if (!pass_chars(r)) {
+			return fail(r, r->p, "not UTF-8", err);
 		}
 	}
 	it->text = (struct lmd_str){from, (size_t)(r->p - from)};

@@ -125,10 +125,25 @@ static bool cut_merge(const struct lmd_tokspec *spec, uint32_t rank, struct lmd_
 	return true;
 }
 
+/* Most files have tokens in the order of the merges that make them.  Is it the one at *guess, or the
+ * one behind it?  Otherwise LMI_NONE. */
+static uint32_t next_token(const struct lmi_bpe *b, uint32_t *guess, const char *s, size_t n)
+{
+	for (uint32_t id = *guess; id < b->n_sym && id < *guess + 2; id++) {
+		const struct lmd_str *t = sym_at(b, id);
+
+		if (t->ptr && t->len == n && !memcmp(t->ptr, s, n)) {
+			*guess = id;
+			return id;
+		}
+	}
+	return LMI_NONE;
+}
+
 /* Reads merge `rank` into m; its bytes go to p, which has room for twice as many as the text.
  * False if it can never apply. */
 static bool read_merge(const struct lmi_bpe *b, const struct alphabet *abc, uint32_t rank, char *p,
-		       struct merge *m)
+		       uint32_t *guess, struct merge *m)
 {
 	struct lmd_str part[2];
 
@@ -157,7 +172,8 @@ static bool read_merge(const struct lmi_bpe *b, const struct alphabet *abc, uint
 		p += m->n[2];
 	}
 	m->bytes = (size_t)(p - m->p);
-	for (int i = 0; i < 3; i++) {
+	m->sym[2] = next_token(b, guess, m->part[2], m->n[2]);
+	for (int i = 0; i < (m->sym[2] == LMI_NONE ? 3 : 2); i++) {
 		m->hash[i] = lmi_textmap_hash(&b->map, m->part[i], m->n[i]);
 		lmi_textmap_prefetch(&b->map, m->hash[i]);
 	}
@@ -170,6 +186,8 @@ static enum lmd_status find_symbols(struct lmi_bpe *b, const struct lmd_host *ho
 {
 	*used = false;
 	for (int i = 0; i < 3; i++) {
+		if (i == 2 && m->sym[2] != LMI_NONE)
+			continue;
 		m->sym[i] = lmi_textmap_find_hash(&b->map, b->sym.p, m->part[i], m->n[i], m->hash[i]);
 		if (m->sym[i] != LMI_NONE)
 			continue;
@@ -187,13 +205,13 @@ static enum lmd_status find_symbols(struct lmi_bpe *b, const struct lmd_host *ho
 
 /* Merges in small groups, each step for all of the group, so that the tables have time to
  * come into the cache. */
-#define GROUP 16
+#define GROUP 32
 
 /* Of equal pairs the first counts; by the strict rules the last. */
 static enum lmd_status add_merges(struct lmi_bpe *b, const struct lmd_host *host,
 				  const struct alphabet *abc, char *at, struct lmd_error *err)
 {
-	uint32_t n = (uint32_t)b->vocab->spec->n_merges;
+	uint32_t n = (uint32_t)b->vocab->spec->n_merges, guess = 0;
 	struct merge m[GROUP];
 	enum lmd_status st = LMD_OK;
 
@@ -204,18 +222,24 @@ static enum lmd_status add_merges(struct lmi_bpe *b, const struct lmd_host *host
 		char *p = at;
 
 		for (uint32_t i = from; i < n && i < from + GROUP; i++) {
-			if (read_merge(b, abc, b->strict ? n - 1 - i : i, p, &m[many]))
+			if (read_merge(b, abc, i, p, &guess, &m[many]))
 				p += m[many++].bytes;
 		}
+		for (uint32_t i = 0; i < 2 * many; i++)
+			lmi_textmap_prefetch_key(&b->map, b->sym.p, m[i / 2].hash[i % 2]);
+		for (uint32_t i = 0; i < 2 * many; i++)
+			lmi_textmap_prefetch_text(&b->map, b->sym.p, m[i / 2].hash[i % 2]);
 		for (uint32_t i = 0; i < many && st == LMD_OK; i++) {
 			bool used;
 
 			st = find_symbols(b, host, &m[i], &used, err);
+			guess = m[i].sym[2];
 			if (used) /* keeps what lies before, too */
 				at = m[i].p + m[i].bytes;
 		}
 		for (uint32_t i = 0; i < many && st == LMD_OK; i++)
-			lmi_pairmap_add(&b->pairs, m[i].sym[0], m[i].sym[1], m[i].rank, m[i].sym[2]);
+			lmi_pairmap_add(&b->pairs, m[i].sym[0], m[i].sym[1], m[i].rank,
+					m[i].sym[2], b->strict);
 	}
 	return st;
 }

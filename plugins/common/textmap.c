@@ -131,14 +131,17 @@ void lmi_pairmap_fini(struct lmi_pairmap *m, const struct lmd_host *host)
 	m->slot = NULL;
 }
 
-void lmi_pairmap_add(struct lmi_pairmap *m, uint32_t left, uint32_t right, uint32_t rank,
-		     uint32_t id)
+void lmi_pairmap_add(struct lmi_pairmap *m, uint32_t left, uint32_t right, uint32_t rank, uint32_t id,
+		     bool replace)
 {
 	uint64_t key = (uint64_t)left << 32 | right;
 	uint32_t i = lmi_pair_start(m, key);
 
 	for (; m->slot[i].next; i = (i + 1) & m->mask)
-		if (m->slot[i].key == key)
-			return;
+		if (m->slot[i].key == key) {
+			if (!replace)
+				return;
+			break;
+		}
 	m->slot[i] = (struct lmi_pairslot){key, rank + 1, id};
 }

@@ -75,6 +75,25 @@ static inline void lmi_textmap_prefetch(const struct lmi_textmap *m, uint64_t ha
 	__builtin_prefetch(&m->slot[(uint32_t)hash & m->mask]);
 }
 
+/* The same for what is looked at next: the key at that place, then its bytes. */
+static inline void lmi_textmap_prefetch_key(const struct lmi_textmap *m, const struct lmd_str *keys,
+					    uint64_t hash)
+{
+	uint32_t next = m->slot[(uint32_t)hash & m->mask].next;
+
+	if (next)
+		__builtin_prefetch(&keys[next - 1]);
+}
+
+static inline void lmi_textmap_prefetch_text(const struct lmi_textmap *m, const struct lmd_str *keys,
+					     uint64_t hash)
+{
+	uint32_t next = m->slot[(uint32_t)hash & m->mask].next;
+
+	if (next)
+		__builtin_prefetch(keys[next - 1].ptr);
+}
+
 /* The value of a key whose hash is known, or LMI_NONE. */
 static inline uint32_t lmi_textmap_find_hash(const struct lmi_textmap *m, const struct lmd_str *keys,
 					     const char *s, size_t n, uint64_t h)
@@ -151,8 +170,8 @@ static inline void lmi_pairmap_prefetch(const struct lmi_pairmap *m, uint32_t le
 	__builtin_prefetch(&m->slot[lmi_pair_start(m, (uint64_t)left << 32 | right)]);
 }
 
-/* Adds a pair unless it is there.  rank < LMI_NONE. */
-void lmi_pairmap_add(struct lmi_pairmap *m, uint32_t left, uint32_t right, uint32_t rank,
-		     uint32_t id);
+/* Adds a pair; one that is there already stays, or is replaced.  rank < LMI_NONE. */
+void lmi_pairmap_add(struct lmi_pairmap *m, uint32_t left, uint32_t right, uint32_t rank, uint32_t id,
+		     bool replace);
 
 #endif /* LLAMAD_PLUGINS_COMMON_TEXTMAP_H */

@@ -91,12 +91,30 @@ static void fill_attrs(struct lmi_vocab *v)
 			     "byte tokens whose text is not <0xNN> are taken as text n=%zu", n_bad);
 }
 
+/* Those texts that a role may be found by. */
+static bool fill_few(struct lmi_vocab *v)
+{
+	for (uint32_t i = 0; i < v->n; i++) {
+		const struct lmd_str *t = &v->text[i];
+
+		if (!strchr("<[_\xe2", *t->ptr) && !(v->spec->added && v->spec->added[i]))
+			continue;
+		if (!lmi_textmap_grow(&v->map, v->host, v->text, v->map.n + 1u))
+			return false;
+		(void)lmi_textmap_add(&v->map, v->text, i);
+	}
+	return true;
+}
+
 static enum lmd_status fill_map(struct lmi_vocab *v, struct lmd_error *err)
 {
 	uint32_t twice, first;
 
-	if (!lmi_textmap_init(&v->map, v->host, v->n))
+	if (!lmi_textmap_init(&v->map, v->host, v->few ? 4096 : v->n))
 		return lmd_fail(err, LMD_NOMEM, "vocabulary: no memory for %u entries", v->n);
+	if (v->few)
+		return fill_few(v) ? LMD_OK
+				   : lmd_fail(err, LMD_NOMEM, "vocabulary: no memory for its map");
 	twice = lmi_textmap_add_all(&v->map, v->text, v->n, &first);
 	if (twice == LMI_NONE)
 		return LMD_OK;
@@ -115,6 +133,7 @@ enum lmd_status lmi_vocab_open(struct lmi_vocab *v, const struct lmd_host *host,
 	v->spec = spec;
 	v->n = spec->n_tokens;
 	v->marked_from = LMI_NONE;
+	v->few = spec->step != NULL;
 	if (!spec->text || !v->n)
 		return lmd_fail(err, LMD_CORRUPT, "vocabulary: tokenizer '%s' without tokens",
 				spec->kind ? spec->kind : "");

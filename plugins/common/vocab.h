@@ -58,6 +58,8 @@ struct lmi_vocab {
 				    * part of its piece; LMI_NONE = nowhere */
 	char *own_text;            /* texts that are not the file's */
 	struct lmi_textmap map;     /* text to id */
+	bool few;                  /* only of texts that may be special: added tokens, and what begins
+				    * like one; so for kind hf, whose models have maps of their own */
 	struct lmi_special special;
 	struct lmd_tok_info info;  /* what open hands out */
 	int32_t *eog;

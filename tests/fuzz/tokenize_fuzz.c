@@ -90,6 +90,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	spec.merge = merges;
 	spec.charsmap = spec.json = (struct lmd_str){NULL, 0};
 	spec.arch = NULL;
+	spec.step = NULL;
+	spec.added = NULL;
+	spec.merge_left = NULL;
+	spec.n_step = spec.n_prefix = spec.n_suffix = 0;
 	spec.model = data[1] & 4 ? "phi-3" : NULL;
 	spec.add_bos = spec.add_eos = spec.add_sep = 0;
 	want = data[2] % MAX_TOKENS;

@@ -34,11 +34,6 @@ struct lmi_hf_entry {
 	double score;
 };
 
-struct lmi_hf_merge {
-	struct lmd_str text; /* "left right" */
-	uint32_t left;       /* bytes of left */
-};
-
 struct lmi_hf_tokenizer {
 	struct lmd_tokspec spec;
 	struct lmd_arena *arena;
@@ -47,7 +42,8 @@ struct lmi_hf_tokenizer {
 	struct lmd_str chat_template;
 	struct lmi_hf_list entries;  /* struct lmi_hf_entry: of the model */
 	struct lmi_hf_list added;    /* struct lmi_hf_entry */
-	struct lmi_hf_list merges;   /* struct lmi_hf_merge */
+	struct lmi_hf_list merges;   /* struct lmd_str: "left right" */
+	struct lmi_hf_list lefts;    /* uint32_t: bytes of left, for each merge */
 	struct lmi_hf_list params;   /* struct lmd_meta: of steps that are being read */
 	struct lmd_tokstep steps[LMI_HF_MAX_STEPS];
 	bool has_scores;

@@ -59,9 +59,10 @@ enum lmd_status lmi_hf_text(struct lmi_hf_tokenizer *h, const struct lmi_jr_item
 	return LMD_OK;
 }
 
+/* What is not needed behind reading. */
 static void drop_lists(struct lmi_hf_tokenizer *h)
 {
-	struct lmi_hf_list *const lists[] = {&h->entries, &h->added, &h->merges, &h->params};
+	struct lmi_hf_list *const lists[] = {&h->entries, &h->added, &h->params};
 
 	for (size_t i = 0; i < LMD_LEN(lists); i++) {
 		lmi_free(lists[i]->p);
@@ -192,6 +193,8 @@ void lmi_hf_tokenizer_close(struct lmi_hf_tokenizer *t)
 	if (!t)
 		return;
 	drop_lists(t);
+	lmi_free(t->merges.p);
+	lmi_free(t->lefts.p);
 	lmi_arena_destroy(t->arena);
 	lmi_map_close(&t->map);
 	lmi_free(t);

@@ -159,32 +159,51 @@ static enum lmd_status read_vocab_array(struct lmi_hf_tokenizer *h, struct lmd_e
 	return st;
 }
 
+static enum lmd_status add_merge(struct lmi_hf_tokenizer *h, struct lmd_str text, size_t left,
+				 struct lmd_error *err)
+{
+	struct lmd_str *t = lmi_hf_push(&h->merges, sizeof(*t));
+	uint32_t *l = lmi_hf_push(&h->lefts, sizeof(*l));
+
+	if (!t || !l)
+		return lmi_hf_no_memory(err);
+	*t = text;
+	*l = (uint32_t)left;
+	return LMD_OK;
+}
+
+/* "left right" */
+static enum lmd_status cut_merge(struct lmi_hf_tokenizer *h, const struct lmi_jr_item *it,
+				 struct lmd_error *err)
+{
+	struct lmd_str text;
+	const char *gap, *end;
+	enum lmd_status st = lmi_hf_text(h, it, false, &text, err);
+
+	if (st != LMD_OK)
+		return st;
+	end = text.ptr + text.len;
+	for (gap = text.ptr; gap < end && *gap != ' '; gap++)
+		;
+	if (gap == end || memchr(gap + 1, ' ', (size_t)(end - gap - 1)))
+		return lmd_fail(err, LMD_CORRUPT, "merge %zu: not two parts with a blank between",
+				h->merges.n);
+	return add_merge(h, text, (size_t)(gap - text.ptr), err);
+}
+
 /* "left right", or ["left", "right"]. */
 static enum lmd_status read_merge(struct lmi_hf_tokenizer *h, const struct lmi_jr_item *begin,
 				  struct lmd_error *err)
 {
-	struct lmi_hf_merge *m = lmi_hf_push(&h->merges, sizeof(*m));
 	struct lmi_jr_item it = *begin;
 	struct lmd_str part[2];
 	enum lmd_status st = LMD_OK;
-	const char *gap;
 	char *p;
 
-	if (!m)
-		return lmi_hf_no_memory(err);
-	if (it.type == LMI_JR_STRING) {
-		st = lmi_hf_text(h, &it, false, &m->text, err);
-		if (st != LMD_OK)
-			return st;
-		gap = memchr(m->text.ptr, ' ', m->text.len);
-		if (!gap || memchr(gap + 1, ' ', (size_t)(m->text.ptr + m->text.len - gap - 1)))
-			return lmd_fail(err, LMD_CORRUPT, "merge %zu: not two parts with a blank between",
-					h->merges.n - 1);
-		m->left = (uint32_t)(gap - m->text.ptr);
-		return LMD_OK;
-	}
+	if (it.type == LMI_JR_STRING)
+		return cut_merge(h, &it, err);
 	if (it.type != LMI_JR_ARRAY)
-		return lmd_fail(err, LMD_CORRUPT, "merge %zu: neither text nor a pair", h->merges.n - 1);
+		return lmd_fail(err, LMD_CORRUPT, "merge %zu: neither text nor a pair", h->merges.n);
 	for (int i = 0; i < 2 && st == LMD_OK; i++) {
 		st = lmi_hf_want(h, &it, LMI_JR_STRING, "a part of a merge", err);
 		if (st == LMD_OK)
@@ -200,9 +219,7 @@ static enum lmd_status read_merge(struct lmi_hf_tokenizer *h, const struct lmi_j
 	memcpy(p, part[0].ptr, part[0].len);
 	p[part[0].len] = ' ';
 	memcpy(p + part[0].len + 1, part[1].ptr, part[1].len);
-	m->text = (struct lmd_str){p, part[0].len + part[1].len + 1};
-	m->left = (uint32_t)part[0].len;
-	return LMD_OK;
+	return add_merge(h, (struct lmd_str){p, part[0].len + part[1].len + 1}, part[0].len, err);
 }
 
 static enum lmd_status read_merges(struct lmi_hf_tokenizer *h, struct lmd_error *err)
@@ -374,24 +391,6 @@ static enum lmd_status keep_scores(struct lmi_hf_tokenizer *h, const double *sco
 	return LMD_OK;
 }
 
-static enum lmd_status fill_merges(struct lmi_hf_tokenizer *h, struct lmd_error *err)
-{
-	const struct lmi_hf_merge *m = h->merges.p;
-	struct lmd_str *text = lmi_arena_array(h->arena, h->merges.n + 1, sizeof(*text));
-	uint32_t *left = lmi_arena_array(h->arena, h->merges.n + 1, sizeof(*left));
-
-	if (!text || !left)
-		return lmi_hf_no_memory(err);
-	for (size_t i = 0; i < h->merges.n; i++) {
-		text[i] = m[i].text;
-		left[i] = m[i].left;
-	}
-	h->spec.n_merges = h->merges.n;
-	h->spec.merge = text;
-	h->spec.merge_left = left;
-	return LMD_OK;
-}
-
 static enum lmd_status check_around(const struct lmi_hf_tokenizer *h, const int32_t *id, uint32_t n,
 				    struct lmd_error *err)
 {
@@ -468,7 +467,8 @@ enum lmd_status lmi_hf_finish_vocab(struct lmi_hf_tokenizer *h, struct lmd_error
 	s->added = added;
 	if (score)
 		st = keep_scores(h, score, n, err);
-	if (st == LMD_OK)
-		st = fill_merges(h, err);
+	s->n_merges = h->merges.n;
+	s->merge = h->merges.p;
+	s->merge_left = h->lefts.p;
 	return st == LMD_OK ? finish_around(h, err) : st;
 }

@@ -6,11 +6,16 @@
 
 #include "common/uni.h"
 
+/* A token of the model by its text; looks at all of them. */
 static uint32_t find_token(const struct hf_state *h, struct lmd_str s)
 {
-	uint32_t id = s.ptr ? lmi_vocab_find(&h->tok.vocab, s.ptr, s.len) : LMI_NONE;
+	const struct lmi_vocab *v = &h->tok.vocab;
 
-	return id != LMI_NONE && lmi_vocab_in_model(&h->tok.vocab, id) ? id : LMI_NONE;
+	for (uint32_t i = 0; s.ptr && i < v->n; i++)
+		if (v->text[i].len == s.len && !memcmp(v->text[i].ptr, s.ptr, s.len) &&
+		    lmi_vocab_in_model(v, i))
+			return i;
+	return LMI_NONE;
 }
 
 static enum lmd_status open_bpe(struct hf_state *h, const struct lmd_tokstep *m, struct lmd_error *err)
@@ -104,7 +109,7 @@ enum lmd_status hf_model_open(struct hf_state *h, const struct lmd_tokstep *m, s
 	}
 	if (!strcmp(m->type, "WordLevel")) {
 		h->model = HF_WORDLEVEL;
-		return LMD_OK;
+		return open_words(h, m, err);
 	}
 	return lmd_fail(err, LMD_UNSUPPORTED, "model type '%.60s' is not known", m->type);
 }
@@ -176,8 +181,7 @@ enum lmd_status hf_model_word(const struct hf_state *h, struct lmi_job *j, const
 	case HF_WORDPIECE:
 		return word_piece(h, j, w, n);
 	case HF_WORDLEVEL:
-		id = find_token(h, (struct lmd_str){w, n});
-		if (id == LMI_NONE)
+		if (lmi_trie_longest(&h->words, w, n, &id) != n)
 			return put_unknown(h, j, w, n);
 		lmi_job_put(j, id);
 		return LMD_OK;
