@@ -191,7 +191,7 @@ uint32_t qw4_ngram(struct lmi_emit *e, const struct qw4 *m, uint32_t xs, uint32_
 	const struct qw4_ngram *g = &m->ngram;
 	const uint32_t w = m->hp.n_embd, wide = m->hc * w;
 	struct lmi_w wk = lmi_w(e, &qw4_ngram_rows[N_KEY]), wv = lmi_w(e, &qw4_ngram_rows[N_VALUE]);
-	uint32_t emb = lmi_f32(e, g->n_hash * g->d, "ngram_embd"), key, value, gate, conv_in;
+	uint32_t emb = lmi_f32(e, g->n_hash * g->d, "ngram_embd"), key, query, value, gate, conv_in;
 	uint32_t gated = lmi_f32(e, wide, "ngram_value"), conv = lmi_f32(e, wide, "ngram_conv");
 	uint32_t out = lmi_f32(e, wide, "streams");
 	struct lmd_op op = lmi_op(LMD_OP_EMBED);
@@ -207,8 +207,9 @@ uint32_t qw4_ngram(struct lmi_emit *e, const struct qw4 *m, uint32_t xs, uint32_
 	lmi_put(e, &op);
 	key = lmi_linear(e, lmi_whole(e, emb), NULL, &wk, LMD_VTYPE_F32, "ngram_key");
 	value = lmi_linear(e, lmi_whole(e, emb), NULL, &wv, LMD_VTYPE_F32, "ngram_value_one");
-	gate = put_gate(e, m, normed(e, m, key, N_NORM_KEY, "ngram_key_norm"),
-			normed(e, m, xs, N_NORM_QUERY, "ngram_query"));
+	query = normed(e, m, xs, N_NORM_QUERY, "ngram_query");
+	key = normed(e, m, key, N_NORM_KEY, "ngram_key_norm");
+	gate = put_gate(e, m, key, query);
 	all = lmi_heads(value, 0, m->hc, w);
 	all.head_stride = 0;
 	lmi_put_mul(e, all, lmi_heads(gate, 0, m->hc, 1), lmi_heads(gated, 0, m->hc, w));
