@@ -7,12 +7,15 @@
 #include <time.h>
 
 #include "client/llamactl/ctl.h"
+#include "client/llamactl/json_out.h"
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
 #include "core/base/file.h"
 #include "core/format/format.h"
 #include "core/text/chat/builtin.h"
+#include "core/text/chat/caps.h"
 #include "core/text/chat/source.h"
+#include "core/text/parse/parse.h"
 #include "core/text/template/template.h"
 #include "llamad/attr.h"
 
@@ -156,12 +159,48 @@ static enum lmd_status render(struct lmi_ctl *ctl, const struct source *s,
 	return st;
 }
 
+static enum lmd_status render_with(struct lmi_ctl *ctl, const struct source *s, const char *input,
+				   struct lmd_arena *arena, struct lmi_template_input *in,
+				   struct lmd_error *err)
+{
+	struct lmi_tvalue vars = {.kind = LMI_T_DICT};
+	enum lmd_status st = input ? read_vars(input, arena, &vars, err) : LMD_OK;
+
+	in->vars = &vars;
+	return st == LMD_OK ? render(ctl, s, in, err) : st;
+}
+
+/* What the template can express, and the format of answers that its markers are of. */
+static enum lmd_status print_caps(const struct source *s, const char *path, struct lmd_error *err)
+{
+	struct lmi_template *t;
+	struct lmi_json j;
+	uint32_t caps;
+	enum lmd_status st = lmi_template_parse(&t, s->template.ptr, s->template.len, err);
+
+	if (st != LMD_OK) {
+		lmd_error_prefix(err, path);
+		return st;
+	}
+	st = lmi_chat_caps(t, &caps, err);
+	lmi_template_destroy(t);
+	if (st != LMD_OK)
+		return st;
+	lmi_json_init(&j, stdout);
+	lmi_json_object(&j, NULL);
+	for (uint32_t k = 0; k < LMI_N_CAP; k++)
+		lmi_json_bool(&j, lmi_chat_cap_name((enum lmi_chat_cap)k), caps >> k & 1);
+	lmi_json_str(&j, "answers", lmi_parse_name(lmi_parse_detect(s->template)));
+	lmi_json_end(&j);
+	lmi_json_fini(&j);
+	return LMD_OK;
+}
+
 static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const char *input = lmi_arg_str(&ctl->args, "input");
 	struct lmd_arena *arena = lmi_arena_create(0);
-	struct lmi_tvalue vars = {.kind = LMI_T_DICT};
-	struct lmi_template_input in = {.vars = &vars, .n_vars = 1};
+	struct lmi_template_input in = {.n_vars = 1};
 	struct source s = {0};
 	enum lmd_status st;
 
@@ -180,10 +219,10 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	if (st == LMD_OK)
 		st = source_open(&s, lmi_arg_pos(&ctl->args, 0),
 				 lmi_arg_str(&ctl->args, "variant"), err);
-	if (st == LMD_OK && input)
-		st = read_vars(input, arena, &vars, err);
-	if (st == LMD_OK)
-		st = render(ctl, &s, &in, err);
+	if (st == LMD_OK && lmi_arg_flag(&ctl->args, "caps"))
+		st = print_caps(&s, lmi_arg_pos(&ctl->args, 0), err);
+	else if (st == LMD_OK)
+		st = render_with(ctl, &s, input, arena, &in, err);
 	source_close(&s);
 	lmi_arena_destroy(arena);
 	return st;
@@ -191,6 +230,10 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 
 static const struct lmi_opt opts[] = {
 	{.name = "list", .type = LMI_OPT_FLAG, .doc = "Print the names of the built-in templates."},
+	{.name = "caps",
+	 .type = LMI_OPT_FLAG,
+	 .doc = "Print as JSON what the template can express, found out by small conversations, and "
+		"the format of its model's answers (see debug parse)."},
 	{.name = "variant",
 	 .type = LMI_OPT_STR,
 	 .value = "NAME",

@@ -60,6 +60,20 @@ ctl debug template chatml --input "$dir/c.json" >"$dir/have"
 same 'a built-in template' '<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n'
 refused 1 'nosuch' debug template nosuch
 refused 2 'FILE is missing' debug template
+ctl debug template chatml --caps | grep -c '"system": true\|"tools": false' >"$dir/have"
+same 'what a template can do' '2\n'
+
+printf 'ok <tool_call>{"name": "f", "arguments": {"a": "\303\251"}}</tool_call>' >"$dir/answer"
+ctl debug parse hermes <"$dir/answer" >"$dir/have"
+same 'an answer taken apart' '{"content":"ok"}\n{"call":"f"}\n{"arguments":"{\\"a\\": \\"\303\251\\"}"}\n{"end":true}\n'
+ctl debug parse none <"$dir/answer" | grep -c '"content"' >"$dir/have"
+same 'an answer that is content' '1\n'
+ctl debug parse hermes --thinks --chunk 1 --markup <"$dir/answer" | grep -c '"reasoning"' >"$dir/have"
+same 'a thought byte by byte' '55\n'
+ctl debug parse --list | grep -cx 'hermes\|llama3\|mistral\|gpt-oss' >"$dir/have"
+same 'names of formats' '4\n'
+refused 1 'nosuch' debug parse nosuch
+refused 2 'FORMAT is missing' debug parse
 refused 2 'is no time' debug template "$dir/t.jinja" --now yesterday
 printf 'GGUFxxxx' >"$dir/model.gguf"
 refused 1 'model.gguf' debug template "$dir/model.gguf"

@@ -51,6 +51,7 @@
 	X(debug_quant)                                                                             \
 	X(debug_grammar)                                                                           \
 	X(debug_sampler)                                                                           \
+	X(debug_parse)                                                                             \
 	X(debug_template)
 
 #define DECLARE(name) extern const struct lmi_cmd lmi_cmd_##name;

@@ -122,6 +122,14 @@ static enum lmd_status append(struct lmi_template_output *o, const struct lmi_me
 	return LMD_OK;
 }
 
+static bool has_calls(const struct lmi_chat_input *in)
+{
+	for (uint32_t i = 0; i < in->n_messages; i++)
+		if (in->messages[i].tool_calls.ptr)
+			return true;
+	return false;
+}
+
 static enum lmd_status render(const struct lmi_chat *c, const struct lmi_template *t,
 			      const struct lmi_chat_input *in, struct lmd_arena *arena,
 			      struct lmi_template_output *out, struct lmd_error *err)
@@ -131,11 +139,25 @@ static enum lmd_status render(const struct lmi_chat *c, const struct lmi_templat
 	const struct lmi_template_input ti = {
 		.vars = &vars, .n_vars = 1, .now = in->now, .want_own = true};
 	enum lmd_status st =
-		lmi_chat_vars(&vars, in, in->n_messages - (last != NULL), c->tok, arena, err);
+		lmi_chat_vars(&vars, in, in->n_messages - (last != NULL), false, c->tok, arena,
+			      err);
 
 	if (st != LMD_OK)
 		return st;
 	st = lmi_template_render(t, &ti, out, err);
+	if (st == LMD_INVALID && has_calls(in)) { /* it may want arguments as texts */
+		struct lmi_template_output again = {0};
+
+		if (lmi_chat_vars(&vars, in, in->n_messages - (last != NULL), true, c->tok, arena,
+				  NULL) == LMD_OK &&
+		    lmi_template_render(t, &ti, &again, NULL) == LMD_OK) {
+			lmi_template_output_fini(out);
+			*out = again;
+			st = LMD_OK;
+		} else {
+			lmi_template_output_fini(&again);
+		}
+	}
 	if (st != LMD_OK)
 		lmd_error_prefix(err, "chat template");
 	return st == LMD_OK && last ? append(out, last, err) : st;

@@ -9,6 +9,7 @@
 
 #include "core/base/alloc.h"
 #include "core/text/chat/builtin.h"
+#include "core/text/chat/caps.h"
 #include "core/text/chat/controls.h"
 #include "core/text/template/template.h"
 #include "plugins/common/vocab_test.h"
@@ -305,6 +306,11 @@ START_TEST(conversations)
 	ck_assert_str_eq(render(m, 2,
 				"{{ messages[1].tool_calls[0].function.arguments.a }}", NULL, &err),
 			 "1");
+	/* a template that wants them as a text */
+	ck_assert_str_eq(render(m, 2,
+				"{{ '<' + messages[1].tool_calls[0].function.arguments + '>' }}",
+				NULL, &err),
+			 "<{\"a\": 1}>");
 	m[1].tool_calls = str("[1");
 	ck_assert_ptr_null(render(m, 2, NULL, NULL, &err));
 	ck_assert(strstr(err.text, "messages[1].tool_calls"));
@@ -324,6 +330,44 @@ START_TEST(begin_token_once)
 	ck_assert(ids.n == 2 && ids.id[0] == id_bos);
 	ck_assert(lmi_chat_encode(chat, &in, false, &ids, &err) == LMD_OK);
 	ck_assert(ids.n == 2 && ids.id[0] == id_bos);
+}
+END_TEST
+
+/* ---- what a template can do ---- */
+
+static uint32_t caps_of(const char *text)
+{
+	struct lmi_template *t;
+	struct lmd_error err;
+	uint32_t caps;
+
+	ck_assert_msg(lmi_template_parse(&t, text, strlen(text), &err) == LMD_OK, "%s", err.text);
+	ck_assert(lmi_chat_caps(t, &caps, &err) == LMD_OK);
+	lmi_template_destroy(t);
+	return caps;
+}
+
+START_TEST(capabilities)
+{
+	static const char all[] =
+		"{% for t in tools or [] %}{{ t | tojson }}{% endfor %}{% for m in messages %}"
+		"{{ m.role }}{{ m.reasoning_content }}{% if m.content is string %}{{ m.content }}"
+		"{% else %}{{ m.content[0].text }}{% endif %}{% for c in m.tool_calls or [] %}"
+		"{{ c.function.name }}{{ c.function.arguments | tojson }}{% endfor %}{% endfor %}"
+		"{% if add_generation_prompt %}>{{ '<think>' if enable_thinking }}{% endif %}";
+
+	ck_assert_uint_eq(caps_of(all), (1u << LMI_N_CAP) - 1);
+	ck_assert_uint_eq(caps_of("x"), 0);
+	ck_assert_uint_eq(caps_of("{{ raise_exception('no') }}"), 0);
+	ck_assert_uint_eq(caps_of(TEMPLATE), 1u << LMI_CAP_SYSTEM | 1u << LMI_CAP_TOOL_RESULTS |
+						     1u << LMI_CAP_GENERATION);
+	/* arguments as a text do as well */
+	ck_assert(caps_of("{{ messages[1].tool_calls[0].function.name ~ "
+			  "messages[1].tool_calls[0].function.arguments.strip() }}") >>
+			  LMI_CAP_TOOL_CALLS &
+		  1);
+	for (uint32_t k = 0; k < LMI_N_CAP; k++)
+		ck_assert(lmi_chat_cap_name((enum lmi_chat_cap)k)[0]);
 }
 END_TEST
 
@@ -423,6 +467,7 @@ int main(void)
 	tcase_add_test(tc, templates_are_found);
 	tcase_add_test(tc, conversations);
 	tcase_add_test(tc, begin_token_once);
+	tcase_add_test(tc, capabilities);
 	tcase_add_test(tc, built_in);
 	suite_add_tcase(suite, tc);
 	return lmd_check_run(srunner_create(suite));

@@ -5,6 +5,7 @@
 #include "core/text/chat/vars.h"
 
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -17,6 +18,7 @@ static const char *const roles[] = {"system",	 "developer", "user",
 struct make {
 	struct lmd_arena *arena;
 	struct lmd_error *err;
+	bool text_args;
 };
 
 static enum lmd_status no_memory(const struct make *m)
@@ -61,25 +63,34 @@ static struct lmd_str str(const char *s)
 	return (struct lmd_str){.ptr = s, .len = strlen(s)};
 }
 
-static enum lmd_status from_json(const struct make *m, const char *what, struct lmd_str text,
-				 bool array, struct lmi_tvalue *out)
+static enum lmd_status load(const struct make *m, const char *what, struct lmd_str text, bool array,
+			    json_t **out)
 {
 	json_error_t je;
-	json_t *j;
-	enum lmd_status st;
 
 	if (text.len > JSON_BYTES_MAX)
 		return lmd_fail(m->err, LMD_INVALID, "%s: %zu bytes are more than %u", what,
 				text.len, JSON_BYTES_MAX);
-	j = json_loadb(text.ptr, text.len, JSON_ALLOW_NUL, &je);
-	if (!j)
+	*out = json_loadb(text.ptr, text.len, JSON_ALLOW_NUL, &je);
+	if (!*out)
 		return lmd_fail(m->err, LMD_INVALID, "%s: not JSON: %.120s at byte %d", what,
 				je.text, je.position);
-	if (array ? json_is_array(j) : json_is_object(j))
-		st = lmi_tvalue_from_json(j, m->arena, out, m->err);
-	else
-		st = lmd_fail(m->err, LMD_INVALID, "%s: it must be a JSON %s", what,
-			      array ? "array" : "object");
+	if (array ? json_is_array(*out) : json_is_object(*out))
+		return LMD_OK;
+	json_decref(*out);
+	return lmd_fail(m->err, LMD_INVALID, "%s: it must be a JSON %s", what,
+			array ? "array" : "object");
+}
+
+static enum lmd_status from_json(const struct make *m, const char *what, struct lmd_str text,
+				 bool array, struct lmi_tvalue *out)
+{
+	json_t *j;
+	enum lmd_status st = load(m, what, text, array, &j);
+
+	if (st != LMD_OK)
+		return st;
+	st = lmi_tvalue_from_json(j, m->arena, out, m->err);
 	json_decref(j);
 	return st;
 }
@@ -109,30 +120,43 @@ static struct lmi_tvalue dict_value(const struct dict *d)
 
 /* ---- tool calls ---- */
 
-static struct lmi_tmember *member(const struct lmi_tvalue *v, const char *key)
+/* Arguments come as an object or as a text with one in it; a template wants one of both. */
+static void turn_arguments(json_t *call, bool as_text)
 {
-	for (uint32_t i = 0; v->kind == LMI_T_DICT && i < v->n; i++)
-		if (v->u.members[i].key.len == strlen(key) &&
-		    !memcmp(v->u.members[i].key.ptr, key, strlen(key)))
-			return (struct lmi_tmember *)(uintptr_t)&v->u.members[i];
-	return NULL;
+	json_t *f = json_object_get(call, "function"), *a, *turned = NULL;
+
+	f = json_is_object(f) ? f : call;
+	a = json_object_get(f, "arguments");
+	if (as_text && json_is_object(a)) {
+		char *text = json_dumps(a, JSON_REAL_PRECISION(17));
+
+		turned = text ? json_string(text) : NULL;
+		free(text);
+	} else if (!as_text && json_is_string(a)) {
+		turned = json_loadb(json_string_value(a), json_string_length(a), JSON_ALLOW_NUL,
+				    NULL);
+	}
+	if (turned && (as_text || json_is_object(turned)))
+		(void)json_object_set(f, "arguments", turned); /* or it stays as it was */
+	json_decref(turned);
 }
 
-/* Arguments that are a text with an object in it become the object: so templates write them. */
-static enum lmd_status open_arguments(const struct make *m, struct lmi_tvalue *calls)
+static enum lmd_status calls_of(const struct make *m, struct lmd_str text, uint32_t i,
+				struct lmi_tvalue *out)
 {
-	for (uint32_t i = 0; i < calls->n; i++) {
-		const struct lmi_tmember *f = member(&calls->u.items[i], "function");
-		struct lmi_tmember *a = member(f ? &f->value : &calls->u.items[i], "arguments");
-		struct lmi_tvalue v;
+	char what[48];
+	json_t *j, *call;
+	size_t k;
+	enum lmd_status st;
 
-		if (!a || a->value.kind != LMI_T_STR)
-			continue;
-		if (from_json(&(struct make){.arena = m->arena}, "arguments", a->value.u.s, false,
-			      &v) == LMD_OK)
-			a->value = v;
-	}
-	return LMD_OK;
+	(void)snprintf(what, sizeof(what), "messages[%u].tool_calls", i);
+	st = load(m, what, text, true, &j);
+	if (st != LMD_OK)
+		return st;
+	json_array_foreach(j, k, call) turn_arguments(call, m->text_args);
+	st = lmi_tvalue_from_json(j, m->arena, out, m->err);
+	json_decref(j);
+	return st;
 }
 
 /* ---- messages ---- */
@@ -155,14 +179,10 @@ static enum lmd_status message(const struct make *m, const struct lmi_message *f
 	if (from->tool_call_id.ptr)
 		put(&d, str("tool_call_id"), str_value(from->tool_call_id, false));
 	if (from->tool_calls.ptr) {
-		char what[48];
-		enum lmd_status st;
+		enum lmd_status st = calls_of(m, from->tool_calls, i, &calls);
 
-		(void)snprintf(what, sizeof(what), "messages[%u].tool_calls", i);
-		st = from_json(m, what, from->tool_calls, true, &calls);
 		if (st != LMD_OK)
 			return st;
-		(void)open_arguments(m, &calls); /* what is no object stays a text */
 		put(&d, str("tool_calls"), calls);
 	}
 	*out = dict_value(&d);
@@ -224,10 +244,10 @@ static enum lmd_status put_tokens(const struct make *m, struct dict *d,
 /* ---- all ---- */
 
 enum lmd_status lmi_chat_vars(struct lmi_tvalue *out, const struct lmi_chat_input *in,
-			      uint32_t n_messages, const struct lmi_tokenizer *tok,
+			      uint32_t n_messages, bool text_args, const struct lmi_tokenizer *tok,
 			      struct lmd_arena *arena, struct lmd_error *err)
 {
-	const struct make m = {.arena = arena, .err = err};
+	const struct make m = {.arena = arena, .err = err, .text_args = text_args};
 	const struct lmi_tvalue none = {.kind = LMI_T_NONE};
 	struct lmi_tvalue list, tools = none, args = {.kind = LMI_T_DICT};
 	enum lmd_status st = messages(&m, in, n_messages, &list);

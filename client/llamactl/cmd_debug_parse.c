@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * llamactl debug parse: an answer taken apart into what was said, thought and called. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/llamactl/ctl.h"
+#include "client/llamactl/vocab_file.h"
+#include "core/base/json_text.h"
+#include "core/text/parse/parse.h"
+
+struct show {
+	bool markup;
+	struct lmd_error *err;
+	enum lmd_status st;
+};
+
+static const char *const words[] = {
+	[LMI_OUT_CONTENT] = "content", [LMI_OUT_REASONING] = "reasoning",
+	[LMI_OUT_CALL] = "call",       [LMI_OUT_ARGS] = "arguments",
+	[LMI_OUT_CALL_END] = "end",    [LMI_OUT_MARKUP] = "markup",
+};
+
+/* A line of JSON for an event. */
+static void show(void *arg, const struct lmi_out *o)
+{
+	struct show *s = arg;
+	struct lmi_jtext j = {0};
+	struct lmd_str text = o->kind == LMI_OUT_MARKUP ? o->raw : o->text;
+
+	if (s->st != LMD_OK || (o->kind == LMI_OUT_MARKUP && !s->markup))
+		return;
+	lmi_jtext_object(&j);
+	lmi_jtext_key(&j, words[o->kind]);
+	if (o->kind == LMI_OUT_CALL_END)
+		lmi_jtext_bool(&j, o->complete);
+	else
+		lmi_jtext_strn(&j, text.ptr, text.len);
+	if (o->id.ptr) {
+		lmi_jtext_key(&j, "id");
+		lmi_jtext_strn(&j, o->id.ptr, o->id.len);
+	}
+	lmi_jtext_end(&j);
+	s->st = lmi_jtext_finish(&j, s->err);
+	if (s->st == LMD_OK)
+		printf("%s\n", j.text);
+	else
+		lmd_error_prefix(s->err, "a text that is no UTF-8");
+	lmi_jtext_fini(&j);
+}
+
+static enum lmd_status parse(struct lmi_ctl *ctl, const struct lmi_parse_format *f,
+			     struct lmd_error *err)
+{
+	size_t chunk = (size_t)lmi_arg_int(&ctl->args, "chunk"), n = 0;
+	struct show s = {.markup = lmi_arg_flag(&ctl->args, "markup"), .err = err};
+	struct lmi_parse *p;
+	char *in = NULL;
+	enum lmd_status st = lmi_parse_create(&p, f, show, &s, err);
+
+	if (st != LMD_OK)
+		return st;
+	if (lmi_arg_flag(&ctl->args, "thinks"))
+		lmi_parse_thinks(p);
+	st = lmi_read_stdin(&in, &n, err);
+	for (size_t at = 0; at < n && st == LMD_OK && s.st == LMD_OK;) {
+		size_t k = chunk && chunk < n - at ? chunk : n - at;
+
+		st = lmi_parse_feed(p, in + at, k, err);
+		at += k;
+	}
+	if (st == LMD_OK)
+		lmi_parse_finish(p);
+	lmi_parse_destroy(p);
+	free(in);
+	return st == LMD_OK ? s.st : st;
+}
+
+static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	const char *name = lmi_arg_pos(&ctl->args, 0);
+	const struct lmi_parse_format *f;
+
+	if (lmi_arg_flag(&ctl->args, "list")) {
+		for (uint32_t i = 0; (name = lmi_parse_format_name(i)); i++)
+			puts(name);
+		return LMD_OK;
+	}
+	if (!name)
+		return lmi_usage(ctl, err, "a FORMAT is missing");
+	f = lmi_parse_format((struct lmd_str){.ptr = name, .len = strlen(name)});
+	if (!f)
+		return lmd_fail(err, LMD_NOTFOUND, "format '%.60s': unknown; --list names them",
+				name);
+	return parse(ctl, f, err);
+}
+
+static const struct lmi_opt opts[] = {
+	{.name = "list", .type = LMI_OPT_FLAG, .doc = "Print the names of the formats."},
+	{.name = "chunk",
+	 .type = LMI_OPT_INT,
+	 .value = "N",
+	 .def = "0",
+	 .min = 0,
+	 .max = 1 << 30,
+	 .doc = "Feed so many bytes at a time, as if they just came; 0: all at once."},
+	{.name = "thinks",
+	 .type = LMI_OPT_FLAG,
+	 .doc = "The answer begins inside of a thought, as after a prompt that opened one."},
+	{.name = "markup", .type = LMI_OPT_FLAG, .doc = "Print markers too."},
+};
+
+const struct lmi_cmd lmi_cmd_debug_parse = {
+	.name = "debug parse",
+	.args = "[FORMAT]",
+	.brief = "Take an answer apart: text, thoughts, tool calls",
+	.doc = "Reads the text of an answer from standard input, written in the way of a family of "
+	       "models (FORMAT: hermes, llama3, mistral, gpt-oss, ...), and prints a JSON object a "
+	       "line: {\"content\": ...}, {\"reasoning\": ...}, {\"call\": NAME}, "
+	       "{\"arguments\": ...} with pieces of JSON, {\"end\": true} when the call is whole.",
+	.opts = opts,
+	.n_opts = LMD_LEN(opts),
+	.run = run,
+};

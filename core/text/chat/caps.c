@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Each row is a conversation with words that nobody else would write, and what its rendering must
+ * hold, or from which other rendering it must differ. */
+#include "core/text/chat/caps.h"
+
+#include <jansson.h>
+#include <string.h>
+
+#include "core/base/arena.h"
+#include "core/text/template/template.h"
+
+#define USER   "{\"role\": \"user\", \"content\": \"uuUser\"}"
+#define TOOL                                                                                       \
+	"{\"type\": \"function\", \"function\": {\"name\": \"zzTool\", \"description\": \"zzDoc\", " \
+	"\"parameters\": {\"type\": \"object\", \"properties\": {\"zzKey\": {\"type\": \"string\", " \
+	"\"description\": \"d\"}}, \"required\": [\"zzKey\"]}}}"
+#define CALL(id, name)                                                                             \
+	"{\"id\": \"" id "\", \"type\": \"function\", \"function\": {\"name\": \"" name            \
+	"\", \"arguments\": {\"zzKey\": \"zzValue\"}}}"
+#define TEXT(id, name)                                                                             \
+	"{\"id\": \"" id "\", \"type\": \"function\", \"function\": {\"name\": \"" name            \
+	"\", \"arguments\": \"{\\\"zzKey\\\": \\\"zzValue\\\"}\"}}"
+#define CALLS(c) "{\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": [" c "]}"
+#define ONE   CALL("aaaaaaaa1", "zzTool")
+#define TWO   CALL("aaaaaaaa2", "zzOther")
+#define ONE_T TEXT("aaaaaaaa1", "zzTool")
+#define TWO_T TEXT("aaaaaaaa2", "zzOther")
+#define RESULT                                                                                     \
+	"{\"role\": \"tool\", \"name\": \"zzTool\", \"tool_call_id\": \"aaaaaaaa1\", \"content\": " \
+	"\"zzResult\"}"
+#define VARS(messages, more)                                                                       \
+	"{\"bos_token\": \"<s>\", \"eos_token\": \"</s>\", \"documents\": null, " more             \
+	"\"messages\": [" messages "]}"
+#define PLAIN  "\"tools\": null, \"add_generation_prompt\": true, "
+#define WITH   "\"tools\": [" TOOL "], \"add_generation_prompt\": true, "
+
+static const struct {
+	const char *name, *vars;
+	const char *word[2]; /* that the rendering holds */
+	const char *other;   /* from whose rendering it differs */
+	const char *instead; /* tried when the first one fails */
+} probes[LMI_N_CAP] = {
+	[LMI_CAP_SYSTEM] = {"system",
+			    VARS("{\"role\": \"system\", \"content\": \"ssSystem\"}, " USER, PLAIN),
+			    {"ssSystem", "uuUser"},
+			    NULL,
+			    NULL},
+	[LMI_CAP_TOOLS] = {"tools", VARS(USER, WITH), {"zzTool", "zzKey"}, NULL, NULL},
+	[LMI_CAP_TOOL_CALLS] = {"tool_calls",
+				VARS(USER ", " CALLS(ONE), WITH),
+				{"zzTool", "zzValue"},
+				NULL,
+				VARS(USER ", " CALLS(ONE_T), WITH)},
+	[LMI_CAP_PARALLEL_CALLS] = {"parallel_tool_calls",
+				    VARS(USER ", " CALLS(ONE ", " TWO), WITH),
+				    {"zzOther", "zzValue"},
+				    NULL,
+				    VARS(USER ", " CALLS(ONE_T ", " TWO_T), WITH)},
+	[LMI_CAP_TOOL_RESULTS] = {"tool_results",
+				  VARS(USER ", " CALLS(ONE) ", " RESULT, WITH),
+				  {"zzResult", NULL},
+				  NULL,
+				  VARS(USER ", " CALLS(ONE_T) ", " RESULT, WITH)},
+	[LMI_CAP_REASONING] = {"reasoning",
+			       VARS(USER ", {\"role\": \"assistant\", \"content\": \"aaAnswer\", "
+					 "\"reasoning_content\": \"rrThought\"}",
+				    "\"tools\": null, \"add_generation_prompt\": false, "),
+			       {"rrThought", "aaAnswer"},
+			       NULL,
+			       NULL},
+	[LMI_CAP_THINKING_SWITCH] = {"thinking_switch",
+				     VARS(USER, PLAIN "\"enable_thinking\": false, "),
+				     {"uuUser", NULL},
+				     VARS(USER, PLAIN "\"enable_thinking\": true, "),
+				     NULL},
+	[LMI_CAP_PARTS] = {"parts",
+			   VARS("{\"role\": \"user\", \"content\": [{\"type\": \"text\", "
+				"\"text\": \"ttPart\"}]}",
+				PLAIN),
+			   {"ttPart", NULL},
+			   NULL,
+			   NULL},
+	[LMI_CAP_GENERATION] = {"generation_prompt",
+				VARS(USER, PLAIN),
+				{"uuUser", NULL},
+				VARS(USER, "\"tools\": null, \"add_generation_prompt\": false, "),
+				NULL},
+};
+
+const char *lmi_chat_cap_name(enum lmi_chat_cap cap)
+{
+	return probes[cap].name;
+}
+
+/* LMD_INVALID: it does not render. */
+static enum lmd_status render(const struct lmi_template *t, const char *text,
+			      struct lmi_template_output *out)
+{
+	struct lmd_arena *arena = lmi_arena_create(1 << 20);
+	json_t *j = json_loads(text, 0, NULL);
+	struct lmi_tvalue vars;
+	struct lmi_template_input in = {.vars = &vars,
+					.n_vars = 1,
+					.limits = {.steps = 2000000, .memory_bytes = 32u << 20}};
+	enum lmd_status st = arena && j ? lmi_tvalue_from_json(j, arena, &vars, NULL) : LMD_NOMEM;
+
+	in.now.tm_mday = 1;
+	in.now.tm_year = 100;
+	if (st == LMD_OK && lmi_template_render(t, &in, out, NULL) != LMD_OK)
+		st = LMD_INVALID;
+	json_decref(j);
+	lmi_arena_destroy(arena);
+	return st;
+}
+
+static bool holds(const struct lmi_template_output *o, const char *word)
+{
+	/* a part that is printed as a whole is not understood */
+	return !word || (memmem(o->text, o->bytes, word, strlen(word)) &&
+			 !memmem(o->text, o->bytes, "'type': 'text'", 14));
+}
+
+static enum lmd_status probe(const struct lmi_template *t, uint32_t k, bool *yes)
+{
+	struct lmi_template_output a = {0}, b = {0};
+	enum lmd_status st = render(t, probes[k].vars, &a);
+
+	if (st == LMD_INVALID && probes[k].instead) {
+		lmi_template_output_fini(&a);
+		st = render(t, probes[k].instead, &a);
+	}
+	*yes = st == LMD_OK && holds(&a, probes[k].word[0]) && holds(&a, probes[k].word[1]);
+	if (*yes && probes[k].other) {
+		st = render(t, probes[k].other, &b);
+		*yes = st == LMD_OK && (a.bytes != b.bytes || memcmp(a.text, b.text, a.bytes) != 0);
+	}
+	lmi_template_output_fini(&a);
+	lmi_template_output_fini(&b);
+	return st == LMD_NOMEM ? st : LMD_OK;
+}
+
+enum lmd_status lmi_chat_caps(const struct lmi_template *t, uint32_t *out, struct lmd_error *err)
+{
+	*out = 0;
+	for (uint32_t k = 0; k < LMI_N_CAP; k++) {
+		bool yes;
+
+		if (probe(t, k, &yes) != LMD_OK)
+			return lmd_fail(err, LMD_NOMEM, "no memory to look at a chat template");
+		*out |= (uint32_t)yes << k;
+	}
+	return LMD_OK;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * machine.h - a parse at work, shared by its files. */
+#ifndef LLAMAD_CORE_TEXT_PARSE_MACHINE_H
+#define LLAMAD_CORE_TEXT_PARSE_MACHINE_H
+
+#include "core/text/parse/formats.h"
+#include "core/text/parse/parse.h"
+#include "core/text/parse/scan.h"
+#include "core/text/tokenizer.h"
+
+enum lmi_parse_mode {
+	LMI_IN_TEXT,   /* content, or a thought */
+	LMI_IN_HEAD,   /* from the marker of a call to its arguments */
+	LMI_IN_ARGS,   /* arguments that are JSON */
+	LMI_IN_REST,   /* of the object that holds them */
+	LMI_IN_PARAMS, /* parameters one by one */
+	LMI_BEHIND     /* a call: its end, others */
+};
+
+/* What a head begins with. */
+enum lmi_parse_head {
+	LMI_HEAD_SECTION, /* the marker of the section */
+	LMI_HEAD_CALL,	  /* that of a call */
+	LMI_HEAD_BARE,	  /* neither */
+	LMI_HEAD_NEXT	  /* one more of a list */
+};
+
+struct lmi_parse {
+	const struct lmi_parse_format *f;
+	lmi_out_fn fn;
+	void *arg;
+	char *buf; /* buf[at .. n): fed and not given yet */
+	size_t at, n, cap;
+	enum lmi_parse_mode mode;
+	enum lmi_parse_head head;
+	bool last;     /* there is no more */
+	bool failed;   /* no memory */
+	bool thinking; /* text is a thought */
+	bool fresh;    /* nothing but markup was given lately: blanks are markup too */
+	bool begun;    /* something was given */
+	bool in_section, in_list, closed;
+	bool whole;	 /* the object of a call is read as a whole, up to `searched` */
+	size_t searched; /* bytes from `at` on that were looked through */
+	struct lmi_scan scan;
+	struct lmi_text args; /* of the call */
+	uint32_t n_call, n_param;
+};
+
+enum lmi_got { LMI_GOT_NO, LMI_GOT_MORE, LMI_GOT_YES };
+
+/* Does `s` stand at offset *i?  Moves *i behind it. */
+enum lmi_got lmi_parse_lit(const struct lmi_parse *p, size_t *i, const char *s);
+/* Blanks, at most so many that nobody means more. */
+void lmi_parse_blanks(const struct lmi_parse *p, size_t *i);
+
+/* Gives an event for the next n_raw bytes. */
+void lmi_parse_give(struct lmi_parse *p, enum lmi_out_kind kind, struct lmd_str text, size_t n_raw);
+void lmi_parse_markup(struct lmi_parse *p, size_t n_raw);
+/* More of the arguments. */
+void lmi_parse_args(struct lmi_parse *p, struct lmd_str text, size_t n_raw);
+/* A call begins; n_raw: up to its arguments. */
+void lmi_parse_call(struct lmi_parse *p, struct lmd_str name, struct lmd_str id, size_t n_raw);
+/* ... ends. */
+void lmi_parse_call_end(struct lmi_parse *p, bool broken, size_t n_raw);
+
+/* head.c: what stands at the begin of a call.  NO: it is none.  YES: its events were given, and the
+ * mode is what comes next. */
+enum lmi_got lmi_parse_head(struct lmi_parse *p);
+/* params.c: the next parameter, or the end. */
+enum lmi_got lmi_parse_params(struct lmi_parse *p);
+
+#endif /* LLAMAD_CORE_TEXT_PARSE_MACHINE_H */

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Parameters that stand one by one between markers become the members of a JSON object.  A value
+ * that is JSON, and no string, is taken as it is; any other is a text. */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/text/parse/machine.h"
+
+#define KEY_MAX 256
+
+/* `s` from offset i on; *at: where. */
+static enum lmi_got find(struct lmi_parse *p, size_t i, const char *s, size_t *at)
+{
+	size_t n = p->n - p->at, m = strlen(s), from = i;
+	const char *hit;
+
+	/* what was looked through need not be again, but for a begin at its end */
+	if (p->searched > i + m)
+		from = p->searched - m;
+	hit = n > from ? memmem(p->buf + p->at + from, n - from, s, m) : NULL;
+	if (hit) {
+		*at = (size_t)(hit - (p->buf + p->at));
+		return LMI_GOT_YES;
+	}
+	p->searched = n;
+	return p->last ? LMI_GOT_NO : LMI_GOT_MORE;
+}
+
+static json_t *value_of(const struct lmi_parse *p, const char *s, size_t n)
+{
+	json_t *v;
+
+	if (!p->f->value) { /* on lines of its own */
+		if (n && s[0] == '\n') {
+			s++;
+			n--;
+		}
+		if (n && s[n - 1] == '\n')
+			n--;
+	}
+	v = json_loadb(s, n, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
+	if (v && !json_is_string(v))
+		return v;
+	json_decref(v);
+	return json_stringn(s, n);
+}
+
+/* `{"key": value`, or with a comma; false: no JSON can say it. */
+static bool give_member(struct lmi_parse *p, struct lmd_str key, struct lmd_str value, size_t n_raw)
+{
+	json_t *k = json_stringn(key.ptr, key.len), *v = value_of(p, value.ptr, value.len);
+	char *kt = k ? json_dumps(k, JSON_ENCODE_ANY) : NULL;
+	char *vt = v ? json_dumps(v, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17)) : NULL;
+	struct lmi_text t = {0};
+	bool ok = kt && vt &&
+		  lmi_text_add(&t, p->n_param ? ", " : "{", p->n_param ? 2 : 1, NULL) == LMD_OK &&
+		  lmi_text_add(&t, kt, strlen(kt), NULL) == LMD_OK &&
+		  lmi_text_add(&t, ": ", 2, NULL) == LMD_OK &&
+		  lmi_text_add(&t, vt, strlen(vt), NULL) == LMD_OK;
+
+	if (ok) {
+		lmi_parse_args(p, (struct lmd_str){.ptr = t.p, .len = t.n}, n_raw);
+		p->n_param++;
+	}
+	lmi_text_fini(&t);
+	free(kt);
+	free(vt);
+	json_decref(k);
+	json_decref(v);
+	return ok;
+}
+
+static enum lmi_got one(struct lmi_parse *p, size_t i)
+{
+	const struct lmi_parse_format *f = p->f;
+	const char *text = p->buf + p->at;
+	struct lmd_str key = {.ptr = text + i};
+	size_t at = i;
+	enum lmi_got g;
+
+	while (p->at + at < p->n && at - i < KEY_MAX) {
+		size_t k = at;
+
+		g = lmi_parse_lit(p, &k, f->key_end);
+		if (g == LMI_GOT_MORE)
+			return g;
+		if (g == LMI_GOT_YES)
+			break;
+		at++;
+	}
+	if (p->at + at == p->n)
+		return LMI_GOT_MORE;
+	key.len = at - i;
+	if (!key.len || lmi_parse_lit(p, &at, f->key_end) != LMI_GOT_YES)
+		return LMI_GOT_NO;
+	if (f->value) {
+		lmi_parse_blanks(p, &at);
+		g = lmi_parse_lit(p, &at, f->value);
+		if (g != LMI_GOT_YES)
+			return g;
+	}
+	g = find(p, at, f->value_end, &i);
+	if (g != LMI_GOT_YES)
+		return g;
+	return give_member(p, key, (struct lmd_str){.ptr = text + at, .len = i - at},
+			   i + strlen(f->value_end))
+		       ? LMI_GOT_YES
+		       : LMI_GOT_NO;
+}
+
+enum lmi_got lmi_parse_params(struct lmi_parse *p)
+{
+	size_t i = 0, at;
+	enum lmi_got end, param;
+
+	lmi_parse_blanks(p, &i);
+	at = i;
+	end = lmi_parse_lit(p, &at, p->f->call_end);
+	if (end == LMI_GOT_YES) {
+		lmi_parse_args(p,
+			       p->n_param ? (struct lmd_str){.ptr = "}", .len = 1}
+					  : (struct lmd_str){.ptr = "{}", .len = 2},
+			       0);
+		p->closed = true;
+		lmi_parse_call_end(p, false, at);
+		return end;
+	}
+	param = lmi_parse_lit(p, &i, p->f->param);
+	if (param == LMI_GOT_YES)
+		return one(p, i);
+	return end == LMI_GOT_MORE ? end : param;
+}

@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What was fed lies in a buffer until it is clear what it is; each step gives events for some of
+ * its front, or waits for more. */
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/json_tree.h"
+#include "core/text/detok.h"
+#include "core/text/parse/machine.h"
+#include "llamad/attr.h"
+
+#define BLANKS_MAX 256 /* in a head */
+#define BLANKS_HELD 64 /* behind text */
+
+/* ---- reading ---- */
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
+enum lmi_got lmi_parse_lit(const struct lmi_parse *p, size_t *i, const char *s)
+{
+	size_t n = strlen(s), left = p->n - p->at - *i;
+
+	if (left < n)
+		return !p->last && !memcmp(p->buf + p->at + *i, s, left) ? LMI_GOT_MORE
+									  : LMI_GOT_NO;
+	if (memcmp(p->buf + p->at + *i, s, n) != 0)
+		return LMI_GOT_NO;
+	*i += n;
+	return LMI_GOT_YES;
+}
+
+void lmi_parse_blanks(const struct lmi_parse *p, size_t *i)
+{
+	size_t most = *i + BLANKS_MAX;
+
+	while (*i < most && p->at + *i < p->n && is_blank(p->buf[p->at + *i]))
+		++*i;
+}
+
+/* ---- giving ---- */
+
+static void give(struct lmi_parse *p, const struct lmi_out *o, size_t n_raw)
+{
+	struct lmi_out out = *o;
+
+	out.raw = (struct lmd_str){.ptr = p->buf + p->at, .len = n_raw};
+	p->fn(p->arg, &out);
+	p->at += n_raw;
+	p->searched = 0;
+	p->begun = true;
+}
+
+void lmi_parse_give(struct lmi_parse *p, enum lmi_out_kind kind, struct lmd_str text, size_t n_raw)
+{
+	const struct lmi_out o = {.kind = kind, .text = text};
+
+	give(p, &o, n_raw);
+}
+
+void lmi_parse_markup(struct lmi_parse *p, size_t n_raw)
+{
+	if (n_raw)
+		lmi_parse_give(p, LMI_OUT_MARKUP, (struct lmd_str){.ptr = ""}, n_raw);
+	p->fresh = true;
+}
+
+void lmi_parse_args(struct lmi_parse *p, struct lmd_str text, size_t n_raw)
+{
+	if (lmi_text_add(&p->args, text.ptr, text.len, NULL) != LMD_OK)
+		p->failed = true;
+	if (text.len || n_raw)
+		lmi_parse_give(p, LMI_OUT_ARGS, text, n_raw);
+}
+
+void lmi_parse_call(struct lmi_parse *p, struct lmd_str name, struct lmd_str id, size_t n_raw)
+{
+	const struct lmi_out o = {.kind = LMI_OUT_CALL, .text = name, .id = id};
+
+	give(p, &o, n_raw);
+	p->n_call++;
+	p->args.n = 0;
+	p->n_param = 0;
+	p->closed = false;
+	p->whole = false;
+	p->scan = (struct lmi_scan){0};
+}
+
+void lmi_parse_call_end(struct lmi_parse *p, bool broken, size_t n_raw)
+{
+	struct lmi_out o = {.kind = LMI_OUT_CALL_END, .text = {.ptr = ""}};
+	struct lmi_jtree t = {0};
+
+	o.complete = !broken && !p->failed &&
+		     lmi_jtree_parse(&t, p->args.p, p->args.n, NULL, NULL) == LMD_OK;
+	lmi_jtree_fini(&t);
+	give(p, &o, n_raw);
+	p->mode = broken ? LMI_IN_TEXT : LMI_BEHIND;
+	p->fresh = true;
+	if (broken)
+		p->in_list = p->in_section = false;
+}
+
+/* ---- text ---- */
+
+/* A marker that counts where the text is now, number i; NULL behind the last one. */
+static const char *marker(const struct lmi_parse *p, uint32_t i)
+{
+	const struct lmi_parse_format *f = p->f;
+	bool calls = (!p->thinking || f->body == LMI_BODY_CHANNEL) &&
+		     p->n_call < LMI_PARSE_CALLS_MAX;
+	const char *const all[] = {
+		p->thinking ? NULL : f->think,
+		f->think_end,
+		calls ? f->section : NULL,
+		calls ? f->call : NULL,
+		calls && f->body == LMI_BODY_CHANNEL ? "<|start|>" : NULL,
+		f->drop[0],
+		f->drop[1],
+		f->drop[2],
+		f->drop[3],
+	};
+
+	return i < LMD_LEN(all) ? all[i] ? all[i] : "" : NULL;
+}
+
+/* The marker that stands at offset i, the longest; *part: one may begin there. */
+static const char *marker_at(const struct lmi_parse *p, size_t i, bool *part)
+{
+	const char *best = NULL, *m;
+
+	for (uint32_t k = 0; (m = marker(p, k)); k++) {
+		size_t at = i;
+		enum lmi_got g = *m ? lmi_parse_lit(p, &at, m) : LMI_GOT_NO;
+
+		if (g == LMI_GOT_YES && (!best || strlen(m) > strlen(best)))
+			best = m;
+		*part |= g == LMI_GOT_MORE;
+	}
+	return best;
+}
+
+static bool is(const char *a, const char *b)
+{
+	return a && b && !strcmp(a, b);
+}
+
+static bool begins_call(const struct lmi_parse *p, const char *m)
+{
+	const struct lmi_parse_format *f = p->f;
+
+	return is(m, f->section) || is(m, f->call) ||
+	       (f->body == LMI_BODY_CHANNEL && is(m, "<|start|>"));
+}
+
+/* A marker behind so many blanks at the front.  Those before a call belong to it: when it is none
+ * they are text. */
+static void take_marker(struct lmi_parse *p, const char *m, size_t n_blank)
+{
+	const struct lmi_parse_format *f = p->f;
+
+	if (begins_call(p, m)) {
+		p->mode = LMI_IN_HEAD;
+		p->head = is(m, f->section) ? LMI_HEAD_SECTION : LMI_HEAD_CALL;
+		p->whole = false;
+		return;
+	}
+	lmi_parse_markup(p, n_blank);
+	if (is(m, f->think))
+		p->thinking = true;
+	else if (is(m, f->think_end) || f->body == LMI_BODY_CHANNEL)
+		p->thinking = false;
+	lmi_parse_markup(p, strlen(m));
+}
+
+static void give_text(struct lmi_parse *p, size_t n)
+{
+	if (!n)
+		return;
+	lmi_parse_give(p, p->thinking ? LMI_OUT_REASONING : LMI_OUT_CONTENT,
+		       (struct lmd_str){.ptr = p->buf + p->at, .len = n}, n);
+	p->fresh = false;
+}
+
+/* Blanks at the end of text[n], at most so many. */
+static size_t blanks_behind(const char *text, size_t n, size_t most)
+{
+	size_t k = 0;
+
+	while (k < n && k < most && is_blank(text[n - 1 - k]))
+		k++;
+	return k;
+}
+
+/* False: waits for more. */
+static bool in_text(struct lmi_parse *p)
+{
+	size_t n = p->n - p->at, end = 0, k;
+	const char *m = NULL, *text = p->buf + p->at;
+	bool part = false;
+
+	if (!p->begun && p->f->bare && !p->thinking) {
+		size_t i = 0;
+
+		lmi_parse_blanks(p, &i);
+		if (i == n && !p->last)
+			return false;
+		p->begun = true; /* asked once */
+		if (i < n && (text[i] == '{' || (text[i] == '[' && p->f->body == LMI_BODY_JSON))) {
+			p->mode = LMI_IN_HEAD;
+			p->head = LMI_HEAD_BARE;
+			return true;
+		}
+	}
+	if (!p->begun && p->f->bare_name) {
+		p->begun = true;
+		p->mode = LMI_IN_HEAD;
+		p->head = LMI_HEAD_BARE;
+		return true;
+	}
+	for (; end < n && !m && !part; end++)
+		m = marker_at(p, end, &part);
+	end -= m || part;
+	k = blanks_behind(text, end, BLANKS_HELD);
+	if (p->fresh && k == end) { /* blanks next to markers, and nothing else */
+		if (m || end)
+			lmi_parse_markup(p, end);
+		k = 0;
+	} else if (p->fresh) {
+		size_t i = 0;
+
+		lmi_parse_blanks(p, &i);
+		lmi_parse_markup(p, i);
+		p->fresh = false;
+		return true;
+	} else if (m) {
+		give_text(p, end - k);
+	} else {
+		if (p->last)
+			k = 0;
+		else if (!part)
+			end -= lmi_utf8_partial(text, end);
+		give_text(p, end > k ? end - k : 0);
+	}
+	if (m)
+		take_marker(p, m, k);
+	return m != NULL;
+}
+
+/* What looked like a call is text: its marker, and what follows is looked at anew. */
+static void no_call(struct lmi_parse *p)
+{
+	const struct lmi_parse_format *f = p->f;
+	const char *m = p->head == LMI_HEAD_SECTION ? f->section : f->call;
+	size_t n = 0, at;
+
+	p->mode = LMI_IN_TEXT;
+	p->whole = false;
+	p->searched = 0;
+	if (p->head == LMI_HEAD_NEXT)
+		p->in_list = p->in_section = false;
+	if (p->head == LMI_HEAD_BARE || p->head == LMI_HEAD_NEXT)
+		return;
+	lmi_parse_blanks(p, &n);
+	at = n;
+	if (f->body != LMI_BODY_CHANNEL || lmi_parse_lit(p, &at, "<|start|>") != LMI_GOT_YES)
+		(void)lmi_parse_lit(p, &n, m); /* it stands there */
+	give_text(p, at > n ? at : n);
+}
+
+/* ---- arguments ---- */
+
+static bool in_args(struct lmi_parse *p)
+{
+	const char *text = p->buf + p->at;
+	size_t n = p->n - p->at, i = 0;
+	enum lmi_scan_end e = LMI_SCAN_MORE;
+
+	while (i < n && e == LMI_SCAN_MORE)
+		e = lmi_scan_byte(&p->scan, text[i++]);
+	if (e == LMI_SCAN_BAD) {
+		lmi_parse_args(p, (struct lmd_str){.ptr = text, .len = i - 1}, i - 1);
+		lmi_parse_call_end(p, true, 0);
+		return true;
+	}
+	if (e == LMI_SCAN_MORE && !p->last)
+		i -= lmi_utf8_partial(text, i); /* in a string: scanned once more */
+	lmi_parse_args(p, (struct lmd_str){.ptr = text, .len = i}, i);
+	if (e == LMI_SCAN_MORE) {
+		if (p->last)
+			lmi_parse_call_end(p, true, 0);
+		return false;
+	}
+	if (p->f->body == LMI_BODY_JSON || p->in_list) {
+		p->mode = LMI_IN_REST;
+		p->scan = (struct lmi_scan){.depth = 1};
+		return true;
+	}
+	lmi_parse_call_end(p, false, 0);
+	return true;
+}
+
+/* Of the object around the arguments: nothing of it is told. */
+static bool in_rest(struct lmi_parse *p)
+{
+	size_t n = p->n - p->at;
+	enum lmi_scan_end e = LMI_SCAN_MORE;
+
+	while (p->searched < n && e == LMI_SCAN_MORE)
+		e = lmi_scan_byte(&p->scan, p->buf[p->at + p->searched++]);
+	if (e == LMI_SCAN_LAST)
+		lmi_parse_call_end(p, false, p->searched);
+	else if (e == LMI_SCAN_BAD || p->last || n > LMI_PARSE_HELD_MAX)
+		lmi_parse_call_end(p, true, 0);
+	else
+		return false;
+	return true;
+}
+
+/* ---- behind a call ---- */
+
+/* One marker: NO: none of those that may come. */
+static enum lmi_got behind_one(struct lmi_parse *p)
+{
+	const struct lmi_parse_format *f = p->f;
+	enum lmi_got g = LMI_GOT_NO, some = LMI_GOT_NO;
+	size_t i = 0, from;
+
+	lmi_parse_blanks(p, &i);
+	if (p->at + i == p->n)
+		return p->last ? LMI_GOT_NO : LMI_GOT_MORE;
+	from = i;
+	if (p->in_list && lmi_parse_lit(p, &i, ",") == LMI_GOT_YES) {
+		lmi_parse_markup(p, i);
+		p->mode = LMI_IN_HEAD;
+		p->head = LMI_HEAD_NEXT;
+		return LMI_GOT_YES;
+	}
+	if (p->in_list && lmi_parse_lit(p, &i, "]") == LMI_GOT_YES) {
+		lmi_parse_markup(p, i);
+		p->in_list = false;
+		return LMI_GOT_YES;
+	}
+	if (f->bare && !p->in_list && lmi_parse_lit(p, &i, ";") == LMI_GOT_YES) {
+		lmi_parse_markup(p, i);
+		p->mode = LMI_IN_HEAD;
+		p->head = LMI_HEAD_NEXT;
+		return LMI_GOT_YES;
+	}
+	if (f->call_end && !p->closed) {
+		g = lmi_parse_lit(p, &i, f->call_end);
+		if (g == LMI_GOT_YES) {
+			lmi_parse_markup(p, i);
+			p->closed = true;
+			return g;
+		}
+		some = g;
+	}
+	if (p->in_section && f->section_end) {
+		i = from;
+		g = lmi_parse_lit(p, &i, f->section_end);
+		if (g == LMI_GOT_YES) {
+			lmi_parse_markup(p, i);
+			p->in_section = false;
+			p->mode = LMI_IN_TEXT;
+			return g;
+		}
+		some = g == LMI_GOT_MORE ? g : some;
+	}
+	if (p->in_section && f->call && p->n_call < LMI_PARSE_CALLS_MAX) {
+		i = from;
+		g = lmi_parse_lit(p, &i, f->call);
+		if (g == LMI_GOT_YES) {
+			lmi_parse_markup(p, from);
+			p->mode = LMI_IN_HEAD;
+			p->head = LMI_HEAD_CALL;
+			return g;
+		}
+		some = g == LMI_GOT_MORE ? g : some;
+	}
+	return some;
+}
+
+static bool behind(struct lmi_parse *p)
+{
+	enum lmi_got g = behind_one(p);
+
+	if (g == LMI_GOT_NO) {
+		p->mode = LMI_IN_TEXT;
+		p->in_section = p->in_list = false;
+	}
+	return g != LMI_GOT_MORE;
+}
+
+/* ---- all ---- */
+
+static bool in_head(struct lmi_parse *p)
+{
+	enum lmi_got g = p->n - p->at > LMI_PARSE_HELD_MAX ? LMI_GOT_NO : lmi_parse_head(p);
+
+	if (g == LMI_GOT_MORE && p->last)
+		g = LMI_GOT_NO;
+	if (g == LMI_GOT_NO)
+		no_call(p);
+	return g != LMI_GOT_MORE;
+}
+
+static bool in_params(struct lmi_parse *p)
+{
+	enum lmi_got g = p->n - p->at > LMI_PARSE_HELD_MAX ? LMI_GOT_NO : lmi_parse_params(p);
+
+	if (g == LMI_GOT_MORE && p->last)
+		g = LMI_GOT_NO;
+	if (g == LMI_GOT_NO)
+		lmi_parse_call_end(p, true, 0);
+	return g != LMI_GOT_MORE;
+}
+
+static bool step(struct lmi_parse *p)
+{
+	switch (p->mode) {
+	case LMI_IN_TEXT:
+		return in_text(p);
+	case LMI_IN_HEAD:
+		return in_head(p);
+	case LMI_IN_ARGS:
+		return in_args(p);
+	case LMI_IN_REST:
+		return in_rest(p);
+	case LMI_IN_PARAMS:
+		return in_params(p);
+	case LMI_BEHIND:
+		return behind(p);
+	}
+	return false;
+}
+
+enum lmd_status lmi_parse_create(struct lmi_parse **out, const struct lmi_parse_format *f,
+				 lmi_out_fn fn, void *arg, struct lmd_error *err)
+{
+	struct lmi_parse *p = lmi_alloc(1, sizeof(*p));
+
+	if (!p)
+		return lmd_fail(err, LMD_NOMEM, "no memory to take an answer apart");
+	p->f = f;
+	p->fn = fn;
+	p->arg = arg;
+	*out = p;
+	return LMD_OK;
+}
+
+void lmi_parse_destroy(struct lmi_parse *p)
+{
+	if (!p)
+		return;
+	lmi_free(p->buf);
+	lmi_text_fini(&p->args);
+	lmi_free(p);
+}
+
+void lmi_parse_thinks(struct lmi_parse *p)
+{
+	p->thinking = p->fresh = true;
+}
+
+enum lmd_status lmi_parse_feed(struct lmi_parse *p, const char *bytes, size_t n,
+			       struct lmd_error *err)
+{
+	if (p->at) {
+		memmove(p->buf, p->buf + p->at, p->n - p->at);
+		p->n -= p->at;
+		p->at = 0;
+	}
+	if (n >= p->cap - p->n) {
+		size_t cap = 2 * (p->n + n) + 256;
+		char *q = lmi_realloc(p->buf, cap, 1);
+
+		if (!q)
+			return lmd_fail(err, LMD_NOMEM, "no memory to take an answer apart");
+		p->buf = q;
+		p->cap = cap;
+	}
+	if (n)
+		memcpy(p->buf + p->n, bytes, n);
+	p->n += n;
+	while (p->at < p->n && step(p))
+		;
+	return LMD_OK;
+}
+
+void lmi_parse_finish(struct lmi_parse *p)
+{
+	p->last = true;
+	if (!p->buf)
+		return;
+	while (p->at < p->n && step(p))
+		;
+	if (p->mode == LMI_IN_ARGS || p->mode == LMI_IN_REST || p->mode == LMI_IN_PARAMS)
+		lmi_parse_call_end(p, true, 0);
+}

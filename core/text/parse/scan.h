@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * scan.h - where a JSON object or list ends, byte by byte. */
+#ifndef LLAMAD_CORE_TEXT_PARSE_SCAN_H
+#define LLAMAD_CORE_TEXT_PARSE_SCAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define LMI_SCAN_DEPTH 64
+
+/* Zeroed: in front of its first byte, which is { or [. */
+struct lmi_scan {
+	uint64_t lists; /* bit d: level d is a list */
+	uint32_t depth;
+	bool in_string, escaped;
+};
+
+enum lmi_scan_end {
+	LMI_SCAN_MORE,
+	LMI_SCAN_LAST, /* this byte is its last */
+	LMI_SCAN_BAD   /* brackets do not fit, or are too deep */
+};
+
+static inline enum lmi_scan_end lmi_scan_byte(struct lmi_scan *s, char c)
+{
+	if (s->in_string) {
+		if (s->escaped)
+			s->escaped = false;
+		else if (c == '\\')
+			s->escaped = true;
+		else if (c == '"')
+			s->in_string = false;
+		return LMI_SCAN_MORE;
+	}
+	if (c == '"') {
+		s->in_string = true;
+	} else if (c == '{' || c == '[') {
+		if (s->depth == LMI_SCAN_DEPTH)
+			return LMI_SCAN_BAD;
+		s->lists &= ~(1ull << s->depth);
+		s->lists |= (uint64_t)(c == '[') << s->depth;
+		s->depth++;
+	} else if (c == '}' || c == ']') {
+		if (!s->depth || (s->lists >> (s->depth - 1) & 1) != (c == ']'))
+			return LMI_SCAN_BAD;
+		if (!--s->depth)
+			return LMI_SCAN_LAST;
+	}
+	return s->depth ? LMI_SCAN_MORE : LMI_SCAN_BAD;
+}
+
+#endif /* LLAMAD_CORE_TEXT_PARSE_SCAN_H */
