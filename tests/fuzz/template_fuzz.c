@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Fuzz target: any bytes as a chat template over fixed variables.  It renders or it fails
- * with a sentence, within its bounds, and leaves nothing behind. */
+ * with a sentence, within its bounds, and leaves nothing behind; every other one also says whose
+ * bytes it wrote. */
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -23,6 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct lmi_template_input in = {
 		.vars = &vars,
 		.n_vars = 1,
+		.want_own = size & 1,
 		.limits = {.steps = 200000, .memory_bytes = 16 << 20, .output_bytes = 1 << 20}};
 	struct lmi_template_output out = {0};
 	struct lmi_template *t;
@@ -36,6 +38,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (st == LMD_OK) {
 		st = lmi_template_render(t, &in, &out, &err);
 		REQUIRE(st != LMD_OK || (out.text && out.text[out.bytes] == 0));
+		REQUIRE(st != LMD_OK || !out.own == !in.want_own);
+		for (size_t i = 0; st == LMD_OK && out.own && i < out.bytes; i++)
+			REQUIRE(out.own[i] <= 1);
 		lmi_template_output_fini(&out);
 		lmi_template_destroy(t);
 	}
