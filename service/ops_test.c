@@ -492,6 +492,16 @@ START_TEST(what_the_server_says)
 	ck_assert(fx_call(&fx, &fx_user, &q));
 	ck_assert(is(&fx.a.r.u.hello.server, "llamad"));
 	ck_assert_int_eq(fx.a.r.u.hello.role, LMI_WIRE_ROLE_USER);
+	/* what it may use, and no more */
+	for (uint32_t i = 0; i < fx.a.r.u.hello.n_features; i++) {
+		const struct lmd_str *op = &fx.a.r.u.hello.features[i];
+
+		ck_assert_int_eq(lmi_wire_ops[lmi_wire_op_find(op->ptr, op->len)].role,
+				 LMI_WIRE_ROLE_USER);
+	}
+	ck_assert_uint_ge(fx.a.r.u.hello.n_features, 10);
+	q = fx_on(&fx, LMI_WIRE_OP_HELLO, NULL);
+	ck_assert(fx_call(&fx, &fx_admin, &q));
 	ck_assert_uint_eq(fx.a.r.u.hello.n_features, LMI_WIRE_N_OP - 1);
 	q = fx_on(&fx, LMI_WIRE_OP_LIMITS, NULL);
 	ck_assert(fx_call(&fx, &fx_user, &q));

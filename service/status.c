@@ -95,7 +95,8 @@ enum lmd_status lmi_do_hello(const struct lmi_ask *a, uint32_t *retry_ms, struct
 		return st;
 	lmi_reply_init(&r, a->req);
 	for (int op = LMI_WIRE_OP_NONE + 1; op < LMI_WIRE_N_OP; op++)
-		features[n_feature++] = lmi_str(lmi_wire_ops[op].name);
+		if (lmi_wire_ops[op].role != LMI_WIRE_ROLE_ADMIN || a->who->role == LMI_ROLE_ADMIN)
+			features[n_feature++] = lmi_str(lmi_wire_ops[op].name);
 	r.u.hello.server = lmi_str("llamad");
 	r.u.hello.version = lmi_str(a->svc->o.version);
 	r.u.hello.v_min = LMI_WIRE_V_MIN;

@@ -3,6 +3,7 @@
  * llamactl plugins: what is found, from which file, and why what is not used is not. */
 #include "client/llamactl/ctl.h"
 #include "client/llamactl/json_out.h"
+#include "client/llamactl/plugins_matrix.h"
 #include "client/llamactl/remote.h"
 #include "core/plugin/kinds.h"
 #include "core/plugin/registry.h"
@@ -156,6 +157,10 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	struct lmi_registry *r;
 	enum lmd_status st;
 
+	if (lmi_arg_flag(&ctl->args, "matrix")) {
+		st = lmi_ctl_registry(ctl, &r, err);
+		return st == LMD_OK ? lmi_plugins_matrix(ctl, r, err) : st;
+	}
 	if (is_remote(ctl))
 		return run_remote(ctl, err);
 	st = lmi_ctl_registry(ctl, &r, err);
@@ -179,6 +184,11 @@ static const struct lmi_opt opts[] = {
 	{.name = "factories",
 	 .type = LMI_OPT_FLAG,
 	 .doc = "List every architecture, tokenizer, sampler and backend of each plugin."},
+	{.name = "matrix",
+	 .type = LMI_OPT_FLAG,
+	 .doc = "Ask the backends that this program finds which ops and types of weights they take: "
+		"native, parts (taken apart into simpler ops), mixed (native or parts, by the op's "
+		"arguments), no, or how many of the op's cases."},
 };
 
 const struct lmi_cmd lmi_cmd_plugins = {
@@ -190,7 +200,8 @@ const struct lmi_cmd lmi_cmd_plugins = {
 	       "refused (with the reason; none of its code has run, unless the reason is found in "
 	       "the loaded object); retired (replaced or removed while in use).\n\n"
 	       "With --json each object has file, name, kinds, version, abi, state, reason, "
-	       "generation and factories.",
+	       "generation and factories; with --matrix op, case, weights and backends: for each "
+	       "backend, support and reason.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

@@ -53,6 +53,22 @@ assert rows and all(keys <= set(r) for r in rows), rows
 assert any(r["state"] == "refused" for r in rows)' || bad "plugins --json is not as documented"
 fi
 
+prints '^OP .* ref' plugins --matrix
+prints '^linear .* native' plugins --matrix
+prints '^q4_k .* native' plugins --matrix
+refused 1 'no backend' plugins --matrix --no-default-plugins
+if command -v python3 >/dev/null; then
+	ctl plugins --matrix --json | python3 -c '
+import json, sys
+rows = json.load(sys.stdin)
+assert {r["op"] for r in rows} >= {"linear", "attn", "sample"}, rows
+assert any(r["weights"] == "q4_0" for r in rows)
+for r in rows:
+    assert {b["support"] for b in r["backends"]} <= {"native", "parts", "no"}, r
+    assert all(b["support"] == "native" for b in r["backends"] if b["backend"] == "ref"), r' ||
+		bad "plugins --matrix --json is not as documented"
+fi
+
 if [ -w /dev/full ]; then
 	ctl version >/dev/full 2>"$dir/err"
 	[ $? -eq 1 ] && grep -q 'standard output' "$dir/err" || bad "a full disk goes unnoticed"

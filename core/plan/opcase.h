@@ -50,6 +50,25 @@ struct lmi_opcase_totals {
 enum lmd_status lmi_opcase_run(const struct lmi_opcase_opts *o, struct lmi_opcase_totals *out,
 			       struct lmd_error *err);
 
+/* How a backend takes the op of a case. */
+enum lmi_opcase_support {
+	LMI_OPCASE_NATIVE,
+	LMI_OPCASE_PARTS, /* by simpler ops */
+	LMI_OPCASE_NONE,
+	LMI_OPCASE_BROKEN /* it should, and fails */
+};
+struct lmi_opcase_known {
+	const char *op, *name; /* as above */
+	enum lmi_opcase_support support;
+	const char *text; /* why not native; "" */
+};
+typedef void (*lmi_opcase_known_fn)(void *arg, const struct lmi_opcase_known *k);
+
+/* Asks a backend about all cases, always in the same order; nothing is compared.  The texts `op` and
+ * `name` live as long as the program.  An error when the backend cannot be opened. */
+enum lmd_status lmi_opcase_support(const struct lmd_host *host, const struct lmi_factory *backend,
+				   lmi_opcase_known_fn report, void *arg, struct lmd_error *err);
+
 /* Number of cases that `filter` leaves (for help texts and tests). */
 uint32_t lmi_opcase_count(const char *filter);
 
