@@ -81,6 +81,33 @@ def rate(lib, ctx, work, tokens):
     return tokens / (time.perf_counter() - begin)
 
 
+def resident():
+    kib = {k: int(v.split()[0]) for k, _, v in (line.partition(":") for line in
+                                                open("/proc/self/status")) if v.endswith("kB\n")}
+    return kib["VmRSS"] * 1024, kib["RssAnon"] * 1024
+
+
+def load(a, lib):
+    """Milliseconds until model and context are there, and until a first token is decoded."""
+    before = resident()
+    begin = time.perf_counter()
+    model = lib.llama_model_load_from_file(a.model.encode(), lib.llama_model_default_params())
+    p = lib.llama_context_default_params()
+    p.n_ctx = a.load
+    p.n_threads = p.n_threads_batch = a.t
+    ctx = lib.llama_init_from_model(model, p) if model else None
+    if not ctx:
+        sys.exit(f"{a.model}: llama.cpp cannot load it")
+    ready = time.perf_counter()
+    after = resident()
+    decode(lib, ctx, [1])
+    lib.llama_synchronize(ctx)
+    first = time.perf_counter()
+    rss, own = (x - y for x, y in zip(after, before))
+    print(json.dumps({"load": (ready - begin) * 1e3, "first": (first - begin) * 1e3, "rss": rss,
+                      "rss_own": own}))
+
+
 def main():
     a = argparse.ArgumentParser()
     a.add_argument("libdir")
@@ -90,8 +117,11 @@ def main():
     a.add_argument("-t", type=int, default=2)
     a.add_argument("-r", type=int, default=3)
     a.add_argument("--flash", type=int, default=1, help="1: flash attention, 0: without, -1: auto")
+    a.add_argument("--load", type=int, metavar="CTX", help="time loading with a context of CTX")
     a = a.parse_args()
     lib, keep = open_library(a.libdir)
+    if a.load:
+        return load(a, lib)
     model = lib.llama_model_load_from_file(a.model.encode(), lib.llama_model_default_params())
     if not model:
         sys.exit(f"{a.model}: llama.cpp cannot load it")

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * llamactl bench: tokens a second of reading a prompt and of writing. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -149,6 +150,106 @@ static enum lmd_status bench(const struct lmi_args *a, struct lmi_engine *e, str
 	return st;
 }
 
+/* ---- loading ---- */
+
+#define LOAD_TESTS 2 /* until it is open; until the logits of a first token */
+
+/* Bytes of memory that this process has, all and its own. */
+static void resident(uint64_t *all, uint64_t *own)
+{
+	FILE *f = fopen("/proc/self/status", "re");
+	unsigned long long kib;
+	char line[128];
+
+	*all = *own = 0;
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "VmRSS: %llu kB", &kib) == 1)
+			*all = kib << 10;
+		if (sscanf(line, "RssAnon: %llu kB", &kib) == 1)
+			*own = kib << 10;
+	}
+	if (f)
+		(void)fclose(f);
+}
+
+static enum lmd_status load_once(const struct lmi_engine_opts *o, double ms[LOAD_TESTS],
+				 uint64_t rss[2], struct lmd_error *err)
+{
+	const struct lmd_host *host = o->inst.host;
+	struct lmi_engine *e = NULL;
+	const lmd_token first = 1;
+	uint64_t t0 = host->now_ns(host->ctx);
+	enum lmd_status st = lmi_engine_open(&e, o, err);
+	double rate;
+
+	ms[0] = (double)(host->now_ns(host->ctx) - t0) / 1e6;
+	resident(&rss[0], &rss[1]);
+	if (st == LMD_OK)
+		st = once(e, &first, 1, true, &rate, err);
+	ms[1] = (double)(host->now_ns(host->ctx) - t0) / 1e6;
+	lmi_engine_fini(e);
+	return st;
+}
+
+static void print_load(const struct lmi_args *a, const double *ms, uint32_t n, const uint64_t rss[2])
+{
+	static const char *const names[LOAD_TESTS] = {"load", "first"};
+	struct lmi_json j;
+
+	if (lmi_arg_flag(a, "json")) {
+		lmi_json_init(&j, stdout);
+		lmi_json_array(&j, NULL);
+	}
+	for (int t = 0; t < LOAD_TESTS; t++) {
+		const double *v = ms + (size_t)t * n;
+		double median = (v[(n - 1) / 2] + v[n / 2]) / 2;
+
+		if (!lmi_arg_flag(a, "json")) {
+			printf("%-8s %10.2f ms (%.2f to %.2f)\n", names[t], median, v[0], v[n - 1]);
+			continue;
+		}
+		lmi_json_object(&j, NULL);
+		lmi_json_str(&j, "test", names[t]);
+		lmi_json_str(&j, "unit", "ms");
+		lmi_json_f64(&j, "median", median);
+		lmi_json_f64(&j, "min", v[0]);
+		lmi_json_f64(&j, "max", v[n - 1]);
+		lmi_json_uint(&j, "rss", rss[0]);
+		lmi_json_uint(&j, "rss_own", rss[1]);
+		lmi_json_end(&j);
+	}
+	if (!lmi_arg_flag(a, "json")) {
+		printf("resident %10.1f MiB after loading, %.1f of them without mapped files\n",
+		       (double)rss[0] / 1048576, (double)rss[1] / 1048576);
+		return;
+	}
+	lmi_json_end(&j);
+	lmi_json_fini(&j);
+}
+
+static enum lmd_status bench_load(const struct lmi_args *a, const struct lmi_engine_opts *o,
+				  struct lmd_error *err)
+{
+	uint32_t n = (uint32_t)lmi_arg_int(a, "runs");
+	double *ms = lmi_alloc((size_t)LOAD_TESTS * n, sizeof(*ms)), one[LOAD_TESTS];
+	uint64_t rss[2] = {0};
+	enum lmd_status st = LMD_OK;
+
+	if (!ms)
+		return lmd_fail(err, LMD_NOMEM, "no memory for %u runs", n);
+	for (uint32_t i = 0; st == LMD_OK && i < n; i++) {
+		st = load_once(o, one, rss, err);
+		for (int t = 0; t < LOAD_TESTS; t++)
+			ms[(size_t)t * n + i] = one[t];
+	}
+	for (int t = 0; t < LOAD_TESTS; t++)
+		qsort(ms + (size_t)t * n, n, sizeof(*ms), by_size);
+	if (st == LMD_OK)
+		print_load(a, ms, n, rss);
+	lmi_free(ms);
+	return st;
+}
+
 static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const struct lmi_args *a = &ctl->args;
@@ -158,11 +259,13 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	struct lmi_engine *e = NULL;
 	enum lmd_status st;
 
-	if (!pp && !tg)
+	if (!pp && !tg && !lmi_arg_flag(a, "load"))
 		return lmi_usage(ctl, err, "-p 0 -n 0: nothing to measure");
 	st = lmi_embedded_opts(ctl, path, &o, err);
 	if (st != LMD_OK)
 		return st;
+	if (lmi_arg_flag(a, "load"))
+		return lmi_name_file(bench_load(a, &o, err), path, err);
 	o.no_tokenizer = true;
 	o.inst.kv_tokens = pp > tg ? pp : tg;
 	st = lmi_engine_open(&e, &o, err);
@@ -197,6 +300,11 @@ static const struct lmi_opt opts[] = {
 	 .min = 1,
 	 .max = RUNS_MAX,
 	 .doc = "Runs of each, after one that is not counted."},
+	{.name = "load",
+	 .type = LMI_OPT_FLAG,
+	 .doc = "Measure opening instead, in milliseconds: until the model is ready, and until the "
+		"logits of a first token are there; and the memory of the process then.  Every run "
+		"counts."},
 	LMI_OPTS_ENGINE,
 	LMI_OPT_JSON,
 };

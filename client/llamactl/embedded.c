@@ -26,9 +26,8 @@ static enum lmd_status kv_type(const struct lmi_args *a, int32_t *out, struct lm
 	return LMD_OK;
 }
 
-/* "FILE" or "FILE:SCALE": what follows the last colon, if it is a number. */
-static enum lmd_status adapter_arg(const char *what, const char *text, struct lmi_adapter_ref *out,
-				   struct lmd_error *err)
+enum lmd_status lmi_adapter_arg(const char *what, const char *text, struct lmi_adapter_ref *out,
+				struct lmd_error *err)
 {
 	const char *colon = strrchr(text, ':');
 	struct lmd_error none = {0};
@@ -63,7 +62,7 @@ static enum lmd_status adapter_args(struct lmi_ctl *ctl, struct lmi_inst_opts *o
 		uint32_t m = lmi_arg_list(&ctl->args, names[k], &list);
 
 		for (uint32_t i = 0; st == LMD_OK && i < m; i++) {
-			st = adapter_arg(k ? "--control-vector" : "--lora", list[i],
+			st = lmi_adapter_arg(k ? "--control-vector" : "--lora", list[i],
 					 &ctl->adapters[ctl->n_adapters], err);
 			ctl->n_adapters += st == LMD_OK;
 		}

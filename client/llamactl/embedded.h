@@ -82,6 +82,11 @@
 enum lmd_status lmi_embedded_opts(struct lmi_ctl *ctl, const char *path,
 				  struct lmi_engine_opts *out, struct lmd_error *err);
 
+/* "FILE" or "FILE:SCALE": what follows the last colon, if it is a number.  out->path is on the
+ * heap (lmi_free); `what` begins a refusal. */
+enum lmd_status lmi_adapter_arg(const char *what, const char *text, struct lmi_adapter_ref *out,
+				struct lmd_error *err);
+
 /* "1,2,3" as token ids; *out is on the heap (lmi_free).  `what` begins a refusal, which
  * names the entry. */
 enum lmd_status lmi_parse_ids(const char *what, const char *text, lmd_token **out, uint32_t *n,

@@ -38,6 +38,7 @@
 	X(hash)                                                                                    \
 	X(split)                                                                                   \
 	X(merge)                                                                                   \
+	X(export_lora)                                                                             \
 	X(convert)                                                                                 \
 	X(quantize)                                                                                \
 	X(imatrix)                                                                                 \

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * llamactl export-lora: a model with adapters merged into its weights, as one file. */
+#include <string.h>
+
+#include "client/llamactl/embedded.h"
+#include "client/llamactl/progress.h"
+#include "core/base/alloc.h"
+#include "core/format/adapter/merge.h"
+#include "core/quant/quant.h"
+
+struct adapters {
+	struct lmi_adapter_ref *refs; /* [n] paths on the heap */
+	struct lmi_adapter_file **files;
+	float *scales;
+	uint32_t n;
+};
+
+static enum lmd_status open_adapters(struct adapters *ad, const struct lmi_args *a,
+				     const struct lmd_model *base, struct lmd_error *err)
+{
+	const char *const *list;
+	uint32_t n = lmi_arg_list(a, "lora", &list);
+	enum lmd_status st = LMD_OK;
+
+	ad->refs = lmi_alloc(n, sizeof(*ad->refs));
+	ad->files = lmi_alloc(n, sizeof(struct lmi_adapter_file *));
+	ad->scales = lmi_alloc(n, sizeof(*ad->scales));
+	if (!ad->refs || !ad->files || !ad->scales)
+		return lmd_fail(err, LMD_NOMEM, "no memory for %u adapters", n);
+	for (uint32_t i = 0; st == LMD_OK && i < n; i++) {
+		st = lmi_adapter_arg("--lora", list[i], &ad->refs[i], err);
+		ad->n += st == LMD_OK;
+		if (st == LMD_OK)
+			st = lmi_adapter_open(&ad->files[i], ad->refs[i].path, base, err);
+		ad->scales[i] = ad->refs[i].scale;
+	}
+	return st;
+}
+
+static void close_adapters(struct adapters *ad)
+{
+	for (uint32_t i = 0; i < ad->n; i++) {
+		lmi_adapter_close(ad->files[i]);
+		lmi_free((void *)(uintptr_t)ad->refs[i].path);
+	}
+	lmi_free(ad->refs);
+	lmi_free(ad->files);
+	lmi_free(ad->scales);
+}
+
+static bool on_progress(void *arg, uint64_t done, uint64_t total)
+{
+	lmi_progress_show(arg, "merge", done, total);
+	return true;
+}
+
+static enum lmd_status read_type(const struct lmi_args *a, int32_t *out, struct lmd_error *err)
+{
+	const char *name = lmi_arg_str(a, "type");
+	const struct lmi_dtype *t = name ? lmi_dtype_by_name(name) : NULL;
+
+	*out = -1;
+	if (!name)
+		return LMD_OK;
+	if (!t || !t->quant || t->is_activation || t->needs_importance)
+		return lmd_fail(err, LMD_INVALID, "--type: '%.40s' is no type to write weights in",
+				name);
+	*out = (int32_t)t->id;
+	return LMD_OK;
+}
+
+static enum lmd_status merge(struct lmi_ctl *ctl, const struct lmi_model *model, const char *to,
+			     struct lmd_error *err)
+{
+	struct adapters ad = {0};
+	struct lmi_progress bar;
+	struct lmi_merge m = {.model = model, .progress = on_progress, .arg = &bar};
+	enum lmd_status st = read_type(&ctl->args, &m.type, err);
+
+	if (st == LMD_OK)
+		st = open_adapters(&ad, &ctl->args, lmi_model_view(model), err);
+	m.adapters = ad.files;
+	m.scales = ad.scales;
+	m.n = ad.n;
+	lmi_progress_init(&bar);
+	if (st == LMD_OK)
+		st = lmi_merge_write(&m, to, err);
+	lmi_progress_end(&bar);
+	if (st == LMD_OK)
+		printf("%s: %u of %u tensors changed\n", to, lmi_merge_count(&m),
+		       lmi_model_view(model)->n_tensors);
+	close_adapters(&ad);
+	return st;
+}
+
+static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	const char *to = lmi_arg_str(&ctl->args, "output");
+	const char *const *list;
+	struct lmi_model *m = NULL;
+	enum lmd_status st;
+
+	if (!lmi_arg_list(&ctl->args, "lora", &list))
+		return lmi_usage(ctl, err, "--lora FILE is needed");
+	if (!to)
+		return lmi_usage(ctl, err, "-o OUT is needed");
+	st = lmi_model_open(&m, lmi_arg_pos(&ctl->args, 0), LMI_OPEN_HEADER_ONLY, err);
+	if (st == LMD_OK)
+		st = merge(ctl, m, to, err);
+	lmi_model_close(m);
+	return st;
+}
+
+static const struct lmi_opt opts[] = {
+	{.name = "lora",
+	 .type = LMI_OPT_LIST,
+	 .value = "FILE[:SCALE]",
+	 .doc = "The adapter: a GGUF file, or a folder of PEFT.  SCALE times its own; may be "
+		"repeated."},
+	{.name = "output", .letter = 'o', .type = LMI_OPT_STR, .value = "OUT", .doc = "The new file."},
+	{.name = "type",
+	 .type = LMI_OPT_STR,
+	 .value = "TYPE",
+	 .doc = "Type of the weights that change, as f16, q8_0; without it their own for f32, bf16 "
+		"and f16, and f16 for quantised ones."},
+};
+
+const struct lmi_cmd lmi_cmd_export_lora = {
+	.name = "export-lora",
+	.args = "MODEL",
+	.brief = "Merge adapters into the weights of a model",
+	.doc = "Writes OUT, a GGUF file of MODEL with what the adapters add to its weights added for "
+	       "good; all else is copied.  Quantised weights are decoded for it: 'llamactl quantize' "
+	       "makes them small again.",
+	.opts = opts,
+	.n_opts = LMD_LEN(opts),
+	.run = run,
+};
