@@ -132,13 +132,12 @@ static void set_groups(struct lmi_folder *f, struct lmi_source *s, uint64_t n_gr
 		s->group = (uint32_t)(s->cols / n_groups);
 }
 
-/* MLX: bits from what is there: columns = groups * group size. */
+/* MLX: layers may have bits of their own, so they follow from the group size. */
 static void check_affine(struct lmi_folder *f, struct lmi_source *s)
 {
 	uint32_t n = s->w->n_dim;
 	uint64_t words, groups, bits;
 
-	s->group = f->quant.group ? f->quant.group : 64;
 	if (n < 1 || n > 3 || s->scale->n_dim != n || !s->zero || s->zero->n_dim != n ||
 	    memcmp(s->scale->dims, s->zero->dims, sizeof(s->zero->dims)) != 0 ||
 	    s->scale->type != s->zero->type || !lmi_st_elems(s->scale)) {
@@ -147,11 +146,14 @@ static void check_affine(struct lmi_folder *f, struct lmi_source *s)
 	}
 	words = (uint64_t)s->w->dims[n - 1];
 	groups = (uint64_t)s->scale->dims[n - 1];
-	bits = words * 32 / groups;
-	if (bits % s->group && bits % 64 == 0) /* a layer with a group size of its own */
-		s->group = 64;
-	if (bits % s->group && bits % 32 == 0)
-		s->group = 32;
+	bits = words * 32 / groups; /* of a group */
+	s->group = f->quant.group;
+	if (!s->group || bits % s->group) /* unsaid, or a layer with a group size of its own */
+		s->group = (uint32_t)(bits / f->quant.bits);
+	if (!s->group) {
+		bad(f, s->w, "codes of 1 to 8 bits do not fit its scales");
+		return;
+	}
 	bits /= s->group;
 	s->bits = (uint32_t)bits;
 	s->cols = groups * s->group;
