@@ -80,6 +80,9 @@ def floats(path):
     return list(struct.unpack(f"<{len(data) // 4}f", data))
 
 
+TABLES = ("embed_tokens.weight", "lm_head.weight", "word_embeddings.weight", "wte.weight")
+
+
 def write_with_tokenizer(path, model, data):
     """The model with a tokenizer.json, and as many rows in its embedding as that has tokens."""
     j = json.loads(data)
@@ -94,7 +97,7 @@ def write_with_tokenizer(path, model, data):
         f.write(data)
     tensors = []
     for name, shape in model["tensors"]:
-        if "embed" in name or "lm_head" in name:
+        if name.endswith(TABLES):
             row = pack(values(name, [1, shape[1]]), "F16")
             tensors.append((name, "F16", [n, shape[1]], row * n))
         else:

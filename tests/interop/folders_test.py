@@ -100,6 +100,35 @@ class Tester:
                 self.verdict(f"{name}: {part}", "" if part in info else "is not in the file")
 
 
+    def encoders(self, tmp):
+        """Vocabularies of encoders: the file's tokens are the folder's."""
+        for name, j, config in [
+            ("words", tk.wordpiece(), {"cls_token": "[CLS]", "sep_token": "[SEP]",
+                                       "unk_token": "[UNK]", "pad_token": "[PAD]",
+                                       "mask_token": "[MASK]"}),
+            ("unigram", tk.unigram(), {"bos_token": "<s>", "eos_token": "</s>",
+                                       "unk_token": "<unk>", "pad_token": "<pad>"}),
+        ]:
+            path, gguf = os.path.join(tmp, name), os.path.join(tmp, name + ".gguf")
+            folders.write_with_tokenizer(path, self.models["bert"], tk.dump(j))
+            with open(os.path.join(path, "tokenizer_config.json"), "w") as f:
+                json.dump(config, f)
+            os.makedirs(os.path.join(path, "1_Pooling"))
+            with open(os.path.join(path, "1_Pooling", "config.json"), "w") as f:
+                json.dump({"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}, f)
+            r = self.run("convert", path, gguf)
+            self.verdict(f"convert {name}", r.stderr.strip())
+            for text in ["the thing in a", "The in, th<a> 12", "", "thinging  q"]:
+                if name == "unigram":
+                    text = text.lower()
+                a, b = self.tokens(path, text), self.tokens(gguf, text)
+                self.verdict(f"{name}: {text!r}", "" if a == b else f"{a} folder, {b} file")
+            info = self.run("info", gguf).stdout
+            ok = any(x.split()[0] == "bert.pooling_type" and x.split()[1] == "1"
+                     for x in info.splitlines() if x.strip())
+            self.verdict(f"{name}: pooling", "" if ok else "is not in the file")
+
+
 def main():
     llamactl, source = sys.argv[1:3]
     with open(os.path.join(source, "models.json")) as f:
@@ -119,6 +148,7 @@ def main():
         if not sys.argv[3:]:
             t.pretokenizers(tmp)
             t.texts(tmp)
+            t.encoders(tmp)
     print(f"CASES: folders: {t.passed} passed, {t.failed} failed, 0 skipped")
     return 1 if t.failed or not t.passed else 0
 

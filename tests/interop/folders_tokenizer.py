@@ -100,5 +100,56 @@ def fallback():
                       "vocab": {t: i for i, t in enumerate(texts)}, "merges": merges}}
 
 
+def wordpiece():
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "th", "##ing", "##i", "##n",
+             "in", "a", "b", ",", ".", "<", ">", "1", "##2"]
+    words += [c for c in "cdefghijklmnopqrstuvwxyz" if c not in words]
+    words += ["##" + c for c in "abcdefghijklmopqrstuvwxyz" if "##" + c not in words]
+    added = [{"id": i, "content": words[i], "special": True, "single_word": False,
+              "lstrip": False, "rstrip": False, "normalized": False} for i in range(5)]
+
+    def special(name):
+        return {"SpecialToken": {"id": name, "type_id": 0}}
+
+    return {"version": "1.0", "added_tokens": added,
+            "normalizer": {"type": "BertNormalizer", "clean_text": True,
+                           "handle_chinese_chars": True, "strip_accents": None,
+                           "lowercase": True},
+            "pre_tokenizer": {"type": "BertPreTokenizer"},
+            "post_processor": {"type": "TemplateProcessing",
+                               "single": [special("[CLS]"), {"Sequence": {"id": "A", "type_id": 0}},
+                                          special("[SEP]")],
+                               "pair": [], "special_tokens": {
+                                   w: {"id": w, "ids": [words.index(w)], "tokens": [w]}
+                                   for w in ("[CLS]", "[SEP]")}},
+            "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
+            "model": {"type": "WordPiece", "unk_token": "[UNK]",
+                      "continuing_subword_prefix": "##", "max_input_chars_per_word": 100,
+                      "vocab": {w: i for i, w in enumerate(words)}}}
+
+
+def unigram():
+    vocab = [["<s>", 0.0], ["<pad>", 0.0], ["</s>", 0.0], ["<unk>", 0.0], ["▁", -2.5],
+             ["▁the", -3.5], ["th", -4.0], ["ing", -3.75], ["in", -4.25], ["▁in", -4.5]]
+    vocab += [[c, -6.0 - 0.125 * i] for i, c in enumerate("abcdefghijklmnopqrstuvwxyz<>12.,")]
+    added = [{"id": i, "content": vocab[i][0], "special": True, "single_word": False,
+              "lstrip": False, "rstrip": False, "normalized": False} for i in range(4)]
+
+    def special(name):
+        return {"SpecialToken": {"id": name, "type_id": 0}}
+
+    return {"version": "1.0", "added_tokens": added, "normalizer": None,
+            "pre_tokenizer": {"type": "Metaspace", "replacement": "▁",
+                              "prepend_scheme": "always", "split": True},
+            "post_processor": {"type": "TemplateProcessing",
+                               "single": [special("<s>"), {"Sequence": {"id": "A", "type_id": 0}},
+                                          special("</s>")],
+                               "pair": [], "special_tokens": {
+                                   w: {"id": w, "ids": [i], "tokens": [w]}
+                                   for i, w in ((0, "<s>"), (2, "</s>"))}},
+            "decoder": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always"},
+            "model": {"type": "Unigram", "unk_id": 3, "vocab": vocab, "byte_fallback": False}}
+
+
 def dump(j):
     return json.dumps(j, ensure_ascii=False).encode()

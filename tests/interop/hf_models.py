@@ -186,6 +186,25 @@ MODELS = {
     ),
     "bloom": ("BloomConfig", gpt(hidden_size=64, n_layer=2, n_head=4)),
     "mpt": ("MptConfig", gpt(d_model=64, n_layers=2, n_heads=4, max_seq_len=128)),
+    "bert": (
+        "BertConfig",
+        small(hidden_act="gelu_pytorch_tanh", max_position_embeddings=40),
+    ),
+    "roberta": (
+        "RobertaConfig",
+        small(hidden_act="gelu_pytorch_tanh", max_position_embeddings=40, type_vocab_size=1),
+    ),
+    "qwen2-vl": (
+        "Qwen2VLConfig",
+        dict(
+            text_config=small(
+                rope_parameters=dict(
+                    rope_type="default", rope_theta=10000.0, mrope_section=[2, 3, 3]
+                )
+            ),
+            vision_config=dict(depth=1, embed_dim=16, hidden_size=64, num_heads=2, mlp_ratio=2),
+        ),
+    ),
     "arcee": ("ArceeConfig", small()),
     "apertus": ("ApertusConfig", small()),
 }
@@ -196,6 +215,8 @@ MODELS = {
 NOTES = {
     "phi3-long": {"options": ["--ctx", "64"]},
     "mpt": {"tolerance": 1e-3},
+    "bert": {"options": ["--embd", "--pooling", "none"]},
+    "roberta": {"options": ["--embd", "--pooling", "none"]},
 }
 
 
@@ -203,21 +224,35 @@ NOTES = {
 STORED = {"llama-bf16": "BF16", "qwen2-f16": "F16", "gemma-bf16": "BF16"}
 
 
+# What computes a model, where it is not AutoModelForCausalLM.
+CLASSES = {
+    "bert": "AutoModel",
+    "roberta": "AutoModel",
+    "qwen2-vl": "Qwen2VLForConditionalGeneration",
+}
+
+
 def make(name, path):
     """Writes the folder; returns names with shapes, and the logits."""
     cls, args = MODELS[name]
     config = getattr(transformers, cls)(**args)
-    model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager")
+    kind = getattr(transformers, CLASSES.get(name, "AutoModelForCausalLM"))
+    if kind.__name__.startswith("Auto"):
+        model = kind.from_config(config, attn_implementation="eager")
+    else:
+        model = kind(config)
     model.save_pretrained(path, safe_serialization=True)
     # A saved model has the names of a checkpoint, which those in memory may not be.
     file = os.path.join(path, "model.safetensors")
     tensors = [[t["name"], t["shape"]] for t in folders.read_header(file)]
     folders.write_tensors(file, tensors, STORED.get(name, "F32"))
-    model = transformers.AutoModelForCausalLM.from_pretrained(
+    model = kind.from_pretrained(
         path, attn_implementation="eager", dtype=torch.float32
     ).eval()
     with torch.no_grad():
-        logits = model(torch.tensor([TOKENS])).logits[0].float().contiguous()
+        out = model(torch.tensor([TOKENS]))
+        rows = out.logits if hasattr(out, "logits") else out.last_hidden_state
+        logits = rows[0].float().contiguous()
     return tensors, logits
 
 

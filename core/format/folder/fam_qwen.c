@@ -35,6 +35,13 @@ const struct lmi_family lmi_family_qwen3 = {.type = "qwen3",
 					    .rows = {HEAD, ATTN, GLU, LMI_ROWS(qk_norms)},
 					    .keys = no_window};
 
+/* The text models of those that see pictures: positions of four parts. */
+const struct lmi_family lmi_family_qwen2_vl = {
+	.type = "qwen2_vl", .arch = "qwen2vl", .rows = {HEAD, ATTN, GLU, LMI_ROWS(norms)}};
+
+const struct lmi_family lmi_family_qwen2_5_vl = {
+	.type = "qwen2_5_vl", .arch = "qwen2vl", .rows = {HEAD, ATTN, GLU, LMI_ROWS(norms)}};
+
 /* ---- experts ---- */
 
 #define EXPERTS                                                                                    \

@@ -9,11 +9,11 @@
 
 /* clang-format off */
 #define LMI_FAMILIES(X) \
-	X(apertus) X(arcee) X(bloom) X(cohere) X(cohere2) X(ernie4_5) X(exaone4) X(falcon) \
+	X(apertus) X(arcee) X(bert) X(bloom) X(cohere) X(cohere2) X(ernie4_5) X(exaone4) X(falcon) \
 	X(gemma) X(gemma2) X(gemma3) X(gemma3_text) X(glm4) X(gpt2) X(gpt_bigcode) X(gpt_neox) \
 	X(granite) X(granitemoe) X(llama) X(mistral) X(mixtral) X(mpt) X(nemotron) X(olmo) X(olmo2) \
-	X(olmo3) X(olmoe) X(phi) X(phi3) X(qwen2) X(qwen2_moe) X(qwen3) X(qwen3_moe) X(seed_oss) \
-	X(smollm3) X(stablelm) X(starcoder2)
+	X(olmo3) X(olmoe) X(phi) X(phi3) X(qwen2) X(qwen2_5_vl) X(qwen2_moe) X(qwen2_vl) X(qwen3) X(qwen3_moe) X(roberta) X(seed_oss) \
+	X(smollm3) X(stablelm) X(starcoder2) X(xlm_roberta)
 /* clang-format on */
 
 #define LMI_FAMILY_EXTERN(name) extern const struct lmi_family lmi_family_##name;

@@ -59,6 +59,7 @@ struct lmi_recipe {
 	bool in_place;     /* mapped: type and order are those of the file */
 	float add;
 	uint64_t rows;     /* of one source that are taken */
+	uint64_t row0;     /* the first of them */
 	uint32_t n_head, head_dim, n_kv; /* ROPE, QKV */
 	uint32_t half;     /* HALF, EVEN: 0 or 1 */
 	uint64_t per;      /* HALF, EVEN: rows of an expert in the source */
@@ -82,6 +83,8 @@ struct lmi_recipe {
 #define LMI_ROW_IGNORE 2048u /* in files, and not used */
 #define LMI_ROW_NO_BIAS 4096u
 #define LMI_ROW_HEADS  8192u /* the second %d counts heads: stacked */
+#define LMI_ROW_BEHIND_PAD 16384u /* without its first n_pad_rows rows */
+#define LMI_ROW_KEEP_DIMS  32768u /* outer sizes of 1 stay */
 
 struct lmi_row {
 	const char *hf;  /* "layers.%d.mlp.up_proj": ".weight" and ".bias" are appended */
@@ -100,6 +103,7 @@ struct lmi_rows {
 #define LMI_FAM_NO_ROPE    2u
 #define LMI_FAM_ONE_KV     4u /* one head of keys, which no key says */
 #define LMI_FAM_ALL_KV     16u /* a head of keys for each of queries, whatever is said */
+#define LMI_FAM_PAD_ROWS   32u /* positions begin behind the padding token */
 #define LMI_FAM_FALCON_KV  8u /* multi_query and new_decoder_architecture say how many */
 
 struct lmi_folder;
@@ -137,7 +141,7 @@ struct lmi_folder {
 	const char *prefix;
 	bool tied; /* the output head is the embedding */
 	uint32_t n_layer, n_embd, n_head, n_head_kv, head_dim, n_expert;
-	uint32_t rope_dim;
+	uint32_t rope_dim, n_pad_rows;
 	const float *rope_freqs, *rope_long, *rope_short; /* [n_rope_freqs] each, or NULL */
 	uint32_t n_rope_freqs;
 	/* scratch of recipe.c and scheme.c */
@@ -198,6 +202,9 @@ void *lmi_folder_alloc(struct lmi_folder *f, size_t n, size_t item_bytes);
 void lmi_folder_keys(struct lmi_folder *f);
 /* Which layers have a window, by layer_types; false when the file does not say.  is: [n_layer]. */
 bool lmi_folder_windows(struct lmi_folder *f, uint8_t *is);
+
+/* pooling_type, of 1_Pooling/config.json. */
+void lmi_folder_pooling(struct lmi_folder *f);
 
 /* ---- tensors.c, recipe.c, scheme.c, values.c ---- */
 

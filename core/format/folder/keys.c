@@ -15,6 +15,8 @@
 
 static void sizes(struct lmi_folder *f)
 {
+	int64_t n_ctx;
+
 	f->n_layer = (uint32_t)lmi_conf_need(f, "num_hidden_layers|n_layer|n_layers|num_layers", 1,
 					     LMI_MAX_LAYERS);
 	f->n_embd = (uint32_t)lmi_conf_need(f, "hidden_size|n_embd|d_model", 1, 1 << 20);
@@ -38,11 +40,13 @@ static void sizes(struct lmi_folder *f)
 	f->n_expert = (uint32_t)lmi_conf_int(f, "num_experts|num_local_experts|n_routed_experts", 0,
 					     0, LMI_MAX_LAYERS);
 	lmi_folder_put_u32(f, "block_count", f->n_layer);
-	lmi_folder_put_u32(f, "context_length",
-			   lmi_conf_int(f,
-					"max_position_embeddings|n_positions|n_ctx|max_seq_len|"
-					"seq_length|max_sequence_length",
-					2048, 1, INT32_MAX));
+	n_ctx = lmi_conf_int(f,
+			     "max_position_embeddings|n_positions|n_ctx|max_seq_len|seq_length|"
+			     "max_sequence_length",
+			     2048, 1, INT32_MAX);
+	if (f->fam->flags & LMI_FAM_PAD_ROWS)
+		n_ctx -= 1 + lmi_conf_int(f, "pad_token_id", 1, 0, 65535);
+	lmi_folder_put_u32(f, "context_length", n_ctx > 0 ? n_ctx : 1);
 	lmi_folder_put_u32(f, "embedding_length", f->n_embd);
 	lmi_folder_put_u32(f, "feed_forward_length",
 			   lmi_conf_int(f, "intermediate_size|ffn_dim|n_inner|ffn_hidden_size",
@@ -207,6 +211,26 @@ static void yarn(struct lmi_folder *f, const struct lmi_jnode *o)
 		lmi_folder_put_f32(f, "rope.scaling.attn_factor", attn / usual);
 }
 
+/* Positions of four parts: how many pairs of a head each turns. */
+static void sections(struct lmi_folder *f, const struct lmi_jnode *o)
+{
+	const struct lmi_jnode *a = lmi_jnode_get(o, "mrope_section"), *v = lmi_jnode_first(a);
+	int64_t *n;
+
+	if (!a)
+		return;
+	n = lmi_folder_alloc(f, 4, sizeof(*n));
+	for (uint32_t i = 0; n && i < a->n; i++, v = lmi_jnode_next(v))
+		if (a->type != LMI_JARRAY || a->n > 4 || !lmi_jnode_int(v, 0, 4096, &n[i])) {
+			lmi_folder_fail(f, LMD_INVALID,
+					"%s/config.json: \"mrope_section\" is no array of at most 4 "
+					"integers of 0..4096",
+					f->dir);
+			return;
+		}
+	lmi_folder_put_ints(f, "rope.dimension_sections", n, 4);
+}
+
 static void scaling(struct lmi_folder *f, const struct lmi_jnode *o, double base)
 {
 	const struct lmi_jnode *t = lmi_jnode_get(o, "rope_type");
@@ -252,8 +276,10 @@ static void rotation(struct lmi_folder *f)
 					     f->head_dim);
 	lmi_folder_put_u32(f, "rope.dimension_count", f->rope_dim);
 	lmi_folder_put_f32(f, "rope.freq_base", base);
-	if (o)
+	if (o) {
+		sections(f, o);
 		scaling(f, o, base);
+	}
 }
 
 bool lmi_folder_windows(struct lmi_folder *f, uint8_t *is)
@@ -273,6 +299,30 @@ bool lmi_folder_windows(struct lmi_folder *f, uint8_t *is)
 	return true;
 }
 
+/* What sentence-transformers keeps beside a model; the numbers are those of the key. */
+void lmi_folder_pooling(struct lmi_folder *f)
+{
+	static const struct {
+		const char *name;
+		uint32_t type;
+	} modes[] = {{"pooling_mode_mean_tokens", 1},
+		     {"pooling_mode_cls_token", 2},
+		     {"pooling_mode_lasttoken", 3}};
+	struct lmi_jtree t = {0};
+
+	if (f->status == LMD_OK)
+		f->status = lmi_folder_json(f, "1_Pooling/config.json", true, 1 << 16, 4096, &t);
+	for (size_t i = 0; i < LMD_LEN(modes); i++) {
+		const struct lmi_jnode *v = lmi_jnode_get(t.root, modes[i].name);
+
+		if (!lmi_jnode_is(v, LMI_JBOOL) || !v->u.b)
+			continue;
+		lmi_folder_put_u32(f, "pooling_type", modes[i].type);
+		break;
+	}
+	lmi_jtree_fini(&t);
+}
+
 void lmi_folder_keys(struct lmi_folder *f)
 {
 	lmi_folder_put_str(f, "@general.architecture", f->fam->arch, strlen(f->fam->arch));
@@ -286,4 +336,5 @@ void lmi_folder_keys(struct lmi_folder *f)
 		rotation(f);
 	if (f->status == LMD_OK && f->fam->keys)
 		f->fam->keys(f);
+	lmi_folder_pooling(f);
 }

@@ -54,6 +54,7 @@ static struct place place_of(const struct lmi_recipe *r, uint64_t u)
 	case LMI_OP_VALUES:
 		break;
 	}
+	p.row += r->row0;
 	return p;
 }
 

@@ -18,7 +18,7 @@
 /* Where the names of the language model may begin. */
 static const char *const prefixes[] = {
 	"model.", "", "transformer.", "gpt_neox.", "model.language_model.",
-	"language_model.model.", "language_model.", "backbone.",
+	"language_model.model.", "language_model.", "bert.", "roberta.",
 };
 
 /* In files, and of no use here: tables that are computed, parts of other kinds. */
@@ -80,14 +80,14 @@ static bool grow(struct lmi_folder *f)
 }
 
 /* The shape of one source, contiguous dimension first. */
-static void dims_of(const struct lmi_source *s, struct lmd_tensor *t)
+static void dims_of(const struct lmi_source *s, bool keep, struct lmd_tensor *t)
 {
 	uint32_t n = s->w->n_dim;
 
 	for (int i = 0; i < LMD_MAX_DIMS; i++)
 		t->dims[i] = 1;
 	if (s->scheme == LMI_SCHEME_PLAIN || s->scheme == LMI_SCHEME_SCALED) {
-		while (n > 1 && s->w->dims[s->w->n_dim - n] == 1) /* outer sizes of 1 say nothing */
+		while (!keep && n > 1 && s->w->dims[s->w->n_dim - n] == 1) /* outer sizes of 1 say nothing */
 			n--;
 		for (uint32_t i = 0; i < n; i++)
 			t->dims[i] = s->w->dims[s->w->n_dim - 1 - i];
@@ -148,6 +148,13 @@ static void set_op(struct lmi_folder *f, const struct lmi_row *row, bool vector,
 		t->dims[vector ? 0 : 1] /= 2;
 		r->rows /= 2;
 	}
+	if (row->flags & LMI_ROW_BEHIND_PAD && f->n_pad_rows) {
+		if (t->n_dim != 2 || s->rows <= f->n_pad_rows)
+			refuse(f, s, "has no rows behind those of padding");
+		r->row0 = f->n_pad_rows;
+		r->rows -= r->row0;
+		t->dims[1] -= (int64_t)r->row0;
+	}
 	if (row->flags & LMI_ROW_ADD1 && !bias)
 		r->add = 1;
 }
@@ -175,7 +182,7 @@ static void place(struct lmi_folder *f, struct lmi_recipe *r, struct lmd_tensor 
 				t->name, (long long)t->dims[0], type->name);
 		return;
 	}
-	r->in_place = s && r->n_src == 1 && r->op == LMI_OP_NONE && r->add == 0 &&
+	r->in_place = s && r->n_src == 1 && r->op == LMI_OP_NONE && r->add == 0 && !r->row0 &&
 		      s->scheme == LMI_SCHEME_PLAIN && s->w->bytes == t->bytes &&
 		      ((t->dtype == LMD_DTYPE_F32 && s->w->type == LMI_ST_F32) ||
 		       (t->dtype == LMD_DTYPE_F16 && s->w->type == LMI_ST_F16) ||
@@ -211,7 +218,7 @@ static void add_from(struct lmi_folder *f, const struct lmi_row *row, struct lmi
 	for (uint32_t i = 1; i < n; i++)
 		if (!same_shape(&src[0], &src[i]))
 			refuse(f, &src[i], "differs in shape or type from the one before it");
-	dims_of(&src[0], &t);
+	dims_of(&src[0], row->flags & LMI_ROW_KEEP_DIMS, &t);
 	vector = t.n_dim == 1;
 	if (vector) { /* operations on rows are those on its values */
 		for (uint32_t i = 0; i < n; i++) {
@@ -343,6 +350,14 @@ static void do_row(struct lmi_folder *f, const struct lmi_row *row, uint32_t il)
 
 	if (f->status != LMD_OK || (f->tied && !strcmp(row->to, "output")))
 		return;
+	if (row->flags & LMI_ROW_IGNORE) {
+		struct lmi_source none;
+
+		stem_of(f, row, il, 0, stem);
+		if (get(f, row, stem, false, &none))
+			(void)get(f, row, stem, true, &none);
+		return;
+	}
 	there = add_row(f, row, il, false);
 	if (there && !(row->flags & LMI_ROW_NO_BIAS) && f->status == LMD_OK)
 		(void)add_row(f, row, il, true);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The vocabulary as keys of GGUF, for files that are made of a folder.  Three kinds have a form there:
+ * The vocabulary as keys of GGUF, for files that are made of a folder.  Four kinds have a form there:
  * byte-level pairs ("gpt2", with the name of the pre-tokenizer), pairs with byte tokens and
- * SentencePiece pairs ("llama", with scores), unigram ("t5"). */
+ * SentencePiece pairs ("llama", with scores), unigram ("t5"), WordPiece ("bert"). */
 #include <stdio.h>
 #include <string.h>
 
@@ -237,6 +237,103 @@ static void put_sentencepiece(struct lmi_folder *f, const struct lmd_tokspec *s)
 	}
 }
 
+/* ---- WordPiece ---- */
+
+/* Words begin with U+2581 there, and their later parts with nothing: "##ing" is "ing". */
+static enum lmd_status turn_piece(struct lmi_folder *f, struct lmd_str *t)
+{
+	bool special = t->len > 1 && t->ptr[0] == '[' && t->ptr[t->len - 1] == ']';
+	char *p;
+
+	if (special)
+		return LMD_OK;
+	if (t->len > 2 && !memcmp(t->ptr, "##", 2)) {
+		t->ptr += 2;
+		t->len -= 2;
+		return LMD_OK;
+	}
+	p = lmi_arena_printf(f->m->arena, "\xe2\x96\x81%.*s", (int)t->len, t->ptr);
+	if (!p)
+		return lmi_model_no_memory(f->m, t->len + 4, f->err);
+	t->ptr = p;
+	t->len += 3;
+	return LMD_OK;
+}
+
+static void put_wordpiece(struct lmi_folder *f, const struct lmd_tokspec *s)
+{
+	const struct lmd_tokstep *n = find_step(s, LMD_TOK_NORMALIZE, "BertNormalizer");
+	const struct lmd_meta *strip = param(n, "strip_accents");
+	struct lmd_str *v;
+
+	put_kind(f, "bert", "default");
+	put_tokens(f, s);
+	v = f->status == LMD_OK ? (struct lmd_str *)(uintptr_t)f->m->meta[f->m->view.n_meta - 1].v.a
+				: NULL;
+	for (uint32_t i = 0; v && f->status == LMD_OK && i < s->n_tokens; i++)
+		f->status = turn_piece(f, &v[i]);
+	put_types(f, s, false);
+	if (n) {
+		lmi_folder_put_bool(f, PREFIX "normalizer.lowercase", flag(n, "lowercase"));
+		lmi_folder_put_bool(f, PREFIX "normalizer.strip_accents",
+				    strip && strip->type == LMD_META_BOOL ? strip->v.i != 0
+									  : flag(n, "lowercase"));
+	}
+}
+
+/* ---- unigram ---- */
+
+static int base64_value(char c)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const char *p = c ? strchr(digits, c) : NULL;
+
+	return p ? (int)(p - digits) : -1;
+}
+
+/* The table of characters, as tokenizer.json writes bytes. */
+static void put_charsmap(struct lmi_folder *f, const struct lmd_meta *text)
+{
+	uint64_t n = 0, bits = 0, have = 0;
+	int64_t *v;
+
+	if (!text || text->type != LMD_META_STR)
+		return;
+	v = lmi_folder_alloc(f, text->v.s.len, sizeof(*v));
+	for (size_t i = 0; v && i < text->v.s.len; i++) {
+		int d = base64_value(text->v.s.ptr[i]);
+
+		if (d < 0)
+			break;
+		bits = bits << 6 | (unsigned)d;
+		have += 6;
+		if (have < 8)
+			continue;
+		have -= 8;
+		v[n++] = (int64_t)(bits >> have & 255);
+	}
+	lmi_folder_put_bytes(f, PREFIX "precompiled_charsmap", v, n);
+}
+
+static void put_unigram(struct lmi_folder *f, const struct lmd_tokspec *s,
+			const struct lmd_tokstep *m)
+{
+	const struct lmd_meta *score = param(m, "scores");
+
+	put_kind(f, "t5", "default");
+	put_tokens(f, s);
+	put_scores(f, s,
+		   score && score->type == LMD_META_ARR_F64 && score->n >= s->n_tokens ? score->v.a
+										       : NULL);
+	put_types(f, s, true);
+	lmi_folder_put_bool(f, PREFIX "add_space_prefix", space_prefix(s));
+	lmi_folder_put_bool(f, PREFIX "remove_extra_whitespaces",
+			    find_step(s, LMD_TOK_NORMALIZE, "Replace") != NULL);
+	put_charsmap(f, param(find_step(s, LMD_TOK_NORMALIZE, "Precompiled"),
+			      "precompiled_charsmap"));
+}
+
 /* What is in the way of keys, or NULL. */
 static const char *put_vocab(struct lmi_folder *f, const struct lmd_tokspec *s, const char *pre)
 {
@@ -246,8 +343,16 @@ static const char *put_vocab(struct lmi_folder *f, const struct lmd_tokspec *s, 
 		put_sentencepiece(f, s);
 		return NULL;
 	}
+	if (m && !strcmp(m->type, "WordPiece")) {
+		put_wordpiece(f, s);
+		return NULL;
+	}
+	if (m && !strcmp(m->type, "Unigram")) {
+		put_unigram(f, s, m);
+		return NULL;
+	}
 	if (!m || strcmp(m->type, "BPE") != 0)
-		return "its model is none of byte-level pairs, pairs with byte tokens, SentencePiece";
+		return "its model is none of pairs, WordPiece, unigram, SentencePiece";
 	if (find_step(s, LMD_TOK_SPLIT, "ByteLevel")) {
 		pre = pre ? pre : lmi_pretok_name(s, f->m->view.arch);
 		if (!pre)
