@@ -77,7 +77,7 @@ static enum lmd_status read_vocab(struct lmi_hf_tokenizer *h, const char *file, 
 	if (st != LMD_OK || !*found)
 		return st;
 	if (ends_in(file, ".model"))
-		st = lmi_hf_read_sentencepiece(h, err);
+		st = lmi_hf_read_sentencepiece(h, (const char *)h->map.ptr, h->map.bytes, err);
 	else
 		st = lmi_hf_parse(h, (const char *)h->map.ptr, h->map.bytes, err);
 	if (st != LMD_OK) {

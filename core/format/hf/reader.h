@@ -104,11 +104,17 @@ enum lmd_status lmi_hf_read_config(struct lmi_hf_tokenizer *h, const char *path,
 enum lmd_status lmi_hf_read_template(struct lmi_hf_tokenizer *h, const char *path,
 				     struct lmd_error *err);
 
-/* h->map is a tokenizer.model: reads it into the spec and the entries. */
-enum lmd_status lmi_hf_read_sentencepiece(struct lmi_hf_tokenizer *h, struct lmd_error *err);
-/* Adds the tokens of the added_tokens.json beside it, if there is one, and fills the arrays. */
+/* The bytes of a tokenizer.model, into the spec and the entries. */
+enum lmd_status lmi_hf_read_sentencepiece(struct lmi_hf_tokenizer *h, const char *data, size_t bytes,
+					  struct lmd_error *err);
+/* Adds the tokens of the added_tokens.json beside it, if there is one (NULL: none), and fills the
+ * arrays. */
 enum lmd_status lmi_hf_finish_sentencepiece(struct lmi_hf_tokenizer *h, const char *added,
 					    struct lmd_error *err);
+
+/* Both. */
+enum lmd_status lmi_hf_parse_sentencepiece(struct lmi_hf_tokenizer *h, const char *data, size_t bytes,
+					   struct lmd_error *err);
 
 /* *n: the highest id and one.  False when it is far beyond the number of entries: such ids would
  * only cost memory. */

@@ -160,9 +160,11 @@ static enum lmd_status read_normalizer(struct lmi_hf_tokenizer *h, struct messag
 	return st;
 }
 
-enum lmd_status lmi_hf_read_sentencepiece(struct lmi_hf_tokenizer *h, struct lmd_error *err)
+enum lmd_status lmi_hf_read_sentencepiece(struct lmi_hf_tokenizer *h, const char *data, size_t bytes,
+					  struct lmd_error *err)
 {
-	struct message m = {h->map.ptr, h->map.ptr, h->map.ptr + h->map.bytes};
+	const uint8_t *p = (const uint8_t *)data;
+	struct message m = {p, p, p + bytes};
 	struct lmd_tokspec *s = &h->spec;
 	uint64_t model = UNIGRAM;
 	enum lmd_status st;
@@ -271,8 +273,8 @@ enum lmd_status lmi_hf_finish_sentencepiece(struct lmi_hf_tokenizer *h, const ch
 					    struct lmd_error *err)
 {
 	struct lmi_map map = {0};
-	bool found;
-	enum lmd_status st = lmi_hf_read_file(&map, added, &found, err);
+	bool found = false;
+	enum lmd_status st = added ? lmi_hf_read_file(&map, added, &found, err) : LMD_OK;
 
 	if (st == LMD_OK && found) {
 		lmi_jr_init(&h->json, (const char *)map.ptr, map.bytes);
@@ -286,4 +288,12 @@ enum lmd_status lmi_hf_finish_sentencepiece(struct lmi_hf_tokenizer *h, const ch
 	lmi_free(h->entries.p);
 	h->entries = (struct lmi_hf_list){NULL, 0, 0};
 	return st;
+}
+
+enum lmd_status lmi_hf_parse_sentencepiece(struct lmi_hf_tokenizer *h, const char *data, size_t bytes,
+					   struct lmd_error *err)
+{
+	enum lmd_status st = lmi_hf_read_sentencepiece(h, data, bytes, err);
+
+	return st == LMD_OK ? lmi_hf_finish_sentencepiece(h, NULL, err) : st;
 }

@@ -162,6 +162,15 @@ struct lmi_hf_tokenizer *lmi_hf_create(void)
 	return h;
 }
 
+/* No control characters but white space at the beginning. */
+static bool is_text(const char *s, size_t n)
+{
+	for (size_t i = 0; i < n && i < 8; i++)
+		if ((unsigned char)s[i] < 0x20 && s[i] != '\n' && s[i] != '\t' && s[i] != '\r')
+			return false;
+	return true;
+}
+
 enum lmd_status lmi_hf_tokenizer_parse(struct lmi_hf_tokenizer **out, const char *text, size_t bytes,
 				       struct lmd_error *err)
 {
@@ -170,7 +179,10 @@ enum lmd_status lmi_hf_tokenizer_parse(struct lmi_hf_tokenizer **out, const char
 
 	if (!h)
 		return lmi_hf_no_memory(err);
-	st = lmi_hf_parse(h, text, bytes, err);
+	if (is_text(text, bytes))
+		st = lmi_hf_parse(h, text, bytes, err);
+	else
+		st = lmi_hf_parse_sentencepiece(h, text, bytes, err);
 	if (st == LMD_OK)
 		*out = h;
 	else
