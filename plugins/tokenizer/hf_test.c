@@ -3,6 +3,7 @@
  * Tokenizers of tokenizer.json files against the parity pack.  The files themselves are not part
  * of it: they are looked for in $LLAMAD_TOKENIZER_DIR, or ~/.cache/llamad/tokenizers. */
 #include "core/format/hf/hf.h"
+#include "core/text/heal.h"
 #include "plugins/tokenizer/parity_test.h"
 #include "plugins/tokenizer/tok_test.h"
 
@@ -104,6 +105,209 @@ START_TEST(files)
 }
 END_TEST
 
+#define VOCAB                                                                                      \
+	"{\"?\":0,\"a\":1,\"b\":2,\"c\":3,\"ab\":4,\"\\u2581\":5,\"\\u2581a\":6,\"##b\":7," \
+	"\"hello\":8,\".\":9,\"\\u0120\":10,\"\\u0120a\":11,\"\\u00e9\":12,\"e\":13,\"<0xC" \
+	"3>\":14,\"<0x9F>\":15,\"12\":16,\"1\":17,\"2\":18,\"<s>\":19,\"[M]\":20}"
+
+/* What the module tokenizers 0.22.2 makes of them, with special tokens added and written out. */
+static const struct {
+	const char *json, *text, *ids, *decoded;
+} made_up[] = {
+	{"{\"model\":{\"type\":\"WordLevel\",\"unk_token\":\"?\",\"vocab\":" VOCAB "},\"pr"
+	 "e_tokenizer\":{\"type\":\"Whitespace\"}}",
+	 "hello a.b ab", "8,1,9,2,4",
+	 "hello a . b ab"},
+	{"{\"model\":{\"type\":\"WordLevel\",\"unk_token\":\"?\",\"vocab\":" VOCAB "},\"no"
+	 "rmalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"NFD\"},{\"type\":"
+	 "\"StripAccents\"},{\"type\":\"Lowercase\"}]},\"pre_tokenizer\":{\"type\":\"White"
+	 "spaceSplit\"},\"decoder\":{\"type\":\"Metaspace\",\"replacement\":\"\\u2581\",\""
+	 "prepend_scheme\":\"always\",\"split\":true}}",
+	 "\xc3\x89 E  e\xcc\x81 HELLO x", "13,13,13,8,0",
+	 "eeehello?"},
+	{"{\"model\":{\"type\":\"WordPiece\",\"unk_token\":\"?\",\"continuing_subword_pref"
+	 "ix\":\"##\",\"max_input_chars_per_word\":5,\"vocab\":" VOCAB "},\"pre_tokenizer\""
+	 ":{\"type\":\"BertPreTokenizer\"},\"decoder\":{\"type\":\"WordPiece\",\"prefix\":"
+	 "\"##\",\"cleanup\":true}}",
+	 "ab cb. aaaaaaaa ab", "4,3,7,9,0,4",
+	 "ab cb.? ab"},
+	{"{\"model\":{\"type\":\"BPE\",\"vocab\":" VOCAB ",\"merges\":[\"a b\",\"\\u2581 a"
+	 "\"],\"byte_fallback\":true,\"unk_token\":\"?\",\"fuse_unk\":true},\"normalizer\""
+	 ":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Prepend\",\"prepend\":\"\\u"
+	 "2581\"},{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"\\u25"
+	 "81\"}]},\"decoder\":{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Replace\",\""
+	 "pattern\":{\"String\":\"\\u2581\"},\"content\":\" \"},{\"type\":\"ByteFallback\""
+	 "},{\"type\":\"Fuse\"},{\"type\":\"Strip\",\"content\":\" \",\"start\":1,\"stop\""
+	 ":0}]}}",
+	 "ab a\xc3\x9fzz ab", "5,4,6,14,15,0,5,4",
+	 "ab a\xc3\x9f? ab"},
+	{"{\"model\":{\"type\":\"BPE\",\"vocab\":" VOCAB ",\"merges\":[[\"a\",\"b\"],[\"\\"
+	 "u0120\",\"a\"]]},\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":"
+	 "true,\"use_regex\":true,\"trim_offsets\":true},\"decoder\":{\"type\":\"ByteLevel"
+	 "\",\"add_prefix_space\":true,\"use_regex\":true,\"trim_offsets\":true},\"added_t"
+	 "okens\":[{\"id\":19,\"content\":\"<s>\",\"single_word\":false,\"lstrip\":false,\""
+	 "rstrip\":true,\"normalized\":false,\"special\":true},{\"id\":20,\"content\":\"[M"
+	 "]\",\"single_word\":false,\"lstrip\":true,\"rstrip\":false,\"normalized\":false,"
+	 "\"special\":false},{\"id\":4,\"content\":\"ab\",\"single_word\":true,\"lstrip\":"
+	 "false,\"rstrip\":false,\"normalized\":false,\"special\":false}],\"post_processor"
+	 "\":{\"type\":\"RobertaProcessing\",\"sep\":[\"<s>\",19],\"cls\":[\"[M]\",20],\"t"
+	 "rim_offsets\":true,\"add_prefix_space\":true}}",
+	 "a ab<s>  ab abc [M]a", "20,11,10,4,19,4,10,4,3,20,11,19",
+	 "[M] a ab<s>ab abc[M] a<s>"},
+	{"{\"model\":{\"type\":\"Unigram\",\"unk_id\":0,\"vocab\":[[\"?\",0],[\"\\u2581\","
+	 "-2],[\"a\",-1],[\"\\u2581a\",-1.5],[\"ab\",-1.2],[\"b\",-3]]},\"pre_tokenizer\":"
+	 "{\"type\":\"Metaspace\",\"replacement\":\"\\u2581\",\"prepend_scheme\":\"first\""
+	 ",\"split\":true},\"decoder\":{\"type\":\"Metaspace\",\"replacement\":\"\\u2581\""
+	 ",\"prepend_scheme\":\"first\",\"split\":true},\"added_tokens\":[{\"id\":6,\"cont"
+	 "ent\":\"<s>\",\"single_word\":false,\"lstrip\":false,\"rstrip\":false,\"normaliz"
+	 "ed\":false,\"special\":true}],\"post_processor\":{\"type\":\"TemplateProcessing\""
+	 ",\"single\":[{\"SpecialToken\":{\"id\":\"<s>\",\"type_id\":0}},{\"Sequence\":{\""
+	 "id\":\"A\",\"type_id\":0}}],\"pair\":[],\"special_tokens\":{\"<s>\":{\"id\":\"<s"
+	 ">\",\"ids\":[6],\"tokens\":[\"<s>\"]}}}}",
+	 "ab ab<s>abxyz b", "6,1,4,1,4,6,4,0,1,5",
+	 "<s> ab ab<s>ab? b"},
+	{"{\"model\":{\"type\":\"WordLevel\",\"unk_token\":\"?\",\"vocab\":" VOCAB "},\"pr"
+	 "e_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\",\"pa"
+	 "ttern\":{\"Regex\":\"(?=(\\\\d{2})+(?!\\\\d))\"},\"behavior\":\"Isolated\",\"inv"
+	 "ert\":false},{\"type\":\"Punctuation\",\"behavior\":\"Isolated\"},{\"type\":\"Sp"
+	 "lit\",\"pattern\":{\"String\":\" \"},\"behavior\":\"Removed\",\"invert\":false}]"
+	 "}}",
+	 "12112.1 12", "17,0,16,9,17,16",
+	 "1 ? 12 . 1 12"},
+};
+
+static struct lmi_tokenizer *open_text(struct lmi_hf_tokenizer **hf, const char *json)
+{
+	struct lmi_tokenizer *t;
+	struct lmd_error err;
+
+	ck_assert_msg(lmi_hf_tokenizer_parse(hf, json, strlen(json), &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_tokenizer_open(&t, registry, host, lmi_hf_tokenizer_spec(*hf), &err) == LMD_OK,
+		      "%s: %s", json, err.text);
+	return t;
+}
+
+START_TEST(made_up_tokenizers)
+{
+	struct lmi_hf_tokenizer *hf;
+	struct lmi_tokenizer *t = open_text(&hf, made_up[_i].json);
+	struct lmi_tokens ids = {0};
+	struct lmi_text text = {0};
+	char have[512] = "";
+	struct lmd_error err;
+
+	ck_assert_int_eq(lmi_tokenizer_encode(t, made_up[_i].text, strlen(made_up[_i].text),
+					      LMD_ENCODE_ADD_SPECIAL | LMD_ENCODE_PARSE_SPECIAL, &ids,
+					      &err),
+			 LMD_OK);
+	for (size_t i = 0; i < ids.n; i++)
+		sprintf(have + strlen(have), "%s%d", i ? "," : "", ids.id[i]);
+	ck_assert_str_eq(have, made_up[_i].ids);
+	ck_assert_int_eq(lmi_tokenizer_decode(t, ids.id, ids.n, LMD_DECODE_UNPARSE_SPECIAL, &text, &err),
+			 LMD_OK);
+	snprintf(have, sizeof(have), "%.*s", (int)text.n, text.p ? text.p : "");
+	ck_assert_str_eq(have, made_up[_i].decoded);
+	lmi_tokens_fini(&ids);
+	lmi_text_fini(&text);
+	lmi_tokenizer_close(t);
+	lmi_hf_tokenizer_close(hf);
+}
+END_TEST
+
+/* What is not known is named. */
+START_TEST(refusals)
+{
+	static const char *const t[][2] = {
+		{"{}", "members \"model\""},
+		{"[]", "an object was expected"},
+		{"{\"model\":{\"type\":\"Magic\",\"vocab\":{\"a\":0}}}", "'Magic' is not known"},
+		{"{\"normalizer\":{\"type\":\"Upper\"},\"model\":{\"vocab\":{\"a\":0}}}",
+		 "normalizer type 'Upper'"},
+		{"{\"pre_tokenizer\":{\"type\":\"Cut\"},\"model\":{\"vocab\":{\"a\":0}}}",
+		 "pre-tokenizer type 'Cut'"},
+		{"{\"decoder\":{\"type\":\"X\"},\"model\":{\"vocab\":{\"a\":0}}}", "decoder type 'X'"},
+		{"{\"post_processor\":{\"type\":\"Y\"},\"model\":{\"vocab\":{\"a\":0}}}", "'Y'"},
+		{"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[\"a b\"]}}",
+		 "'b' is no token"},
+		{"{\"model\":{\"type\":\"BPE\",\"dropout\":0.1,\"vocab\":{\"a\":0},\"merges\":[]}}",
+		 "dropout"},
+		{"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[\"a\"]}}", "merge 0"},
+		{"{\"model\":{\"vocab\":{\"a\":0,\"b\":0}}}", "same id 0"},
+		{"{\"model\":{\"vocab\":{\"a\":99999999}}}", "id 99999999"},
+		{"{\"model\":{\"vocab\":{\"a\":4000000}}}", "only 1 tokens"},
+		{"{\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"(\"},\"behavior\":"
+		 "\"Isolated\"},\"model\":{\"vocab\":{\"a\":0}}}", "( without )"},
+		{"\n\x09\x08\x01", "field"},
+		{"\x12\x02\x18\x02", "no pieces"},
+	};
+
+	for (size_t i = 0; i < LMD_LEN(t); i++) {
+		struct lmi_hf_tokenizer *hf = NULL;
+		struct lmi_tokenizer *tok;
+		struct lmd_error err = {0};
+		enum lmd_status st = lmi_hf_tokenizer_parse(&hf, t[i][0], strlen(t[i][0]), &err);
+
+		if (st == LMD_OK)
+			st = lmi_tokenizer_open(&tok, registry, host, lmi_hf_tokenizer_spec(hf), &err);
+		ck_assert_msg(st != LMD_OK, "%s", t[i][0]);
+		ck_assert_msg(strstr(err.text, t[i][1]) != NULL, "%s: %s", t[i][0], err.text);
+		lmi_hf_tokenizer_close(hf);
+	}
+}
+END_TEST
+
+/* A model of SentencePiece: "<unk>" of type unknown, "a", "b", "ab"; pairs. */
+START_TEST(sentencepiece)
+{
+	static const char model[] = "\x0a\x09\x0a\x05<unk>\x18\x02"
+				    "\x0a\x08\x0a\x01" "a\x15\x00\x00\x80\xbf"
+				    "\x0a\x08\x0a\x01" "b\x15\x00\x00\x00\xc0"
+				    "\x0a\x09\x0a\x02" "ab\x15\x00\x00\x00\x00"
+				    "\x12\x05\x18\x02\xc8\x02\x01\x1a\x02\x18\x00";
+	struct lmi_hf_tokenizer *hf;
+	struct lmi_tokenizer *t;
+	struct lmi_tokens ids = {0};
+	struct lmd_error err;
+
+	ck_assert_msg(lmi_hf_tokenizer_parse(&hf, model, sizeof(model) - 1, &err) == LMD_OK, "%s",
+		      err.text);
+	ck_assert_str_eq(lmi_hf_tokenizer_spec(hf)->kind, "llama");
+	ck_assert_int_eq(lmi_hf_tokenizer_spec(hf)->bos, 1);
+	ck_assert_int_eq(lmi_hf_tokenizer_spec(hf)->add_space_prefix, 0);
+	ck_assert_msg(lmi_tokenizer_open(&t, registry, host, lmi_hf_tokenizer_spec(hf), &err) == LMD_OK,
+		      "%s", err.text);
+	ck_assert_int_eq(lmi_tokenizer_encode(t, "aab", 3, 0, &ids, &err), LMD_OK);
+	ck_assert(ids.n == 2 && ids.id[0] == 1 && ids.id[1] == 3);
+	lmi_tokens_fini(&ids);
+	lmi_tokenizer_close(t);
+	lmi_hf_tokenizer_close(hf);
+}
+END_TEST
+
+/* "a" at the end of a prompt may be the beginning of "ab". */
+START_TEST(healing)
+{
+	struct lmi_hf_tokenizer *hf;
+	struct lmi_tokenizer *t = open_text(&hf, made_up[4].json);
+	static const lmd_token ids[] = {2, 3, 1}; /* b c a */
+	struct lmi_heal h;
+
+	ck_assert_uint_eq(lmi_heal_begin(&h, t, ids, 3, 3), 2);
+	ck_assert(!lmi_heal_done(&h));
+	ck_assert(lmi_heal_allows(&h, 4) && lmi_heal_allows(&h, 1));
+	ck_assert(!lmi_heal_allows(&h, 2) && !lmi_heal_allows(&h, 19));
+	lmi_heal_take(&h, 4);
+	ck_assert(lmi_heal_done(&h) && lmi_heal_allows(&h, 2));
+	/* nothing goes on from "c"; nothing to take; nobody asked */
+	ck_assert_uint_eq(lmi_heal_begin(&h, t, ids, 2, 1), 2);
+	ck_assert(lmi_heal_done(&h));
+	ck_assert_uint_eq(lmi_heal_begin(&h, t, ids, 0, 3), 0);
+	ck_assert_uint_eq(lmi_heal_begin(&h, t, ids, 3, 0), 3);
+	lmi_tokenizer_close(t);
+	lmi_hf_tokenizer_close(hf);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("hf");
@@ -113,6 +317,10 @@ int main(void)
 	tcase_add_unchecked_fixture(tc, tok_setup, tok_teardown);
 	tcase_set_timeout(tc, 300);
 	tcase_add_loop_test(tc, files, 0, 5);
+	tcase_add_loop_test(tc, made_up_tokenizers, 0, (int)LMD_LEN(made_up));
+	tcase_add_test(tc, refusals);
+	tcase_add_test(tc, sentencepiece);
+	tcase_add_test(tc, healing);
 	suite_add_tcase(s, tc);
 	r = srunner_create(s);
 	return lmd_check_run(r);

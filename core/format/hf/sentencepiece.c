@@ -266,6 +266,11 @@ static enum lmd_status fill(struct lmi_hf_tokenizer *h, struct lmd_error *err)
 	for (size_t i = 0; i < LMD_LEN(ids); i++)
 		if (*ids[i] >= (int32_t)n)
 			*ids[i] = -1;
+	/* what the kind would add by itself must be there */
+	if (s->bos < 0)
+		s->add_bos = 0;
+	if (s->eos < 0)
+		s->add_eos = 0;
 	return LMD_OK;
 }
 

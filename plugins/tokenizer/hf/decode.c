@@ -519,6 +519,27 @@ enum lmd_status hf_decode(const void *state, const lmd_token *ids, size_t n_ids,
 	return st == LMD_OK ? st : lmd_fail(err, st, "decoding: no memory for %zu tokens", n_ids);
 }
 
+bool hf_strips_first(const struct hf_state *h)
+{
+	for (uint32_t i = 0; i < h->n_decode; i++) {
+		const struct hf_step *s = &h->decode[i];
+
+		switch ((enum hf_decoder)s->type->detail) {
+		case HF_DEC_METASPACE:
+			return s->prepend != HF_NEVER;
+		case HF_DEC_WORDPIECE:
+			return true;
+		case HF_DEC_STRIP:
+			if (s->start && s->content.len == 1 && *s->content.ptr == ' ')
+				return true;
+			break;
+		default:
+			break;
+		}
+	}
+	return !h->n_decode;
+}
+
 /* Pieces are read off the text when bytes are all that is decoded. */
 static bool plain_bytes(const struct hf_state *h)
 {

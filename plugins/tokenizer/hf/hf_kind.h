@@ -159,6 +159,8 @@ enum lmd_status hf_added_cut(const struct hf_state *h, const struct hf_matcher *
 enum lmd_status hf_decode(const void *state, const lmd_token *ids, size_t n_ids, uint32_t flags,
 			  char *out, size_t cap, size_t *n, struct lmd_error *err);
 size_t hf_piece(const void *state, lmd_token id, uint32_t flags, char *out, size_t cap);
+/* Does decoding take the space of the first piece away? */
+bool hf_strips_first(const struct hf_state *h);
 enum lmd_status hf_pieces_open(struct hf_state *h, struct lmd_error *err);
 void hf_pieces_close(struct hf_state *h);
 

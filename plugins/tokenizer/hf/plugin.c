@@ -55,6 +55,7 @@ static enum lmd_status hf_open(void *state, const struct lmd_host *host,
 			f->unk = (int32_t)h->unk;
 		f->add_bos = spec->n_prefix > 0;
 		f->add_eos = spec->n_suffix > 0;
+		f->add_space_prefix = hf_strips_first(h);
 		f->max_piece_bytes = h->tok.vocab.max_bytes;
 		st = hf_pieces_open(h, err);
 	}
