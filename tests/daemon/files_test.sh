@@ -1,0 +1,87 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# A daemon and files that change under it or are none: a model that shrinks while it is loaded and
+# while it answers, paths that lead nowhere.  Sessions get an error, the daemon and other models go on.
+. "${LMD_TEST_SRCDIR:-.}/tests/cli.sh"
+url=ipc://$dir/sock
+daemon=
+trap '[ -z "$daemon" ] || kill "$daemon" 2>/dev/null; wait; rm -rf "$dir"' EXIT
+
+ctl() {
+	"$build/llamactl" --socket "$url" "$@"
+}
+
+# Two models of one kind: one is damaged, the other goes on.
+"$build/tests/mktiny" full 5 "$dir/small.gguf" || exit 99
+cp "$dir/small.gguf" "$dir/big.gguf"
+"$build/llamad" --socket "$url" --state-dir "$dir/state" 2>"$dir/log" &
+daemon=$!
+n=0
+until ctl ping >/dev/null 2>"$dir/err"; do
+	n=$((n + 1))
+	if ! kill -0 $daemon 2>/dev/null || [ $n -gt 200 ]; then
+		cat "$dir/log" "$dir/err"
+		echo "FAIL: the daemon does not get ready"
+		exit 1
+	fi
+	sleep 0.05 # asks again; nothing depends on its length
+done
+
+alive() {
+	holds "$1: the daemon lives" kill -0 $daemon
+	does ping
+	prints . generate small -p Hello -n 4 --temp 0 --ignore-eos
+}
+
+does add small "$dir/small.gguf"
+does add big "$dir/big.gguf"
+does load small
+does load big
+prints . generate big -p Hello -n 4 --temp 0 --ignore-eos
+alive "before"
+
+# loaded and idle
+cp "$dir/big.gguf" "$dir/keep"
+truncate -s 8192 "$dir/big.gguf"
+call generate big -p Hello -n 8 --temp 0 --ignore-eos
+holds "a model that shrank: status $got" [ $got -eq 1 ]
+holds "a model that shrank: says so: $(cat "$dir/err")" grep -q 'cut short\|changed' "$dir/err"
+alive "a model that shrank"
+
+# whole again, and cut while somebody listens
+does unload big
+cat "$dir/keep" >"$dir/big.gguf"
+call load big
+if [ $got -eq 0 ]; then
+	ctl generate big -p Hello -n 250 --temp 0 --ignore-eos --hold 0ms >"$dir/answer" \
+		2>"$dir/answer.err" &
+	asked=$!
+	truncate -s 8192 "$dir/big.gguf"
+	wait $asked
+	got=$?
+	# whoever was faster: a whole answer, or an error
+	holds "cut while it answers: status $got" [ $got -le 1 ]
+	alive "cut while it answers"
+else # a file with another time is another model
+	holds "the registry says that it changed: $(cat "$dir/err")" grep -q 'big' "$dir/err"
+fi
+
+# what is no model file
+mkfifo "$dir/fifo.gguf"
+mkdir "$dir/folder.gguf"
+ln -s "$dir/loop.gguf" "$dir/loop.gguf"
+ln -s /dev/zero "$dir/zero.gguf"
+head -c 36 "$dir/small.gguf" >"$dir/short.gguf"
+: >"$dir/empty.gguf"
+for name in fifo folder loop zero short empty nothing; do
+	call add "x-$name" "$dir/$name.gguf"
+	holds "add $name: status $got: $(cat "$dir/err")" [ $got -eq 1 ]
+	holds "add $name: names it: $(cat "$dir/err")" grep -q "$name" "$dir/err"
+done
+alive "paths that lead nowhere"
+kill $daemon
+wait $daemon
+holds "ends as it should" [ $? -eq 0 ]
+daemon=
+
+finish "files under a daemon"
