@@ -168,7 +168,7 @@ const struct lmi_cmd lmi_cmd_detokenize = {
 	.name = "detokenize",
 	.args = "FILE",
 	.brief = "Turn token ids into text",
-	.doc = "Reads ids from standard input, with commas or blanks between, and writes exactly "
+	.doc = "FILE is as for tokenize.  Reads ids from standard input, with commas or blanks between, and writes exactly "
 	       "the bytes of the text: no line end is added.\n\n"
 	       "In the place of a file, the name of a model of a running daemon will do.",
 	.opts = opts,

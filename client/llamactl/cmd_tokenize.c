@@ -257,7 +257,8 @@ static const struct lmi_opt opts[] = {
 	{.name = "pre",
 	 .type = LMI_OPT_STR,
 	 .value = "NAME",
-	 .doc = "Use this pre-tokenizer instead of the one that the file names."},
+	 .doc = "Use this pre-tokenizer instead of the one that the file names.  A tokenizer.json "
+		"describes its own."},
 	{.name = "pieces", .type = LMI_OPT_FLAG, .doc = "Show the bytes of each token, too."},
 	{.name = "batch",
 	 .type = LMI_OPT_FLAG,
@@ -271,7 +272,8 @@ const struct lmi_cmd lmi_cmd_tokenize = {
 	.name = "tokenize",
 	.args = "FILE [TEXT]",
 	.brief = "Turn text into token ids",
-	.doc = "FILE is a model file, with or without tensors, or the name of a model of a running "
+	.doc = "FILE is a model file, with or without tensors, a tokenizer.json, a "
+	       "tokenizer.model, a Hugging Face folder, or the name of a model of a running "
 	       "daemon.  The text is the argument, or else standard input: any bytes.\n\n"
 	       "Prints the ids with commas between.",
 	.opts = opts,

@@ -59,4 +59,25 @@ for ids in 1,x 1.5 32000 99999999999 -2; do
 	holds "ids $ids were not refused" [ $? -eq 1 -a ! -s "$dir/out" -a -s "$dir/err" ]
 done
 
+# tokenizer.json, and a folder with one
+mkdir "$dir/folder" "$dir/empty"
+cat >"$dir/folder/tokenizer.json" <<'EOF'
+{"added_tokens": [{"id": 3, "content": "<s>", "special": true}],
+ "pre_tokenizer": {"type": "WhitespaceSplit"},
+ "post_processor": {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>"}},
+  {"Sequence": {"id": "A"}}], "special_tokens": {"<s>": {"ids": [3]}}},
+ "model": {"type": "WordLevel", "unk_token": "?", "vocab": {"?": 0, "Hello": 1, "world": 2, "<s>": 3}}}
+EOF
+for file in "$dir/folder" "$dir/folder/tokenizer.json"; do
+	ctl tokenize "$file" 'Hello  new world' >"$dir/have"
+	same 'a word of no token' '3,1,0,2\n'
+	ctl tokenize "$file" --no-special --parse-special 'Hello<s>' >"$dir/have"
+	same 'a special token in the text' '1,3\n'
+	echo 3,1,2 | ctl detokenize "$file" --no-special >"$dir/have"
+	same 'without special tokens' 'Hello world'
+done
+refused 1 'neither a tokenizer.json nor a tokenizer.model' tokenize "$dir/empty" x
+sed 's/WhitespaceSplit/Magic/' "$dir/folder/tokenizer.json" >"$dir/empty/tokenizer.json"
+refused 1 "pre-tokenizer type 'Magic' is not known" tokenize "$dir/empty" x
+
 finish "tokenize"
