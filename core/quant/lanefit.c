@@ -4,7 +4,8 @@
  *
  * A block's search: each group finds the scale that suits it alone; the block's f16 scale is the
  * greatest of them over the greatest integer; each group takes the best of a few integers around
- * its own; the block's scale is solved for again; and so on while it gets better. */
+ * its own; the block's scale is solved for again, and so on.  It does not look at the blocks
+ * beside it, so how a row is cut makes no difference. */
 #include "core/quant/lanefit.h"
 
 #include <math.h>
@@ -13,8 +14,8 @@
 #include "core/base/bytes.h"
 #include "core/quant/fit.h"
 
-#define N_ROUNDS 3
-/* Scales that are tried for a block of 32 without importances. */
+#define N_ROUNDS 3 /* of "integers, then scales"; the same for every block */
+/* Scales that are tried at each end for a block of q4_0 without importances. */
 #define QUICK_FAN 4
 #define LEAST	 1e-12f
 #define PRESENT	 8 /* values that are not 0: few are met exactly by kfit.c */
@@ -119,7 +120,6 @@ struct search {
 	int n_block;
 	struct state now, best;
 	double best_err[LMI_LANEFIT_BLOCKS];
-	bool done[LMI_LANEFIT_BLOCKS]; /* its scales do not change any more */
 };
 
 /* Tries the integers s + ds, m + dm in all lanes; keeps them where the error is lower. */
@@ -183,19 +183,10 @@ static void set_block(struct search *f, int i, float d, float dmin)
 {
 	struct span b = f->block[i];
 
-	f->done[i] = d == f->now.d[b.at] && dmin == f->now.dmin[b.at];
 	for (int l = b.at; l < b.at + b.n; l++) {
 		f->now.d[l] = d;
 		f->now.dmin[l] = dmin;
 	}
-}
-
-static bool all_done(const struct search *f)
-{
-	for (int i = 0; i < f->n_block; i++)
-		if (!f->done[i])
-			return false;
-	return true;
 }
 
 /* The block's scales that suit the codes best. */
@@ -330,9 +321,8 @@ static void search_scale(const struct lmi_lanes *v, const struct lmi_kshape *k,
 		for (int round = 0; round < N_ROUNDS; round++) {
 			improve_integers(&f, err);
 			keep_better(&f, err);
-			solve_scale(&f);
-			if (all_done(&f))
-				break;
+			if (round + 1 < N_ROUNDS)
+				solve_scale(&f);
 		}
 	}
 	finish(&f, out);
@@ -364,9 +354,8 @@ static void search_affine(const struct lmi_lanes *v, const struct lmi_kshape *k,
 		for (int round = 0; round < N_ROUNDS; round++) {
 			improve_integers(&f, err);
 			keep_better(&f, err);
-			solve_affine(&f, &c);
-			if (all_done(&f))
-				break;
+			if (round + 1 < N_ROUNDS)
+				solve_affine(&f, &c);
 		}
 	}
 	finish(&f, out);
@@ -469,6 +458,8 @@ void lmi_lanefit_single(const struct lmi_lanes *lanes, int lo, int hi, const int
 	ALIGNED float scale[LMI_LANES];
 	ALIGNED const float none[LMI_LANES] = {0};
 	const struct lmi_levels l = levels(&k);
+	/* q4_0 is the type that people take for being made quickly */
+	bool quick = !importance && !book && hi - lo < 16;
 	float x[32], w[LMI_LANES * 32];
 	int8_t codes[LMI_LANES * 32];
 	struct lmi_batch b;
@@ -488,7 +479,7 @@ void lmi_lanefit_single(const struct lmi_lanes *lanes, int lo, int hi, const int
 		for (int j = 0; importance && j < run; j++)
 			lmi_fit_weights(importance + (i + j) * 32, w + j * 32, 32);
 		load(v, &b, src + i * 32, importance ? w : NULL, run, 32);
-		search_single(v, &l, &b, importance ? LMI_FIT_FAN : QUICK_FAN, scale);
+		search_single(v, &l, &b, quick ? QUICK_FAN : LMI_FIT_FAN, scale);
 		v->codes(&b, &l, scale, none, codes);
 		memcpy(d + i, scale, (size_t)run * sizeof(*d));
 		memcpy(q + i * 32, codes, (size_t)run * 32);

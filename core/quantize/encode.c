@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A tensor goes through in windows: a stretch of the source is read, cut into pieces that the
- * threads take in turn (decode to f32, encode), and handed on.  A piece is a part of a row or a
- * few rows, small enough for its floats to stay in a core's cache.  Encoders work block by
+ * A tensor goes through in windows, cut into pieces that the threads take in turn (read, decode to
+ * f32, encode); a window's bytes are handed on when all are there.  A piece is a part of a row or
+ * a few rows, small enough to stay in a core's cache.  Encoders work block by
  * block, so rows may be cut between blocks and bytes do not depend on the cuts. */
 #include "core/quantize/encode.h"
 
@@ -15,16 +15,21 @@
 #include "core/quant/fit.h"
 #include "core/quant/quant.h"
 
-#define PIECE  16384u /* values: a multiple of every block length */
-#define WINDOW 32u    /* pieces in a window for each thread */
-#define COPY   (4u << 20)
+#define PIECE	     16384u /* values: a multiple of every block length */
+#define PIECE_BYTES  (PIECE * 8u)
+#define WINDOW	     128u  /* pieces in a window for each thread, but */
+#define WINDOW_MOST  1024u /* of all threads, as long as */
+#define WINDOW_LEAST 8u	   /* each has so many */
+#define COPY	     (4u << 20)
 
 struct lmi_encoder {
 	struct lmd_team *team; /* NULL: this thread alone */
 	uint32_t n_thread;
 	float *values; /* [n_thread][PIECE] */
-	uint8_t *in, *out;
-	size_t cap_in, cap_out;
+	uint8_t *in;   /* [n_thread][PIECE_BYTES] */
+	struct lmd_error *err; /* [n_thread] */
+	uint8_t *out;
+	size_t cap_out;
 	float *means; /* of the tensor's importances */
 	uint64_t cap_means;
 };
@@ -32,6 +37,8 @@ struct lmi_encoder {
 /* One window. */
 struct work {
 	const struct lmi_encoder *e;
+	const struct lmi_model *m;
+	const struct lmd_tensor *t;
 	const struct lmi_dtype *from, *to;
 	uint64_t n_col, n_row; /* of one matrix */
 	uint64_t n_mat;
@@ -45,6 +52,7 @@ struct work {
 	bool one_mean;	       /* the same for all matrices */
 	_Atomic uint64_t next; /* piece to be taken */
 	_Atomic uint64_t bad;  /* row + 1 of a value that cannot be encoded; 0: none */
+	_Atomic uint32_t failed; /* thread + 1 of a read that failed; 0: none */
 };
 
 enum lmd_status lmi_encoder_create(struct lmi_encoder **out, uint32_t n_thread,
@@ -58,7 +66,9 @@ enum lmd_status lmi_encoder_create(struct lmi_encoder **out, uint32_t n_thread,
 		return lmd_fail(err, LMD_NOMEM, "no memory for an encoder");
 	e->n_thread = n_thread;
 	e->values = lmi_alloc((size_t)n_thread * PIECE, sizeof(float));
-	if (!e->values)
+	e->in = lmi_alloc(n_thread, PIECE_BYTES);
+	e->err = lmi_alloc(n_thread, sizeof(*e->err));
+	if (!e->values || !e->in || !e->err)
 		st = lmd_fail(err, LMD_NOMEM, "no memory for %u threads", n_thread);
 	else if (n_thread > 1)
 		st = lmi_team_create(&e->team, &o, err);
@@ -76,21 +86,22 @@ void lmi_encoder_destroy(struct lmi_encoder *e)
 	lmi_team_destroy(e->team);
 	lmi_free(e->values);
 	lmi_free(e->in);
+	lmi_free(e->err);
 	lmi_free(e->out);
 	lmi_free(e->means);
 	lmi_free(e);
 }
 
-static enum lmd_status room(uint8_t **p, size_t *cap, size_t n, struct lmd_error *err)
+static enum lmd_status room(struct lmi_encoder *e, size_t n, struct lmd_error *err)
 {
-	if (n <= *cap)
+	if (n <= e->cap_out)
 		return LMD_OK;
-	lmi_free(*p);
-	*cap = 0;
-	*p = lmi_alloc(n, 1);
-	if (!*p)
+	lmi_free(e->out);
+	e->cap_out = 0;
+	e->out = lmi_alloc(n, 1);
+	if (!e->out)
 		return lmd_fail(err, LMD_NOMEM, "no memory for %zu bytes of tensor data", n);
-	*cap = n;
+	e->cap_out = n;
 	return LMD_OK;
 }
 
@@ -126,17 +137,16 @@ static uint64_t values_before(const struct work *w, uint64_t piece)
 	return (rows < w->n_all ? rows : w->n_all) * w->n_col;
 }
 
-/* n values of one row, of which the first is value `at` of the tensor. */
-static void encode_run(struct work *w, float *values, uint64_t at, uint64_t n)
+/* n values of one row, whose source is src and of which the first is value `at` of the tensor. */
+static void encode_run(struct work *w, float *values, const uint8_t *src, uint64_t at, uint64_t n)
 {
-	const uint8_t *src = w->e->in + bytes_of(w->from, at - w->begin);
 	uint8_t *dst = w->e->out + bytes_of(w->to, at - w->begin);
 	uint64_t row = at / w->n_col, none = 0;
 	const float *mean = w->means, *x = values;
 
 	if (mean)
 		mean += at % w->n_col + (w->one_mean ? 0 : row / w->n_row % w->n_mat * w->n_col);
-	if (is_native(w->from)) /* the window is aligned, and offsets in it are whole values */
+	if (is_native(w->from)) /* pieces are aligned, and rows in them are whole values */
 		x = (const float *)(const void *)src;
 	else
 		w->from->dequant(src, values, (size_t)n);
@@ -146,14 +156,22 @@ static void encode_run(struct work *w, float *values, uint64_t at, uint64_t n)
 		w->to->quant(x, dst, (size_t)n, mean);
 }
 
-static void encode_piece(struct work *w, float *values, uint64_t piece)
+static void encode_piece(struct work *w, uint32_t thread, uint64_t piece)
 {
 	uint64_t at = values_before(w, piece), end = values_before(w, piece + 1);
+	uint8_t *src = w->e->in + (size_t)thread * PIECE_BYTES;
+	uint32_t none = 0;
 
+	if (lmi_model_read(w->m, w->t, bytes_of(w->from, at), src,
+			   (size_t)bytes_of(w->from, end - at), &w->e->err[thread]) != LMD_OK) {
+		(void)atomic_compare_exchange_strong(&w->failed, &none, thread + 1);
+		return;
+	}
 	while (at < end) {
 		uint64_t n = end - at < w->n_col ? end - at : w->n_col;
 
-		encode_run(w, values, at, n);
+		encode_run(w, w->e->values + (size_t)thread * PIECE, src, at, n);
+		src += bytes_of(w->from, n);
 		at += n;
 	}
 }
@@ -164,29 +182,28 @@ static void part(void *arg, uint32_t i, uint32_t n)
 	uint64_t piece;
 
 	(void)n;
-	while ((piece = atomic_fetch_add(&w->next, 1)) < w->n_piece)
-		encode_piece(w, w->e->values + (size_t)i * PIECE, w->first + piece);
+	while (!atomic_load(&w->failed) && (piece = atomic_fetch_add(&w->next, 1)) < w->n_piece)
+		encode_piece(w, i, w->first + piece);
 }
 
-static enum lmd_status run_window(struct lmi_encoder *e, const struct lmi_model *m,
-				  const struct lmi_quantize_item *it, struct work *w,
-				  lmi_encoded_fn fn, void *arg, struct lmd_error *err)
+static enum lmd_status run_window(struct lmi_encoder *e, const struct lmi_quantize_item *it,
+				  struct work *w, lmi_encoded_fn fn, void *arg,
+				  struct lmd_error *err)
 {
-	uint64_t n = values_before(w, w->first + w->n_piece) - values_before(w, w->first);
-	size_t n_src = (size_t)bytes_of(w->from, n), n_dst = (size_t)bytes_of(w->to, n);
-	enum lmd_status st = room(&e->in, &e->cap_in, n_src, err);
-	uint64_t bad;
+	uint64_t n = values_before(w, w->first + w->n_piece) - values_before(w, w->first), bad;
+	size_t n_dst = (size_t)bytes_of(w->to, n);
+	enum lmd_status st = room(e, n_dst, err);
+	uint32_t failed;
 	char show[80];
 
-	if (st == LMD_OK)
-		st = room(&e->out, &e->cap_out, n_dst, err);
-	w->begin = values_before(w, w->first);
-	if (st == LMD_OK)
-		st = lmi_model_read(m, it->src, bytes_of(w->from, w->begin), e->in, n_src, err);
 	if (st != LMD_OK)
 		return st;
+	w->begin = values_before(w, w->first);
 	atomic_store(&w->next, 0);
 	lmi_team_run(e->team, part, w);
+	failed = atomic_load(&w->failed);
+	if (failed)
+		return lmd_fail(err, e->err[failed - 1].status, "%s", e->err[failed - 1].text);
 	bad = atomic_load(&w->bad);
 	if (bad)
 		return lmd_fail(err, LMD_INVALID,
@@ -194,7 +211,7 @@ static enum lmd_status run_window(struct lmi_encoder *e, const struct lmi_model 
 				"beyond the range of %s",
 				lmi_show(show, sizeof(show), it->name, strlen(it->name)),
 				(unsigned long long)bad - 1, w->to->name);
-	return fn(arg, e->out, n_dst, n_src, err);
+	return fn(arg, e->out, n_dst, bytes_of(w->from, n), err);
 }
 
 static enum lmd_status load_means(struct lmi_encoder *e, const struct lmi_imatrix_entry *im,
@@ -219,14 +236,14 @@ static enum lmd_status copy(struct lmi_encoder *e, const struct lmi_model *m,
 {
 	uint32_t block = lmi_dtype(it->type)->block_bytes;
 	uint64_t step = COPY / block * block;
-	enum lmd_status st = room(&e->in, &e->cap_in, COPY, err);
+	enum lmd_status st = room(e, COPY, err);
 
 	for (uint64_t at = 0; st == LMD_OK && at < it->bytes; at += step) {
 		size_t n = (size_t)(it->bytes - at < step ? it->bytes - at : step);
 
-		st = lmi_model_read(m, it->src, at, e->in, n, err);
+		st = lmi_model_read(m, it->src, at, e->out, n, err);
 		if (st == LMD_OK)
-			st = fn(arg, e->in, n, n, err);
+			st = fn(arg, e->out, n, n, err);
 	}
 	return st;
 }
@@ -236,9 +253,10 @@ enum lmd_status lmi_encoder_run(struct lmi_encoder *e, const struct lmi_model *m
 				struct lmd_error *err)
 {
 	const struct lmd_tensor *t = it->src;
-	struct work w = {.e = e, .from = lmi_dtype(t->dtype), .to = lmi_dtype(it->type)};
+	struct work w = {
+		.e = e, .m = m, .t = t, .from = lmi_dtype(t->dtype), .to = lmi_dtype(it->type)};
 	enum lmd_status st = LMD_OK;
-	uint64_t n_piece;
+	uint64_t n_piece, most = (uint64_t)WINDOW * e->n_thread;
 
 	if (it->type == t->dtype)
 		return copy(e, m, it, fn, arg, err);
@@ -254,11 +272,12 @@ enum lmd_status lmi_encoder_run(struct lmi_encoder *e, const struct lmi_model *m
 	w.per_row = (w.n_col + PIECE - 1) / PIECE;
 	w.rows = w.per_row > 1 ? 1 : PIECE / w.n_col;
 	n_piece = w.per_row > 1 ? w.n_all * w.per_row : (w.n_all + w.rows - 1) / w.rows;
+	most = most < WINDOW_MOST ? most : WINDOW_MOST;
+	if (most < (uint64_t)WINDOW_LEAST * e->n_thread)
+		most = (uint64_t)WINDOW_LEAST * e->n_thread;
 	for (; st == LMD_OK && w.first < n_piece; w.first += w.n_piece) {
-		uint64_t most = (uint64_t)WINDOW * e->n_thread;
-
 		w.n_piece = n_piece - w.first < most ? n_piece - w.first : most;
-		st = run_window(e, m, it, &w, fn, arg, err);
+		st = run_window(e, it, &w, fn, arg, err);
 	}
 	return st;
 }
