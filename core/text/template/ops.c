@@ -157,6 +157,26 @@ static bool equal_deep(struct lmi_run *run, struct lmi_val a, struct lmi_val b)
 	return same;
 }
 
+/* Views of keys and of items are sets; one of values is itself alone. */
+static bool equal_views(struct lmi_run *run, const struct lmi_view *a, const struct lmi_view *b)
+{
+	bool same;
+
+	if (a->of != b->of || a->of == LMI_VIEW_VALUES || a->dict->n != b->dict->n)
+		return false;
+	if (a->of == LMI_VIEW_KEYS) {
+		for (uint32_t i = 0; i < a->dict->n && lmi_run_step(run, 1); i++)
+			if (!lmi_dict_find(run, b->dict, a->dict->e[i].key))
+				return false;
+		return true;
+	}
+	if (!lmi_run_enter(run))
+		return false;
+	same = equal_dicts(run, a->dict, b->dict);
+	lmi_run_leave(run);
+	return same;
+}
+
 /* long double holds every int64 and every double. */
 static long double wide(struct lmi_val v)
 {
@@ -190,6 +210,8 @@ bool lmi_val_equal(struct lmi_run *run, struct lmi_val a, struct lmi_val b)
 		return a.u.list == b.u.list || equal_deep(run, a, b);
 	case LMI_V_RANGE:
 		return equal_ranges(a.u.range, b.u.range);
+	case LMI_V_VIEW:
+		return a.u.view == b.u.view || equal_views(run, a.u.view, b.u.view);
 	case LMI_V_BUILTIN:
 		return a.u.bound->f == b.u.bound->f &&
 		       (a.u.bound == b.u.bound || (lmi_is(a.u.bound->self, b.u.bound->self.kind) &&

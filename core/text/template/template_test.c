@@ -284,6 +284,10 @@ static const struct {
 	{ "{{ '%05.1f|%-4s|%x' % (3.14159, 'ab', 255) }} {{ '{:>5}|{}'.format(1, 2) }}",
 	  "003.1|ab  |ff     1|2" },
 	{ "{{ strftime_now('%Y-%m-%d %H:%M') }}", "2026-09-28 12:34" },
+	{ "{% set d = {'a': 1} %}{{ d.keys() == {'a': 2}.keys() }}{{ d.items() == {'a': 2}.items() }}"
+	  "{{ d.items() == {'a': 1}.items() }}{{ d.keys() == {'b': 1}.keys() }}"
+	  "{{ d.values() == d.values() }}",
+	  "TrueFalseTrueFalseFalse" },
 	{ "{{ d.items }}", NULL },
 	{ "{% set d = {'items': 5} %}{{ d['items'] }}{{ d.items()|list }}", "5[('items', 5)]" },
 	/* errors */
