@@ -12,6 +12,10 @@
 
 #include "service/service_impl.h"
 
+/* Is the request within the limits?  LMD_INVALID with the numbers. */
+enum lmd_status lmi_generate_check(const struct lmi_service_limits *l,
+				   const struct lmi_req_generate *q, struct lmd_error *err);
+
 /* Takes the events of a resident's engine. */
 void lmi_generate_events(struct lmi_service *svc, uint64_t now, struct lmi_resident *r);
 /* Deadlines, cancellations that found no room. */

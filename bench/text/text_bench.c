@@ -26,7 +26,7 @@
 #include "llamad/attr.h"
 
 #define N_VOCAB 128256u
-#define EOG	(N_VOCAB - 1)
+#define EOG     (N_VOCAB - 1)
 
 static uint64_t seed = 1;
 
@@ -116,9 +116,9 @@ static void put(struct piece *p, const char *s, size_t n)
 
 static void word(struct piece *p)
 {
-	static const char *const part[] = {"a",	 "e",  "i",  "o",  "u",	 "st", "er", "in", "th",
-					   "re", "an", "on", "t",  "n",	 "s",  "c",  "l",  "d",
-					   "m",	 "p",  "b",  "g",  "qu", "ing", "tion", "y"};
+	static const char *const part[] = {"a",  "e",  "i",  "o", "u",  "st",  "er",   "in", "th",
+					   "re", "an", "on", "t", "n",  "s",   "c",    "l",  "d",
+					   "m",  "p",  "b",  "g", "qu", "ing", "tion", "y"};
 
 	for (uint32_t k = 0, n = 1 + draw(4); k < n; k++) {
 		const char *s = part[draw(LMD_LEN(part))];
@@ -131,7 +131,7 @@ static void word(struct piece *p)
 
 static void make_vocab(void)
 {
-	static const char *const marks[] = {"\"", "{",	"}", "[", "]", ":", ",", ".", "(",
+	static const char *const marks[] = {"\"", "{",  "}", "[", "]", ":", ",",  ".", "(",
 					    ")",  "\n", "=", "-", "_", "/", "\\", "'", ";"};
 
 	for (uint32_t i = 0; i < N_VOCAB; i++) {
@@ -190,16 +190,14 @@ static float normal(void)
 	return sum - 6;
 }
 
-static void bench_chain(struct lmi_registry *registry, const struct lmd_host *host, const char *what,
-			const struct lmi_sample_params *p, int rounds, bool peaked)
+static void bench_chain(struct lmi_registry *registry, const struct lmd_host *host,
+			const char *what, const struct lmi_sample_params *p, int rounds,
+			bool peaked)
 {
 	struct lmi_spec_list *list = lmi_alloc(1, sizeof(*list));
 	float *logits = lmi_alloc(N_VOCAB, sizeof(*logits));
-	struct lmi_chain_opts o = {.registry = registry,
-				   .host = host,
-				   .vocab = &vocab,
-				   .n_vocab = N_VOCAB,
-				   .seed = 1};
+	struct lmi_chain_opts o = {
+		.registry = registry, .host = host, .vocab = &vocab, .n_vocab = N_VOCAB, .seed = 1};
 	struct times t = {0};
 	struct lmi_chain *ch;
 	struct lmd_error err;
@@ -262,10 +260,11 @@ static char *make_schema(size_t bytes)
 
 		switch (k % 5) {
 		case 0:
-			n += (size_t)sprintf(s + n,
-					     "%s\"name_%zu\": {\"type\": \"string\", \"maxLength\": "
-					     "40}",
-					     comma, k);
+			n += (size_t)sprintf(
+				s + n,
+				"%s\"name_%zu\": {\"type\": \"string\", \"maxLength\": "
+				"40}",
+				comma, k);
 			break;
 		case 1:
 			n += (size_t)sprintf(s + n,
@@ -280,12 +279,13 @@ static char *make_schema(size_t bytes)
 					     comma, k, k);
 			break;
 		case 3:
-			n += (size_t)sprintf(s + n,
-					     "%s\"list_%zu\": {\"type\": \"array\", \"items\": "
-					     "{\"type\": \"object\", \"properties\": {\"x\": "
-					     "{\"type\": \"number\"}, \"y\": {\"type\": "
-					     "\"string\"}}, \"required\": [\"x\"]}, \"maxItems\": 8}",
-					     comma, k);
+			n += (size_t)sprintf(
+				s + n,
+				"%s\"list_%zu\": {\"type\": \"array\", \"items\": "
+				"{\"type\": \"object\", \"properties\": {\"x\": "
+				"{\"type\": \"number\"}, \"y\": {\"type\": "
+				"\"string\"}}, \"required\": [\"x\"]}, \"maxItems\": 8}",
+				comma, k);
 			break;
 		default:
 			n += (size_t)sprintf(s + n,
@@ -313,7 +313,8 @@ static lmd_token any_of(const uint64_t *mask)
 	return EOG;
 }
 
-static void bench_masks(const struct lmi_gvocab *v, const char *what, const char *schema, int rounds)
+static void bench_masks(const struct lmi_gvocab *v, const char *what, const char *schema,
+			int rounds)
 {
 	struct lmi_matcher_opts o = {.vocab = v};
 	struct times compile = {0}, mask_times = {0};
@@ -400,8 +401,9 @@ static void bench_template(int rounds)
 	for (int i = 0; i < 40; i++)
 		(void)json_array_append_new(
 			json_object_get(vars, "messages"),
-			json_pack("{s:s, s:s}", "role", i % 2 ? "assistant" : "user", "content",
-				  "A message of a length that people write, with some words more."));
+			json_pack(
+				"{s:s, s:s}", "role", i % 2 ? "assistant" : "user", "content",
+				"A message of a length that people write, with some words more."));
 	must(lmi_tvalue_from_json(vars, arena, &v, &err), &err);
 	must(lmi_template_parse(&t, text, sizeof(text) - 1, &err), &err);
 	for (int i = 0; i < rounds; i++) {

@@ -15,8 +15,8 @@
 struct lmi_chat_args {
 	struct lmd_str system;
 	struct lmd_str template; /* a text or a name */
-	struct lmd_str args;	 /* JSON object */
-	struct lmd_str tools;	 /* JSON array */
+	struct lmd_str args;     /* JSON object */
+	struct lmd_str tools;    /* JSON array */
 	struct lmd_str grammar, schema;
 	bool wanted; /* something was given that only a template can do */
 	char *own[5];

@@ -129,8 +129,7 @@ static enum lmd_status samplers(struct lmi_ctl *ctl, const struct lmi_engine *e,
 				char *names, struct lmd_error *err)
 {
 	const char *order = lmi_arg_str(&ctl->args, "order");
-	enum lmd_status st =
-		lmi_sampling_args(s, &ctl->args, lmi_engine_inst(e)->n_ctx, err);
+	enum lmd_status st = lmi_sampling_args(s, &ctl->args, lmi_engine_inst(e)->n_ctx, err);
 
 	if (st != LMD_OK)
 		return st;

@@ -11,11 +11,11 @@
 
 struct lmi_said {
 	struct lmi_engine *e;
-	bool json;	      /* not written as it comes */
-	bool keep;	      /* its text is wanted afterwards */
-	struct lmi_text text; /* json, keep: the answer */
+	bool json;                /* not written as it comes */
+	bool keep;                /* its text is wanted afterwards */
+	struct lmi_text text;     /* json, keep: the answer */
 	struct lmi_tokens tokens; /* generated */
-	char last;		  /* byte that was written; 0: none yet */
+	char last;                /* byte that was written; 0: none yet */
 	struct lmi_event done;
 };
 

@@ -32,9 +32,8 @@ enum lmd_status lmi_talk_say(struct lmi_talk *t, const char *role, const char *t
 enum lmd_status lmi_talk_begin(struct lmi_talk *t, const struct lmi_chat_args *args,
 			       struct lmd_error *err)
 {
-	return args->system.ptr
-		       ? lmi_talk_say(t, "system", args->system.ptr, args->system.len, err)
-		       : LMD_OK;
+	return args->system.ptr ? lmi_talk_say(t, "system", args->system.ptr, args->system.len, err)
+				: LMD_OK;
 }
 
 enum lmd_status lmi_talk_encode(const struct lmi_talk *t, const struct lmi_engine *e,

@@ -623,6 +623,49 @@ START_TEST(ordered_params)
 }
 END_TEST
 
+START_TEST(orders_by_name)
+{
+	static const struct {
+		const char *order, *names; /* NULL: refused */
+	} t[] = {
+		{ "default", "penalties top_k typical top_p min_p temp dist" },
+		{ "temperature-first", "penalties temp top_k top_p min_p typical dist" },
+		{ "tkpe", "temp_ext top_k top_p penalties dist" },
+		{ "top_k,temp", "top_k temp dist" },
+		{ "min_p", "min_p dist" },
+		{ "temp,greedy", "temp greedy" },
+		{ "", NULL },
+	};
+	struct lmi_sample_params p;
+	struct lmi_spec_list l;
+	char buf[LMI_ORDER_MAX], big[LMI_ORDER_MAX + 1];
+	struct lmd_error err;
+
+	lmi_sample_params_default(&p);
+	p.repeat_penalty = 1.1;
+	p.typical = 0.9;
+	for (size_t i = 0; i < LMD_LEN(t); i++) {
+		const struct lmd_str text = {t[i].order, strlen(t[i].order)};
+		enum lmd_status st = lmi_sample_specs_order(&l, &p, text, buf, &err);
+
+		ck_assert_msg((st == LMD_OK) == (t[i].names != NULL), "%s: %d", t[i].order, st);
+		if (t[i].names)
+			expect_names(&l, t[i].names);
+	}
+	memset(big, 'k', sizeof(big));
+	ck_assert_int_eq(lmi_sample_specs_order(&l, &p, (struct lmd_str){big, 100}, buf, &err),
+			 LMD_INVALID);
+	ck_assert_int_eq(
+		lmi_sample_specs_order(&l, &p, (struct lmd_str){big, sizeof(big)}, buf, &err),
+		LMD_INVALID);
+	p.temp = 0;
+	ck_assert_int_eq(lmi_sample_specs_order(&l, &p, (struct lmd_str){"temperature-first", 17},
+						buf, &err),
+			 LMD_OK);
+	expect_names(&l, "penalties greedy");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("sample");
@@ -645,6 +688,7 @@ int main(void)
 	tcase_add_test(t, no_memory);
 	tcase_add_test(t, plain_params);
 	tcase_add_test(t, ordered_params);
+	tcase_add_test(t, orders_by_name);
 	tcase_set_timeout(t, 60);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));

@@ -137,7 +137,8 @@ size_t lmi_topk(const float *logits, size_t n, const uint64_t *mask, size_t k, f
 	if (least == -INFINITY)
 		return 0;
 	for (size_t b = 0; b < n_block; b++) {
-		size_t at = b * LMI_TOPK_BLOCK, to = at + LMI_TOPK_BLOCK < n ? at + LMI_TOPK_BLOCK : n;
+		size_t at = b * LMI_TOPK_BLOCK,
+		       to = at + LMI_TOPK_BLOCK < n ? at + LMI_TOPK_BLOCK : n;
 
 		if (scratch[b] < least)
 			continue;

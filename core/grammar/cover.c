@@ -19,7 +19,8 @@ static bool covers(const struct lmi_chars *k, const struct lmi_gmade *t)
 /* Number of a length: longer ones than are counted are one. */
 static uint32_t length_class(const struct lmi_gmade *t)
 {
-	return t->n_chars < LMI_COVER_CHARS ? t->n_chars : LMI_COVER_CHARS + (t->n_chars > LMI_COVER_CHARS);
+	return t->n_chars < LMI_COVER_CHARS ? t->n_chars
+					    : LMI_COVER_CHARS + (t->n_chars > LMI_COVER_CHARS);
 }
 
 static void split(const struct lmi_gvocab *v, struct lmi_cover *c)

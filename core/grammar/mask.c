@@ -194,8 +194,7 @@ static void fill_all(struct filler *f, const struct lmi_spot *s)
 
 		if (f->v->first[b] == f->v->first[b + 1])
 			continue;
-		if (lmi_spot_feed(f->m, &first, (unsigned char)b) &&
-		    lmi_spot_alive(f->m, &first))
+		if (lmi_spot_feed(f->m, &first, (unsigned char)b) && lmi_spot_alive(f->m, &first))
 			fill_bucket(f, f->v->first[b], f->v->first[b + 1]);
 		f->failed |= first.situation == LMI_NOWHERE;
 	}

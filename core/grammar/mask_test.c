@@ -7,7 +7,7 @@
 #include "tests/lmd_check.h"
 
 #define N_TOKENS 1500
-#define END	 (N_TOKENS - 1)
+#define END      (N_TOKENS - 1)
 
 static char text[N_TOKENS][32];
 static uint8_t length[N_TOKENS];
@@ -40,11 +40,33 @@ static const struct lmd_sample_vocab vocab = {.struct_size = sizeof(vocab),
  * four bytes, whole, cut off, too long, surrogates, beyond the last one. */
 static void make_vocab(void)
 {
-	static const char *const parts[] = {
-		"a",	"b",		"xyz",	"\"",		"\\",	     "\\n",	 " ",
-		"0",	"7",		",",	"{\"",		"\":",	     "}",	 "\n",
-		"\xc3\xa9", "\xe4\xb8\xad", "\xf0\x9f\x98\x80", "\xe4\xb8", "\xf0\x9f", "\xc3",
-		"\x80", "\xc0\x80",	"\xed\xa0\x80", "\xf4\x90\x80\x80", "\xff", "A",	 "Q-"};
+	static const char *const parts[] = {"a",
+					    "b",
+					    "xyz",
+					    "\"",
+					    "\\",
+					    "\\n",
+					    " ",
+					    "0",
+					    "7",
+					    ",",
+					    "{\"",
+					    "\":",
+					    "}",
+					    "\n",
+					    "\xc3\xa9",
+					    "\xe4\xb8\xad",
+					    "\xf0\x9f\x98\x80",
+					    "\xe4\xb8",
+					    "\xf0\x9f",
+					    "\xc3",
+					    "\x80",
+					    "\xc0\x80",
+					    "\xed\xa0\x80",
+					    "\xf4\x90\x80\x80",
+					    "\xff",
+					    "A",
+					    "Q-"};
 
 	for (uint32_t i = 0; i < N_TOKENS; i++) {
 		uint32_t n = draw(4) ? 1 + draw(4) : 1 + draw(24);
@@ -93,8 +115,9 @@ static void compare(const struct lmi_gstate *s, const uint64_t *mask, const char
 		ck_assert(lmi_gstate_clone(&copy, s) == LMD_OK);
 		takes = lmi_gstate_accept(copy, id) == LMD_OK;
 		lmi_gstate_destroy(copy);
-		ck_assert_msg(says == takes, "%s: token %d \"%.*s\": the mask says %d, taking it %d",
-			      grammar, id, (int)length[id], text[id], says, takes);
+		ck_assert_msg(says == takes,
+			      "%s: token %d \"%.*s\": the mask says %d, taking it %d", grammar, id,
+			      (int)length[id], text[id], says, takes);
 	}
 }
 

@@ -10,10 +10,12 @@
 #include "core/base/arena.h"
 #include "core/text/template/template.h"
 
-#define USER   "{\"role\": \"user\", \"content\": \"uuUser\"}"
+#define USER "{\"role\": \"user\", \"content\": \"uuUser\"}"
 #define TOOL                                                                                       \
-	"{\"type\": \"function\", \"function\": {\"name\": \"zzTool\", \"description\": \"zzDoc\", " \
-	"\"parameters\": {\"type\": \"object\", \"properties\": {\"zzKey\": {\"type\": \"string\", " \
+	"{\"type\": \"function\", \"function\": {\"name\": \"zzTool\", \"description\": "          \
+	"\"zzDoc\", "                                                                              \
+	"\"parameters\": {\"type\": \"object\", \"properties\": {\"zzKey\": {\"type\": "           \
+	"\"string\", "                                                                             \
 	"\"description\": \"d\"}}, \"required\": [\"zzKey\"]}}}"
 #define CALL(id, name)                                                                             \
 	"{\"id\": \"" id "\", \"type\": \"function\", \"function\": {\"name\": \"" name            \
@@ -22,18 +24,19 @@
 	"{\"id\": \"" id "\", \"type\": \"function\", \"function\": {\"name\": \"" name            \
 	"\", \"arguments\": \"{\\\"zzKey\\\": \\\"zzValue\\\"}\"}}"
 #define CALLS(c) "{\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": [" c "]}"
-#define ONE   CALL("aaaaaaaa1", "zzTool")
-#define TWO   CALL("aaaaaaaa2", "zzOther")
-#define ONE_T TEXT("aaaaaaaa1", "zzTool")
-#define TWO_T TEXT("aaaaaaaa2", "zzOther")
+#define ONE      CALL("aaaaaaaa1", "zzTool")
+#define TWO      CALL("aaaaaaaa2", "zzOther")
+#define ONE_T    TEXT("aaaaaaaa1", "zzTool")
+#define TWO_T    TEXT("aaaaaaaa2", "zzOther")
 #define RESULT                                                                                     \
-	"{\"role\": \"tool\", \"name\": \"zzTool\", \"tool_call_id\": \"aaaaaaaa1\", \"content\": " \
+	"{\"role\": \"tool\", \"name\": \"zzTool\", \"tool_call_id\": \"aaaaaaaa1\", "             \
+	"\"content\": "                                                                            \
 	"\"zzResult\"}"
 #define VARS(messages, more)                                                                       \
 	"{\"bos_token\": \"<s>\", \"eos_token\": \"</s>\", \"documents\": null, " more             \
 	"\"messages\": [" messages "]}"
-#define PLAIN  "\"tools\": null, \"add_generation_prompt\": true, "
-#define WITH   "\"tools\": [" TOOL "], \"add_generation_prompt\": true, "
+#define PLAIN "\"tools\": null, \"add_generation_prompt\": true, "
+#define WITH  "\"tools\": [" TOOL "], \"add_generation_prompt\": true, "
 
 static const struct {
 	const char *name, *vars;

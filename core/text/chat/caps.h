@@ -11,15 +11,15 @@
 struct lmi_template;
 
 enum lmi_chat_cap {
-	LMI_CAP_SYSTEM,		/* a system's message */
-	LMI_CAP_TOOLS,		/* the tools there are */
-	LMI_CAP_TOOL_CALLS,	/* a call by an assistant */
-	LMI_CAP_PARALLEL_CALLS, /* two in one message */
-	LMI_CAP_TOOL_RESULTS,	/* what a tool answered */
-	LMI_CAP_REASONING,	/* what an assistant thought, in the latest message */
+	LMI_CAP_SYSTEM,          /* a system's message */
+	LMI_CAP_TOOLS,           /* the tools there are */
+	LMI_CAP_TOOL_CALLS,      /* a call by an assistant */
+	LMI_CAP_PARALLEL_CALLS,  /* two in one message */
+	LMI_CAP_TOOL_RESULTS,    /* what a tool answered */
+	LMI_CAP_REASONING,       /* what an assistant thought, in the latest message */
 	LMI_CAP_THINKING_SWITCH, /* enable_thinking changes the prompt */
-	LMI_CAP_PARTS,		/* content as a list of parts */
-	LMI_CAP_GENERATION,	/* add_generation_prompt changes the prompt */
+	LMI_CAP_PARTS,           /* content as a list of parts */
+	LMI_CAP_GENERATION,      /* add_generation_prompt changes the prompt */
 	LMI_N_CAP
 };
 

@@ -34,8 +34,8 @@ enum lmd_status lmi_chat_create(struct lmi_chat **out, const struct lmd_model *m
 	c->tok = tok;
 	st = lmi_controls_create(&c->controls, tok, err);
 	if (st == LMD_OK && model->chat_template.ptr) {
-		st = lmi_template_parse(&c->own, model->chat_template.ptr,
-					model->chat_template.len, &c->own_err);
+		st = lmi_template_parse(&c->own, model->chat_template.ptr, model->chat_template.len,
+					&c->own_err);
 		if (st == LMD_NOMEM)
 			(void)lmd_fail(err, st, "%s", c->own_err.text);
 		else
@@ -138,9 +138,8 @@ static enum lmd_status render(const struct lmi_chat *c, const struct lmi_templat
 	struct lmi_tvalue vars;
 	const struct lmi_template_input ti = {
 		.vars = &vars, .n_vars = 1, .now = in->now, .want_own = true};
-	enum lmd_status st =
-		lmi_chat_vars(&vars, in, in->n_messages - (last != NULL), false, c->tok, arena,
-			      err);
+	enum lmd_status st = lmi_chat_vars(&vars, in, in->n_messages - (last != NULL), false,
+					   c->tok, arena, err);
 
 	if (st != LMD_OK)
 		return st;

@@ -22,7 +22,7 @@ struct lmi_message {
 	struct lmd_str role; /* system, developer, user, assistant, tool, function */
 	struct lmd_str content;
 	struct lmd_str reasoning;    /* what an assistant thought */
-	struct lmd_str name;	     /* of a tool, or who speaks */
+	struct lmd_str name;         /* of a tool, or who speaks */
 	struct lmd_str tool_calls;   /* JSON array, of an assistant */
 	struct lmd_str tool_call_id; /* that a tool answers */
 };

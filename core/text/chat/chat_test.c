@@ -22,8 +22,7 @@
 static struct test_spec spec;
 static struct lmi_tokenizer *tok;
 static struct lmd_model model;
-static struct lmd_meta variant = {.key = "tokenizer.chat_template.tool_use",
-				  .type = LMD_META_STR};
+static struct lmd_meta variant = {.key = "tokenizer.chat_template.tool_use", .type = LMD_META_STR};
 static struct lmi_chat *chat;
 static char letters[128][2];
 static lmd_token id_end, id_user, id_bos;
@@ -177,10 +176,23 @@ static uint32_t count(const char *content, lmd_token id)
 START_TEST(nobody_else_places_tokens)
 {
 	static const char *const said[] = {
-		"<|end|>",	 "a<|end|>b<|user|>", "<|end|><|end|>", "x<|end",     "|end|>",
-		"<|end|",	 "<",		      "ab",		"<s>",	      "",
-		"<|end|>>",	 ">",		      "<|user|><|end|>", "<|en<|end|>d|>",
-		"<|end|<|end|>", "<tool>",	      "a\nb <|end|>\n",
+		"<|end|>",
+		"a<|end|>b<|user|>",
+		"<|end|><|end|>",
+		"x<|end",
+		"|end|>",
+		"<|end|",
+		"<",
+		"ab",
+		"<s>",
+		"",
+		"<|end|>>",
+		">",
+		"<|user|><|end|>",
+		"<|en<|end|>d|>",
+		"<|end|<|end|>",
+		"<tool>",
+		"a\nb <|end|>\n",
 	};
 
 	for (size_t i = 0; i < LMD_LEN(said); i++) {
@@ -243,7 +255,8 @@ static const char *render(const struct lmi_message *m, uint32_t n, const char *t
 	static char out[4096];
 	const struct lmi_chat_input in = {.messages = m,
 					  .n_messages = n,
-					  .template = template ? str(template) : (struct lmd_str){0},
+					  .template =
+						  template ? str(template) : (struct lmd_str){0},
 					  .args = args ? str(args) : (struct lmd_str){0}};
 	struct lmi_text text = {0};
 	uint8_t *own = NULL;
@@ -299,13 +312,13 @@ START_TEST(conversations)
 	ck_assert_ptr_null(render(m, 2, NULL, NULL, &err));
 	ck_assert(strstr(err.text, "messages[1]: role \"chief\""));
 	ck_assert_ptr_null(render(m, 0, NULL, NULL, &err));
-	m[1] = (struct lmi_message){
-		.role = str("assistant"),
-		.tool_calls = str("[{\"function\": {\"name\": \"f\", \"arguments\": "
-				  "\"{\\\"a\\\": 1}\"}}]")};
-	ck_assert_str_eq(render(m, 2,
-				"{{ messages[1].tool_calls[0].function.arguments.a }}", NULL, &err),
-			 "1");
+	m[1] = (struct lmi_message){.role = str("assistant"),
+				    .tool_calls =
+					    str("[{\"function\": {\"name\": \"f\", \"arguments\": "
+						"\"{\\\"a\\\": 1}\"}}]")};
+	ck_assert_str_eq(
+		render(m, 2, "{{ messages[1].tool_calls[0].function.arguments.a }}", NULL, &err),
+		"1");
 	/* a template that wants them as a text */
 	ck_assert_str_eq(render(m, 2,
 				"{{ '<' + messages[1].tool_calls[0].function.arguments + '>' }}",

@@ -34,34 +34,45 @@ static size_t control_text(const struct lmi_tokenizer *tok, lmd_token id, char *
 	return lmi_tokenizer_piece(tok, id, LMD_DECODE_UNPARSE_SPECIAL, out, cap);
 }
 
-/* Lengths first, so that texts can point into one block. */
+/* Which tokens, and how long their texts are together. */
+static enum lmd_status list(struct lmi_tokens *ids, size_t *bytes, const struct lmi_tokenizer *tok,
+			    char *buf, size_t cap, struct lmd_error *err)
+{
+	uint32_t n_tokens = lmi_tokenizer_info(tok)->n_tokens;
+	enum lmd_status st = LMD_OK;
+
+	for (uint32_t i = 0; i < n_tokens && st == LMD_OK; i++) {
+		const lmd_token id = (lmd_token)i;
+		size_t len = control_text(tok, id, buf, cap);
+
+		if (len)
+			st = lmi_tokens_add(ids, &id, 1, err);
+		*bytes += len;
+	}
+	return st;
+}
+
 static enum lmd_status collect(struct lmi_controls *c, const struct lmi_tokenizer *tok, char *buf,
 			       size_t cap, struct lmd_error *err)
 {
-	uint32_t n_tokens = lmi_tokenizer_info(tok)->n_tokens;
+	struct lmi_tokens ids = {0};
 	size_t bytes = 0, at = 0;
-	uint32_t n = 0;
+	enum lmd_status st = list(&ids, &bytes, tok, buf, cap, err);
 
-	for (uint32_t i = 0; i < n_tokens; i++) {
-		size_t len = control_text(tok, (lmd_token)i, buf, cap);
-
-		n += len > 0;
-		bytes += len;
+	if (st == LMD_OK) {
+		c->text = lmi_alloc(ids.n + 1, sizeof(*c->text));
+		c->bytes = lmi_alloc(bytes + 1, 1);
+		if (!c->text || !c->bytes)
+			st = lmd_fail(err, LMD_NOMEM, "no memory for %zu control tokens", ids.n);
 	}
-	c->text = lmi_alloc(n + 1, sizeof(*c->text));
-	c->bytes = lmi_alloc(bytes + 1, 1);
-	if (!c->text || !c->bytes)
-		return lmd_fail(err, LMD_NOMEM, "no memory for %u control tokens", n);
-	for (uint32_t i = 0; i < n_tokens && c->n < n; i++) {
-		size_t len = control_text(tok, (lmd_token)i, buf, cap);
+	for (size_t i = 0; i < ids.n && st == LMD_OK; i++) {
+		size_t len = control_text(tok, ids.id[i], c->bytes + at, bytes - at);
 
-		if (!len || len > bytes - at)
-			continue;
-		memcpy(c->bytes + at, buf, len);
 		c->text[c->n++] = (struct lmd_str){.ptr = c->bytes + at, .len = len};
 		at += len;
 	}
-	return LMD_OK;
+	lmi_tokens_fini(&ids);
+	return st;
 }
 
 enum lmd_status lmi_controls_create(struct lmi_controls **out, const struct lmi_tokenizer *tok,

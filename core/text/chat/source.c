@@ -6,7 +6,7 @@
 
 #include "core/text/chat/builtin.h"
 
-#define KEY	 "tokenizer.chat_template"
+#define KEY      "tokenizer.chat_template"
 #define NAME_MAX 64
 
 /* The template of a GGUF key, if there is one. */
@@ -32,9 +32,10 @@ enum lmd_status lmi_chat_source(struct lmd_str *out, const struct lmd_model *mod
 
 	if (!asked.ptr || !asked.len) {
 		if (!model || !model->chat_template.ptr)
-			return lmd_fail(err, LMD_NOTFOUND,
-					"the model has no chat template: name one (chatml is usual), "
-					"or give plain text");
+			return lmd_fail(
+				err, LMD_NOTFOUND,
+				"the model has no chat template: name one (chatml is usual), "
+				"or give plain text");
 		*out = model->chat_template;
 		return LMD_OK;
 	}

@@ -12,8 +12,7 @@
 
 #define JSON_BYTES_MAX (16u << 20)
 
-static const char *const roles[] = {"system",	 "developer", "user",
-				    "assistant", "tool",      "function"};
+static const char *const roles[] = {"system", "developer", "user", "assistant", "tool", "function"};
 
 struct make {
 	struct lmd_arena *arena;

@@ -9,8 +9,8 @@
 
 enum lmi_call_body {
 	LMI_BODY_NONE,
-	LMI_BODY_JSON,	 /* {"name": "f", "arguments": {...}}, or a list of such */
-	LMI_BODY_NAME,	 /* f, name_end, {...}; with `list` also as JSON */
+	LMI_BODY_JSON,   /* {"name": "f", "arguments": {...}}, or a list of such */
+	LMI_BODY_NAME,   /* f, name_end, {...}; with `list` also as JSON */
 	LMI_BODY_PARAMS, /* f, name_end, and each parameter between markers */
 	LMI_BODY_CHANNEL /* a header up to <|message|> says what the rest is */
 };
@@ -22,12 +22,12 @@ struct lmi_parse_format {
 	const char *find;    /* a template with this text is for models of this format */
 	const char *think, *think_end;
 	const char *section, *section_end; /* around all calls */
-	const char *call, *call_end;	   /* around one; call NULL: the section is the call */
+	const char *call, *call_end;       /* around one; call NULL: the section is the call */
 	enum lmi_call_body body;
-	bool bare;	     /* an answer that begins with { may be a call without markers */
-	bool list;	     /* NAME: the body may be JSON instead */
-	bool bare_name;	     /* the answer begins behind `call` */
-	const char *prefix;  /* before the name, left out: "functions." */
+	bool bare;          /* an answer that begins with { may be a call without markers */
+	bool list;          /* NAME: the body may be JSON instead */
+	bool bare_name;     /* the answer begins behind `call` */
+	const char *prefix; /* before the name, left out: "functions." */
 	const char *name_end;
 	const char *param, *key_end, *value, *value_end;
 	const char *plain;   /* as a name: what follows is said, up to the next call */

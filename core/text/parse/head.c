@@ -118,8 +118,8 @@ static bool give_object(struct lmi_parse *p, const char *s, size_t n, size_t n_r
 	f = json_string_value(one_of(call, name_keys, LMD_LEN(name_keys)));
 	args = one_of(call, args_keys, LMD_LEN(args_keys));
 	if (json_is_string(args))
-		args = parsed = json_loadb(json_string_value(args), json_string_length(args), 0,
-					   NULL);
+		args = parsed =
+			json_loadb(json_string_value(args), json_string_length(args), 0, NULL);
 	ok = f && strlen(f) && strlen(f) <= NAME_MAX && json_is_object(args);
 	text = ok ? json_dumps(args, JSON_REAL_PRECISION(17)) : NULL;
 	ok = ok && text;
@@ -192,11 +192,6 @@ static enum lmi_got json_body(struct lmi_parse *p, size_t i)
 
 /* ---- a name and its arguments ---- */
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\n' || c == '\t' || c == '\r';
-}
-
 /* name:7, where 7 counts the calls */
 static struct lmd_str without_number(struct lmd_str f)
 {
@@ -232,7 +227,7 @@ static enum lmi_got named(const struct lmi_parse *p, size_t *i, struct lmd_str *
 		*id = (struct lmd_str){.ptr = p->buf + p->at + from, .len = *i - from};
 		*out = without_number(*out);
 	}
-	if (!f->name_end || !is_blank(f->name_end[0]))
+	if (!f->name_end || !lmi_parse_is_blank(f->name_end[0]))
 		lmi_parse_blanks(p, i);
 	at = *i;
 	if (f->list && lmi_parse_lit(p, &at, "[CALL_ID]") == LMI_GOT_YES) {

@@ -21,9 +21,9 @@ enum lmi_parse_mode {
 /* What a head begins with. */
 enum lmi_parse_head {
 	LMI_HEAD_SECTION, /* the marker of the section */
-	LMI_HEAD_CALL,	  /* that of a call */
-	LMI_HEAD_BARE,	  /* neither */
-	LMI_HEAD_NEXT	  /* one more of a list */
+	LMI_HEAD_CALL,    /* that of a call */
+	LMI_HEAD_BARE,    /* neither */
+	LMI_HEAD_NEXT     /* one more of a list */
 };
 
 struct lmi_parse {
@@ -40,12 +40,17 @@ struct lmi_parse {
 	bool fresh;    /* nothing but markup was given lately: blanks are markup too */
 	bool begun;    /* something was given */
 	bool in_section, in_list, closed;
-	bool whole;	 /* the object of a call is read as a whole, up to `searched` */
+	bool whole;      /* the object of a call is read as a whole, up to `searched` */
 	size_t searched; /* bytes from `at` on that were looked through */
 	struct lmi_scan scan;
 	struct lmi_text args; /* of the call */
 	uint32_t n_call, n_param;
 };
+
+static inline bool lmi_parse_is_blank(char c)
+{
+	return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
 
 enum lmi_got { LMI_GOT_NO, LMI_GOT_MORE, LMI_GOT_YES };
 
@@ -64,6 +69,10 @@ void lmi_parse_call(struct lmi_parse *p, struct lmd_str name, struct lmd_str id,
 /* ... ends. */
 void lmi_parse_call_end(struct lmi_parse *p, bool broken, size_t n_raw);
 
+/* text.c: content or a thought; false: it waits for more. */
+bool lmi_parse_in_text(struct lmi_parse *p);
+/* What looked like a call is text: its marker, and what follows is looked at anew. */
+void lmi_parse_no_call(struct lmi_parse *p);
 /* head.c: what stands at the begin of a call.  NO: it is none.  YES: its events were given, and the
  * mode is what comes next. */
 enum lmi_got lmi_parse_head(struct lmi_parse *p);

@@ -11,14 +11,8 @@
 #include "llamad/attr.h"
 
 #define BLANKS_MAX 256 /* in a head */
-#define BLANKS_HELD 64 /* behind text */
 
 /* ---- reading ---- */
-
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\n' || c == '\t' || c == '\r';
-}
 
 enum lmi_got lmi_parse_lit(const struct lmi_parse *p, size_t *i, const char *s)
 {
@@ -26,7 +20,7 @@ enum lmi_got lmi_parse_lit(const struct lmi_parse *p, size_t *i, const char *s)
 
 	if (left < n)
 		return !p->last && !memcmp(p->buf + p->at + *i, s, left) ? LMI_GOT_MORE
-									  : LMI_GOT_NO;
+									 : LMI_GOT_NO;
 	if (memcmp(p->buf + p->at + *i, s, n) != 0)
 		return LMI_GOT_NO;
 	*i += n;
@@ -37,7 +31,7 @@ void lmi_parse_blanks(const struct lmi_parse *p, size_t *i)
 {
 	size_t most = *i + BLANKS_MAX;
 
-	while (*i < most && p->at + *i < p->n && is_blank(p->buf[p->at + *i]))
+	while (*i < most && p->at + *i < p->n && lmi_parse_is_blank(p->buf[p->at + *i]))
 		++*i;
 }
 
@@ -102,173 +96,6 @@ void lmi_parse_call_end(struct lmi_parse *p, bool broken, size_t n_raw)
 	p->fresh = true;
 	if (broken)
 		p->in_list = p->in_section = false;
-}
-
-/* ---- text ---- */
-
-/* A marker that counts where the text is now, number i; NULL behind the last one. */
-static const char *marker(const struct lmi_parse *p, uint32_t i)
-{
-	const struct lmi_parse_format *f = p->f;
-	bool calls = (!p->thinking || f->body == LMI_BODY_CHANNEL) &&
-		     p->n_call < LMI_PARSE_CALLS_MAX;
-	const char *const all[] = {
-		p->thinking ? NULL : f->think,
-		f->think_end,
-		calls ? f->section : NULL,
-		calls ? f->call : NULL,
-		calls && f->body == LMI_BODY_CHANNEL ? "<|start|>" : NULL,
-		f->drop[0],
-		f->drop[1],
-		f->drop[2],
-		f->drop[3],
-	};
-
-	return i < LMD_LEN(all) ? all[i] ? all[i] : "" : NULL;
-}
-
-/* The marker that stands at offset i, the longest; *part: one may begin there. */
-static const char *marker_at(const struct lmi_parse *p, size_t i, bool *part)
-{
-	const char *best = NULL, *m;
-
-	for (uint32_t k = 0; (m = marker(p, k)); k++) {
-		size_t at = i;
-		enum lmi_got g = *m ? lmi_parse_lit(p, &at, m) : LMI_GOT_NO;
-
-		if (g == LMI_GOT_YES && (!best || strlen(m) > strlen(best)))
-			best = m;
-		*part |= g == LMI_GOT_MORE;
-	}
-	return best;
-}
-
-static bool is(const char *a, const char *b)
-{
-	return a && b && !strcmp(a, b);
-}
-
-static bool begins_call(const struct lmi_parse *p, const char *m)
-{
-	const struct lmi_parse_format *f = p->f;
-
-	return is(m, f->section) || is(m, f->call) ||
-	       (f->body == LMI_BODY_CHANNEL && is(m, "<|start|>"));
-}
-
-/* A marker behind so many blanks at the front.  Those before a call belong to it: when it is none
- * they are text. */
-static void take_marker(struct lmi_parse *p, const char *m, size_t n_blank)
-{
-	const struct lmi_parse_format *f = p->f;
-
-	if (begins_call(p, m)) {
-		p->mode = LMI_IN_HEAD;
-		p->head = is(m, f->section) ? LMI_HEAD_SECTION : LMI_HEAD_CALL;
-		p->whole = false;
-		return;
-	}
-	lmi_parse_markup(p, n_blank);
-	if (is(m, f->think))
-		p->thinking = true;
-	else if (is(m, f->think_end) || f->body == LMI_BODY_CHANNEL)
-		p->thinking = false;
-	lmi_parse_markup(p, strlen(m));
-}
-
-static void give_text(struct lmi_parse *p, size_t n)
-{
-	if (!n)
-		return;
-	lmi_parse_give(p, p->thinking ? LMI_OUT_REASONING : LMI_OUT_CONTENT,
-		       (struct lmd_str){.ptr = p->buf + p->at, .len = n}, n);
-	p->fresh = false;
-}
-
-/* Blanks at the end of text[n], at most so many. */
-static size_t blanks_behind(const char *text, size_t n, size_t most)
-{
-	size_t k = 0;
-
-	while (k < n && k < most && is_blank(text[n - 1 - k]))
-		k++;
-	return k;
-}
-
-/* False: waits for more. */
-static bool in_text(struct lmi_parse *p)
-{
-	size_t n = p->n - p->at, end = 0, k;
-	const char *m = NULL, *text = p->buf + p->at;
-	bool part = false;
-
-	if (!p->begun && p->f->bare && !p->thinking) {
-		size_t i = 0;
-
-		lmi_parse_blanks(p, &i);
-		if (i == n && !p->last)
-			return false;
-		p->begun = true; /* asked once */
-		if (i < n && (text[i] == '{' || (text[i] == '[' && p->f->body == LMI_BODY_JSON))) {
-			p->mode = LMI_IN_HEAD;
-			p->head = LMI_HEAD_BARE;
-			return true;
-		}
-	}
-	if (!p->begun && p->f->bare_name) {
-		p->begun = true;
-		p->mode = LMI_IN_HEAD;
-		p->head = LMI_HEAD_BARE;
-		return true;
-	}
-	for (; end < n && !m && !part; end++)
-		m = marker_at(p, end, &part);
-	end -= m || part;
-	k = blanks_behind(text, end, BLANKS_HELD);
-	if (p->fresh && k == end) { /* blanks next to markers, and nothing else */
-		if (m || end)
-			lmi_parse_markup(p, end);
-		k = 0;
-	} else if (p->fresh) {
-		size_t i = 0;
-
-		lmi_parse_blanks(p, &i);
-		lmi_parse_markup(p, i);
-		p->fresh = false;
-		return true;
-	} else if (m) {
-		give_text(p, end - k);
-	} else {
-		if (p->last)
-			k = 0;
-		else if (!part)
-			end -= lmi_utf8_partial(text, end);
-		give_text(p, end > k ? end - k : 0);
-	}
-	if (m)
-		take_marker(p, m, k);
-	return m != NULL;
-}
-
-/* What looked like a call is text: its marker, and what follows is looked at anew. */
-static void no_call(struct lmi_parse *p)
-{
-	const struct lmi_parse_format *f = p->f;
-	const char *m = p->head == LMI_HEAD_SECTION ? f->section : f->call;
-	size_t n = 0, at;
-
-	p->mode = LMI_IN_TEXT;
-	p->whole = false;
-	p->searched = 0;
-	if (p->head == LMI_HEAD_NEXT)
-		p->in_list = p->in_section = false;
-	if (p->head == LMI_HEAD_BARE || p->head == LMI_HEAD_NEXT)
-		return;
-	lmi_parse_blanks(p, &n);
-	at = n;
-	if (f->body != LMI_BODY_CHANNEL || lmi_parse_lit(p, &at, "<|start|>") != LMI_GOT_YES)
-		(void)lmi_parse_lit(p, &n, m); /* it stands there */
-	give_text(p, at > n ? at : n);
 }
 
 /* ---- arguments ---- */
@@ -404,7 +231,7 @@ static bool in_head(struct lmi_parse *p)
 	if (g == LMI_GOT_MORE && p->last)
 		g = LMI_GOT_NO;
 	if (g == LMI_GOT_NO)
-		no_call(p);
+		lmi_parse_no_call(p);
 	return g != LMI_GOT_MORE;
 }
 
@@ -423,7 +250,7 @@ static bool step(struct lmi_parse *p)
 {
 	switch (p->mode) {
 	case LMI_IN_TEXT:
-		return in_text(p);
+		return lmi_parse_in_text(p);
 	case LMI_IN_HEAD:
 		return in_head(p);
 	case LMI_IN_ARGS:

@@ -21,23 +21,23 @@
 #include "llamad/types.h"
 
 /* Longer calls, up to where their arguments begin, are content; so are calls behind so many. */
-#define LMI_PARSE_HELD_MAX (1u << 20)
+#define LMI_PARSE_HELD_MAX  (1u << 20)
 #define LMI_PARSE_CALLS_MAX 256
 
 enum lmi_out_kind {
 	LMI_OUT_CONTENT,   /* text: more of what is said */
 	LMI_OUT_REASONING, /* text: more of what is thought */
-	LMI_OUT_CALL,	   /* text: name of a tool; its arguments follow */
-	LMI_OUT_ARGS,	   /* text: more of the arguments, together a JSON object */
+	LMI_OUT_CALL,      /* text: name of a tool; its arguments follow */
+	LMI_OUT_ARGS,      /* text: more of the arguments, together a JSON object */
 	LMI_OUT_CALL_END,  /* the call is over */
-	LMI_OUT_MARKUP	   /* markers, and blanks around them */
+	LMI_OUT_MARKUP     /* markers, and blanks around them */
 };
 
 struct lmi_out {
 	enum lmi_out_kind kind;
 	struct lmd_str text;
-	struct lmd_str id; /* CALL: what the model calls this call, if it does */
-	bool complete;	   /* CALL_END: the arguments are whole and JSON */
+	struct lmd_str id;  /* CALL: what the model calls this call, if it does */
+	bool complete;      /* CALL_END: the arguments are whole and JSON */
 	struct lmd_str raw; /* what was fed for this event, may be empty */
 };
 

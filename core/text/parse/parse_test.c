@@ -101,16 +101,17 @@ static void run(struct got *g, const char *name, const char *text, size_t n, siz
 }
 
 #define DS_BEGIN "<｜tool▁calls▁begin｜>"
-#define DS_CALL	 "<｜tool▁call▁begin｜>"
-#define DS_SEP	 "<｜tool▁sep｜>"
-#define DS_END	 "<｜tool▁call▁end｜>"
-#define DS_LAST	 "<｜tool▁calls▁end｜>"
+#define DS_CALL  "<｜tool▁call▁begin｜>"
+#define DS_SEP   "<｜tool▁sep｜>"
+#define DS_END   "<｜tool▁call▁end｜>"
+#define DS_LAST  "<｜tool▁calls▁end｜>"
 
 static const struct {
 	const char *format, *text, *want;
 } cases[] = {
 	{"none", "a <tool_call>{}</tool_call> b\n", "a <tool_call>{}</tool_call> b\n"},
-	{"hermes", "hello \xc3\xa9\xf0\x9f\x98\x80 there\n", "hello \xc3\xa9\xf0\x9f\x98\x80 there\n"},
+	{"hermes", "hello \xc3\xa9\xf0\x9f\x98\x80 there\n",
+	 "hello \xc3\xa9\xf0\x9f\x98\x80 there\n"},
 	{"hermes",
 	 "<think>\nhm, 1 < 2\n</think>\n\nI look.\n<tool_call>\n{\"name\": \"w\", \"arguments\": "
 	 "{\"c\": \"P\\\"}\", \"n\": {\"x\": [1, {}]}}}\n</tool_call>",
@@ -122,7 +123,8 @@ static const struct {
 	{"hermes", "<tool_call>not json</tool_call> x", "<tool_call>not json</tool_call> x"},
 	{"hermes", "<tool_call>{\"name\": 7, \"arguments\": {}}</tool_call>",
 	 "<tool_call>{\"name\": 7, \"arguments\": {}}</tool_call>"},
-	{"hermes", "<tool_call>{\"arguments\": {\"k\": [1]}, \"id\": \"c1\", \"name\": \"f\"}</tool_call>!",
+	{"hermes",
+	 "<tool_call>{\"arguments\": {\"k\": [1]}, \"id\": \"c1\", \"name\": \"f\"}</tool_call>!",
 	 "[F:f#c1]{\"k\": [1]}[.]!"},
 	{"hermes", "<tool_call>{\"name\": \"f\", \"arguments\": \"{\\\"k\\\": 2}\"}</tool_call>",
 	 "[F:f]{\"k\": 2}[.]"},
@@ -130,32 +132,41 @@ static const struct {
 	 "[F:f]{\"k\": [!]]}}</tool_call>"},
 	{"hermes", "<tool_call>{\"name\": \"f\", \"arguments\": {\"k\": x}}</tool_call>",
 	 "[F:f]{\"k\": x}[!]"},
-	{"hermes", "<tool_call>{\"name\": \"f\", \"arguments\": {\"k\": 1}, \"more\": {\"z\": \"}\"}}</tool_call>.",
+	{"hermes",
+	 "<tool_call>{\"name\": \"f\", \"arguments\": {\"k\": 1}, \"more\": {\"z\": "
+	 "\"}\"}}</tool_call>.",
 	 "[F:f]{\"k\": 1}[.]."},
 	{"hermes", "a < b <tool_ <think>x", "a < b <tool_[R:x]"},
 	{"hermes", "x </think> y", "xy"},
 	{"llama3", "{\"name\": \"f\", \"parameters\": {\"q\": \"a\"}}", "[F:f]{\"q\": \"a\"}[.]"},
-	{"llama3", "{\"type\": \"function\", \"function\": {\"name\": \"f\", \"parameters\": {\"q\": 1}}}",
+	{"llama3",
+	 "{\"type\": \"function\", \"function\": {\"name\": \"f\", \"parameters\": {\"q\": 1}}}",
 	 "[F:f]{\"q\": 1}[.]"},
-	{"llama3", "<|python_tag|>{\"name\": \"f\", \"parameters\": {}}; {\"name\": \"g\", \"parameters\": {}}",
+	{"llama3",
+	 "<|python_tag|>{\"name\": \"f\", \"parameters\": {}}; {\"name\": \"g\", \"parameters\": "
+	 "{}}",
 	 "[F:f]{}[.][F:g]{}[.]"},
 	{"llama3", "{\"answer\": 42} is it", "{\"answer\": 42} is it"},
 	{"llama3", "I say {\"name\": \"f\", \"parameters\": {}}",
 	 "I say {\"name\": \"f\", \"parameters\": {}}"},
-	{"json", " {\"tool_call\": {\"name\": \"f\", \"arguments\": {\"a\": 1}}}", "[F:f]{\"a\": 1}[.]"},
+	{"json", " {\"tool_call\": {\"name\": \"f\", \"arguments\": {\"a\": 1}}}",
+	 "[F:f]{\"a\": 1}[.]"},
 	{"json", "[{\"name\": \"f\", \"arguments\": {}}, {\"name\": \"g\", \"arguments\": {}}]",
 	 "[F:f]{}[.][F:g]{}[.]"},
-	{"mistral", "[TOOL_CALLS][{\"name\": \"f\", \"arguments\": {\"a\": 1}, \"id\": \"abc\"}, "
-		    "{\"name\": \"g\", \"arguments\": {}}]",
+	{"mistral",
+	 "[TOOL_CALLS][{\"name\": \"f\", \"arguments\": {\"a\": 1}, \"id\": \"abc\"}, "
+	 "{\"name\": \"g\", \"arguments\": {}}]",
 	 "[F:f]{\"a\": 1}[.][F:g]{}[.]"},
-	{"mistral", "[THINK]t[/THINK]ok[TOOL_CALLS]f[ARGS]{\"a\": 1}[TOOL_CALLS]g[CALL_ID]x9[ARGS]{}",
+	{"mistral",
+	 "[THINK]t[/THINK]ok[TOOL_CALLS]f[ARGS]{\"a\": 1}[TOOL_CALLS]g[CALL_ID]x9[ARGS]{}",
 	 "[R:t]ok[F:f]{\"a\": 1}[.][F:g#x9]{}[.]"},
 	{"mistral", "[TOOL_CALLS] none", "[TOOL_CALLS] none"},
 	{"deepseek-v3",
 	 "<think>r</think>" DS_BEGIN DS_CALL "function" DS_SEP "f\n```json\n{\"a\": 1}\n```" DS_END
 	 "\n" DS_CALL "function" DS_SEP "g\n```json\n{}\n```" DS_END DS_LAST " bye",
 	 "[R:r][F:f]{\"a\": 1}[.][F:g]{}[.]bye"},
-	{"deepseek-v3.1", "A" DS_BEGIN DS_CALL "f" DS_SEP "{\"a\": [\"\xe4\xb8\xad\"]}" DS_END DS_LAST,
+	{"deepseek-v3.1",
+	 "A" DS_BEGIN DS_CALL "f" DS_SEP "{\"a\": [\"\xe4\xb8\xad\"]}" DS_END DS_LAST,
 	 "A[F:f]{\"a\": [\"\xe4\xb8\xad\"]}[.]"},
 	{"gpt-oss",
 	 "<|channel|>analysis<|message|>think<|end|><|start|>assistant<|channel|>commentary "
@@ -165,8 +176,9 @@ static const struct {
 	 "<|channel|>analysis<|message|>x<|end|><|start|>assistant to=functions.f<|channel|>"
 	 "commentary json<|message|>{}<|call|>",
 	 "[R:x][F:f]{}[.]"},
-	{"harmony", "<|channel|>analysis<|message|>a b<|end|><|start|>assistant<|channel|>final<|message|>Hi "
-		    "there<|return|>",
+	{"harmony",
+	 "<|channel|>analysis<|message|>a b<|end|><|start|>assistant<|channel|>final<|message|>Hi "
+	 "there<|return|>",
 	 "[R:a b]Hi there"},
 	{"command-r",
 	 "<|START_THINKING|>p<|END_THINKING|><|START_ACTION|>[\n {\"tool_call_id\": \"0\", "
@@ -180,11 +192,13 @@ static const struct {
 	 "Hello >>> you[F:f]{\"a\": 1}[.][F:g]{}[.]"},
 	{"functionary-v3.2", "f\n{\"a\": 1}", "[F:f]{\"a\": 1}[.]"},
 	{"functionary-v3.2", "just words", "just words"},
-	{"granite", "<|tool_call|>[{\"name\": \"f\", \"arguments\": {\"a\": 1}}]", "[F:f]{\"a\": 1}[.]"},
+	{"granite", "<|tool_call|>[{\"name\": \"f\", \"arguments\": {\"a\": 1}}]",
+	 "[F:f]{\"a\": 1}[.]"},
 	{"granite", "<think>x</think><response>y</response>", "[R:x]y"},
 	{"glm",
 	 "<think>z</think>\nok\n<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>\n"
-	 "<arg_key>b</arg_key><arg_value>x \"y\"\n</arg_value></tool_call>\n<tool_call>g</tool_call>",
+	 "<arg_key>b</arg_key><arg_value>x "
+	 "\"y\"\n</arg_value></tool_call>\n<tool_call>g</tool_call>",
 	 "[R:z]ok[F:f]{\"a\": 1, \"b\": \"x \\\"y\\\"\\n\"}[.][F:g]{}[.]"},
 	{"glm", "<tool_call>no call</tool_call>", "<tool_call>no call</tool_call>"},
 	{"kimi-k2",
@@ -193,14 +207,17 @@ static const struct {
 	 "<|tool_call_end|><|tool_calls_section_end|>",
 	 "S[F:f#functions.f:0]{\"a\": 1}[.][F:g#functions.g:1]{}[.]"},
 	{"minimax",
-	 "<minimax:tool_call>\n<invoke name=\"f\">\n<parameter name=\"a\">1</parameter>\n<parameter "
-	 "name=\"b\">x</parameter>\n</invoke>\n<invoke name=\"g\">\n</invoke>\n</minimax:tool_call>",
+	 "<minimax:tool_call>\n<invoke name=\"f\">\n<parameter "
+	 "name=\"a\">1</parameter>\n<parameter "
+	 "name=\"b\">x</parameter>\n</invoke>\n<invoke "
+	 "name=\"g\">\n</invoke>\n</minimax:tool_call>",
 	 "[F:f]{\"a\": 1, \"b\": \"x\"}[.][F:g]{}[.]"},
 	{"qwen3-coder",
 	 "<tool_call>\n<function=f>\n<parameter=code>\nif a < b:\n  </p>\n</parameter>\n<parameter="
 	 "n>\n{\"z\": [1]}\n</parameter>\n</function>\n</tool_call>",
 	 "[F:f]{\"code\": \"if a < b:\\n  </p>\", \"n\": {\"z\": [1]}}[.]"},
-	{"qwen3-coder", "<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter>\noops</function>",
+	{"qwen3-coder",
+	 "<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter>\noops</function>",
 	 "[F:f]{\"a\": 1[!]oops</function>"},
 	{"seed-oss",
 	 "<seed:think>q</seed:think><seed:tool_call>\n<function=f>\n<parameter=a>true</parameter>\n"
@@ -306,8 +323,12 @@ START_TEST(hostile)
 {
 	enum { N = 60000 };
 	static const char *const begins[] = {
-		"",  "<tool_call>",	 "<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": \"",
-		"{", "<tool_call>{\"a\": ", "<tool_call>{\"name\": \"f\", \"arguments\": {}, \"b\": "};
+		"",
+		"<tool_call>",
+		"<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": \"",
+		"{",
+		"<tool_call>{\"a\": ",
+		"<tool_call>{\"name\": \"f\", \"arguments\": {}, \"b\": "};
 	static const char fills[] = " <{[\"\\a";
 	char *text = malloc(N + 100);
 

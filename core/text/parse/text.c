@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Content and thoughts, up to a marker.  What may be the begin of one is held back, and so are the
+ * blanks before it. */
+#include <string.h>
+
+#include "core/text/detok.h"
+#include "core/text/parse/machine.h"
+#include "llamad/attr.h"
+
+#define BLANKS_HELD 64 /* behind text */
+
+/* A marker that counts where the text is now, number i; NULL behind the last one. */
+static const char *marker(const struct lmi_parse *p, uint32_t i)
+{
+	const struct lmi_parse_format *f = p->f;
+	bool calls =
+		(!p->thinking || f->body == LMI_BODY_CHANNEL) && p->n_call < LMI_PARSE_CALLS_MAX;
+	const char *const all[] = {
+		p->thinking ? NULL : f->think,
+		f->think_end,
+		calls ? f->section : NULL,
+		calls ? f->call : NULL,
+		calls && f->body == LMI_BODY_CHANNEL ? "<|start|>" : NULL,
+		f->drop[0],
+		f->drop[1],
+		f->drop[2],
+		f->drop[3],
+	};
+
+	return i < LMD_LEN(all) ? all[i] ? all[i] : "" : NULL;
+}
+
+/* The marker that stands at offset i, the longest; *part: one may begin there. */
+static const char *marker_at(const struct lmi_parse *p, size_t i, bool *part)
+{
+	const char *best = NULL, *m;
+
+	for (uint32_t k = 0; (m = marker(p, k)); k++) {
+		size_t at = i;
+		enum lmi_got g = *m ? lmi_parse_lit(p, &at, m) : LMI_GOT_NO;
+
+		if (g == LMI_GOT_YES && (!best || strlen(m) > strlen(best)))
+			best = m;
+		*part |= g == LMI_GOT_MORE;
+	}
+	return best;
+}
+
+static bool is(const char *a, const char *b)
+{
+	return a && b && !strcmp(a, b);
+}
+
+static bool begins_call(const struct lmi_parse *p, const char *m)
+{
+	const struct lmi_parse_format *f = p->f;
+
+	return is(m, f->section) || is(m, f->call) ||
+	       (f->body == LMI_BODY_CHANNEL && is(m, "<|start|>"));
+}
+
+/* A marker behind so many blanks at the front.  Those before a call belong to it: when it is none
+ * they are text. */
+static void take_marker(struct lmi_parse *p, const char *m, size_t n_blank)
+{
+	const struct lmi_parse_format *f = p->f;
+
+	if (begins_call(p, m)) {
+		p->mode = LMI_IN_HEAD;
+		p->head = is(m, f->section) ? LMI_HEAD_SECTION : LMI_HEAD_CALL;
+		p->whole = false;
+		return;
+	}
+	lmi_parse_markup(p, n_blank);
+	if (is(m, f->think))
+		p->thinking = true;
+	else if (is(m, f->think_end) || f->body == LMI_BODY_CHANNEL)
+		p->thinking = false;
+	lmi_parse_markup(p, strlen(m));
+}
+
+static void give_text(struct lmi_parse *p, size_t n)
+{
+	if (!n)
+		return;
+	lmi_parse_give(p, p->thinking ? LMI_OUT_REASONING : LMI_OUT_CONTENT,
+		       (struct lmd_str){.ptr = p->buf + p->at, .len = n}, n);
+	p->fresh = false;
+}
+
+/* Blanks at the end of text[n], at most so many. */
+static size_t blanks_behind(const char *text, size_t n, size_t most)
+{
+	size_t k = 0;
+
+	while (k < n && k < most && lmi_parse_is_blank(text[n - 1 - k]))
+		k++;
+	return k;
+}
+
+bool lmi_parse_in_text(struct lmi_parse *p)
+{
+	size_t n = p->n - p->at, end = 0, k;
+	const char *m = NULL, *text = p->buf + p->at;
+	bool part = false;
+
+	if (!p->begun && p->f->bare && !p->thinking) {
+		size_t i = 0;
+
+		lmi_parse_blanks(p, &i);
+		if (i == n && !p->last)
+			return false;
+		p->begun = true; /* asked once */
+		if (i < n && (text[i] == '{' || (text[i] == '[' && p->f->body == LMI_BODY_JSON))) {
+			p->mode = LMI_IN_HEAD;
+			p->head = LMI_HEAD_BARE;
+			return true;
+		}
+	}
+	if (!p->begun && p->f->bare_name) {
+		p->begun = true;
+		p->mode = LMI_IN_HEAD;
+		p->head = LMI_HEAD_BARE;
+		return true;
+	}
+	for (; end < n && !m && !part; end++)
+		m = marker_at(p, end, &part);
+	end -= m || part;
+	k = blanks_behind(text, end, BLANKS_HELD);
+	if (p->fresh && k == end) { /* blanks next to markers, and nothing else */
+		if (m || end)
+			lmi_parse_markup(p, end);
+		k = 0;
+	} else if (p->fresh) {
+		size_t i = 0;
+
+		lmi_parse_blanks(p, &i);
+		lmi_parse_markup(p, i);
+		p->fresh = false;
+		return true;
+	} else if (m) {
+		give_text(p, end - k);
+	} else {
+		if (p->last)
+			k = 0;
+		else if (!part)
+			end -= lmi_utf8_partial(text, end);
+		give_text(p, end > k ? end - k : 0);
+	}
+	if (m)
+		take_marker(p, m, k);
+	return m != NULL;
+}
+
+void lmi_parse_no_call(struct lmi_parse *p)
+{
+	const struct lmi_parse_format *f = p->f;
+	const char *m = p->head == LMI_HEAD_SECTION ? f->section : f->call;
+	size_t n = 0, at;
+
+	p->mode = LMI_IN_TEXT;
+	p->whole = false;
+	p->searched = 0;
+	if (p->head == LMI_HEAD_NEXT)
+		p->in_list = p->in_section = false;
+	if (p->head == LMI_HEAD_BARE || p->head == LMI_HEAD_NEXT)
+		return;
+	lmi_parse_blanks(p, &n);
+	at = n;
+	if (f->body != LMI_BODY_CHANNEL || lmi_parse_lit(p, &at, "<|start|>") != LMI_GOT_YES)
+		(void)lmi_parse_lit(p, &n, m); /* it stands there */
+	give_text(p, at > n ? at : n);
+}
