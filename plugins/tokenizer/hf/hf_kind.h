@@ -68,7 +68,8 @@ struct hf_state {
 
 /* Buffers of a job; 0..2 belong to the model. */
 enum {
-	HF_BUF_CLEAN = 3, HF_BUF_NORMAL = 4, HF_BUF_OTHER = 5, HF_BUF_WIDE = 6
+	HF_BUF_CLEAN = 3, HF_BUF_NORMAL = 4, HF_BUF_OTHER = 5, HF_BUF_WIDE = 6,
+	HF_BUF_MARKS = 7
 };
 
 /* steps.c: the types that are known, and their parameters. */

@@ -23,6 +23,76 @@ static bool inert(int form, uint32_t c)
 	return !compatible && c < 0xc0;
 }
 
+static unsigned class_of(utf8proc_int32_t c)
+{
+	return (unsigned)utf8proc_get_property(c)->combining_class;
+}
+
+/* Marks in the order of their classes, equal ones as they were; spare holds n as well.  Takes time in
+ * proportion to n, however many marks a text piles up. */
+static void order_marks(utf8proc_int32_t *c, size_t n, utf8proc_int32_t *spare)
+{
+	uint32_t at[256] = {0}, sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		at[class_of(c[i]) & 255]++;
+	for (unsigned k = 0; k < 256; k++) {
+		uint32_t many = at[k];
+
+		at[k] = sum;
+		sum += many;
+	}
+	for (size_t i = 0; i < n; i++)
+		spare[at[class_of(c[i]) & 255]++] = c[i];
+	memcpy(c, spare, n * sizeof(*c));
+}
+
+static void order_all(utf8proc_int32_t *c, size_t n, utf8proc_int32_t *spare)
+{
+	for (size_t i = 0, end; i < n; i = end) {
+		unsigned last = class_of(c[i]);
+		bool wrong = false;
+
+		end = i + 1;
+		if (!last)
+			continue;
+		for (; end < n; end++) {
+			unsigned k = class_of(c[end]);
+
+			if (!k)
+				break;
+			wrong |= k < last;
+			last = k;
+		}
+		if (wrong)
+			order_marks(c + i, end - i, spare);
+	}
+}
+
+/* The characters of s..end decomposed, in j's buffer; -1 without memory. */
+static ptrdiff_t decompose(utf8proc_option_t opt, const char *s, const char *end, struct lmi_job *j)
+{
+	struct lmi_buf *wide = &j->buf[HF_BUF_WIDE];
+	size_t n = 0;
+
+	while (s < end) {
+		utf8proc_int32_t c = (utf8proc_int32_t)lmi_utf8_get(&s, end), *to;
+		utf8proc_ssize_t many;
+
+		/* no character has more than 18 */
+		if (!lmi_buf_need(wide, j->host, (n + 32) * sizeof(*to)))
+			return -1;
+		to = (utf8proc_int32_t *)wide->p + n;
+		many = utf8proc_decompose_char(c, to, 32, opt, NULL);
+		if (many < 0 || many > 32) { /* a surrogate: as it is */
+			*to = c;
+			many = 1;
+		}
+		n += (size_t)many;
+	}
+	return (ptrdiff_t)n;
+}
+
 /* Puts the form of s..end, which is canonical UTF-8. */
 static bool put_form(int form, const char *s, const char *end, struct hf_out *o, struct lmi_job *j)
 {
@@ -33,24 +103,19 @@ static bool put_form(int form, const char *s, const char *end, struct hf_out *o,
 		[HF_NFKD] = UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT,
 	};
 	utf8proc_option_t opt = (utf8proc_option_t)options[form];
-	struct lmi_buf *wide = &j->buf[HF_BUF_WIDE];
-	utf8proc_ssize_t n, room = (utf8proc_ssize_t)(wide->bytes / sizeof(utf8proc_int32_t));
+	struct lmi_buf *spare = &j->buf[HF_BUF_MARKS];
+	utf8proc_int32_t *c;
+	ptrdiff_t n = decompose(opt, s, end, j);
 
-	n = utf8proc_decompose((const utf8proc_uint8_t *)s, end - s, wide->p, room, opt);
-	if (n > room) {
-		if (!lmi_buf_need(wide, j->host, (size_t)n * sizeof(utf8proc_int32_t)))
+	if (n < 0 || !lmi_buf_need(spare, j->host, (size_t)n * sizeof(*c)))
+		return false;
+	c = j->buf[HF_BUF_WIDE].p;
+	order_all(c, (size_t)n, spare->p);
+	n = utf8proc_normalize_utf32(c, n, opt);
+	for (ptrdiff_t i = 0; i < n; i++)
+		if (!hf_put_char(o, (uint32_t)c[i]))
 			return false;
-		room = (utf8proc_ssize_t)(wide->bytes / sizeof(utf8proc_int32_t));
-		n = utf8proc_decompose((const utf8proc_uint8_t *)s, end - s, wide->p, room, opt);
-	}
-	if (n >= 0)
-		n = utf8proc_normalize_utf32(wide->p, n, opt);
-	if (n < 0) /* surrogates: as they are */
-		return hf_put(o, s, (size_t)(end - s));
-	for (utf8proc_ssize_t i = 0; i < n; i++)
-		if (!hf_put_char(o, (uint32_t)((utf8proc_int32_t *)wide->p)[i]))
-			return false;
-	return true;
+	return n >= 0;
 }
 
 bool hf_unicode_form(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
