@@ -107,6 +107,14 @@ static void ready(struct lmi_waiter *want, uint64_t now, struct lmi_resident *r,
 		fail(w, now, err);
 }
 
+static void comes(struct lmi_waiter *want, uint64_t now, uint64_t n, uint64_t total)
+{
+	struct load_work *w = OF(want, want);
+
+	if (!w->ended)
+		progress(w, now, LMI_WIRE_PHASE_LOAD, n, total);
+}
+
 static bool same_but_keep(const struct lmi_load *a, const struct lmi_load *b)
 {
 	return a->n_ctx == b->n_ctx && a->n_seq == b->n_seq && a->n_batch == b->n_batch &&
@@ -123,6 +131,7 @@ static void bring(struct load_work *w, uint64_t now, struct lmi_model *m)
 	struct lmd_error err;
 
 	w->want.ready = ready;
+	w->want.progress = comes;
 	w->waits = true;
 	if (!reload && !m->current && !m->coming)
 		m->load = w->load;

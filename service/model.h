@@ -15,6 +15,8 @@
 #ifndef LLAMAD_SERVICE_MODEL_H
 #define LLAMAD_SERVICE_MODEL_H
 
+#include <stdatomic.h>
+
 #include "core/engine/engine.h"
 #include "service/service.h"
 #include "store/store.h"
@@ -36,6 +38,8 @@ struct lmi_waiter {
 	/* With a reference on the engine, or NULL and why. */
 	void (*ready)(struct lmi_waiter *w, uint64_t now, struct lmi_resident *r,
 		      const struct lmd_error *err, uint32_t retry_ms);
+	/* While it loads: `done` of `total` bytes of what is under way.  NULL: not told. */
+	void (*progress)(struct lmi_waiter *w, uint64_t now, uint64_t done, uint64_t total);
 };
 
 /* Who waits until an engine is gone. */
@@ -78,6 +82,10 @@ struct lmi_resident {
 	struct lmi_row *row;
 	struct lmi_load load;
 	struct lmd_error err; /* status LMD_OK: it was opened */
+	/* how far it is: written by the job, read when the message comes */
+	struct lmi_message message;
+	_Atomic bool posted;
+	_Atomic uint64_t load_done, load_total;
 	uint64_t load_ns;
 	struct lmi_resident *after; /* opened when this one is closed */
 	bool again;                 /* it did not fit, and something was closed for it */

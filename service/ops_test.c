@@ -196,6 +196,39 @@ START_TEST(aliases_and_removal)
 }
 END_TEST
 
+/* How far it is comes with the stream, up to all of the weights. */
+START_TEST(a_load_is_told)
+{
+	struct lmi_request q;
+	struct lmi_wire_id id;
+	int64_t done = -1, total = -1;
+	uint64_t after = 0;
+	bool end = false;
+
+	fx_start(&fx);
+	q = fx_on(&fx, LMI_WIRE_OP_LOAD, "tiny");
+	ck_assert(fx_call(&fx, &fx_admin, &q));
+	id = fx.a.r.u.load.id;
+	while (!end) {
+		const struct lmi_rep_next *r = &fx.a.r.u.next;
+
+		q = fx_next(&id, after);
+		ck_assert_msg(fx_call(&fx, &fx_admin, &q), "%s", fx.a.err.text);
+		for (uint32_t i = 0; i < r->n_items; i++) {
+			if (r->items[i].kind != LMI_WIRE_ITEM_PROGRESS)
+				continue;
+			ck_assert_int_ge(r->items[i].u.progress.done, done);
+			done = r->items[i].u.progress.done;
+			total = r->items[i].u.progress.total;
+		}
+		end = r->end;
+		after = (uint64_t)r->last;
+	}
+	ck_assert_int_gt(total, 1000);
+	ck_assert_int_eq(done, total);
+}
+END_TEST
+
 START_TEST(info)
 {
 	struct lmi_request q;
@@ -579,6 +612,7 @@ int main(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, adding);
 	tcase_add_test(t, aliases_and_removal);
+	tcase_add_test(t, a_load_is_told);
 	tcase_add_test(t, info);
 	tcase_add_test(t, loading_with_options);
 	tcase_add_test(t, tokens_and_back);

@@ -3,6 +3,7 @@
  * One engine in memory: its users, and the jobs that open and close it.  A job touches nothing
  * but the fields of the resident that are its own while it runs. */
 #include <assert.h>
+#include <stddef.h>
 
 #include "core/base/alloc.h"
 #include "core/engine/engine.h"
@@ -90,6 +91,35 @@ static void fill_opts(const struct lmi_resident *r, struct lmi_engine_opts *o)
 	o->n_request = LMI_SESSIONS_MAX;
 }
 
+/* Tells who waits for it.  Comes before the job's end, which is posted later. */
+static void hear(struct lmi_message *m)
+{
+	struct lmi_resident *r =
+		(struct lmi_resident *)((char *)m - offsetof(struct lmi_resident, message));
+	uint64_t total = atomic_load(&r->load_total);
+
+	atomic_store(&r->posted, false);
+	for (struct lmi_waiter *w = r->model->wants, *next; w; w = next) {
+		next = w->next;
+		if (w->progress)
+			w->progress(w, r->svc->now, atomic_load(&r->load_done), total);
+	}
+}
+
+/* The job's thread. */
+static bool on_load(void *arg, enum lmi_load_phase phase, uint64_t done, uint64_t total)
+{
+	struct lmi_resident *r = arg;
+
+	(void)phase;
+	atomic_store(&r->load_done, done);
+	atomic_store(&r->load_total, total);
+	r->message.deliver = hear;
+	if (!atomic_exchange(&r->posted, true))
+		lmi_mailbox_post(r->svc->o.mailbox, &r->message);
+	return true; /* who stops listening does not stop what was begun */
+}
+
 static void run_open(void *arg)
 {
 	struct lmi_resident *r = arg;
@@ -98,6 +128,8 @@ static void run_open(void *arg)
 	struct lmi_engine_opts o;
 
 	fill_opts(r, &o);
+	o.inst.progress = on_load;
+	o.inst.progress_arg = r;
 	r->err.status = check_file(r, &r->err);
 	if (r->err.status == LMD_OK)
 		r->err.status = lmi_engine_open(&r->engine, &o, &r->err);
