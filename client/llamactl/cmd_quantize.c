@@ -406,8 +406,8 @@ const struct lmi_cmd lmi_cmd_quantize = {
 	.name = "quantize",
 	.args = "IN OUT TYPE",
 	.brief = "Make a model file smaller, by other tensor types",
-	.doc = "IN is a GGUF file, best of f16, bf16 or f32, or the first file of a set.  TYPE is "
-	       "the file type: Q4_K_M for a good middle; Q8_0, Q6_K, Q5_K_M, Q5_K_S nearer to the "
+	.doc = "IN is a GGUF file, best of f16, bf16 or f32, the first file of a set, or a Hugging "
+	       "Face folder.  TYPE is the file type: Q4_K_M for a good middle; Q8_0, Q6_K, Q5_K_M, Q5_K_S nearer to the "
 	       "source; Q4_K_S, IQ4_XS, IQ4_NL, Q3_K_L, Q3_K_M, Q3_K_S, IQ3_M, IQ3_S, IQ3_XS, IQ3_XXS, "
 	       "Q2_K, Q2_K_S, IQ2_M, IQ2_S, IQ2_XS, IQ2_XXS, IQ1_M, IQ1_S smaller; Q4_0, Q4_1, Q5_0, "
 	       "Q5_1 simple; TQ1_0, TQ2_0, Q1_0, Q2_0 for models trained so; MXFP4_MOE, NVFP4 4-bit "

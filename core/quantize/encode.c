@@ -17,7 +17,7 @@
 
 #define PIECE	     16384u /* values: a multiple of every block length */
 #define PIECE_BYTES  (PIECE * 8u)
-#define WINDOW	     128u  /* pieces in a window for each thread, but */
+#define WINDOW	     32u   /* pieces in a window for each thread, but */
 #define WINDOW_MOST  1024u /* of all threads, as long as */
 #define WINDOW_LEAST 8u	   /* each has so many */
 #define COPY	     (4u << 20)
