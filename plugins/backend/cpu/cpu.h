@@ -245,6 +245,7 @@ struct lmd_cplan {
 	uint32_t n_turns;
 	struct cpu_turns *turns; /* room for n_op */
 	char **value;            /* [n_value] row 0 of each */
+	bool *direct;            /* [n_output] may be computed where the caller wants it */
 	char *values;            /* plan->scratch_bytes */
 	char *shared;            /* scratch of the running op */
 	char *part;              /* [n_part][part_bytes] */

@@ -154,6 +154,39 @@ static void find_caches(struct lmd_cplan *p)
 	}
 }
 
+/* Does HEAD write all of a value, and nobody else? */
+static bool only_head_writes(const struct lmd_cplan *p, uint32_t value)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < p->n_node; i++) {
+		const struct cpu_node *node = &p->nodes[i];
+
+		for (uint32_t j = 0; j < node->fn->n_out; j++) {
+			const struct lmd_opnd *o = operand(node->op, node->fn->out[j]);
+
+			if (o->src != LMD_SRC_VALUE || o->id != value)
+				continue;
+			if (node->op->code != LMD_OP_HEAD || o->fold > 1 ||
+			    o->width != p->plan->values[value].width)
+				return false;
+			n++;
+		}
+	}
+	return n == 1;
+}
+
+/* Logits are many: they need no copy. */
+static void find_direct(struct lmd_cplan *p)
+{
+	for (uint32_t i = 0; i < p->plan->n_output; i++) {
+		p->direct[i] = only_head_writes(p, p->plan->outputs[i].value);
+		for (uint32_t j = 0; j < i; j++)
+			p->direct[i] = p->direct[i] &&
+				       p->plan->outputs[j].value != p->plan->outputs[i].value;
+	}
+}
+
 /* What each part reads next: from the last phase to the first. */
 static void find_ahead(const struct cpu_dev *dev, struct lmd_cplan *p)
 {
@@ -185,6 +218,7 @@ static enum lmd_status compile(struct cpu_dev *dev, const struct lmd_compile *c,
 	p->nodes = array(dev, plan->n_op, sizeof(*p->nodes), &failed);
 	p->turns = array(dev, plan->n_rope ? plan->n_op : 0, sizeof(*p->turns), &failed);
 	p->value = array(dev, plan->n_value, sizeof(*p->value), &failed);
+	p->direct = array(dev, plan->n_output, sizeof(*p->direct), &failed);
 	p->values = array(dev, (size_t)plan->scratch_bytes, 1, &failed);
 	if (failed)
 		return lmd_fail(err, LMD_NOMEM,
@@ -213,6 +247,7 @@ static enum lmd_status compile(struct cpu_dev *dev, const struct lmd_compile *c,
 				"cpu: no memory for %zu + %u * %zu bytes of scratch",
 				p->shared_bytes, dev->n_part, p->part_bytes);
 	find_ahead(dev, p);
+	find_direct(p);
 	cpu_large_pages(p->values, (size_t)plan->scratch_bytes);
 	cpu_large_pages(p->shared, p->shared_bytes);
 	return LMD_OK;
@@ -265,6 +300,7 @@ void cpu_plan_destroy(void *state, struct lmd_cplan *p)
 	h->free(h->ctx, p->counters);
 	h->free(h->ctx, (void *)p->ahead);
 	h->free(h->ctx, p->value);
+	h->free(h->ctx, p->direct);
 	h->free(h->ctx, p->values);
 	h->free(h->ctx, p->shared);
 	h->free(h->ctx, p->part);

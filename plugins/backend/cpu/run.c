@@ -142,6 +142,23 @@ static void copy_rows(const struct cpu_run *r, uint32_t value, char *to, uint64_
 		       4 * (size_t)v->width);
 }
 
+/* Where outputs are computed: in the caller's rows if they are like the value's. */
+static void place_outputs(struct lmd_cplan *p, const struct lmd_binding *out, uint32_t n_out)
+{
+	for (uint32_t i = 0; i < p->plan->n_output; i++) {
+		uint32_t id = p->plan->outputs[i].value;
+		const struct lmd_value *v = &p->plan->values[id];
+		const struct lmd_binding *b = binding(out, n_out, p->plan->outputs[i].id);
+
+		if (!p->direct[i])
+			continue;
+		p->value[id] = b && b->row_bytes == v->row_bytes &&
+					       (uintptr_t)b->ptr % sizeof(float) == 0
+				       ? b->ptr
+				       : p->values + v->offset;
+	}
+}
+
 /* Outputs that nobody bound are left out. */
 static void copy_outputs(const struct cpu_run *r, const struct lmd_binding *out, uint32_t n_out)
 {
@@ -149,7 +166,7 @@ static void copy_outputs(const struct cpu_run *r, const struct lmd_binding *out,
 		const struct lmd_output *o = &r->plan->outputs[i];
 		const struct lmd_binding *b = binding(out, n_out, o->id);
 
-		if (b)
+		if (b && r->cplan->value[o->value] != b->ptr)
 			copy_rows(r, o->value, b->ptr, b->row_bytes);
 	}
 }
@@ -178,6 +195,7 @@ enum lmd_status cpu_plan_run(void *state, struct lmd_queue *q, struct lmd_cplan 
 		st = check_outputs(&r, out, n_out, &dev->error);
 	if (st != LMD_OK)
 		return st;
+	place_outputs(p, out, n_out);
 	st = run_phases(&r, 0, p->n_phase);
 	if (st == LMD_OK)
 		copy_outputs(&r, out, n_out);
@@ -231,6 +249,7 @@ enum lmd_status cpu_plan_observe(void *state, struct lmd_cplan *p, const struct 
 
 	if (st != LMD_OK)
 		return st;
+	place_outputs(p, NULL, 0);
 	for (uint32_t i = 0; i < p->plan->n_value; i++) {
 		const struct lmd_value *v = &p->plan->values[i];
 		size_t n = (size_t)r.rows[v->space] * v->width;

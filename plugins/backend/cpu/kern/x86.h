@@ -13,7 +13,7 @@
 #include "kern.h"
 
 /* How far ahead weights are fetched. */
-#define KERN_AHEAD 0x3000
+#define KERN_AHEAD 0x6000
 
 #define INLINE static inline __attribute__((always_inline))
 
