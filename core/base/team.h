@@ -29,7 +29,7 @@ struct lmi_team_opts {
 	 * a few us between threads. */
 	uint32_t barrier_ns;
 };
-#define LMI_TEAM_SPIN_DEFAULT    50000u
+#define LMI_TEAM_SPIN_DEFAULT    200000u
 #define LMI_TEAM_BARRIER_DEFAULT 50000u
 
 enum lmd_status lmi_team_create(struct lmd_team **out, const struct lmi_team_opts *opts,
