@@ -31,6 +31,7 @@
 struct cpu_float;
 struct kern_act;
 struct kern_linear;
+struct kern_points;
 
 /* State of an open device; allocated zeroed by the host. */
 struct cpu_dev {
@@ -41,6 +42,7 @@ struct cpu_dev {
 	bool half; /* attention in half precision */
 	const struct cpu_float *fl;
 	const struct kern_act *act;
+	struct kern_points *points; /* tables of the IQ types */
 	struct lmi_lora_table loras; /* bound adapters */
 	struct lmd_error error; /* of the last plan_run */
 };

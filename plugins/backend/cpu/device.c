@@ -26,6 +26,23 @@ static uint32_t enumerate(const struct lmd_host *host, struct lmd_device_info *o
 	return 1;
 }
 
+static enum lmd_status make_points(struct cpu_dev *dev, struct lmd_error *err)
+{
+	const struct lmd_host *h = dev->host;
+	enum lmd_status st;
+
+	dev->points = h->alloc(h->ctx, kern_points_bytes());
+	if (!dev->points)
+		return lmd_fail(err, LMD_NOMEM, "cpu: no memory for tables of %zu bytes",
+				kern_points_bytes());
+	st = kern_points_init(dev->points, h);
+	if (st == LMD_OK)
+		return st;
+	h->free(h->ctx, dev->points);
+	return lmd_fail(err, st, "cpu: the host does not decode the IQ types: %s",
+			lmd_status_text(st));
+}
+
 static enum lmd_status open_device(void *state, const struct lmd_host *host,
 				   const struct lmd_open_params *p, struct lmd_error *err)
 {
@@ -46,7 +63,7 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 	dev->half = p->attention == LMD_ATTENTION_HALF;
 	dev->fl = cpu_float_select(host->cpu(host->ctx)->flags);
 	dev->act = kern_act_find(host->cpu(host->ctx)->flags);
-	return LMD_OK;
+	return make_points(dev, err);
 }
 
 static void close_device(void *state)
@@ -54,6 +71,7 @@ static void close_device(void *state)
 	struct cpu_dev *dev = state;
 
 	lmi_lora_fini(&dev->loras, dev->host);
+	dev->host->free(dev->host->ctx, dev->points);
 }
 
 static enum lmd_status adapter_bind(void *state, const struct lmd_adapter_bind *b,

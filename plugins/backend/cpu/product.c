@@ -115,7 +115,8 @@ static void product(const struct cpu_run *r, const struct kern_linear *lin, cons
 {
 	uint32_t step = emit->place || items->count < TILE_ITEMS ? items->count : TILE_ITEMS;
 	uint32_t most = emit->place ? UINT32_MAX : TILE_ROWS, lo = rows->lo;
-	struct kern_product p = {.host = r->dev->host, .k = w->k};
+	struct kern_product p = {
+		.host = r->dev->host, .points = r->dev->points, .k = w->k};
 	struct scratch s;
 
 	s.x = cpu_take(&scratch, items->count, sizeof(void *));

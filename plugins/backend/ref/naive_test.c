@@ -234,10 +234,16 @@ double wbias(const struct naive *n, uint32_t wref, uint32_t slice, uint32_t row)
 
 static bool is_int8(uint32_t t)
 {
-	return t == LMD_DTYPE_Q4_0 || t == LMD_DTYPE_Q4_1 || t == LMD_DTYPE_Q5_0 ||
-	       t == LMD_DTYPE_Q5_1 || t == LMD_DTYPE_Q8_0 || t == LMD_DTYPE_Q4_K ||
-	       t == LMD_DTYPE_Q5_K || t == LMD_DTYPE_Q6_K || t == LMD_DTYPE_Q3_K ||
-	       t == LMD_DTYPE_IQ4_NL || t == LMD_DTYPE_IQ4_XS || t == LMD_DTYPE_MXFP4;
+	switch (t) {
+	case LMD_DTYPE_F32:
+	case LMD_DTYPE_F16:
+	case LMD_DTYPE_BF16:
+	case LMD_DTYPE_F64:
+	case LMD_DTYPE_NVFP4:
+		return false;
+	default:
+		return true;
+	}
 }
 
 double product(const struct naive *n, uint32_t wref, uint32_t slice, uint32_t row, const double *x)

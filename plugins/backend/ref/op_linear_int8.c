@@ -24,6 +24,15 @@
  *   iq4_nl book[nibble]               d            none              book: docs/formats.md
  *   iq4_xs book[nibble]               d * (sc-32)  none              sc: 6 bits for 32
  *   mxfp4  2 * E2M1 of the nibble     2^(e-128)    none
+ *   q2_k   sc * (2 bits)              d            -dmin, times mn   sc, mn: 4 bits for 16
+ *   q1_0   1 or -1                    d            none
+ *   q2_0   2 bits - 1                 d            none
+ *   tq1_0  trit - 1                   d            none
+ *   tq2_0  2 bits - 1                 d            none
+ *   iq2_*  (2 * sc + 1) * point       d / 8        none              sc: 4 bits for 16 or 32
+ *   iq3_xxs (2 * sc + 1) * point      d / 4        none              sc: 4 bits for 32
+ *   iq3_s  (2 * sc + 1) * point       d            none              sc: 4 bits for 32
+ *   iq1_*  (2 * sc + 1) * (8 * point + 1 or - 1)   d / 8  none       sc: 3 bits for 16 or 32
  *
  * An output, in f32 with every operation rounded on its own (no fused multiply-add), blocks in
  * ascending order:
@@ -31,6 +40,9 @@
  *     for b:  i = sum over the block of P*q                                    (integer, < 2^24)
  *             sum = sum + ((D * d) * (float)i + M * e)                         types with M
  *             sum = sum + (D * d) * (float)i                                   the others
+ * and for q2_k, whose minima are of 16 values:
+ *             j = mn0 * (sum of q, first half) + mn1 * (sum of q, second half)
+ *             sum = sum + ((D * d) * (float)i + (M * d) * (float)j)
  * Any other type is decoded and multiplied in float. */
 #include <string.h>
 
@@ -41,6 +53,7 @@
 struct row {
 	int16_t *p;   /* [k] */
 	float *d, *m; /* [k/32] */
+	int16_t *mn;  /* [k/16] q2_k: minima */
 };
 
 static float f16(const uint8_t *p)
@@ -207,10 +220,83 @@ static void unpack_iq4_xs(const uint8_t *b, int16_t *p, float *d, float *m)
 	}
 }
 
-static void unpack(const struct lmd_weight *w, const uint8_t *raw, const struct row *out)
+static void unpack_k2(const uint8_t *b, int16_t *p, float *d, float *m, int16_t *mn)
 {
+	for (int e = 0; e < 256; e++) {
+		int q = b[16 + 32 * (e / 128) + e % 32] >> 2 * (e / 32 % 4) & 3;
+
+		p[e] = (int16_t)((b[e / 16] & 15) * q);
+		mn[e / 16] = b[e / 16] >> 4;
+	}
+	for (int j = 0; j < 8; j++) {
+		d[j] = f16(b + 80);
+		m[j] = -f16(b + 82);
+	}
+}
+
+/* Types whose values are whole multiples of d * unit: the decoder's values for d = 1 tell which. */
+static const struct multiple {
+	uint32_t dtype;
+	int at; /* of d; -1: in the top nibbles of the last four words, the lowest one first */
+	float unit;
+} multiples[] = {
+	{LMD_DTYPE_Q1_0, 0, 1},          {LMD_DTYPE_Q2_0, 0, 1},
+	{LMD_DTYPE_TQ1_0, 52, 1},        {LMD_DTYPE_TQ2_0, 64, 1},
+	{LMD_DTYPE_IQ2_XXS, 0, 0.125f},  {LMD_DTYPE_IQ2_XS, 0, 0.125f},
+	{LMD_DTYPE_IQ2_S, 0, 0.125f},    {LMD_DTYPE_IQ3_XXS, 0, 0.25f},
+	{LMD_DTYPE_IQ3_S, 0, 1},         {LMD_DTYPE_IQ1_S, 0, 0.125f},
+	{LMD_DTYPE_IQ1_M, -1, 0.125f},
+};
+
+static const struct multiple *multiple_of(uint32_t dtype)
+{
+	for (size_t i = 0; i < LMD_LEN(multiples); i++) {
+		if (multiples[i].dtype == dtype)
+			return &multiples[i];
+	}
+	return NULL;
+}
+
+static void unpack_multiple(const struct lmd_host *h, const struct multiple *t, uint32_t elems,
+			    uint32_t bytes, const uint8_t *raw, int16_t *p, float *d, float *m)
+{
+	uint8_t b[128], half[2] = {0};
+	float x[256];
+
+	memcpy(b, raw, bytes);
+	for (int i = 0; t->at < 0 && i < 4; i++) {
+		uint8_t *top = b + bytes - 7 + 2 * i;
+
+		half[i / 2] |= (uint8_t)(*top >> 4 << 4 * (i % 2));
+		*top = (uint8_t)((*top & 15) | (0x3c00 >> 4 * i & 15) << 4);
+	}
+	if (t->at >= 0) {
+		memcpy(half, b + t->at, 2);
+		b[t->at] = 0;
+		b[t->at + 1] = 0x3c;
+	}
+	(void)h->dequant_rows(h->ctx, t->dtype, b, x, elems); /* the type was tried at load */
+	for (uint32_t e = 0; e < elems; e++)
+		p[e] = (int16_t)lrintf(x[e] / t->unit);
+	for (uint32_t j = 0; j < elems / 32; j++) {
+		d[j] = f16(half) * t->unit;
+		m[j] = 0;
+	}
+}
+
+static void unpack(const struct lmd_host *h, const struct lmd_weight *w, const uint8_t *raw,
+		   const struct row *out)
+{
+	const struct multiple *t = multiple_of(w->dtype);
+
 	for (uint32_t at = 0; at < w->k; at += w->block_elems, raw += w->block_bytes) {
-		if (w->dtype == LMD_DTYPE_Q6_K)
+		if (t)
+			unpack_multiple(h, t, w->block_elems, w->block_bytes, raw, out->p + at,
+					out->d + at / 32, out->m + at / 32);
+		else if (w->dtype == LMD_DTYPE_Q2_K)
+			unpack_k2(raw, out->p + at, out->d + at / 32, out->m + at / 32,
+				  out->mn + at / 16);
+		else if (w->dtype == LMD_DTYPE_Q6_K)
 			unpack_k6(raw, out->p + at, out->d + at / 32, out->m + at / 32);
 		else if (w->dtype == LMD_DTYPE_Q3_K)
 			unpack_k3(raw, out->p + at, out->d + at / 32, out->m + at / 32);
@@ -234,7 +320,8 @@ bool ref_int8_type(uint32_t dtype)
 {
 	return dtype == LMD_DTYPE_Q4_0 || dtype == LMD_DTYPE_Q5_0 || dtype == LMD_DTYPE_Q8_0 ||
 	       dtype == LMD_DTYPE_Q3_K || dtype == LMD_DTYPE_Q6_K || dtype == LMD_DTYPE_IQ4_NL ||
-	       dtype == LMD_DTYPE_IQ4_XS || dtype == LMD_DTYPE_MXFP4 || has_min(dtype);
+	       dtype == LMD_DTYPE_IQ4_XS || dtype == LMD_DTYPE_MXFP4 ||
+	       dtype == LMD_DTYPE_Q2_K || has_min(dtype) || multiple_of(dtype);
 }
 
 void ref_int8_quantise(const float *x, uint32_t k, int8_t *q, float *d)
@@ -259,13 +346,14 @@ uint64_t ref_int8_bytes(uint32_t k)
 	ref_need(&bytes, REF_TILE, k * sizeof(int16_t));
 	ref_need(&bytes, REF_TILE, k / 32 * sizeof(float));
 	ref_need(&bytes, REF_TILE, k / 32 * sizeof(float));
-	ref_need(&bytes, 1, k / 32 * sizeof(int32_t));
+	ref_need(&bytes, REF_TILE, k / 16 * sizeof(int16_t));
+	ref_need(&bytes, 1, k / 16 * sizeof(int32_t));
 	ref_need(&bytes, 1, k / 32 * sizeof(float));
 	return bytes;
 }
 
-/* dots: the sums of P*q by block. */
-static float output(const struct row *w, bool min, const float *dots, const float *d,
+/* dots: the sums of P*q by block; sums: those of q by half of a block. */
+static float output(const struct row *w, uint32_t dtype, const float *dots, const float *d,
 		    const int32_t *sums, uint32_t k)
 {
 	float sum = 0;
@@ -273,8 +361,11 @@ static float output(const struct row *w, bool min, const float *dots, const floa
 	for (uint32_t b = 0; b < k / 32; b++) {
 		float t = (w->d[b] * d[b]) * dots[b];
 
-		if (min)
-			t += w->m[b] * (d[b] * (float)sums[b]);
+		if (dtype == LMD_DTYPE_Q2_K)
+			t += (w->m[b] * d[b]) * (float)(w->mn[2 * b] * sums[2 * b] +
+							w->mn[2 * b + 1] * sums[2 * b + 1]);
+		else if (has_min(dtype))
+			t += w->m[b] * (d[b] * (float)(sums[2 * b] + sums[2 * b + 1]));
 		sum += t;
 	}
 	return sum;
@@ -288,17 +379,18 @@ void ref_int8_product(const struct ref_run *r, const struct ref_x *x, const stru
 	int16_t *p = ref_take(&scratch, REF_TILE, w->k * sizeof(*p));
 	float *d = ref_take(&scratch, REF_TILE, nb * sizeof(*d));
 	float *m = ref_take(&scratch, REF_TILE, nb * sizeof(*m));
-	int32_t *sums = ref_take(&scratch, 1, nb * sizeof(*sums));
+	int16_t *mn = ref_take(&scratch, REF_TILE, 2 * nb * sizeof(*mn));
+	int32_t *sums = ref_take(&scratch, 1, 2 * nb * sizeof(*sums));
 	float *dots = ref_take(&scratch, 1, nb * sizeof(*dots));
-	bool min = has_min(w->dtype);
 
 	for (uint64_t n = lo; n < hi; n += REF_TILE) {
 		uint32_t count = hi - n < REF_TILE ? (uint32_t)(hi - n) : REF_TILE;
 
 		for (uint32_t j = 0; j < count; j++) {
-			struct row row = {p + (size_t)j * w->k, d + j * nb, m + j * nb};
+			struct row row = {p + (size_t)j * w->k, d + j * nb, m + j * nb,
+					  mn + 2 * j * nb};
 
-			unpack(w,
+			unpack(r->dev->host, w,
 			       ref_weight_raw(w, (uint32_t)((n + j) / w->n),
 					      (uint32_t)((n + j) % w->n)),
 			       &row);
@@ -309,16 +401,17 @@ void ref_int8_product(const struct ref_run *r, const struct ref_x *x, const stru
 			const float *dx = x->d + (size_t)(it / items->div) * nb;
 			float out[REF_TILE];
 
-			for (size_t b = 0; min && b < nb; b++) {
+			for (size_t b = 0; b < 2 * nb; b++) {
 				sums[b] = 0;
-				for (size_t e = 0; e < 32; e++)
-					sums[b] += q[32 * b + e];
+				for (size_t e = 0; e < 16; e++)
+					sums[b] += q[16 * b + e];
 			}
 			for (uint32_t j = 0; j < count; j++) {
-				struct row row = {p + (size_t)j * w->k, d + j * nb, m + j * nb};
+				struct row row = {p + (size_t)j * w->k, d + j * nb, m + j * nb,
+						  mn + 2 * j * nb};
 
 				r->dev->kernels->iblocks(row.p, q, w->k, dots);
-				out[j] = output(&row, min, dots, dx, sums, w->k);
+				out[j] = output(&row, w->dtype, dots, dx, sums, w->k);
 			}
 			emit(arg, it, (uint32_t)n, count, out);
 		}

@@ -4,8 +4,8 @@
  *
  * Codes are bytes in the order of the values; a weight is D * (code - 2^shift) + M (no shift, no M:
  * the term is absent).  Codes are unsigned, but for Q8_0, IQ4_NL and IQ4_XS, which have no shift
- * here.  Q3_K and Q6_K have a factor for each 16 values besides D.  A code that is a place in a book
- * has become the book's number. */
+ * here.  Types with halves have a factor for each 16 values besides D, Q2_K a minimum, too, which M is
+ * multiplied with.  A code that is a place in a book has become the book's number. */
 #ifndef LLAMAD_CPU_KERN_CODES_AVX2_H
 #define LLAMAD_CPU_KERN_CODES_AVX2_H
 
@@ -13,16 +13,16 @@
 
 struct codes {
 	__m256i q[8];
-	__m256 d, m; /* of the eight rows */
-	__m256i sc
-		[2]; /* Q3_K, Q6_K: rows 0-3 and 4-7; the factor of the low half, then of the high half */
+	__m256 d, m;   /* of the eight rows */
+	__m256i mn[2]; /* Q2_K: minima of the halves, of the eight rows */
+	__m256i sc[2]; /* rows 0-3 and 4-7; the factor of the low half, then of the high half */
 };
 
 /* What the blocks of a block of 256 share, of the eight rows. */
 struct head {
 	__m256 d, m;   /* m = -dmin */
 	__m256i s[3];  /* Q4_K, Q5_K: bytes 0-3, 4-7, 8-11 of the scales; IQ4_XS: high, low bits */
-	__m256i sc[4]; /* Q3_K, Q6_K: scales 4i..4i+3 */
+	__m256i sc[4]; /* Q2_K, Q3_K, Q6_K: scales 4i..4i+3 */
 };
 
 INLINE __m256i ymm(const uint8_t *p)
@@ -43,14 +43,6 @@ INLINE __m256 low_halves(__m256i v)
 	return _mm256_cvtph_ps(_mm256_castsi256_si128(v));
 }
 
-INLINE __m256i halves_at(const uint8_t *const w[8], size_t at)
-{
-	return _mm256_setr_epi32((int)load16(w[0] + at), (int)load16(w[1] + at),
-				 (int)load16(w[2] + at), (int)load16(w[3] + at),
-				 (int)load16(w[4] + at), (int)load16(w[5] + at),
-				 (int)load16(w[6] + at), (int)load16(w[7] + at));
-}
-
 INLINE __m256i dwords_at(const uint8_t *const w[8], size_t at)
 {
 	return _mm256_setr_epi32((int)load32(w[0] + at), (int)load32(w[1] + at),
@@ -67,15 +59,21 @@ INLINE __m256i nibbles(const uint8_t *p)
 	return and8(_mm256_setr_m128i(v, _mm_srli_epi16(v, 4)), 15);
 }
 
-/* 16 in byte j if bit j is set. */
-INLINE __m256i fifth_bits(const uint8_t *p)
+/* All bits of byte j if bit j is set. */
+INLINE __m256i bytes_of_bits(uint32_t bits)
 {
 	const __m256i byte =
 		_mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
 	const __m256i bit = _mm256_set1_epi64x((long long)0x8040201008040201);
-	__m256i v = _mm256_shuffle_epi8(_mm256_set1_epi32((int)load32(p)), byte);
+	__m256i v = _mm256_shuffle_epi8(_mm256_set1_epi32((int)bits), byte);
 
-	return and8(_mm256_cmpeq_epi8(_mm256_and_si256(v, bit), bit), 16);
+	return _mm256_cmpeq_epi8(_mm256_and_si256(v, bit), bit);
+}
+
+/* 16 in byte j if bit j is set. */
+INLINE __m256i fifth_bits(const uint8_t *p)
+{
+	return and8(bytes_of_bits(load32(p)), 16);
 }
 
 /* Codes of 8 bits with sign: no shift. */
@@ -142,7 +140,7 @@ INLINE void codes_32(uint32_t dtype, const uint8_t *const w[8], size_t at, struc
 }
 
 /* The block of 256 at `at`. */
-INLINE void head_256(uint32_t dtype, const uint8_t *const w[8], size_t at, struct head *h)
+INLINE void head_k(uint32_t dtype, const uint8_t *const w[8], size_t at, struct head *h)
 {
 	__m256i v[4];
 
@@ -269,7 +267,7 @@ INLINE void codes_iq4_xs(const struct head *h, const uint8_t *const w[8], size_t
 }
 
 /* Block j < 8 of the block of 256 at `at`. */
-INLINE void codes_256(uint32_t dtype, const struct head *h, const uint8_t *const w[8], size_t at,
+INLINE void codes_k(uint32_t dtype, const struct head *h, const uint8_t *const w[8], size_t at,
 		      int j, struct codes *c)
 {
 	if (dtype == LMD_DTYPE_Q6_K)

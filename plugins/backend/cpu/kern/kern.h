@@ -27,6 +27,8 @@
  *     for b:  i = sum over the block of P*q                                    (integer, < 2^24)
  *             sum = sum + ((D * d) * (float)i + M * e)                         types with M
  *             sum = sum + (D * d) * (float)i                                   the others
+ *             sum = sum + ((D * d) * (float)i + (M * d) * (float)j)            Q2_K
+ *                   j = minimum times sum of q, of both halves of the block
  * and nothing else: so its bits depend neither on the variant nor on the slice nor on how many rows
  * of x are multiplied together.  Backend `ref` opened with int8 activations gives the same bits.
  *
@@ -90,8 +92,15 @@ struct kern_product {
 	float *const *y;       /* [n_col] outputs, [n_row] each; must not overlap anything else */
 	uint32_t k;            /* values in a row: a multiple of the type's block, < 2^24 */
 	uint32_t n_row, n_col; /* 0 is allowed */
+	/* tables of the types that need them (IQ1, IQ2, IQ3 as integers); NULL: no such weight */
+	const struct kern_points *points;
 	void *scratch;         /* KERN_ALIGN, lin->scratch_bytes(k); of this thread alone */
 };
+
+/* Tables of the IQ types, out of the host's decoder: memory of kern_points_bytes. */
+struct kern_points;
+size_t kern_points_bytes(void);
+enum lmd_status kern_points_init(struct kern_points *t, const struct lmd_host *host);
 
 struct kern_linear {
 	uint32_t dtype; /* enum lmd_dtype */

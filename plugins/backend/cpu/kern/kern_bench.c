@@ -32,6 +32,7 @@ struct bench {
 	struct options o;
 	struct lmd_host *host;
 	struct lmd_cpu cpu;
+	struct kern_points *points;
 	char *w;  /* MEMORY_BYTES of the type at hand */
 	float *x; /* [MAX_COL][k] */
 	char *q8; /* the same, prepared */
@@ -62,6 +63,7 @@ static double measure(const struct bench *b, const struct kern_linear *l, size_t
 	double seconds[MAX_RUNS];
 	uint32_t repeat;
 	struct kern_product p = {.host = b->host,
+				 .points = b->points,
 				 .w = b->w,
 				 .w_stride = row,
 				 .x = x,
@@ -210,12 +212,15 @@ int main(int argc, char **argv)
 	b.x = aligned_alloc(64, sizeof(float) * MAX_COL * b.o.k);
 	b.q8 = aligned_alloc(64, KERN_Q8_BYTES(b.o.k) * MAX_COL);
 	b.y = aligned_alloc(64, Y_BYTES);
-	if (b.w && b.x && b.q8 && b.y)
+	b.points = malloc(kern_points_bytes());
+	if (b.w && b.x && b.q8 && b.y && b.points &&
+	    kern_points_init(b.points, b.host) == LMD_OK)
 		bench_all(&b);
 	free(b.w);
 	free(b.x);
 	free(b.q8);
 	free(b.y);
+	free(b.points);
 	lmi_host_destroy(b.host);
 	return 0;
 }

@@ -18,6 +18,7 @@
 
 static struct lmd_host *host;
 static struct lmd_cpu cpu;
+static struct kern_points *points;
 
 /* of ref's plan.c, which the test does without */
 void ref_need(uint64_t *bytes, uint64_t n, uint64_t item)
@@ -29,10 +30,14 @@ static void setup(void)
 {
 	lmi_cpu_detect(&cpu);
 	ck_assert_int_eq(lmi_host_create(&host, UINT64_MAX), LMD_OK);
+	points = calloc(1, kern_points_bytes());
+	ck_assert_ptr_nonnull(points);
+	ck_assert_int_eq(kern_points_init(points, host), LMD_OK);
 }
 
 static void teardown(void)
 {
+	free(points);
 	lmi_host_destroy(host);
 }
 
@@ -189,6 +194,7 @@ static void run(const struct kern_linear *l, struct kase *c, uint32_t r0, uint32
 				 .k = c->k,
 				 .n_row = n_row,
 				 .n_col = n_col,
+				 .points = points,
 				 .scratch = scratch_for(l, c)};
 
 	memset(c->y, 0xa5, sizeof(float) * (MAX_ROW + 1) * MAX_COL);

@@ -17,10 +17,17 @@
  *   q3_k   (sc - 32) * (3 bits - 4)   d            none              sc: 6 bits for 16
  *   iq4_nl book[nibble]               d            none
  *   iq4_xs book[nibble]               d * (sc-32)  none              sc: 6 bits for 32
- *   mxfp4  2 * E2M1 of the nibble     2^(e-128)    none */
+ *   mxfp4  2 * E2M1 of the nibble     2^(e-128)    none
+ *   q2_k   sc * (2 bits)              d            -dmin, times mn   sc, mn: 4 bits for 16
+ *   q1_0   1 or -1                    d            none
+ *   q2_0   2 bits - 1                 d            none
+ *   tq1_0  trit - 1                   d            none
+ *   tq2_0  2 bits - 1                 d            none
+ *   iq1_*, iq2_*, iq3_*: see points.h */
 #include <string.h>
 
 #include "book.h"
+#include "points.h"
 #include "variants.h"
 
 #define TILE 8
@@ -29,6 +36,7 @@
 struct row {
 	int16_t *p;   /* [k] */
 	float *d, *m; /* [k/32] */
+	int16_t *mn;  /* [k/16] q2_k: minima */
 };
 
 static float f16(const uint8_t *b)
@@ -193,10 +201,89 @@ static void unpack_mxfp4(const uint8_t *b, int16_t *p, float *d, float *m)
 	books(b + 1, kern_book_fp4, p);
 }
 
+static void unpack_q2_k(const uint8_t *b, const struct row *o)
+{
+	for (int e = 0; e < 256; e++) {
+		int q = b[16 + 32 * (e / 128) + e % 32] >> (e / 32 % 4 * 2) & 3;
+
+		o->p[e] = (int16_t)((b[e / 16] & 15) * q);
+		o->mn[e / 16] = b[e / 16] >> 4;
+	}
+	for (int j = 0; j < 8; j++) {
+		o->d[j] = f16(b + 80);
+		o->m[j] = -f16(b + 82);
+	}
+}
+
+static void same_factor(float d, float *to, float *m, int n)
+{
+	for (int j = 0; j < n; j++) {
+		to[j] = d;
+		m[j] = 0;
+	}
+}
+
+static void unpack_q1_0(const uint8_t *b, int16_t *p, float *d, float *m)
+{
+	same_factor(f16(b), d, m, 4);
+	for (int e = 0; e < 128; e++)
+		p[e] = (int16_t)(2 * (b[2 + e / 8] >> (e % 8) & 1) - 1);
+}
+
+static void unpack_q2_0(const uint8_t *b, int16_t *p, float *d, float *m)
+{
+	same_factor(f16(b), d, m, 2);
+	for (int e = 0; e < 64; e++)
+		p[e] = (int16_t)((b[2 + e / 4] >> (e % 4 * 2) & 3) - 1);
+}
+
+static void unpack_tq2_0(const uint8_t *b, int16_t *p, float *d, float *m)
+{
+	same_factor(f16(b + 64), d, m, 8);
+	for (int e = 0; e < 256; e++)
+		p[e] = (int16_t)((b[32 * (e / 128) + e % 32] >> (e / 32 % 4 * 2) & 3) - 1);
+}
+
+static void unpack_tq1_0(const uint8_t *b, int16_t *p, float *d, float *m)
+{
+	uint8_t trits[32];
+
+	same_factor(f16(b + 52), d, m, 8);
+	for (int j = 0; j < 8; j++) {
+		kern_trits_32(b, j, trits);
+		for (int e = 0; e < 32; e++)
+			p[32 * j + e] = (int16_t)(trits[e] - 1);
+	}
+}
+
+static void unpack_points(uint32_t dtype, const struct kern_points *t, const uint8_t *b,
+			  const struct row *o)
+{
+	const uint32_t half = kern_point_d(dtype, b);
+	const uint8_t bytes[2] = {(uint8_t)half, (uint8_t)(half >> 8)};
+	bool iq1 = kern_is_iq1(dtype);
+
+	same_factor(f16(bytes) * kern_point_unit(dtype), o->d, o->m, 8);
+	for (int j = 0; j < 8; j++) {
+		uint64_t v[4];
+		uint32_t minus = kern_points_32(dtype, t, b, j, v);
+		int32_t sc[2];
+
+		kern_point_scales(dtype, b, j, sc);
+		for (int e = 0; e < 32; e++) {
+			int value = (int)(v[e / 8] >> (e % 8 * 8) & 255), sign = minus >> e & 1 ? -1 : 1;
+
+			value = iq1 ? value - 16 + sign : value * sign;
+			o->p[32 * j + e] = (int16_t)(sc[e / 16] * value);
+		}
+	}
+}
+
 struct type {
 	uint32_t dtype;
 	uint32_t elems, bytes; /* of a block */
 	bool min;
+	/* NULL: Q2_K and the types of points.h */
 	void (*unpack)(const uint8_t *block, int16_t *p, float *d, float *m);
 };
 
@@ -213,17 +300,40 @@ static const struct type types[] = {
 	{LMD_DTYPE_IQ4_NL, 32, 18, false, unpack_iq4_nl},
 	{LMD_DTYPE_IQ4_XS, 256, 136, false, unpack_iq4_xs},
 	{LMD_DTYPE_MXFP4, 32, 17, false, unpack_mxfp4},
+	{LMD_DTYPE_Q1_0, 128, 18, false, unpack_q1_0},
+	{LMD_DTYPE_Q2_0, 64, 18, false, unpack_q2_0},
+	{LMD_DTYPE_TQ1_0, 256, 54, false, unpack_tq1_0},
+	{LMD_DTYPE_TQ2_0, 256, 66, false, unpack_tq2_0},
+	{LMD_DTYPE_Q2_K, 256, 84, false, NULL},
+	{LMD_DTYPE_IQ2_XXS, 256, 66, false, NULL},
+	{LMD_DTYPE_IQ2_XS, 256, 74, false, NULL},
+	{LMD_DTYPE_IQ2_S, 256, 82, false, NULL},
+	{LMD_DTYPE_IQ3_XXS, 256, 98, false, NULL},
+	{LMD_DTYPE_IQ3_S, 256, 110, false, NULL},
+	{LMD_DTYPE_IQ1_S, 256, 50, false, NULL},
+	{LMD_DTYPE_IQ1_M, 256, 56, false, NULL},
 };
 
 static size_t scratch_bytes(uint32_t k)
 {
-	return ((size_t)k * sizeof(int16_t) + k / 32 * 2 * sizeof(float)) * TILE + KERN_ALIGN;
+	return ((size_t)(k + k / 16) * sizeof(int16_t) + k / 32 * 2 * sizeof(float)) * TILE /
+		       KERN_ALIGN * KERN_ALIGN +
+	       KERN_ALIGN;
 }
 
-static void unpack(const struct type *t, const uint8_t *block, uint32_t k, const struct row *out)
+static void unpack(const struct type *t, const struct kern_points *points, const uint8_t *block,
+		   uint32_t k, const struct row *out)
 {
-	for (uint32_t at = 0; at < k; at += t->elems, block += t->bytes)
-		t->unpack(block, out->p + at, out->d + at / 32, out->m + at / 32);
+	for (uint32_t at = 0; at < k; at += t->elems, block += t->bytes) {
+		struct row o = {out->p + at, out->d + at / 32, out->m + at / 32, out->mn + at / 16};
+
+		if (t->unpack)
+			t->unpack(block, o.p, o.d, o.m);
+		else if (t->dtype == LMD_DTYPE_Q2_K)
+			unpack_q2_k(block, &o);
+		else
+			unpack_points(t->dtype, points, block, &o);
+	}
 }
 
 static int32_t block_sum(const int16_t *p, const int8_t *q)
@@ -235,9 +345,10 @@ static int32_t block_sum(const int16_t *p, const int8_t *q)
 	return s;
 }
 
-static float dot(const struct row *w, bool min, const char *x, uint32_t k)
+static float dot(const struct row *w, const struct type *type, const char *x, uint32_t k)
 {
 	const int8_t *q = (const int8_t *)x;
+	const int32_t *h = (const int32_t *)(const void *)(x + KERN_Q8_H(k));
 	const float *d = (const float *)(const void *)(x + KERN_Q8_D(k));
 	const float *e = (const float *)(const void *)(x + KERN_Q8_E(k));
 	float sum = 0;
@@ -245,8 +356,11 @@ static float dot(const struct row *w, bool min, const char *x, uint32_t k)
 	for (uint32_t b = 0; b < k / 32; b++) {
 		float t = (w->d[b] * d[b]) * (float)block_sum(w->p + 32 * b, q + 32 * b);
 
-		if (min)
+		if (type->min)
 			t += w->m[b] * e[b];
+		if (type->dtype == LMD_DTYPE_Q2_K)
+			t += (w->m[b] * d[b]) *
+			     (float)-(w->mn[2 * b] * h[2 * b] + w->mn[2 * b + 1] * h[2 * b + 1]);
 		sum += t;
 	}
 	return sum;
@@ -263,16 +377,19 @@ static void run(const struct kern_linear *self, const struct kern_product *p)
 	for (size_t i = 0; i < TILE; i++) {
 		rows[i].d = (float *)p->scratch + 2 * i * nb;
 		rows[i].m = rows[i].d + nb;
-		rows[i].p = (int16_t *)(void *)((float *)p->scratch + 2 * TILE * nb) + i * p->k;
+		rows[i].p = (int16_t *)(void *)((float *)p->scratch + 2 * TILE * nb) +
+			    i * (p->k + 2 * nb);
+		rows[i].mn = rows[i].p + p->k;
 	}
 	for (uint32_t r = 0; r < p->n_row; r += TILE) {
 		uint32_t n = p->n_row - r < TILE ? p->n_row - r : TILE;
 
 		for (uint32_t i = 0; i < n; i++)
-			unpack(t, (const uint8_t *)p->w + (r + i) * p->w_stride, p->k, &rows[i]);
+			unpack(t, p->points, (const uint8_t *)p->w + (r + i) * p->w_stride, p->k,
+			       &rows[i]);
 		for (uint32_t c = 0; c < p->n_col; c++)
 			for (uint32_t i = 0; i < n; i++)
-				p->y[c][r + i] = dot(&rows[i], t->min, p->x[c], p->k);
+				p->y[c][r + i] = dot(&rows[i], t, p->x[c], p->k);
 	}
 }
 
@@ -283,7 +400,9 @@ static void run(const struct kern_linear *self, const struct kern_product *p)
 	}
 
 const struct kern_linear kern_exact_c[] = {
-	KERNEL(Q4_0),   KERNEL(Q4_1),  KERNEL(Q5_0),  KERNEL(Q5_1), KERNEL(Q8_0),
-	KERNEL(Q4_K),   KERNEL(Q5_K),  KERNEL(Q6_K),  KERNEL(Q3_K), KERNEL(IQ4_NL),
-	KERNEL(IQ4_XS), KERNEL(MXFP4), {.run = NULL},
+	KERNEL(Q4_0),    KERNEL(Q4_1),   KERNEL(Q5_0),  KERNEL(Q5_1),  KERNEL(Q8_0),
+	KERNEL(Q4_K),    KERNEL(Q5_K),   KERNEL(Q6_K),  KERNEL(Q3_K),  KERNEL(IQ4_NL),
+	KERNEL(IQ4_XS),  KERNEL(MXFP4),  KERNEL(Q1_0),  KERNEL(Q2_0),  KERNEL(TQ1_0),
+	KERNEL(TQ2_0),   KERNEL(Q2_K),   KERNEL(IQ2_S), KERNEL(IQ3_S), KERNEL(IQ2_XXS),
+	KERNEL(IQ3_XXS), KERNEL(IQ2_XS), KERNEL(IQ1_S), KERNEL(IQ1_M), {.run = NULL},
 };

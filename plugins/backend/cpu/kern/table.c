@@ -7,9 +7,11 @@
 static const struct kern_linear *const lists[] = {
 #ifdef KERN_WITH_AVX512
 	kern_exact_vnni,
+	kern_small_vnni,
 #endif
 #ifdef KERN_WITH_AVX2
 	kern_exact_avx2,
+	kern_small_avx2,
 #endif
 	kern_exact_c,
 #ifdef KERN_WITH_AVX512

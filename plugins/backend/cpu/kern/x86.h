@@ -10,14 +10,14 @@
 #include <string.h>
 
 #include "book.h"
-#include "kern.h"
+#include "points.h"
 
 /* How far ahead weights are fetched. */
 #define KERN_AHEAD 0x6000
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Bytes of a block of 32, or of 256 for the K types. */
+/* Bytes of a block. */
 INLINE uint32_t kern_block_bytes(uint32_t dtype)
 {
 	return dtype == LMD_DTYPE_Q4_0     ? 18
@@ -31,20 +31,52 @@ INLINE uint32_t kern_block_bytes(uint32_t dtype)
 	       : dtype == LMD_DTYPE_Q4_K   ? 144
 	       : dtype == LMD_DTYPE_Q5_K   ? 176
 	       : dtype == LMD_DTYPE_Q6_K   ? 210
-					   : 136 /* IQ4_XS */;
+	       : dtype == LMD_DTYPE_IQ4_XS ? 136
+	       : dtype == LMD_DTYPE_Q2_K   ? 84
+	       : dtype == LMD_DTYPE_Q1_0   ? 18
+	       : dtype == LMD_DTYPE_Q2_0   ? 18
+	       : dtype == LMD_DTYPE_TQ1_0  ? 54
+	       : dtype == LMD_DTYPE_TQ2_0  ? 66
+	       : dtype == LMD_DTYPE_IQ1_S  ? 50
+	       : dtype == LMD_DTYPE_IQ1_M  ? 56
+	       : dtype == LMD_DTYPE_IQ2_XXS ? 66
+	       : dtype == LMD_DTYPE_IQ2_XS  ? 74
+	       : dtype == LMD_DTYPE_IQ2_S   ? 82
+	       : dtype == LMD_DTYPE_IQ3_XXS ? 98
+					    : 110 /* IQ3_S */;
 }
 
-/* Blocks of 256. */
+/* Types of less than 4 bits, but for Q3_K. */
+INLINE bool kern_is_small(uint32_t dtype)
+{
+	return dtype == LMD_DTYPE_Q2_K || dtype == LMD_DTYPE_Q1_0 || dtype == LMD_DTYPE_Q2_0 ||
+	       dtype == LMD_DTYPE_TQ1_0 || dtype == LMD_DTYPE_TQ2_0 || kern_has_points(dtype);
+}
+
+/* Blocks of more than 32 values. */
 INLINE bool kern_is_k(uint32_t dtype)
 {
 	return dtype == LMD_DTYPE_Q3_K || dtype == LMD_DTYPE_Q4_K || dtype == LMD_DTYPE_Q5_K ||
-	       dtype == LMD_DTYPE_Q6_K || dtype == LMD_DTYPE_IQ4_XS;
+	       dtype == LMD_DTYPE_Q6_K || dtype == LMD_DTYPE_IQ4_XS || kern_is_small(dtype);
 }
 
-/* Two factors of 8 bits in a block, one for each 16 values. */
+/* Blocks of 32 in a block of more. */
+INLINE uint32_t kern_parts(uint32_t dtype)
+{
+	return dtype == LMD_DTYPE_Q2_0 ? 2 : dtype == LMD_DTYPE_Q1_0 ? 4 : 8;
+}
+
+/* Two factors in a block of 32, one for each 16 values. */
 INLINE bool kern_has_halves(uint32_t dtype)
 {
-	return dtype == LMD_DTYPE_Q3_K || dtype == LMD_DTYPE_Q6_K;
+	return dtype == LMD_DTYPE_Q2_K || dtype == LMD_DTYPE_Q3_K || dtype == LMD_DTYPE_Q6_K ||
+	       kern_has_points(dtype);
+}
+
+/* Two minima, that M is multiplied with. */
+INLINE bool kern_has_minima(uint32_t dtype)
+{
+	return dtype == LMD_DTYPE_Q2_K;
 }
 
 /* Codes are places in the book of 8-bit numbers. */
@@ -63,6 +95,11 @@ INLINE bool kern_has_min(uint32_t dtype)
 INLINE uint32_t kern_shift(uint32_t dtype)
 {
 	return dtype == LMD_DTYPE_Q3_K    ? 2
+	       : dtype == LMD_DTYPE_Q2_K  ? 0
+	       : dtype == LMD_DTYPE_IQ3_S ? 4
+	       : kern_is_iq1(dtype)       ? 4
+	       : kern_has_points(dtype)   ? 6
+	       : kern_is_small(dtype)     ? 1
 	       : dtype == LMD_DTYPE_Q4_0  ? 3
 	       : dtype == LMD_DTYPE_Q5_0  ? 4
 	       : dtype == LMD_DTYPE_MXFP4 ? 4
@@ -86,6 +123,53 @@ INLINE uint32_t load16(const uint8_t *p)
 
 	memcpy(&v, p, sizeof(v));
 	return v;
+}
+
+INLINE __m256i halves_at(const uint8_t *const w[8], size_t at)
+{
+	return _mm256_setr_epi32((int)load16(w[0] + at), (int)load16(w[1] + at),
+				 (int)load16(w[2] + at), (int)load16(w[3] + at),
+				 (int)load16(w[4] + at), (int)load16(w[5] + at),
+				 (int)load16(w[6] + at), (int)load16(w[7] + at));
+}
+
+/* d of a type with points, of eight rows. */
+INLINE __m256i point_ds(uint32_t dtype, const uint8_t *const w[8], size_t at)
+{
+	return _mm256_setr_epi32((int)kern_point_d(dtype, w[0] + at),
+				 (int)kern_point_d(dtype, w[1] + at),
+				 (int)kern_point_d(dtype, w[2] + at),
+				 (int)kern_point_d(dtype, w[3] + at),
+				 (int)kern_point_d(dtype, w[4] + at),
+				 (int)kern_point_d(dtype, w[5] + at),
+				 (int)kern_point_d(dtype, w[6] + at),
+				 (int)kern_point_d(dtype, w[7] + at));
+}
+
+/* The trits, 0 to 2, of block j < 8 of TQ1_0: kern_trits_32 in a vector. */
+INLINE __m256i trits(const uint8_t *b, int j)
+{
+	static const uint8_t power[8] = {1, 3, 9, 27, 81, 1, 9, 81};
+	__m256i v, even, odd, p = _mm256_set1_epi16(power[j]);
+
+	if (j < 5) {
+		v = _mm256_loadu_si256((const void *)b);
+	} else { /* two trits of 16 bytes; at last one, and four of four bytes */
+		__m128i low = _mm_loadu_si128((const void *)(b + 32));
+		__m128i high = j < 7 ? low : _mm_set1_epi32((int)load32(b + 48));
+		__m128i times = j < 7 ? _mm_set1_epi16((short)(3 * power[j]))
+				      : _mm_setr_epi16(1, 1, 3, 3, 9, 9, 27, 27);
+
+		v = _mm256_setr_m128i(low, high);
+		p = _mm256_setr_m128i(_mm256_castsi256_si128(p), times);
+	}
+	even = _mm256_and_si256(_mm256_mullo_epi16(v, p), _mm256_set1_epi16(255));
+	odd = _mm256_slli_epi16(_mm256_mullo_epi16(_mm256_srli_epi16(v, 8), p), 8);
+	v = _mm256_or_si256(even, odd);
+	/* times 3 comes to 256 from 86 on, to 512 from 171 on */
+	even = _mm256_cmpeq_epi8(_mm256_max_epu8(v, _mm256_set1_epi8(86)), v);
+	odd = _mm256_cmpeq_epi8(_mm256_max_epu8(v, _mm256_set1_epi8((char)171)), v);
+	return _mm256_sub_epi8(_mm256_setzero_si256(), _mm256_add_epi8(even, odd));
 }
 
 /* out[i]: dword i of 16 bytes at each of eight addresses; or, with two_off, of the last 14 of them

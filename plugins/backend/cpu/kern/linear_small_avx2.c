@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Exact products with AVX2: the types of less than 4 bits. */
+#include "linear_q8_avx2.h"
+#include "variants.h"
+
+KERN_AVX2(Q1_0)
+KERN_AVX2(Q2_0)
+KERN_AVX2(Q2_K)
+KERN_AVX2(TQ1_0)
+KERN_AVX2(TQ2_0)
+KERN_AVX2(IQ1_S)
+KERN_AVX2(IQ1_M)
+KERN_AVX2(IQ2_XXS)
+KERN_AVX2(IQ2_XS)
+KERN_AVX2(IQ2_S)
+KERN_AVX2(IQ3_XXS)
+KERN_AVX2(IQ3_S)
+
+const struct kern_linear kern_small_avx2[] = {
+	KERN_AVX2_ENTRY(Q1_0),
+	KERN_AVX2_ENTRY(Q2_0),
+	KERN_AVX2_ENTRY(Q2_K),
+	KERN_AVX2_ENTRY(TQ1_0),
+	KERN_AVX2_ENTRY(TQ2_0),
+	KERN_AVX2_ENTRY(IQ1_S),
+	KERN_AVX2_ENTRY(IQ1_M),
+	KERN_AVX2_ENTRY(IQ2_XXS),
+	KERN_AVX2_ENTRY(IQ2_XS),
+	KERN_AVX2_ENTRY(IQ2_S),
+	KERN_AVX2_ENTRY(IQ3_XXS),
+	KERN_AVX2_ENTRY(IQ3_S),
+	{.run = NULL},
+};

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Exact products with AVX-512 and VNNI: the types of less than 4 bits. */
+#include "linear_q8_avx512.h"
+#include "variants.h"
+
+KERN_VNNI(Q1_0)
+KERN_VNNI(Q2_0)
+KERN_VNNI(Q2_K)
+KERN_VNNI(TQ1_0)
+KERN_VNNI(TQ2_0)
+KERN_VNNI(IQ1_S)
+KERN_VNNI(IQ1_M)
+KERN_VNNI(IQ2_XXS)
+KERN_VNNI(IQ2_XS)
+KERN_VNNI(IQ2_S)
+KERN_VNNI(IQ3_XXS)
+KERN_VNNI(IQ3_S)
+
+const struct kern_linear kern_small_vnni[] = {
+	KERN_VNNI_ENTRY(Q1_0),
+	KERN_VNNI_ENTRY(Q2_0),
+	KERN_VNNI_ENTRY(Q2_K),
+	KERN_VNNI_ENTRY(TQ1_0),
+	KERN_VNNI_ENTRY(TQ2_0),
+	KERN_VNNI_ENTRY(IQ1_S),
+	KERN_VNNI_ENTRY(IQ1_M),
+	KERN_VNNI_ENTRY(IQ2_XXS),
+	KERN_VNNI_ENTRY(IQ2_XS),
+	KERN_VNNI_ENTRY(IQ2_S),
+	KERN_VNNI_ENTRY(IQ3_XXS),
+	KERN_VNNI_ENTRY(IQ3_S),
+	{.run = NULL},
+};

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rows_avx512.h - few rows of x times eight weight rows at a time, read where they lie.  A block of a row
+ * times a block of x leaves its sum in several lanes; the sums of eight rows are added up together, into
+ * one lane for each row, and then go block by block into the running sums, as kern.h wants it. */
+#ifndef LLAMAD_CPU_KERN_ROWS_AVX512_H
+#define LLAMAD_CPU_KERN_ROWS_AVX512_H
+
+#include "k_avx512.h"
+#include "quads_avx512.h"
+#include "small_avx512.h"
+
+#define FEW 4 /* rows of x that rows8 multiplies */
+
+/* ---- rows of x ---- */
+
+INLINE __m512i load_q(const char *x, size_t b)
+{
+	return _mm512_loadu_si512(x + 32 * b);
+}
+
+/* Elements b and b+1 of an array of a row, in lanes 0-7 and 8-15. */
+INLINE __m512i pair_of(const char *array, size_t b)
+{
+	const __m512i lanes = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
+
+	return _mm512_permutexvar_epi32(
+		lanes, _mm512_castsi128_si512(_mm_loadl_epi64((const void *)(array + 4 * b))));
+}
+
+INLINE __m512 pair_of_floats(const char *array, size_t b)
+{
+	return _mm512_castsi512_ps(pair_of(array, b));
+}
+
+/* ---- eight rows, few columns ---- */
+
+INLINE int greatest_code(uint32_t dtype)
+{
+	return dtype == LMD_DTYPE_Q2_K                                                         ? 3
+	       : dtype == LMD_DTYPE_IQ3_S || kern_is_iq1(dtype)                                ? 31
+	       : kern_has_points(dtype)                                                        ? 126
+	       : kern_is_small(dtype)                                                          ? 4
+	       : dtype == LMD_DTYPE_Q3_K                                                       ? 7
+	       : dtype == LMD_DTYPE_Q4_0 || dtype == LMD_DTYPE_Q4_1 || dtype == LMD_DTYPE_Q4_K ? 15
+	       : dtype == LMD_DTYPE_MXFP4                                                      ? 28
+	       : dtype == LMD_DTYPE_Q5_0 || dtype == LMD_DTYPE_Q5_1 || dtype == LMD_DTYPE_Q5_K ? 31
+	       : dtype == LMD_DTYPE_Q6_K                                                       ? 63
+					 : 255;
+}
+
+/* Of each four lanes: sums of neighbours in a, then in b.  A lane is a sum of `values` products: if
+ * that fits in 16 bits, it is done with one shuffle less. */
+INLINE __m512i add_pairs(uint32_t dtype, int values, __m512i a, __m512i b)
+{
+	__m512 even, odd;
+
+	if (greatest_code(dtype) * 127 * values <= INT16_MAX)
+		return _mm512_madd_epi16(_mm512_packs_epi32(a, b), _mm512_set1_epi16(1));
+	even = _mm512_shuffle_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), 0x88);
+	odd = _mm512_shuffle_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), 0xdd);
+	return _mm512_add_epi32(_mm512_castps_si512(even), _mm512_castps_si512(odd));
+}
+
+/* Of each four lanes: sums of all in v[0], v[1], v[2], v[3]. */
+INLINE __m512i add_fours(uint32_t dtype, int values, const __m512i *v)
+{
+	return add_pairs(dtype, 2 * values, add_pairs(dtype, values, v[0], v[1]),
+			 add_pairs(dtype, values, v[2], v[3]));
+}
+
+/* Sums of code*q over blocks b and b+1, of rows; minus 2^shift times the sums of q. */
+INLINE __m512i block_sums(uint32_t dtype, const struct codes *c, const char *x, uint32_t k,
+			  size_t b)
+{
+	const __m512i q = load_q(x, b), zero = _mm512_setzero_si512();
+	__m512i s[8], u[2], even, odd, sum;
+
+#pragma GCC unroll 8
+	for (int r = 0; r < 8; r++)
+		s[r] = _mm512_dpbusd_epi32(zero, c->q[r], q);
+#pragma GCC unroll 8
+	for (int i = 0; i < 2; i++)
+		u[i] = add_fours(dtype, 4, s + 4 * i);
+	if (kern_has_halves(dtype)) {
+		const __m512i lanes =
+			_mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
+		__m512i h = _mm512_castsi128_si512(
+			_mm_loadu_si128((const void *)(x + KERN_Q8_H(k) + 8 * b)));
+
+		h = _mm512_slli_epi32(_mm512_permutexvar_epi32(lanes, h), kern_shift(dtype));
+#pragma GCC unroll 8
+		for (int i = 0; i < 2; i++)
+			u[i] = _mm512_mullo_epi32(
+				kern_shift(dtype) ? _mm512_add_epi32(u[i], h) : u[i], c->sc[i]);
+	}
+	/* lanes 0 and 1 of four belong to block b, lanes 2 and 3 to b+1 */
+	even = _mm512_shuffle_i32x4(u[0], u[1], 0x88);
+	odd = _mm512_shuffle_i32x4(u[0], u[1], 0xdd);
+	sum = _mm512_add_epi32(even, odd);
+	sum = _mm512_shuffle_i32x4(sum, sum, 0xd8);
+	if (kern_shift(dtype) && !kern_has_halves(dtype))
+		sum = _mm512_add_epi32(
+			sum, _mm512_slli_epi32(pair_of(x + KERN_Q8_N(k), b), kern_shift(dtype)));
+	return sum;
+}
+
+/* Sums of minimum*q over blocks b and b+1, of rows. */
+INLINE __m512i minima_sums(const struct codes *c, const char *x, uint32_t k, size_t b)
+{
+	const __m512i low = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2);
+	const __m512i high = _mm512_add_epi32(low, _mm512_set1_epi32(1));
+	__m512i h = _mm512_castsi128_si512(
+		_mm_loadu_si128((const void *)(x + KERN_Q8_H(k) + 8 * b)));
+	__m512i s0 = _mm512_mullo_epi32(c->mn[0], _mm512_permutexvar_epi32(low, h));
+	__m512i s1 = _mm512_mullo_epi32(c->mn[1], _mm512_permutexvar_epi32(high, h));
+
+	return _mm512_sub_epi32(_mm512_setzero_si512(), _mm512_add_epi32(s0, s1));
+}
+
+INLINE void add_blocks(uint32_t dtype, const struct codes *c, const char *x, uint32_t k, size_t b,
+		       bool both, __m256 *sum)
+{
+	__m512 i = _mm512_cvtepi32_ps(block_sums(dtype, c, x, k, b));
+	__m512 t = _mm512_mul_ps(_mm512_mul_ps(c->d, pair_of_floats(x + KERN_Q8_D(k), b)), i);
+
+	if (kern_has_min(dtype))
+		t = _mm512_add_ps(t, _mm512_mul_ps(c->m, pair_of_floats(x + KERN_Q8_E(k), b)));
+	if (kern_has_minima(dtype))
+		t = _mm512_add_ps(t, _mm512_mul_ps(_mm512_mul_ps(c->m, pair_of_floats(x + KERN_Q8_D(k), b)),
+						   _mm512_cvtepi32_ps(minima_sums(c, x, k, b))));
+	*sum = _mm256_add_ps(*sum, _mm512_castps512_ps256(t));
+	if (both)
+		*sum = _mm256_add_ps(*sum, _mm512_extractf32x8_ps(t, 1));
+}
+
+/* Elements b..b+3 of an array of a row, in four lanes each. */
+INLINE __m512i four_of(const char *array, size_t b)
+{
+	const __m512i lanes = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
+	__m128i v = _mm_loadu_si128((const void *)(array + 4 * b));
+
+	return _mm512_permutexvar_epi32(lanes, _mm512_castsi128_si512(v));
+}
+
+INLINE __m512 four_of_floats(const char *array, size_t b)
+{
+	return _mm512_castsi512_ps(four_of(array, b));
+}
+
+/* The same as add_blocks for b..b+3. */
+INLINE void add_quad(uint32_t dtype, const struct quad *c, const char *x, uint32_t k, size_t b,
+		     __m256 *sum)
+{
+	const __m512i low = _mm512_setr_epi64(0, 1, 4, 5, 8, 9, 12, 13);
+	const __m512i high = _mm512_setr_epi64(2, 3, 6, 7, 10, 11, 14, 15);
+	const __m512i ab = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
+	const __m512i cd = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+	const __m512i q0 = load_q(x, b), q1 = load_q(x, b + 2);
+	const __m512i ql = _mm512_permutex2var_epi64(q0, low, q1);
+	const __m512i qh = _mm512_permutex2var_epi64(q0, high, q1);
+	__m512i s[8], u;
+	__m512d t[2];
+
+#pragma GCC unroll 8
+	for (int r = 0; r < 8; r++) {
+		s[r] = _mm512_dpbusd_epi32(_mm512_setzero_si512(), c->low[r], ql);
+		s[r] = _mm512_dpbusd_epi32(s[r], c->high[r], qh);
+	}
+#pragma GCC unroll 8
+	for (int i = 0; i < 2; i++) {
+		__m512 v;
+
+		u = add_fours(dtype, 8, s + 4 * i);
+		if (kern_shift(dtype))
+			u = _mm512_add_epi32(u, _mm512_slli_epi32(four_of(x + KERN_Q8_N(k), b),
+								  kern_shift(dtype)));
+		v = _mm512_mul_ps(c->d[i], four_of_floats(x + KERN_Q8_D(k), b));
+		v = _mm512_mul_ps(v, _mm512_cvtepi32_ps(u));
+		if (kern_has_min(dtype))
+			v = _mm512_add_ps(
+				v, _mm512_mul_ps(c->m[i], four_of_floats(x + KERN_Q8_E(k), b)));
+		t[i] = _mm512_castps_pd(v);
+	}
+	for (int i = 0; i < 2; i++) {
+		__m512 v = _mm512_castpd_ps(_mm512_permutex2var_pd(t[0], i ? cd : ab, t[1]));
+
+		*sum = _mm256_add_ps(*sum, _mm512_castps512_ps256(v));
+		*sum = _mm256_add_ps(*sum, _mm512_extractf32x8_ps(v, 1));
+	}
+}
+
+/* What the blocks of 32 of a larger block share. */
+INLINE void head_256(uint32_t dtype, const uint8_t *const w[8], size_t at, struct head *h)
+{
+	if (kern_is_small(dtype))
+		head_small(dtype, w, at, h);
+	else
+		head_k(dtype, w, at, h);
+}
+
+/* Blocks 2p and 2p+1 of the larger block at `at`; not of a type with points. */
+INLINE void codes_256(uint32_t dtype, const struct head *h, const uint8_t *const w[8], size_t at,
+		      int p, struct codes *c)
+{
+	if (dtype == LMD_DTYPE_Q2_K)
+		codes_2(h, w, at, p, c);
+	else if (kern_is_small(dtype))
+		codes_ternary(dtype, h, w, at, p, c);
+	else
+		codes_k(dtype, h, w, at, p, c);
+}
+
+/* n_col: 1..FEW, constant. */
+INLINE void rows8(uint32_t dtype, const struct kern_points *points, const uint8_t *const w[8],
+		  const void *const *x, uint32_t k, const uint8_t *later, uint32_t n_col,
+		  __m256 sum[FEW])
+{
+	const size_t nb = k / 32, bytes = kern_block_bytes(dtype);
+	const int pairs = (int)kern_parts(dtype) / 2;
+	struct codes c;
+	size_t b = 0, at = 0;
+
+	for (uint32_t i = 0; i < n_col; i++)
+		sum[i] = _mm256_setzero_ps();
+	for (; kern_has_points(dtype) && b < nb; b += 8, at += bytes) {
+		struct head h;
+
+		look_ahead(later, at, bytes);
+		head_small(dtype, w, at, &h);
+#pragma GCC unroll 1 /* long enough as it is */
+		for (int p = 0; p < 4; p++) {
+			codes_points(dtype, points, &h, w, at, p, &c);
+#pragma GCC unroll 4
+			for (uint32_t i = 0; i < n_col; i++)
+				add_blocks(dtype, &c, x[i], k, b + 2 * (size_t)p, true, &sum[i]);
+		}
+	}
+	for (; kern_is_k(dtype) && !kern_has_points(dtype) && b < nb;
+	     b += kern_parts(dtype), at += bytes) {
+		struct head h;
+
+		head_256(dtype, w, at, &h);
+#pragma GCC unroll 4
+		for (int p = 0; p < pairs; p++) {
+			look_ahead(later, at + bytes / (size_t)pairs * (size_t)p,
+				   bytes / (size_t)pairs);
+			codes_256(dtype, &h, w, at, p, &c);
+#pragma GCC unroll 4
+			for (uint32_t i = 0; i < n_col; i++)
+				add_blocks(dtype, &c, x[i], k, b + 2 * (size_t)p, true, &sum[i]);
+		}
+	}
+	for (; kern_has_quads(dtype) && b + 4 <= nb; b += 4, at += 4 * bytes) {
+		struct quad four;
+
+		look_ahead(later, at, 4 * bytes);
+		quad_codes(dtype, w, at, &four);
+#pragma GCC unroll 4
+		for (uint32_t i = 0; i < n_col; i++)
+			add_quad(dtype, &four, x[i], k, b, &sum[i]);
+	}
+	for (; !kern_is_k(dtype) && b + 2 <= nb; b += 2, at += 2 * bytes) {
+		look_ahead(later, at, 2 * bytes);
+		codes_32(dtype, w, at, true, &c);
+#pragma GCC unroll 4
+		for (uint32_t i = 0; i < n_col; i++)
+			add_blocks(dtype, &c, x[i], k, b, true, &sum[i]);
+	}
+	if (!kern_is_k(dtype) && b < nb) {
+		codes_32(dtype, w, at, false, &c);
+#pragma GCC unroll 4
+		for (uint32_t i = 0; i < n_col; i++)
+			add_blocks(dtype, &c, x[i], k, b, false, &sum[i]);
+	}
+}
+
+INLINE void few(uint32_t dtype, const struct kern_product *p)
+{
+	/* three rows of x are multiplied as four */
+	const void *x[FEW];
+
+	for (uint32_t i = 0; i < FEW; i++)
+		x[i] = p->x[i < p->n_col ? i : p->n_col - 1];
+	for (uint32_t r = 0; r < p->n_row; r += 8) {
+		const __mmask8 have =
+			(__mmask8)(p->n_row - r < 8 ? (1u << (p->n_row - r)) - 1 : 255);
+		const uint8_t *w[8], *later = rows_later(p, r);
+		__m256 sum[FEW];
+
+		addresses(p, r, w);
+		if (p->n_col == 1)
+			rows8(dtype, p->points, w, p->x, p->k, later, 1, sum);
+		else if (p->n_col == 2)
+			rows8(dtype, p->points, w, p->x, p->k, later, 2, sum);
+		else
+			rows8(dtype, p->points, w, x, p->k, later, FEW, sum);
+		for (uint32_t i = 0; i < p->n_col; i++)
+			_mm256_mask_storeu_ps(p->y[i] + r, have, sum[i]);
+	}
+}
+
+#endif /* LLAMAD_CPU_KERN_ROWS_AVX512_H */

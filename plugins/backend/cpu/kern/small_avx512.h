@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * small_avx512.h - types of less than 4 bits: two blocks of 32 of eight rows at a time. */
+#ifndef LLAMAD_CPU_KERN_SMALL_AVX512_H
+#define LLAMAD_CPU_KERN_SMALL_AVX512_H
+
+#include "k_avx512.h"
+
+INLINE void head_small(uint32_t dtype, const uint8_t *const w[8], size_t at, struct head *h)
+{
+	const size_t d = dtype == LMD_DTYPE_Q2_K    ? 80
+			 : dtype == LMD_DTYPE_TQ1_0 ? 52
+			 : dtype == LMD_DTYPE_TQ2_0 ? 64
+						    : 0;
+
+	if (kern_has_points(dtype)) {
+		h->d = _mm512_mul_ps(twice_halves(point_ds(dtype, w, at)),
+				     _mm512_set1_ps(kern_point_unit(dtype)));
+		return;
+	}
+	h->d = twice_halves(halves_at(w, at + d));
+	if (dtype == LMD_DTYPE_Q2_K) {
+		columns(w, at, false, h->sc);
+		h->m = _mm512_xor_ps(twice_halves(halves_at(w, at + 82)), _mm512_set1_ps(-0.0f));
+	}
+}
+
+/* Two bits at `by` and by + 2 of 32 bytes. */
+INLINE __m512i two_bits(const uint8_t *p, int by)
+{
+	__m512i v = _mm512_srlv_epi16(load_twice(p), words((short)by, (short)(by + 2)));
+
+	return _mm512_and_si512(v, _mm512_set1_epi8(3));
+}
+
+/* A byte for each two bits of 16 bytes. */
+INLINE __m512i spread(const uint8_t *p)
+{
+	__m512i v = _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)p));
+
+	v = _mm512_or_si512(v, _mm512_slli_epi32(v, 6));
+	v = _mm512_or_si512(v, _mm512_slli_epi32(v, 12));
+	return _mm512_and_si512(v, _mm512_set1_epi8(3));
+}
+
+INLINE __m512i trits_64(const uint8_t *b, int p)
+{
+	return _mm512_inserti64x4(_mm512_castsi256_si512(trits(b, 2 * p)), trits(b, 2 * p + 1), 1);
+}
+
+INLINE void codes_2(const struct head *h, const uint8_t *const w[8], size_t at, int p,
+		    struct codes *c)
+{
+	const __m512i four = _mm512_set1_epi32(15);
+	struct head low = {.d = h->d};
+	__m512i mn = twice(_mm256_srli_epi16(h->sc[p], 4));
+
+#pragma GCC unroll 8
+	for (int r = 0; r < 8; r++)
+		c->q[r] = two_bits(w[r] + at + 16 + 32 * (p / 2), p % 2 * 4);
+	low.sc[p] = _mm256_and_si256(h->sc[p], _mm256_set1_epi8(15));
+	halves(&low, p, c);
+	c->m = h->m;
+	c->mn[0] = _mm512_and_si512(_mm512_srlv_epi32(mn, two(0, 16)), four);
+	c->mn[1] = _mm512_and_si512(_mm512_srlv_epi32(mn, two(8, 24)), four);
+}
+
+/* 1, 0, -1 and 2 as codes from 1: the shift is 1. */
+INLINE void codes_ternary(uint32_t dtype, const struct head *h, const uint8_t *const w[8],
+			  size_t at, int p, struct codes *c)
+{
+	const __m512i one = _mm512_set1_epi8(1);
+
+	c->d = h->d;
+#pragma GCC unroll 8
+	for (int r = 0; r < 8; r++) {
+		const uint8_t *b = w[r] + at;
+
+		if (dtype == LMD_DTYPE_Q1_0) {
+			uint64_t plus = load32(b + 2 + 8 * p) |
+					(uint64_t)load32(b + 6 + 8 * p) << 32;
+
+			c->q[r] = _mm512_mask_add_epi8(one, plus, one, _mm512_set1_epi8(2));
+			continue;
+		}
+		c->q[r] = dtype == LMD_DTYPE_Q2_0    ? spread(b + 2)
+			  : dtype == LMD_DTYPE_TQ1_0 ? trits_64(b, p)
+						     : two_bits(b + 32 * (p / 2), p % 2 * 4);
+		c->q[r] = _mm512_add_epi8(c->q[r], one);
+	}
+}
+
+INLINE void codes_points(uint32_t dtype, const struct kern_points *t, const struct head *h,
+			 const uint8_t *const w[8], size_t at, int p, struct codes *c)
+{
+	const __m512i zero = _mm512_set1_epi8((char)(1 << kern_shift(dtype)));
+	const __m512i one = _mm512_set1_epi8(1);
+	int32_t sc[2][4][4];
+
+#pragma GCC unroll 8
+	for (int r = 0; r < 8; r++) {
+		const uint8_t *b = w[r] + at;
+		uint64_t v[8], minus;
+		int32_t s[4];
+		__m512i x;
+
+		minus = kern_points_32(dtype, t, b, 2 * p, v);
+		minus |= (uint64_t)kern_points_32(dtype, t, b, 2 * p + 1, v + 4) << 32;
+		x = _mm512_setr_epi64((long long)v[0], (long long)v[1], (long long)v[2],
+				      (long long)v[3], (long long)v[4], (long long)v[5],
+				      (long long)v[6], (long long)v[7]);
+		c->q[r] = kern_is_iq1(dtype)
+				  ? _mm512_mask_sub_epi8(_mm512_add_epi8(x, one), minus, x, one)
+				  : _mm512_mask_sub_epi8(_mm512_add_epi8(zero, x), minus, zero, x);
+		kern_point_scales(dtype, b, 2 * p, s);
+		kern_point_scales(dtype, b, 2 * p + 1, s + 2);
+#pragma GCC unroll 4
+		for (int i = 0; i < 4; i++)
+			sc[r / 4][i][r % 4] = s[i];
+	}
+	c->d = h->d;
+	c->sc[0] = _mm512_loadu_si512(sc[0]);
+	c->sc[1] = _mm512_loadu_si512(sc[1]);
+}
+
+#endif /* LLAMAD_CPU_KERN_SMALL_AVX512_H */
