@@ -17,6 +17,13 @@
 #define RANGE	   16.0f /* nats */
 #define STEPS	   65535.0f
 
+static enum lmd_status check_width(uint32_t width, uint32_t n_vocab, struct lmd_error *err)
+{
+	return width == n_vocab ? LMD_OK
+				: lmd_fail(err, LMD_UNSUPPORTED,
+					   "rows of %u logits, the vocabulary has %u", width, n_vocab);
+}
+
 /* Bytes of a row: scale, least logarithm, a number for each token. */
 static uint64_t row_bytes(uint32_t n_vocab)
 {
@@ -61,10 +68,10 @@ static enum lmd_status save_row(void *arg, uint32_t w, uint32_t row, lmd_token n
 	uint64_t at = HEAD_BYTES + 4 * (uint64_t)s->w->n * s->w->ctx +
 		      (w * rows + row - s->w->first) * bytes;
 	double log_sum = lmi_log_sum_exp(v, width);
+	enum lmd_status st = check_width(width, s->n_vocab, err);
 
-	if (width != s->n_vocab)
-		return lmd_fail(err, LMD_INTERNAL, "a row of %u logits, the vocabulary has %u",
-				width, s->n_vocab);
+	if (st != LMD_OK)
+		return st;
 	if (!isfinite(log_sum))
 		return lmd_fail(err, LMD_INVALID,
 				"window %u: logits after token %u are not finite", w, row);
@@ -202,14 +209,16 @@ static enum lmd_status compare_row(void *arg, uint32_t w, uint32_t row, lmd_toke
 	uint64_t rows = c->w->ctx - 1 - c->w->first, bytes = row_bytes(width);
 	uint64_t index = w * rows + row - c->w->first;
 	uint64_t at = HEAD_BYTES + 4 * (uint64_t)c->w->n * c->w->ctx + index * bytes;
-	enum lmd_status st = lmi_file_read(&c->base.f, at, c->row, (size_t)bytes, err);
-	double scale = (double)lmi_bits_f32(lmi_get_le32(c->row));
-	double least = (double)lmi_bits_f32(lmi_get_le32(c->row + 4));
-	double log_sum = lmi_log_sum_exp(v, width), kl = 0, ours, theirs;
+	double log_sum = lmi_log_sum_exp(v, width), scale, least, kl = 0, ours, theirs;
 	uint32_t best = 0, most = 0;
+	enum lmd_status st = check_width(width, c->base.n_vocab, err);
 
+	if (st == LMD_OK)
+		st = lmi_file_read(&c->base.f, at, c->row, (size_t)bytes, err);
 	if (st != LMD_OK)
 		return st;
+	scale = (double)lmi_bits_f32(lmi_get_le32(c->row));
+	least = (double)lmi_bits_f32(lmi_get_le32(c->row + 4));
 	if (!isfinite(log_sum) || !isfinite(scale) || !isfinite(least))
 		return lmd_fail(err, LMD_INVALID,
 				"window %u: logits after token %u are not finite", w, row);
