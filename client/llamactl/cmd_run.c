@@ -251,9 +251,9 @@ const struct lmi_cmd lmi_cmd_run = {
 	.name = "run",
 	.args = "FILE",
 	.brief = "Ask a model file, or continue a text with it",
-	.doc = "Loads FILE into this program and writes its answer to standard output as it comes, "
-	       "with a newline at the end if it has none.  Ctrl-C ends it after the step that is "
-	       "being computed.\n"
+	.doc = "Loads FILE, a GGUF file or a Hugging Face folder, into this program and writes its "
+	       "answer to standard output as it comes, with a newline at the end if it has none.  "
+	       "Ctrl-C ends it after the step that is being computed.\n"
 	       "\n"
 	       "A model with a chat template is asked: the prompt is what a user says, and goes "
 	       "through the template.  One without, or any with --raw, continues the prompt as "

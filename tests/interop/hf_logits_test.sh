@@ -11,4 +11,11 @@ fi
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 "$python" -B "$here/hf_models.py" "$dir" 2>"$dir/log" || { tail -n 5 "$dir/log"; exit 1; }
-"$python" -B "$here/hf_logits.py" "${LMD_TEST_BUILDDIR:-.}/llamactl" "$dir"
+llamactl=${LMD_TEST_BUILDDIR:-.}/llamactl
+"$python" -B "$here/hf_logits.py" "$llamactl" "$dir" || exit 1
+if ! "$python" -c 'import peft' 2>/dev/null; then
+	echo "SKIP: adapters of PEFT: no peft"
+	exit 0
+fi
+mkdir "$dir/adapters" && "$python" -B "$here/hf_adapters.py" "$dir/adapters" "$llamactl" 2>"$dir/log" ||
+	{ tail -n 5 "$dir/log"; exit 1; }

@@ -332,6 +332,10 @@ static enum lmd_status read_tensor(struct peft *p, const struct lmi_st_tensor *t
 		x.expert = num[1];
 		return put_pair(p, &x);
 	}
+	/* the model's own embeddings, which PEFT saves beside a pair for them */
+	if (cut(t->name, ".base_layer.weight", stem, sizeof(stem)) ||
+	    cut(t->name, ".base_layer.bias", stem, sizeof(stem)))
+		return LMD_OK;
 	return lmd_fail(p->err, LMD_UNSUPPORTED,
 			"tensor %.100s: only pairs lora_A, lora_B are read (modules that were trained "
 			"whole are not)",

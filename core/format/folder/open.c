@@ -326,8 +326,10 @@ static void close_own(void *own)
 enum lmd_status lmi_folder_open_model(struct lmi_model *m, const char *path, uint32_t open_flags,
 				      struct lmd_error *err)
 {
+	/* without data nothing is copied: experts may be one tensor, as in files */
+	uint32_t flags = open_flags & LMI_OPEN_HEADER_ONLY ? LMI_FOLDER_STACKED : 0;
 	struct lmi_folder *f;
-	enum lmd_status st = lmi_folder_open(&f, m, path, 0, NULL, err);
+	enum lmd_status st = lmi_folder_open(&f, m, path, flags, NULL, err);
 
 	if (st != LMD_OK)
 		return st;
