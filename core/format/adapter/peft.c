@@ -114,6 +114,9 @@ static void read_sizes(struct peft *p)
 	p->n_head_kv = key_int(m, "attention.head_count_kv", p->n_head);
 	p->head_dim = key_int(m, "attention.key_length",
 			      key_int(m, "embedding_length", 1) / p->n_head);
+	p->head_dim = p->head_dim ? p->head_dim : 1;
+	if (p->n_head % p->n_head_kv) /* counts of their own for each layer */
+		p->n_head_kv = p->n_head;
 	p->n_expert = key_int(m, "expert_count", 0);
 }
 
@@ -264,9 +267,17 @@ static enum lmd_status put_pair(struct peft *p, const struct found *x)
 			  : NULL;
 	if (to) {
 		memcpy(to->a + (size_t)slice * rank * k, va, (size_t)rank * k * sizeof(float));
-		for (uint32_t u = 0; u < n; u++)
-			memcpy(to->b + ((size_t)slice * n + u) * rank,
-			       vb + (size_t)b_row(p, x->row, u) * rank, rank * sizeof(float));
+		for (uint32_t u = 0; st == LMD_OK && u < n; u++) {
+			uint64_t from = b_row(p, x->row, u);
+
+			if (from < n)
+				memcpy(to->b + ((size_t)slice * n + u) * rank, vb + from * rank,
+				       rank * sizeof(float));
+			else
+				st = lmd_fail(p->err, LMD_INVALID,
+					      "tensor %.80s: %u rows are not those of all heads",
+					      x->b->name, n);
+		}
 		to->scale = (float)(p->alpha / (p->rslora ? sqrt(rank) : rank));
 	} else if (st == LMD_OK) {
 		st = p->err ? p->err->status : LMD_INVALID;

@@ -85,14 +85,17 @@ int64_t lmi_conf_int(struct lmi_folder *f, const char *names, int64_t def, int64
 	const struct lmi_jnode *v = lmi_conf(f, names);
 	int64_t n = def;
 
-	if (v && !lmi_jnode_int(v, min, max, &n))
-		lmi_folder_fail(f, LMD_INVALID,
-				"%s/config.json: \"%.*s\" is %s %.0f, must be an integer of %lld..%lld",
-				f->dir, first_len(names), names, lmi_jnode_kind(v),
-				v->type == LMI_JINT    ? (double)v->u.i
-				: v->type == LMI_JREAL ? v->u.d
-						       : (double)v->n,
-				(long long)min, (long long)max);
+	char number[32];
+
+	if (!v || lmi_jnode_int(v, min, max, &n))
+		return n;
+	(void)snprintf(number, sizeof(number), "%.15g",
+		       v->type == LMI_JINT ? (double)v->u.i : v->u.d);
+	lmi_folder_fail(f, LMD_INVALID,
+			"%s/config.json: \"%.*s\" is %s, must be an integer of %lld..%lld", f->dir,
+			first_len(names), names,
+			v->type == LMI_JINT || v->type == LMI_JREAL ? number : lmi_jnode_kind(v),
+			(long long)min, (long long)max);
 	return n;
 }
 

@@ -217,6 +217,8 @@ void lmi_folder_scheme(struct lmi_folder *f);
 bool lmi_source_find(struct lmi_folder *f, const char *stem, struct lmi_source *out);
 /* A tensor of exactly that name. */
 bool lmi_source_plain(struct lmi_folder *f, const char *name, struct lmi_source *out);
+/* SCALED: a scale for each row? */
+bool lmi_scaled_by_row(const struct lmi_source *s);
 /* The type that the values of a source have in the model; float types where the rows are not kept
  * as they are (`changed`). */
 enum lmd_dtype lmi_source_type(const struct lmi_source *s, bool changed);

@@ -108,11 +108,19 @@ bool lmi_source_plain(struct lmi_folder *f, const char *name, struct lmi_source 
 	return out->w && f->status == LMD_OK;
 }
 
+bool lmi_scaled_by_row(const struct lmi_source *s)
+{
+	const struct lmi_st_tensor *t = s->scale;
+
+	return lmi_st_elems(t) == s->rows && s->rows > 1 &&
+	       (t->n_dim == 1 || t->dims[t->n_dim - 1] == 1);
+}
+
 /* The scales cover rows and columns in whole blocks. */
 static void check_scaled(struct lmi_folder *f, struct lmi_source *s)
 {
 	uint64_t n = lmi_st_elems(s->scale);
-	bool one = n == 1, rows = n == s->rows;
+	bool one = n == 1, rows = lmi_scaled_by_row(s);
 	bool blocks = s->scale->n_dim == 2 && s->w->n_dim == 2 && s->scale->dims[0] > 0 &&
 		      s->scale->dims[1] > 0 && (uint64_t)s->scale->dims[0] <= s->rows &&
 		      (uint64_t)s->scale->dims[1] <= s->cols;
@@ -251,7 +259,7 @@ static void found_weight(struct lmi_folder *f, const char *stem, struct lmi_sour
 	check_plain(f, s);
 }
 
-bool lmi_source_find(struct lmi_folder *f, const char *stem, struct lmi_source *out)
+static bool find_any(struct lmi_folder *f, const char *stem, struct lmi_source *out)
 {
 	*out = (struct lmi_source){.w = find(f, stem, ".weight")};
 	if (out->w) {
@@ -278,6 +286,18 @@ bool lmi_source_find(struct lmi_folder *f, const char *stem, struct lmi_source *
 	out->order = find(f, stem, ".weight_g_idx");
 	(void)find(f, stem, ".weight_shape");
 	check_packed(f, out, find(f, stem, ".weight_zero_point") != NULL);
+	return f->status == LMD_OK;
+}
+
+bool lmi_source_find(struct lmi_folder *f, const char *stem, struct lmi_source *out)
+{
+	bool coded;
+
+	if (!find_any(f, stem, out))
+		return false;
+	coded = out->scheme != LMI_SCHEME_PLAIN && out->scheme != LMI_SCHEME_SCALED;
+	if (!out->rows || !out->cols || (coded && !out->group))
+		bad(f, out->w, "is empty");
 	return f->status == LMD_OK;
 }
 

@@ -87,7 +87,8 @@ static void dims_of(const struct lmi_source *s, bool keep, struct lmd_tensor *t)
 	for (int i = 0; i < LMD_MAX_DIMS; i++)
 		t->dims[i] = 1;
 	if (s->scheme == LMI_SCHEME_PLAIN || s->scheme == LMI_SCHEME_SCALED) {
-		while (!keep && n > 1 && s->w->dims[s->w->n_dim - n] == 1) /* outer sizes of 1 say nothing */
+		/* outer sizes of 1 say nothing */
+		while (!keep && n > 1 && s->w->dims[s->w->n_dim - n] == 1)
 			n--;
 		for (uint32_t i = 0; i < n; i++)
 			t->dims[i] = s->w->dims[s->w->n_dim - 1 - i];
@@ -382,7 +383,7 @@ static void add_values(struct lmi_folder *f, const char *name, const float *v)
 			       .n_dim = 1,
 			       .dims = {f->n_rope_freqs, 1, 1, 1}};
 
-	if (v)
+	if (v && f->n_rope_freqs)
 		add(f, &r, &t);
 }
 

@@ -126,7 +126,7 @@ static enum lmd_status scaled_row(struct lmi_folder *f, const struct lmi_source 
 	enum lmd_status st = read_values(f, s->w, row * s->cols, s->cols, out, err);
 	float *scale;
 
-	if (n == s->rows && n > 1) {
+	if (lmi_scaled_by_row(s)) {
 		at = row;
 	} else if (n > 1) { /* blocks of equal size but for the last ones */
 		uint64_t tall = (s->rows + (uint64_t)t->dims[0] - 1) / (uint64_t)t->dims[0];

@@ -259,6 +259,8 @@ static const struct edit configs[] = {
 	 "tie_word_embeddings|boolean"},
 	{"\"tie_word_embeddings\": false", "\"quantization_config\": {\"quant_method\": \"hqq\"}",
 	 LMD_UNSUPPORTED, "quant_method|hqq|without quantisation"},
+	{"\"rope_theta\": 10000.0",
+	 "\"rotary_dim\": 0, \"rope_scaling\": {\"rope_type\": \"llama3\"}", LMD_OK, ""},
 	{"\"rope_theta\": 10000.0", "\"num_experts\": 5000", LMD_INVALID, "num_experts|5000|1024"},
 };
 
@@ -285,6 +287,67 @@ START_TEST(config_table)
 		check_refused(configs[i].to, dir, configs[i].want, configs[i].words);
 	}
 	LMD_CASES("configurations", LMD_LEN(configs), 0, 0);
+}
+END_TEST
+
+/* Quantised weights whose parts do not fit, in place of the embedding. */
+#define E(name, type, shape, span) T("model.embed_tokens" name, type, shape, span)
+static const struct {
+	const char *quant, *json;
+	size_t n_data;
+	const char *words;
+} coded[] = {
+	{"gptq", E(".qweight", "I32", "0, 8", "0, 0") ", " E(".qzeros", "I32", "1, 1", "0, 4") ", " E(
+			 ".scales", "F16", "1, 8", "4, 20"),
+	 20, "qweight|is empty"},
+	{"gptq", E(".qweight", "I32", "1, 8", "0, 32"), 32, "qzeros or scales"},
+	{"gptq", E(".qweight", "I32", "1, 8", "0, 32") ", " E(".qzeros", "I32", "3, 1", "32, 44") ", " E(
+			 ".scales", "F16", "3, 8", "44, 92"),
+	 92, "groups do not divide"},
+	{"awq", E(".qweight", "I32", "8, 0", "0, 0") ", " E(".qzeros", "I32", "1, 0", "0, 0") ", " E(
+			".scales", "F16", "1, 0", "0, 0"),
+	 0, "is empty"},
+	{"awq", E(".qweight", "I32", "8, 1", "0, 32") ", " E(".qzeros", "I32", "1, 2", "32, 40") ", " E(
+			".scales", "F16", "1, 8", "40, 56"),
+	 56, "AWQ codes"},
+	{"fp8", E(".weight", "F8_E4M3", "4, 8", "0, 32") ", " E(".weight_scale_inv", "F32", "5, 1",
+								"32, 52"),
+	 52, "scales fit neither"},
+	{"fp8", E(".weight", "F8_E4M3", "4, 8", "0, 32") ", " E(".weight_scale", "F32", "0", "32, 32"),
+	 32, "scales fit neither"},
+	{"fp8", E(".weight", "F8_E4M3", "0, 8", "0, 0") ", " E(".weight_scale", "F32", "", "0, 4"), 4,
+	 "is empty"},
+	{"mlx", E(".weight", "U32", "4, 1", "0, 16") ", " E(".scales", "F16", "4, 1", "16, 24"), 24,
+	 "biases are missing"},
+	{"mlx", E(".weight", "U32", "4, 1", "0, 16") ", " E(".scales", "F16", "4, 0", "16, 16") ", " E(
+			".biases", "F16", "4, 0", "16, 16"),
+	 16, "biases are missing or of another shape"},
+	{"mlx", E(".weight", "U32", "4, 0", "0, 0") ", " E(".scales", "F16", "4, 1", "0, 8") ", " E(
+			".biases", "F16", "4, 1", "8, 16"),
+	 16, "codes of 1 to 8 bits"},
+	{"mlx", E(".weight", "U32", "3, 1", "0, 12") ", " E(".scales", "F16", "4, 1", "12, 20") ", " E(
+			".biases", "F16", "4, 1", "20, 28"),
+	 28, "codes of 1 to 8 bits"},
+	{"compressed-tensors", E(".weight_packed", "I32", "4, 1", "0, 16"), 16, "weight_scale"},
+	{"compressed-tensors",
+	 E(".weight_packed", "I32", "4, 0", "0, 0") ", " E(".weight_scale", "F16", "4, 1", "0, 8"), 8,
+	 "is empty"},
+};
+
+START_TEST(coded_table)
+{
+	for (size_t i = 0; i < LMD_LEN(coded); i++) {
+		char config[160], json[1024];
+
+		snprintf(config, sizeof(config),
+			 "\"quantization_config\": {\"quant_method\": \"%s\", \"bits\": 4}",
+			 coded[i].quant);
+		write_edited("\"tie_word_embeddings\": false", config);
+		snprintf(json, sizeof(json), "{%s}", coded[i].json);
+		write_st("model.safetensors", st_build(json, -1, coded[i].n_data));
+		check_refused(coded[i].json, dir, LMD_UNSUPPORTED, coded[i].words);
+	}
+	LMD_CASES("quantised parts", LMD_LEN(coded), 0, 0);
 }
 END_TEST
 
@@ -534,6 +597,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, make_dir, remove_dir);
 	tcase_add_test(tc, header_table);
 	tcase_add_test(tc, config_table);
+	tcase_add_test(tc, coded_table);
 	tcase_add_test(tc, strange_tensors);
 	tcase_add_test(tc, index_table);
 	tcase_add_test(tc, cut_at_every_byte);
