@@ -29,6 +29,10 @@ does quantize "$dir/in.gguf" "$dir/p.gguf" F16 --prune-layers 0
 holds "a layer less" [ "$(ctl info "$dir/p.gguf" | grep -c attn_norm)" -lt \
 	"$(ctl info "$dir/in.gguf" | grep -c attn_norm)" ]
 
+"$build/tests/mkfolder" "$dir/folder"
+does quantize "$dir/folder" "$dir/folder.gguf" F16
+prints 'attn_q.weight  *f16' info "$dir/folder.gguf"
+
 does quantize --json "$dir/in.gguf" "$dir/j.gguf" Q5_K_M
 if command -v python3 >/dev/null; then
 	python3 -c '
