@@ -175,8 +175,7 @@ void lmi_conn_close(struct lmi_conn *c)
 	lmi_conn_settle(c);
 }
 
-/* The key that it came with is gone: what it asked for is dropped, and it is a stranger again. */
-static void expel(struct lmi_conn *c)
+void lmi_conn_expel(struct lmi_conn *c)
 {
 	struct lmi_front *f = c->f;
 	uint64_t conn = c->who.conn;
@@ -405,7 +404,7 @@ uint64_t lmi_conn_turn(struct lmi_conn *c, uint64_t now)
 		return UINT64_MAX;
 	}
 	if (c->revoked)
-		expel(c);
+		lmi_conn_expel(c);
 	if (c->turned_away) {
 		if (now >= c->begun_ns + TURNED_AWAY_MS * LMI_MS_NS)
 			return over(c, &f->n_slow);

@@ -109,14 +109,11 @@ static void on_login(void *arg, const struct lmi_login *login, const struct lmd_
 		return;
 	}
 	/* with another key it is another principal */
-	if (c->who.role != LMI_ROLE_NONE && strcmp(c->who.key_label, login->label)) {
-		c->f->o.ops.gone(c->f->o.arg, c->who.conn);
-		c->who.conn = ++c->f->n_conn_ever;
-	}
+	if (c->revoked || (*c->who.key_label && strcmp(c->who.key_label, login->label)))
+		lmi_conn_expel(c);
 	c->who.role = login->role;
 	(void)snprintf(c->who.key_label, sizeof(c->who.key_label), "%s", login->label);
 	c->expires_ns = login->expires_ns;
-	c->revoked = false;
 	c->frames.max = c->f->o.message_bytes;
 	greet(a);
 }
@@ -351,6 +348,8 @@ void lmi_front_close(struct lmi_front *f)
 	walk(f, lmi_conn_close);
 	while ((f->conns || accepts(f)) && wait_more(f, until))
 		;
+	if (f->conns || accepts(f))
+		return; /* nng's threads may still post to it */
 	for (struct lmi_listener *l = f->listeners; l; l = next) {
 		next = l->next;
 		lmi_listener_free(l);

@@ -106,7 +106,9 @@ void lmi_conn_send(struct lmi_conn *c, const uint8_t *route, uint32_t n_route, c
 /* Ends it.  Not within a call of ops: there it is doomed. */
 void lmi_conn_close(struct lmi_conn *c);
 void lmi_conn_doom(struct lmi_conn *c);
-/* Its key is gone. */
+/* It is a stranger from now on: what it asked for is dropped. */
+void lmi_conn_expel(struct lmi_conn *c);
+/* Its key is gone: nothing more is done for it, and it is expelled in the next turn. */
 void lmi_conn_revoke(struct lmi_conn *c);
 /* A request was answered. */
 void lmi_conn_answered(struct lmi_conn *c);
