@@ -41,9 +41,8 @@ AC_DEFUN([LMD_TRY_CFLAG], [
 dnl LMD_SANITIZE: --enable-sanitize=address,undefined|thread
 dnl
 dnl LMD_SAN_KERN_CFLAGS: for unrolled kernels, where a check in line at each access makes functions of
-dnl so many blocks that compiling them takes minutes.  Addresses are checked by calls instead, and not
-dnl checked twice: null, misaligned and overflowing pointers end in an access that address checks
-dnl or the processor refuses.
+dnl so many blocks that compiling them takes minutes.  Addresses are checked by calls instead, and
+dnl variables are not followed through registers.
 AC_DEFUN([LMD_SANITIZE], [
   AC_ARG_ENABLE([sanitize],
     [AS_HELP_STRING([--enable-sanitize=LIST], [build with -fsanitize=LIST (address,undefined or thread)])],
@@ -55,16 +54,11 @@ AC_DEFUN([LMD_SANITIZE], [
     [])
   AS_IF([test "x$lmd_sanitize" != xno],
     [LMD_SAN_CFLAGS="-fsanitize=$lmd_sanitize -fno-omit-frame-pointer -fno-sanitize-recover=all"
-     lmd_save_cflags=$CFLAGS
-     CFLAGS="$CFLAGS -fsanitize=$lmd_sanitize"
      LMD_SAN_KERN_CFLAGS=
      m4_foreach_w([lmd_flag], [-fno-var-tracking -fno-var-tracking-assignments
-         --param=asan-instrumentation-with-call-threshold=0
-         -fno-sanitize=null -fno-sanitize=alignment -fno-sanitize=object-size
-         -fno-sanitize=pointer-overflow],
+         --param=asan-instrumentation-with-call-threshold=0],
        [LMD_TRY_CFLAG(lmd_flag, [LMD_SAN_KERN_CFLAGS])])
-     LMD_TRY_CFLAG([-mllvm -asan-instrumentation-with-call-threshold=0], [LMD_SAN_KERN_CFLAGS])
-     CFLAGS=$lmd_save_cflags])
+     LMD_TRY_CFLAG([-mllvm -asan-instrumentation-with-call-threshold=0], [LMD_SAN_KERN_CFLAGS])])
   AC_SUBST([LMD_SAN_CFLAGS])
   AC_SUBST([LMD_SAN_KERN_CFLAGS])
   AM_CONDITIONAL([SANITIZE], [test "x$lmd_sanitize" != xno])
