@@ -233,8 +233,16 @@ struct cpu_turns {
 	float *t;
 };
 
+/* A place of adapters and the shape they have there. */
+struct cpu_site {
+	uint32_t site, n, k, n_stack;
+	const char *name;
+};
+
 struct lmd_cplan {
 	const struct lmd_plan *plan;
+	uint32_t n_site, cap_site;
+	struct cpu_site *sites;
 	struct lmd_weight **weights;     /* [n_wref] */
 	struct lmd_pool **pools;         /* [n_group] */
 	const struct cpu_cache **caches; /* [n_cache]; NULL: not in a given pool */
@@ -276,6 +284,10 @@ struct cpu_build {
 void cpu_need(uint64_t *bytes, uint64_t n, uint64_t item);
 /* Greatest number of (row, head) rows of an operand in a step. */
 uint64_t cpu_max_rows(const struct lmd_plan *plan, const struct lmd_opnd *o);
+/* Adapters of a site belong to the weight (LMD_NONE: nothing to do, likewise without adapters in the
+ * plan); `turned`: to its transpose, a table of rows. */
+enum lmd_status cpu_add_site(struct cpu_build *b, uint32_t site, uint32_t wref, bool turned,
+			     struct lmd_error *err);
 /* The weight's elements as f32, ready for run (LMD_NONE: nothing to do). */
 enum lmd_status cpu_flatten(struct cpu_build *b, uint32_t wref, struct lmd_error *err);
 /* The cache with its pool; LMD_INVALID when the pool was not given or is of another kind. */

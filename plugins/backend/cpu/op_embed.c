@@ -9,10 +9,10 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 {
 	const struct lmd_opnd *y = &op->u.embed.y;
 
-	(void)err;
 	for (int i = 0; i < 2; i++)
 		cpu_need(&b->part_bytes, (uint64_t)y->width * y->n_head, sizeof(float));
-	return LMD_OK;
+	/* an adapter's A has a column for each row of the table */
+	return cpu_add_site(b, op->u.embed.lora_site, op->u.embed.table, true, err);
 }
 
 struct embed {

@@ -38,7 +38,8 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 	uint64_t n = cpu_max_rows(b->plan, &f->x), most = 0;
 	uint32_t width = b->cplan->weights[f->up]->n;
 
-	(void)err;
+	enum lmd_status st = LMD_OK;
+
 	b->n_phase = 5;
 	cpu_x_need(&b->shared_bytes, n, f->x.width, b->dev->int8);
 	cpu_x_need(&b->shared_bytes, n, width, b->dev->int8);
@@ -46,11 +47,12 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 	cpu_need(&b->shared_bytes, n, width * sizeof(float));
 	cpu_x_need(&b->part_bytes, CPU_SMALL / f->x.width, f->x.width, b->dev->int8);
 	cpu_x_need(&b->part_bytes, CPU_SMALL / width, width, b->dev->int8);
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 3 && st == LMD_OK; i++) {
 		uint64_t bytes = 0;
 
 		if (wref[i] == LMD_NONE)
 			continue;
+		st = cpu_add_site(b, f->lora_site[i], wref[i], false, err);
 		cpu_product_need(b, &bytes, b->cplan->weights[wref[i]], n);
 		most = bytes > most ? bytes : most;
 		if (cpu_lora_wanted(b->plan, f->lora_site[i]))
@@ -58,7 +60,7 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 				 b->cplan->weights[wref[i]]->n * sizeof(float));
 	}
 	cpu_need(&b->part_bytes, 1, most);
-	return LMD_OK;
+	return st;
 }
 
 static void setup(struct ffn *f, const struct cpu_run *r, const struct cpu_node *node)

@@ -26,6 +26,7 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 	const struct lmd_weight *w = b->cplan->weights[h->w];
 	uint64_t rows = b->plan->max_rows[LMD_SPACE_OUTPUTS];
 	bool q8 = cpu_wants_q8(b->dev, w);
+	enum lmd_status st;
 
 	b->n_phase = 3;
 	cpu_x_need(&b->shared_bytes, rows, w->k, q8);
@@ -33,7 +34,8 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 	cpu_product_need(b, &b->part_bytes, w, rows);
 	if (cpu_lora_wanted(b->plan, h->lora_site))
 		cpu_need(&b->shared_bytes, rows, (uint64_t)w->n * sizeof(float));
-	return cpu_flatten(b, h->bias, err);
+	st = cpu_add_site(b, h->lora_site, h->w, false, err);
+	return st == LMD_OK ? cpu_flatten(b, h->bias, err) : st;
 }
 
 static void setup(struct head *h, const struct cpu_run *r, const struct cpu_node *n)

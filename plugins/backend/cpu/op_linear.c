@@ -82,24 +82,25 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 	const struct lmd_op_linear *l = &op->u.linear;
 	uint64_t items = cpu_max_rows(b->plan, target(l, 0)), most = 0;
 	bool q8 = any_q8(b->dev, b->cplan->weights, l);
+	enum lmd_status st = LMD_OK;
 
-	(void)err;
 	b->n_phase = 3;
 	cpu_x_need(&b->shared_bytes, cpu_max_rows(b->plan, &l->x), l->x.width, q8);
 	cpu_x_need(&b->part_bytes, CPU_SMALL / l->x.width, l->x.width, q8);
 	if (l->ids.src != LMD_SRC_NONE)
 		cpu_lists_need(&b->shared_bytes, items, b->cplan->weights[l->w[0]]->n_stack);
-	for (uint32_t i = 0; i < l->n_w; i++) {
+	for (uint32_t i = 0; i < l->n_w && st == LMD_OK; i++) {
 		const struct lmd_weight *w = b->cplan->weights[l->w[i]];
 		uint64_t bytes = 0;
 
+		st = cpu_add_site(b, l->lora_site[i], l->w[i], false, err);
 		cpu_product_need(b, &bytes, w, items);
 		most = bytes > most ? bytes : most;
 		if (cpu_lora_wanted(b->plan, l->lora_site[i]))
 			cpu_need(&b->shared_bytes, items, outputs(l, w) * sizeof(float));
 	}
 	cpu_need(&b->part_bytes, 1, most);
-	return LMD_OK;
+	return st;
 }
 
 static void setup(struct lin *l, const struct cpu_run *r, const struct cpu_node *n)

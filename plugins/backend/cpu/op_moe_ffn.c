@@ -52,9 +52,9 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 	const struct lmd_op_moe_ffn *o = &op->u.moe_ffn;
 	const struct lmd_weight *down = b->cplan->weights[o->down];
 	uint64_t pairs = cpu_max_rows(b->plan, &o->ids) * o->ids.width, most = 0;
+	enum lmd_status st = LMD_OK;
 	uint32_t wref[3];
 
-	(void)err;
 	weights_of(o, wref);
 	b->n_phase = 6;
 	cpu_x_need(&b->shared_bytes, o->weight_before ? pairs : cpu_max_rows(b->plan, &o->x),
@@ -63,11 +63,12 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 	cpu_lists_need(&b->shared_bytes, pairs, down->n_stack);
 	cpu_need(&b->shared_bytes, pairs, down->k * sizeof(float));
 	cpu_need(&b->shared_bytes, pairs, down->n * sizeof(float));
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 3 && st == LMD_OK; i++) {
 		uint64_t bytes = 0;
 
 		if (wref[i] == LMD_NONE)
 			continue;
+		st = cpu_add_site(b, o->lora_site[i], wref[i], false, err);
 		cpu_product_need(b, &bytes, b->cplan->weights[wref[i]], pairs);
 		most = bytes > most ? bytes : most;
 		if (cpu_lora_wanted(b->plan, o->lora_site[i]))
@@ -75,7 +76,7 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 				 b->cplan->weights[wref[i]]->n * sizeof(float));
 	}
 	cpu_need(&b->part_bytes, 1, most);
-	return LMD_OK;
+	return st;
 }
 
 static void setup(struct moe *m, const struct cpu_run *r, const struct cpu_node *node,
