@@ -98,9 +98,10 @@ static void tell(struct add_work *w, enum lmi_wire_phase phase, uint64_t done, u
 	atomic_store(&w->phase, (uint32_t)phase);
 	atomic_store(&w->done, done);
 	atomic_store(&w->total, total);
+	if (atomic_exchange(&w->posted, true))
+		return; /* the message is the mailbox's */
 	w->message.deliver = hear;
-	if (!atomic_exchange(&w->posted, true))
-		lmi_mailbox_post(w->svc->o.mailbox, &w->message);
+	lmi_mailbox_post(w->svc->o.mailbox, &w->message);
 }
 
 static void on_piece(void *arg, uint64_t done, uint64_t total)

@@ -114,9 +114,10 @@ static bool on_load(void *arg, enum lmi_load_phase phase, uint64_t done, uint64_
 	(void)phase;
 	atomic_store(&r->load_done, done);
 	atomic_store(&r->load_total, total);
+	if (atomic_exchange(&r->posted, true))
+		return true; /* the message is the mailbox's */
 	r->message.deliver = hear;
-	if (!atomic_exchange(&r->posted, true))
-		lmi_mailbox_post(r->svc->o.mailbox, &r->message);
+	lmi_mailbox_post(r->svc->o.mailbox, &r->message);
 	return true; /* who stops listening does not stop what was begun */
 }
 
