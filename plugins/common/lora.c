@@ -132,3 +132,50 @@ void lmi_lora_fini(struct lmi_lora_table *t, const struct lmd_host *h)
 	h->free(h->ctx, t->v);
 	*t = (struct lmi_lora_table){0};
 }
+
+enum lmd_status lmi_lora_sites_add(struct lmi_lora_sites *s, const struct lmd_host *h,
+				   const struct lmi_lora_site *site, struct lmd_error *err)
+{
+	if (s->n == s->cap) {
+		uint32_t cap = s->cap ? 2 * s->cap : 64;
+		struct lmi_lora_site *more = h->alloc(h->ctx, cap * sizeof(*more));
+
+		if (!more)
+			return lmd_fail(err, LMD_NOMEM, "no memory for %u adapter sites", cap);
+		if (s->n)
+			memcpy(more, s->v, s->n * sizeof(*more));
+		h->free(h->ctx, s->v);
+		s->v = more;
+		s->cap = cap;
+	}
+	s->v[s->n++] = *site;
+	return LMD_OK;
+}
+
+void lmi_lora_sites_fini(struct lmi_lora_sites *s, const struct lmd_host *h)
+{
+	h->free(h->ctx, s->v);
+	*s = (struct lmi_lora_sites){0};
+}
+
+enum lmd_status lmi_lora_check(const struct lmi_lora_table *t, const struct lmi_lora_sites *s,
+			       const int32_t *slots, uint32_t n_tok, struct lmd_error *err)
+{
+	for (uint32_t i = 0; i < n_tok; i++) {
+		if (slots[i] <= 0 || (i && slots[i] == slots[i - 1]))
+			continue;
+		for (uint32_t j = 0; j < s->n; j++) {
+			const struct lmi_lora_site *x = &s->v[j];
+			const struct lmi_lora *a = lmi_lora_find(t, (uint32_t)slots[i], x->site);
+
+			if (a && (a->n != x->n || (a->rank && a->k != x->k) ||
+				  (a->n_stack != 1 && a->n_stack != x->n_stack)))
+				return lmd_fail(err, LMD_INVALID,
+						"adapter slot %d, site %u: shape "
+						"[%u, %u, %u], %s has [%u, %u, %u]",
+						slots[i], x->site, a->n_stack, a->n, a->k, x->name,
+						x->n_stack, x->n, x->k);
+		}
+	}
+	return LMD_OK;
+}

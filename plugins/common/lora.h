@@ -32,4 +32,25 @@ enum lmd_status lmi_lora_bind(struct lmi_lora_table *t, const struct lmd_host *h
 			      const struct lmd_adapter_bind *b, struct lmd_error *err);
 void lmi_lora_fini(struct lmi_lora_table *t, const struct lmd_host *host);
 
+/* A place of a plan where adapters act, and the shape that they have there. */
+struct lmi_lora_site {
+	uint32_t site, n, k, n_stack;
+	const char *name; /* of the weight; outlives the list */
+};
+
+/* All zero is empty. */
+struct lmi_lora_sites {
+	struct lmi_lora_site *v; /* [n] */
+	uint32_t n, cap;
+};
+
+enum lmd_status lmi_lora_sites_add(struct lmi_lora_sites *s, const struct lmd_host *host,
+				   const struct lmi_lora_site *site, struct lmd_error *err);
+void lmi_lora_sites_fini(struct lmi_lora_sites *s, const struct lmd_host *host);
+
+/* LMD_INVALID unless the adapters of all slots that a step uses fit the sites of its plan; one
+ * slice of weights stands for all of a stack.  slots: [n_tok]. */
+enum lmd_status lmi_lora_check(const struct lmi_lora_table *t, const struct lmi_lora_sites *s,
+			       const int32_t *slots, uint32_t n_tok, struct lmd_error *err);
+
 #endif /* LLAMAD_PLUGINS_COMMON_LORA_H */

@@ -233,16 +233,9 @@ struct cpu_turns {
 	float *t;
 };
 
-/* A place of adapters and the shape they have there. */
-struct cpu_site {
-	uint32_t site, n, k, n_stack;
-	const char *name;
-};
-
 struct lmd_cplan {
 	const struct lmd_plan *plan;
-	uint32_t n_site, cap_site;
-	struct cpu_site *sites;
+	struct lmi_lora_sites sites;
 	struct lmd_weight **weights;     /* [n_wref] */
 	struct lmd_pool **pools;         /* [n_group] */
 	const struct cpu_cache **caches; /* [n_cache]; NULL: not in a given pool */

@@ -33,31 +33,18 @@ uint64_t cpu_max_rows(const struct lmd_plan *plan, const struct lmd_opnd *o)
 enum lmd_status cpu_add_site(struct cpu_build *b, uint32_t site, uint32_t wref, bool turned,
 			     struct lmd_error *err)
 {
-	struct lmd_cplan *p = b->cplan;
-	const struct lmd_host *h = b->dev->host;
 	const struct lmd_weight *w;
+	struct lmi_lora_site x;
 
 	if (site == LMD_NONE || wref == LMD_NONE || !(b->plan->key.flags & LMD_PLAN_LORA))
 		return LMD_OK;
-	w = p->weights[wref];
-	if (p->n_site == p->cap_site) {
-		uint32_t cap = p->cap_site ? 2 * p->cap_site : 64;
-		struct cpu_site *more = h->alloc(h->ctx, cap * sizeof(*more));
-
-		if (!more)
-			return lmd_fail(err, LMD_NOMEM, "cpu: no memory for %u adapter sites", cap);
-		if (p->n_site)
-			memcpy(more, p->sites, p->n_site * sizeof(*more));
-		h->free(h->ctx, p->sites);
-		p->sites = more;
-		p->cap_site = cap;
-	}
-	p->sites[p->n_site++] = (struct cpu_site){.site = site,
-						  .n = turned ? w->k : w->n,
-						  .k = turned ? w->n : w->k,
-						  .n_stack = w->n_stack,
-						  .name = w->name};
-	return LMD_OK;
+	w = b->cplan->weights[wref];
+	x = (struct lmi_lora_site){.site = site,
+				   .n = turned ? w->k : w->n,
+				   .k = turned ? w->n : w->k,
+				   .n_stack = w->n_stack,
+				   .name = w->name};
+	return lmi_lora_sites_add(&b->cplan->sites, b->dev->host, &x, err);
 }
 
 enum lmd_status cpu_flatten(struct cpu_build *b, uint32_t wref, struct lmd_error *err)
@@ -322,7 +309,7 @@ void cpu_plan_destroy(void *state, struct lmd_cplan *p)
 	for (uint32_t i = 0; i < p->n_turns; i++)
 		h->free(h->ctx, p->turns[i].t);
 	h->free(h->ctx, p->turns);
-	h->free(h->ctx, p->sites);
+	lmi_lora_sites_fini(&p->sites, h);
 	h->free(h->ctx, p->weights);
 	h->free(h->ctx, p->pools);
 	h->free(h->ctx, p->caches);

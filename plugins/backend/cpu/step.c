@@ -107,31 +107,6 @@ static enum lmd_status check_inputs(const struct cpu_run *r, struct lmd_error *e
 	return LMD_OK;
 }
 
-/* Adapters of the slots in use fit the weights they sit at. */
-static enum lmd_status check_adapters(const struct cpu_run *r, struct lmd_error *err)
-{
-	const int32_t *slots = r->step->lora_slot;
-
-	for (uint32_t i = 0; r->lora && i < r->step->n_tok; i++) {
-		if (slots[i] <= 0 || (i && slots[i] == slots[i - 1]))
-			continue;
-		for (uint32_t j = 0; j < r->cplan->n_site; j++) {
-			const struct cpu_site *s = &r->cplan->sites[j];
-			const struct lmi_lora *a =
-				lmi_lora_find(&r->dev->loras, (uint32_t)slots[i], s->site);
-
-			if (a && (a->n != s->n || (a->rank && a->k != s->k) ||
-				  (a->n_stack != 1 && a->n_stack != s->n_stack)))
-				return lmd_fail(err, LMD_INVALID,
-						"adapter slot %d, site %u: shape "
-						"[%u, %u, %u], %s has [%u, %u, %u]",
-						slots[i], s->site, a->n_stack, a->n, a->k, s->name,
-						s->n_stack, s->n, s->k);
-		}
-	}
-	return LMD_OK;
-}
-
 enum lmd_status cpu_step_begin(struct cpu_run *r, struct lmd_error *err)
 {
 	enum lmd_status st = count_rows(r, err);
@@ -152,5 +127,8 @@ enum lmd_status cpu_step_begin(struct cpu_run *r, struct lmd_error *err)
 	}
 	if (st == LMD_OK)
 		st = check_inputs(r, err);
-	return st == LMD_OK ? check_adapters(r, err) : st;
+	if (st == LMD_OK && r->lora)
+		st = lmi_lora_check(&r->dev->loras, &r->cplan->sites, r->step->lora_slot,
+				    r->step->n_tok, err);
+	return st;
 }

@@ -20,15 +20,9 @@ static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct
 	ref_need(&b->part_bytes, (uint64_t)e->y.width * e->y.n_head, sizeof(float));
 	ref_need(&b->part_bytes, (uint64_t)e->y.width * e->y.n_head, sizeof(float));
 	/* an adapter's A has a column for each row of the table */
-	if (ref_lora_wanted(b->plan, e->lora_site)) {
-		enum lmd_status st = ref_add_site(b, e->lora_site, e->table, err);
-
-		if (st != LMD_OK)
-			return st;
-		b->cplan->sites[b->cplan->n_site - 1].n = w->k;
-		b->cplan->sites[b->cplan->n_site - 1].k = w->n;
-	}
-	return LMD_OK;
+	return ref_lora_wanted(b->plan, e->lora_site)
+		       ? ref_add_site(b, e->lora_site, e->table, true, err)
+		       : LMD_OK;
 }
 
 struct embed {

@@ -31,7 +31,7 @@ static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct
 		return st;
 	b->n_phase = 3;
 	ref_need(&b->shared_bytes, rows, (uint64_t)w->n * sizeof(float));
-	return ref_add_site(b, h->lora_site, h->w, err);
+	return ref_add_site(b, h->lora_site, h->w, false, err);
 }
 
 static void emit(void *arg, uint32_t item, uint32_t n0, uint32_t n, const float *v)

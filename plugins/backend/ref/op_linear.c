@@ -64,7 +64,7 @@ static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct
 		ref_product_need(b, w);
 		if (!ref_lora_wanted(b->plan, l->lora_site[i]))
 			continue;
-		st = ref_add_site(b, l->lora_site[i], l->w[i], err);
+		st = ref_add_site(b, l->lora_site[i], l->w[i], false, err);
 		if (st != LMD_OK)
 			return st;
 		ref_need(&b->shared_bytes, items, outputs(l, w) * sizeof(float));

@@ -57,7 +57,7 @@ static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct
 		ref_product_need(b, b->cplan->weights[wref[i]]);
 		if (!ref_lora_wanted(b->plan, o->lora_site[i]))
 			continue;
-		st = ref_add_site(b, o->lora_site[i], wref[i], err);
+		st = ref_add_site(b, o->lora_site[i], wref[i], false, err);
 		if (st != LMD_OK)
 			return st;
 		ref_need(&b->shared_bytes, pairs, b->cplan->weights[wref[i]]->n * sizeof(float));

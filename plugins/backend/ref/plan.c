@@ -38,36 +38,21 @@ enum lmd_status ref_flatten(struct ref_build *b, uint32_t wref, struct lmd_error
 	return ref_weight_flat(b->dev, b->cplan->weights[wref], &flat, err);
 }
 
-enum lmd_status ref_add_site(struct ref_build *b, uint32_t site, uint32_t wref,
+enum lmd_status ref_add_site(struct ref_build *b, uint32_t site, uint32_t wref, bool turned,
 			     struct lmd_error *err)
 {
-	struct lmd_cplan *p = b->cplan;
-	const struct lmd_host *h = b->dev->host;
 	const struct lmd_weight *w;
+	struct lmi_lora_site x;
 
 	if (site == LMD_NONE || wref == LMD_NONE)
 		return LMD_OK;
-	w = p->weights[wref];
-	if (p->n_site == p->cap_site) {
-		uint32_t cap = p->cap_site ? 2 * p->cap_site : 64;
-		struct ref_site *more = h->alloc(h->ctx, cap * sizeof(*more));
-
-		if (!more)
-			return lmd_fail(err, LMD_NOMEM, "ref: no memory for %u adapter sites", cap);
-		if (p->n_site)
-			memcpy(more, p->sites, p->n_site * sizeof(*more));
-		h->free(h->ctx, p->sites);
-		p->sites = more;
-		p->cap_site = cap;
-	}
-	p->sites[p->n_site++] = (struct ref_site){
-		.site = site,
-		.n = w->n,
-		.k = w->k,
-		.n_stack = w->n_stack,
-		.name = w->name,
-	};
-	return LMD_OK;
+	w = b->cplan->weights[wref];
+	x = (struct lmi_lora_site){.site = site,
+				   .n = turned ? w->k : w->n,
+				   .k = turned ? w->n : w->k,
+				   .n_stack = w->n_stack,
+				   .name = w->name};
+	return lmi_lora_sites_add(&b->cplan->sites, b->dev->host, &x, err);
 }
 
 enum lmd_status ref_need_cache(const struct ref_build *b, uint32_t cache, struct lmd_error *err)
@@ -231,7 +216,7 @@ void ref_plan_destroy(void *state, struct lmd_cplan *p)
 	h->free(h->ctx, p->pools);
 	h->free(h->ctx, p->caches);
 	h->free(h->ctx, p->nodes);
-	h->free(h->ctx, p->sites);
+	lmi_lora_sites_fini(&p->sites, h);
 	h->free(h->ctx, p->need_input);
 	h->free(h->ctx, p->values);
 	h->free(h->ctx, p->shared);

@@ -136,12 +136,6 @@ struct ref_node {
 	uint64_t n_run, ns;
 };
 
-/* An adapter site of the plan and what is bound there must look like. */
-struct ref_site {
-	uint32_t site, n, k, n_stack;
-	const char *name;
-};
-
 struct lmd_cplan {
 	const struct lmd_plan *plan;
 	struct lmd_weight **weights;	 /* [n_wref] */
@@ -149,8 +143,7 @@ struct lmd_cplan {
 	const struct ref_cache **caches; /* [n_cache]; NULL: not in a given pool */
 	uint32_t n_node;
 	struct ref_node *nodes;
-	uint32_t n_site, cap_site;
-	struct ref_site *sites;
+	struct lmi_lora_sites sites;
 	bool *need_input;		 /* [n_input] must be bound with all rows of its space */
 	bool group_read[LMD_MAX_GROUP];	 /* kv_lo, kv_hi are used */
 	bool group_write[LMD_MAX_GROUP]; /* slot is used */
@@ -185,8 +178,9 @@ void ref_need(uint64_t *bytes, uint64_t n, uint64_t item);
 uint64_t ref_max_rows(const struct lmd_plan *plan, const struct lmd_opnd *o);
 /* The weight's elements as f32, ready for run (LMD_NONE: nothing to do). */
 enum lmd_status ref_flatten(struct ref_build *b, uint32_t wref, struct lmd_error *err);
-/* Notes an adapter site (LMD_NONE: nothing to do) at a weight. */
-enum lmd_status ref_add_site(struct ref_build *b, uint32_t site, uint32_t wref,
+/* Notes an adapter site (LMD_NONE: nothing to do) at a weight; turned: an adapter has a column for
+ * each of its rows. */
+enum lmd_status ref_add_site(struct ref_build *b, uint32_t site, uint32_t wref, bool turned,
 			     struct lmd_error *err);
 /* The cache with its pool; LMD_INVALID when the pool was not given or is of another kind. */
 enum lmd_status ref_need_cache(const struct ref_build *b, uint32_t cache, struct lmd_error *err);
