@@ -368,7 +368,7 @@ START_TEST(at_once)
 	struct racer r[4] = {0};
 
 	for (int i = 0; i < 4; i++) {
-		char name[8];
+		char name[16];
 
 		snprintf(name, sizeof(name), "f%d", i);
 		snprintf(r[i].path, sizeof(r[i].path), "%s", put_bytes(name, 100000, 5));
@@ -378,7 +378,7 @@ START_TEST(at_once)
 		ck_assert_int_eq(pthread_join(r[i].thread, NULL), 0);
 	ck_assert_int_eq(n_blobs(), 1);
 	for (int i = 0; i < 4; i++) {
-		char name[8];
+		char name[16];
 
 		ck_assert_int_eq(r[i].st, LMD_OK);
 		snprintf(name, sizeof(name), "m%d", i);
