@@ -22,7 +22,8 @@ static uint32_t draw(uint32_t below)
 static size_t piece(const void *ctx, lmd_token id, char *out, size_t cap)
 {
 	(void)ctx;
-	memcpy(out, text[id], length[id] < cap ? length[id] : cap);
+	if (cap)
+		memcpy(out, text[id], length[id] < cap ? length[id] : cap);
 	return length[id];
 }
 

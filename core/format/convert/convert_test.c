@@ -50,13 +50,13 @@ static void make_dir(void)
 		"\"use_regex\": true}, \"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, "
 		"\"b\": 1, \"ab\": 2}, \"merges\": [\"a b\"]}, \"added_tokens\": [{\"id\": 3, "
 		"\"content\": \"<s>\", \"special\": true}]}";
+	static const char config[] = "{\"chat_template\": \"{{x}}\", \"bos_token\": \"<s>\"}";
 
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 	snprintf(out, sizeof(out), "%s/out.gguf", dir);
 	write_file("config.json", ST_LLAMA_CONFIG, strlen(ST_LLAMA_CONFIG));
 	write_file("tokenizer.json", tokenizer, strlen(tokenizer));
-	write_file("tokenizer_config.json", "{\"chat_template\": \"{{x}}\", \"bos_token\": \"<s>\"}",
-		   48);
+	write_file("tokenizer_config.json", config, strlen(config));
 	write_model(0.5f);
 }
 
