@@ -154,7 +154,9 @@ func (c *Client) connect(ctx context.Context) (*conn, error) {
 		}
 	}
 	if err != nil {
-		if limited.Err() != nil && ctx.Err() == nil {
+		if ctx.Err() != nil { // what it closed fails in some way of its own
+			err = ctx.Err()
+		} else if limited.Err() != nil {
 			err = &ConnError{c.url, fmt.Errorf("no connection within %v", c.patience)}
 		}
 		return nil, err
