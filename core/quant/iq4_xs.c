@@ -39,8 +39,9 @@ LMI_DECODER(iq4_xs)
 	}
 }
 
-static void pack(struct block *b, const struct lmi_kblock *k)
+static void pack(void *dst, const struct lmi_kblock *k)
 {
+	struct block *b = dst;
 	uint16_t high;
 
 	lmi_put_f16(b->d, k->d);
@@ -62,17 +63,7 @@ LMI_ENCODER(iq4_xs)
 {
 	static const struct lmi_kshape shape = {
 		.group = 32, .s_lo = -32, .s_hi = 31, .book = lmi_book_iq4};
-	struct block *b = dst;
-	struct lmi_kblock k[LMI_LANEFIT_BLOCKS];
 
-	while (n) {
-		int m = n > N ? 2 : 1;
-
-		lmi_lanefit_scale(NULL, &shape, src, importance, m, k);
-		for (int i = 0; i < m; i++)
-			pack(b++, &k[i]);
-		src += m * N;
-		importance = importance ? importance + m * N : NULL;
-		n -= (size_t)m * N;
-	}
+	lmi_lanefit_encode(lmi_lanefit_scale, &shape, src, importance, n, dst, sizeof(struct block),
+			   pack);
 }

@@ -408,6 +408,25 @@ void lmi_lanefit_affine(const struct lmi_lanes *lanes, const struct lmi_kshape *
 	fit_blocks(lanes ? lanes : lmi_lanes_all()[0], k, src, importance, n, true, out);
 }
 
+void lmi_lanefit_encode(lmi_lanefit_fn fit, const struct lmi_kshape *shape, const float *src,
+			const float *importance, size_t n, void *dst, size_t block_bytes,
+			void (*pack)(void *dst, const struct lmi_kblock *k))
+{
+	struct lmi_kblock k[LMI_LANEFIT_BLOCKS];
+	char *b = dst;
+
+	while (n) {
+		int m = n / LMI_K < LMI_LANEFIT_BLOCKS ? (int)(n / LMI_K) : LMI_LANEFIT_BLOCKS;
+
+		fit(NULL, shape, src, importance, m, k);
+		for (int i = 0; i < m; i++, b += block_bytes)
+			pack(b, &k[i]);
+		src += m * LMI_K;
+		importance = importance ? importance + m * LMI_K : NULL;
+		n -= (size_t)m * LMI_K;
+	}
+}
+
 /* ---- blocks with one scale ---- */
 
 /* The scale of each lane as an f16, the better of two. */

@@ -26,6 +26,14 @@ void lmi_lanefit_scale(const struct lmi_lanes *lanes, const struct lmi_kshape *k
 void lmi_lanefit_affine(const struct lmi_lanes *lanes, const struct lmi_kshape *k,
 			const float *src, const float *importance, int n, struct lmi_kblock *out);
 
+/* Encodes n values, a multiple of 256: fit is one of the two above, pack writes a fitted block. */
+typedef void (*lmi_lanefit_fn)(const struct lmi_lanes *lanes, const struct lmi_kshape *k,
+			       const float *src, const float *importance, int n,
+			       struct lmi_kblock *out);
+void lmi_lanefit_encode(lmi_lanefit_fn fit, const struct lmi_kshape *shape, const float *src,
+			const float *importance, size_t n, void *dst, size_t block_bytes,
+			void (*pack)(void *dst, const struct lmi_kblock *k));
+
 /* n (1..LMI_LANES) blocks of 32 values with a scale each, an f16 value: as lmi_fit_scale, or with
  * a book lmi_fit_book.  d [n]; q [n][32]. */
 void lmi_lanefit_single(const struct lmi_lanes *lanes, int lo, int hi, const int8_t *book,

@@ -36,8 +36,9 @@ LMI_DECODER(q2_k)
 	}
 }
 
-static void pack(struct block *b, const struct lmi_kblock *k)
+static void pack(void *dst, const struct lmi_kblock *k)
 {
+	struct block *b = dst;
 	lmi_put_f16(b->d, k->d);
 	lmi_put_f16(b->dmin, k->dmin);
 	for (int g = 0; g < N / 16; g++)
@@ -50,17 +51,7 @@ static void pack(struct block *b, const struct lmi_kblock *k)
 LMI_ENCODER(q2_k)
 {
 	static const struct lmi_kshape shape = {.group = 16, .q_hi = 3, .s_hi = 15};
-	struct block *b = dst;
-	struct lmi_kblock k[LMI_LANEFIT_BLOCKS];
 
-	while (n) {
-		int m = n > N ? 2 : 1;
-
-		lmi_lanefit_affine(NULL, &shape, src, importance, m, k);
-		for (int i = 0; i < m; i++)
-			pack(b++, &k[i]);
-		src += m * N;
-		importance = importance ? importance + m * N : NULL;
-		n -= (size_t)m * N;
-	}
+	lmi_lanefit_encode(lmi_lanefit_affine, &shape, src, importance, n, dst, sizeof(struct block),
+			   pack);
 }

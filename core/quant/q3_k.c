@@ -50,8 +50,9 @@ LMI_DECODER(q3_k)
 	}
 }
 
-static void pack(struct block *b, const struct lmi_kblock *k)
+static void pack(void *dst, const struct lmi_kblock *k)
 {
+	struct block *b = dst;
 	lmi_put_f16(b->d, k->d);
 	memset(b, 0, offsetof(struct block, d));
 	for (int g = 0; g < N / 16; g++) {
@@ -72,17 +73,7 @@ LMI_ENCODER(q3_k)
 {
 	static const struct lmi_kshape shape = {
 		.group = 16, .q_lo = -4, .q_hi = 3, .s_lo = -32, .s_hi = 31};
-	struct block *b = dst;
-	struct lmi_kblock k[LMI_LANEFIT_BLOCKS];
 
-	while (n) {
-		int m = n > N ? 2 : 1;
-
-		lmi_lanefit_scale(NULL, &shape, src, importance, m, k);
-		for (int i = 0; i < m; i++)
-			pack(b++, &k[i]);
-		src += m * N;
-		importance = importance ? importance + m * N : NULL;
-		n -= (size_t)m * N;
-	}
+	lmi_lanefit_encode(lmi_lanefit_scale, &shape, src, importance, n, dst, sizeof(struct block),
+			   pack);
 }

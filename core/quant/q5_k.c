@@ -43,8 +43,9 @@ LMI_DECODER(q5_k)
 	}
 }
 
-static void pack(struct block *b, const struct lmi_kblock *k)
+static void pack(void *dst, const struct lmi_kblock *k)
 {
+	struct block *b = dst;
 	lmi_put_f16(b->d, k->d);
 	lmi_put_f16(b->dmin, k->dmin);
 	lmi_kscale_put(b->scales, k->s, k->m);
@@ -61,17 +62,7 @@ static void pack(struct block *b, const struct lmi_kblock *k)
 LMI_ENCODER(q5_k)
 {
 	static const struct lmi_kshape shape = {.group = 32, .q_hi = 31, .s_hi = 63};
-	struct block *b = dst;
-	struct lmi_kblock k[LMI_LANEFIT_BLOCKS];
 
-	while (n) {
-		int m = n > N ? 2 : 1;
-
-		lmi_lanefit_affine(NULL, &shape, src, importance, m, k);
-		for (int i = 0; i < m; i++)
-			pack(b++, &k[i]);
-		src += m * N;
-		importance = importance ? importance + m * N : NULL;
-		n -= (size_t)m * N;
-	}
+	lmi_lanefit_encode(lmi_lanefit_affine, &shape, src, importance, n, dst, sizeof(struct block),
+			   pack);
 }

@@ -37,8 +37,9 @@ LMI_DECODER(q6_k)
 	}
 }
 
-static void pack(struct block *b, const struct lmi_kblock *k)
+static void pack(void *dst, const struct lmi_kblock *k)
 {
+	struct block *b = dst;
 	lmi_put_f16(b->d, k->d);
 	memset(b->ql, 0, sizeof(b->ql));
 	memset(b->qh, 0, sizeof(b->qh));
@@ -56,17 +57,7 @@ LMI_ENCODER(q6_k)
 {
 	static const struct lmi_kshape shape = {
 		.group = 16, .q_lo = -32, .q_hi = 31, .s_lo = -128, .s_hi = 127};
-	struct block *b = dst;
-	struct lmi_kblock k[LMI_LANEFIT_BLOCKS];
 
-	while (n) {
-		int m = n > N ? 2 : 1;
-
-		lmi_lanefit_scale(NULL, &shape, src, importance, m, k);
-		for (int i = 0; i < m; i++)
-			pack(b++, &k[i]);
-		src += m * N;
-		importance = importance ? importance + m * N : NULL;
-		n -= (size_t)m * N;
-	}
+	lmi_lanefit_encode(lmi_lanefit_scale, &shape, src, importance, n, dst, sizeof(struct block),
+			   pack);
 }
