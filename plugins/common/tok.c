@@ -67,6 +67,18 @@ static enum lmd_status encode_fragments(struct lmi_job *j, const char *text, siz
 	return st;
 }
 
+enum lmd_status lmi_job_end(struct lmi_job *j, enum lmd_status st, size_t *n)
+{
+	for (size_t i = 0; i < LMD_LEN(j->buf); i++)
+		lmi_buf_fini(&j->buf[i], j->host);
+	if (st == LMD_NOMEM)
+		return lmd_fail(j->err, st, "tokenizer: no memory for %zu bytes of text",
+				j->text_bytes);
+	if (st == LMD_OK)
+		*n = j->n;
+	return st;
+}
+
 enum lmd_status lmi_tok_encode(const void *state, const char *text, size_t bytes, uint32_t flags,
 			       lmd_token *out, size_t cap, size_t *n, struct lmd_error *err)
 {
@@ -93,13 +105,7 @@ enum lmd_status lmi_tok_encode(const void *state, const char *text, size_t bytes
 		lmi_job_put(&j, (uint32_t)f->eos);
 	if (add && t->kind.add == LMI_ADD_BOS_SEP && f->sep >= 0)
 		lmi_job_put(&j, (uint32_t)f->sep);
-	for (size_t i = 0; i < LMD_LEN(j.buf); i++)
-		lmi_buf_fini(&j.buf[i], j.host);
-	if (st == LMD_NOMEM)
-		return lmd_fail(err, st, "tokenizer: no memory for %zu bytes of text", bytes);
-	if (st == LMD_OK)
-		*n = j.n;
-	return st;
+	return lmi_job_end(&j, st, n);
 }
 
 size_t lmi_tok_piece(const void *state, lmd_token id, uint32_t flags, char *out, size_t cap)

@@ -31,6 +31,9 @@ static inline void lmi_job_put(struct lmi_job *j, uint32_t id)
 	j->n++;
 }
 
+/* Ends an encode: gives buffers back; *n: tokens that it has, also beyond its room. */
+enum lmd_status lmi_job_end(struct lmi_job *j, enum lmd_status st, size_t *n);
+
 /* Which tokens encode adds around a text. */
 enum lmi_add_rule {
 	LMI_ADD_FLAGS,   /* begin and end token as the flags say */

@@ -112,9 +112,9 @@ bool lmi_trie_add(struct lmi_trie *t, const struct lmd_host *host, const char *s
 	return true;
 }
 
-size_t lmi_trie_longest(const struct lmi_trie *t, const char *s, size_t n, uint32_t *value)
+size_t lmi_trie_longest_from(const struct lmi_trie *t, uint32_t node, const char *s, size_t n,
+			     uint32_t *value)
 {
-	uint32_t node = LMI_TRIE_ROOT;
 	size_t len = 0;
 
 	for (size_t i = 0; i < n; i++) {

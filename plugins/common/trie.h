@@ -51,7 +51,15 @@ static inline uint32_t lmi_trie_next(const struct lmi_trie *t, uint32_t node, un
 	}
 }
 
-/* The longest string that s[0..n) begins with: its length (0 = none) and value. */
-size_t lmi_trie_longest(const struct lmi_trie *t, const char *s, size_t n, uint32_t *value);
+/* The longest string that leads on from a node and that s[0..n) begins with: its length (0 = none)
+ * and value. */
+size_t lmi_trie_longest_from(const struct lmi_trie *t, uint32_t node, const char *s, size_t n,
+			     uint32_t *value);
+/* The same from the root. */
+static inline size_t lmi_trie_longest(const struct lmi_trie *t, const char *s, size_t n,
+				      uint32_t *value)
+{
+	return lmi_trie_longest_from(t, LMI_TRIE_ROOT, s, n, value);
+}
 
 #endif /* LLAMAD_PLUGINS_COMMON_TRIE_H */

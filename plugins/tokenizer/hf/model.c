@@ -131,23 +131,6 @@ static enum lmd_status put_unknown(const struct hf_state *h, struct lmi_job *j, 
 	return LMD_OK;
 }
 
-/* The longest token in a trie from a node on. */
-static size_t longest(const struct lmi_trie *t, uint32_t node, const char *s, size_t n, uint32_t *id)
-{
-	size_t len = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		node = lmi_trie_next(t, node, (unsigned char)s[i]);
-		if (node == LMI_NONE)
-			break;
-		if (t->node[node].value != LMI_NONE) {
-			*id = t->node[node].value;
-			len = i + 1;
-		}
-	}
-	return len;
-}
-
 static enum lmd_status word_piece(const struct hf_state *h, struct lmi_job *j, const char *w, size_t n)
 {
 	size_t first = j->n, chars = 0, at = 0;
@@ -156,7 +139,9 @@ static enum lmd_status word_piece(const struct hf_state *h, struct lmi_job *j, c
 		chars += ((unsigned char)w[i] & 0xc0) != 0x80;
 	while (chars <= h->max_chars && at < n) {
 		uint32_t node = at ? h->continuing : LMI_TRIE_ROOT, id = 0;
-		size_t len = node == LMI_NONE ? 0 : longest(&h->words, node, w + at, n - at, &id);
+		size_t len = node == LMI_NONE ? 0
+					      : lmi_trie_longest_from(&h->words, node, w + at,
+								      n - at, &id);
 
 		if (!len)
 			break;

@@ -121,13 +121,7 @@ static enum lmd_status hf_encode(const void *state, const char *text, size_t byt
 	st = encode_text(h, &j, text, bytes, flags & LMD_ENCODE_PARSE_SPECIAL);
 	for (uint32_t i = 0; add && i < spec->n_suffix; i++)
 		lmi_job_put(&j, (uint32_t)spec->suffix[i]);
-	for (size_t i = 0; i < LMD_LEN(j.buf); i++)
-		lmi_buf_fini(&j.buf[i], j.host);
-	if (st == LMD_NOMEM)
-		return lmd_fail(err, st, "tokenizer: no memory for %zu bytes of text", bytes);
-	if (st == LMD_OK)
-		*n = j.n;
-	return st;
+	return lmi_job_end(&j, st, n);
 }
 
 static const struct lmd_tokenizer_ops ops = {
