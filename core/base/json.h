@@ -62,6 +62,18 @@ LMD_NODISCARD enum lmd_status lmi_jr_next(struct lmi_jr *r, struct lmi_jr_item *
 LMD_NODISCARD enum lmd_status lmi_jr_skip(struct lmi_jr *r, const struct lmi_jr_item *it,
 					  struct lmd_error *err);
 
+/* For the items of an array or object whose begin was read:
+ *     while (lmi_jr_more(&r, LMI_JR_ARRAY_END, &it, &st, err))
+ *             st = ...
+ * The next item in *it; false at the end, and when *st, then or already, is a failure. */
+static inline bool lmi_jr_more(struct lmi_jr *r, enum lmi_jr_type end, struct lmi_jr_item *it,
+			       enum lmd_status *st, struct lmd_error *err)
+{
+	if (*st == LMD_OK)
+		*st = lmi_jr_next(r, it, err);
+	return *st == LMD_OK && it->type != end;
+}
+
 /* Where the reader is, for sentences. */
 static inline size_t lmi_jr_pos(const struct lmi_jr *r)
 {

@@ -60,10 +60,7 @@ static enum lmd_status read_named(struct lmi_hf_tokenizer *h, struct lmd_error *
 	struct lmi_jr_item key, it;
 	enum lmd_status st = LMD_OK;
 
-	while (st == LMD_OK) {
-		st = lmi_jr_next(&h->json, &key, err);
-		if (st != LMD_OK || key.type == LMI_JR_OBJECT_END)
-			break;
+	while (lmi_jr_more(&h->json, LMI_JR_OBJECT_END, &key, &st, err)) {
 		st = lmi_jr_next(&h->json, &it, err);
 		if (st != LMD_OK)
 			break;
@@ -89,12 +86,8 @@ static enum lmd_status read_template(struct lmi_hf_tokenizer *h, struct lmd_erro
 		return lmi_hf_text(h, &it, true, &h->chat_template, err);
 	if (st != LMD_OK || it.type != LMI_JR_ARRAY)
 		return st == LMD_OK ? lmi_jr_skip(&h->json, &it, err) : st;
-	while (st == LMD_OK) {
-		st = lmi_jr_next(&h->json, &it, err);
-		if (st != LMD_OK || it.type == LMI_JR_ARRAY_END)
-			break;
+	while (lmi_jr_more(&h->json, LMI_JR_ARRAY_END, &it, &st, err))
 		st = it.type == LMI_JR_OBJECT ? read_named(h, err) : lmi_jr_skip(&h->json, &it, err);
-	}
 	return st;
 }
 
@@ -138,12 +131,8 @@ static enum lmd_status parse(struct lmi_hf_tokenizer *h, struct lmd_error *err)
 	struct lmi_jr_item it;
 	enum lmd_status st = lmi_hf_want(h, &it, LMI_JR_OBJECT, "an object", err);
 
-	while (st == LMD_OK) {
-		st = lmi_jr_next(&h->json, &it, err);
-		if (st != LMD_OK || it.type == LMI_JR_OBJECT_END)
-			break;
+	while (lmi_jr_more(&h->json, LMI_JR_OBJECT_END, &it, &st, err))
 		st = read_member(h, &it, err);
-	}
 	return st;
 }
 

@@ -39,10 +39,7 @@ static enum lmd_status read_part(struct lmi_hf_tokenizer *h, struct post *p, str
 
 	if (st == LMD_OK)
 		st = lmi_hf_want(h, &it, LMI_JR_OBJECT, "a part of a template", err);
-	while (st == LMD_OK) {
-		st = lmi_jr_next(&h->json, &it, err);
-		if (st != LMD_OK || it.type == LMI_JR_OBJECT_END)
-			break;
+	while (lmi_jr_more(&h->json, LMI_JR_OBJECT_END, &it, &st, err)) {
 		if (lmi_jr_is(&it, "id")) {
 			st = lmi_hf_want(h, &it, LMI_JR_STRING, "an id", err);
 			if (st == LMD_OK)
@@ -68,10 +65,7 @@ static enum lmd_status read_single(struct lmi_hf_tokenizer *h, struct post *p, s
 	struct lmi_jr_item it;
 	enum lmd_status st = lmi_hf_want(h, &it, LMI_JR_ARRAY, "a template", err);
 
-	while (st == LMD_OK) {
-		st = lmi_jr_next(&h->json, &it, err);
-		if (st != LMD_OK || it.type == LMI_JR_ARRAY_END)
-			break;
+	while (lmi_jr_more(&h->json, LMI_JR_ARRAY_END, &it, &st, err)) {
 		st = it.type == LMI_JR_OBJECT
 			     ? read_part(h, p, err)
 			     : lmd_fail(err, LMD_CORRUPT, "post_processor: a part that is no object");
@@ -89,19 +83,13 @@ static enum lmd_status read_ids(struct lmi_hf_tokenizer *h, struct post *p, stru
 	int64_t v;
 
 	*n = 0;
-	while (st == LMD_OK) {
-		st = lmi_jr_next(&h->json, &it, err);
-		if (st != LMD_OK || it.type == LMI_JR_OBJECT_END)
-			break;
+	while (lmi_jr_more(&h->json, LMI_JR_OBJECT_END, &it, &st, err)) {
 		if (!lmi_jr_is(&it, "ids")) {
 			st = lmi_jr_skip(&h->json, &it, err);
 			continue;
 		}
 		st = lmi_hf_want(h, &it, LMI_JR_ARRAY, "a list of ids", err);
-		while (st == LMD_OK) {
-			st = lmi_jr_next(&h->json, &it, err);
-			if (st != LMD_OK || it.type == LMI_JR_ARRAY_END)
-				break;
+		while (lmi_jr_more(&h->json, LMI_JR_ARRAY_END, &it, &st, err)) {
 			if (!lmi_jr_int(&it, &v) || v < 0 || v > INT32_MAX || *n == MAX_IDS)
 				return lmd_fail(err, LMD_CORRUPT,
 						"post_processor: a wrong id, or more than %d", MAX_IDS);
@@ -116,10 +104,7 @@ static enum lmd_status read_specials(struct lmi_hf_tokenizer *h, struct post *p,
 	struct lmi_jr_item it;
 	enum lmd_status st = lmi_hf_want(h, &it, LMI_JR_OBJECT, "special tokens", err);
 
-	while (st == LMD_OK) {
-		st = lmi_jr_next(&h->json, &it, err);
-		if (st != LMD_OK || it.type == LMI_JR_OBJECT_END)
-			break;
+	while (lmi_jr_more(&h->json, LMI_JR_OBJECT_END, &it, &st, err)) {
 		if (p->n_special == MAX_PARTS)
 			return too_many("special tokens", err);
 		st = lmi_hf_text(h, &it, false, &p->special[p->n_special].name, err);
@@ -210,12 +195,8 @@ static enum lmd_status read_processors(struct lmi_hf_tokenizer *h, struct lmd_er
 	struct lmi_jr_item it;
 	enum lmd_status st = lmi_hf_want(h, &it, LMI_JR_ARRAY, "a list of processors", err);
 
-	while (st == LMD_OK) {
-		st = lmi_jr_next(&h->json, &it, err);
-		if (st != LMD_OK || it.type == LMI_JR_ARRAY_END)
-			break;
+	while (lmi_jr_more(&h->json, LMI_JR_ARRAY_END, &it, &st, err))
 		st = lmi_hf_read_post(h, &it, err);
-	}
 	return st;
 }
 
@@ -224,10 +205,7 @@ static enum lmd_status read_one(struct lmi_hf_tokenizer *h, struct post *p, stru
 	struct lmi_jr_item it;
 	enum lmd_status st = LMD_OK;
 
-	while (st == LMD_OK) {
-		st = lmi_jr_next(&h->json, &it, err);
-		if (st != LMD_OK || it.type == LMI_JR_OBJECT_END)
-			break;
+	while (lmi_jr_more(&h->json, LMI_JR_OBJECT_END, &it, &st, err)) {
 		if (lmi_jr_is(&it, "type")) {
 			st = lmi_hf_want(h, &it, LMI_JR_STRING, "the name of a type", err);
 			if (st == LMD_OK)

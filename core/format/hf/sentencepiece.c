@@ -208,12 +208,9 @@ static enum lmd_status read_added(struct lmi_hf_tokenizer *h, struct lmd_error *
 	struct lmi_hf_entry *to;
 	int64_t id;
 
-	while (st == LMD_OK) {
+	while (lmi_jr_more(&h->json, LMI_JR_OBJECT_END, &it, &st, err)) {
 		struct lmi_hf_entry e = {.added = LMD_ADDED_TOKEN, .type = LMD_TOKEN_USER_DEFINED};
 
-		st = lmi_jr_next(&h->json, &it, err);
-		if (st != LMD_OK || it.type == LMI_JR_OBJECT_END)
-			break;
 		st = lmi_hf_text(h, &it, true, &e.text, err);
 		if (st == LMD_OK)
 			st = lmi_jr_next(&h->json, &it, err);

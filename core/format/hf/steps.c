@@ -59,13 +59,10 @@ static enum lmd_status members(struct lmi_hf_tokenizer *h, const char *key, stru
 	enum lmd_status st = LMD_OK;
 	struct lmi_jr_item it;
 
-	while (st == LMD_OK) {
+	while (lmi_jr_more(&h->json, LMI_JR_OBJECT_END, &it, &st, err)) {
 		struct lmd_meta v = {0};
 		struct lmd_str name;
 
-		st = lmi_jr_next(&h->json, &it, err);
-		if (st != LMD_OK || it.type == LMI_JR_OBJECT_END)
-			break;
 		st = lmi_hf_text(h, &it, false, &name, err);
 		if (st == LMD_OK)
 			st = lmi_jr_next(&h->json, &it, err);
@@ -129,12 +126,8 @@ static enum lmd_status read_list(struct lmi_hf_tokenizer *h, enum lmd_tok_phase 
 	struct lmi_jr_item it;
 	enum lmd_status st = lmi_hf_want(h, &it, LMI_JR_ARRAY, "a list of steps", err);
 
-	while (st == LMD_OK) {
-		st = lmi_jr_next(&h->json, &it, err);
-		if (st != LMD_OK || it.type == LMI_JR_ARRAY_END)
-			break;
+	while (lmi_jr_more(&h->json, LMI_JR_ARRAY_END, &it, &st, err))
 		st = lmi_hf_read_steps(h, &it, phase, err);
-	}
 	return st;
 }
 
@@ -149,10 +142,7 @@ enum lmd_status lmi_hf_read_steps(struct lmi_hf_tokenizer *h, const struct lmi_j
 	if (begin->type != LMI_JR_OBJECT)
 		return lmd_fail(err, LMD_CORRUPT, "byte %zu: a step must be an object",
 				lmi_jr_pos(&h->json));
-	while (st == LMD_OK) {
-		st = lmi_jr_next(&h->json, &it, err);
-		if (st != LMD_OK || it.type == LMI_JR_OBJECT_END)
-			break;
+	while (lmi_jr_more(&h->json, LMI_JR_OBJECT_END, &it, &st, err)) {
 		if (lmi_jr_is(&it, "type")) {
 			st = lmi_hf_want(h, &it, LMI_JR_STRING, "the name of a type", err);
 			if (st == LMD_OK)

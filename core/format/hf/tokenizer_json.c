@@ -122,12 +122,8 @@ enum lmd_status lmi_hf_parse(struct lmi_hf_tokenizer *h, const char *text, size_
 
 	lmi_jr_init(&h->json, text, bytes);
 	st = lmi_hf_want(h, &it, LMI_JR_OBJECT, "an object", err);
-	while (st == LMD_OK) {
-		st = lmi_jr_next(&h->json, &it, err);
-		if (st != LMD_OK || it.type == LMI_JR_OBJECT_END)
-			break;
+	while (lmi_jr_more(&h->json, LMI_JR_OBJECT_END, &it, &st, err))
 		st = read_member(h, &it, err);
-	}
 	if (st == LMD_OK)
 		st = lmi_jr_next(&h->json, &it, err); /* nothing behind it */
 	if (st == LMD_OK)

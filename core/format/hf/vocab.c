@@ -43,10 +43,7 @@ static enum lmd_status read_added_token(struct lmi_hf_tokenizer *h, struct lmd_e
 	enum lmd_status st = LMD_OK;
 	struct lmi_hf_entry *to;
 
-	while (st == LMD_OK) {
-		st = lmi_jr_next(&h->json, &key, err);
-		if (st != LMD_OK || key.type == LMI_JR_OBJECT_END)
-			break;
+	while (lmi_jr_more(&h->json, LMI_JR_OBJECT_END, &key, &st, err)) {
 		st = lmi_jr_next(&h->json, &it, err);
 		if (st != LMD_OK)
 			break;
@@ -89,10 +86,7 @@ enum lmd_status lmi_hf_read_added(struct lmi_hf_tokenizer *h, const struct lmi_j
 
 	if (begin->type != LMI_JR_ARRAY)
 		return lmd_fail(err, LMD_CORRUPT, "\"added_tokens\" is no array");
-	while (st == LMD_OK) {
-		st = lmi_jr_next(&h->json, &it, err);
-		if (st != LMD_OK || it.type == LMI_JR_ARRAY_END)
-			break;
+	while (lmi_jr_more(&h->json, LMI_JR_ARRAY_END, &it, &st, err)) {
 		if (it.type != LMI_JR_OBJECT)
 			return lmd_fail(err, LMD_CORRUPT, "byte %zu: an added token must be an object",
 					lmi_jr_pos(&h->json));
@@ -108,12 +102,9 @@ static enum lmd_status read_vocab_object(struct lmi_hf_tokenizer *h, struct lmd_
 	enum lmd_status st = LMD_OK;
 	int64_t id;
 
-	while (st == LMD_OK) {
+	while (lmi_jr_more(&h->json, LMI_JR_OBJECT_END, &key, &st, err)) {
 		struct lmi_hf_entry e = {.in_model = true};
 
-		st = lmi_jr_next(&h->json, &key, err);
-		if (st != LMD_OK || key.type == LMI_JR_OBJECT_END)
-			break;
 		st = lmi_hf_text(h, &key, false, &e.text, err);
 		if (st == LMD_OK)
 			st = lmi_jr_next(&h->json, &it, err);
@@ -134,12 +125,9 @@ static enum lmd_status read_vocab_array(struct lmi_hf_tokenizer *h, struct lmd_e
 	int64_t id = 0;
 
 	h->has_scores = true;
-	while (st == LMD_OK) {
+	while (lmi_jr_more(&h->json, LMI_JR_ARRAY_END, &it, &st, err)) {
 		struct lmi_hf_entry e = {.in_model = true};
 
-		st = lmi_jr_next(&h->json, &it, err);
-		if (st != LMD_OK || it.type == LMI_JR_ARRAY_END)
-			break;
 		if (it.type != LMI_JR_ARRAY)
 			return lmd_fail(err, LMD_CORRUPT, "byte %zu: a token must be [text, score]",
 					lmi_jr_pos(&h->json));
@@ -227,12 +215,8 @@ static enum lmd_status read_merges(struct lmi_hf_tokenizer *h, struct lmd_error 
 	struct lmi_jr_item it;
 	enum lmd_status st = lmi_hf_want(h, &it, LMI_JR_ARRAY, "a list of merges", err);
 
-	while (st == LMD_OK) {
-		st = lmi_jr_next(&h->json, &it, err);
-		if (st != LMD_OK || it.type == LMI_JR_ARRAY_END)
-			break;
+	while (lmi_jr_more(&h->json, LMI_JR_ARRAY_END, &it, &st, err))
 		st = read_merge(h, &it, err);
-	}
 	return st;
 }
 
@@ -246,10 +230,7 @@ enum lmd_status lmi_hf_read_model(struct lmi_hf_tokenizer *h, const struct lmi_j
 
 	if (begin->type != LMI_JR_OBJECT)
 		return lmd_fail(err, LMD_CORRUPT, "\"model\" is no object");
-	while (st == LMD_OK) {
-		st = lmi_jr_next(&h->json, &it, err);
-		if (st != LMD_OK || it.type == LMI_JR_OBJECT_END)
-			break;
+	while (lmi_jr_more(&h->json, LMI_JR_OBJECT_END, &it, &st, err)) {
 		if (lmi_jr_is(&it, "type")) {
 			st = lmi_hf_want(h, &it, LMI_JR_STRING, "the name of a type", err);
 			if (st == LMD_OK)
