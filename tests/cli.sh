@@ -8,7 +8,7 @@ build=${LMD_TEST_BUILDDIR:-.}
 src=${LMD_TEST_SRCDIR:-.}
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
-failed=0 passed=0
+failed=0 passed=0 skipped=0
 
 ctl() {
 	"$build/llamactl" "$@"
@@ -21,6 +21,11 @@ ok() {
 bad() {
 	echo "FAIL: $*"
 	failed=$((failed + 1))
+}
+
+skip() {
+	echo "SKIP: $*"
+	skipped=$((skipped + 1))
 }
 
 # holds TEXT COMMAND...: the command succeeds
@@ -80,7 +85,7 @@ same() {
 }
 
 finish() {
-	echo "CASES: $1: $passed passed, $failed failed, 0 skipped"
+	echo "CASES: $1: $passed passed, $failed failed, $skipped skipped"
 	[ $failed -eq 0 ]
 	exit
 }

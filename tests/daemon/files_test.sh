@@ -2,33 +2,15 @@
 # SPDX-License-Identifier: MIT
 # A daemon and files that change under it or are none: a model that shrinks while it is loaded and
 # while it answers, paths that lead nowhere.  Sessions get an error, the daemon and other models go on.
-. "${LMD_TEST_SRCDIR:-.}/tests/cli.sh"
-url=ipc://$dir/sock
-daemon=
-trap '[ -z "$daemon" ] || kill "$daemon" 2>/dev/null; wait; rm -rf "$dir"' EXIT
-
-ctl() {
-	"$build/llamactl" --socket "$url" "$@"
-}
+. "${LMD_TEST_SRCDIR:-.}/tests/daemon.sh"
 
 # Two models of one kind: one is damaged, the other goes on.
 "$build/tests/mktiny" full 5 "$dir/small.gguf" || exit 99
 cp "$dir/small.gguf" "$dir/big.gguf"
-"$build/llamad" --socket "$url" --state-dir "$dir/state" 2>"$dir/log" &
-daemon=$!
-n=0
-until ctl ping >/dev/null 2>"$dir/err"; do
-	n=$((n + 1))
-	if ! kill -0 $daemon 2>/dev/null || [ $n -gt 200 ]; then
-		cat "$dir/log" "$dir/err"
-		echo "FAIL: the daemon does not get ready"
-		exit 1
-	fi
-	sleep 0.05 # asks again; nothing depends on its length
-done
+start
 
 alive() {
-	holds "$1: the daemon lives" kill -0 $daemon
+	holds "$1: the daemon lives" kill -0 "$daemon"
 	does ping
 	prints . generate small -p Hello -n 4 --temp 0 --ignore-eos
 }
@@ -79,9 +61,6 @@ for name in fifo folder loop zero short empty nothing; do
 	holds "add $name: names it: $(cat "$dir/err")" grep -q "$name" "$dir/err"
 done
 alive "paths that lead nowhere"
-kill $daemon
-wait $daemon
-holds "ends as it should" [ $? -eq 0 ]
-daemon=
-
+kill "$daemon"
+ended
 finish "files under a daemon"
