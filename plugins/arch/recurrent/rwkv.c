@@ -16,41 +16,35 @@ const struct lmd_tensor_row rwkv_channel_rows[C_N] = {
 	[C_RECEPTANCE] = ROW("channel_mix_receptance", D_EMBD, D_EMBD, 0, ROWS),
 };
 
-struct rwkv *rwkv_read(struct lmi_keys *k, const struct lmd_host *host, struct lmd_arena *arena,
-		       const struct lmd_model *model, const struct lmd_arch_params *params,
-		       const struct lmi_hp_opts *o, struct lmd_error *err)
+static void read_keys(struct rwkv *m, struct lmi_keys *k, const struct lmd_host *host,
+		      struct lmd_arena *arena, const struct lmd_arch_params *params)
 {
-	struct rwkv *m = host->arena_alloc(host->ctx, arena, sizeof(*m), 16);
-	struct lmi_hparams *hp;
+	const struct lmi_hp_opts opts = {.norm_kind = m->channel_mix ? LMD_NORM_LAYER : LMD_NORM_RMS,
+					 .no_rope = true,
+					 .no_heads = true};
+	struct lmi_hparams *hp = &m->hp;
 	uint32_t kv;
 
-	lmi_keys_init(k, model, err);
-	if (!m) {
-		lmi_key_fail(k, LMD_NOMEM, "architecture %s: no memory", model->arch);
-		return NULL;
-	}
-	hp = &m->hp;
-	lmi_hp_read(hp, k, host, arena, params, o);
+	lmi_hp_read(hp, k, host, arena, params, &opts);
 	m->d = lmi_key_u32(k, "wkv.head_size", LMI_REQUIRED, 1, 1, 1024);
 	kv = lmi_key_u32(k, "attention.head_count_kv", LMI_OPTIONAL, 0, 0, LMI_MAX_HEAD);
 	if (k->st != LMD_OK)
-		return NULL;
+		return;
 	m->n_head = hp->n_embd / m->d;
 	m->n_head_kv = kv ? kv : m->n_head;
 	if (hp->n_embd % m->d || !m->n_head || m->n_head % m->n_head_kv)
 		lmi_key_fail(
 			k, LMD_INVALID,
 			"%s.wkv.head_size: heads of %u (%u for keys) do not divide a width of %u",
-			model->arch, m->d, m->n_head_kv, hp->n_embd);
+			k->model->arch, m->d, m->n_head_kv, hp->n_embd);
 	for (uint32_t il = 0; il < hp->n_layer; il++) {
 		hp->layer[il].cls = LMI_L_RECURRENT | LMI_L_DENSE;
 		if (!hp->layer[il].n_ff)
 			hp->layer[il].n_ff = hp->n_embd * 7 / 2;
 	}
-	return k->st == LMD_OK ? m : NULL;
 }
 
-void rwkv_memory(struct rwkv *m, struct lmi_keys *k)
+static void add_memory(struct rwkv *m, struct lmi_keys *k)
 {
 	struct lmi_hparams *hp = &m->hp;
 	const struct lmd_group g = {
@@ -77,6 +71,34 @@ void rwkv_memory(struct rwkv *m, struct lmi_keys *k)
 		m->shift_ffn[il] = m->channel_mix ? lmi_hp_add_cache(hp, k, &shift) : LMD_NONE;
 		m->scan[il] = lmi_hp_add_cache(hp, k, &scan);
 	}
+}
+
+enum lmd_status rwkv_describe(const struct rwkv_kind *kind, bool qwen,
+			      const struct lmd_tensor_set *sets, uint32_t n_sets,
+			      const struct lmd_host *host, struct lmd_arena *arena,
+			      const struct lmd_model *model, const struct lmd_arch_params *params,
+			      struct lmd_arch_desc *out, struct lmd_error *err)
+{
+	struct rwkv *m = host->arena_alloc(host->ctx, arena, sizeof(*m), 16);
+	struct lmi_keys k;
+
+	lmi_keys_init(&k, model, err);
+	if (!m) {
+		lmi_key_fail(&k, LMD_NOMEM, "architecture %s: no memory", model->arch);
+		return k.st;
+	}
+	m->kind = kind;
+	m->channel_mix = !qwen;
+	read_keys(m, &k, host, arena, params);
+	if (k.st != LMD_OK)
+		return k.st;
+	kind->ranks(m, &k);
+	add_memory(m, &k);
+	lmi_hp_sites(&m->hp, &k, sets, n_sets);
+	if (k.st == LMD_OK)
+		lmi_hp_finish(&m->hp, &k, params, out);
+	out->traits |= LMD_TRAIT_RECURRENT;
+	return k.st;
 }
 
 int64_t rwkv_dim(const void *state, uint32_t symbol, int32_t layer)
@@ -197,4 +219,51 @@ uint32_t rwkv_channel_mix(struct lmi_emit *e, const struct rwkv *m, uint32_t x)
 	add = lmi_ew2(&p, LMD_EW_ADD, add, lmi_ew_in(&p, lmi_whole(e, x)));
 	lmi_ew_out(e, &p, add, lmi_whole(e, out));
 	return out;
+}
+
+enum lmd_status rwkv_build(const void *state, const struct lmd_builder *b,
+			   const struct lmd_plan_key *key)
+{
+	const struct rwkv *m = state;
+	struct lmi_emit e;
+	struct lmi_stream s = {.z = LMD_NONE};
+	struct lmi_ffn ffn = lmi_ffn_default();
+	struct lmd_norm norm;
+	uint32_t v_first = LMD_NONE;
+
+	if (key->kind != LMD_PLAN_FORWARD)
+		return LMD_UNSUPPORTED;
+	lmi_emit_init(&e, b, &m->hp, key);
+	s.x = lmi_embed(&e);
+	if (m->channel_mix) {
+		uint32_t x = lmi_f32(&e, m->hp.n_embd, "embd_norm");
+
+		norm = lmi_norm_req(&e, LMD_NORM_LAYER, &lmi_rows[T_TOKEN_EMBD_NORM]);
+		lmi_put_norm(&e, lmi_whole(&e, s.x), &norm, lmi_whole(&e, x));
+		s.x = x;
+	}
+	for (uint32_t il = 0; il < m->hp.n_layer && b->status(b->ctx) == LMD_OK; il++) {
+		lmi_layer(&e, (int32_t)il);
+		s.x = m->kind->time_mix(&e, m, s.x, &v_first);
+		if (m->channel_mix) {
+			s.x = rwkv_channel_mix(&e, m, s.x);
+		} else {
+			struct lmi_io io = {lmi_whole(&e, s.x),
+					    lmi_norm_req(&e, LMD_NORM_RMS, &lmi_rows[T_FFN_NORM]),
+					    s.x, 1.0f};
+
+			s.x = lmi_ffn(&e, &io, &ffn);
+		}
+		if (m->rescale && (il + 1) % m->rescale == 0) {
+			uint32_t x = lmi_f32(&e, m->hp.n_embd, "x");
+
+			lmi_put_scale_add(&e, lmi_whole(&e, s.x), 0.5f, lmi_none(),
+					  lmi_whole(&e, x));
+			s.x = x;
+		}
+	}
+	lmi_layer(&e, -1);
+	norm = lmi_norm_req(&e, m->hp.norm_kind, &lmi_rows[T_OUTPUT_NORM]);
+	lmi_finish(&e, key, &s, &norm, NULL, LMD_NONE);
+	return b->status(b->ctx);
 }

@@ -15,8 +15,11 @@ enum rwkv_d {
 };
 #define RWKV_N_RANK 5
 
+struct rwkv_kind;
+
 struct rwkv {
 	struct lmi_hparams hp;
+	const struct rwkv_kind *kind;
 	uint32_t d;           /* head size */
 	uint32_t n_head, n_head_kv;
 	uint32_t rank[RWKV_N_RANK];
@@ -25,13 +28,24 @@ struct rwkv {
 	uint32_t *shift_att, *shift_ffn, *scan; /* [n_layer] caches */
 };
 
-/* Keys of every RWKV file; o->norm_kind decides the epsilon.  NULL after an error. */
-struct rwkv *rwkv_read(struct lmi_keys *k, const struct lmd_host *host, struct lmd_arena *arena,
-		       const struct lmd_model *model, const struct lmd_arch_params *params,
-		       const struct lmi_hp_opts *o, struct lmd_error *err);
-/* Group and caches: a state [d, d] for each head, one row of history for each shift. */
-void rwkv_memory(struct rwkv *m, struct lmi_keys *k);
+/* A generation of RWKV. */
+struct rwkv_kind {
+	/* Keys of its own. */
+	void (*ranks)(struct rwkv *m, struct lmi_keys *k);
+	/* x + mixer(norm(x)).  v_first: the values of the first layer, LMD_NONE before it. */
+	uint32_t (*time_mix)(struct lmi_emit *e, const struct rwkv *m, uint32_t x,
+			     uint32_t *v_first);
+};
 
+/* Keys, group and caches: a state [d, d] for each head, one row of history for each shift. */
+enum lmd_status rwkv_describe(const struct rwkv_kind *kind, bool qwen,
+			      const struct lmd_tensor_set *sets, uint32_t n_sets,
+			      const struct lmd_host *host, struct lmd_arena *arena,
+			      const struct lmd_model *model, const struct lmd_arch_params *params,
+			      struct lmd_arch_desc *out, struct lmd_error *err);
+/* Layers of a mixer and a channel mix, or a gated feed-forward block. */
+enum lmd_status rwkv_build(const void *state, const struct lmd_builder *b,
+			   const struct lmd_plan_key *key);
 int64_t rwkv_dim(const void *state, uint32_t symbol, int32_t layer);
 
 /* The row before each row of x (zeros before the first). */
@@ -57,5 +71,26 @@ enum rwkv_ffn_t {
 extern const struct lmd_tensor_row rwkv_channel_rows[C_N];
 /* x + channel_mix(norm(x)); with a receptance (RWKV-6) the result is gated by it. */
 uint32_t rwkv_channel_mix(struct lmi_emit *e, const struct rwkv *m, uint32_t x);
+
+/* An architecture with mixers of a kind; qwen: in the layers of Qwen 2, with its norms and feed-forward
+ * blocks. */
+#define RWKV_ARCH(ident, kind_, qwen_, sets_)                                                      \
+	static enum lmd_status ident##_describe(                                                   \
+		const struct lmd_host *host, struct lmd_arena *arena,                              \
+		const struct lmd_model *model, const struct lmd_arch_params *params,               \
+		struct lmd_arch_desc *out, struct lmd_error *err)                                  \
+	{                                                                                          \
+		return rwkv_describe(&(kind_), qwen_, sets_, LMD_LEN(sets_), host, arena, model,   \
+				     params, out, err);                                            \
+	}                                                                                          \
+	const struct lmd_arch_ops arch_##ident = {                                                 \
+		.struct_size = sizeof(struct lmd_arch_ops),                                        \
+		.n_sets = LMD_LEN(sets_),                                                          \
+		.sets = sets_,                                                                     \
+		.describe = ident##_describe,                                                      \
+		.dim = rwkv_dim,                                                                   \
+		.layer_class = lmi_hp_layer_class,                                                 \
+		.build = rwkv_build,                                                               \
+	};
 
 #endif /* LLAMAD_ARCH_RECURRENT_RWKV_H */

@@ -168,7 +168,7 @@ static uint32_t scan(struct lmi_emit *e, const struct rwkv *m, uint32_t r, uint3
 	return y;
 }
 
-static uint32_t time_mix(struct lmi_emit *e, const struct rwkv *m, uint32_t x)
+static uint32_t time_mix(struct lmi_emit *e, const struct rwkv *m, uint32_t x, uint32_t *v_first)
 {
 	const uint32_t w = m->hp.n_embd;
 	const bool plain = lmi_has(e, &mix_rows[M_FIRST]);
@@ -177,6 +177,7 @@ static uint32_t time_mix(struct lmi_emit *e, const struct rwkv *m, uint32_t x)
 	uint32_t cur = lmi_f32(e, w, "attn_norm"), gated = lmi_act(e, w, "gated");
 	uint32_t prev, b, r, k, v, g, y;
 
+	(void)v_first;
 	if (plain && m->n_head != m->n_head_kv)
 		e->b->fail(e->b->ctx, LMD_INVALID,
 			   "blk.%d.time_mix_first: %u key heads for %u heads", (int)e->il,
@@ -197,101 +198,17 @@ static uint32_t time_mix(struct lmi_emit *e, const struct rwkv *m, uint32_t x)
 			     &(struct lmi_io){.res = x, .a = 1.0f});
 }
 
-static enum lmd_status describe(const struct lmd_host *host, struct lmd_arena *arena,
-				const struct lmd_model *model, const struct lmd_arch_params *params,
-				struct lmd_arch_desc *out, struct lmd_error *err, bool qwen)
+static void ranks(struct rwkv *m, struct lmi_keys *k)
 {
-	const struct lmi_hp_opts opts = {.norm_kind = qwen ? LMD_NORM_RMS : LMD_NORM_LAYER,
-					 .no_rope = true,
-					 .no_heads = true};
-	struct lmi_keys k;
-	struct rwkv *m = rwkv_read(&k, host, arena, model, params, &opts, err);
-
-	if (!m)
-		return k.st;
 	m->rank[RANK_MIX] =
-		lmi_key_u32(&k, "time_mix_extra_dim", LMI_REQUIRED, 1, 1, LMI_MAX_WIDTH / 8);
+		lmi_key_u32(k, "time_mix_extra_dim", LMI_REQUIRED, 1, 1, LMI_MAX_WIDTH / 8);
 	m->rank[RANK_MIX5] = X_N * m->rank[RANK_MIX];
 	m->rank[RANK_DECAY] =
-		lmi_key_u32(&k, "time_decay_extra_dim", LMI_REQUIRED, 1, 1, LMI_MAX_WIDTH);
-	m->rescale = lmi_key_u32(&k, "rescale_every_n_layers", LMI_OPTIONAL, 0, 0, LMI_MAX_LAYER);
-	m->channel_mix = !qwen;
-	rwkv_memory(m, &k);
-	lmi_hp_sites(&m->hp, &k, qwen ? sets_qwen : sets_rwkv, LMD_LEN(sets_rwkv));
-	if (k.st == LMD_OK)
-		lmi_hp_finish(&m->hp, &k, params, out);
-	out->traits |= LMD_TRAIT_RECURRENT;
-	return k.st;
+		lmi_key_u32(k, "time_decay_extra_dim", LMI_REQUIRED, 1, 1, LMI_MAX_WIDTH);
+	m->rescale = lmi_key_u32(k, "rescale_every_n_layers", LMI_OPTIONAL, 0, 0, LMI_MAX_LAYER);
 }
 
-static enum lmd_status describe_rwkv(const struct lmd_host *host, struct lmd_arena *arena,
-				     const struct lmd_model *model,
-				     const struct lmd_arch_params *params,
-				     struct lmd_arch_desc *out, struct lmd_error *err)
-{
-	return describe(host, arena, model, params, out, err, false);
-}
+static const struct rwkv_kind kind = {ranks, time_mix};
 
-static enum lmd_status describe_qwen(const struct lmd_host *host, struct lmd_arena *arena,
-				     const struct lmd_model *model,
-				     const struct lmd_arch_params *params,
-				     struct lmd_arch_desc *out, struct lmd_error *err)
-{
-	return describe(host, arena, model, params, out, err, true);
-}
-
-static enum lmd_status build(const void *state, const struct lmd_builder *b,
-			     const struct lmd_plan_key *key)
-{
-	const struct rwkv *m = state;
-	struct lmi_emit e;
-	struct lmi_stream s = {.z = LMD_NONE};
-	struct lmi_ffn ffn = lmi_ffn_default();
-	struct lmd_norm norm;
-
-	if (key->kind != LMD_PLAN_FORWARD)
-		return LMD_UNSUPPORTED;
-	lmi_emit_init(&e, b, &m->hp, key);
-	s.x = lmi_embed(&e);
-	if (m->channel_mix) {
-		uint32_t x = lmi_f32(&e, m->hp.n_embd, "embd_norm");
-
-		norm = lmi_norm_req(&e, LMD_NORM_LAYER, &lmi_rows[T_TOKEN_EMBD_NORM]);
-		lmi_put_norm(&e, lmi_whole(&e, s.x), &norm, lmi_whole(&e, x));
-		s.x = x;
-	}
-	for (uint32_t il = 0; il < m->hp.n_layer && b->status(b->ctx) == LMD_OK; il++) {
-		lmi_layer(&e, (int32_t)il);
-		s.x = time_mix(&e, m, s.x);
-		if (m->channel_mix) {
-			s.x = rwkv_channel_mix(&e, m, s.x);
-		} else {
-			struct lmi_io io = {lmi_whole(&e, s.x),
-					    lmi_norm_req(&e, LMD_NORM_RMS, &lmi_rows[T_FFN_NORM]),
-					    s.x, 1.0f};
-
-			s.x = lmi_ffn(&e, &io, &ffn);
-		}
-		if (m->rescale && (il + 1) % m->rescale == 0) {
-			uint32_t x = lmi_f32(&e, m->hp.n_embd, "x");
-
-			lmi_put_scale_add(&e, lmi_whole(&e, s.x), 0.5f, lmi_none(),
-					  lmi_whole(&e, x));
-			s.x = x;
-		}
-	}
-	lmi_layer(&e, -1);
-	norm = lmi_norm_req(&e, m->hp.norm_kind, &lmi_rows[T_OUTPUT_NORM]);
-	lmi_finish(&e, key, &s, &norm, NULL, LMD_NONE);
-	return b->status(b->ctx);
-}
-
-#define OPS(name)                                                                                  \
-	{                                                                                          \
-		.struct_size = sizeof(struct lmd_arch_ops), .n_sets = LMD_LEN(sets_##name),        \
-		.sets = sets_##name, .describe = describe_##name, .dim = rwkv_dim,                 \
-		.layer_class = lmi_hp_layer_class, .build = build,                                 \
-	}
-
-const struct lmd_arch_ops arch_rwkv6 = OPS(rwkv);
-const struct lmd_arch_ops arch_rwkv6qwen2 = OPS(qwen);
+RWKV_ARCH(rwkv6, kind, false, sets_rwkv)
+RWKV_ARCH(rwkv6qwen2, kind, true, sets_qwen)

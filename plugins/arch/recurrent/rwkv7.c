@@ -246,96 +246,19 @@ static uint32_t time_mix(struct lmi_emit *e, const struct rwkv *m, uint32_t x, u
 	return lmi_block_out(e, lmi_whole(e, y), NULL, &wo, &(struct lmi_io){.res = x, .a = 1.0f});
 }
 
-static enum lmd_status describe(const struct lmd_host *host, struct lmd_arena *arena,
-				const struct lmd_model *model, const struct lmd_arch_params *params,
-				struct lmd_arch_desc *out, struct lmd_error *err, bool qwen)
+static void ranks(struct rwkv *m, struct lmi_keys *k)
 {
-	const struct lmi_hp_opts opts = {.norm_kind = qwen ? LMD_NORM_RMS : LMD_NORM_LAYER,
-					 .no_rope = true,
-					 .no_heads = true};
-	struct lmi_keys k;
-	struct rwkv *m = rwkv_read(&k, host, arena, model, params, &opts, err);
-	static const char *const rank[] = {[RANK_DECAY] = "attention.decay_lora_rank",
-					   [RANK_ICLR] = "attention.iclr_lora_rank",
-					   [RANK_V] = "attention.value_residual_mix_lora_rank",
-					   [RANK_GATE] = "attention.gate_lora_rank"};
+	static const char *const key[] = {[RANK_DECAY] = "attention.decay_lora_rank",
+					  [RANK_ICLR] = "attention.iclr_lora_rank",
+					  [RANK_V] = "attention.value_residual_mix_lora_rank",
+					  [RANK_GATE] = "attention.gate_lora_rank"};
 
-	if (!m)
-		return k.st;
-	for (uint32_t i = 0; i < LMD_LEN(rank); i++)
-		m->rank[i] = lmi_key_u32(&k, rank[i], i == RANK_GATE ? LMI_OPTIONAL : LMI_REQUIRED,
-					 0, 0, LMI_MAX_WIDTH);
-	m->channel_mix = !qwen;
-	rwkv_memory(m, &k);
-	lmi_hp_sites(&m->hp, &k, qwen ? sets_arwkv : sets_rwkv, LMD_LEN(sets_rwkv));
-	if (k.st == LMD_OK)
-		lmi_hp_finish(&m->hp, &k, params, out);
-	out->traits |= LMD_TRAIT_RECURRENT;
-	return k.st;
+	for (uint32_t i = 0; i < LMD_LEN(key); i++)
+		m->rank[i] = lmi_key_u32(k, key[i], i == RANK_GATE ? LMI_OPTIONAL : LMI_REQUIRED, 0,
+					 0, LMI_MAX_WIDTH);
 }
 
-static enum lmd_status describe_rwkv(const struct lmd_host *host, struct lmd_arena *arena,
-				     const struct lmd_model *model,
-				     const struct lmd_arch_params *params,
-				     struct lmd_arch_desc *out, struct lmd_error *err)
-{
-	return describe(host, arena, model, params, out, err, false);
-}
+static const struct rwkv_kind kind = {ranks, time_mix};
 
-static enum lmd_status describe_arwkv(const struct lmd_host *host, struct lmd_arena *arena,
-				      const struct lmd_model *model,
-				      const struct lmd_arch_params *params,
-				      struct lmd_arch_desc *out, struct lmd_error *err)
-{
-	return describe(host, arena, model, params, out, err, true);
-}
-
-static enum lmd_status build(const void *state, const struct lmd_builder *b,
-			     const struct lmd_plan_key *key)
-{
-	const struct rwkv *m = state;
-	struct lmi_emit e;
-	struct lmi_stream s = {.z = LMD_NONE};
-	struct lmi_ffn ffn = lmi_ffn_default();
-	struct lmd_norm norm;
-	uint32_t v_first = LMD_NONE;
-
-	if (key->kind != LMD_PLAN_FORWARD)
-		return LMD_UNSUPPORTED;
-	lmi_emit_init(&e, b, &m->hp, key);
-	s.x = lmi_embed(&e);
-	if (m->channel_mix) {
-		uint32_t x = lmi_f32(&e, m->hp.n_embd, "embd_norm");
-
-		norm = lmi_norm_req(&e, LMD_NORM_LAYER, &lmi_rows[T_TOKEN_EMBD_NORM]);
-		lmi_put_norm(&e, lmi_whole(&e, s.x), &norm, lmi_whole(&e, x));
-		s.x = x;
-	}
-	for (uint32_t il = 0; il < m->hp.n_layer && b->status(b->ctx) == LMD_OK; il++) {
-		lmi_layer(&e, (int32_t)il);
-		s.x = time_mix(&e, m, s.x, &v_first);
-		if (m->channel_mix) {
-			s.x = rwkv_channel_mix(&e, m, s.x);
-		} else {
-			struct lmi_io io = {lmi_whole(&e, s.x),
-					    lmi_norm_req(&e, LMD_NORM_RMS, &lmi_rows[T_FFN_NORM]),
-					    s.x, 1.0f};
-
-			s.x = lmi_ffn(&e, &io, &ffn);
-		}
-	}
-	lmi_layer(&e, -1);
-	norm = lmi_norm_req(&e, m->hp.norm_kind, &lmi_rows[T_OUTPUT_NORM]);
-	lmi_finish(&e, key, &s, &norm, NULL, LMD_NONE);
-	return b->status(b->ctx);
-}
-
-#define OPS(name)                                                                                  \
-	{                                                                                          \
-		.struct_size = sizeof(struct lmd_arch_ops), .n_sets = LMD_LEN(sets_##name),        \
-		.sets = sets_##name, .describe = describe_##name, .dim = rwkv_dim,                 \
-		.layer_class = lmi_hp_layer_class, .build = build,                                 \
-	}
-
-const struct lmd_arch_ops arch_rwkv7 = OPS(rwkv);
-const struct lmd_arch_ops arch_arwkv7 = OPS(arwkv);
+RWKV_ARCH(rwkv7, kind, false, sets_rwkv)
+RWKV_ARCH(arwkv7, kind, true, sets_arwkv)
