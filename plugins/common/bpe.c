@@ -1,26 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * Merging of one word.  Short words (almost all) in arrays on the stack, by scanning for the
- * lowest rank; long ones with a heap, so that a megabyte without a blank takes n log n.
- *
- * Words that were merged before in the same call are remembered in a table that is indexed
- * by a hash of the word; a newer word replaces an older one. */
+ * lowest rank; long ones with a heap, so that a megabyte without a blank takes n log n. */
 #include "common/bpe.h"
 
 #include "common/uni.h"
 
+/* j->buf[1]: arrays of a long word; [2]: its heap. */
 #define SHORT_MAX 48
-
-/* j->buf[0]: the word table; [1]: arrays of a long word; [2]: its heap. */
-#define CACHE_TEXT 22
-#define CACHE_IDS  9
-struct cached {
-	uint32_t tag;
-	uint8_t n_text, n_id; /* n_text 0 = free */
-	char text[CACHE_TEXT];
-	uint32_t id[CACHE_IDS];
-};
-LMD_STATIC_ASSERT(sizeof(struct cached) == 64, "one cache line");
 
 /* Tokens of a symbol that is none itself: its bytes, as far as there are tokens. */
 static void put_bytes(const struct lmi_bpe *b, struct lmi_job *j, const char *w, size_t n)
@@ -312,69 +299,10 @@ static enum lmd_status merge_long(const struct lmi_bpe *b, struct lmi_job *j, co
 	return LMD_OK;
 }
 
-/* The place of a word in the table, or NULL if there is no table or the word is too long. */
-static struct cached *cache_slot(const struct lmi_bpe *b, struct lmi_job *j, const char *w, size_t n,
-				 uint32_t *tag)
+enum lmd_status lmi_bpe_merge(const struct lmi_bpe *b, struct lmi_job *j, const char *w, size_t n)
 {
-	size_t slots = 256;
-	uint64_t h;
-
-	if (n > CACHE_TEXT || j->text_bytes < 2048)
-		return NULL;
-	if (!j->buf[0].p) {
-		while (slots < 8192 && slots * 64 * 4 <= j->text_bytes)
-			slots *= 2;
-		if (!lmi_buf_need(&j->buf[0], j->host, slots * sizeof(struct cached)))
-			return NULL;
-	}
-	slots = j->buf[0].bytes / sizeof(struct cached);
-	h = lmi_hash(w, n, b->map.seed);
-	*tag = (uint32_t)(h >> 32);
-	return (struct cached *)j->buf[0].p + (h & (slots - 1));
-}
-
-static bool is_whole(const struct lmi_bpe *b, const char *w, size_t n, uint32_t *id)
-{
-	if (!b->ignore_merges) {
-		if (!b->lines_whole)
-			return false;
-		for (size_t i = 0; i < n; i++)
-			if (w[i] != '\n')
-				return false;
-	}
-	*id = lmi_textmap_find(&b->map, b->sym.p, w, n);
-	return *id < b->vocab->n;
-}
-
-enum lmd_status lmi_bpe_word(const struct lmi_bpe *b, struct lmi_job *j, const char *w, size_t n)
-{
-	size_t first = j->n;
-	struct cached *c;
-	uint32_t tag, id;
-
-	c = cache_slot(b, j, w, n, &tag);
-	if (c && c->n_text == n && c->tag == tag && !memcmp(c->text, w, n)) {
-		for (unsigned i = 0; i < c->n_id; i++)
-			lmi_job_put(j, c->id[i]);
-		return LMD_OK;
-	}
-	if (is_whole(b, w, n, &id)) {
-		lmi_job_put(j, id);
-	} else if (n <= SHORT_MAX) {
-		merge_short(b, j, w, n);
-	} else {
-		enum lmd_status st = merge_long(b, j, w, n);
-
-		if (st != LMD_OK)
-			return st;
-	}
-	if (c && j->n - first <= CACHE_IDS && j->n <= j->cap) {
-		c->tag = tag;
-		c->n_text = (uint8_t)n;
-		c->n_id = (uint8_t)(j->n - first);
-		memcpy(c->text, w, n);
-		for (unsigned i = 0; i < c->n_id; i++)
-			c->id[i] = (uint32_t)j->out[first + i];
-	}
+	if (n > SHORT_MAX)
+		return merge_long(b, j, w, n);
+	merge_short(b, j, w, n);
 	return LMD_OK;
 }

@@ -13,6 +13,7 @@
 #ifndef LLAMAD_PLUGINS_COMMON_BPE_H
 #define LLAMAD_PLUGINS_COMMON_BPE_H
 
+#include "common/seam.h"
 #include "common/tok.h"
 
 struct lmi_bpe {
@@ -31,8 +32,10 @@ struct lmi_bpe {
 	char *bytes;             /* what sym points to, if not the vocabulary */
 	struct lmi_textmap map;   /* bytes to symbol */
 	struct lmi_pairmap pairs;
+	struct lmi_seams seams;   /* where words fall apart; none when that would change tokens */
 	uint32_t byte_sym[256];  /* symbol of one byte (byte level) */
 	uint32_t byte_tok[256];  /* token for a byte that belongs to no token, or LMI_NONE */
+	uint32_t byte_low, byte_high; /* of byte_tok */
 };
 
 /* Flags are set by the caller before; merges of the spec are read.  On failure nothing is
@@ -42,5 +45,9 @@ void lmi_bpe_close(struct lmi_bpe *b);
 
 /* Puts the tokens of one word, n >= 1.  Uses j->buf[0..2]. */
 enum lmd_status lmi_bpe_word(const struct lmi_bpe *b, struct lmi_job *j, const char *w, size_t n);
+
+/* The same without the rules for whole words, without seams and without memory of earlier words;
+ * for the former alone.  Uses j->buf[1..2]. */
+enum lmd_status lmi_bpe_merge(const struct lmi_bpe *b, struct lmi_job *j, const char *w, size_t n);
 
 #endif /* LLAMAD_PLUGINS_COMMON_BPE_H */

@@ -203,6 +203,68 @@ static enum lmd_status find_symbols(struct lmi_bpe *b, const struct lmd_host *ho
 	return LMD_OK;
 }
 
+/* Symbols of single bytes, and tokens for bytes that are left over at the end. */
+static bool add_bytes(struct lmi_bpe *b, const struct lmd_host *host)
+{
+	static const char all[256] = {
+#define R4(x)  (char)(x), (char)((x) + 1), (char)((x) + 2), (char)((x) + 3)
+#define R16(x) R4(x), R4((x) + 4), R4((x) + 8), R4((x) + 12)
+#define R64(x) R16(x), R16((x) + 16), R16((x) + 32), R16((x) + 48)
+		R64(0), R64(64), R64(128), R64(192)
+#undef R4
+#undef R16
+#undef R64
+	};
+
+	b->byte_low = LMI_NONE;
+	b->byte_high = 0;
+	for (unsigned c = 0; c < 256; c++) {
+		b->byte_sym[c] = LMI_NONE;
+		b->byte_tok[c] = b->byte_level && !b->strict ? lmi_vocab_find(b->vocab, &all[c], 1)
+							     : lmi_vocab_byte(b->vocab, c);
+		if (b->byte_tok[c] != LMI_NONE) {
+			b->byte_low = b->byte_tok[c] < b->byte_low ? b->byte_tok[c] : b->byte_low;
+			b->byte_high = b->byte_tok[c] > b->byte_high ? b->byte_tok[c] : b->byte_high;
+		}
+		if (b->byte_level) {
+			b->byte_sym[c] = lmi_textmap_find(&b->map, b->sym.p, &all[c], 1);
+			if (b->byte_sym[c] == LMI_NONE)
+				b->byte_sym[c] = new_symbol(b, host, &all[c], 1);
+			if (b->byte_sym[c] == LMI_NONE)
+				return false;
+		}
+	}
+	return true;
+}
+
+/* May words be cut at seams at all?  Not if what becomes of a character depends on its place in the
+ * word or on what is in front, nor if it may vanish, so that others come together. */
+static bool have_seams(const struct lmi_bpe *b)
+{
+	if (b->prefix.len || b->suffix.len)
+		return false;
+	if (!b->strict || (!b->byte_level && b->unk != LMI_NONE && !b->fuse_unk))
+		return true;
+	for (unsigned c = 0; c < 256; c++)
+		if (b->byte_level ? b->byte_sym[c] >= b->vocab->n
+				  : !b->byte_fallback || b->byte_tok[c] == LMI_NONE)
+			return false;
+	return true;
+}
+
+/* By the strict rules some tokens stand for text that is not theirs: for bytes of characters that
+ * are no tokens, and for such characters.  A merge of these reaches across places that its parts
+ * say nothing of. */
+static bool stands_for_another(const struct lmi_bpe *b, uint32_t sym)
+{
+	if (!b->strict || b->byte_level)
+		return false;
+	for (unsigned c = 0; sym >= b->byte_low && sym <= b->byte_high && c < 256; c++)
+		if (b->byte_tok[c] == sym)
+			return true;
+	return sym == b->unk;
+}
+
 /* Merges in small groups, each step for all of the group, so that the tables have time to
  * come into the cache. */
 #define GROUP 32
@@ -214,8 +276,9 @@ static enum lmd_status add_merges(struct lmi_bpe *b, const struct lmd_host *host
 	uint32_t n = (uint32_t)b->vocab->spec->n_merges, guess = 0;
 	struct merge m[GROUP];
 	enum lmd_status st = LMD_OK;
+	bool seams = have_seams(b);
 
-	if (!lmi_pairmap_init(&b->pairs, host, n))
+	if (!lmi_pairmap_init(&b->pairs, host, n) || !lmi_seams_init(&b->seams, host))
 		return LMD_NOMEM;
 	for (uint32_t from = 0; from < n && st == LMD_OK; from += GROUP) {
 		uint32_t many = 0;
@@ -237,39 +300,18 @@ static enum lmd_status add_merges(struct lmi_bpe *b, const struct lmd_host *host
 			if (used) /* keeps what lies before, too */
 				at = m[i].p + m[i].bytes;
 		}
-		for (uint32_t i = 0; i < many && st == LMD_OK; i++)
+		for (uint32_t i = 0; i < many && st == LMD_OK; i++) {
 			lmi_pairmap_add(&b->pairs, m[i].sym[0], m[i].sym[1], m[i].rank,
 					m[i].sym[2], b->strict);
-	}
-	return st;
-}
-
-/* Symbols of single bytes, and tokens for bytes that are left over at the end. */
-static bool add_bytes(struct lmi_bpe *b, const struct lmd_host *host)
-{
-	static const char all[256] = {
-#define R4(x)  (char)(x), (char)((x) + 1), (char)((x) + 2), (char)((x) + 3)
-#define R16(x) R4(x), R4((x) + 4), R4((x) + 8), R4((x) + 12)
-#define R64(x) R16(x), R16((x) + 16), R16((x) + 32), R16((x) + 48)
-		R64(0), R64(64), R64(128), R64(192)
-#undef R4
-#undef R16
-#undef R64
-	};
-
-	for (unsigned c = 0; c < 256; c++) {
-		b->byte_sym[c] = LMI_NONE;
-		b->byte_tok[c] = b->byte_level && !b->strict ? lmi_vocab_find(b->vocab, &all[c], 1)
-							     : lmi_vocab_byte(b->vocab, c);
-		if (b->byte_level) {
-			b->byte_sym[c] = lmi_textmap_find(&b->map, b->sym.p, &all[c], 1);
-			if (b->byte_sym[c] == LMI_NONE)
-				b->byte_sym[c] = new_symbol(b, host, &all[c], 1);
-			if (b->byte_sym[c] == LMI_NONE)
-				return false;
+			seams &= !stands_for_another(b, m[i].sym[0]) && !stands_for_another(b, m[i].sym[1]);
+			if (seams)
+				lmi_seams_add(&b->seams, m[i].part[0], m[i].n[0], m[i].part[1],
+					      m[i].n[1]);
 		}
 	}
-	return true;
+	if (!seams)
+		lmi_seams_fini(&b->seams, host);
+	return st;
 }
 
 enum lmd_status lmi_bpe_open(struct lmi_bpe *b, const struct lmi_vocab *v, struct lmd_error *err)
@@ -288,11 +330,9 @@ enum lmd_status lmi_bpe_open(struct lmi_bpe *b, const struct lmi_vocab *v, struc
 	for (uint32_t i = 0; b->byte_level && i < v->n; i++)
 		tokens += v->text[i].len;
 	fill_alphabet(&abc);
-	st = add_tokens(b, v->host, &abc, 2 * merge_bytes) ? LMD_OK : LMD_NOMEM;
+	st = add_tokens(b, v->host, &abc, 2 * merge_bytes) && add_bytes(b, v->host) ? LMD_OK : LMD_NOMEM;
 	if (st == LMD_OK)
 		st = add_merges(b, v->host, &abc, b->bytes + tokens, err);
-	if (st == LMD_OK && !add_bytes(b, v->host))
-		st = LMD_NOMEM;
 	if (st == LMD_OK)
 		return LMD_OK;
 	lmi_bpe_close(b);
@@ -313,6 +353,7 @@ void lmi_bpe_close(struct lmi_bpe *b)
 	lmi_host_free(host, b->bytes);
 	lmi_textmap_fini(&b->map, host);
 	lmi_pairmap_fini(&b->pairs, host);
+	lmi_seams_fini(&b->seams, host);
 	b->bytes = NULL;
 	b->vocab = NULL;
 }
