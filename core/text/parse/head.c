@@ -2,14 +2,11 @@
  *
  * The begin of a call: markers, the name, up to its arguments.  Nothing is told before it is clear
  * that it is one. */
-#include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/text/parse/machine.h"
 #include "llamad/attr.h"
 
-#define NAME_MAX    128
 #define CHANNEL_MAX 512
 
 static bool name_char(char c)
@@ -18,176 +15,18 @@ static bool name_char(char c)
 	       c == '_' || c == '-' || c == '.' || c == ':' || c == '/';
 }
 
-static bool at_end(const struct lmi_parse *p, size_t i)
-{
-	return p->at + i == p->n;
-}
-
 /* A name at offset *i, and what ended it is there. */
-static enum lmi_got name(const struct lmi_parse *p, size_t *i, struct lmd_str *out)
+enum lmi_got lmi_parse_name_at(const struct lmi_parse *p, size_t *i, struct lmd_str *out)
 {
 	size_t from = *i;
 
-	while (!at_end(p, *i) && *i - from < NAME_MAX && name_char(p->buf[p->at + *i]))
+	while (!lmi_parse_at_end(p, *i) && *i - from < LMI_PARSE_NAME_MAX &&
+	       name_char(p->buf[p->at + *i]))
 		++*i;
-	if (at_end(p, *i))
+	if (lmi_parse_at_end(p, *i))
 		return LMI_GOT_MORE;
 	*out = (struct lmd_str){.ptr = p->buf + p->at + from, .len = *i - from};
 	return out->len ? LMI_GOT_YES : LMI_GOT_NO;
-}
-
-/* ---- {"name": "f", "arguments": {...}} ---- */
-
-static const char *const name_keys[] = {"name", "tool_name", "function"};
-static const char *const args_keys[] = {"arguments", "parameters", "args", "input"};
-
-/* One of the words in quotes, and a colon. */
-static enum lmi_got key(const struct lmi_parse *p, size_t *i, const char *const *words, size_t n)
-{
-	enum lmi_got some = LMI_GOT_NO;
-
-	for (size_t k = 0; k < n; k++) {
-		char quoted[32];
-		size_t at = *i;
-		enum lmi_got g;
-
-		(void)snprintf(quoted, sizeof(quoted), "\"%s\"", words[k]);
-		g = lmi_parse_lit(p, &at, quoted);
-		if (g == LMI_GOT_YES) {
-			lmi_parse_blanks(p, &at);
-			g = lmi_parse_lit(p, &at, ":");
-			*i = at;
-			return g;
-		}
-		some = g == LMI_GOT_MORE ? g : some;
-	}
-	return some;
-}
-
-/* The usual order, with which arguments can be told while they come. */
-static enum lmi_got usual(const struct lmi_parse *p, size_t *i, struct lmd_str *out)
-{
-	enum lmi_got g = lmi_parse_lit(p, i, "{");
-
-	lmi_parse_blanks(p, i);
-	if (g == LMI_GOT_YES)
-		g = key(p, i, name_keys, LMD_LEN(name_keys));
-	lmi_parse_blanks(p, i);
-	if (g == LMI_GOT_YES)
-		g = lmi_parse_lit(p, i, "\"");
-	if (g == LMI_GOT_YES)
-		g = name(p, i, out);
-	if (g == LMI_GOT_YES)
-		g = lmi_parse_lit(p, i, "\"");
-	lmi_parse_blanks(p, i);
-	if (g == LMI_GOT_YES)
-		g = lmi_parse_lit(p, i, ",");
-	lmi_parse_blanks(p, i);
-	if (g == LMI_GOT_YES)
-		g = key(p, i, args_keys, LMD_LEN(args_keys));
-	lmi_parse_blanks(p, i);
-	if (g == LMI_GOT_YES && at_end(p, *i))
-		return LMI_GOT_MORE;
-	return g == LMI_GOT_YES && p->buf[p->at + *i] != '{' ? LMI_GOT_NO : g;
-}
-
-static json_t *one_of(const json_t *o, const char *const *words, size_t n)
-{
-	for (size_t k = 0; k < n; k++) {
-		json_t *v = json_object_get(o, words[k]);
-
-		if (v)
-			return v;
-	}
-	return NULL;
-}
-
-/* A whole object; false: it is no call. */
-static bool give_object(struct lmi_parse *p, const char *s, size_t n, size_t n_raw)
-{
-	json_t *o = json_loadb(s, n, 0, NULL), *call = o, *inner, *args, *parsed = NULL;
-	const char *f, *id;
-	char *text;
-	bool ok;
-
-	inner = json_object_get(o, "function");
-	if (!json_is_object(inner))
-		inner = json_object_get(o, "tool_call");
-	if (json_is_object(inner))
-		call = inner;
-	f = json_string_value(one_of(call, name_keys, LMD_LEN(name_keys)));
-	args = one_of(call, args_keys, LMD_LEN(args_keys));
-	if (json_is_string(args))
-		args = parsed =
-			json_loadb(json_string_value(args), json_string_length(args), 0, NULL);
-	ok = f && strlen(f) && strlen(f) <= NAME_MAX && json_is_object(args);
-	text = ok ? json_dumps(args, JSON_REAL_PRECISION(17)) : NULL;
-	ok = ok && text;
-	if (ok) {
-		id = json_string_value(json_object_get(o, "id"));
-		if (!id)
-			id = json_string_value(json_object_get(o, "tool_call_id"));
-		lmi_parse_call(p, (struct lmd_str){.ptr = f, .len = strlen(f)},
-			       (struct lmd_str){.ptr = id, .len = id ? strlen(id) : 0}, n_raw);
-		lmi_parse_args(p, (struct lmd_str){.ptr = text, .len = strlen(text)}, 0);
-		lmi_parse_call_end(p, false, 0);
-	}
-	free(text);
-	json_decref(parsed);
-	json_decref(o);
-	return ok;
-}
-
-/* Any order, other members: read to its end. */
-static enum lmi_got whole(struct lmi_parse *p, size_t i)
-{
-	const char *text = p->buf + p->at;
-	size_t n = p->n - p->at;
-	enum lmi_scan_end e = LMI_SCAN_MORE;
-
-	if (!p->whole) {
-		p->whole = true;
-		p->scan = (struct lmi_scan){0};
-		p->searched = i;
-	}
-	while (p->searched < n && e == LMI_SCAN_MORE)
-		e = lmi_scan_byte(&p->scan, text[p->searched++]);
-	if (e == LMI_SCAN_MORE)
-		return LMI_GOT_MORE;
-	return e == LMI_SCAN_LAST && give_object(p, text + i, p->searched - i, p->searched)
-		       ? LMI_GOT_YES
-		       : LMI_GOT_NO;
-}
-
-static enum lmi_got json_body(struct lmi_parse *p, size_t i)
-{
-	struct lmd_str f = {0};
-	bool list = p->in_list;
-	size_t at;
-	enum lmi_got g;
-
-	lmi_parse_blanks(p, &i);
-	if (!p->in_list && p->head != LMI_HEAD_NEXT && lmi_parse_lit(p, &i, "[") == LMI_GOT_YES) {
-		list = true;
-		lmi_parse_blanks(p, &i);
-	}
-	if (at_end(p, i))
-		return LMI_GOT_MORE;
-	if (p->buf[p->at + i] != '{')
-		return LMI_GOT_NO;
-	at = i;
-	g = p->whole ? LMI_GOT_NO : usual(p, &at, &f);
-	if (g == LMI_GOT_MORE)
-		return g;
-	if (g == LMI_GOT_YES) {
-		lmi_parse_call(p, f, (struct lmd_str){0}, at);
-		p->mode = LMI_IN_ARGS;
-	} else {
-		g = whole(p, i);
-	}
-	if (g == LMI_GOT_YES)
-		p->in_list = list;
-	return g;
 }
 
 /* ---- a name and its arguments ---- */
@@ -211,6 +50,17 @@ static enum lmi_got optional(const struct lmi_parse *p, size_t *i, const char *s
 	return g == LMI_GOT_NO ? LMI_GOT_YES : g;
 }
 
+/* An id, and the text that ends it. */
+static enum lmi_got id_until(const struct lmi_parse *p, size_t *i, const char *end,
+			     struct lmd_str *out)
+{
+	enum lmi_got g;
+
+	lmi_parse_blanks(p, i);
+	g = lmi_parse_name_at(p, i, out);
+	return g == LMI_GOT_YES ? lmi_parse_lit(p, i, end) : g;
+}
+
 /* Name, what stands behind it; *out and *id are set. */
 static enum lmi_got named(const struct lmi_parse *p, size_t *i, struct lmd_str *out,
 			  struct lmd_str *id)
@@ -219,8 +69,14 @@ static enum lmi_got named(const struct lmi_parse *p, size_t *i, struct lmd_str *
 	size_t from = *i, at;
 	enum lmi_got g = optional(p, i, f->prefix);
 
+	if (g == LMI_GOT_YES && f->id_end)
+		g = id_until(p, i, f->id_end, id);
 	if (g == LMI_GOT_YES)
-		g = name(p, i, out);
+		g = lmi_parse_name_at(p, i, out);
+	if (g == LMI_GOT_YES && f->to_id) {
+		g = lmi_parse_lit(p, i, f->to_id);
+		return g == LMI_GOT_YES ? id_until(p, i, f->name_end, id) : g;
+	}
 	if (g != LMI_GOT_YES)
 		return g;
 	if (f->section && f->prefix && without_number(*out).len < out->len) {
@@ -231,7 +87,7 @@ static enum lmi_got named(const struct lmi_parse *p, size_t *i, struct lmd_str *
 		lmi_parse_blanks(p, i);
 	at = *i;
 	if (f->list && lmi_parse_lit(p, &at, "[CALL_ID]") == LMI_GOT_YES) {
-		g = name(p, &at, id);
+		g = lmi_parse_name_at(p, &at, id);
 		if (g != LMI_GOT_YES)
 			return g;
 		*i = at;
@@ -251,10 +107,10 @@ static enum lmi_got name_body(struct lmi_parse *p, size_t i)
 		size_t at = i;
 
 		lmi_parse_blanks(p, &at);
-		if (at_end(p, at))
+		if (lmi_parse_at_end(p, at))
 			return LMI_GOT_MORE;
 		if (p->in_list || p->buf[p->at + at] == '[' || p->buf[p->at + at] == '{')
-			return json_body(p, i);
+			return lmi_parse_json_body(p, i);
 		i = at;
 	}
 	g = named(p, &i, &fn, &id);
@@ -267,12 +123,17 @@ static enum lmi_got name_body(struct lmi_parse *p, size_t i)
 		return LMI_GOT_YES;
 	}
 	lmi_parse_blanks(p, &i);
-	if (at_end(p, i))
+	if (lmi_parse_at_end(p, i))
 		return LMI_GOT_MORE;
 	if (p->buf[p->at + i] != '{')
 		return LMI_GOT_NO;
-	lmi_parse_call(p, fn, id, i);
-	p->mode = LMI_IN_ARGS;
+	if (f->body == LMI_BODY_NOTATION) {
+		lmi_parse_call(p, fn, id, i + 1);
+		lmi_notation_begin(p, '}');
+	} else {
+		lmi_parse_call(p, fn, id, i);
+		p->mode = LMI_IN_ARGS;
+	}
 	return LMI_GOT_YES;
 }
 
@@ -289,14 +150,14 @@ static enum lmi_got params_body(struct lmi_parse *p, size_t i)
 	if (g != LMI_GOT_YES)
 		return g;
 	lmi_parse_blanks(p, &i);
-	if (at_end(p, i))
+	if (lmi_parse_at_end(p, i))
 		return LMI_GOT_MORE;
 	at = end = i;
 	g = lmi_parse_lit(p, &at, p->f->param);
 	h = lmi_parse_lit(p, &end, p->f->call_end);
 	if (g == LMI_GOT_YES || h == LMI_GOT_YES) {
 		lmi_parse_call(p, fn, id, i);
-		p->mode = LMI_IN_PARAMS;
+		p->mode = p->f->body == LMI_BODY_TREE ? LMI_IN_TREE : LMI_IN_PARAMS;
 		return LMI_GOT_YES;
 	}
 	return g == LMI_GOT_MORE || h == LMI_GOT_MORE ? LMI_GOT_MORE : LMI_GOT_NO;
@@ -324,11 +185,11 @@ static enum lmi_got channel(struct lmi_parse *p)
 		return LMI_GOT_YES;
 	}
 	n = (size_t)(target - text) + sizeof(to) - 1;
-	if (name(p, &n, &fn) != LMI_GOT_YES)
+	if (lmi_parse_name_at(p, &n, &fn) != LMI_GOT_YES)
 		return LMI_GOT_NO;
 	i += sizeof(message) - 1;
 	lmi_parse_blanks(p, &i);
-	if (at_end(p, i))
+	if (lmi_parse_at_end(p, i))
 		return LMI_GOT_MORE;
 	if (text[i] != '{')
 		return LMI_GOT_NO;
@@ -344,10 +205,12 @@ static enum lmi_got body(struct lmi_parse *p, size_t i)
 {
 	switch (p->f->body) {
 	case LMI_BODY_JSON:
-		return json_body(p, i);
+		return lmi_parse_json_body(p, i);
 	case LMI_BODY_NAME:
+	case LMI_BODY_NOTATION:
 		return name_body(p, i);
 	case LMI_BODY_PARAMS:
+	case LMI_BODY_TREE:
 		return params_body(p, i);
 	case LMI_BODY_CHANNEL:
 		return channel(p);

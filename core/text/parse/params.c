@@ -8,10 +8,10 @@
 
 #include "core/text/parse/machine.h"
 
-#define KEY_MAX 256
+#define KEY_MAX  256
+#define TYPE_MAX 16
 
-/* `s` from offset i on; *at: where. */
-static enum lmi_got find(struct lmi_parse *p, size_t i, const char *s, size_t *at)
+enum lmi_got lmi_parse_find(struct lmi_parse *p, size_t i, const char *s, size_t *at)
 {
 	size_t n = p->n - p->at, m = strlen(s), from = i;
 	const char *hit;
@@ -28,7 +28,13 @@ static enum lmi_got find(struct lmi_parse *p, size_t i, const char *s, size_t *a
 	return p->last ? LMI_GOT_NO : LMI_GOT_MORE;
 }
 
-static json_t *value_of(const struct lmi_parse *p, const char *s, size_t n)
+/* What a value is. */
+enum kind {
+	ANY, /* JSON when it is some and no string, else a text */
+	TEXT
+};
+
+static json_t *value_of(const struct lmi_parse *p, enum kind kind, const char *s, size_t n)
 {
 	json_t *v;
 
@@ -40,17 +46,18 @@ static json_t *value_of(const struct lmi_parse *p, const char *s, size_t n)
 		if (n && s[n - 1] == '\n')
 			n--;
 	}
-	v = json_loadb(s, n, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
-	if (v && !json_is_string(v))
+	v = kind == TEXT ? NULL : json_loadb(s, n, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
+	if (v && (!json_is_string(v) || p->f->json_value))
 		return v;
 	json_decref(v);
 	return json_stringn(s, n);
 }
 
 /* `{"key": value`, or with a comma; false: no JSON can say it. */
-static bool give_member(struct lmi_parse *p, struct lmd_str key, struct lmd_str value, size_t n_raw)
+static bool give_member(struct lmi_parse *p, struct lmd_str key, enum kind kind,
+			struct lmd_str value, size_t n_raw)
 {
-	json_t *k = json_stringn(key.ptr, key.len), *v = value_of(p, value.ptr, value.len);
+	json_t *k = json_stringn(key.ptr, key.len), *v = value_of(p, kind, value.ptr, value.len);
 	char *kt = k ? json_dumps(k, JSON_ENCODE_ANY) : NULL;
 	char *vt = v ? json_dumps(v, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17)) : NULL;
 	struct lmi_text t = {0};
@@ -72,12 +79,68 @@ static bool give_member(struct lmi_parse *p, struct lmd_str key, struct lmd_str 
 	return ok;
 }
 
+/* What stands between a key and its value; *kind is set. */
+static enum lmi_got begin_value(const struct lmi_parse *p, size_t *i, enum kind *kind)
+{
+	const struct lmi_parse_format *f = p->f;
+	size_t at;
+	enum lmi_got g;
+
+	if (!f->value)
+		return LMI_GOT_YES;
+	lmi_parse_blanks(p, i);
+	g = lmi_parse_lit(p, i, f->value);
+	if (g != LMI_GOT_NO || !f->json_value) {
+		*kind = f->json_value ? TEXT : ANY;
+		return g;
+	}
+	for (at = *i; p->at + at < p->n && at - *i < TYPE_MAX;)
+		if (lmi_parse_begins_name(p->buf[p->at + at]))
+			at++;
+		else
+			break;
+	if (p->at + at == p->n)
+		return LMI_GOT_MORE;
+	*i = at;
+	return lmi_parse_lit(p, i, f->json_value);
+}
+
+/* The value from offset i on: where it ends, and how long that end is. */
+static enum lmi_got end_value(struct lmi_parse *p, size_t *from, size_t *end, size_t *n_end)
+{
+	static const char open[] = "<![CDATA[", close[] = "]]>";
+	const char *last = p->f->value_end;
+	enum lmi_got g = LMI_GOT_NO;
+	size_t i = *from;
+
+	if (p->f->cdata)
+		g = lmi_parse_lit(p, &i, open);
+	if (g == LMI_GOT_MORE)
+		return g;
+	*n_end = strlen(last);
+	if (g == LMI_GOT_NO)
+		return lmi_parse_find(p, i, last, end);
+	*from = i;
+	for (size_t at = i;;) {
+		g = lmi_parse_find(p, at, close, end);
+		if (g != LMI_GOT_YES)
+			return g;
+		at = *end + sizeof(close) - 1;
+		g = lmi_parse_lit(p, &at, last);
+		if (g == LMI_GOT_YES)
+			*n_end += sizeof(close) - 1;
+		if (g != LMI_GOT_NO)
+			return g;
+	}
+}
+
 static enum lmi_got one(struct lmi_parse *p, size_t i)
 {
 	const struct lmi_parse_format *f = p->f;
 	const char *text = p->buf + p->at;
 	struct lmd_str key = {.ptr = text + i};
-	size_t at = i;
+	size_t at = i, end = 0, n_end = 0;
+	enum kind kind = ANY;
 	enum lmi_got g;
 
 	while (p->at + at < p->n && at - i < KEY_MAX) {
@@ -95,17 +158,13 @@ static enum lmi_got one(struct lmi_parse *p, size_t i)
 	key.len = at - i;
 	if (!key.len || lmi_parse_lit(p, &at, f->key_end) != LMI_GOT_YES)
 		return LMI_GOT_NO;
-	if (f->value) {
-		lmi_parse_blanks(p, &at);
-		g = lmi_parse_lit(p, &at, f->value);
-		if (g != LMI_GOT_YES)
-			return g;
-	}
-	g = find(p, at, f->value_end, &i);
+	g = begin_value(p, &at, &kind);
+	if (g == LMI_GOT_YES)
+		g = end_value(p, &at, &end, &n_end);
 	if (g != LMI_GOT_YES)
 		return g;
-	return give_member(p, key, (struct lmd_str){.ptr = text + at, .len = i - at},
-			   i + strlen(f->value_end))
+	return give_member(p, key, kind, (struct lmd_str){.ptr = text + at, .len = end - at},
+			   end + n_end)
 		       ? LMI_GOT_YES
 		       : LMI_GOT_NO;
 }

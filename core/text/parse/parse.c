@@ -149,6 +149,16 @@ static bool in_rest(struct lmi_parse *p)
 
 /* ---- behind a call ---- */
 
+/* Between the markers of one call may stand several, a line each. */
+static bool may_follow(const struct lmi_parse *p, size_t i)
+{
+	char c = p->buf[p->at + i];
+
+	return p->f->body == LMI_BODY_JSON && p->f->call_end && !p->closed && !p->in_list &&
+	       p->n_call < LMI_PARSE_CALLS_MAX &&
+	       (c == '{' || (p->f->python && lmi_parse_begins_name(c)));
+}
+
 /* One marker: NO: none of those that may come. */
 static enum lmi_got behind_one(struct lmi_parse *p)
 {
@@ -172,6 +182,12 @@ static enum lmi_got behind_one(struct lmi_parse *p)
 		return LMI_GOT_YES;
 	}
 	if (f->bare && !p->in_list && lmi_parse_lit(p, &i, ";") == LMI_GOT_YES) {
+		lmi_parse_markup(p, i);
+		p->mode = LMI_IN_HEAD;
+		p->head = LMI_HEAD_NEXT;
+		return LMI_GOT_YES;
+	}
+	if (may_follow(p, i)) { /* one more, with nothing but blanks between */
 		lmi_parse_markup(p, i);
 		p->mode = LMI_IN_HEAD;
 		p->head = LMI_HEAD_NEXT;
@@ -246,6 +262,17 @@ static bool in_params(struct lmi_parse *p)
 	return g != LMI_GOT_MORE;
 }
 
+static bool in_tree(struct lmi_parse *p)
+{
+	enum lmi_got g = p->n - p->at > LMI_PARSE_HELD_MAX ? LMI_GOT_NO : lmi_parse_tree(p);
+
+	if (g == LMI_GOT_MORE && p->last)
+		g = LMI_GOT_NO;
+	if (g == LMI_GOT_NO)
+		lmi_parse_call_end(p, true, 0);
+	return g != LMI_GOT_MORE;
+}
+
 static bool step(struct lmi_parse *p)
 {
 	switch (p->mode) {
@@ -257,8 +284,12 @@ static bool step(struct lmi_parse *p)
 		return in_args(p);
 	case LMI_IN_REST:
 		return in_rest(p);
+	case LMI_IN_NOTATION:
+		return lmi_parse_notation(p);
 	case LMI_IN_PARAMS:
 		return in_params(p);
+	case LMI_IN_TREE:
+		return in_tree(p);
 	case LMI_BEHIND:
 		return behind(p);
 	}
@@ -285,6 +316,7 @@ void lmi_parse_destroy(struct lmi_parse *p)
 		return;
 	lmi_free(p->buf);
 	lmi_text_fini(&p->args);
+	lmi_text_fini(&p->notation.out);
 	lmi_free(p);
 }
 
@@ -325,6 +357,7 @@ void lmi_parse_finish(struct lmi_parse *p)
 		return;
 	while (p->at < p->n && step(p))
 		;
-	if (p->mode == LMI_IN_ARGS || p->mode == LMI_IN_REST || p->mode == LMI_IN_PARAMS)
+	if (p->mode == LMI_IN_ARGS || p->mode == LMI_IN_REST || p->mode == LMI_IN_NOTATION ||
+	    p->mode == LMI_IN_PARAMS || p->mode == LMI_IN_TREE)
 		lmi_parse_call_end(p, true, 0);
 }

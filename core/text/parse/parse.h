@@ -55,6 +55,12 @@ const char *lmi_parse_format_name(uint32_t i);
 /* The format whose markers stand in the text of a chat template; "none" when none does. */
 const struct lmi_parse_format *lmi_parse_detect(struct lmd_str template);
 const char *lmi_parse_name(const struct lmi_parse_format *f);
+/* The text of this control token is a marker of the format, or a part of one: it is to be written
+ * out where an answer is taken apart. */
+bool lmi_parse_is_marker(const struct lmi_parse_format *f, struct lmd_str token);
+/* Does a prompt leave a thought open, so that the answer goes on with it?  begun: what stands
+ * behind the prompt already, the begin of the answer. */
+bool lmi_parse_opens(const struct lmi_parse_format *f, struct lmd_str prompt, struct lmd_str begun);
 
 enum lmd_status lmi_parse_create(struct lmi_parse **out, const struct lmi_parse_format *f,
 				 lmi_out_fn fn, void *arg, struct lmd_error *err);

@@ -7,11 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/alloc.h"
+#include "core/base/file.h"
+#include "core/text/parse/parse_cases.h"
 #include "core/text/tokenizer.h"
 #include "tests/lmd_check.h"
 
-/* What came, as a text: content as it is, [R:...] thoughts, [F:name#id]{...} calls, closed by [.]
- * or, when they are not whole, by [!]. */
+/* What came, as a text of the kind that parse_cases.h has. */
 struct got {
 	struct lmi_text text, raw;
 	enum lmi_out_kind last;
@@ -100,160 +102,33 @@ static void run(struct got *g, const char *name, const char *text, size_t n, siz
 		      "%s: \"%.*s\" became \"%.*s\"", name, (int)n, text, (int)g->raw.n, g->raw.p);
 }
 
-#define DS_BEGIN "<｜tool▁calls▁begin｜>"
-#define DS_CALL  "<｜tool▁call▁begin｜>"
-#define DS_SEP   "<｜tool▁sep｜>"
-#define DS_END   "<｜tool▁call▁end｜>"
-#define DS_LAST  "<｜tool▁calls▁end｜>"
-
-static const struct {
-	const char *format, *text, *want;
-} cases[] = {
-	{"none", "a <tool_call>{}</tool_call> b\n", "a <tool_call>{}</tool_call> b\n"},
-	{"hermes", "hello \xc3\xa9\xf0\x9f\x98\x80 there\n",
-	 "hello \xc3\xa9\xf0\x9f\x98\x80 there\n"},
-	{"hermes",
-	 "<think>\nhm, 1 < 2\n</think>\n\nI look.\n<tool_call>\n{\"name\": \"w\", \"arguments\": "
-	 "{\"c\": \"P\\\"}\", \"n\": {\"x\": [1, {}]}}}\n</tool_call>",
-	 "[R:hm, 1 < 2]I look.[F:w]{\"c\": \"P\\\"}\", \"n\": {\"x\": [1, {}]}}[.]"},
-	{"qwen3",
-	 "<tool_call>{\"name\":\"a\",\"arguments\":{}}</tool_call>\n<tool_call>\n{\"name\": \"b\", "
-	 "\"arguments\": {\"k\": 1}}\n</tool_call>\nDone.",
-	 "[F:a]{}[.][F:b]{\"k\": 1}[.]Done."},
-	{"hermes", "<tool_call>not json</tool_call> x", "<tool_call>not json</tool_call> x"},
-	{"hermes", "<tool_call>{\"name\": 7, \"arguments\": {}}</tool_call>",
-	 "<tool_call>{\"name\": 7, \"arguments\": {}}</tool_call>"},
-	{"hermes",
-	 "<tool_call>{\"arguments\": {\"k\": [1]}, \"id\": \"c1\", \"name\": \"f\"}</tool_call>!",
-	 "[F:f#c1]{\"k\": [1]}[.]!"},
-	{"hermes", "<tool_call>{\"name\": \"f\", \"arguments\": \"{\\\"k\\\": 2}\"}</tool_call>",
-	 "[F:f]{\"k\": 2}[.]"},
-	{"hermes", "<tool_call>{\"name\": \"f\", \"arguments\": {\"k\": ]}}</tool_call>",
-	 "[F:f]{\"k\": [!]]}}</tool_call>"},
-	{"hermes", "<tool_call>{\"name\": \"f\", \"arguments\": {\"k\": x}}</tool_call>",
-	 "[F:f]{\"k\": x}[!]"},
-	{"hermes",
-	 "<tool_call>{\"name\": \"f\", \"arguments\": {\"k\": 1}, \"more\": {\"z\": "
-	 "\"}\"}}</tool_call>.",
-	 "[F:f]{\"k\": 1}[.]."},
-	{"hermes", "a < b <tool_ <think>x", "a < b <tool_[R:x]"},
-	{"hermes", "x </think> y", "xy"},
-	{"llama3", "{\"name\": \"f\", \"parameters\": {\"q\": \"a\"}}", "[F:f]{\"q\": \"a\"}[.]"},
-	{"llama3",
-	 "{\"type\": \"function\", \"function\": {\"name\": \"f\", \"parameters\": {\"q\": 1}}}",
-	 "[F:f]{\"q\": 1}[.]"},
-	{"llama3",
-	 "<|python_tag|>{\"name\": \"f\", \"parameters\": {}}; {\"name\": \"g\", \"parameters\": "
-	 "{}}",
-	 "[F:f]{}[.][F:g]{}[.]"},
-	{"llama3", "{\"answer\": 42} is it", "{\"answer\": 42} is it"},
-	{"llama3", "I say {\"name\": \"f\", \"parameters\": {}}",
-	 "I say {\"name\": \"f\", \"parameters\": {}}"},
-	{"json", " {\"tool_call\": {\"name\": \"f\", \"arguments\": {\"a\": 1}}}",
-	 "[F:f]{\"a\": 1}[.]"},
-	{"json", "[{\"name\": \"f\", \"arguments\": {}}, {\"name\": \"g\", \"arguments\": {}}]",
-	 "[F:f]{}[.][F:g]{}[.]"},
-	{"mistral",
-	 "[TOOL_CALLS][{\"name\": \"f\", \"arguments\": {\"a\": 1}, \"id\": \"abc\"}, "
-	 "{\"name\": \"g\", \"arguments\": {}}]",
-	 "[F:f]{\"a\": 1}[.][F:g]{}[.]"},
-	{"mistral",
-	 "[THINK]t[/THINK]ok[TOOL_CALLS]f[ARGS]{\"a\": 1}[TOOL_CALLS]g[CALL_ID]x9[ARGS]{}",
-	 "[R:t]ok[F:f]{\"a\": 1}[.][F:g#x9]{}[.]"},
-	{"mistral", "[TOOL_CALLS] none", "[TOOL_CALLS] none"},
-	{"deepseek-v3",
-	 "<think>r</think>" DS_BEGIN DS_CALL "function" DS_SEP "f\n```json\n{\"a\": 1}\n```" DS_END
-	 "\n" DS_CALL "function" DS_SEP "g\n```json\n{}\n```" DS_END DS_LAST " bye",
-	 "[R:r][F:f]{\"a\": 1}[.][F:g]{}[.]bye"},
-	{"deepseek-v3.1",
-	 "A" DS_BEGIN DS_CALL "f" DS_SEP "{\"a\": [\"\xe4\xb8\xad\"]}" DS_END DS_LAST,
-	 "A[F:f]{\"a\": [\"\xe4\xb8\xad\"]}[.]"},
-	{"gpt-oss",
-	 "<|channel|>analysis<|message|>think<|end|><|start|>assistant<|channel|>commentary "
-	 "to=functions.f <|constrain|>json<|message|>{\"a\": 1}<|call|>",
-	 "[R:think][F:f]{\"a\": 1}[.]"},
-	{"gpt-oss",
-	 "<|channel|>analysis<|message|>x<|end|><|start|>assistant to=functions.f<|channel|>"
-	 "commentary json<|message|>{}<|call|>",
-	 "[R:x][F:f]{}[.]"},
-	{"harmony",
-	 "<|channel|>analysis<|message|>a b<|end|><|start|>assistant<|channel|>final<|message|>Hi "
-	 "there<|return|>",
-	 "[R:a b]Hi there"},
-	{"command-r",
-	 "<|START_THINKING|>p<|END_THINKING|><|START_ACTION|>[\n {\"tool_call_id\": \"0\", "
-	 "\"tool_name\": \"f\", \"parameters\": {\"a\": 1}},\n {\"tool_call_id\": \"1\", "
-	 "\"tool_name\": \"g\", \"parameters\": {}}\n]<|END_ACTION|>",
-	 "[R:p][F:f#0]{\"a\": 1}[.][F:g#1]{}[.]"},
-	{"command-r", "<|START_RESPONSE|>Hello.<|END_RESPONSE|>", "Hello."},
-	{"functionary-v3.1", "hm <function=f>{\"a\": 1}</function><function=g>{}</function>",
-	 "hm[F:f]{\"a\": 1}[.][F:g]{}[.]"},
-	{"functionary-v3.2", "all\nHello >>> you>>>f\n{\"a\": 1}>>>g\n{}",
-	 "Hello >>> you[F:f]{\"a\": 1}[.][F:g]{}[.]"},
-	{"functionary-v3.2", "f\n{\"a\": 1}", "[F:f]{\"a\": 1}[.]"},
-	{"functionary-v3.2", "just words", "just words"},
-	{"granite", "<|tool_call|>[{\"name\": \"f\", \"arguments\": {\"a\": 1}}]",
-	 "[F:f]{\"a\": 1}[.]"},
-	{"granite", "<think>x</think><response>y</response>", "[R:x]y"},
-	{"glm",
-	 "<think>z</think>\nok\n<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>\n"
-	 "<arg_key>b</arg_key><arg_value>x "
-	 "\"y\"\n</arg_value></tool_call>\n<tool_call>g</tool_call>",
-	 "[R:z]ok[F:f]{\"a\": 1, \"b\": \"x \\\"y\\\"\\n\"}[.][F:g]{}[.]"},
-	{"glm", "<tool_call>no call</tool_call>", "<tool_call>no call</tool_call>"},
-	{"kimi-k2",
-	 "S<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>"
-	 "{\"a\": 1}<|tool_call_end|><|tool_call_begin|>functions.g:1<|tool_call_argument_begin|>{}"
-	 "<|tool_call_end|><|tool_calls_section_end|>",
-	 "S[F:f#functions.f:0]{\"a\": 1}[.][F:g#functions.g:1]{}[.]"},
-	{"minimax",
-	 "<minimax:tool_call>\n<invoke name=\"f\">\n<parameter "
-	 "name=\"a\">1</parameter>\n<parameter "
-	 "name=\"b\">x</parameter>\n</invoke>\n<invoke "
-	 "name=\"g\">\n</invoke>\n</minimax:tool_call>",
-	 "[F:f]{\"a\": 1, \"b\": \"x\"}[.][F:g]{}[.]"},
-	{"qwen3-coder",
-	 "<tool_call>\n<function=f>\n<parameter=code>\nif a < b:\n  </p>\n</parameter>\n<parameter="
-	 "n>\n{\"z\": [1]}\n</parameter>\n</function>\n</tool_call>",
-	 "[F:f]{\"code\": \"if a < b:\\n  </p>\", \"n\": {\"z\": [1]}}[.]"},
-	{"qwen3-coder",
-	 "<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter>\noops</function>",
-	 "[F:f]{\"a\": 1[!]oops</function>"},
-	{"seed-oss",
-	 "<seed:think>q</seed:think><seed:tool_call>\n<function=f>\n<parameter=a>true</parameter>\n"
-	 "</function>\n</seed:tool_call>",
-	 "[R:q][F:f]{\"a\": true}[.]"},
-	{"gemma", "```tool_call\n{\"name\": \"f\", \"arguments\": {}}\n```\nx", "[F:f]{}[.]x"},
-	{"think", "<think>a\n\nb</think>c", "[R:a\n\nb]c"},
-};
-
 static struct got g;
 
 static void check(size_t i, const char *how)
 {
-	ck_assert_msg(g.text.n == strlen(cases[i].want) &&
-			      !memcmp(g.text.p, cases[i].want, g.text.n),
-		      "%s, %s:\n\"%s\" became\n\"%.*s\", not\n\"%s\"", cases[i].format, how,
-		      cases[i].text, (int)g.text.n, g.text.p, cases[i].want);
+	ck_assert_msg(g.text.n == strlen(lmt_parse_cases[i].want) &&
+			      !memcmp(g.text.p, lmt_parse_cases[i].want, g.text.n),
+		      "%s, %s:\n\"%s\" became\n\"%.*s\", not\n\"%s\"", lmt_parse_cases[i].format, how,
+		      lmt_parse_cases[i].text, (int)g.text.n, g.text.p, lmt_parse_cases[i].want);
 }
 
 START_TEST(all_formats)
 {
-	for (size_t i = 0; i < LMD_LEN(cases); i++) {
-		size_t n = strlen(cases[i].text);
+	for (size_t i = 0; i < LMD_LEN(lmt_parse_cases); i++) {
+		size_t n = strlen(lmt_parse_cases[i].text);
 
-		run(&g, cases[i].format, cases[i].text, n, 0, 0, false);
+		run(&g, lmt_parse_cases[i].format, lmt_parse_cases[i].text, n, 0, 0, false);
 		check(i, "whole");
 		for (size_t k = 1; k < n; k++) {
-			run(&g, cases[i].format, cases[i].text, n, k, 0, false);
+			run(&g, lmt_parse_cases[i].format, lmt_parse_cases[i].text, n, k, 0, false);
 			check(i, "in two pieces");
 		}
 		for (size_t k = 1; k < 6; k++) {
-			run(&g, cases[i].format, cases[i].text, n, k, k, false);
+			run(&g, lmt_parse_cases[i].format, lmt_parse_cases[i].text, n, k, k, false);
 			check(i, "in small pieces");
 		}
 		for (size_t k = 0; k < n; k++) /* the law alone */
-			run(&g, cases[i].format, cases[i].text, k, 1 + k % 3, 1 + k % 5, false);
+			run(&g, lmt_parse_cases[i].format, lmt_parse_cases[i].text, k, 1 + k % 3, 1 + k % 5, false);
 	}
 }
 END_TEST
@@ -262,17 +137,80 @@ END_TEST
 START_TEST(foreign_answers)
 {
 	for (uint32_t f = 0; lmi_parse_format_name(f); f++) {
-		for (size_t i = 0; i < LMD_LEN(cases); i++) {
-			size_t n = strlen(cases[i].text);
+		for (size_t i = 0; i < LMD_LEN(lmt_parse_cases); i++) {
+			size_t n = strlen(lmt_parse_cases[i].text);
 			char *whole;
 
-			run(&g, lmi_parse_format_name(f), cases[i].text, n, 0, 0, i & 1);
+			run(&g, lmi_parse_format_name(f), lmt_parse_cases[i].text, n, 0, 0, i & 1);
 			whole = strndup(g.text.p ? g.text.p : "", g.text.n);
-			run(&g, lmi_parse_format_name(f), cases[i].text, n, 1, 1, i & 1);
+			run(&g, lmi_parse_format_name(f), lmt_parse_cases[i].text, n, 1, 1, i & 1);
 			ck_assert_msg(g.text.n == strlen(whole) &&
 					      !memcmp(g.text.p, whole, g.text.n),
 				      "%s: \"%s\":\n\"%s\" or\n\"%.*s\"", lmi_parse_format_name(f),
-				      cases[i].text, whole, (int)g.text.n, g.text.p);
+				      lmt_parse_cases[i].text, whole, (int)g.text.n, g.text.p);
+			free(whole);
+		}
+	}
+}
+END_TEST
+
+static uint64_t state;
+
+static uint64_t rnd(uint64_t n)
+{
+	state = state * 6364136223846793005ull + 1442695040888963407ull;
+	return (state >> 33) % n;
+}
+
+/* Damages an answer: a byte becomes another of it, or a part is left out or told again. */
+static size_t damage(char *text, size_t n, size_t most)
+{
+	size_t at = rnd(n), k = 1 + rnd(12);
+
+	k = k < n - at ? k : n - at;
+	switch (rnd(3)) {
+	case 0:
+		text[at] = text[rnd(n)];
+		return n;
+	case 1:
+		memmove(text + at, text + at + k, n - at - k);
+		return n - k;
+	default:
+		if (n + k > most)
+			return n;
+		memmove(text + at + k, text + at, n - at);
+		return n + k;
+	}
+}
+
+/* Damaged answers, cut at random: all cuts tell the same, and nothing is lost. */
+START_TEST(random_cuts)
+{
+	enum { ROUNDS = 60, MOST = 4096 };
+	char text[MOST];
+
+	state = 20261121;
+	printf("seed %llu\n", (unsigned long long)state);
+	for (size_t i = 0; i < LMD_LEN(lmt_parse_cases); i++) {
+		size_t len = strlen(lmt_parse_cases[i].text);
+
+		for (int round = 0; round < ROUNDS; round++) {
+			const char *name = lmt_parse_cases[i].format;
+			size_t n = len;
+			char *whole;
+
+			memcpy(text, lmt_parse_cases[i].text, n);
+			for (uint64_t k = rnd(4); k && n; k--)
+				n = damage(text, n, MOST);
+			if (!rnd(8))
+				name = lmi_parse_format_name((uint32_t)rnd(30));
+			run(&g, name, text, n, 0, 0, false);
+			whole = strndup(g.text.p ? g.text.p : "", g.text.n);
+			run(&g, name, text, n, 1 + rnd(n + 1), 1 + rnd(9), false);
+			ck_assert_msg(g.text.n == strlen(whole) &&
+					      !memcmp(g.text.p, whole, g.text.n),
+				      "%s: \"%.*s\":\n\"%s\" or\n\"%.*s\"", name, (int)n,
+				      text, whole, (int)g.text.n, g.text.p);
 			free(whole);
 		}
 	}
@@ -307,6 +245,10 @@ START_TEST(cut_off)
 		{"qwen3-coder", "<tool_call><function=f><parameter=a>1</parameter><param",
 		 "[F:f]{\"a\": 1[!]<param"},
 		{"mistral", "[TOOL_CALLS][{\"name\": \"f\", \"arguments\": {}},", "[F:f]{}[.]"},
+		{"pythonic", "[f(a=\"x", "[F:f]{\"a\": \"x[!]"},
+		{"pythonic", "[f(a=12", "[F:f]{\"a\": [!]"},
+		{"pythonic", "[f(a", "[f(a"},
+		{"gemma4", "<|tool_call>call:f{a:<|\"|>x<|\"", "[F:f]{\"a\": \"x<|\\\"[!]"},
 	};
 
 	for (size_t i = 0; i < LMD_LEN(t); i++) {
@@ -328,8 +270,13 @@ START_TEST(hostile)
 		"<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": \"",
 		"{",
 		"<tool_call>{\"a\": ",
-		"<tool_call>{\"name\": \"f\", \"arguments\": {}, \"b\": "};
-	static const char fills[] = " <{[\"\\a";
+		"<tool_call>{\"name\": \"f\", \"arguments\": {}, \"b\": ",
+		"[f(a=",
+		"<|tool_call>call:f{a:<|\"|>",
+		"]<]minimax[>[<tool_call>]<]minimax[>[<invoke name=\"f\">]<]minimax[>[<a>"};
+	static const char *const with[] = {"hermes", "hermes", "hermes",   "llama3",    "hermes",
+					   "hermes", "llama3", "gemma4", "minimax-m3"};
+	static const char fills[] = " <{[\"\\a(";
 	char *text = malloc(N + 100);
 
 	for (size_t b = 0; b < LMD_LEN(begins); b++) {
@@ -338,7 +285,7 @@ START_TEST(hostile)
 
 			memcpy(text, begins[b], n);
 			memset(text + n, fills[k], N);
-			run(&g, b == 3 ? "llama3" : "hermes", text, n + N, 7, 7, false);
+			run(&g, with[b], text, n + N, 7, 7, false);
 			run(&g, "qwen3-coder", text, n + N, 7, 7, false);
 		}
 	}
@@ -363,6 +310,7 @@ START_TEST(names)
 		{"<tool_call>{name}<arg_key>", "glm"},
 		{"<tool_call>\n<function=x>\n<parameter=y>", "qwen-coder"},
 		{"[TOOL_CALLS]", "mistral"},
+		{"{{ '<|tool_call>call:' + name }}", "gemma4"},
 		{"<|im_start|>", "none"},
 		{"", "none"},
 	};
@@ -374,6 +322,141 @@ START_TEST(names)
 	ck_assert_ptr_null(lmi_parse_format((struct lmd_str){.ptr = "nosuch", .len = 6}));
 	ck_assert_ptr_null(lmi_parse_format((struct lmd_str){.ptr = "", .len = 0}));
 	ck_assert_str_eq(lmi_parse_name(format("qwen2.5")), "hermes");
+}
+END_TEST
+
+/* Templates as they are published, and who reads their answers. */
+START_TEST(published)
+{
+	static const struct {
+		const char *template, *want;
+	} t[] = {
+		{"Apertus-8B-Instruct", "apertus"},
+		{"Apriel-1.6-15b-Thinker-fixed", "apriel-1.6"},
+		{"ByteDance-Seed-OSS", "seed-oss"},
+		{"Cohere2MoE", "command-r"},
+		{"GLM-4.7-Flash", "glm"},
+		{"GigaChat3-10B-A1.8B", "gigachat"},
+		{"HuggingFaceTB-SmolLM3-3B", "think"},
+		{"Kimi-K2-Instruct", "kimi"},
+		{"Kimi-K3", "kimi-k3"},
+		{"LFM2-8B-A1B", "lfm2"},
+		{"LFM2.5-Instruct", "lfm2"},
+		{"MiMo-VL", "hermes"},
+		{"MiniMax-M2", "minimax"},
+		{"MiniMax-M3", "minimax-m3"},
+		{"NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", "qwen-coder"},
+		{"NVIDIA-Nemotron-Nano-v2", "nemotron-v2"},
+		{"Qwen-QwQ-32B", "hermes"},
+		{"Qwen3-Coder", "qwen-coder"},
+		{"Qwen3.5-4B", "qwen-coder"},
+		{"Spark2.5", "glm"},
+		{"StepFun3.5-Flash", "qwen-coder"},
+		{"deepseek-ai-DeepSeek-R1-Distill-Qwen-32B", "deepseek-v3"},
+		{"deepseek-ai-DeepSeek-V3.2", "deepseek-v3.2"},
+		{"deepseek-ai-DeepSeek-V4", "deepseek-v4"},
+		{"fireworks-ai-llama-3-firefunction-v2-2025", "firefunction"},
+		{"google-gemma-4-31B-it", "gemma4"},
+		{"google-gemma-4-31B-it-interleaved", "gemma4"},
+		{"ibm-granite-granite-4.0", "hermes"},
+		{"ibm-granite-granite-4.1", "hermes"},
+		{"inline-ChatGLM3", "none"},
+		{"inline-Llama-3", "llama3-plain"},
+		{"inline-Phi-3-mini", "none"},
+		{"inline-google-gemma-7b-it", "gemma"},
+		{"inline-ibm-granite-granite-3.0-8b-instruct", "granite"},
+		{"meetkai-functionary-medium-v3.1-2025", "functionary-v3.1"},
+		{"meetkai-functionary-medium-v3.2", "functionary-v3.2"},
+		{"meta-llama-Llama-3.2-3B-Instruct", "llama3"},
+		{"mistralai-Mistral-Nemo-Instruct-2407", "mistral"},
+		{"moonshotai-Kimi-K2", "kimi"},
+		{"openai-gpt-oss-120b", "gpt-oss"},
+		{"openbmb-MiniCPM5-1B", "minicpm5"},
+		{"poolside-Laguna-XS-2.1", "glm"},
+		{"unsloth-Apriel-1.5", "apriel-1.6"},
+		{"unsloth-mistral-Devstral-Small-2507", "mistral"},
+	};
+	const char *dir = lmd_parity_dir();
+	unsigned n = 0, n_wrong = 0;
+
+	if (!dir) {
+		LMD_SKIP("published", "there is no parity pack");
+		return;
+	}
+	for (size_t i = 0; i < LMD_LEN(t); i++) {
+		char path[600];
+		struct lmd_str s = {0};
+		const char *got;
+		char *text;
+
+		(void)snprintf(path, sizeof(path), "%s/templates/jinja/%s.jinja", dir,
+			       t[i].template);
+		if (lmi_file_read_all(path, 1 << 20, &text, &s.len, NULL) != LMD_OK) {
+			LMD_SKIP(t[i].template, "it is not in the parity pack");
+			continue;
+		}
+		s.ptr = text;
+		got = lmi_parse_name(lmi_parse_detect(s));
+		lmi_free(text);
+		n++;
+		if (strcmp(got, t[i].want) != 0) {
+			n_wrong++;
+			printf("%s: %s, not %s\n", t[i].template, got, t[i].want);
+		}
+	}
+	LMD_CASES("published", n - n_wrong, n_wrong, (unsigned)LMD_LEN(t) - n);
+	ck_assert_uint_eq(n_wrong, 0);
+}
+END_TEST
+
+/* Where an answer begins inside of a thought. */
+START_TEST(opened)
+{
+	static const struct {
+		const char *format, *prompt, *begun;
+		bool want;
+	} t[] = {
+		{"hermes", "<|im_start|>assistant\n<think>\n", "", true},
+		{"hermes", "<|im_start|>assistant\n<think>\n\n</think>\n\n", "", false},
+		{"hermes", "what is <think>?<|im_end|><|im_start|>assistant\n", "", false},
+		{"hermes", "assistant\n", "<think>I", true},
+		{"hermes", "assistant\n", "<think>I</think>so", false},
+		{"hermes", "assistant\n<think>\n", "I think", true},
+		{"gemma4", "model\n<|channel>thought\n<channel|>", "", false},
+		{"llama3", "<think>", "", false},
+	};
+
+	for (size_t i = 0; i < LMD_LEN(t); i++) {
+		struct lmd_str prompt = {.ptr = t[i].prompt, .len = strlen(t[i].prompt)};
+		struct lmd_str begun = {.ptr = t[i].begun, .len = strlen(t[i].begun)};
+
+		ck_assert_msg(lmi_parse_opens(format(t[i].format), prompt, begun) == t[i].want,
+			      "\"%s\", \"%s\"", t[i].prompt, t[i].begun);
+	}
+}
+END_TEST
+
+START_TEST(control_tokens)
+{
+	static const struct {
+		const char *format, *token;
+		bool want;
+	} t[] = {
+		{"hermes", "<tool_call>", true},       {"hermes", "<|im_end|>", false},
+		{"gpt-oss", "<|message|>", true},      {"gpt-oss", "<|return|>", true},
+		{"gpt-oss", "<|endoftext|>", false},   {"gemma4", "<|\"|>", true},
+		{"gemma4", "<turn|>", false},	       {"deepseek-v3.2", "｜DSML｜", true},
+		{"deepseek-v3", "<｜tool▁sep｜>", true}, {"kimi-k3", "<|sep|>", true},
+		{"mistral", "[CALL_ID]", true},	       {"none", "<think>", false},
+		{"hermes", "<", false},
+	};
+
+	for (size_t i = 0; i < LMD_LEN(t); i++)
+		ck_assert_msg(lmi_parse_is_marker(format(t[i].format),
+						  (struct lmd_str){.ptr = t[i].token,
+								   .len = strlen(t[i].token)}) ==
+				      t[i].want,
+			      "%s: %s", t[i].format, t[i].token);
 }
 END_TEST
 
@@ -394,7 +477,11 @@ int main(void)
 	tcase_add_test(t, begins_in_a_thought);
 	tcase_add_test(t, cut_off);
 	tcase_add_test(t, hostile);
+	tcase_add_test(t, random_cuts);
 	tcase_add_test(t, names);
+	tcase_add_test(t, published);
+	tcase_add_test(t, opened);
+	tcase_add_test(t, control_tokens);
 	tcase_set_timeout(t, 120);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The begin of calls that are objects of JSON, one or a list of them; or, where the family may do
+ * so, calls as Python has them. */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/text/parse/machine.h"
+#include "llamad/attr.h"
+
+/* ---- {"name": "f", "arguments": {...}} ---- */
+
+static const char *const name_keys[] = {"name", "tool_name", "function"};
+static const char *const args_keys[] = {"arguments", "parameters", "args", "input"};
+
+/* One of the words in quotes, and a colon. */
+static enum lmi_got key(const struct lmi_parse *p, size_t *i, const char *const *words, size_t n)
+{
+	enum lmi_got some = LMI_GOT_NO;
+
+	for (size_t k = 0; k < n; k++) {
+		char quoted[32];
+		size_t at = *i;
+		enum lmi_got g;
+
+		(void)snprintf(quoted, sizeof(quoted), "\"%s\"", words[k]);
+		g = lmi_parse_lit(p, &at, quoted);
+		if (g == LMI_GOT_YES) {
+			lmi_parse_blanks(p, &at);
+			g = lmi_parse_lit(p, &at, ":");
+			*i = at;
+			return g;
+		}
+		some = g == LMI_GOT_MORE ? g : some;
+	}
+	return some;
+}
+
+/* Where the arguments' object is to begin; g: of what stands before. */
+static enum lmi_got behind_key(const struct lmi_parse *p, size_t i, enum lmi_got g)
+{
+	if (g == LMI_GOT_YES && lmi_parse_at_end(p, i))
+		return LMI_GOT_MORE;
+	return g == LMI_GOT_YES && p->buf[p->at + i] != '{' ? LMI_GOT_NO : g;
+}
+
+/* The usual order, with which arguments can be told while they come. */
+static enum lmi_got usual(const struct lmi_parse *p, size_t *i, struct lmd_str *out)
+{
+	enum lmi_got g = lmi_parse_lit(p, i, "{");
+
+	lmi_parse_blanks(p, i);
+	if (p->f->keyed) { /* {"f": {...}} */
+		if (g == LMI_GOT_YES)
+			g = lmi_parse_lit(p, i, "\"");
+		if (g == LMI_GOT_YES)
+			g = lmi_parse_name_at(p, i, out);
+		if (g == LMI_GOT_YES)
+			g = lmi_parse_lit(p, i, "\"");
+		lmi_parse_blanks(p, i);
+		if (g == LMI_GOT_YES)
+			g = lmi_parse_lit(p, i, ":");
+		lmi_parse_blanks(p, i);
+		return behind_key(p, *i, g);
+	}
+	if (g == LMI_GOT_YES)
+		g = key(p, i, name_keys, LMD_LEN(name_keys));
+	lmi_parse_blanks(p, i);
+	if (g == LMI_GOT_YES)
+		g = lmi_parse_lit(p, i, "\"");
+	if (g == LMI_GOT_YES)
+		g = lmi_parse_name_at(p, i, out);
+	if (g == LMI_GOT_YES)
+		g = lmi_parse_lit(p, i, "\"");
+	lmi_parse_blanks(p, i);
+	if (g == LMI_GOT_YES)
+		g = lmi_parse_lit(p, i, ",");
+	lmi_parse_blanks(p, i);
+	if (g == LMI_GOT_YES)
+		g = key(p, i, args_keys, LMD_LEN(args_keys));
+	lmi_parse_blanks(p, i);
+	return behind_key(p, *i, g);
+}
+
+static json_t *one_of(const json_t *o, const char *const *words, size_t n)
+{
+	for (size_t k = 0; k < n; k++) {
+		json_t *v = json_object_get(o, words[k]);
+
+		if (v)
+			return v;
+	}
+	return NULL;
+}
+
+/* A whole object; false: it is no call. */
+static bool give_object(struct lmi_parse *p, const char *s, size_t n, size_t n_raw)
+{
+	json_t *o = json_loadb(s, n, 0, NULL), *call = o, *inner, *args, *parsed = NULL;
+	const char *f, *id;
+	char *text;
+	bool ok;
+
+	inner = json_object_get(o, "function");
+	if (!json_is_object(inner))
+		inner = json_object_get(o, "tool_call");
+	if (json_is_object(inner))
+		call = inner;
+	f = json_string_value(one_of(call, name_keys, LMD_LEN(name_keys)));
+	args = one_of(call, args_keys, LMD_LEN(args_keys));
+	if (json_is_string(args))
+		args = parsed =
+			json_loadb(json_string_value(args), json_string_length(args), 0, NULL);
+	ok = f && strlen(f) && strlen(f) <= LMI_PARSE_NAME_MAX && json_is_object(args);
+	text = ok ? json_dumps(args, JSON_REAL_PRECISION(17)) : NULL;
+	ok = ok && text;
+	if (ok) {
+		id = json_string_value(json_object_get(o, "id"));
+		if (!id)
+			id = json_string_value(json_object_get(o, "tool_call_id"));
+		lmi_parse_call(p, (struct lmd_str){.ptr = f, .len = strlen(f)},
+			       (struct lmd_str){.ptr = id, .len = id ? strlen(id) : 0}, n_raw);
+		lmi_parse_args(p, (struct lmd_str){.ptr = text, .len = strlen(text)}, 0);
+		lmi_parse_call_end(p, false, 0);
+	}
+	free(text);
+	json_decref(parsed);
+	json_decref(o);
+	return ok;
+}
+
+/* Any order, other members: read to its end. */
+static enum lmi_got whole(struct lmi_parse *p, size_t i)
+{
+	const char *text = p->buf + p->at;
+	size_t n = p->n - p->at;
+	enum lmi_scan_end e = LMI_SCAN_MORE;
+
+	if (!p->whole) {
+		p->whole = true;
+		p->scan = (struct lmi_scan){0};
+		p->searched = i;
+	}
+	while (p->searched < n && e == LMI_SCAN_MORE)
+		e = lmi_scan_byte(&p->scan, text[p->searched++]);
+	if (e == LMI_SCAN_MORE)
+		return LMI_GOT_MORE;
+	return e == LMI_SCAN_LAST && give_object(p, text + i, p->searched - i, p->searched)
+		       ? LMI_GOT_YES
+		       : LMI_GOT_NO;
+}
+
+/* ---- f(a=1) ---- */
+
+/* brave_search.call(query="x"): a tool of Llama 3 that is built in. */
+static struct lmd_str without_call(struct lmd_str f)
+{
+	static const char call[] = ".call";
+	size_t n = sizeof(call) - 1;
+
+	if (f.len > n && !memcmp(f.ptr + f.len - n, call, n))
+		f.len -= n;
+	return f;
+}
+
+/* Behind ( stands ) or a name and =. */
+static enum lmi_got begins_arguments(const struct lmi_parse *p, size_t i)
+{
+	struct lmd_str key = {0};
+	enum lmi_got g;
+
+	lmi_parse_blanks(p, &i);
+	if (lmi_parse_at_end(p, i))
+		return LMI_GOT_MORE;
+	if (p->buf[p->at + i] == ')')
+		return LMI_GOT_YES;
+	g = lmi_parse_name_at(p, &i, &key);
+	if (g != LMI_GOT_YES)
+		return g;
+	lmi_parse_blanks(p, &i);
+	return lmi_parse_lit(p, &i, "=");
+}
+
+static enum lmi_got python_body(struct lmi_parse *p, size_t i)
+{
+	struct lmd_str f = {0};
+	enum lmi_got g = lmi_parse_name_at(p, &i, &f);
+
+	if (g == LMI_GOT_YES)
+		g = lmi_parse_lit(p, &i, "(");
+	if (g == LMI_GOT_YES)
+		g = begins_arguments(p, i);
+	if (g == LMI_GOT_YES) {
+		lmi_parse_call(p, without_call(f), (struct lmd_str){0}, i);
+		lmi_notation_begin(p, ')');
+	}
+	return g;
+}
+
+/* ---- both ---- */
+
+enum lmi_got lmi_parse_json_body(struct lmi_parse *p, size_t i)
+{
+	struct lmd_str f = {0};
+	bool list = p->in_list;
+	size_t at;
+	enum lmi_got g;
+
+	lmi_parse_blanks(p, &i);
+	if (!p->in_list && p->head != LMI_HEAD_NEXT && lmi_parse_lit(p, &i, "[") == LMI_GOT_YES) {
+		list = true;
+		lmi_parse_blanks(p, &i);
+	}
+	if (lmi_parse_at_end(p, i))
+		return LMI_GOT_MORE;
+	at = i;
+	if (p->f->python && lmi_parse_begins_name(p->buf[p->at + i])) {
+		if (p->head == LMI_HEAD_BARE && !list)
+			return LMI_GOT_NO;
+		g = python_body(p, i);
+	} else if (p->buf[p->at + i] != '{') {
+		g = LMI_GOT_NO;
+	} else {
+		g = p->whole ? LMI_GOT_NO : usual(p, &at, &f);
+		if (g == LMI_GOT_YES) {
+			lmi_parse_call(p, f, (struct lmd_str){0}, at);
+			p->mode = LMI_IN_ARGS;
+		} else if (g == LMI_GOT_NO) {
+			g = whole(p, i);
+		}
+	}
+	if (g == LMI_GOT_YES)
+		p->in_list = list;
+	return g;
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Arguments that are written like those of a call in Python, f(a=1, b=['x', None]), or as
+ * {a:1,b:[<|"|>x<|"|>,null]}, become a JSON object while they come.  Keys, numbers and words wait
+ * for their end; strings do not.
+ *
+ * Every step reads one thing at offset i of what is held; what was read before it is given
+ * together with the JSON that it became. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/json_tree.h"
+#include "core/text/parse/machine.h"
+
+#define WORD_MAX 256
+
+void lmi_notation_put(struct lmi_parse *p, const char *s, size_t n)
+{
+	if (lmi_text_add(&p->notation.out, s, n, NULL) != LMD_OK)
+		p->failed = true;
+}
+
+static void put_text(struct lmi_parse *p, const char *s)
+{
+	lmi_notation_put(p, s, strlen(s));
+}
+
+void lmi_notation_begin(struct lmi_parse *p, char close)
+{
+	struct lmi_text out = p->notation.out;
+
+	p->notation = (struct lmi_notation){.depth = 1, .close = {close}, .out = out};
+	p->notation.out.n = 0;
+	p->mode = LMI_IN_NOTATION;
+	put_text(p, "{");
+}
+
+/* ---- levels ---- */
+
+static bool python(const struct lmi_parse *p)
+{
+	return !p->f->quote;
+}
+
+/* The level has keys: the call's own, or a { inside. */
+static bool has_keys(const struct lmi_notation *s)
+{
+	return s->depth == 1 || s->close[s->depth - 1] == '}';
+}
+
+static enum lmi_got open_level(struct lmi_parse *p, char c)
+{
+	struct lmi_notation *s = &p->notation;
+
+	if (s->depth == LMI_NOTATION_DEPTH)
+		return LMI_GOT_NO;
+	s->close[s->depth++] = c == '{' ? '}' : c == '[' ? ']' : ')';
+	s->some = false;
+	s->state = LMI_NOTATION_ITEM;
+	put_text(p, c == '{' ? "{" : "[");
+	return LMI_GOT_YES;
+}
+
+static void close_level(struct lmi_parse *p)
+{
+	struct lmi_notation *s = &p->notation;
+
+	put_text(p, has_keys(s) ? "}" : "]");
+	s->depth--;
+	s->some = true;
+	s->state = LMI_NOTATION_AFTER;
+}
+
+static void next_item(struct lmi_parse *p)
+{
+	if (p->notation.some)
+		put_text(p, ", ");
+	p->notation.some = true;
+}
+
+/* ---- words ---- */
+
+static bool word_char(char c)
+{
+	return lmi_parse_begins_name(c) || (c >= '0' && c <= '9') || c == '.' || c == '+' ||
+	       c == '-' || (unsigned char)c >= 0x80;
+}
+
+/* A key without quotes, a number or a name at *i, with what ends it behind it. */
+static enum lmi_got word(const struct lmi_parse *p, size_t *i, struct lmd_str *out)
+{
+	size_t at = *i;
+
+	while (p->at + at < p->n && at - *i < WORD_MAX && word_char(p->buf[p->at + at]))
+		at++;
+	if (p->at + at == p->n)
+		return LMI_GOT_MORE;
+	*out = (struct lmd_str){.ptr = p->buf + p->at + *i, .len = at - *i};
+	*i = at;
+	return out->len && out->len < WORD_MAX ? LMI_GOT_YES : LMI_GOT_NO;
+}
+
+static bool is(struct lmd_str w, const char *s)
+{
+	return w.len == strlen(s) && !memcmp(w.ptr, s, w.len);
+}
+
+static bool is_json(struct lmd_str w)
+{
+	struct lmi_jtree t = {0};
+	bool ok = lmi_jtree_parse(&t, w.ptr, w.len, NULL, NULL) == LMD_OK;
+
+	lmi_jtree_fini(&t);
+	return ok;
+}
+
+/* 5., .5, +5 and 1_000 are numbers of Python alone. */
+static bool put_number(struct lmi_parse *p, struct lmd_str w)
+{
+	char digits[WORD_MAX + 1], out[32], *end;
+	size_t n = 0;
+	double v;
+
+	for (size_t i = 0; i < w.len; i++) {
+		if (!strchr("0123456789+-.eE_", w.ptr[i]))
+			return false;
+		if (w.ptr[i] != '_')
+			digits[n++] = w.ptr[i];
+	}
+	digits[n] = '\0';
+	if (is_json((struct lmd_str){.ptr = digits, .len = n})) {
+		lmi_notation_put(p, digits, n);
+		return true;
+	}
+	v = strtod(digits, &end);
+	if (!n || *end || !isfinite(v))
+		return false;
+	(void)snprintf(out, sizeof(out), "%.17g", v);
+	put_text(p, out);
+	return true;
+}
+
+/* False: it is no value. */
+static bool put_word(struct lmi_parse *p, struct lmd_str w)
+{
+	static const struct {
+		const char *word, *json;
+	} names[] = {
+		{"true", "true"}, {"false", "false"}, {"null", "null"},
+		{"True", "true"}, {"False", "false"}, {"None", "null"},
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (is(w, names[i].word)) {
+			put_text(p, names[i].json);
+			return true;
+		}
+	}
+	if (put_number(p, w))
+		return true;
+	if (python(p)) /* a variable */
+		return false;
+	put_text(p, "\"");
+	lmi_notation_put(p, w.ptr, w.len);
+	put_text(p, "\"");
+	return true;
+}
+
+/* ---- steps ---- */
+
+/* The quotes of a string at *i; NO: none stand there. */
+static enum lmi_got begin_string(struct lmi_parse *p, size_t *i, bool is_key)
+{
+	struct lmi_notation *s = &p->notation;
+	enum lmi_got g = p->f->quote ? lmi_parse_lit(p, i, p->f->quote) : LMI_GOT_NO;
+	char c = p->buf[p->at + *i];
+
+	if (g == LMI_GOT_MORE)
+		return g;
+	s->quote = 0;
+	s->triple = false;
+	if (g == LMI_GOT_NO) {
+		char three[4] = {c, c, c, 0};
+		size_t at = *i;
+
+		if (c != '"' && (c != '\'' || !python(p)))
+			return LMI_GOT_NO;
+		if (python(p)) { /* two of them are an empty string, unless a third follows */
+			g = lmi_parse_lit(p, &at, three);
+			if (g == LMI_GOT_MORE)
+				return g;
+			s->triple = g == LMI_GOT_YES;
+		}
+		s->quote = c;
+		*i = s->triple ? at : *i + 1;
+	}
+	s->is_key = is_key;
+	s->state = LMI_NOTATION_STRING;
+	put_text(p, "\"");
+	return LMI_GOT_YES;
+}
+
+static enum lmi_got key(struct lmi_parse *p, size_t *i)
+{
+	struct lmi_notation *s = &p->notation;
+	struct lmd_str w = {0};
+	enum lmi_got g = LMI_GOT_NO;
+
+	next_item(p);
+	if (s->depth > 1 || !python(p))
+		g = begin_string(p, i, true);
+	if (g == LMI_GOT_NO && (s->depth == 1 || !python(p))) {
+		g = word(p, i, &w);
+		if (g == LMI_GOT_YES) {
+			put_text(p, "\"");
+			lmi_notation_put(p, w.ptr, w.len);
+			put_text(p, "\"");
+			s->state = LMI_NOTATION_COLON;
+		}
+	}
+	return g;
+}
+
+static enum lmi_got value(struct lmi_parse *p, size_t *i)
+{
+	struct lmi_notation *s = &p->notation;
+	struct lmd_str w = {0};
+	char c = p->buf[p->at + *i];
+	enum lmi_got g;
+
+	if (c == '{' || c == '[' || (c == '(' && python(p))) {
+		++*i;
+		return open_level(p, c);
+	}
+	g = begin_string(p, i, false);
+	if (g != LMI_GOT_NO)
+		return g;
+	g = word(p, i, &w);
+	if (g == LMI_GOT_YES && !put_word(p, w))
+		g = LMI_GOT_NO;
+	if (g == LMI_GOT_YES)
+		s->state = LMI_NOTATION_AFTER;
+	return g;
+}
+
+static enum lmi_got item(struct lmi_parse *p, size_t *i)
+{
+	struct lmi_notation *s = &p->notation;
+	size_t n_out = s->out.n;
+	bool some = s->some;
+	enum lmi_got g;
+
+	if (p->buf[p->at + *i] == s->close[s->depth - 1]) {
+		++*i;
+		close_level(p);
+		return LMI_GOT_YES;
+	}
+	if (has_keys(s)) {
+		g = key(p, i);
+	} else {
+		next_item(p);
+		g = value(p, i);
+	}
+	if (g == LMI_GOT_MORE) { /* it is looked at again */
+		s->out.n = n_out;
+		s->some = some;
+	}
+	return g;
+}
+
+static enum lmi_got step(struct lmi_parse *p, size_t *i)
+{
+	struct lmi_notation *s = &p->notation;
+	char c;
+	enum lmi_got g;
+
+	if (s->state == LMI_NOTATION_STRING) {
+		g = lmi_notation_string(p, i);
+		if (g == LMI_GOT_YES) {
+			put_text(p, "\"");
+			s->state = s->is_key ? LMI_NOTATION_COLON : LMI_NOTATION_AFTER;
+		}
+		return g;
+	}
+	while (p->at + *i < p->n && lmi_parse_is_blank(p->buf[p->at + *i]))
+		++*i;
+	if (p->at + *i == p->n)
+		return LMI_GOT_MORE;
+	c = p->buf[p->at + *i];
+	switch (s->state) {
+	case LMI_NOTATION_ITEM:
+		return item(p, i);
+	case LMI_NOTATION_COLON:
+		if (c != (s->depth == 1 && python(p) ? '=' : ':'))
+			return LMI_GOT_NO;
+		++*i;
+		put_text(p, ": ");
+		s->state = LMI_NOTATION_VALUE;
+		return LMI_GOT_YES;
+	case LMI_NOTATION_VALUE:
+		return value(p, i);
+	case LMI_NOTATION_AFTER:
+		++*i;
+		if (c == ',')
+			s->state = LMI_NOTATION_ITEM;
+		else if (c == s->close[s->depth - 1])
+			close_level(p);
+		else
+			return LMI_GOT_NO;
+		return LMI_GOT_YES;
+	case LMI_NOTATION_STRING:
+		break;
+	}
+	return LMI_GOT_NO;
+}
+
+bool lmi_parse_notation(struct lmi_parse *p)
+{
+	struct lmi_notation *s = &p->notation;
+	size_t i = 0, read = 0;
+	enum lmi_got g = LMI_GOT_YES;
+	struct lmd_str out;
+
+	while (g == LMI_GOT_YES && s->depth) {
+		size_t n_out = s->out.n;
+
+		g = step(p, &i);
+		if (g == LMI_GOT_NO)
+			s->out.n = n_out;
+		else
+			read = i;
+	}
+	if (g == LMI_GOT_MORE && p->last)
+		read = p->n - p->at;
+	out = (struct lmd_str){.ptr = s->out.p ? s->out.p : "", .len = s->out.n};
+	lmi_parse_args(p, out, read);
+	s->out.n = 0;
+	if (!s->depth)
+		lmi_parse_call_end(p, false, 0);
+	else if (g == LMI_GOT_NO || p->last)
+		lmi_parse_call_end(p, true, 0);
+	else
+		return false;
+	return true;
+}

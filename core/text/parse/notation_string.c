@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The inside of a string in the notation of Python, with its escapes, or between markers, without
+ * any, becomes that of a string in JSON. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/text/detok.h"
+#include "core/text/parse/machine.h"
+
+static void put_unit(struct lmi_parse *p, unsigned v)
+{
+	char out[8];
+
+	lmi_notation_put(p, out, (size_t)snprintf(out, sizeof(out), "\\u%04x", v));
+}
+
+/* As one unit, or two. */
+static bool put_code(struct lmi_parse *p, unsigned long v)
+{
+	if (v > 0x10ffff)
+		return false;
+	if (v > 0xffff) {
+		put_unit(p, 0xd800 + (unsigned)((v - 0x10000) >> 10));
+		v = 0xdc00 + ((v - 0x10000) & 0x3ff);
+	}
+	put_unit(p, (unsigned)v);
+	return true;
+}
+
+/* A byte that stands for itself. */
+static void put_byte(struct lmi_parse *p, char c)
+{
+	if (c == '"' || c == '\\')
+		lmi_notation_put(p, "\\", 1);
+	if (c == '\n')
+		lmi_notation_put(p, "\\n", 2);
+	else if ((unsigned char)c < 0x20)
+		put_unit(p, (unsigned char)c);
+	else
+		lmi_notation_put(p, &c, 1);
+}
+
+/* n digits at offset i; false: they are none. */
+static bool digits(const struct lmi_parse *p, size_t i, size_t n, int base, unsigned long *out)
+{
+	char text[9] = {0}, *end;
+
+	memcpy(text, p->buf + p->at + i, n);
+	*out = strtoul(text, &end, base);
+	return n && !*end && text[0] != '-' && text[0] != '+' && !lmi_parse_is_blank(text[0]);
+}
+
+/* \ and what follows, at *i.  What is no escape is meant as it stands. */
+static enum lmi_got escape(struct lmi_parse *p, size_t *i)
+{
+	static const char from[] = "abfnrtv\\'\"", to[] = "\a\b\f\n\r\t\v\\'\"";
+	size_t left = p->n - p->at - *i, n;
+	const char *s = p->buf + p->at + *i, *hit;
+	unsigned long v = 0;
+
+	if (left < 2)
+		return LMI_GOT_MORE;
+	n = s[1] == 'x' ? 2 : s[1] == 'u' ? 4 : s[1] == 'U' ? 8 : 0;
+	if (left < 2 + n && !p->last)
+		return LMI_GOT_MORE;
+	if (n && left >= 2 + n && digits(p, *i + 2, n, 16, &v) && put_code(p, v)) {
+		*i += 2 + n;
+		return LMI_GOT_YES;
+	}
+	if (s[1] == '\n') { /* the line goes on */
+		*i += 2;
+		return LMI_GOT_YES;
+	}
+	hit = s[1] ? strchr(from, s[1]) : NULL;
+	if (hit) {
+		put_byte(p, to[hit - from]);
+		*i += 2;
+		return LMI_GOT_YES;
+	}
+	put_byte(p, '\\');
+	++*i;
+	return LMI_GOT_YES;
+}
+
+/* The quotes that end it, at *i. */
+static enum lmi_got end(const struct lmi_parse *p, size_t *i)
+{
+	const struct lmi_notation *s = &p->notation;
+	char q[4] = {s->quote, 0};
+
+	if (s->triple)
+		q[1] = q[2] = s->quote;
+	return lmi_parse_lit(p, i, s->quote ? q : p->f->quote);
+}
+
+enum lmi_got lmi_notation_string(struct lmi_parse *p, size_t *i)
+{
+	const struct lmi_notation *s = &p->notation;
+	size_t n = p->n - p->at;
+
+	if (!p->last) /* characters come whole */
+		n -= lmi_utf8_partial(p->buf + p->at + *i, n - *i);
+	while (*i < n) {
+		enum lmi_got g = end(p, i);
+
+		if (g != LMI_GOT_NO)
+			return g;
+		if (p->buf[p->at + *i] == '\\' && s->quote) {
+			g = escape(p, i);
+			if (g != LMI_GOT_YES)
+				return g;
+		} else {
+			put_byte(p, p->buf[p->at + (*i)++]);
+		}
+	}
+	return LMI_GOT_MORE;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Parameters that are elements in elements, each marker behind the text `param`: <key>value</key>
+ * with P before both of them.  An element with elements inside is an object; one whose elements
+ * are all called item is a list; one without any is a text, or JSON that is no string.  They are
+ * read when the end of the call is there. */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/text/parse/machine.h"
+
+#define TREE_DEPTH 32
+#define KEY_MAX    256
+
+/* What is left to read. */
+struct rest {
+	const char *s, *end;
+	const char *mark; /* before each marker */
+};
+
+static bool skip(struct rest *r, const char *s)
+{
+	size_t n = strlen(s);
+
+	if ((size_t)(r->end - r->s) < n || memcmp(r->s, s, n) != 0)
+		return false;
+	r->s += n;
+	return true;
+}
+
+static void blanks(struct rest *r)
+{
+	while (r->s < r->end && lmi_parse_is_blank(*r->s))
+		r->s++;
+}
+
+/* mark <key> */
+static bool open_tag(struct rest *r, struct lmd_str *key)
+{
+	struct rest at = *r;
+	const char *end;
+
+	if (!skip(&at, r->mark) || !skip(&at, "<") || at.s == at.end || *at.s == '/')
+		return false;
+	end = memchr(at.s, '>', (size_t)(at.end - at.s));
+	if (!end || end == at.s || end - at.s > KEY_MAX)
+		return false;
+	*key = (struct lmd_str){.ptr = at.s, .len = (size_t)(end - at.s)};
+	r->s = end + 1;
+	return true;
+}
+
+static bool close_tag(struct rest *r, struct lmd_str key)
+{
+	struct rest at = *r;
+
+	if (!skip(&at, r->mark) || !skip(&at, "</") || (size_t)(at.end - at.s) < key.len ||
+	    memcmp(at.s, key.ptr, key.len) != 0)
+		return false;
+	at.s += key.len;
+	if (!skip(&at, ">"))
+		return false;
+	r->s = at.s;
+	return true;
+}
+
+static json_t *text(struct rest *r, struct lmd_str key)
+{
+	const char *end = memmem(r->s, (size_t)(r->end - r->s), r->mark, strlen(r->mark));
+	const char *s = r->s;
+	json_t *v;
+
+	if (!end)
+		return NULL;
+	r->s = end;
+	if (!close_tag(r, key))
+		return NULL;
+	v = json_loadb(s, (size_t)(end - s), JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
+	if (v && !json_is_string(v))
+		return v;
+	json_decref(v);
+	return json_stringn(s, (size_t)(end - s));
+}
+
+static json_t *elements(struct rest *r, uint32_t depth);
+
+/* What stands in the element `key`, up to its end. */
+static json_t *inside(struct rest *r, struct lmd_str key, uint32_t depth)
+{
+	struct rest at = *r;
+	struct lmd_str inner;
+	json_t *v;
+
+	blanks(&at);
+	if (depth == TREE_DEPTH || !open_tag(&at, &inner))
+		return text(r, key);
+	v = elements(r, depth + 1);
+	blanks(r);
+	if (v && close_tag(r, key))
+		return v;
+	json_decref(v);
+	return NULL;
+}
+
+static int set(json_t *object, struct lmd_str key, json_t *v)
+{
+	char name[KEY_MAX + 1];
+
+	memcpy(name, key.ptr, key.len);
+	name[key.len] = '\0';
+	return json_object_set(object, name, v);
+}
+
+/* As many as there are. */
+static json_t *elements(struct rest *r, uint32_t depth)
+{
+	static const char item[] = "item";
+	json_t *object = json_object(), *list = json_array();
+	struct lmd_str key;
+	bool ok = object && list, is_list = depth > 0;
+
+	for (blanks(r); ok && open_tag(r, &key); blanks(r)) {
+		json_t *v = inside(r, key, depth);
+
+		is_list &= key.len == sizeof(item) - 1 && !memcmp(key.ptr, item, key.len);
+		ok = v && !json_array_append(list, v) && !set(object, key, v);
+		json_decref(v);
+	}
+	json_decref(ok && is_list ? object : list);
+	if (ok)
+		return is_list ? list : object;
+	json_decref(object);
+	return NULL;
+}
+
+enum lmi_got lmi_parse_tree(struct lmi_parse *p)
+{
+	struct rest r = {.mark = p->f->param};
+	size_t end = 0;
+	enum lmi_got g = lmi_parse_find(p, 0, p->f->call_end, &end);
+	json_t *v;
+	char *out = NULL;
+
+	if (g != LMI_GOT_YES)
+		return g;
+	r.s = p->buf + p->at;
+	r.end = r.s + end;
+	v = elements(&r, 0);
+	blanks(&r);
+	if (v && r.s == r.end)
+		out = json_dumps(v, JSON_REAL_PRECISION(17));
+	json_decref(v);
+	if (!out)
+		return LMI_GOT_NO;
+	lmi_parse_args(p, (struct lmd_str){.ptr = out, .len = strlen(out)}, end);
+	free(out);
+	p->closed = true;
+	lmi_parse_call_end(p, false, strlen(p->f->call_end));
+	return LMI_GOT_YES;
+}
