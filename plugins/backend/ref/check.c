@@ -5,7 +5,8 @@
  * anything runs, and what runs needs no checks. */
 #include <string.h>
 
-#include "view.h"
+#include "backend/common/view.h"
+#include "ref.h"
 
 static enum lmd_status bad(struct lmd_error *err, const char *field, uint32_t at, int64_t value,
 			   int64_t bound)
@@ -28,20 +29,20 @@ static enum lmd_status in_range(struct lmd_error *err, const char *field, const 
 
 static enum lmd_status count_rows(struct ref_run *r, struct lmd_error *err)
 {
-	const struct lmd_step *s = r->step;
+	const struct lmd_step *s = r->hm.step;
 	const char *const names[] = {"n_tok", "n_out", "n_seq"};
 
-	r->rows[LMD_SPACE_TOKENS] = s->n_tok;
-	r->rows[LMD_SPACE_OUTPUTS] = s->n_out;
-	r->rows[LMD_SPACE_SEQS] = s->n_seq;
+	r->hm.rows[LMD_SPACE_TOKENS] = s->n_tok;
+	r->hm.rows[LMD_SPACE_OUTPUTS] = s->n_out;
+	r->hm.rows[LMD_SPACE_SEQS] = s->n_seq;
 	for (uint32_t i = 0; i < LMD_LEN(names); i++) {
-		if (r->rows[i] > r->plan->max_rows[i])
+		if (r->hm.rows[i] > r->hm.plan->max_rows[i])
 			return lmd_fail(err, LMD_INVALID, "step: %s is %u, the plan takes %u",
-					names[i], r->rows[i], r->plan->max_rows[i]);
+					names[i], r->hm.rows[i], r->hm.plan->max_rows[i]);
 	}
 	for (uint32_t k = 0; k < LMD_MAX_X; k++) {
 		const int32_t *off = s->x_off[k];
-		uint32_t most = r->plan->max_rows[LMD_SPACE_X0 + k];
+		uint32_t most = r->hm.plan->max_rows[LMD_SPACE_X0 + k];
 
 		if (!off || !most)
 			continue;
@@ -54,17 +55,17 @@ static enum lmd_status count_rows(struct ref_run *r, struct lmd_error *err)
 		}
 		if (s->n_seq && (uint32_t)off[s->n_seq] > most)
 			return bad(err, "x_off", s->n_seq, off[s->n_seq], most);
-		r->rows[LMD_SPACE_X0 + k] = s->n_seq ? (uint32_t)off[s->n_seq] : 0;
+		r->hm.rows[LMD_SPACE_X0 + k] = s->n_seq ? (uint32_t)off[s->n_seq] : 0;
 	}
 	return LMD_OK;
 }
 
 static enum lmd_status check_sequences(const struct ref_run *r, struct lmd_error *err)
 {
-	const struct lmd_step *s = r->step;
+	const struct lmd_step *s = r->hm.step;
 	enum lmd_status st = LMD_OK;
 
-	if (r->plan->key.kind == LMD_PLAN_TAIL)
+	if (r->hm.plan->key.kind == LMD_PLAN_TAIL)
 		return LMD_OK; /* sampling reads rows of its inputs alone */
 	st = in_range(err, "seq_of", s->seq_of, s->n_tok, 0, s->n_seq);
 	for (uint32_t i = 0; st == LMD_OK && s->n_tok && i < s->n_seq; i++) {
@@ -79,7 +80,7 @@ static enum lmd_status check_sequences(const struct ref_run *r, struct lmd_error
 
 static enum lmd_status check_tokens(const struct ref_run *r, struct lmd_error *err)
 {
-	const struct lmd_step *s = r->step;
+	const struct lmd_step *s = r->hm.step;
 
 	if (!r->cplan->reads_tokens)
 		return LMD_OK;
@@ -124,32 +125,32 @@ static enum lmd_status apply_changes(struct lmd_pool *p, const struct lmd_step_g
 /* The keys that rows see: those of a pool must have pages, those of a step must be rows. */
 static enum lmd_status check_keys(const struct ref_run *r, uint32_t group, struct lmd_error *err)
 {
-	const struct lmd_step_group *g = &r->step->group[group];
-	const struct lmd_group *d = &r->plan->groups[group];
+	const struct lmd_step_group *g = &r->hm.step->group[group];
+	const struct lmd_group *d = &r->hm.plan->groups[group];
 	const struct lmd_pool *p = r->cplan->pools[group];
 	bool tokens = d->kind == LMD_GROUP_PAGED;
-	uint32_t space = tokens ? LMD_SPACE_TOKENS : d->q_space, n = r->rows[space];
+	uint32_t space = tokens ? LMD_SPACE_TOKENS : d->q_space, n = r->hm.rows[space];
 
 	if (n && (!g->kv_lo || !g->kv_hi))
 		return lmd_fail(err, LMD_INVALID, "step: kv_lo or kv_hi of group %u is missing",
 				group);
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t seq = ref_seq_of(r, space, i), first, most;
+		uint32_t seq = hm_seq_of(&r->hm, space, i), first, most;
 		const uint32_t *table = NULL;
 
 		if (g->kv_lo[i] >= g->kv_hi[i])
 			continue;
 		if (p) {
 			most = p->n_index * p->page_tokens;
-			table = p->table + (size_t)r->step->seq_slot[seq] * p->n_index;
+			table = p->table + (size_t)r->hm.step->seq_slot[seq] * p->n_index;
 		} else {
-			ref_seq_rows(r, d->k_space, seq, &first, &most);
+			hm_seq_rows(&r->hm, d->k_space, seq, &first, &most);
 		}
 		if (g->kv_lo[i] < 0)
 			return bad(err, "kv_lo", i, g->kv_lo[i], 0);
 		if ((uint32_t)g->kv_hi[i] > most)
 			return bad(err, "kv_hi", i, g->kv_hi[i], most);
-		if (!table || (i && ref_seq_of(r, space, i - 1) == seq &&
+		if (!table || (i && hm_seq_of(&r->hm, space, i - 1) == seq &&
 			       g->kv_lo[i] >= g->kv_lo[i - 1] && g->kv_hi[i] <= g->kv_hi[i - 1]))
 			continue;
 		for (uint32_t j = (uint32_t)g->kv_lo[i] / p->page_tokens;
@@ -160,7 +161,7 @@ static enum lmd_status check_keys(const struct ref_run *r, uint32_t group, struc
 					"step: group %u: page %u of sequence "
 					"slot %d is not in the page table, row %u sees keys "
 					"%d..%d",
-					group, j, r->step->seq_slot[seq], i, g->kv_lo[i],
+					group, j, r->hm.step->seq_slot[seq], i, g->kv_lo[i],
 					g->kv_hi[i]);
 		}
 	}
@@ -169,7 +170,7 @@ static enum lmd_status check_keys(const struct ref_run *r, uint32_t group, struc
 
 static enum lmd_status check_group(const struct ref_run *r, uint32_t group, struct lmd_error *err)
 {
-	const struct lmd_step *s = r->step;
+	const struct lmd_step *s = r->hm.step;
 	const struct lmd_step_group *g = &s->group[group];
 	struct lmd_pool *p = r->cplan->pools[group];
 	enum lmd_status st = LMD_OK;
@@ -187,9 +188,9 @@ static enum lmd_status check_group(const struct ref_run *r, uint32_t group, stru
 	}
 	if (st == LMD_OK && r->cplan->group_write[group])
 		st = in_range(err, "slot", g->slot,
-			      r->rows[r->plan->groups[group].kind == LMD_GROUP_CROSS
-					      ? r->plan->groups[group].k_space
-					      : LMD_SPACE_TOKENS],
+			      r->hm.rows[r->hm.plan->groups[group].kind == LMD_GROUP_CROSS
+						 ? r->hm.plan->groups[group].k_space
+						 : LMD_SPACE_TOKENS],
 			      -1, p ? (int64_t)p->n_unit * p->page_tokens : INT32_MAX);
 	if (st == LMD_OK && r->cplan->group_read[group])
 		st = check_keys(r, group, err);
@@ -198,9 +199,9 @@ static enum lmd_status check_group(const struct ref_run *r, uint32_t group, stru
 
 static enum lmd_status check_bindings(const struct ref_run *r, struct lmd_error *err)
 {
-	for (uint32_t i = 0; i < r->plan->n_input; i++) {
-		const struct lmd_input *x = &r->plan->inputs[i];
-		const struct lmd_binding *b = ref_input(r, i);
+	for (uint32_t i = 0; i < r->hm.plan->n_input; i++) {
+		const struct lmd_input *x = &r->hm.plan->inputs[i];
+		const struct lmd_binding *b = hm_input(&r->hm, i);
 
 		if (b && b->n_row > 1 && b->row_bytes < 4 * (uint64_t)x->width)
 			return lmd_fail(err, LMD_INVALID,
@@ -209,12 +210,12 @@ static enum lmd_status check_bindings(const struct ref_run *r, struct lmd_error 
 					i, x->name, (unsigned long long)b->row_bytes,
 					4 * (unsigned long long)x->width);
 		if (r->cplan->need_input[i] && !x->own_rows &&
-		    (b ? b->n_row : 0) < r->rows[x->space])
+		    (b ? b->n_row : 0) < r->hm.rows[x->space])
 			return lmd_fail(err, LMD_INVALID, "input %u (%s): %u rows, %u are needed",
-					i, x->name, b ? b->n_row : 0, r->rows[x->space]);
+					i, x->name, b ? b->n_row : 0, r->hm.rows[x->space]);
 	}
-	for (uint32_t i = 0; i < r->plan->n_row_in; i++) {
-		if (r->step->n_tok && !r->step->row_in[i])
+	for (uint32_t i = 0; i < r->hm.plan->n_row_in; i++) {
+		if (r->hm.step->n_tok && !r->hm.step->row_in[i])
 			return lmd_fail(err, LMD_INVALID, "step: row_in[%u] is missing", i);
 	}
 	return LMD_OK;
@@ -226,23 +227,21 @@ static enum lmd_status check_folds(const struct ref_run *r, struct lmd_error *er
 	for (uint32_t i = 0; i < r->cplan->n_node; i++) {
 		const struct ref_node *n = &r->cplan->nodes[i];
 
-		for (uint32_t j = 0; j < n->fn->n_in; j++) {
-			const struct lmd_opnd *o =
-				(const struct lmd_opnd *)(const void *)((const char *)n->op +
-									n->fn->in[j]);
+		for (uint32_t j = 0; j < n->info->n_in; j++) {
+			const struct lmd_opnd *o = hm_operand(n->op, n->info->in[j]);
 			uint32_t times = o->fold, space;
 
 			if (n->op->code == LMD_OP_REDUCE && n->op->u.reduce.axis == LMD_AXIS_BLOCK)
 				times = n->op->u.reduce.n;
 			if (o->src != LMD_SRC_VALUE || times <= 1)
 				continue;
-			space = r->plan->values[o->id].space;
-			if (r->rows[space] / times < r->rows[n->op->space])
+			space = r->hm.plan->values[o->id].space;
+			if (r->hm.rows[space] / times < r->hm.rows[n->op->space])
 				return lmd_fail(err, LMD_INVALID,
 						"step: op %u (%s) reads %u rows at a "
 						"time; %u rows do not make %u",
-						i, n->fn->name, times, r->rows[space],
-						r->rows[n->op->space]);
+						i, n->info->name, times, r->hm.rows[space],
+						r->hm.rows[n->op->space]);
 		}
 	}
 	return LMD_OK;
@@ -256,14 +255,14 @@ enum lmd_status ref_step_begin(struct ref_run *r, struct lmd_error *err)
 		st = check_sequences(r, err);
 	if (st == LMD_OK)
 		st = check_tokens(r, err);
-	for (uint32_t g = 0; st == LMD_OK && g < r->plan->n_group; g++)
+	for (uint32_t g = 0; st == LMD_OK && g < r->hm.plan->n_group; g++)
 		st = check_group(r, g, err);
 	if (st == LMD_OK)
 		st = check_bindings(r, err);
 	if (st == LMD_OK)
 		st = check_folds(r, err);
-	if (st == LMD_OK && r->step->lora_slot)
-		st = lmi_lora_check(&r->dev->loras, &r->cplan->sites, r->step->lora_slot,
-				    r->step->n_tok, err);
+	if (st == LMD_OK && r->hm.step->lora_slot)
+		st = lmi_lora_check(&r->dev->loras, &r->cplan->sites, r->hm.step->lora_slot,
+				    r->hm.step->n_tok, err);
 	return st;
 }

@@ -75,6 +75,23 @@ enum lmd_status ref_chain_reserve(struct ref_dev *dev, uint32_t n, struct lmd_er
 	return LMD_OK;
 }
 
+static enum lmd_status weight_query(void *state, const struct lmd_wdesc *d, struct lmd_wplan *out,
+				    struct lmd_error *err)
+{
+	return hm_weight_query(((struct ref_dev *)state)->host, d, out, err);
+}
+
+static enum lmd_status weight_load(void *state, const struct lmd_wdesc *d, struct lmd_weight **out,
+				   struct lmd_error *err)
+{
+	return hm_weight_load(((struct ref_dev *)state)->host, d, out, err);
+}
+
+static void weight_destroy(void *state, struct lmd_weight *w)
+{
+	hm_weight_destroy(((struct ref_dev *)state)->host, w);
+}
+
 static enum lmd_status adapter_bind(void *state, const struct lmd_adapter_bind *b,
 				    struct lmd_error *err)
 {
@@ -93,9 +110,9 @@ const struct lmd_backend_ops ref_backend_ops = {
 	.enumerate = enumerate,
 	.open = open_device,
 	.close = close_device,
-	.weight_query = ref_weight_query,
-	.weight_load = ref_weight_load,
-	.weight_destroy = ref_weight_destroy,
+	.weight_query = weight_query,
+	.weight_load = weight_load,
+	.weight_destroy = weight_destroy,
 	.pool_create = ref_pool_create,
 	.pool_op = ref_pool_op,
 	.pool_destroy = ref_pool_destroy,

@@ -24,7 +24,7 @@ typedef int8_t bytes __attribute__((vector_size(8)));
 #undef NAME
 
 #ifdef __x86_64__
-#define ATTR	__attribute__((target("avx2")))
+#define ATTR    __attribute__((target("avx2")))
 #define NAME(x) x##_avx2
 #include "kernels_body.h"
 #undef ATTR

@@ -9,8 +9,8 @@ struct ref_norm ref_norm(const struct ref_run *r, const struct lmd_norm *n)
 	struct ref_norm x = {.n = n};
 
 	if (n->kind != LMD_NORM_NONE) {
-		x.g = ref_view(r, &n->g);
-		x.b = ref_view(r, &n->b);
+		x.g = hm_view(&r->hm, &n->g);
+		x.b = hm_view(&r->hm, &n->b);
 	}
 	return x;
 }
@@ -48,9 +48,9 @@ void ref_norm_scale(const struct ref_norm *n, uint32_t row, uint32_t head, uint3
 		float v = (x[c] - stat[0]) * stat[1];
 
 		if (n->g.base)
-			v *= ref_get(&n->g, row, gh, col0 + c) + one;
+			v *= hm_get(&n->g, row, gh, col0 + c) + one;
 		if (n->b.base)
-			v += ref_get(&n->b, row, bh, col0 + c);
+			v += hm_get(&n->b, row, bh, col0 + c);
 		y[c] = v;
 	}
 }

@@ -4,11 +4,12 @@
 #ifndef LLAMAD_REF_NORM_H
 #define LLAMAD_REF_NORM_H
 
-#include "view.h"
+#include "backend/common/view.h"
+#include "ref.h"
 
 struct ref_norm {
 	const struct lmd_norm *n;
-	struct ref_view g, b;
+	struct hm_view g, b;
 };
 
 struct ref_norm ref_norm(const struct ref_run *r, const struct lmd_norm *n);

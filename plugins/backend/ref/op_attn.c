@@ -9,27 +9,27 @@
  * half precision. */
 #include <float.h>
 
-#include "act.h"
+#include "backend/common/act.h"
 #include "kernels.h"
 #include "ops.h"
-#include "view.h"
+#include "backend/common/view.h"
 
 #define N_SRC 2
 
 struct attn {
 	const struct ref_run *r;
 	const struct lmd_op_attn *op;
-	struct ref_view q, y, k[N_SRC], v[N_SRC], list[N_SRC], q2[2];
+	struct hm_view q, y, k[N_SRC], v[N_SRC], list[N_SRC], q2[2];
 	uint32_t n_head, per_kv;
 	/* of one part */
 	int32_t *key[N_SRC]; /* [cap] keys of the row at hand */
 	uint32_t n_key[N_SRC];
 	uint32_t cap[N_SRC];
-	float *score;	     /* [per_kv][cap of both] */
+	float *score;        /* [per_kv][cap of both] */
 	float *tk, *tv, *tq; /* a key, a value; a query of every head of the group */
-	float *out;	     /* [dv] */
-	bool half;	     /* rounded to half precision (LMD_ATTENTION_HALF) */
-	uint16_t *bits;	     /* [dk or dv] */
+	float *out;          /* [dv] */
+	bool half;           /* rounded to half precision (LMD_ATTENTION_HALF) */
+	uint16_t *bits;      /* [dk or dv] */
 };
 
 /* Greatest number of keys a row can see in a source. */
@@ -40,7 +40,7 @@ static uint64_t most_keys(const struct lmd_cplan *c, const struct lmd_attn_src *
 	if (s->kind == LMD_KV_NONE)
 		return 0;
 	if (s->kind == LMD_KV_ROWS)
-		return ref_max_rows(c->plan, &s->k) / (s->k.n_head ? s->k.n_head : 1);
+		return hm_max_rows(c->plan, &s->k) / (s->k.n_head ? s->k.n_head : 1);
 	p = c->pools[s->group];
 	return p ? (uint64_t)p->n_index * p->page_tokens : 0;
 }
@@ -48,13 +48,13 @@ static uint64_t most_keys(const struct lmd_cplan *c, const struct lmd_attn_src *
 static enum lmd_status plan_bias(struct ref_build *b, const struct lmd_op_attn *a,
 				 struct lmd_error *err)
 {
-	enum lmd_status st = ref_flatten(b, a->sinks, err);
+	enum lmd_status st = hm_flatten(&b->hm, a->sinks, err);
 
 	if (st == LMD_OK && (a->bias == LMD_BIAS_ALIBI || a->bias == LMD_BIAS_BUCKET))
-		st = ref_flatten(b, a->bias_w, err);
+		st = hm_flatten(&b->hm, a->bias_w, err);
 	for (int i = 0; st == LMD_OK && a->bias == LMD_BIAS_REL && i < 2; i++) {
 		if (a->rel[i].q2.src != LMD_SRC_NONE)
-			st = ref_flatten(b, a->rel[i].r, err);
+			st = hm_flatten(&b->hm, a->rel[i].r, err);
 	}
 	return st;
 }
@@ -76,15 +76,15 @@ static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct
 		}
 		if (a->src[i].kind != LMD_KV_NONE)
 			b->cplan->group_read[a->src[i].group] = true;
-		ref_need(&b->part_bytes, n, sizeof(int32_t));
+		hm_need(&b->hm.part_bytes, n, sizeof(int32_t));
 		keys += n;
 	}
-	ref_need(&b->part_bytes, keys * per_kv, sizeof(float));
-	ref_need(&b->part_bytes, a->q.width, sizeof(float));
-	ref_need(&b->part_bytes, (uint64_t)a->q.width + a->y.width, sizeof(float));
-	ref_need(&b->part_bytes, (uint64_t)a->q.width * per_kv, sizeof(float));
-	ref_need(&b->part_bytes, a->y.width, sizeof(float));
-	ref_need(&b->part_bytes, (uint64_t)a->q.width + a->y.width, sizeof(uint16_t));
+	hm_need(&b->hm.part_bytes, keys * per_kv, sizeof(float));
+	hm_need(&b->hm.part_bytes, a->q.width, sizeof(float));
+	hm_need(&b->hm.part_bytes, (uint64_t)a->q.width + a->y.width, sizeof(float));
+	hm_need(&b->hm.part_bytes, (uint64_t)a->q.width * per_kv, sizeof(float));
+	hm_need(&b->hm.part_bytes, a->y.width, sizeof(float));
+	hm_need(&b->hm.part_bytes, (uint64_t)a->q.width + a->y.width, sizeof(uint16_t));
 	return plan_bias(b, a, err);
 }
 
@@ -93,30 +93,30 @@ static void setup(struct attn *a, const struct ref_run *r, const struct lmd_op *
 	uint64_t keys = 0;
 
 	*a = (struct attn){.r = r, .op = &op->u.attn};
-	a->q = ref_view(r, &a->op->q);
-	a->y = ref_view(r, &a->op->y);
+	a->q = hm_view(&r->hm, &a->op->q);
+	a->y = hm_view(&r->hm, &a->op->y);
 	a->n_head = a->q.n_head;
 	a->per_kv = a->n_head / a->op->n_kv_head;
 	for (int i = 0; i < N_SRC; i++) {
 		const struct lmd_attn_src *s = &a->op->src[i];
 
 		if (s->kind == LMD_KV_ROWS) {
-			a->k[i] = ref_view(r, &s->k);
-			a->v[i] = ref_view(r, &s->v);
+			a->k[i] = hm_view(&r->hm, &s->k);
+			a->v[i] = hm_view(&r->hm, &s->v);
 		}
 		if (s->kind != LMD_KV_NONE)
-			a->list[i] = ref_view(r, &s->list);
-		a->q2[i] = ref_view(r, &a->op->rel[i].q2);
+			a->list[i] = hm_view(&r->hm, &s->list);
+		a->q2[i] = hm_view(&r->hm, &a->op->rel[i].q2);
 		a->cap[i] = (uint32_t)most_keys(r->cplan, s);
-		a->key[i] = ref_take(&scratch, a->cap[i], sizeof(int32_t));
+		a->key[i] = hm_take(&scratch, a->cap[i], sizeof(int32_t));
 		keys += a->cap[i];
 	}
-	a->score = ref_take(&scratch, keys * a->per_kv, sizeof(float));
-	a->tk = ref_take(&scratch, a->q.width, sizeof(float));
-	a->tv = ref_take(&scratch, (uint64_t)a->q.width + a->y.width, sizeof(float));
-	a->tq = ref_take(&scratch, (uint64_t)a->q.width * a->per_kv, sizeof(float));
-	a->out = ref_take(&scratch, a->y.width, sizeof(float));
-	a->bits = ref_take(&scratch, (uint64_t)a->q.width + a->y.width, sizeof(uint16_t));
+	a->score = hm_take(&scratch, keys * a->per_kv, sizeof(float));
+	a->tk = hm_take(&scratch, a->q.width, sizeof(float));
+	a->tv = hm_take(&scratch, (uint64_t)a->q.width + a->y.width, sizeof(float));
+	a->tq = hm_take(&scratch, (uint64_t)a->q.width * a->per_kv, sizeof(float));
+	a->out = hm_take(&scratch, a->y.width, sizeof(float));
+	a->bits = hm_take(&scratch, (uint64_t)a->q.width + a->y.width, sizeof(uint16_t));
 	a->half = r->dev->half && !a->list[0].base && !a->list[1].base;
 }
 
@@ -145,10 +145,10 @@ static const float *rounded(const struct attn *a, const float *v, float *tmp, ui
 static bool hidden(const struct attn *a, const struct lmd_attn_src *s, uint32_t seq, uint32_t row,
 		   uint32_t key)
 {
-	const struct lmd_step *step = a->r->step;
+	const struct lmd_step *step = a->r->hm.step;
 	const struct lmd_pool *p;
 	uint32_t first, n, at;
-	int64_t t = ref_token_row(a->r, a->q.space, row), place;
+	int64_t t = hm_token_row(&a->r->hm, a->q.space, row), place;
 
 	if (!a->op->tree || !step->tree || t < 0)
 		return false;
@@ -157,7 +157,7 @@ static bool hidden(const struct attn *a, const struct lmd_attn_src *s, uint32_t 
 	p = a->r->cplan->pools[s->group];
 	place = ref_pool_row(p, (uint32_t)step->seq_slot[seq], key, &at) - p->mem;
 	place = place / (int64_t)p->unit_bytes * p->page_tokens + at;
-	ref_seq_rows(a->r, LMD_SPACE_TOKENS, seq, &first, &n);
+	hm_seq_rows(&a->r->hm, LMD_SPACE_TOKENS, seq, &first, &n);
 	for (uint32_t i = 0; i < n; i++) {
 		if (step->group[s->group].slot[first + i] == place)
 			return i >= 64 || !(step->tree[t] >> i & 1);
@@ -182,14 +182,14 @@ static void find_keys(struct attn *a, int i, uint32_t seq, uint32_t row, uint32_
 	a->n_key[i] = 0;
 	if (s->kind == LMD_KV_NONE)
 		return;
-	lo = a->r->step->group[s->group].kv_lo[row];
-	hi = a->r->step->group[s->group].kv_hi[row];
+	lo = a->r->hm.step->group[s->group].kv_lo[row];
+	hi = a->r->hm.step->group[s->group].kv_hi[row];
 	if (!a->list[i].base) {
 		add_keys(a, i, seq, row, lo, hi);
 		return;
 	}
 	for (uint32_t c = 0; c < a->list[i].width; c++) {
-		int64_t e = ref_get_i32(&a->list[i], row, a->list[i].n_head > 1 ? kv_head : 0, c);
+		int64_t e = hm_get_i32(&a->list[i], row, a->list[i].n_head > 1 ? kv_head : 0, c);
 		int64_t from = e * s->list_unit, to = from + s->list_unit;
 
 		if (e >= 0)
@@ -206,12 +206,12 @@ static const float *stored_key(const struct attn *a, int i, uint32_t seq, uint32
 	const char *page;
 
 	if (s->kind == LMD_KV_ROWS) {
-		ref_seq_rows(a->r, a->k[i].space, seq, &first, &n);
-		return ref_f32(&a->k[i], first + key, kv_head, a->tk);
+		hm_seq_rows(&a->r->hm, a->k[i].space, seq, &first, &n);
+		return hm_f32(&a->k[i], first + key, kv_head, a->tk);
 	}
 	c = a->r->cplan->caches[s->cache];
-	page = ref_pool_row(a->r->cplan->pools[s->group], (uint32_t)a->r->step->seq_slot[seq], key,
-			    &at);
+	page = ref_pool_row(a->r->cplan->pools[s->group], (uint32_t)a->r->hm.step->seq_slot[seq],
+			    key, &at);
 	return ref_cache_decode(a->r->dev, c->desc.k_dtype,
 				page + c->k_off + at * c->k_row + kv_head * c->k_head, a->tk,
 				a->q.width);
@@ -232,13 +232,13 @@ static const float *stored_value(const struct attn *a, int i, uint32_t seq, uint
 	const char *page;
 
 	if (!c) {
-		ref_seq_rows(a->r, a->v[i].space, seq, &first, &n);
-		return ref_f32(&a->v[i], first + key, kv_head, a->tv);
+		hm_seq_rows(&a->r->hm, a->v[i].space, seq, &first, &n);
+		return hm_f32(&a->v[i], first + key, kv_head, a->tv);
 	}
 	if (!c->has_v) /* the first dv columns of the key */
 		return stored_key(a, i, seq, kv_head, key);
-	page = ref_pool_row(a->r->cplan->pools[s->group], (uint32_t)a->r->step->seq_slot[seq], key,
-			    &at);
+	page = ref_pool_row(a->r->cplan->pools[s->group], (uint32_t)a->r->hm.step->seq_slot[seq],
+			    key, &at);
 	return ref_cache_decode(a->r->dev, c->desc.v_dtype,
 				page + c->v_off + at * c->v_row + kv_head * c->v_head, a->tv,
 				a->y.width);
@@ -257,12 +257,12 @@ static int32_t key_pos(const struct attn *a, int i, uint32_t seq, uint32_t key, 
 	uint32_t first, n;
 
 	if (s->kind == LMD_KV_CACHE) {
-		uint32_t ratio = a->r->plan->groups[s->group].ratio;
+		uint32_t ratio = a->r->hm.plan->groups[s->group].ratio;
 
 		return (int32_t)(key * (ratio ? ratio : 1));
 	}
-	ref_seq_rows(a->r, a->k[i].space, seq, &first, &n);
-	return ref_pos(a->r, a->k[i].space, first + key, plane);
+	hm_seq_rows(&a->r->hm, a->k[i].space, seq, &first, &n);
+	return hm_pos(&a->r->hm, a->k[i].space, first + key, plane);
 }
 
 /* T5's bucket of a distance d = pos_k - pos_q: small distances have a bucket each, larger ones
@@ -301,7 +301,7 @@ static float bias(const struct attn *a, int i, uint32_t seq, uint32_t row, uint3
 	if (op->bias == LMD_BIAS_NONE)
 		return 0;
 	if (op->bias != LMD_BIAS_REL) {
-		d = key_pos(a, i, seq, key, 0) - ref_pos(a->r, a->q.space, row, 0);
+		d = key_pos(a, i, seq, key, 0) - hm_pos(&a->r->hm, a->q.space, row, 0);
 		if (op->bias == LMD_BIAS_ALIBI)
 			return -w[op->bias_w]->flat[head] * fabsf((float)d);
 		return w[op->bias_w]->flat[(size_t)bucket_of(op, d) * a->n_head + head];
@@ -313,11 +313,11 @@ static float bias(const struct attn *a, int i, uint32_t seq, uint32_t row, uint3
 		if (!a->q2[j].base)
 			continue;
 		n = w[rel->r]->n;
-		at = (int64_t)ref_pos(a->r, a->q.space, row, rel->plane) -
+		at = (int64_t)hm_pos(&a->r->hm, a->q.space, row, rel->plane) -
 		     key_pos(a, i, seq, key, rel->plane) + rel->off;
 		at = at < 0 ? 0 : at >= n ? n - 1 : at;
 		for (uint32_t c = 0; c < a->q2[j].width; c++)
-			sum += ref_get(&a->q2[j], row, head, c) *
+			sum += hm_get(&a->q2[j], row, head, c) *
 			       w[rel->r]->flat[(size_t)at * w[rel->r]->k + c];
 	}
 	return sum;
@@ -365,12 +365,12 @@ static void scores(const struct attn *a, uint32_t seq, uint32_t row, uint32_t kv
 			for (uint32_t g = 0; g < a->per_kv; g++) {
 				uint32_t head = head_of(a, kv_head, g);
 				float *tq = a->tq + (size_t)g * a->q.width;
-				const float *q = rounded(a, ref_f32(&a->q, row, head, tq), tq,
-							 a->q.width);
+				const float *q =
+					rounded(a, hm_f32(&a->q, row, head, tq), tq, a->q.width);
 				float s = a->op->scale * k->dot(q, kr, a->q.width) +
 					  bias(a, i, seq, row, head, key);
 
-				a->score[(size_t)g * total + at] = ref_softcap(s, a->op->softcap);
+				a->score[(size_t)g * total + at] = hm_softcap(s, a->op->softcap);
 			}
 		}
 	}
@@ -428,7 +428,7 @@ static void sum_half(const struct attn *a, const float *s, uint32_t seq, uint32_
 
 static void one(struct attn *a, uint32_t row, uint32_t kv_head)
 {
-	uint32_t seq = ref_seq_of(a->r, a->q.space, row), total;
+	uint32_t seq = hm_seq_of(&a->r->hm, a->q.space, row), total;
 
 	for (int i = 0; i < N_SRC; i++)
 		find_keys(a, i, seq, row, kv_head);
@@ -436,38 +436,29 @@ static void one(struct attn *a, uint32_t row, uint32_t kv_head)
 	scores(a, seq, row, kv_head, total);
 	for (uint32_t g = 0; g < a->per_kv; g++) {
 		uint32_t head = head_of(a, kv_head, g);
-		float *s = a->score + (size_t)g * total, *y = ref_at(&a->y, row, head, a->out);
+		float *s = a->score + (size_t)g * total, *y = hm_at(&a->y, row, head, a->out);
 
 		memset(y, 0, a->y.width * sizeof(*y));
 		if (a->half)
 			sum_half(a, s, seq, kv_head, head, y);
 		else if (softmax(a, s, total, head))
 			sum(a, s, seq, kv_head, y);
-		ref_commit(&a->y, row, head, y, a->out);
+		hm_commit(&a->y, row, head, y, a->out);
 	}
 }
 
-static void run(const struct ref_run *r, const struct lmd_op *op, const struct ref_part *p)
+static void run(const struct ref_run *r, const struct lmd_op *op, const struct hm_part *p)
 {
 	struct attn a;
 	uint64_t lo, hi;
 
 	setup(&a, r, op, p->scratch);
-	ref_slice(p, (uint64_t)a.y.n_row * a.op->n_kv_head, &lo, &hi);
+	hm_slice(p, (uint64_t)a.y.n_row * a.op->n_kv_head, &lo, &hi);
 	for (uint64_t i = lo; i < hi; i++)
 		one(&a, (uint32_t)(i / a.op->n_kv_head), (uint32_t)(i % a.op->n_kv_head));
 }
 
-static const uint16_t ins[] = {
-	REF_OFF(attn.q),	   REF_OFF(attn.src[0].k),  REF_OFF(attn.src[0].v),
-	REF_OFF(attn.src[0].list), REF_OFF(attn.src[1].k),  REF_OFF(attn.src[1].v),
-	REF_OFF(attn.src[1].list), REF_OFF(attn.rel[0].q2), REF_OFF(attn.rel[1].q2),
-};
-static const uint16_t outs[] = {REF_OFF(attn.y)};
-
 const struct ref_op ref_op_attn = {
-	.name = "attn",
 	.plan = plan,
 	.run = run,
-	REF_OPERANDS(ins, outs),
 };

@@ -7,15 +7,15 @@
 static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct lmd_error *err)
 {
 	(void)err;
-	b->n_phase = 2;
-	ref_x_need(b, ref_max_rows(b->plan, &op->u.bmm.x), op->u.bmm.x.width);
+	b->hm.n_phase = 2;
+	ref_x_need(b, hm_max_rows(b->hm.plan, &op->u.bmm.x), op->u.bmm.x.width);
 	ref_product_need(b, b->cplan->weights[op->u.bmm.w]);
 	return LMD_OK;
 }
 
 struct out {
 	const struct lmd_weight *w;
-	struct ref_view y;
+	struct hm_view y;
 	uint32_t n_row;
 };
 
@@ -28,22 +28,22 @@ static void emit(void *arg, uint32_t item, uint32_t n0, uint32_t n, const float 
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t c = (n0 + i) % o->w->n;
 
-		ref_put(&o->y, item % o->n_row, head, c,
-			ref_weight_scale(o->w, head, c) * v[i] + ref_weight_bias(o->w, head, c));
+		hm_put(&o->y, item % o->n_row, head, c,
+		       hm_weight_scale(o->w, head, c) * v[i] + hm_weight_bias(o->w, head, c));
 	}
 }
 
-static void run(const struct ref_run *r, const struct lmd_op *op, const struct ref_part *p)
+static void run(const struct ref_run *r, const struct lmd_op *op, const struct hm_part *p)
 {
-	struct ref_view x = ref_view(r, &op->u.bmm.x);
-	struct out o = {r->cplan->weights[op->u.bmm.w], ref_view(r, &op->u.bmm.y), x.n_row};
+	struct hm_view x = hm_view(&r->hm, &op->u.bmm.x);
+	struct out o = {r->cplan->weights[op->u.bmm.w], hm_view(&r->hm, &op->u.bmm.y), x.n_row};
 	uint64_t n = (uint64_t)x.n_row * x.n_head, lo, hi;
-	char *cursor = r->shared;
+	char *cursor = r->hm.shared;
 	struct ref_x px = ref_x_take(r, &cursor, n, x.width);
 
 	px.q = NULL; /* always in float */
 	if (p->phase == 0) {
-		ref_slice(p, n, &lo, &hi);
+		hm_slice(p, n, &lo, &hi);
 		for (uint64_t i = lo; i < hi; i++)
 			ref_x_set(&px, i, &x, (uint32_t)(i % x.n_row), (uint32_t)(i / x.n_row),
 				  NULL);
@@ -58,12 +58,7 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct r
 	}
 }
 
-static const uint16_t ins[] = {REF_OFF(bmm.x)};
-static const uint16_t outs[] = {REF_OFF(bmm.y)};
-
 const struct ref_op ref_op_bmm = {
-	.name = "bmm",
 	.plan = plan,
 	.run = run,
-	REF_OPERANDS(ins, outs),
 };

@@ -3,7 +3,7 @@
  * EMBED: rows of a table by token or by id. */
 #include "product.h"
 #include "ops.h"
-#include "view.h"
+#include "backend/common/view.h"
 
 static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct lmd_error *err)
 {
@@ -17,10 +17,10 @@ static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct
 		if (n < b->cplan->token_limit)
 			b->cplan->token_limit = (uint32_t)n;
 	}
-	ref_need(&b->part_bytes, (uint64_t)e->y.width * e->y.n_head, sizeof(float));
-	ref_need(&b->part_bytes, (uint64_t)e->y.width * e->y.n_head, sizeof(float));
+	hm_need(&b->hm.part_bytes, (uint64_t)e->y.width * e->y.n_head, sizeof(float));
+	hm_need(&b->hm.part_bytes, (uint64_t)e->y.width * e->y.n_head, sizeof(float));
 	/* an adapter's A has a column for each row of the table */
-	return ref_lora_wanted(b->plan, e->lora_site)
+	return ref_lora_wanted(b->hm.plan, e->lora_site)
 		       ? ref_add_site(b, e->lora_site, e->table, true, err)
 		       : LMD_OK;
 }
@@ -29,7 +29,7 @@ struct embed {
 	const struct ref_run *r;
 	const struct lmd_op_embed *op;
 	const struct lmd_weight *w;
-	struct ref_view y, idx, pos;
+	struct hm_view y, idx, pos;
 	float *row; /* [columns of y] */
 };
 
@@ -39,7 +39,8 @@ static const float *table_row(const struct embed *e, uint32_t wref, int64_t row)
 
 	if (row < 0 || row >= (int64_t)w->n_stack * w->n)
 		return NULL;
-	return ref_weight_row(e->r->dev, w, (uint32_t)(row / w->n), (uint32_t)(row % w->n), e->row);
+	return hm_weight_row(e->r->hm.host, w, (uint32_t)(row / w->n), (uint32_t)(row % w->n),
+			     e->row);
 }
 
 /* y += scale * row; NULL: zeros. */
@@ -52,7 +53,7 @@ static void add(float *y, const float *row, float scale, uint32_t n)
 /* B times column id of A. */
 static void add_adapter(const struct embed *e, uint32_t t, uint32_t id, float *y)
 {
-	uint32_t slot = ref_lora_slot(e->r, e->y.space, t);
+	uint32_t slot = hm_lora_slot(&e->r->hm, e->y.space, t);
 	const struct lmi_lora *ad =
 		slot ? lmi_lora_find(&e->r->dev->loras, slot, e->op->lora_site) : NULL;
 
@@ -75,27 +76,27 @@ static void add_external(const struct embed *e, int32_t token, float *y)
 		.n_head = 1,
 		.width = e->w->k,
 	};
-	struct ref_view x;
+	struct hm_view x;
 	uint32_t row = (uint32_t)(-1 - (int64_t)token);
 
-	if (!e->r->plan->n_input)
+	if (!e->r->hm.plan->n_input)
 		return;
-	x = ref_view(e->r, &o);
+	x = hm_view(&e->r->hm, &o);
 	if (x.base && row < x.n_row && o.col0 + (uint64_t)o.width <= x.value_width)
-		add(y, ref_f32(&x, row, 0, e->row), e->op->scale_ext, e->w->k);
+		add(y, hm_f32(&x, row, 0, e->row), e->op->scale_ext, e->w->k);
 }
 
 static void one_id(const struct embed *e, uint32_t r, uint32_t j, float *y)
 {
 	const struct lmd_op_embed *op = e->op;
-	int32_t id =
-		op->idx_kind == LMD_IDX_TOKEN ? e->r->step->token[r] : ref_cell_i32(&e->idx, r, j);
+	int32_t id = op->idx_kind == LMD_IDX_TOKEN ? e->r->hm.step->token[r]
+						   : hm_cell_i32(&e->idx, r, j);
 
 	if (op->idx_kind == LMD_IDX_TOKEN && id < -(1 << 30))
 		id = e->r->dev->chained[(uint32_t)id - (uint32_t)LMD_TOKEN_CHAINED];
 	if (id >= 0) {
 		add(y, table_row(e, op->table, id), op->scale, e->w->k);
-		if (ref_lora_wanted(e->r->plan, op->lora_site))
+		if (ref_lora_wanted(e->r->hm.plan, op->lora_site))
 			add_adapter(e, r, (uint32_t)id, y);
 	} else if (op->idx_kind == LMD_IDX_TOKEN && op->neg == LMD_NEG_ROW) {
 		add(y, table_row(e, op->table, op->neg_row), op->scale, e->w->k);
@@ -110,21 +111,21 @@ static void whole_row(const struct embed *e, uint32_t r, float *y)
 	const struct lmd_op_embed *op = e->op;
 
 	if (op->pos_table != LMD_NONE) {
-		int64_t pos = op->pos.src == LMD_SRC_NONE ? ref_pos(e->r, e->y.space, r, 0)
-							  : ref_cell_i32(&e->pos, r, 0);
+		int64_t pos = op->pos.src == LMD_SRC_NONE ? hm_pos(&e->r->hm, e->y.space, r, 0)
+							  : hm_cell_i32(&e->pos, r, 0);
 
-		add(y, table_row(e, op->pos_table, pos + op->pos_off), 1.0f, ref_cols(&e->y));
+		add(y, table_row(e, op->pos_table, pos + op->pos_off), 1.0f, hm_cols(&e->y));
 	}
 	if (op->type_table != LMD_NONE)
-		add(y, table_row(e, op->type_table, op->type_row), 1.0f, ref_cols(&e->y));
+		add(y, table_row(e, op->type_table, op->type_row), 1.0f, hm_cols(&e->y));
 }
 
 /* An integer table: plain copies. */
 static void one_i32(const struct embed *e, uint32_t r, uint32_t j)
 {
 	const struct lmd_op_embed *op = e->op;
-	int32_t id =
-		op->idx_kind == LMD_IDX_TOKEN ? e->r->step->token[r] : ref_cell_i32(&e->idx, r, j);
+	int32_t id = op->idx_kind == LMD_IDX_TOKEN ? e->r->hm.step->token[r]
+						   : hm_cell_i32(&e->idx, r, j);
 	const char *raw = NULL;
 
 	if (op->idx_kind == LMD_IDX_TOKEN && id < -(1 << 30))
@@ -132,35 +133,35 @@ static void one_i32(const struct embed *e, uint32_t r, uint32_t j)
 	if (id < 0 && op->idx_kind == LMD_IDX_TOKEN && op->neg == LMD_NEG_ROW)
 		id = (int32_t)op->neg_row;
 	if (id >= 0 && (uint64_t)id < (uint64_t)e->w->n_stack * e->w->n)
-		raw = ref_weight_raw(e->w, (uint32_t)id / e->w->n, (uint32_t)id % e->w->n);
+		raw = hm_weight_at(e->w, (uint32_t)id / e->w->n, (uint32_t)id % e->w->n);
 	for (uint32_t c = 0; c < e->w->k; c++) {
 		int32_t v = 0;
 
 		if (raw)
 			memcpy(&v, raw + 4 * (size_t)c, sizeof(v));
-		*(int32_t *)ref_cell(&e->y, r, (size_t)j * e->w->k + c) = v;
+		*(int32_t *)hm_cell(&e->y, r, (size_t)j * e->w->k + c) = v;
 	}
 }
 
-static void run(const struct ref_run *r, const struct lmd_op *op, const struct ref_part *p)
+static void run(const struct ref_run *r, const struct lmd_op *op, const struct hm_part *p)
 {
 	struct embed e = {
 		.r = r,
 		.op = &op->u.embed,
 		.w = r->cplan->weights[op->u.embed.table],
-		.y = ref_view(r, &op->u.embed.y),
-		.idx = ref_view(r, &op->u.embed.idx),
-		.pos = ref_view(r, &op->u.embed.pos),
+		.y = hm_view(&r->hm, &op->u.embed.y),
+		.idx = hm_view(&r->hm, &op->u.embed.idx),
+		.pos = hm_view(&r->hm, &op->u.embed.pos),
 	};
 	char *scratch = p->scratch;
 	uint64_t lo, hi;
 	float *y;
 
-	e.row = ref_take(&scratch, ref_cols(&e.y), sizeof(float));
-	y = ref_take(&scratch, ref_cols(&e.y), sizeof(float));
-	ref_slice(p, e.y.n_row, &lo, &hi);
+	e.row = hm_take(&scratch, hm_cols(&e.y), sizeof(float));
+	y = hm_take(&scratch, hm_cols(&e.y), sizeof(float));
+	hm_slice(p, e.y.n_row, &lo, &hi);
 	for (uint32_t row = (uint32_t)lo; row < hi; row++) {
-		memset(y, 0, ref_cols(&e.y) * sizeof(*y));
+		memset(y, 0, hm_cols(&e.y) * sizeof(*y));
 		for (uint32_t j = 0; j < e.op->n_id; j++) {
 			if (e.y.i32)
 				one_i32(&e, row, j);
@@ -168,17 +169,12 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct r
 				one_id(&e, row, j, y + (size_t)j * e.w->k);
 		}
 		whole_row(&e, row, y);
-		for (uint32_t c = 0; !e.y.i32 && c < ref_cols(&e.y); c++)
-			*(float *)ref_cell(&e.y, row, c) = y[c];
+		for (uint32_t c = 0; !e.y.i32 && c < hm_cols(&e.y); c++)
+			*(float *)hm_cell(&e.y, row, c) = y[c];
 	}
 }
 
-static const uint16_t ins[] = {REF_OFF(embed.idx), REF_OFF(embed.pos)};
-static const uint16_t outs[] = {REF_OFF(embed.y)};
-
 const struct ref_op ref_op_embed = {
-	.name = "embed",
 	.plan = plan,
 	.run = run,
-	REF_OPERANDS(ins, outs),
 };

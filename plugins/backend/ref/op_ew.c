@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
  * EW: a straight-line program for every element. */
-#include "act.h"
+#include "backend/common/act.h"
 #include "ops.h"
-#include "view.h"
+#include "backend/common/view.h"
 
 /* Row of an input for a row of the program. */
-static uint32_t input_row(const struct ref_run *r, const struct ref_view *in, uint32_t space,
+static uint32_t input_row(const struct ref_run *r, const struct hm_view *in, uint32_t space,
 			  uint32_t row)
 {
 	if (in->row_bytes == 0 || in->n_row == 1)
 		return 0;
-	return in->space == LMD_SPACE_SEQS && space != LMD_SPACE_SEQS ? ref_seq_of(r, space, row)
-								      : row;
+	return in->space == LMD_SPACE_SEQS && space != LMD_SPACE_SEQS
+		       ? hm_seq_of(&r->hm, space, row)
+		       : row;
 }
 
 static float step(const struct lmd_ew_ins *i, const float *reg)
@@ -63,58 +64,50 @@ static float step(const struct lmd_ew_ins *i, const float *reg)
 	case LMD_EW_TANH:
 		return tanhf(a);
 	case LMD_EW_SIGMOID:
-		return ref_sigmoid(a);
+		return hm_sigmoid(a);
 	case LMD_EW_SILU:
-		return a * ref_sigmoid(a);
+		return a * hm_sigmoid(a);
 	case LMD_EW_SOFTPLUS:
-		return ref_softplus(a);
+		return hm_softplus(a);
 	case LMD_EW_ERF:
 		return erff(a);
 	}
 	return 0.0f;
 }
 
-static void run(const struct ref_run *r, const struct lmd_op *op, const struct ref_part *p)
+static void run(const struct ref_run *r, const struct lmd_op *op, const struct hm_part *p)
 {
 	const struct lmd_op_ew *e = &op->u.ew;
-	struct ref_view in[LMD_EW_MAX_IN], out[2];
+	struct hm_view in[LMD_EW_MAX_IN], out[2];
 	float reg[LMD_EW_MAX_REG] = {0};
 	uint64_t lo, hi;
 
 	for (uint32_t i = 0; i < e->n_in; i++)
-		in[i] = ref_view(r, &e->in[i]);
+		in[i] = hm_view(&r->hm, &e->in[i]);
 	for (uint32_t i = 0; i < e->n_out; i++)
-		out[i] = ref_view(r, &e->out[i]);
-	ref_slice(p, (uint64_t)out[0].n_row * out[0].n_head, &lo, &hi);
+		out[i] = hm_view(&r->hm, &e->out[i]);
+	hm_slice(p, (uint64_t)out[0].n_row * out[0].n_head, &lo, &hi);
 	for (uint64_t x = lo; x < hi; x++) {
 		uint32_t row = (uint32_t)(x / out[0].n_head), head = (uint32_t)(x % out[0].n_head);
 
 		for (uint32_t c = 0; c < out[0].width; c++) {
 			for (uint32_t i = 0; i < e->n_in; i++)
-				reg[i] = ref_get(&in[i], input_row(r, &in[i], out[0].space, row),
-						 in[i].n_head > 1 ? head : 0,
-						 in[i].width > 1 ? c : 0);
+				reg[i] = hm_get(&in[i], input_row(r, &in[i], out[0].space, row),
+						in[i].n_head > 1 ? head : 0,
+						in[i].width > 1 ? c : 0);
 			for (uint32_t i = 0; i < e->n_ins; i++)
 				reg[e->ins[i].dst] = step(&e->ins[i], reg);
 			for (uint32_t i = 0; i < e->n_out; i++) {
 				if (out[i].i32)
-					ref_put_i32(&out[i], row, head, c,
-						    ref_float_to_i32(reg[e->out_reg[i]]));
+					hm_put_i32(&out[i], row, head, c,
+						   hm_float_to_i32(reg[e->out_reg[i]]));
 				else
-					ref_put(&out[i], row, head, c, reg[e->out_reg[i]]);
+					hm_put(&out[i], row, head, c, reg[e->out_reg[i]]);
 			}
 		}
 	}
 }
 
-static const uint16_t ins[] = {
-	REF_OFF(ew.in[0]), REF_OFF(ew.in[1]), REF_OFF(ew.in[2]), REF_OFF(ew.in[3]),
-	REF_OFF(ew.in[4]), REF_OFF(ew.in[5]), REF_OFF(ew.in[6]), REF_OFF(ew.in[7]),
-};
-static const uint16_t outs[] = {REF_OFF(ew.out[0]), REF_OFF(ew.out[1])};
-
 const struct ref_op ref_op_ew = {
-	.name = "ew",
 	.run = run,
-	REF_OPERANDS(ins, outs),
 };

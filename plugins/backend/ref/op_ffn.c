@@ -4,7 +4,7 @@
  *
  * Phases: 0 rows of x; 1 adapters of gate and up; 2 gate and up; 3 activation and what the adapter
  * of down adds; 4 down.  gate and up go to scratch of their own. */
-#include "act.h"
+#include "backend/common/act.h"
 #include "ops.h"
 #include "product.h"
 
@@ -12,7 +12,7 @@ struct ffn {
 	const struct ref_run *r;
 	const struct lmd_op_ffn *op;
 	const struct lmd_weight *w[3]; /* gate or NULL, up, down */
-	struct ref_view x, y, r_in, r_out;
+	struct hm_view x, y, r_in, r_out;
 	uint64_t n; /* rows, heads counted */
 	uint32_t heads;
 	struct ref_x px, ph;
@@ -29,26 +29,26 @@ static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct
 {
 	const struct lmd_op_ffn *f = &op->u.ffn;
 	const uint32_t wref[3] = {f->gate, f->up, f->down};
-	uint64_t n = ref_max_rows(b->plan, &f->x);
+	uint64_t n = hm_max_rows(b->hm.plan, &f->x);
 	uint32_t width = b->cplan->weights[f->up]->n;
 
-	b->n_phase = 5;
+	b->hm.n_phase = 5;
 	ref_x_need(b, n, f->x.width);
 	ref_x_need(b, n, width);
-	ref_need(&b->shared_bytes, n, width * sizeof(float));
-	ref_need(&b->shared_bytes, n, width * sizeof(float));
+	hm_need(&b->hm.shared_bytes, n, width * sizeof(float));
+	hm_need(&b->hm.shared_bytes, n, width * sizeof(float));
 	for (int i = 0; i < 3; i++) {
 		enum lmd_status st;
 
 		if (wref[i] == LMD_NONE)
 			continue;
 		ref_product_need(b, b->cplan->weights[wref[i]]);
-		if (!ref_lora_wanted(b->plan, f->lora_site[i]))
+		if (!ref_lora_wanted(b->hm.plan, f->lora_site[i]))
 			continue;
 		st = ref_add_site(b, f->lora_site[i], wref[i], false, err);
 		if (st != LMD_OK)
 			return st;
-		ref_need(&b->shared_bytes, n, b->cplan->weights[wref[i]]->n * sizeof(float));
+		hm_need(&b->hm.shared_bytes, n, b->cplan->weights[wref[i]]->n * sizeof(float));
 	}
 	return LMD_OK;
 }
@@ -57,16 +57,16 @@ static void setup(struct ffn *f, const struct ref_run *r, const struct lmd_op *o
 {
 	const struct lmd_op_ffn *o = &op->u.ffn;
 	const uint32_t wref[3] = {o->gate, o->up, o->down};
-	char *cursor = r->shared;
+	char *cursor = r->hm.shared;
 	uint32_t width;
 
 	*f = (struct ffn){
 		.r = r,
 		.op = o,
-		.x = ref_view(r, &o->x),
-		.y = ref_view(r, &o->y),
-		.r_in = ref_view(r, &o->r_in),
-		.r_out = ref_view(r, &o->r_out),
+		.x = hm_view(&r->hm, &o->x),
+		.y = hm_view(&r->hm, &o->y),
+		.r_in = hm_view(&r->hm, &o->r_in),
+		.r_out = hm_view(&r->hm, &o->r_out),
 	};
 	for (int i = 0; i < 3; i++)
 		f->w[i] = wref[i] == LMD_NONE ? NULL : r->cplan->weights[wref[i]];
@@ -75,11 +75,11 @@ static void setup(struct ffn *f, const struct ref_run *r, const struct lmd_op *o
 	width = f->w[1]->n;
 	f->px = ref_x_take(r, &cursor, f->n, f->x.width);
 	f->ph = ref_x_take(r, &cursor, f->n, width);
-	f->v[0] = ref_take(&cursor, f->n, width * sizeof(float));
-	f->v[1] = ref_take(&cursor, f->n, width * sizeof(float));
+	f->v[0] = hm_take(&cursor, f->n, width * sizeof(float));
+	f->v[1] = hm_take(&cursor, f->n, width * sizeof(float));
 	for (int i = 0; i < 3; i++) {
-		if (f->w[i] && ref_lora_wanted(r->plan, o->lora_site[i]))
-			f->delta[i] = ref_take(&cursor, f->n, f->w[i]->n * sizeof(float));
+		if (f->w[i] && ref_lora_wanted(r->hm.plan, o->lora_site[i]))
+			f->delta[i] = hm_take(&cursor, f->n, f->w[i]->n * sizeof(float));
 	}
 }
 
@@ -87,18 +87,18 @@ static void adapter(const struct ffn *f, int i, uint64_t row, const float *x)
 {
 	if (f->delta[i])
 		ref_lora_row(f->r, f->op->lora_site[i],
-			     ref_lora_slot(f->r, f->x.space, (uint32_t)(row / f->heads)), 0, x,
+			     hm_lora_slot(&f->r->hm, f->x.space, (uint32_t)(row / f->heads)), 0, x,
 			     f->w[i]->n, f->delta[i] + row * f->w[i]->n);
 }
 
 /* An output of weight i with scale, adapter and bias. */
 static float finish(const struct ffn *f, int i, uint32_t item, uint32_t c, float v)
 {
-	float x = ref_weight_scale(f->w[i], 0, c) * v;
+	float x = hm_weight_scale(f->w[i], 0, c) * v;
 
 	if (f->delta[i])
 		x += f->delta[i][(size_t)item * f->w[i]->n + c];
-	return x + ref_weight_bias(f->w[i], 0, c);
+	return x + hm_weight_bias(f->w[i], 0, c);
 }
 
 struct half {
@@ -124,10 +124,10 @@ static void emit_down(void *arg, uint32_t item, uint32_t n0, uint32_t n, const f
 		float x = finish(f, 2, item, n0 + j, v[j]);
 
 		if (f->y.base)
-			ref_put(&f->y, row, head, n0 + j, x);
+			hm_put(&f->y, row, head, n0 + j, x);
 		if (f->r_out.base)
-			ref_put(&f->r_out, row, head, n0 + j,
-				ref_get(&f->r_in, row, head, n0 + j) + f->op->a * x);
+			hm_put(&f->r_out, row, head, n0 + j,
+			       hm_get(&f->r_in, row, head, n0 + j) + f->op->a * x);
 	}
 }
 
@@ -138,13 +138,13 @@ static void activate(const struct ffn *f, uint64_t row)
 	float *out = f->ph.copy + row * width;
 
 	for (uint32_t c = 0; c < width; c++)
-		out[c] = f->w[0] ? ref_act(f->op->act, f->op->p, gate[c], up[c], true)
-				 : ref_act(f->op->act, f->op->p, up[c], 0, false);
+		out[c] = f->w[0] ? hm_act(f->op->act, f->op->p, gate[c], up[c], true)
+				 : hm_act(f->op->act, f->op->p, up[c], 0, false);
 	ref_x_own(&f->ph, row);
 	adapter(f, 2, row, out);
 }
 
-static void products(const struct ffn *f, const struct ref_part *p)
+static void products(const struct ffn *f, const struct hm_part *p)
 {
 	struct ref_items items = {.count = (uint32_t)f->n, .div = 1};
 	uint64_t lo, hi;
@@ -164,7 +164,7 @@ static void products(const struct ffn *f, const struct ref_part *p)
 	}
 }
 
-static void run(const struct ref_run *r, const struct lmd_op *op, const struct ref_part *p)
+static void run(const struct ref_run *r, const struct lmd_op *op, const struct hm_part *p)
 {
 	struct ffn f;
 	struct ref_norm norm;
@@ -172,7 +172,7 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct r
 
 	setup(&f, r, op);
 	norm = ref_norm(r, &f.op->norm);
-	ref_slice(p, f.n, &lo, &hi);
+	hm_slice(p, f.n, &lo, &hi);
 	for (uint64_t i = lo; i < hi; i++) {
 		if (p->phase == 0)
 			ref_x_set(&f.px, i, &f.x, (uint32_t)(i / f.heads), (uint32_t)(i % f.heads),
@@ -187,17 +187,7 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct r
 	products(&f, p);
 }
 
-static const uint16_t ins[] = {
-	REF_OFF(ffn.x),
-	REF_OFF(ffn.norm.g),
-	REF_OFF(ffn.norm.b),
-	REF_OFF(ffn.r_in),
-};
-static const uint16_t outs[] = {REF_OFF(ffn.y), REF_OFF(ffn.r_out)};
-
 const struct ref_op ref_op_ffn = {
-	.name = "ffn",
 	.plan = plan,
 	.run = run,
-	REF_OPERANDS(ins, outs),
 };

@@ -6,14 +6,14 @@
  * definition: the heap below is the one that llamad/op.h describes. */
 #include "kernels.h"
 #include "ops.h"
-#include "view.h"
+#include "backend/common/view.h"
 
 struct work {
 	const struct ref_run *r;
 	const struct lmd_op_index *op;
 	const struct ref_cache *cache;
 	const struct lmd_pool *pool; /* of the cache */
-	struct ref_view q, w, y;
+	struct hm_view q, w, y;
 	float *score; /* [units] of the row and list at hand */
 	float *tq, *tk;
 	uint32_t *heap; /* [n] units */
@@ -32,29 +32,30 @@ static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct
 
 	if (st != LMD_OK)
 		return st;
-	group = b->plan->caches[o->cache].group;
+	group = b->hm.plan->caches[o->cache].group;
 	of = o->each > 1 ? o->of : group;
 	if (!b->cplan->pools[of])
-		return lmd_fail(err, LMD_INVALID, "index: group %s has no cache", b->plan->groups[of].name);
+		return lmd_fail(err, LMD_INVALID, "index: group %s has no cache",
+				b->hm.plan->groups[of].name);
 	b->cplan->group_read[group] = b->cplan->group_read[of] = true;
-	ref_need(&b->part_bytes, most_units(b->cplan->pools[of], o), sizeof(float));
-	ref_need(&b->part_bytes, o->q.width, sizeof(float));
-	ref_need(&b->part_bytes, o->q.width, sizeof(float));
-	ref_need(&b->part_bytes, o->n, sizeof(uint32_t));
+	hm_need(&b->hm.part_bytes, most_units(b->cplan->pools[of], o), sizeof(float));
+	hm_need(&b->hm.part_bytes, o->q.width, sizeof(float));
+	hm_need(&b->hm.part_bytes, o->q.width, sizeof(float));
+	hm_need(&b->hm.part_bytes, o->n, sizeof(uint32_t));
 	return LMD_OK;
 }
 
 static float dot(const struct work *w, uint32_t seq, uint32_t row, uint32_t head, uint32_t key)
 {
 	uint32_t kh = w->cache->desc.n_head > 1 ? head : 0, at;
-	const char *page = ref_pool_row(w->pool, (uint32_t)w->r->step->seq_slot[seq], key, &at);
+	const char *page = ref_pool_row(w->pool, (uint32_t)w->r->hm.step->seq_slot[seq], key, &at);
 	const float *k = ref_cache_decode(w->r->dev, w->cache->desc.k_dtype,
 					  page + w->cache->k_off + at * w->cache->k_row +
 						  kh * w->cache->k_head,
 					  w->tk, w->q.width);
 
 	return w->op->scale *
-	       w->r->dev->kernels->dot(ref_f32(&w->q, row, head, w->tq), k, w->q.width);
+	       w->r->dev->kernels->dot(hm_f32(&w->q, row, head, w->tq), k, w->q.width);
 }
 
 /* Score of a key for list `list`. */
@@ -68,7 +69,7 @@ static float key_score(const struct work *w, uint32_t seq, uint32_t row, uint32_
 	for (uint32_t h = 0; h < w->q.n_head; h++) {
 		float s = fmaxf(dot(w, seq, row, h, key), 0.0f);
 
-		sum += w->op->kind == LMD_INDEX_WEIGHTED ? ref_cell_get(&w->w, row, h) * s : s;
+		sum += w->op->kind == LMD_INDEX_WEIGHTED ? hm_cell_get(&w->w, row, h) * s : s;
 	}
 	return sum;
 }
@@ -113,9 +114,10 @@ static uint32_t choose(const struct work *w, uint32_t lo, uint32_t hi)
 static void spread(const struct work *w, uint32_t seq, uint32_t row, uint32_t list, uint32_t *lo,
 		   uint32_t *hi)
 {
-	const struct lmd_step_group *rows = &w->r->step->group[w->cache->desc.group];
-	const struct lmd_step_group *keys = &w->r->step->group[w->op->of];
-	uint32_t e = w->op->each, first = (uint32_t)rows->kv_lo[row], end = (uint32_t)rows->kv_hi[row];
+	const struct lmd_step_group *rows = &w->r->hm.step->group[w->cache->desc.group];
+	const struct lmd_step_group *keys = &w->r->hm.step->group[w->op->of];
+	uint32_t e = w->op->each, first = (uint32_t)rows->kv_lo[row],
+		 end = (uint32_t)rows->kv_hi[row];
 	float score = INFINITY;
 
 	if (keys->kv_lo[row] >= keys->kv_hi[row])
@@ -133,8 +135,8 @@ static void spread(const struct work *w, uint32_t seq, uint32_t row, uint32_t li
 
 static void one(const struct work *w, uint32_t row, uint32_t list)
 {
-	const struct lmd_step_group *g = &w->r->step->group[w->cache->desc.group];
-	uint32_t seq = (uint32_t)w->r->step->seq_of[row], u = w->op->unit, lo = 0, hi = 0, n;
+	const struct lmd_step_group *g = &w->r->hm.step->group[w->cache->desc.group];
+	uint32_t seq = (uint32_t)w->r->hm.step->seq_of[row], u = w->op->unit, lo = 0, hi = 0, n;
 
 	if (w->op->each > 1) {
 		spread(w, seq, row, list, &lo, &hi);
@@ -151,41 +153,35 @@ static void one(const struct work *w, uint32_t row, uint32_t list)
 		w->score[hi - 1 - i] = INFINITY;
 	n = choose(w, lo, hi);
 	for (uint32_t i = 0; i < w->op->n; i++)
-		ref_put_i32(&w->y, row, list, i, i < n ? (int32_t)w->heap[i] : -1);
+		hm_put_i32(&w->y, row, list, i, i < n ? (int32_t)w->heap[i] : -1);
 }
 
-static void run(const struct ref_run *r, const struct lmd_op *op, const struct ref_part *p)
+static void run(const struct ref_run *r, const struct lmd_op *op, const struct hm_part *p)
 {
 	const struct lmd_op_index *o = &op->u.index;
 	struct work w = {
 		.r = r,
 		.op = o,
 		.cache = r->cplan->caches[o->cache],
-		.q = ref_view(r, &o->q),
-		.w = ref_view(r, &o->w),
-		.y = ref_view(r, &o->y),
+		.q = hm_view(&r->hm, &o->q),
+		.w = hm_view(&r->hm, &o->w),
+		.y = hm_view(&r->hm, &o->y),
 	};
 	char *scratch = p->scratch;
 	uint64_t lo, hi;
 
 	w.pool = r->cplan->pools[w.cache->desc.group];
-	w.score = ref_take(&scratch,
-			   most_units(o->each > 1 ? r->cplan->pools[o->of] : w.pool, o),
-			   sizeof(float));
-	w.tq = ref_take(&scratch, o->q.width, sizeof(float));
-	w.tk = ref_take(&scratch, o->q.width, sizeof(float));
-	w.heap = ref_take(&scratch, o->n, sizeof(uint32_t));
-	ref_slice(p, (uint64_t)w.y.n_row * w.y.n_head, &lo, &hi);
+	w.score = hm_take(&scratch, most_units(o->each > 1 ? r->cplan->pools[o->of] : w.pool, o),
+			  sizeof(float));
+	w.tq = hm_take(&scratch, o->q.width, sizeof(float));
+	w.tk = hm_take(&scratch, o->q.width, sizeof(float));
+	w.heap = hm_take(&scratch, o->n, sizeof(uint32_t));
+	hm_slice(p, (uint64_t)w.y.n_row * w.y.n_head, &lo, &hi);
 	for (uint64_t i = lo; i < hi; i++)
 		one(&w, (uint32_t)(i / w.y.n_head), (uint32_t)(i % w.y.n_head));
 }
 
-static const uint16_t ins[] = {REF_OFF(index.q), REF_OFF(index.w)};
-static const uint16_t outs[] = {REF_OFF(index.y)};
-
 const struct ref_op ref_op_index = {
-	.name = "index",
 	.plan = plan,
 	.run = run,
-	REF_OPERANDS(ins, outs),
 };

@@ -4,20 +4,20 @@
  *
  * Phases: 0 prepares the rows of x and, with ids, sorts the (row, choice) pairs by slice; 1
  * computes what adapters add; 2 multiplies.  Without adapters phase 1 is left out. */
-#include "act.h"
-#include "lists.h"
+#include "backend/common/act.h"
+#include "backend/common/lists.h"
 #include "ops.h"
 #include "product.h"
 
 struct lin {
 	const struct ref_run *r;
 	const struct lmd_op_linear *op;
-	struct ref_view x, ids;
-	uint64_t n_x;	 /* rows of x, heads counted */
+	struct hm_view x, ids;
+	uint64_t n_x;    /* rows of x, heads counted */
 	uint64_t n_item; /* rows of each y, heads counted */
-	uint32_t heads;	 /* of y */
+	uint32_t heads;  /* of y */
 	struct ref_x px;
-	struct ref_lists lists;
+	struct hm_lists lists;
 	float *delta[LMD_LINEAR_MAX];
 };
 
@@ -25,7 +25,7 @@ struct lin {
 struct out {
 	const struct lin *l;
 	const struct lmd_weight *w;
-	struct ref_view y, r_in, r_out;
+	struct hm_view y, r_in, r_out;
 	const float *delta;
 };
 
@@ -51,63 +51,63 @@ static uint64_t outputs(const struct lmd_op_linear *l, const struct lmd_weight *
 static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct lmd_error *err)
 {
 	const struct lmd_op_linear *l = &op->u.linear;
-	uint64_t items = ref_max_rows(b->plan, target(l, 0));
+	uint64_t items = hm_max_rows(b->hm.plan, target(l, 0));
 
-	b->n_phase = any_lora(b->plan, l) ? 3 : 2;
-	ref_x_need(b, ref_max_rows(b->plan, &l->x), l->x.width);
+	b->hm.n_phase = any_lora(b->hm.plan, l) ? 3 : 2;
+	ref_x_need(b, hm_max_rows(b->hm.plan, &l->x), l->x.width);
 	if (l->ids.src != LMD_SRC_NONE)
-		ref_lists_need(b, items, b->cplan->weights[l->w[0]]->n_stack);
+		hm_lists_need(&b->hm.shared_bytes, items, b->cplan->weights[l->w[0]]->n_stack);
 	for (uint32_t i = 0; i < l->n_w; i++) {
 		const struct lmd_weight *w = b->cplan->weights[l->w[i]];
 		enum lmd_status st;
 
 		ref_product_need(b, w);
-		if (!ref_lora_wanted(b->plan, l->lora_site[i]))
+		if (!ref_lora_wanted(b->hm.plan, l->lora_site[i]))
 			continue;
 		st = ref_add_site(b, l->lora_site[i], l->w[i], false, err);
 		if (st != LMD_OK)
 			return st;
-		ref_need(&b->shared_bytes, items, outputs(l, w) * sizeof(float));
+		hm_need(&b->hm.shared_bytes, items, outputs(l, w) * sizeof(float));
 	}
 	return LMD_OK;
 }
 
 static void setup(struct lin *l, const struct ref_run *r, const struct lmd_op *op)
 {
-	char *cursor = r->shared;
-	struct ref_view y;
+	char *cursor = r->hm.shared;
+	struct hm_view y;
 
 	*l = (struct lin){.r = r, .op = &op->u.linear};
-	l->x = ref_view(r, &l->op->x);
-	l->ids = ref_view(r, &l->op->ids);
-	y = ref_view(r, target(l->op, 0));
+	l->x = hm_view(&r->hm, &l->op->x);
+	l->ids = hm_view(&r->hm, &l->op->ids);
+	y = hm_view(&r->hm, target(l->op, 0));
 	l->n_x = (uint64_t)l->x.n_row * l->x.n_head;
 	l->n_item = (uint64_t)y.n_row * y.n_head;
 	l->heads = y.n_head;
 	l->px = ref_x_take(r, &cursor, l->n_x, l->x.width);
 	if (l->ids.base)
 		l->lists =
-			ref_lists_take(&cursor, l->n_item, r->cplan->weights[l->op->w[0]]->n_stack);
+			hm_lists_take(&cursor, l->n_item, r->cplan->weights[l->op->w[0]]->n_stack);
 	for (uint32_t i = 0; i < l->op->n_w; i++) {
 		const struct lmd_weight *w = r->cplan->weights[l->op->w[i]];
 
-		if (ref_lora_wanted(r->plan, l->op->lora_site[i]))
+		if (ref_lora_wanted(r->hm.plan, l->op->lora_site[i]))
 			l->delta[i] =
-				ref_take(&cursor, l->n_item, outputs(l->op, w) * sizeof(float));
+				hm_take(&cursor, l->n_item, outputs(l->op, w) * sizeof(float));
 	}
 }
 
-static void prepare(const struct lin *l, const struct ref_part *p)
+static void prepare(const struct lin *l, const struct hm_part *p)
 {
 	struct ref_norm norm = ref_norm(l->r, &l->op->pro);
 	uint64_t lo, hi;
 
-	ref_slice(p, l->n_x, &lo, &hi);
+	hm_slice(p, l->n_x, &lo, &hi);
 	for (uint64_t i = lo; i < hi; i++)
 		ref_x_set(&l->px, i, &l->x, (uint32_t)(i / l->x.n_head),
 			  (uint32_t)(i % l->x.n_head), &norm);
 	if (l->ids.base && p->part == 0)
-		ref_lists_fill(&l->lists, &l->ids, l->heads);
+		hm_lists_fill(&l->lists, &l->ids, l->heads);
 }
 
 /* Item i reads row i / div of x. */
@@ -116,21 +116,20 @@ static uint32_t divisor(const struct lin *l)
 	return l->ids.base && l->x.n_head == 1 ? l->heads : 1;
 }
 
-static void adapters(const struct lin *l, const struct ref_part *p)
+static void adapters(const struct lin *l, const struct hm_part *p)
 {
 	uint64_t lo, hi;
 
-	ref_slice(p, l->n_item, &lo, &hi);
+	hm_slice(p, l->n_item, &lo, &hi);
 	for (uint32_t j = 0; j < l->op->n_w; j++) {
 		uint64_t n = outputs(l->op, l->r->cplan->weights[l->op->w[j]]);
 
 		for (uint64_t i = lo; l->delta[j] && i < hi; i++) {
 			uint32_t row = (uint32_t)(i / l->heads);
 			uint32_t slice =
-				l->ids.base ? (uint32_t)ref_cell_i32(&l->ids, row, i % l->heads)
-					    : 0;
+				l->ids.base ? (uint32_t)hm_cell_i32(&l->ids, row, i % l->heads) : 0;
 			uint32_t slot = slice < l->r->cplan->weights[l->op->w[j]]->n_stack
-						? ref_lora_slot(l->r, l->x.space, row)
+						? hm_lora_slot(&l->r->hm, l->x.space, row)
 						: 0;
 
 			ref_lora_row(l->r, l->op->lora_site[j], slot, slice,
@@ -150,19 +149,19 @@ static void emit(void *arg, uint32_t item, uint32_t n0, uint32_t n, const float 
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t slice = (n0 + i) / o->w->n, c = (n0 + i) % o->w->n;
 		uint32_t col = o->l->ids.base ? c : n0 + i;
-		float x = ref_weight_scale(o->w, slice, c) * v[i];
+		float x = hm_weight_scale(o->w, slice, c) * v[i];
 
 		if (o->delta)
 			x += o->delta[item * width + col];
-		x = op->scale * x + ref_weight_bias(o->w, slice, c);
-		x = ref_softcap(ref_act(op->act, op->p, x, 0, false), op->softcap);
+		x = op->scale * x + hm_weight_bias(o->w, slice, c);
+		x = hm_softcap(hm_act(op->act, op->p, x, 0, false), op->softcap);
 		if (clamp)
 			x = fminf(fmaxf(x, op->clamp_lo), op->clamp_hi);
 		if (o->y.base)
-			ref_put(&o->y, row, head, col, x);
+			hm_put(&o->y, row, head, col, x);
 		if (o->r_out.base)
-			ref_put(&o->r_out, row, head, col,
-				ref_get(&o->r_in, row, head, col) + op->a * x);
+			hm_put(&o->r_out, row, head, col,
+			       hm_get(&o->r_in, row, head, col) + op->a * x);
 	}
 }
 
@@ -174,22 +173,22 @@ static void skip(const struct out *o, const struct ref_items *none, uint64_t lo,
 
 		for (uint64_t c = lo; c < hi; c++) {
 			if (o->y.base)
-				ref_put(&o->y, row, head, c, 0.0f);
+				hm_put(&o->y, row, head, c, 0.0f);
 			if (o->r_out.base)
-				ref_put(&o->r_out, row, head, c, ref_get(&o->r_in, row, head, c));
+				hm_put(&o->r_out, row, head, c, hm_get(&o->r_in, row, head, c));
 		}
 	}
 }
 
-static void multiply(const struct lin *l, const struct ref_part *p)
+static void multiply(const struct lin *l, const struct hm_part *p)
 {
 	for (uint32_t j = 0; j < l->op->n_w; j++) {
 		struct out o = {
 			.l = l,
 			.w = l->r->cplan->weights[l->op->w[j]],
-			.y = ref_view(l->r, &l->op->y[j]),
-			.r_in = ref_view(l->r, &l->op->r_in[j]),
-			.r_out = ref_view(l->r, &l->op->r_out[j]),
+			.y = hm_view(&l->r->hm, &l->op->y[j]),
+			.r_in = hm_view(&l->r->hm, &l->op->r_in[j]),
+			.r_out = hm_view(&l->r->hm, &l->op->r_out[j]),
 			.delta = l->delta[j],
 		};
 		struct ref_items items = {.count = (uint32_t)l->n_item, .div = divisor(l)};
@@ -201,42 +200,29 @@ static void multiply(const struct lin *l, const struct ref_part *p)
 			continue;
 		}
 		for (uint32_t e = 0; e < o.w->n_stack; e++) {
-			items.list = ref_lists_of(&l->lists, e, &items.count);
+			items.list = hm_lists_of(&l->lists, e, &items.count);
 			ref_product(l->r, &l->px, &items, o.w, lo + (uint64_t)e * o.w->n,
 				    hi + (uint64_t)e * o.w->n, p->scratch, emit, &o);
 		}
-		items.list = ref_lists_of(&l->lists, o.w->n_stack, &items.count);
+		items.list = hm_lists_of(&l->lists, o.w->n_stack, &items.count);
 		skip(&o, &items, lo, hi);
 	}
 }
 
-static void run(const struct ref_run *r, const struct lmd_op *op, const struct ref_part *p)
+static void run(const struct ref_run *r, const struct lmd_op *op, const struct hm_part *p)
 {
 	struct lin l;
 
 	setup(&l, r, op);
 	if (p->phase == 0)
 		prepare(&l, p);
-	else if (p->phase == 1 && any_lora(r->plan, l.op))
+	else if (p->phase == 1 && any_lora(r->hm.plan, l.op))
 		adapters(&l, p);
 	else
 		multiply(&l, p);
 }
 
-static const uint16_t ins[] = {
-	REF_OFF(linear.x),	 REF_OFF(linear.pro.g),	  REF_OFF(linear.pro.b),
-	REF_OFF(linear.ids),	 REF_OFF(linear.r_in[0]), REF_OFF(linear.r_in[1]),
-	REF_OFF(linear.r_in[2]), REF_OFF(linear.r_in[3]),
-};
-static const uint16_t outs[] = {
-	REF_OFF(linear.y[0]),	  REF_OFF(linear.y[1]),	    REF_OFF(linear.y[2]),
-	REF_OFF(linear.y[3]),	  REF_OFF(linear.r_out[0]), REF_OFF(linear.r_out[1]),
-	REF_OFF(linear.r_out[2]), REF_OFF(linear.r_out[3]),
-};
-
 const struct ref_op ref_op_linear = {
-	.name = "linear",
 	.plan = plan,
 	.run = run,
-	REF_OPERANDS(ins, outs),
 };

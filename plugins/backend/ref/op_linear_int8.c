@@ -240,12 +240,10 @@ static const struct multiple {
 	int at; /* of d; -1: in the top nibbles of the last four words, the lowest one first */
 	float unit;
 } multiples[] = {
-	{LMD_DTYPE_Q1_0, 0, 1},          {LMD_DTYPE_Q2_0, 0, 1},
-	{LMD_DTYPE_TQ1_0, 52, 1},        {LMD_DTYPE_TQ2_0, 64, 1},
-	{LMD_DTYPE_IQ2_XXS, 0, 0.125f},  {LMD_DTYPE_IQ2_XS, 0, 0.125f},
-	{LMD_DTYPE_IQ2_S, 0, 0.125f},    {LMD_DTYPE_IQ3_XXS, 0, 0.25f},
-	{LMD_DTYPE_IQ3_S, 0, 1},         {LMD_DTYPE_IQ1_S, 0, 0.125f},
-	{LMD_DTYPE_IQ1_M, -1, 0.125f},
+	{LMD_DTYPE_Q1_0, 0, 1},       {LMD_DTYPE_Q2_0, 0, 1},         {LMD_DTYPE_TQ1_0, 52, 1},
+	{LMD_DTYPE_TQ2_0, 64, 1},     {LMD_DTYPE_IQ2_XXS, 0, 0.125f}, {LMD_DTYPE_IQ2_XS, 0, 0.125f},
+	{LMD_DTYPE_IQ2_S, 0, 0.125f}, {LMD_DTYPE_IQ3_XXS, 0, 0.25f},  {LMD_DTYPE_IQ3_S, 0, 1},
+	{LMD_DTYPE_IQ1_S, 0, 0.125f}, {LMD_DTYPE_IQ1_M, -1, 0.125f},
 };
 
 static const struct multiple *multiple_of(uint32_t dtype)
@@ -320,8 +318,8 @@ bool ref_int8_type(uint32_t dtype)
 {
 	return dtype == LMD_DTYPE_Q4_0 || dtype == LMD_DTYPE_Q5_0 || dtype == LMD_DTYPE_Q8_0 ||
 	       dtype == LMD_DTYPE_Q3_K || dtype == LMD_DTYPE_Q6_K || dtype == LMD_DTYPE_IQ4_NL ||
-	       dtype == LMD_DTYPE_IQ4_XS || dtype == LMD_DTYPE_MXFP4 ||
-	       dtype == LMD_DTYPE_Q2_K || has_min(dtype) || multiple_of(dtype);
+	       dtype == LMD_DTYPE_IQ4_XS || dtype == LMD_DTYPE_MXFP4 || dtype == LMD_DTYPE_Q2_K ||
+	       has_min(dtype) || multiple_of(dtype);
 }
 
 void ref_int8_quantise(const float *x, uint32_t k, int8_t *q, float *d)
@@ -343,12 +341,12 @@ uint64_t ref_int8_bytes(uint32_t k)
 {
 	uint64_t bytes = 0;
 
-	ref_need(&bytes, REF_TILE, k * sizeof(int16_t));
-	ref_need(&bytes, REF_TILE, k / 32 * sizeof(float));
-	ref_need(&bytes, REF_TILE, k / 32 * sizeof(float));
-	ref_need(&bytes, REF_TILE, k / 16 * sizeof(int16_t));
-	ref_need(&bytes, 1, k / 16 * sizeof(int32_t));
-	ref_need(&bytes, 1, k / 32 * sizeof(float));
+	hm_need(&bytes, REF_TILE, k * sizeof(int16_t));
+	hm_need(&bytes, REF_TILE, k / 32 * sizeof(float));
+	hm_need(&bytes, REF_TILE, k / 32 * sizeof(float));
+	hm_need(&bytes, REF_TILE, k / 16 * sizeof(int16_t));
+	hm_need(&bytes, 1, k / 16 * sizeof(int32_t));
+	hm_need(&bytes, 1, k / 32 * sizeof(float));
 	return bytes;
 }
 
@@ -376,12 +374,12 @@ void ref_int8_product(const struct ref_run *r, const struct ref_x *x, const stru
 		      ref_emit_fn emit, void *arg)
 {
 	size_t nb = w->k / 32;
-	int16_t *p = ref_take(&scratch, REF_TILE, w->k * sizeof(*p));
-	float *d = ref_take(&scratch, REF_TILE, nb * sizeof(*d));
-	float *m = ref_take(&scratch, REF_TILE, nb * sizeof(*m));
-	int16_t *mn = ref_take(&scratch, REF_TILE, 2 * nb * sizeof(*mn));
-	int32_t *sums = ref_take(&scratch, 1, 2 * nb * sizeof(*sums));
-	float *dots = ref_take(&scratch, 1, nb * sizeof(*dots));
+	int16_t *p = hm_take(&scratch, REF_TILE, w->k * sizeof(*p));
+	float *d = hm_take(&scratch, REF_TILE, nb * sizeof(*d));
+	float *m = hm_take(&scratch, REF_TILE, nb * sizeof(*m));
+	int16_t *mn = hm_take(&scratch, REF_TILE, 2 * nb * sizeof(*mn));
+	int32_t *sums = hm_take(&scratch, 1, 2 * nb * sizeof(*sums));
+	float *dots = hm_take(&scratch, 1, nb * sizeof(*dots));
 
 	for (uint64_t n = lo; n < hi; n += REF_TILE) {
 		uint32_t count = hi - n < REF_TILE ? (uint32_t)(hi - n) : REF_TILE;
@@ -390,9 +388,9 @@ void ref_int8_product(const struct ref_run *r, const struct ref_x *x, const stru
 			struct row row = {p + (size_t)j * w->k, d + j * nb, m + j * nb,
 					  mn + 2 * j * nb};
 
-			unpack(r->dev->host, w,
-			       ref_weight_raw(w, (uint32_t)((n + j) / w->n),
-					      (uint32_t)((n + j) % w->n)),
+			unpack(r->hm.host, w,
+			       hm_weight_at(w, (uint32_t)((n + j) / w->n),
+					    (uint32_t)((n + j) % w->n)),
 			       &row);
 		}
 		for (uint32_t i = 0; i < items->count; i++) {

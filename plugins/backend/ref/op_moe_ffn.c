@@ -5,8 +5,8 @@
  * A pair is (row, choice).  Phases: 0 rows of x (times the weight when it comes before) and the
  * pairs sorted by expert; 1 adapters of gate and up; 2 gate and up of every pair; 3 activation and
  * the adapter of down; 4 down of every pair; 5 the sum over a row's choices, in their order. */
-#include "act.h"
-#include "lists.h"
+#include "backend/common/act.h"
+#include "backend/common/lists.h"
 #include "ops.h"
 #include "product.h"
 
@@ -16,12 +16,12 @@ struct moe {
 	const struct ref_run *r;
 	const struct lmd_op_moe_ffn *op;
 	const struct lmd_weight *w[3]; /* with gate_up: GATE holds both halves and UP is NULL */
-	struct ref_view x, ids, weights, y, r_in, r_out;
+	struct hm_view x, ids, weights, y, r_in, r_out;
 	uint32_t k, width, dim; /* choices, F, D */
 	uint64_t n_pair;
 	uint32_t div; /* pairs that share a row of px */
 	struct ref_x px, ph;
-	struct ref_lists lists;
+	struct hm_lists lists;
 	float *v[2]; /* [n_pair][F] gate, up */
 	float *d;    /* [n_pair][D] */
 	float *delta[3];
@@ -38,29 +38,29 @@ static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct
 {
 	const struct lmd_op_moe_ffn *o = &op->u.moe_ffn;
 	const struct lmd_weight *down = b->cplan->weights[o->down];
-	uint64_t pairs = ref_max_rows(b->plan, &o->ids) * o->ids.width;
+	uint64_t pairs = hm_max_rows(b->hm.plan, &o->ids) * o->ids.width;
 	uint32_t wref[3];
 
 	weights_of(o, wref);
-	b->n_phase = 6;
-	ref_x_need(b, o->weight_before ? pairs : ref_max_rows(b->plan, &o->x), o->x.width);
+	b->hm.n_phase = 6;
+	ref_x_need(b, o->weight_before ? pairs : hm_max_rows(b->hm.plan, &o->x), o->x.width);
 	ref_x_need(b, pairs, down->k);
-	ref_lists_need(b, pairs, down->n_stack);
-	ref_need(&b->shared_bytes, pairs, down->k * sizeof(float));
-	ref_need(&b->shared_bytes, pairs, down->k * sizeof(float));
-	ref_need(&b->shared_bytes, pairs, down->n * sizeof(float));
+	hm_lists_need(&b->hm.shared_bytes, pairs, down->n_stack);
+	hm_need(&b->hm.shared_bytes, pairs, down->k * sizeof(float));
+	hm_need(&b->hm.shared_bytes, pairs, down->k * sizeof(float));
+	hm_need(&b->hm.shared_bytes, pairs, down->n * sizeof(float));
 	for (int i = 0; i < 3; i++) {
 		enum lmd_status st;
 
 		if (wref[i] == LMD_NONE)
 			continue;
 		ref_product_need(b, b->cplan->weights[wref[i]]);
-		if (!ref_lora_wanted(b->plan, o->lora_site[i]))
+		if (!ref_lora_wanted(b->hm.plan, o->lora_site[i]))
 			continue;
 		st = ref_add_site(b, o->lora_site[i], wref[i], false, err);
 		if (st != LMD_OK)
 			return st;
-		ref_need(&b->shared_bytes, pairs, b->cplan->weights[wref[i]]->n * sizeof(float));
+		hm_need(&b->hm.shared_bytes, pairs, b->cplan->weights[wref[i]]->n * sizeof(float));
 	}
 	return LMD_OK;
 }
@@ -68,51 +68,51 @@ static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct
 static void setup(struct moe *m, const struct ref_run *r, const struct lmd_op *op)
 {
 	const struct lmd_op_moe_ffn *o = &op->u.moe_ffn;
-	char *cursor = r->shared;
+	char *cursor = r->hm.shared;
 	uint32_t wref[3];
 
 	weights_of(o, wref);
 	*m = (struct moe){
 		.r = r,
 		.op = o,
-		.x = ref_view(r, &o->x),
-		.ids = ref_view(r, &o->ids),
-		.weights = ref_view(r, &o->weights),
-		.y = ref_view(r, &o->y),
-		.r_in = ref_view(r, &o->r_in),
-		.r_out = ref_view(r, &o->r_out),
+		.x = hm_view(&r->hm, &o->x),
+		.ids = hm_view(&r->hm, &o->ids),
+		.weights = hm_view(&r->hm, &o->weights),
+		.y = hm_view(&r->hm, &o->y),
+		.r_in = hm_view(&r->hm, &o->r_in),
+		.r_out = hm_view(&r->hm, &o->r_out),
 	};
 	for (int i = 0; i < 3; i++)
 		m->w[i] = wref[i] == LMD_NONE ? NULL : r->cplan->weights[wref[i]];
-	m->k = ref_cols(&m->ids);
+	m->k = hm_cols(&m->ids);
 	m->width = m->w[DOWN]->k;
 	m->dim = m->w[DOWN]->n;
 	m->n_pair = (uint64_t)m->ids.n_row * m->k;
 	m->div = o->weight_before ? 1 : m->k;
 	m->px = ref_x_take(r, &cursor, m->n_pair / m->div, m->x.width);
 	m->ph = ref_x_take(r, &cursor, m->n_pair, m->width);
-	m->lists = ref_lists_take(&cursor, m->n_pair, m->w[DOWN]->n_stack);
-	m->v[0] = ref_take(&cursor, m->n_pair, m->width * sizeof(float));
-	m->v[1] = ref_take(&cursor, m->n_pair, m->width * sizeof(float));
-	m->d = ref_take(&cursor, m->n_pair, m->dim * sizeof(float));
+	m->lists = hm_lists_take(&cursor, m->n_pair, m->w[DOWN]->n_stack);
+	m->v[0] = hm_take(&cursor, m->n_pair, m->width * sizeof(float));
+	m->v[1] = hm_take(&cursor, m->n_pair, m->width * sizeof(float));
+	m->d = hm_take(&cursor, m->n_pair, m->dim * sizeof(float));
 	for (int i = 0; i < 3; i++) {
-		if (m->w[i] && ref_lora_wanted(r->plan, o->lora_site[i]))
-			m->delta[i] = ref_take(&cursor, m->n_pair, m->w[i]->n * sizeof(float));
+		if (m->w[i] && ref_lora_wanted(r->hm.plan, o->lora_site[i]))
+			m->delta[i] = hm_take(&cursor, m->n_pair, m->w[i]->n * sizeof(float));
 	}
 }
 
-static void prepare(const struct moe *m, const struct ref_part *p)
+static void prepare(const struct moe *m, const struct hm_part *p)
 {
 	uint64_t lo, hi;
 
-	ref_slice(p, m->n_pair / m->div, &lo, &hi);
+	hm_slice(p, m->n_pair / m->div, &lo, &hi);
 	for (uint64_t i = lo; i < hi; i++) {
 		uint32_t row = (uint32_t)(m->op->weight_before ? i / m->k : i);
 
 		if (m->op->weight_before) {
 			float *own = m->px.copy + i * m->x.width;
-			const float *x = ref_f32(&m->x, row, 0, own);
-			float w = ref_cell_get(&m->weights, row, i % m->k);
+			const float *x = hm_f32(&m->x, row, 0, own);
+			float w = hm_cell_get(&m->weights, row, i % m->k);
 
 			for (uint32_t c = 0; c < m->x.width; c++)
 				own[c] = w * x[c];
@@ -122,21 +122,21 @@ static void prepare(const struct moe *m, const struct ref_part *p)
 		}
 	}
 	if (p->part == 0)
-		ref_lists_fill(&m->lists, &m->ids, m->k);
+		hm_lists_fill(&m->lists, &m->ids, m->k);
 }
 
 static void adapter(const struct moe *m, int i, uint64_t pair, const float *x)
 {
 	uint32_t row = (uint32_t)(pair / m->k);
-	uint32_t expert = (uint32_t)ref_cell_i32(&m->ids, row, pair % m->k);
+	uint32_t expert = (uint32_t)hm_cell_i32(&m->ids, row, pair % m->k);
 	uint32_t n;
 
 	if (!m->delta[i])
 		return;
 	n = m->w[i]->n;
 	ref_lora_row(m->r, m->op->lora_site[i],
-		     expert < m->w[i]->n_stack ? ref_lora_slot(m->r, m->x.space, row) : 0, expert,
-		     x, n, m->delta[i] + pair * n);
+		     expert < m->w[i]->n_stack ? hm_lora_slot(&m->r->hm, m->x.space, row) : 0,
+		     expert, x, n, m->delta[i] + pair * n);
 }
 
 struct out {
@@ -147,11 +147,11 @@ struct out {
 static float finish(const struct out *o, uint32_t pair, uint32_t slice, uint32_t c, float v)
 {
 	const struct lmd_weight *w = o->m->w[o->i];
-	float x = ref_weight_scale(w, slice, c) * v;
+	float x = hm_weight_scale(w, slice, c) * v;
 
 	if (o->m->delta[o->i])
 		x += o->m->delta[o->i][(size_t)pair * w->n + c];
-	return x + ref_weight_bias(w, slice, c);
+	return x + hm_weight_bias(w, slice, c);
 }
 
 static void emit(void *arg, uint32_t pair, uint32_t n0, uint32_t n, const float *v)
@@ -174,7 +174,7 @@ static void emit(void *arg, uint32_t pair, uint32_t n0, uint32_t n, const float 
 }
 
 /* Weight i for the pairs of every expert. */
-static void products(const struct moe *m, int i, const struct ref_part *p)
+static void products(const struct moe *m, int i, const struct hm_part *p)
 {
 	struct out o = {m, i};
 	struct ref_items items = {.div = i == DOWN ? 1 : m->div};
@@ -186,7 +186,7 @@ static void products(const struct moe *m, int i, const struct ref_part *p)
 	for (uint32_t e = 0; e < m->w[i]->n_stack; e++) {
 		uint64_t first = (uint64_t)e * m->w[i]->n;
 
-		items.list = ref_lists_of(&m->lists, e, &items.count);
+		items.list = hm_lists_of(&m->lists, e, &items.count);
 		ref_product(m->r, i == DOWN ? &m->ph : &m->px, &items, m->w[i], first + lo,
 			    first + hi, p->scratch, emit, &o);
 	}
@@ -198,8 +198,8 @@ static void activate(const struct moe *m, uint64_t pair)
 	float *out = m->ph.copy + pair * m->width;
 
 	for (uint32_t c = 0; c < m->width; c++)
-		out[c] = m->w[GATE] ? ref_act(m->op->act, m->op->p, gate[c], up[c], true)
-				    : ref_act(m->op->act, m->op->p, up[c], 0, false);
+		out[c] = m->w[GATE] ? hm_act(m->op->act, m->op->p, gate[c], up[c], true)
+				    : hm_act(m->op->act, m->op->p, up[c], 0, false);
 	ref_x_own(&m->ph, pair);
 	adapter(m, DOWN, pair, out);
 }
@@ -210,20 +210,20 @@ static void sum(const struct moe *m, uint32_t row)
 		float v = 0;
 
 		for (uint32_t j = 0; j < m->k; j++) {
-			uint32_t e = (uint32_t)ref_cell_i32(&m->ids, row, j);
-			float w = m->op->weight_before ? 1.0f : ref_cell_get(&m->weights, row, j);
+			uint32_t e = (uint32_t)hm_cell_i32(&m->ids, row, j);
+			float w = m->op->weight_before ? 1.0f : hm_cell_get(&m->weights, row, j);
 
 			if (e < m->w[DOWN]->n_stack)
 				v += w * m->d[((size_t)row * m->k + j) * m->dim + c];
 		}
 		if (m->y.base)
-			ref_put(&m->y, row, 0, c, v);
+			hm_put(&m->y, row, 0, c, v);
 		if (m->r_out.base)
-			ref_put(&m->r_out, row, 0, c, ref_get(&m->r_in, row, 0, c) + m->op->a * v);
+			hm_put(&m->r_out, row, 0, c, hm_get(&m->r_in, row, 0, c) + m->op->a * v);
 	}
 }
 
-static void run(const struct ref_run *r, const struct lmd_op *op, const struct ref_part *p)
+static void run(const struct ref_run *r, const struct lmd_op *op, const struct hm_part *p)
 {
 	struct moe m;
 	uint64_t lo, hi;
@@ -237,7 +237,7 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct r
 	}
 	if (p->phase == 4)
 		products(&m, DOWN, p);
-	ref_slice(p, p->phase == 5 ? m.ids.n_row : m.n_pair, &lo, &hi);
+	hm_slice(p, p->phase == 5 ? m.ids.n_row : m.n_pair, &lo, &hi);
 	for (uint64_t i = lo; i < hi; i++) {
 		if (p->phase == 1) {
 			adapter(&m, GATE, i, m.px.row[i / m.div]);
@@ -251,17 +251,7 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct r
 	}
 }
 
-static const uint16_t ins[] = {
-	REF_OFF(moe_ffn.x),
-	REF_OFF(moe_ffn.ids),
-	REF_OFF(moe_ffn.weights),
-	REF_OFF(moe_ffn.r_in),
-};
-static const uint16_t outs[] = {REF_OFF(moe_ffn.y), REF_OFF(moe_ffn.r_out)};
-
 const struct ref_op ref_op_moe_ffn = {
-	.name = "moe_ffn",
 	.plan = plan,
 	.run = run,
-	REF_OPERANDS(ins, outs),
 };

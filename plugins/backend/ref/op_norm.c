@@ -3,19 +3,19 @@
  * NORM: residual sum and norm, of a row or of all rows of a sequence. */
 #include "norm.h"
 #include "ops.h"
-#include "view.h"
+#include "backend/common/view.h"
 
 static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct lmd_error *err)
 {
 	(void)err;
 	for (int i = 0; i < 4; i++)
-		ref_need(&b->part_bytes, op->u.norm.x.width, sizeof(float));
+		hm_need(&b->hm.part_bytes, op->u.norm.x.width, sizeof(float));
 	return LMD_OK;
 }
 
 struct work {
 	const struct lmd_op_norm *op;
-	struct ref_view x, r, h, y, stat;
+	struct hm_view x, r, h, y, stat;
 	struct ref_norm norm;
 	float *tx, *tr, *ty, *ts;
 };
@@ -23,20 +23,20 @@ struct work {
 /* h = x + a*r of one (row, head), stored if wanted. */
 static const float *sum(const struct work *w, uint32_t row, uint32_t head)
 {
-	const float *x = ref_f32(&w->x, row, head, w->tx), *res;
+	const float *x = hm_f32(&w->x, row, head, w->tx), *res;
 	void *h;
 
 	if (w->r.base) {
-		res = ref_f32(&w->r, row, head, w->tr);
+		res = hm_f32(&w->r, row, head, w->tr);
 		for (uint32_t c = 0; c < w->x.width; c++)
 			w->tx[c] = x[c] + w->op->a * res[c];
 		x = w->tx;
 	}
 	if (w->h.base) {
-		h = ref_at(&w->h, row, head, w->tr);
+		h = hm_at(&w->h, row, head, w->tr);
 		if (h != x)
 			memmove(h, x, w->x.width * sizeof(float));
-		ref_commit(&w->h, row, head, h, w->tr);
+		hm_commit(&w->h, row, head, h, w->tr);
 	}
 	return x;
 }
@@ -46,12 +46,12 @@ static void one_row(const struct work *w, uint32_t row, uint32_t head)
 	const float *x = sum(w, row, head);
 	uint32_t size = w->norm.n->n ? w->norm.n->n : w->x.width;
 	uint32_t groups = (w->x.width + size - 1) / size;
-	float *y = ref_at(&w->y, row, head, w->ty);
+	float *y = hm_at(&w->y, row, head, w->ty);
 
 	ref_norm_row(&w->norm, row, head, x, y, w->x.width, w->stat.base ? w->ts : NULL);
-	ref_commit(&w->y, row, head, y, w->ty);
+	hm_commit(&w->y, row, head, y, w->ty);
 	for (uint32_t c = 0; w->stat.base && c < 2 * groups; c++)
-		*(float *)ref_cell(&w->stat, row, c + 2 * (size_t)head * groups) = w->ts[c];
+		*(float *)hm_cell(&w->stat, row, c + 2 * (size_t)head * groups) = w->ts[c];
 }
 
 /* Columns at..at+n of rows first..first+rows share mean and deviation. */
@@ -80,23 +80,23 @@ static void over_rows(const struct work *w, uint32_t first, uint32_t rows, uint3
 
 		ref_norm_scale(&w->norm, first + i, 0, at, n, x + at, w->ty, stat);
 		for (uint32_t c = 0; c < n; c++)
-			ref_put(&w->y, first + i, 0, at + c, w->ty[c]);
+			hm_put(&w->y, first + i, 0, at + c, w->ty[c]);
 		if (w->stat.base) {
-			*(float *)ref_cell(&w->stat, first + i, 2 * (size_t)group) = stat[0];
-			*(float *)ref_cell(&w->stat, first + i, 2 * (size_t)group + 1) = stat[1];
+			*(float *)hm_cell(&w->stat, first + i, 2 * (size_t)group) = stat[0];
+			*(float *)hm_cell(&w->stat, first + i, 2 * (size_t)group + 1) = stat[1];
 		}
 	}
 }
 
-static void run(const struct ref_run *r, const struct lmd_op *op, const struct ref_part *p)
+static void run(const struct ref_run *r, const struct lmd_op *op, const struct hm_part *p)
 {
 	struct work w = {
 		.op = &op->u.norm,
-		.x = ref_view(r, &op->u.norm.x),
-		.r = ref_view(r, &op->u.norm.r),
-		.h = ref_view(r, &op->u.norm.h),
-		.y = ref_view(r, &op->u.norm.y),
-		.stat = ref_view(r, &op->u.norm.stat),
+		.x = hm_view(&r->hm, &op->u.norm.x),
+		.r = hm_view(&r->hm, &op->u.norm.r),
+		.h = hm_view(&r->hm, &op->u.norm.h),
+		.y = hm_view(&r->hm, &op->u.norm.y),
+		.stat = hm_view(&r->hm, &op->u.norm.stat),
 		.norm = ref_norm(r, &op->u.norm.norm),
 	};
 	uint32_t size = w.norm.n->n ? w.norm.n->n : w.x.width,
@@ -104,38 +104,28 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct r
 	char *scratch = p->scratch;
 	uint64_t lo, hi;
 
-	w.tx = ref_take(&scratch, w.x.width, sizeof(float));
-	w.tr = ref_take(&scratch, w.x.width, sizeof(float));
-	w.ty = ref_take(&scratch, w.x.width, sizeof(float));
-	w.ts = ref_take(&scratch, w.x.width, 2 * sizeof(float));
+	w.tx = hm_take(&scratch, w.x.width, sizeof(float));
+	w.tr = hm_take(&scratch, w.x.width, sizeof(float));
+	w.ty = hm_take(&scratch, w.x.width, sizeof(float));
+	w.ts = hm_take(&scratch, w.x.width, 2 * sizeof(float));
 	if (!w.op->over_rows) {
-		ref_slice(p, (uint64_t)w.y.n_row * w.x.n_head, &lo, &hi);
+		hm_slice(p, (uint64_t)w.y.n_row * w.x.n_head, &lo, &hi);
 		for (uint64_t i = lo; i < hi; i++)
 			one_row(&w, (uint32_t)(i / w.x.n_head), (uint32_t)(i % w.x.n_head));
 		return;
 	}
-	ref_slice(p, r->step->n_seq, &lo, &hi);
+	hm_slice(p, r->hm.step->n_seq, &lo, &hi);
 	for (uint32_t s = (uint32_t)lo; s < hi; s++) {
 		uint32_t first, rows;
 
-		ref_seq_rows(r, w.y.space, s, &first, &rows);
+		hm_seq_rows(&r->hm, w.y.space, s, &first, &rows);
 		for (uint32_t g = 0; rows && g < groups; g++)
 			over_rows(&w, first, rows, g * size,
 				  w.x.width - g * size < size ? w.x.width - g * size : size, g);
 	}
 }
 
-static const uint16_t ins[] = {
-	REF_OFF(norm.x),
-	REF_OFF(norm.r),
-	REF_OFF(norm.norm.g),
-	REF_OFF(norm.norm.b),
-};
-static const uint16_t outs[] = {REF_OFF(norm.h), REF_OFF(norm.y), REF_OFF(norm.stat)};
-
 const struct ref_op ref_op_norm = {
-	.name = "norm",
 	.plan = plan,
 	.run = run,
-	REF_OPERANDS(ins, outs),
 };

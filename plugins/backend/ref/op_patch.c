@@ -9,9 +9,9 @@ struct patch {
 	const struct ref_run *r;
 	const struct lmd_op_patch *op;
 	const struct lmd_weight *w;
-	struct ref_view x, y;
+	struct hm_view x, y;
 	uint32_t space; /* of x */
-	uint32_t cols;	/* C */
+	uint32_t cols;  /* C */
 	struct ref_x px;
 };
 
@@ -21,8 +21,8 @@ static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct
 	const struct lmd_weight *w = b->cplan->weights[o->w];
 
 	(void)err;
-	b->n_phase = 2;
-	ref_x_need(b, ref_max_rows(b->plan, &o->y) / o->y.n_head, w->k);
+	b->hm.n_phase = 2;
+	ref_x_need(b, hm_max_rows(b->hm.plan, &o->y) / o->y.n_head, w->k);
 	ref_product_need(b, w);
 	return LMD_OK;
 }
@@ -32,10 +32,10 @@ static void map_of(const struct patch *p, uint32_t seq, uint32_t rows, uint32_t 
 {
 	uint32_t k = p->space - LMD_SPACE_X0;
 	bool map = p->op->n_dim == 2 && p->space >= LMD_SPACE_X0 && p->space <= LMD_SPACE_X5 &&
-		   p->r->step->x_w[k] && p->r->step->x_h[k];
+		   p->r->hm.step->x_w[k] && p->r->hm.step->x_h[k];
 
-	size[0] = map ? (uint32_t)p->r->step->x_w[k][seq] : rows;
-	size[1] = map ? (uint32_t)p->r->step->x_h[k][seq] : 1;
+	size[0] = map ? (uint32_t)p->r->hm.step->x_w[k][seq] : rows;
+	size[1] = map ? (uint32_t)p->r->hm.step->x_h[k][seq] : 1;
 }
 
 /* Number of windows along an axis of n. */
@@ -56,20 +56,21 @@ static float at(const struct patch *p, uint32_t first, const uint32_t size[2], i
 	if (i0 < 0 || i1 < 0 || i0 >= size[0] || i1 >= size[1])
 		return 0;
 	row = first + (uint64_t)i1 * size[0] + (uint64_t)i0;
-	return row < p->x.n_row ? ref_cell_get(&p->x, (uint32_t)row, c) : 0;
+	return row < p->x.n_row ? hm_cell_get(&p->x, (uint32_t)row, c) : 0;
 }
 
 /* The window of row `row` of y; zeros for rows beyond the last window. */
 static void flatten(const struct patch *p, uint32_t row)
 {
 	const struct lmd_op_patch *o = p->op;
-	uint32_t seq = ref_seq_of(p->r, p->y.space, row), yfirst, yrows, first, rows, size[2], n0;
+	uint32_t seq = hm_seq_of(&p->r->hm, p->y.space, row), yfirst, yrows, first, rows, size[2],
+		 n0;
 	uint32_t k0 = o->kernel[0], k1 = o->n_dim == 2 ? o->kernel[1] : 1;
 	float *out = p->px.copy + (size_t)row * p->w->k;
 	int64_t o0, o1;
 
-	ref_seq_rows(p->r, p->y.space, seq, &yfirst, &yrows);
-	ref_seq_rows(p->r, p->space, seq, &first, &rows);
+	hm_seq_rows(&p->r->hm, p->y.space, seq, &yfirst, &yrows);
+	hm_seq_rows(&p->r->hm, p->space, seq, &first, &rows);
 	map_of(p, seq, rows, size);
 	n0 = windows(o, 0, size[0]);
 	o0 = n0 ? (row - yfirst) % n0 : 0;
@@ -97,30 +98,30 @@ static void emit(void *arg, uint32_t item, uint32_t n0, uint32_t n, const float 
 	const struct patch *p = arg;
 
 	for (uint32_t i = 0; i < n; i++)
-		*(float *)ref_cell(&p->y, item, n0 + i) =
-			ref_weight_scale(p->w, 0, n0 + i) * v[i] + ref_weight_bias(p->w, 0, n0 + i);
+		*(float *)hm_cell(&p->y, item, n0 + i) =
+			hm_weight_scale(p->w, 0, n0 + i) * v[i] + hm_weight_bias(p->w, 0, n0 + i);
 }
 
-static void run(const struct ref_run *r, const struct lmd_op *op, const struct ref_part *part)
+static void run(const struct ref_run *r, const struct lmd_op *op, const struct hm_part *part)
 {
 	const struct lmd_op_patch *o = &op->u.patch;
 	struct patch p = {
 		.r = r,
 		.op = o,
 		.w = r->cplan->weights[o->w],
-		.x = ref_view(r, &o->x),
-		.y = ref_view(r, &o->y),
-		.space = o->x.src == LMD_SRC_INPUT ? o->x_space : r->plan->values[o->x.id].space,
+		.x = hm_view(&r->hm, &o->x),
+		.y = hm_view(&r->hm, &o->y),
+		.space = o->x.src == LMD_SRC_INPUT ? o->x_space : r->hm.plan->values[o->x.id].space,
 	};
 	struct ref_items items = {.count = p.y.n_row, .div = 1};
-	char *cursor = r->shared;
+	char *cursor = r->hm.shared;
 	uint64_t lo, hi;
 
-	p.cols = ref_cols(&p.x);
+	p.cols = hm_cols(&p.x);
 	p.px = ref_x_take(r, &cursor, p.y.n_row, p.w->k);
 	p.px.q = NULL; /* always in float */
 	if (part->phase == 0) {
-		ref_slice(part, p.y.n_row, &lo, &hi);
+		hm_slice(part, p.y.n_row, &lo, &hi);
 		for (uint64_t row = lo; row < hi; row++)
 			flatten(&p, (uint32_t)row);
 		return;
@@ -129,12 +130,7 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct r
 	ref_product(r, &p.px, &items, p.w, lo, hi, part->scratch, emit, &p);
 }
 
-static const uint16_t ins[] = {REF_OFF(patch.x)};
-static const uint16_t outs[] = {REF_OFF(patch.y)};
-
 const struct ref_op ref_op_patch = {
-	.name = "patch",
 	.plan = plan,
 	.run = run,
-	REF_OPERANDS(ins, outs),
 };

@@ -6,7 +6,7 @@
  * radian in f32. */
 #include "norm.h"
 #include "ops.h"
-#include "view.h"
+#include "backend/common/view.h"
 
 static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct lmd_error *err)
 {
@@ -15,15 +15,15 @@ static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct
 
 	most = o->v.width > most ? o->v.width : most;
 	for (int i = 0; i < 3; i++)
-		ref_need(&b->part_bytes, most, sizeof(float));
+		hm_need(&b->hm.part_bytes, most, sizeof(float));
 	if (o->rope != LMD_NONE)
-		ref_need(&b->part_bytes, b->plan->ropes[o->rope].n_rot, sizeof(float));
+		hm_need(&b->hm.part_bytes, b->hm.plan->ropes[o->rope].n_rot, sizeof(float));
 	if (o->cache != LMD_NONE && o->append) {
 		enum lmd_status st = ref_need_cache(b, o->cache, err);
 
 		if (st != LMD_OK)
 			return st;
-		b->cplan->group_write[b->plan->caches[o->cache].group] = true;
+		b->cplan->group_write[b->hm.plan->caches[o->cache].group] = true;
 	}
 	return LMD_OK;
 }
@@ -32,17 +32,17 @@ struct work {
 	const struct ref_run *r;
 	const struct lmd_op_rope_kv *op;
 	const struct lmd_rope *rope; /* or NULL */
-	struct ref_view pos;
+	struct hm_view pos;
 	float *tmp, *head, *out; /* a head each */
-	float *turn;		 /* [n_rot]: cos and sin of each pair of this row */
+	float *turn;             /* [n_rot]: cos and sin of each pair of this row */
 };
 
 /* Angles of one row. */
 static void turns(const struct work *w, uint32_t space, uint32_t row)
 {
 	for (uint32_t i = 0; w->rope && i < w->rope->n_rot / 2; i++) {
-		int32_t pos = w->pos.base ? ref_cell_i32(&w->pos, row, 0)
-					  : ref_pos(w->r, space, row, w->rope->plane[i]);
+		int32_t pos = w->pos.base ? hm_cell_i32(&w->pos, row, 0)
+					  : hm_pos(&w->r->hm, space, row, w->rope->plane[i]);
 		double angle = (double)w->op->sign * pos * w->rope->freq[i];
 
 		w->turn[2 * i] = (float)(cos(angle) * (double)w->rope->magnitude);
@@ -66,10 +66,10 @@ static void rotate(const struct work *w, float *x)
 }
 
 /* Head h of q or k, finished. */
-static const float *finish(const struct work *w, const struct ref_view *v, const struct ref_norm *n,
+static const float *finish(const struct work *w, const struct hm_view *v, const struct ref_norm *n,
 			   uint32_t row, uint32_t h)
 {
-	const float *x = ref_f32(v, row, h, w->tmp);
+	const float *x = hm_f32(v, row, h, w->tmp);
 	bool norm = n->n->kind != LMD_NORM_NONE;
 
 	if (norm && w->op->norm_when == LMD_QKN_BEFORE)
@@ -82,16 +82,16 @@ static const float *finish(const struct work *w, const struct ref_view *v, const
 	return w->head;
 }
 
-static void put(const struct work *w, const struct ref_view *v, uint32_t row, uint32_t h,
+static void put(const struct work *w, const struct hm_view *v, uint32_t row, uint32_t h,
 		const float *x)
 {
 	void *y;
 
 	if (!v->base)
 		return;
-	y = ref_at(v, row, h, w->out);
+	y = hm_at(v, row, h, w->out);
 	memcpy(y, x, v->width * sizeof(float));
-	ref_commit(v, row, h, y, w->out);
+	hm_commit(v, row, h, y, w->out);
 }
 
 /* Where this row is stored: the page and its row in it; NULL: nowhere. */
@@ -103,37 +103,38 @@ static char *place(const struct work *w, uint32_t row, uint32_t *in_page)
 
 	if (w->op->cache == LMD_NONE || !w->op->append)
 		return NULL;
-	group = w->r->plan->caches[w->op->cache].group;
+	group = w->r->hm.plan->caches[w->op->cache].group;
 	pool = w->r->cplan->pools[group];
-	slot = w->r->step->group[group].slot[row];
+	slot = w->r->hm.step->group[group].slot[row];
 	if (slot < 0)
 		return NULL;
 	*in_page = (uint32_t)slot % pool->page_tokens;
 	return pool->mem + (size_t)((uint32_t)slot / pool->page_tokens) * pool->unit_bytes;
 }
 
-static void run(const struct ref_run *r, const struct lmd_op *op, const struct ref_part *p)
+static void run(const struct ref_run *r, const struct lmd_op *op, const struct hm_part *p)
 {
 	const struct lmd_op_rope_kv *o = &op->u.rope_kv;
-	struct ref_view q = ref_view(r, &o->q), k = ref_view(r, &o->k), v = ref_view(r, &o->v);
-	struct ref_view q_out = ref_view(r, &o->q_out), k_out = ref_view(r, &o->k_out);
+	struct hm_view q = hm_view(&r->hm, &o->q), k = hm_view(&r->hm, &o->k),
+		       v = hm_view(&r->hm, &o->v);
+	struct hm_view q_out = hm_view(&r->hm, &o->q_out), k_out = hm_view(&r->hm, &o->k_out);
 	struct ref_norm qn = ref_norm(r, &o->qn), kn = ref_norm(r, &o->kn);
-	const struct ref_view *any = q.base ? &q : k.base ? &k : &v;
+	const struct hm_view *any = q.base ? &q : k.base ? &k : &v;
 	const struct ref_cache *c = o->cache == LMD_NONE ? NULL : r->cplan->caches[o->cache];
-	struct work w = {.r = r, .op = o, .pos = ref_view(r, &o->pos)};
+	struct work w = {.r = r, .op = o, .pos = hm_view(&r->hm, &o->pos)};
 	uint32_t most = q.width > k.width ? q.width : k.width;
 	char *scratch = p->scratch;
 	uint64_t lo, hi;
 
 	most = v.width > most ? v.width : most;
-	w.tmp = ref_take(&scratch, most, sizeof(float));
-	w.head = ref_take(&scratch, most, sizeof(float));
-	w.out = ref_take(&scratch, most, sizeof(float));
+	w.tmp = hm_take(&scratch, most, sizeof(float));
+	w.head = hm_take(&scratch, most, sizeof(float));
+	w.out = hm_take(&scratch, most, sizeof(float));
 	if (o->rope != LMD_NONE) {
-		w.rope = &r->plan->ropes[o->rope];
-		w.turn = ref_take(&scratch, w.rope->n_rot, sizeof(float));
+		w.rope = &r->hm.plan->ropes[o->rope];
+		w.turn = hm_take(&scratch, w.rope->n_rot, sizeof(float));
 	}
-	ref_slice(p, any->n_row, &lo, &hi);
+	hm_slice(p, any->n_row, &lo, &hi);
 	for (uint32_t row = (uint32_t)lo; row < hi; row++) {
 		uint32_t at = 0;
 		char *page = place(&w, row, &at);
@@ -152,22 +153,14 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct r
 		}
 		for (uint32_t h = 0; v.base && page && c->has_v && h < v.n_head; h++) {
 			if (o->append & LMD_APPEND_V)
-				ref_cache_encode(
-					r->dev, c->desc.v_dtype, ref_f32(&v, row, h, w.tmp),
-					page + c->v_off + at * c->v_row + h * c->v_head, v.width);
+				ref_cache_encode(r->dev, c->desc.v_dtype, hm_f32(&v, row, h, w.tmp),
+						 page + c->v_off + at * c->v_row + h * c->v_head,
+						 v.width);
 		}
 	}
 }
 
-static const uint16_t ins[] = {
-	REF_OFF(rope_kv.q),    REF_OFF(rope_kv.k),    REF_OFF(rope_kv.v),    REF_OFF(rope_kv.pos),
-	REF_OFF(rope_kv.qn.g), REF_OFF(rope_kv.qn.b), REF_OFF(rope_kv.kn.g), REF_OFF(rope_kv.kn.b),
-};
-static const uint16_t outs[] = {REF_OFF(rope_kv.q_out), REF_OFF(rope_kv.k_out)};
-
 const struct ref_op ref_op_rope_kv = {
-	.name = "rope_kv",
 	.plan = plan,
 	.run = run,
-	REF_OPERANDS(ins, outs),
 };

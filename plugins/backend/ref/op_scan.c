@@ -5,7 +5,7 @@
  * The state of a head is decoded from its slot, carried through the rows, and encoded wherever a
  * row asks for it.  S is stored as the formula writes it, the last index running fastest. */
 #include "ops.h"
-#include "view.h"
+#include "backend/common/view.h"
 
 #define N_IN LMD_SCAN_MAX_IN
 
@@ -14,11 +14,11 @@ struct scan {
 	const struct lmd_op_scan *op;
 	const struct ref_cache *cache;
 	const float *w[2]; /* flat, or NULL */
-	struct ref_view in[N_IN], y;
+	struct hm_view in[N_IN], y;
 	uint32_t dk, dv;
 	/* of the head at hand */
 	uint32_t head, key_head;
-	float *s;		    /* [dk*dv] */
+	float *s;                   /* [dk*dv] */
 	float *tmp[N_IN], *out, *d; /* in[] of a row; y [dv]; [dv] */
 };
 
@@ -28,12 +28,12 @@ static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct
 	enum lmd_status st = ref_need_cache(b, o->cache, err);
 
 	for (int i = 0; st == LMD_OK && i < 2; i++)
-		st = ref_flatten(b, o->w[i], err);
-	ref_need(&b->part_bytes, (uint64_t)o->dk * o->dv, sizeof(float));
+		st = hm_flatten(&b->hm, o->w[i], err);
+	hm_need(&b->hm.part_bytes, (uint64_t)o->dk * o->dv, sizeof(float));
 	for (int i = 0; i < N_IN; i++)
-		ref_need(&b->part_bytes, o->dk > o->dv ? o->dk : o->dv, sizeof(float));
-	ref_need(&b->part_bytes, o->dv, sizeof(float));
-	ref_need(&b->part_bytes, o->dv, sizeof(float));
+		hm_need(&b->hm.part_bytes, o->dk > o->dv ? o->dk : o->dv, sizeof(float));
+	hm_need(&b->hm.part_bytes, o->dv, sizeof(float));
+	hm_need(&b->hm.part_bytes, o->dv, sizeof(float));
 	return st;
 }
 
@@ -108,7 +108,7 @@ static void rwkv7(const struct scan *s, const float *const in[N_IN])
 /* Number of gates of a head: 1 or dk. */
 static uint32_t gates(const struct scan *s)
 {
-	return ref_cols(&s->in[3]) == s->op->n_head ? 1 : s->dk;
+	return hm_cols(&s->in[3]) == s->op->n_head ? 1 : s->dk;
 }
 
 /* S[i,j] = g[i] S[i,j] + k[i] v[j];  y[j] = scale sum_i q[i] S[i,j] */
@@ -164,7 +164,7 @@ static void delta(const struct scan *s, const float *const in[N_IN])
 
 static void (*const kinds[])(const struct scan *s, const float *const in[N_IN]) = {
 	[LMD_SCAN_MAMBA1] = mamba1, [LMD_SCAN_MAMBA2] = mamba2, [LMD_SCAN_RWKV6] = rwkv6,
-	[LMD_SCAN_RWKV7] = rwkv7,   [LMD_SCAN_GLA] = gla,	[LMD_SCAN_DELTA] = delta,
+	[LMD_SCAN_RWKV7] = rwkv7,   [LMD_SCAN_GLA] = gla,       [LMD_SCAN_DELTA] = delta,
 };
 
 /* What a head reads of each input: columns of its own head, of its key head, or all of them. */
@@ -212,7 +212,7 @@ static void gather(const struct scan *s, uint32_t row)
 			break;
 		}
 		for (uint32_t c = 0; c < n; c++)
-			s->tmp[i][c] = ref_cell_get(&s->in[i], row, first + c);
+			s->tmp[i][c] = hm_cell_get(&s->in[i], row, first + c);
 	}
 }
 
@@ -225,7 +225,7 @@ static char *slot_memory(const struct scan *s, int32_t slot)
 
 static void load(const struct scan *s, uint32_t seq)
 {
-	int32_t slot = s->r->step->group[s->cache->desc.group].state_in[seq];
+	int32_t slot = s->r->hm.step->group[s->cache->desc.group].state_in[seq];
 	const float *v;
 
 	if (slot < 0) {
@@ -240,13 +240,13 @@ static void load(const struct scan *s, uint32_t seq)
 
 static void one_head(struct scan *s, uint32_t seq)
 {
-	const struct lmd_step *step = s->r->step;
+	const struct lmd_step *step = s->r->hm.step;
 	const float *in[N_IN];
 	uint32_t first, n;
 
 	for (int i = 0; i < N_IN; i++)
 		in[i] = s->tmp[i];
-	ref_seq_rows(s->r, LMD_SPACE_TOKENS, seq, &first, &n);
+	hm_seq_rows(&s->r->hm, LMD_SPACE_TOKENS, seq, &first, &n);
 	load(s, seq);
 	for (uint32_t row = first; row < first + n; row++) {
 		int32_t out = step->group[s->cache->desc.group].state_out[row];
@@ -254,21 +254,21 @@ static void one_head(struct scan *s, uint32_t seq)
 		gather(s, row);
 		kinds[s->op->kind](s, in);
 		for (uint32_t j = 0; j < s->dv; j++)
-			*(float *)ref_cell(&s->y, row, (size_t)s->head * s->dv + j) = s->out[j];
+			*(float *)hm_cell(&s->y, row, (size_t)s->head * s->dv + j) = s->out[j];
 		if (out >= 0)
 			ref_cache_encode(s->r->dev, s->cache->desc.k_dtype, s->s,
 					 slot_memory(s, out), s->cache->k_cols);
 	}
 }
 
-static void run(const struct ref_run *r, const struct lmd_op *op, const struct ref_part *p)
+static void run(const struct ref_run *r, const struct lmd_op *op, const struct hm_part *p)
 {
 	const struct lmd_op_scan *o = &op->u.scan;
 	struct scan s = {
 		.r = r,
 		.op = o,
 		.cache = r->cplan->caches[o->cache],
-		.y = ref_view(r, &o->y),
+		.y = hm_view(&r->hm, &o->y),
 		.dk = o->dk,
 		.dv = o->dv,
 	};
@@ -276,16 +276,16 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct r
 	char *scratch = p->scratch;
 	uint64_t lo, hi;
 
-	s.s = ref_take(&scratch, (uint64_t)o->dk * o->dv, sizeof(float));
+	s.s = hm_take(&scratch, (uint64_t)o->dk * o->dv, sizeof(float));
 	for (int i = 0; i < N_IN; i++) {
-		s.in[i] = ref_view(r, &o->in[i]);
-		s.tmp[i] = ref_take(&scratch, o->dk > o->dv ? o->dk : o->dv, sizeof(float));
+		s.in[i] = hm_view(&r->hm, &o->in[i]);
+		s.tmp[i] = hm_take(&scratch, o->dk > o->dv ? o->dk : o->dv, sizeof(float));
 	}
-	s.out = ref_take(&scratch, o->dv, sizeof(float));
-	s.d = ref_take(&scratch, o->dv, sizeof(float));
+	s.out = hm_take(&scratch, o->dv, sizeof(float));
+	s.d = hm_take(&scratch, o->dv, sizeof(float));
 	for (int i = 0; i < 2; i++)
 		s.w[i] = o->w[i] == LMD_NONE ? NULL : r->cplan->weights[o->w[i]]->flat;
-	ref_slice(p, (uint64_t)r->step->n_seq * o->n_head, &lo, &hi);
+	hm_slice(p, (uint64_t)r->hm.step->n_seq * o->n_head, &lo, &hi);
 	for (uint64_t i = lo; i < hi; i++) {
 		s.head = (uint32_t)(i % o->n_head);
 		s.key_head = o->key_map == LMD_MAP_CYCLE ? s.head % o->n_key_head : s.head / group;
@@ -293,15 +293,7 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct r
 	}
 }
 
-static const uint16_t ins[] = {
-	REF_OFF(scan.in[0]), REF_OFF(scan.in[1]), REF_OFF(scan.in[2]),
-	REF_OFF(scan.in[3]), REF_OFF(scan.in[4]), REF_OFF(scan.in[5]),
-};
-static const uint16_t outs[] = {REF_OFF(scan.y)};
-
 const struct ref_op ref_op_scan = {
-	.name = "scan",
 	.plan = plan,
 	.run = run,
-	REF_OPERANDS(ins, outs),
 };

@@ -3,6 +3,12 @@
  * The list of ops: one line each. */
 #include "ops.h"
 
+#define PLAIN(name)                                                                                \
+	&(const struct ref_op)                                                                     \
+	{                                                                                          \
+		.plain = &hm_op_##name                                                             \
+	}
+
 static const struct ref_op *const table[LMD_N_OP] = {
 	[LMD_OP_EMBED] = &ref_op_embed,
 	[LMD_OP_NORM] = &ref_op_norm,
@@ -14,17 +20,17 @@ static const struct ref_op *const table[LMD_N_OP] = {
 	[LMD_OP_HEAD] = &ref_op_head,
 	[LMD_OP_SAMPLE] = &ref_op_sample,
 	[LMD_OP_EW] = &ref_op_ew,
-	[LMD_OP_ROUTE] = &ref_op_route,
+	[LMD_OP_ROUTE] = PLAIN(route),
 	[LMD_OP_MOE_FFN] = &ref_op_moe_ffn,
 	[LMD_OP_BMM] = &ref_op_bmm,
-	[LMD_OP_GATHER] = &ref_op_gather,
-	[LMD_OP_REDUCE] = &ref_op_reduce,
-	[LMD_OP_SOFTMAX] = &ref_op_softmax,
+	[LMD_OP_GATHER] = PLAIN(gather),
+	[LMD_OP_REDUCE] = PLAIN(reduce),
+	[LMD_OP_SOFTMAX] = PLAIN(softmax),
 	[LMD_OP_CONV] = &ref_op_conv,
 	[LMD_OP_SCAN] = &ref_op_scan,
-	[LMD_OP_MIX] = &ref_op_mix,
+	[LMD_OP_MIX] = PLAIN(mix),
 	[LMD_OP_INDEX] = &ref_op_index,
-	[LMD_OP_CAST_COPY] = &ref_op_cast_copy,
+	[LMD_OP_CAST_COPY] = PLAIN(cast_copy),
 	[LMD_OP_PATCH] = &ref_op_patch,
 };
 

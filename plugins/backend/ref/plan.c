@@ -6,38 +6,6 @@
 
 #include "ref.h"
 
-void ref_need(uint64_t *bytes, uint64_t n, uint64_t item)
-{
-	uint64_t b;
-
-	if (__builtin_mul_overflow(n, item, &b) || b > UINT64_MAX / 4)
-		b = UINT64_MAX / 4;
-	b = (b + 63) / 64 * 64;
-	*bytes = *bytes > UINT64_MAX / 2 ? *bytes : *bytes + b;
-}
-
-uint64_t ref_max_rows(const struct lmd_plan *plan, const struct lmd_opnd *o)
-{
-	uint32_t space = LMD_SPACE_TOKENS, fold = o->fold ? o->fold : 1;
-
-	if (o->src == LMD_SRC_NONE || o->src == LMD_SRC_WEIGHT)
-		return o->n_head;
-	if (o->src == LMD_SRC_VALUE)
-		space = plan->values[o->id].space;
-	else if (o->src == LMD_SRC_INPUT)
-		space = plan->inputs[o->id].space;
-	return (uint64_t)(plan->max_rows[space] / fold) * o->n_head;
-}
-
-enum lmd_status ref_flatten(struct ref_build *b, uint32_t wref, struct lmd_error *err)
-{
-	const float *flat;
-
-	if (wref == LMD_NONE)
-		return LMD_OK;
-	return ref_weight_flat(b->dev, b->cplan->weights[wref], &flat, err);
-}
-
 enum lmd_status ref_add_site(struct ref_build *b, uint32_t site, uint32_t wref, bool turned,
 			     struct lmd_error *err)
 {
@@ -62,56 +30,63 @@ enum lmd_status ref_need_cache(const struct ref_build *b, uint32_t cache, struct
 	return lmd_fail(err, LMD_INVALID, "ref: cache %u is in none of the pools", cache);
 }
 
-static const struct lmd_opnd *operand(const struct lmd_op *op, uint16_t offset)
-{
-	return (const struct lmd_opnd *)(const void *)((const char *)op + offset);
-}
-
 /* WEIGHT operands become f32; inputs that are read without looking must be bound. */
 static enum lmd_status operands(struct ref_build *b, const struct lmd_op *op,
-				const struct ref_op *fn, struct lmd_error *err)
+				const struct hm_opinfo *info, struct lmd_error *err)
 {
-	for (uint32_t i = 0; i < fn->n_in; i++) {
-		const struct lmd_opnd *o = operand(op, fn->in[i]);
+	for (uint32_t i = 0; i < info->n_in; i++) {
+		const struct lmd_opnd *o = hm_operand(op, info->in[i]);
 
 		if (o->src == LMD_SRC_WEIGHT) {
-			enum lmd_status st = ref_flatten(b, o->id, err);
+			enum lmd_status st = hm_flatten(&b->hm, o->id, err);
 
 			if (st != LMD_OK)
 				return st;
 		}
-		if (o->src == LMD_SRC_INPUT && !fn->loose_inputs)
+		if (o->src == LMD_SRC_INPUT && !info->loose_inputs)
 			b->cplan->need_input[o->id] = true;
 	}
 	return LMD_OK;
+}
+
+static enum lmd_status plan_op(struct ref_build *b, const struct lmd_op *op,
+			       const struct ref_op *fn, struct lmd_error *err)
+{
+	if (fn->plain)
+		return fn->plain->plan ? fn->plain->plan(&b->hm, op, err) : LMD_OK;
+	return fn->plan ? fn->plan(b, op, err) : LMD_OK;
 }
 
 static enum lmd_status compile_op(struct ref_dev *dev, struct lmd_cplan *p, uint32_t i,
 				  struct lmd_error *err)
 {
 	const struct lmd_op *op = &p->plan->ops[i];
-	struct ref_build b = {.dev = dev, .cplan = p, .plan = p->plan, .n_phase = 1};
+	struct ref_build b = {
+		.hm = {.host = dev->host, .plan = p->plan, .weights = p->weights, .n_phase = 1},
+		.dev = dev,
+		.cplan = p};
+	const struct hm_opinfo *info = hm_opinfo(op->code);
 	const struct ref_op *fn = ref_op_of(op->code);
 	enum lmd_status st;
 
-	if (!fn)
+	if (!fn || !info)
 		return lmd_fail(err, LMD_UNSUPPORTED,
 				"ref: op %u of the plan has code %u, which needs "
 				"a device group or is unknown",
 				i, op->code);
-	st = operands(&b, op, fn, err);
-	if (st == LMD_OK && fn->plan)
-		st = fn->plan(&b, op, err);
+	st = operands(&b, op, info, err);
+	if (st == LMD_OK)
+		st = plan_op(&b, op, fn, err);
 	if (st != LMD_OK)
 		return st;
-	if (b.shared_bytes > SIZE_MAX / 4 || b.part_bytes > SIZE_MAX / 4 / dev->n_part)
+	if (b.hm.shared_bytes > SIZE_MAX / 4 || b.hm.part_bytes > SIZE_MAX / 4 / dev->n_part)
 		return lmd_fail(err, LMD_NOMEM, "ref: op %u (%s) needs more scratch than there is",
-				i, fn->name);
-	p->nodes[i] = (struct ref_node){.op = op, .fn = fn, .n_phase = b.n_phase};
-	if (b.shared_bytes > p->shared_bytes)
-		p->shared_bytes = (size_t)b.shared_bytes;
-	if (b.part_bytes > p->part_bytes)
-		p->part_bytes = (size_t)b.part_bytes;
+				i, info->name);
+	p->nodes[i] = (struct ref_node){.op = op, .info = info, .fn = fn, .n_phase = b.hm.n_phase};
+	if (b.hm.shared_bytes > p->shared_bytes)
+		p->shared_bytes = (size_t)b.hm.shared_bytes;
+	if (b.hm.part_bytes > p->part_bytes)
+		p->part_bytes = (size_t)b.hm.part_bytes;
 	return LMD_OK;
 }
 
@@ -154,6 +129,7 @@ static enum lmd_status compile(struct ref_dev *dev, const struct lmd_compile *c,
 	p->caches = array(dev, plan->n_cache, sizeof(*p->caches), &failed);
 	p->nodes = array(dev, plan->n_op, sizeof(*p->nodes), &failed);
 	p->need_input = array(dev, plan->n_input, sizeof(*p->need_input), &failed);
+	p->value = array(dev, plan->n_value, sizeof(*p->value), &failed);
 	p->values = array(dev, (size_t)plan->scratch_bytes, 1, &failed);
 	if (failed)
 		return lmd_fail(err, LMD_NOMEM,
@@ -164,6 +140,8 @@ static enum lmd_status compile(struct ref_dev *dev, const struct lmd_compile *c,
 		memcpy(p->weights, c->weights, plan->n_wref * sizeof(*p->weights));
 	if (plan->n_group)
 		memcpy(p->pools, c->pools, plan->n_group * sizeof(*p->pools));
+	for (uint32_t i = 0; i < plan->n_value; i++)
+		p->value[i] = p->values + plan->values[i].offset;
 	find_caches(p);
 	for (uint32_t i = 0; i < plan->n_op; i++) {
 		enum lmd_status st = compile_op(dev, p, i, err);
@@ -218,6 +196,7 @@ void ref_plan_destroy(void *state, struct lmd_cplan *p)
 	h->free(h->ctx, p->nodes);
 	lmi_lora_sites_fini(&p->sites, h);
 	h->free(h->ctx, p->need_input);
+	h->free(h->ctx, p->value);
 	h->free(h->ctx, p->values);
 	h->free(h->ctx, p->shared);
 	h->free(h->ctx, p->part);

@@ -10,7 +10,8 @@
 #define LLAMAD_REF_PRODUCT_H
 
 #include "norm.h"
-#include "view.h"
+#include "backend/common/view.h"
+#include "ref.h"
 
 /* Weight rows that are decoded at a time. */
 #define REF_TILE 8
@@ -18,9 +19,9 @@
 /* Prepared rows. */
 struct ref_x {
 	const float **row; /* [n] */
-	float *copy;	   /* [n][k] */
-	int8_t *q;	   /* [n][k] or NULL; see op_linear_int8.c */
-	float *d;	   /* [n][k/32] */
+	float *copy;       /* [n][k] */
+	int8_t *q;         /* [n][k] or NULL; see op_linear_int8.c */
+	float *d;          /* [n][k/32] */
 	uint32_t k;
 };
 
@@ -29,7 +30,7 @@ void ref_x_need(struct ref_build *b, uint64_t n, uint32_t k);
 struct ref_x ref_x_take(const struct ref_run *r, char **cursor, uint64_t n, uint32_t k);
 
 /* Row i becomes the (row, head) of v, normed unless n is NULL or of kind NONE. */
-void ref_x_set(const struct ref_x *x, uint64_t i, const struct ref_view *v, uint32_t row,
+void ref_x_set(const struct ref_x *x, uint64_t i, const struct hm_view *v, uint32_t row,
 	       uint32_t head, const struct ref_norm *n);
 /* Row i is what was written to its copy. */
 void ref_x_own(const struct ref_x *x, uint64_t i);
@@ -58,7 +59,7 @@ void ref_product(const struct ref_run *r, const struct ref_x *x, const struct re
 		 ref_emit_fn emit, void *arg);
 
 /* A part's share of n outputs, in whole tiles. */
-void ref_tiles(const struct ref_part *p, uint64_t n, uint64_t *lo, uint64_t *hi);
+void ref_tiles(const struct hm_part *p, uint64_t n, uint64_t *lo, uint64_t *hi);
 
 /* Does the plan leave room for adapters at this site? */
 bool ref_lora_wanted(const struct lmd_plan *plan, uint32_t site);

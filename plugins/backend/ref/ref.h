@@ -17,8 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backend/common/hm.h"
 #include "common/lora.h"
-#include "llamad/backend.h"
 
 /* ---- device ---- */
 
@@ -33,7 +33,7 @@ struct ref_dev {
 	bool half; /* attention is (LMD_ATTENTION_HALF) */
 	const struct ref_kernels *kernels;
 	struct lmi_lora_table loras; /* bound adapters */
-	int32_t *chained; /* [n_chained] token last sampled for a sequence slot */
+	int32_t *chained;            /* [n_chained] token last sampled for a sequence slot */
 	uint32_t n_chained;
 	struct lmd_error error; /* of the last plan_run */
 };
@@ -43,41 +43,6 @@ extern const struct lmd_backend_ops ref_backend_ops;
 /* Room for chained tokens of sequence slots 0..n-1. */
 enum lmd_status ref_chain_reserve(struct ref_dev *dev, uint32_t n, struct lmd_error *err);
 
-/* ---- weights (weight.c) ---- */
-
-struct lmd_weight {
-	const char *name;
-	uint32_t dtype, block_elems, block_bytes;
-	uint32_t n_stack, n, k;
-	bool stacked_pieces; /* pieces follow each other in the stack, not in N */
-	uint32_t n_piece;
-	struct lmd_wpiece *pieces;
-	float *copy;	   /* transposed weights: f32 [n_stack][n][k]; or NULL */
-	const float *flat; /* all elements as f32, made by ref_weight_flat; or NULL */
-	float *own_flat;
-	const float *scale, *bias;
-	uint32_t n_scale, n_bias;
-};
-
-enum lmd_status ref_weight_query(void *state, const struct lmd_wdesc *d, struct lmd_wplan *out,
-				 struct lmd_error *err);
-enum lmd_status ref_weight_load(void *state, const struct lmd_wdesc *d, struct lmd_weight **out,
-				struct lmd_error *err);
-void ref_weight_destroy(void *state, struct lmd_weight *w);
-
-/* Bytes of row n of a slice as they lie in the file; NULL for transposed weights. */
-const void *ref_weight_raw(const struct lmd_weight *w, uint32_t slice, uint32_t n);
-/* Row n of a slice as k floats: a pointer into the weight if it is f32, else decoded to tmp [k]. */
-const float *ref_weight_row(const struct ref_dev *dev, const struct lmd_weight *w, uint32_t slice,
-			    uint32_t n, float *tmp);
-/* All elements as one f32 array that lives as long as the weight; for vectors and small tables.
- * Not on the token path. */
-enum lmd_status ref_weight_flat(struct ref_dev *dev, struct lmd_weight *w, const float **out,
-				struct lmd_error *err);
-/* Scale and bias of output n of a slice (1 and 0 without). */
-float ref_weight_scale(const struct lmd_weight *w, uint32_t slice, uint32_t n);
-float ref_weight_bias(const struct lmd_weight *w, uint32_t slice, uint32_t n);
-
 /* ---- pools (pool.c) ---- */
 
 /* Where a cache lies inside a page or a slot. */
@@ -86,21 +51,21 @@ struct ref_cache {
 	uint32_t id; /* in the plan */
 	bool has_v;
 	uint32_t k_cols, v_cols; /* elements of a stored row */
-	size_t k_row, v_row;	 /* bytes of a row */
-	size_t k_head, v_head;	 /* bytes of a head */
-	uint32_t n_row;		 /* rows in a page or a slot */
-	size_t k_off, v_off;	 /* in the page or slot */
+	size_t k_row, v_row;     /* bytes of a row */
+	size_t k_head, v_head;   /* bytes of a head */
+	uint32_t n_row;          /* rows in a page or a slot */
+	size_t k_off, v_off;     /* in the page or slot */
 };
 
 struct lmd_pool {
 	struct lmd_group desc;
-	bool state;	 /* slots instead of pages */
+	bool state;      /* slots instead of pages */
 	uint32_t n_unit; /* pages or slots */
 	uint32_t page_tokens, n_seq, n_index;
 	uint32_t n_cache;
 	struct ref_cache *caches;
 	size_t unit_bytes;
-	char *mem;	 /* [n_unit][unit_bytes] */
+	char *mem;       /* [n_unit][unit_bytes] */
 	uint32_t *table; /* [n_seq][n_index], REF_NO_PAGE = not set */
 };
 #define REF_NO_PAGE UINT32_MAX
@@ -131,6 +96,7 @@ static inline char *ref_pool_row(const struct lmd_pool *p, uint32_t seq_slot, ui
 
 struct ref_node {
 	const struct lmd_op *op;
+	const struct hm_opinfo *info;
 	const struct ref_op *fn;
 	uint32_t n_phase;
 	uint64_t n_run, ns;
@@ -138,20 +104,21 @@ struct ref_node {
 
 struct lmd_cplan {
 	const struct lmd_plan *plan;
-	struct lmd_weight **weights;	 /* [n_wref] */
-	struct lmd_pool **pools;	 /* [n_group] */
+	struct lmd_weight **weights;     /* [n_wref] */
+	struct lmd_pool **pools;         /* [n_group] */
 	const struct ref_cache **caches; /* [n_cache]; NULL: not in a given pool */
 	uint32_t n_node;
 	struct ref_node *nodes;
 	struct lmi_lora_sites sites;
-	bool *need_input;		 /* [n_input] must be bound with all rows of its space */
-	bool group_read[LMD_MAX_GROUP];	 /* kv_lo, kv_hi are used */
+	bool *need_input;                /* [n_input] must be bound with all rows of its space */
+	bool group_read[LMD_MAX_GROUP];  /* kv_lo, kv_hi are used */
 	bool group_write[LMD_MAX_GROUP]; /* slot is used */
 	bool reads_tokens;
 	uint32_t token_limit; /* ids below */
-	char *values;	      /* plan->scratch_bytes */
-	char *shared;	      /* scratch of the running op */
-	char *part;	      /* [n_part][part_bytes] */
+	char **value;         /* [n_value] row 0 of each */
+	char *values;         /* plan->scratch_bytes */
+	char *shared;         /* scratch of the running op */
+	char *part;           /* [n_part][part_bytes] */
 	size_t shared_bytes, part_bytes;
 };
 
@@ -165,19 +132,11 @@ void ref_op_support(void *state, const struct lmd_plan *plan, const struct lmd_o
 
 /* What an op's plan function sees and fills. */
 struct ref_build {
+	struct hm_build hm;
 	struct ref_dev *dev;
 	struct lmd_cplan *cplan;
-	const struct lmd_plan *plan;
-	uint32_t n_phase;		   /* out: 1 unless set */
-	uint64_t shared_bytes, part_bytes; /* out: see ref_need */
 };
 
-/* Adds `n * item` bytes, rounded up to 64, to one of the needs; saturates. */
-void ref_need(uint64_t *bytes, uint64_t n, uint64_t item);
-/* Greatest number of (row, head) rows of an operand in a step. */
-uint64_t ref_max_rows(const struct lmd_plan *plan, const struct lmd_opnd *o);
-/* The weight's elements as f32, ready for run (LMD_NONE: nothing to do). */
-enum lmd_status ref_flatten(struct ref_build *b, uint32_t wref, struct lmd_error *err);
 /* Notes an adapter site (LMD_NONE: nothing to do) at a weight; turned: an adapter has a column for
  * each of its rows. */
 enum lmd_status ref_add_site(struct ref_build *b, uint32_t site, uint32_t wref, bool turned,
@@ -188,36 +147,19 @@ enum lmd_status ref_need_cache(const struct ref_build *b, uint32_t cache, struct
 /* ---- running (run.c, check.c) ---- */
 
 struct ref_run {
+	struct hm_run hm;
 	struct ref_dev *dev;
 	const struct lmd_cplan *cplan;
-	const struct lmd_plan *plan;
-	const struct lmd_step *step;
-	const struct lmd_binding *in;
-	uint32_t n_in;
-	uint32_t rows[LMD_N_SPACE]; /* live rows */
-	char *shared;		    /* scratch of the op, shared by the parts */
-};
-
-/* One thread's share of a phase. */
-struct ref_part {
-	uint32_t phase, part, n_part;
-	char *scratch; /* this part's own */
 };
 
 /* One op: a file op_NAME.c defines it, ops.c lists it. */
 struct ref_op {
-	const char *name;
+	const struct hm_op *plain; /* backend/common has it; or NULL: */
 	/* Optional: NULL = one phase, no scratch. */
 	enum lmd_status (*plan)(struct ref_build *b, const struct lmd_op *op,
 				struct lmd_error *err);
-	void (*run)(const struct ref_run *r, const struct lmd_op *op, const struct ref_part *p);
-	bool loose_inputs; /* bounds of INPUT operands are checked row by row */
-	uint8_t n_in, n_out;
-	const uint16_t *in, *out; /* offsets of operands in struct lmd_op */
+	void (*run)(const struct ref_run *r, const struct lmd_op *op, const struct hm_part *p);
 };
-
-#define REF_OFF(member)		((uint16_t)offsetof(struct lmd_op, u.member))
-#define REF_OPERANDS(ins, outs) .n_in = LMD_LEN(ins), .in = ins, .n_out = LMD_LEN(outs), .out = outs
 
 /* NULL for codes this backend does not run. */
 const struct ref_op *ref_op_of(uint32_t code);
@@ -232,23 +174,5 @@ enum lmd_status ref_plan_observe(void *state, struct lmd_cplan *p, const struct 
 /* Live rows of each space.  Refuses a step that would read or write outside of any memory; names
  * field, value, bound.  Applies the page table changes. */
 enum lmd_status ref_step_begin(struct ref_run *r, struct lmd_error *err);
-/* The binding of an input; NULL if there is none. */
-const struct lmd_binding *ref_input(const struct ref_run *r, uint32_t id);
-
-/* Items lo..hi of n that a part does. */
-static inline void ref_slice(const struct ref_part *p, uint64_t n, uint64_t *lo, uint64_t *hi)
-{
-	*lo = n * p->part / p->n_part;
-	*hi = n * (p->part + 1) / p->n_part;
-}
-
-/* Takes `n * item` bytes from a scratch cursor, in steps as ref_need counted them. */
-static inline void *ref_take(char **cursor, uint64_t n, uint64_t item)
-{
-	char *p = *cursor;
-
-	*cursor += (n * item + 63) / 64 * 64;
-	return p;
-}
 
 #endif /* LLAMAD_REF_H */

@@ -1,32 +1,31 @@
 /* SPDX-License-Identifier: MIT
  *
  * ROUTE: from a router's logits to experts and their weights. */
-#include "act.h"
-#include "ops.h"
-#include "view.h"
+#include "backend/common/act.h"
+#include "backend/common/view.h"
 
 struct work {
 	const struct lmd_op_route *op;
-	struct ref_view logits, ids, weights, given;
+	struct hm_view logits, ids, weights, given;
 	const float *bias;
 	uint32_t n; /* experts */
 	float *tmp, *p, *choice;
-	bool *out;	/* group is out of the race, by expert */
+	bool *out;      /* group is out of the race, by expert */
 	uint32_t *best; /* [k] */
-	float *w;	/* [k] */
+	float *w;       /* [k] */
 };
 
-static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct lmd_error *err)
+static enum lmd_status plan(struct hm_build *b, const struct lmd_op *op, struct lmd_error *err)
 {
 	const struct lmd_op_route *r = &op->u.route;
 	uint64_t n = (uint64_t)r->logits.width * r->logits.n_head;
 
 	for (int i = 0; i < 3; i++)
-		ref_need(&b->part_bytes, n, sizeof(float));
-	ref_need(&b->part_bytes, n, sizeof(bool));
-	ref_need(&b->part_bytes, r->k, sizeof(uint32_t));
-	ref_need(&b->part_bytes, r->k, sizeof(float));
-	return ref_flatten(b, r->bias, err);
+		hm_need(&b->part_bytes, n, sizeof(float));
+	hm_need(&b->part_bytes, n, sizeof(bool));
+	hm_need(&b->part_bytes, r->k, sizeof(uint32_t));
+	hm_need(&b->part_bytes, r->k, sizeof(float));
+	return hm_flatten(b, r->bias, err);
 }
 
 static void softmax(const float *x, float *p, uint32_t n)
@@ -52,11 +51,11 @@ static void probabilities(const struct work *w, const float *x)
 		break;
 	case LMD_ROUTE_SIGMOID:
 		for (uint32_t i = 0; i < w->n; i++)
-			w->p[i] = ref_sigmoid(x[i]);
+			w->p[i] = hm_sigmoid(x[i]);
 		break;
 	case LMD_ROUTE_SQRT_SOFTPLUS:
 		for (uint32_t i = 0; i < w->n; i++)
-			w->p[i] = sqrtf(ref_softplus(x[i]));
+			w->p[i] = sqrtf(hm_softplus(x[i]));
 		break;
 	case LMD_ROUTE_SOFTMAX_CHOSEN: /* later, over the chosen */
 	case LMD_ROUTE_RAW:
@@ -136,13 +135,13 @@ static void one_row(const struct work *w, uint32_t row)
 	double sum = 0;
 
 	for (uint32_t i = 0; i < w->n; i++)
-		w->tmp[i] = ref_cell_get(&w->logits, row, i);
+		w->tmp[i] = hm_cell_get(&w->logits, row, i);
 	probabilities(w, w->tmp);
 	if (!w->given.base)
 		choose(w);
 	for (uint32_t j = 0; j < k; j++) {
 		if (w->given.base)
-			w->best[j] = (uint32_t)ref_cell_i32(&w->given, row, j);
+			w->best[j] = (uint32_t)hm_cell_i32(&w->given, row, j);
 		w->w[j] = w->best[j] < w->n ? w->p[w->best[j]] : 0.0f;
 	}
 	if (w->op->fn == LMD_ROUTE_SOFTMAX_CHOSEN)
@@ -155,43 +154,38 @@ static void one_row(const struct work *w, uint32_t row)
 
 		if (w->op->renorm)
 			x /= fmaxf((float)sum, 0x1p-14f);
-		*(int32_t *)ref_cell(&w->ids, row, j) = id;
-		*(float *)ref_cell(&w->weights, row, j) = x * w->op->scale;
+		*(int32_t *)hm_cell(&w->ids, row, j) = id;
+		*(float *)hm_cell(&w->weights, row, j) = x * w->op->scale;
 	}
 }
 
-static void run(const struct ref_run *r, const struct lmd_op *op, const struct ref_part *p)
+static void run(const struct hm_run *r, const struct lmd_op *op, const struct hm_part *p)
 {
 	const struct lmd_op_route *o = &op->u.route;
 	struct work w = {
 		.op = o,
-		.logits = ref_view(r, &o->logits),
-		.ids = ref_view(r, &o->ids),
-		.weights = ref_view(r, &o->weights),
-		.given = ref_view(r, &o->given),
-		.bias = o->bias == LMD_NONE ? NULL : r->cplan->weights[o->bias]->flat,
+		.logits = hm_view(r, &o->logits),
+		.ids = hm_view(r, &o->ids),
+		.weights = hm_view(r, &o->weights),
+		.given = hm_view(r, &o->given),
+		.bias = o->bias == LMD_NONE ? NULL : r->weights[o->bias]->flat,
 		.n = o->logits.width * o->logits.n_head,
 	};
 	char *scratch = p->scratch;
 	uint64_t lo, hi;
 
-	w.tmp = ref_take(&scratch, w.n, sizeof(float));
-	w.p = ref_take(&scratch, w.n, sizeof(float));
-	w.choice = ref_take(&scratch, w.n, sizeof(float));
-	w.out = ref_take(&scratch, w.n, sizeof(bool));
-	w.best = ref_take(&scratch, o->k, sizeof(uint32_t));
-	w.w = ref_take(&scratch, o->k, sizeof(float));
-	ref_slice(p, w.ids.n_row, &lo, &hi);
+	w.tmp = hm_take(&scratch, w.n, sizeof(float));
+	w.p = hm_take(&scratch, w.n, sizeof(float));
+	w.choice = hm_take(&scratch, w.n, sizeof(float));
+	w.out = hm_take(&scratch, w.n, sizeof(bool));
+	w.best = hm_take(&scratch, o->k, sizeof(uint32_t));
+	w.w = hm_take(&scratch, o->k, sizeof(float));
+	hm_slice(p, w.ids.n_row, &lo, &hi);
 	for (uint64_t i = lo; i < hi; i++)
 		one_row(&w, (uint32_t)i);
 }
 
-static const uint16_t ins[] = {REF_OFF(route.logits), REF_OFF(route.given)};
-static const uint16_t outs[] = {REF_OFF(route.ids), REF_OFF(route.weights)};
-
-const struct ref_op ref_op_route = {
-	.name = "route",
+const struct hm_op hm_op_route = {
 	.plan = plan,
 	.run = run,
-	REF_OPERANDS(ins, outs),
 };

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * REDUCE: over the rows of a sequence, over blocks of rows, or along a row. */
-#include "ops.h"
-#include "view.h"
+#include "backend/common/view.h"
 
 /* Mean, sum, max, first or last of the numbers added. */
 struct fold {
@@ -43,16 +42,16 @@ static float fold_end(const struct fold *f)
 }
 
 struct work {
-	const struct ref_run *r;
+	const struct hm_run *r;
 	const struct lmd_op_reduce *op;
-	struct ref_view x, y, y2;
+	struct hm_view x, y, y2;
 	bool *taken; /* [width] TOP_K */
 };
 
-static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct lmd_error *err)
+static enum lmd_status plan(struct hm_build *b, const struct lmd_op *op, struct lmd_error *err)
 {
 	(void)err;
-	ref_need(&b->part_bytes, op->u.reduce.x.width, sizeof(bool));
+	hm_need(&b->part_bytes, op->u.reduce.x.width, sizeof(bool));
 	return LMD_OK;
 }
 
@@ -64,8 +63,8 @@ static void over_rows(const struct work *w, uint32_t row, uint32_t first, uint32
 			struct fold f = {.kind = w->op->kind};
 
 			for (uint32_t i = 0; i < n; i++)
-				fold_add(&f, ref_get(&w->x, first + i, h, c));
-			ref_put(&w->y, row, h, c, fold_end(&f));
+				fold_add(&f, hm_get(&w->x, first + i, h, c));
+			hm_put(&w->y, row, h, c, fold_end(&f));
 		}
 	}
 }
@@ -78,7 +77,7 @@ static void best(const struct work *w, uint32_t row, uint32_t head, uint32_t n)
 		float most = 0;
 
 		for (uint32_t c = 0; c < w->x.width; c++) {
-			float x = ref_get(&w->x, row, head, c);
+			float x = hm_get(&w->x, row, head, c);
 
 			if (!w->taken[c] && (at == UINT32_MAX || x > most)) {
 				at = c;
@@ -88,9 +87,9 @@ static void best(const struct work *w, uint32_t row, uint32_t head, uint32_t n)
 		if (at == UINT32_MAX)
 			return;
 		w->taken[at] = true;
-		ref_put_i32(&w->y, row, head, j, (int32_t)at);
+		hm_put_i32(&w->y, row, head, j, (int32_t)at);
 		if (w->y2.base)
-			ref_put(&w->y2, row, head, j, most);
+			hm_put(&w->y2, row, head, j, most);
 	}
 }
 
@@ -103,29 +102,29 @@ static void along_row(const struct work *w, uint32_t row, uint32_t head)
 		return;
 	}
 	for (uint32_t c = 0; c < w->x.width; c++)
-		fold_add(&f, ref_get(&w->x, row, head, c));
-	ref_put(&w->y, row, head, 0, fold_end(&f));
+		fold_add(&f, hm_get(&w->x, row, head, c));
+	hm_put(&w->y, row, head, 0, fold_end(&f));
 }
 
-static void run(const struct ref_run *r, const struct lmd_op *op, const struct ref_part *p)
+static void run(const struct hm_run *r, const struct lmd_op *op, const struct hm_part *p)
 {
 	struct work w = {
 		.r = r,
 		.op = &op->u.reduce,
-		.x = ref_view(r, &op->u.reduce.x),
-		.y = ref_view(r, &op->u.reduce.y),
-		.y2 = ref_view(r, &op->u.reduce.y2),
+		.x = hm_view(r, &op->u.reduce.x),
+		.y = hm_view(r, &op->u.reduce.y),
+		.y2 = hm_view(r, &op->u.reduce.y2),
 		.taken = (bool *)(void *)p->scratch,
 	};
 	uint64_t lo, hi;
 
-	ref_slice(p, w.y.n_row, &lo, &hi);
+	hm_slice(p, w.y.n_row, &lo, &hi);
 	for (uint32_t row = (uint32_t)lo; row < hi; row++) {
 		uint32_t first, n;
 
 		switch ((enum lmd_axis)w.op->axis) {
 		case LMD_AXIS_SEQ:
-			ref_seq_rows(r, w.x.space, row, &first, &n);
+			hm_seq_rows(r, w.x.space, row, &first, &n);
 			over_rows(&w, row, first, n);
 			break;
 		case LMD_AXIS_BLOCK:
@@ -139,12 +138,7 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct r
 	}
 }
 
-static const uint16_t ins[] = {REF_OFF(reduce.x)};
-static const uint16_t outs[] = {REF_OFF(reduce.y), REF_OFF(reduce.y2)};
-
-const struct ref_op ref_op_reduce = {
-	.name = "reduce",
+const struct hm_op hm_op_reduce = {
 	.plan = plan,
 	.run = run,
-	REF_OPERANDS(ins, outs),
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Weights: read where they lie.  Rows are decoded when they are needed, once for all rows of a
- * step; only transposed weights (small: two for each MLA layer) are kept as an f32 copy. */
+ * Weights: read where they lie in the mapped file.  Only transposed weights (small: two for each
+ * MLA layer) are kept as an f32 copy. */
 #include <string.h>
 
-#include "ref.h"
+#include "backend/common/hm.h"
 
 /* Pieces of a weight either follow each other in N, each with all slices, or in the stack. */
 static enum lmd_status check_pieces(const struct lmd_wdesc *d, bool *stacked, struct lmd_error *err)
@@ -35,7 +35,7 @@ static enum lmd_status check_pieces(const struct lmd_wdesc *d, bool *stacked, st
 			ref->n_stack, want);
 }
 
-static enum lmd_status check(const struct ref_dev *dev, const struct lmd_wdesc *d, uint32_t *elems,
+static enum lmd_status check(const struct lmd_host *h, const struct lmd_wdesc *d, uint32_t *elems,
 			     uint32_t *bytes, bool *stacked, struct lmd_error *err)
 {
 	const struct lmd_wref *ref = d->ref;
@@ -44,8 +44,7 @@ static enum lmd_status check(const struct ref_dev *dev, const struct lmd_wdesc *
 	float *row;
 	enum lmd_status st;
 
-	if (!dev->host->dtype_info(dev->host->ctx, d->dtype, elems, bytes) ||
-	    *bytes > sizeof(zeros) || !*elems)
+	if (!h->dtype_info(h->ctx, d->dtype, elems, bytes) || *bytes > sizeof(zeros) || !*elems)
 		return lmd_fail(err, LMD_UNSUPPORTED, "%s: tensor type %u is unknown", ref->name,
 				d->dtype);
 	if (!ref->n || !ref->k || !ref->n_stack)
@@ -58,12 +57,12 @@ static enum lmd_status check(const struct ref_dev *dev, const struct lmd_wdesc *
 				ref->name, cols, *elems);
 	/* an integer table needs no decoder: it is only ever read by EMBED */
 	if (d->dtype != LMD_DTYPE_I32) {
-		row = dev->host->alloc(dev->host->ctx, *elems * sizeof(*row));
+		row = h->alloc(h->ctx, *elems * sizeof(*row));
 		if (!row)
 			return lmd_fail(err, LMD_NOMEM, "%s: no memory for %u values", ref->name,
 					*elems);
-		st = dev->host->dequant_rows(dev->host->ctx, d->dtype, zeros, row, *elems);
-		dev->host->free(dev->host->ctx, row);
+		st = h->dequant_rows(h->ctx, d->dtype, zeros, row, *elems);
+		h->free(h->ctx, row);
 		if (st != LMD_OK)
 			return lmd_fail(err, LMD_UNSUPPORTED,
 					"%s: tensor type %u cannot be decoded", ref->name,
@@ -72,12 +71,12 @@ static enum lmd_status check(const struct ref_dev *dev, const struct lmd_wdesc *
 	return check_pieces(d, stacked, err);
 }
 
-enum lmd_status ref_weight_query(void *state, const struct lmd_wdesc *d, struct lmd_wplan *out,
-				 struct lmd_error *err)
+enum lmd_status hm_weight_query(const struct lmd_host *h, const struct lmd_wdesc *d,
+				struct lmd_wplan *out, struct lmd_error *err)
 {
 	uint32_t elems, bytes;
 	bool stacked;
-	enum lmd_status st = check(state, d, &elems, &bytes, &stacked, err);
+	enum lmd_status st = check(h, d, &elems, &bytes, &stacked, err);
 
 	if (st != LMD_OK)
 		return st;
@@ -93,24 +92,9 @@ enum lmd_status ref_weight_query(void *state, const struct lmd_wdesc *d, struct 
 	return LMD_OK;
 }
 
-/* Row r of slice s of the pieces, before any transposition. */
-static const void *piece_row(const struct lmd_weight *w, uint32_t slice, uint32_t row)
+static enum lmd_status transpose(const struct lmd_host *h, struct lmd_weight *w,
+				 struct lmd_error *err)
 {
-	const struct lmd_wpiece *p = w->pieces;
-
-	if (w->stacked_pieces) {
-		for (; slice >= p->n_slice; p++)
-			slice -= p->n_slice;
-	} else {
-		for (; row >= p->n_row; p++)
-			row -= p->n_row;
-	}
-	return (const char *)p->data + p->head_bytes * slice + p->row_bytes * row;
-}
-
-static enum lmd_status transpose(struct ref_dev *dev, struct lmd_weight *w, struct lmd_error *err)
-{
-	const struct lmd_host *h = dev->host;
 	size_t total;
 	float *row;
 
@@ -130,8 +114,15 @@ static enum lmd_status transpose(struct ref_dev *dev, struct lmd_weight *w, stru
 		float *slice = w->copy + (size_t)s * w->n * w->k;
 
 		for (uint32_t j = 0; j < w->k; j++) {
-			(void)h->dequant_rows(h->ctx, w->dtype, piece_row(w, s, j), row,
-					      w->n); /* the type was tried in check */
+			const struct lmd_wpiece *p = w->pieces;
+			uint32_t at = j;
+
+			for (; at >= p->n_row; p++)
+				at -= p->n_row;
+			(void)h->dequant_rows(h->ctx, w->dtype,
+					      (const char *)p->data + p->head_bytes * s +
+						      p->row_bytes * at,
+					      row, w->n); /* the type was tried in check */
 			for (uint32_t i = 0; i < w->n; i++)
 				slice[(size_t)i * w->k + j] = row[i];
 		}
@@ -143,17 +134,15 @@ static enum lmd_status transpose(struct ref_dev *dev, struct lmd_weight *w, stru
 	return LMD_OK;
 }
 
-enum lmd_status ref_weight_load(void *state, const struct lmd_wdesc *d, struct lmd_weight **out,
-				struct lmd_error *err)
+enum lmd_status hm_weight_load(const struct lmd_host *h, const struct lmd_wdesc *d,
+			       struct lmd_weight **out, struct lmd_error *err)
 {
-	struct ref_dev *dev = state;
-	const struct lmd_host *h = dev->host;
 	size_t name_bytes = strlen(d->ref->name) + 1;
 	uint32_t elems, bytes;
 	bool stacked;
 	struct lmd_weight *w;
 	char *name;
-	enum lmd_status st = check(dev, d, &elems, &bytes, &stacked, err);
+	enum lmd_status st = check(h, d, &elems, &bytes, &stacked, err);
 
 	if (st != LMD_OK)
 		return st;
@@ -175,47 +164,69 @@ enum lmd_status ref_weight_load(void *state, const struct lmd_wdesc *d, struct l
 	w->stacked_pieces = stacked;
 	w->n_piece = d->n_piece;
 	w->scale = d->scale;
-	w->n_scale = d->n_scale;
+	w->n_scale = d->scale ? d->n_scale : 0;
 	w->bias = d->bias;
-	w->n_bias = d->n_bias;
+	w->n_bias = d->bias ? d->n_bias : 0;
 	if (d->ref->xform == LMD_XFORM_HEAD_TRANSPOSE)
-		st = transpose(dev, w, err);
+		st = transpose(h, w, err);
 	if (st != LMD_OK) {
-		ref_weight_destroy(dev, w);
+		hm_weight_destroy(h, w);
 		return st;
 	}
 	*out = w;
 	return LMD_OK;
 }
 
-void ref_weight_destroy(void *state, struct lmd_weight *w)
+void hm_weight_destroy(const struct lmd_host *h, struct lmd_weight *w)
 {
-	struct ref_dev *dev = state;
-
 	if (!w)
 		return;
-	dev->host->free(dev->host->ctx, w->copy);
-	dev->host->free(dev->host->ctx, w->own_flat);
-	dev->host->free(dev->host->ctx, w);
+	h->free(h->ctx, w->copy);
+	h->free(h->ctx, w->own_flat);
+	h->free(h->ctx, w);
 }
 
-const void *ref_weight_raw(const struct lmd_weight *w, uint32_t slice, uint32_t n)
+const void *hm_weight_rows(const struct lmd_weight *w, uint32_t slice, uint32_t n, uint32_t *count,
+			   size_t *row_bytes)
 {
-	return w->copy ? NULL : piece_row(w, slice, n);
-}
+	const struct lmd_wpiece *p = w->pieces;
 
-const float *ref_weight_row(const struct ref_dev *dev, const struct lmd_weight *w, uint32_t slice,
-			    uint32_t n, float *tmp)
-{
-	const void *raw;
-
-	if (w->copy)
+	if (w->copy) {
+		*row_bytes = (size_t)w->k * sizeof(float);
+		*count = w->n - n < *count ? w->n - n : *count;
 		return w->copy + ((size_t)slice * w->n + n) * w->k;
-	raw = piece_row(w, slice, n);
+	}
+	if (w->stacked_pieces) {
+		for (; slice >= p->n_slice; p++)
+			slice -= p->n_slice;
+	} else {
+		for (; n >= p->n_row; p++)
+			n -= p->n_row;
+	}
+	*row_bytes = p->row_bytes;
+	*count = p->n_row - n < *count ? p->n_row - n : *count;
+	return (const char *)p->data + p->head_bytes * slice + p->row_bytes * n;
+}
+
+const void *hm_weight_at(const struct lmd_weight *w, uint32_t slice, uint32_t n)
+{
+	uint32_t count = 1;
+	size_t row_bytes;
+
+	return slice < w->n_stack && n < w->n ? hm_weight_rows(w, slice, n, &count, &row_bytes)
+					      : NULL;
+}
+
+const float *hm_weight_row(const struct lmd_host *h, const struct lmd_weight *w, uint32_t slice,
+			   uint32_t n, float *tmp)
+{
+	uint32_t one = 1;
+	size_t row_bytes;
+	const void *raw = hm_weight_rows(w, slice, n, &one, &row_bytes);
+
 	if (w->dtype == LMD_DTYPE_F32 && (uintptr_t)raw % sizeof(float) == 0)
 		return raw;
-	(void)dev->host->dequant_rows(dev->host->ctx, w->dtype, raw, tmp,
-				      w->k); /* the type was tried at load */
+	(void)h->dequant_rows(h->ctx, w->dtype, raw, tmp, w->k); /* the type was tried at load */
 	return tmp;
 }
 
@@ -230,45 +241,30 @@ static bool is_flat(const struct lmd_weight *w)
 	       (w->n_stack == 1 || p->head_bytes == row * w->n);
 }
 
-enum lmd_status ref_weight_flat(struct ref_dev *dev, struct lmd_weight *w, const float **out,
-				struct lmd_error *err)
+enum lmd_status hm_weight_flat(const struct lmd_host *h, struct lmd_weight *w,
+			       struct lmd_error *err)
 {
-	const struct lmd_host *h = dev->host;
 	size_t rows = (size_t)w->n_stack * w->n, total;
 
 	if (!w->flat && (w->copy || is_flat(w)))
 		w->flat = w->copy ? w->copy : w->pieces[0].data;
-	if (!w->flat) {
-		if (__builtin_mul_overflow(rows, (size_t)w->k * sizeof(float), &total))
-			return lmd_fail(err, LMD_INVALID, "%s: shape [%u, %u, %u] is too large",
-					w->name, w->n_stack, w->n, w->k);
-		w->own_flat = h->alloc(h->ctx, total);
-		if (!w->own_flat)
-			return lmd_fail(err, LMD_NOMEM, "%s: no memory for %zu bytes of numbers",
-					w->name, total);
-		for (size_t i = 0; i < rows; i++)
-			(void)h->dequant_rows(
-				h->ctx, w->dtype,
-				piece_row(w, (uint32_t)(i / w->n), (uint32_t)(i % w->n)),
-				w->own_flat + i * w->k, w->k);
-		w->flat = w->own_flat;
+	if (w->flat)
+		return LMD_OK;
+	if (__builtin_mul_overflow(rows, (size_t)w->k * sizeof(float), &total))
+		return lmd_fail(err, LMD_INVALID, "%s: shape [%u, %u, %u] is too large", w->name,
+				w->n_stack, w->n, w->k);
+	w->own_flat = h->alloc(h->ctx, total);
+	if (!w->own_flat)
+		return lmd_fail(err, LMD_NOMEM, "%s: no memory for %zu bytes of numbers", w->name,
+				total);
+	for (size_t i = 0; i < rows; i++) {
+		float *to = w->own_flat + i * w->k;
+		const float *row =
+			hm_weight_row(h, w, (uint32_t)(i / w->n), (uint32_t)(i % w->n), to);
+
+		if (row != to)
+			memcpy(to, row, w->k * sizeof(*to));
 	}
-	*out = w->flat;
+	w->flat = w->own_flat;
 	return LMD_OK;
-}
-
-float ref_weight_scale(const struct lmd_weight *w, uint32_t slice, uint32_t n)
-{
-	if (!w->scale || !w->n_scale)
-		return 1.0f;
-	if (w->n_scale == 1)
-		return w->scale[0];
-	return w->scale[w->n_stack > 1 && w->n_scale == w->n_stack ? slice : n];
-}
-
-float ref_weight_bias(const struct lmd_weight *w, uint32_t slice, uint32_t n)
-{
-	if (!w->bias || !w->n_bias)
-		return 0.0f;
-	return w->bias[w->n_bias == w->n ? n : (size_t)slice * w->n + n];
 }

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * SOFTMAX of every (row, head), or Sinkhorn's iteration on the matrix of a row's heads. */
-#include "ops.h"
-#include "view.h"
+#include "backend/common/view.h"
 
-static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct lmd_error *err)
+static enum lmd_status plan(struct hm_build *b, const struct lmd_op *op, struct lmd_error *err)
 {
 	const struct lmd_opnd *x = &op->u.softmax.x;
 
 	(void)err;
-	ref_need(&b->part_bytes, (uint64_t)x->width * x->n_head, sizeof(float));
+	hm_need(&b->part_bytes, (uint64_t)x->width * x->n_head, sizeof(float));
 	return LMD_OK;
 }
 
@@ -56,35 +55,30 @@ static void sinkhorn(float *m, uint32_t rows, uint32_t cols, const struct lmd_op
 	}
 }
 
-static void run(const struct ref_run *r, const struct lmd_op *op, const struct ref_part *p)
+static void run(const struct hm_run *r, const struct lmd_op *op, const struct hm_part *p)
 {
 	const struct lmd_op_softmax *o = &op->u.softmax;
-	struct ref_view x = ref_view(r, &o->x), y = ref_view(r, &o->y);
+	struct hm_view x = hm_view(r, &o->x), y = hm_view(r, &o->y);
 	float *m = (float *)(void *)p->scratch;
 	uint64_t lo, hi;
 
-	ref_slice(p, y.n_row, &lo, &hi);
+	hm_slice(p, y.n_row, &lo, &hi);
 	for (uint32_t row = (uint32_t)lo; row < hi; row++) {
 		for (uint32_t h = 0; h < x.n_head; h++) {
 			for (uint32_t c = 0; c < x.width; c++)
-				m[(size_t)h * x.width + c] = ref_get(&x, row, h, c);
+				m[(size_t)h * x.width + c] = hm_get(&x, row, h, c);
 			softmax(m + (size_t)h * x.width, x.width, o->scale);
 		}
 		if (o->sinkhorn)
 			sinkhorn(m, x.n_head, x.width, o);
 		for (uint32_t h = 0; h < x.n_head; h++) {
 			for (uint32_t c = 0; c < x.width; c++)
-				ref_put(&y, row, h, c, m[(size_t)h * x.width + c]);
+				hm_put(&y, row, h, c, m[(size_t)h * x.width + c]);
 		}
 	}
 }
 
-static const uint16_t ins[] = {REF_OFF(softmax.x)};
-static const uint16_t outs[] = {REF_OFF(softmax.y)};
-
-const struct ref_op ref_op_softmax = {
-	.name = "softmax",
+const struct hm_op hm_op_softmax = {
 	.plan = plan,
 	.run = run,
-	REF_OPERANDS(ins, outs),
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * From operands to memory, and from rows to sequences.  The step was checked (check.c) before any
- * of this runs, so indices here are within bounds. */
-#include "view.h"
+ * From operands to memory, and from rows to sequences.  The backend has checked the step
+ * before any of this runs, so indices here are within bounds. */
+#include "backend/common/view.h"
 
-const struct lmd_binding *ref_input(const struct ref_run *r, uint32_t id)
+const struct lmd_binding *hm_input(const struct hm_run *r, uint32_t id)
 {
 	for (uint32_t i = 0; i < r->n_in; i++) {
 		if (r->in[i].id == id && r->in[i].ptr)
@@ -13,11 +13,11 @@ const struct lmd_binding *ref_input(const struct ref_run *r, uint32_t id)
 	return NULL;
 }
 
-static void view_value(const struct ref_run *r, uint32_t id, struct ref_view *v)
+static void view_value(const struct hm_run *r, uint32_t id, struct hm_view *v)
 {
 	const struct lmd_value *x = &r->plan->values[id];
 
-	v->base = r->cplan->values + x->offset;
+	v->base = r->value[id];
 	v->row_bytes = x->row_bytes;
 	v->n_row = r->rows[x->space] / v->fold;
 	v->value_width = x->width;
@@ -25,7 +25,7 @@ static void view_value(const struct ref_run *r, uint32_t id, struct ref_view *v)
 	v->i32 = x->vtype == LMD_VTYPE_I32;
 }
 
-static void view_row_in(const struct ref_run *r, uint32_t id, struct ref_view *v)
+static void view_row_in(const struct hm_run *r, uint32_t id, struct hm_view *v)
 {
 	const struct lmd_row_in *x = &r->plan->row_ins[id];
 
@@ -37,10 +37,10 @@ static void view_row_in(const struct ref_run *r, uint32_t id, struct ref_view *v
 	v->i32 = x->vtype == LMD_VTYPE_I32;
 }
 
-static void view_input(const struct ref_run *r, uint32_t id, struct ref_view *v)
+static void view_input(const struct hm_run *r, uint32_t id, struct hm_view *v)
 {
 	const struct lmd_input *x = &r->plan->inputs[id];
-	const struct lmd_binding *b = ref_input(r, id);
+	const struct lmd_binding *b = hm_input(r, id);
 
 	v->value_width = x->width;
 	v->space = x->own_rows ? LMD_N_SPACE : x->space;
@@ -52,9 +52,9 @@ static void view_input(const struct ref_run *r, uint32_t id, struct ref_view *v)
 	v->n_row = (x->own_rows ? b->n_row : r->rows[x->space]) / v->fold;
 }
 
-static void view_weight(const struct ref_run *r, uint32_t id, struct ref_view *v)
+static void view_weight(const struct hm_run *r, uint32_t id, struct hm_view *v)
 {
-	const struct lmd_weight *w = r->cplan->weights[id];
+	const struct lmd_weight *w = r->weights[id];
 
 	v->base = (char *)(uintptr_t)w->flat;
 	v->row_bytes = 0;
@@ -64,9 +64,9 @@ static void view_weight(const struct ref_run *r, uint32_t id, struct ref_view *v
 	v->space = LMD_N_SPACE;
 }
 
-struct ref_view ref_view(const struct ref_run *r, const struct lmd_opnd *o)
+struct hm_view hm_view(const struct hm_run *r, const struct lmd_opnd *o)
 {
-	struct ref_view v = {
+	struct hm_view v = {
 		.col0 = o->col0,
 		.n_head = o->n_head,
 		.head_stride = o->head_stride,
@@ -95,7 +95,7 @@ struct ref_view ref_view(const struct ref_run *r, const struct lmd_opnd *o)
 	return v;
 }
 
-uint32_t ref_seq_of(const struct ref_run *r, uint32_t space, uint32_t row)
+uint32_t hm_seq_of(const struct hm_run *r, uint32_t space, uint32_t row)
 {
 	if (space == LMD_SPACE_TOKENS)
 		return (uint32_t)r->step->seq_of[row];
@@ -118,8 +118,7 @@ uint32_t ref_seq_of(const struct ref_run *r, uint32_t space, uint32_t row)
 	return row;
 }
 
-void ref_seq_rows(const struct ref_run *r, uint32_t space, uint32_t seq, uint32_t *first,
-		  uint32_t *n)
+void hm_seq_rows(const struct hm_run *r, uint32_t space, uint32_t seq, uint32_t *first, uint32_t *n)
 {
 	if (space == LMD_SPACE_TOKENS) {
 		*first = (uint32_t)r->step->q_start[seq];
@@ -135,27 +134,27 @@ void ref_seq_rows(const struct ref_run *r, uint32_t space, uint32_t seq, uint32_
 	}
 }
 
-int64_t ref_token_row(const struct ref_run *r, uint32_t space, uint32_t row)
+int64_t hm_token_row(const struct hm_run *r, uint32_t space, uint32_t row)
 {
 	if (space == LMD_SPACE_TOKENS)
 		return row;
 	return space == LMD_SPACE_OUTPUTS ? r->step->out_row[row] : -1;
 }
 
-int32_t ref_pos(const struct ref_run *r, uint32_t space, uint32_t row, uint32_t plane)
+int32_t hm_pos(const struct hm_run *r, uint32_t space, uint32_t row, uint32_t plane)
 {
-	int64_t t = ref_token_row(r, space, row);
+	int64_t t = hm_token_row(r, space, row);
 	uint32_t first, n;
 
 	if (t >= 0)
 		return r->step->pos[plane][t];
-	ref_seq_rows(r, space, ref_seq_of(r, space, row), &first, &n);
+	hm_seq_rows(r, space, hm_seq_of(r, space, row), &first, &n);
 	return (int32_t)(row - first);
 }
 
-uint32_t ref_lora_slot(const struct ref_run *r, uint32_t space, uint32_t row)
+uint32_t hm_lora_slot(const struct hm_run *r, uint32_t space, uint32_t row)
 {
-	int64_t t = r->step->lora_slot ? ref_token_row(r, space, row) : -1;
+	int64_t t = r->step->lora_slot ? hm_token_row(r, space, row) : -1;
 
 	return t < 0 || r->step->lora_slot[t] < 0 ? 0 : (uint32_t)r->step->lora_slot[t];
 }

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: MIT
  *
  * act.h - the activations of llamad/op.h. */
-#ifndef LLAMAD_REF_ACT_H
-#define LLAMAD_REF_ACT_H
+#ifndef LLAMAD_BACKEND_COMMON_ACT_H
+#define LLAMAD_BACKEND_COMMON_ACT_H
 
 #include <math.h>
 #include <stdbool.h>
 
 #include "llamad/op.h"
 
-static inline float ref_sigmoid(float x)
+static inline float hm_sigmoid(float x)
 {
 	return 1.0f / (1.0f + expf(-x));
 }
 
-static inline float ref_softplus(float x)
+static inline float hm_softplus(float x)
 {
 	return x > 20.0f ? x : log1pf(expf(x));
 }
 
-static inline float ref_clamp(float x, float limit)
+static inline float hm_clamp(float x, float limit)
 {
 	return fmaxf(-limit, fminf(limit, x));
 }
 
 /* x: gate operand, b: second operand; without one (has_b false) its factor is 1. */
-static inline float ref_act(uint32_t act, const float *p, float x, float b, bool has_b)
+static inline float hm_act(uint32_t act, const float *p, float x, float b, bool has_b)
 {
 	float v = x, f = has_b ? b : 1.0f;
 
@@ -33,7 +33,7 @@ static inline float ref_act(uint32_t act, const float *p, float x, float b, bool
 	case LMD_ACT_NONE:
 		break;
 	case LMD_ACT_SILU:
-		v = x * ref_sigmoid(x);
+		v = x * hm_sigmoid(x);
 		break;
 	case LMD_ACT_GELU:
 		v = 0.5f * x * (1.0f + tanhf(0.79788456080286536f * (x + 0.044715f * x * x * x)));
@@ -42,7 +42,7 @@ static inline float ref_act(uint32_t act, const float *p, float x, float b, bool
 		v = 0.5f * x * (1.0f + erff(x * 0.70710678118654752f));
 		break;
 	case LMD_ACT_GELU_QUICK:
-		v = x * ref_sigmoid(1.702f * x);
+		v = x * hm_sigmoid(1.702f * x);
 		break;
 	case LMD_ACT_RELU:
 		v = fmaxf(x, 0.0f);
@@ -51,10 +51,10 @@ static inline float ref_act(uint32_t act, const float *p, float x, float b, bool
 		v = fmaxf(x, 0.0f) * fmaxf(x, 0.0f);
 		break;
 	case LMD_ACT_SIGMOID:
-		v = ref_sigmoid(x);
+		v = hm_sigmoid(x);
 		break;
 	case LMD_ACT_SOFTPLUS:
-		v = ref_softplus(x);
+		v = hm_softplus(x);
 		break;
 	case LMD_ACT_TANH:
 		v = tanhf(x);
@@ -65,20 +65,20 @@ static inline float ref_act(uint32_t act, const float *p, float x, float b, bool
 		break;
 	case LMD_ACT_OAI:
 		v = fminf(x, p[1]);
-		v *= ref_sigmoid(p[0] * v);
-		f = has_b ? ref_clamp(b, p[1]) + 1.0f : 1.0f;
+		v *= hm_sigmoid(p[0] * v);
+		f = has_b ? hm_clamp(b, p[1]) + 1.0f : 1.0f;
 		break;
 	case LMD_ACT_SILU_CLAMP_IN:
 		v = fminf(x, p[0]);
-		v *= ref_sigmoid(v);
-		f = has_b ? ref_clamp(b, p[0]) : 1.0f;
+		v *= hm_sigmoid(v);
+		f = has_b ? hm_clamp(b, p[0]) : 1.0f;
 		break;
 	case LMD_ACT_SILU_CLAMP_OUT:
-		v = fminf(x * ref_sigmoid(x), p[0]);
-		f = has_b ? ref_clamp(b, p[0]) : 1.0f;
+		v = fminf(x * hm_sigmoid(x), p[0]);
+		f = has_b ? hm_clamp(b, p[0]) : 1.0f;
 		break;
 	case LMD_ACT_SITU:
-		v = p[0] * tanhf(x / p[0]) * ref_sigmoid(x);
+		v = p[0] * tanhf(x / p[0]) * hm_sigmoid(x);
 		f = has_b && p[1] > 0.0f ? p[1] * tanhf(b / p[1]) : f;
 		break;
 	case LMD_ACT_EXP:
@@ -89,9 +89,9 @@ static inline float ref_act(uint32_t act, const float *p, float x, float b, bool
 }
 
 /* cap * tanh(x / cap); cap 0: x. */
-static inline float ref_softcap(float x, float cap)
+static inline float hm_softcap(float x, float cap)
 {
 	return cap != 0.0f ? cap * tanhf(x / cap) : x;
 }
 
-#endif /* LLAMAD_REF_ACT_H */
+#endif /* LLAMAD_BACKEND_COMMON_ACT_H */

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * GATHER: rows by number, side by side or summed. */
-#include "ops.h"
-#include "view.h"
+#include "backend/common/view.h"
 
 struct work {
-	const struct ref_run *r;
+	const struct hm_run *r;
 	const struct lmd_op_gather *op;
-	struct ref_view x, y, idx;
+	struct hm_view x, y, idx;
 };
 
 /* Row of x for choice j of row `row`; -1: zeros. */
@@ -20,7 +19,7 @@ static int64_t row_of(const struct work *w, uint32_t row, uint32_t j)
 	case LMD_IDX_TOKEN:
 		break;
 	case LMD_IDX_OPND:
-		id = w->idx.base ? ref_cell_i32(&w->idx, row, j) : -1;
+		id = w->idx.base ? hm_cell_i32(&w->idx, row, j) : -1;
 		break;
 	case LMD_IDX_OUT_ROW:
 		id = s->out_row[row];
@@ -38,7 +37,7 @@ static int64_t row_of(const struct work *w, uint32_t row, uint32_t j)
 
 static void one_row(const struct work *w, uint32_t row)
 {
-	uint32_t n = ref_cols(&w->x);
+	uint32_t n = hm_cols(&w->x);
 
 	for (uint32_t c = 0; w->op->sum && c < n; c++) {
 		float sum = 0;
@@ -50,48 +49,42 @@ static void one_row(const struct work *w, uint32_t row)
 			if (id < 0)
 				continue;
 			if (w->x.i32)
-				count += ref_cell_i32(&w->x, (uint32_t)id, c);
+				count += hm_cell_i32(&w->x, (uint32_t)id, c);
 			else
-				sum += ref_cell_get(&w->x, (uint32_t)id, c);
+				sum += hm_cell_get(&w->x, (uint32_t)id, c);
 		}
-		memcpy(ref_cell(&w->y, row, c), w->x.i32 ? (void *)&count : (void *)&sum, 4);
+		memcpy(hm_cell(&w->y, row, c), w->x.i32 ? (void *)&count : (void *)&sum, 4);
 	}
 	for (uint32_t j = 0; !w->op->sum && j < w->op->n_id; j++) {
 		int64_t id = row_of(w, row, j);
 
 		for (uint32_t c = 0; c < n; c++) {
-			void *y = ref_cell(&w->y, row, (size_t)j * n + c);
+			void *y = hm_cell(&w->y, row, (size_t)j * n + c);
 
 			if (id < 0)
 				memset(y, 0, 4);
 			else
-				memcpy(y, ref_cell(&w->x, (uint32_t)id, c), 4);
+				memcpy(y, hm_cell(&w->x, (uint32_t)id, c), 4);
 		}
 	}
 }
 
-static void run(const struct ref_run *r, const struct lmd_op *op, const struct ref_part *p)
+static void run(const struct hm_run *r, const struct lmd_op *op, const struct hm_part *p)
 {
 	struct work w = {
 		.r = r,
 		.op = &op->u.gather,
-		.x = ref_view(r, &op->u.gather.x),
-		.y = ref_view(r, &op->u.gather.y),
-		.idx = ref_view(r, &op->u.gather.idx),
+		.x = hm_view(r, &op->u.gather.x),
+		.y = hm_view(r, &op->u.gather.y),
+		.idx = hm_view(r, &op->u.gather.idx),
 	};
 	uint64_t lo, hi;
 
-	ref_slice(p, w.y.n_row, &lo, &hi);
+	hm_slice(p, w.y.n_row, &lo, &hi);
 	for (uint64_t row = lo; row < hi; row++)
 		one_row(&w, (uint32_t)row);
 }
 
-static const uint16_t ins[] = {REF_OFF(gather.x), REF_OFF(gather.idx)};
-static const uint16_t outs[] = {REF_OFF(gather.y)};
-
-const struct ref_op ref_op_gather = {
-	.name = "gather",
+const struct hm_op hm_op_gather = {
 	.run = run,
-	.loose_inputs = true,
-	REF_OPERANDS(ins, outs),
 };

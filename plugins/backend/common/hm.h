@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hm.h - what backends that compute in host memory share: weights where they lie, operands of a
+ * running step (view.h), and the ops that nobody has a faster way for (op_*.c).
+ *
+ * A backend's own objects begin with those of this header: its build, run and part with struct
+ * hm_build, hm_run and hm_part.
+ *
+ * An op has two functions: `plan` runs when a plan is compiled, says how much scratch memory the op
+ * needs and in how many phases it runs; `run` does the share of one thread in one phase.  Every output
+ * element is computed by one thread in an order that depends on nothing but the op, so results are
+ * the same for any number of threads.
+ *
+ * Threads: as backend.h has it for devices; inside a phase the parts share struct hm_run read-only and
+ * own their slice of the outputs and of the scratch. */
+#ifndef LLAMAD_BACKEND_COMMON_HM_H
+#define LLAMAD_BACKEND_COMMON_HM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "llamad/backend.h"
+
+#define HM_LINE 64
+
+/* ---- weights (weight.c) ---- */
+
+struct kern_linear;
+
+struct lmd_weight {
+	const char *name;
+	uint32_t dtype, block_elems, block_bytes;
+	uint32_t n_stack, n, k;
+	bool stacked_pieces; /* pieces follow each other in the stack, not in N */
+	uint32_t n_piece;
+	struct lmd_wpiece *pieces;
+	float *copy;       /* transposed weights: f32 [n_stack][n][k]; or NULL */
+	const float *flat; /* all elements as f32, made by hm_weight_flat; or NULL */
+	float *own_flat;
+	const float *scale, *bias; /* n_scale, n_bias 0: none */
+	uint32_t n_scale, n_bias;
+	/* the backend's kernels for activations of either kind, if it has such; NULL without one */
+	const struct kern_linear *lin_f32, *lin_q8;
+};
+
+/* What weight_query and weight_load of backend.h ask for.  The pieces stay where they are; only
+ * transposed weights (small: two for each MLA layer) are kept as an f32 copy. */
+enum lmd_status hm_weight_query(const struct lmd_host *host, const struct lmd_wdesc *d,
+				struct lmd_wplan *out, struct lmd_error *err);
+enum lmd_status hm_weight_load(const struct lmd_host *host, const struct lmd_wdesc *d,
+			       struct lmd_weight **out, struct lmd_error *err);
+void hm_weight_destroy(const struct lmd_host *host, struct lmd_weight *w);
+
+/* Rows n, n+1, ... of a slice as they lie in memory: the first one, their distance, and in *count
+ * (in: how many are wanted) how many of them follow each other so. */
+const void *hm_weight_rows(const struct lmd_weight *w, uint32_t slice, uint32_t n, uint32_t *count,
+			   size_t *row_bytes);
+/* Where row n of a slice is; NULL behind the last one. */
+const void *hm_weight_at(const struct lmd_weight *w, uint32_t slice, uint32_t n);
+/* Row n of a slice as k floats: a pointer into the weight if it is f32, else decoded to tmp [k]. */
+const float *hm_weight_row(const struct lmd_host *host, const struct lmd_weight *w, uint32_t slice,
+			   uint32_t n, float *tmp);
+/* All elements as one f32 array that lives as long as the weight, in w->flat; for vectors and small
+ * tables.  Not on the token path. */
+enum lmd_status hm_weight_flat(const struct lmd_host *host, struct lmd_weight *w,
+			       struct lmd_error *err);
+
+/* Scale and bias of output n of a slice (1 and 0 without). */
+static inline float hm_weight_scale(const struct lmd_weight *w, uint32_t slice, uint32_t n)
+{
+	if (!w->n_scale)
+		return 1.0f;
+	if (w->n_scale == 1)
+		return w->scale[0];
+	return w->scale[w->n_stack > 1 && w->n_scale == w->n_stack ? slice : n];
+}
+
+static inline float hm_weight_bias(const struct lmd_weight *w, uint32_t slice, uint32_t n)
+{
+	if (!w->n_bias)
+		return 0.0f;
+	return w->bias[w->n_bias == w->n ? n : (size_t)slice * w->n + n];
+}
+
+/* ---- compiling (operands.c) ---- */
+
+/* What an op's plan function sees and fills. */
+struct hm_build {
+	const struct lmd_host *host;
+	const struct lmd_plan *plan;
+	struct lmd_weight **weights;       /* [n_wref] */
+	uint32_t n_phase;                  /* out: 1 unless set */
+	uint64_t shared_bytes, part_bytes; /* out: see hm_need */
+};
+
+/* Adds `n * item` bytes, rounded up to a line, to one of the needs; saturates. */
+void hm_need(uint64_t *bytes, uint64_t n, uint64_t item);
+/* Greatest number of (row, head) rows of an operand in a step. */
+uint64_t hm_max_rows(const struct lmd_plan *plan, const struct lmd_opnd *o);
+/* The weight's elements as f32, ready for run (LMD_NONE: nothing to do). */
+enum lmd_status hm_flatten(struct hm_build *b, uint32_t wref, struct lmd_error *err);
+
+/* An op by its code: its name, and where struct lmd_op has its operands. */
+struct hm_opinfo {
+	const char *name;
+	bool loose_inputs; /* looks itself whether an INPUT operand has the row it wants */
+	uint8_t n_in, n_out;
+	const uint16_t *in, *out; /* offsets */
+};
+
+/* NULL for codes that are unknown or need a group of devices. */
+const struct hm_opinfo *hm_opinfo(uint32_t code);
+
+static inline const struct lmd_opnd *hm_operand(const struct lmd_op *op, uint16_t offset)
+{
+	return (const struct lmd_opnd *)(const void *)((const char *)op + offset);
+}
+
+/* ---- running ---- */
+
+struct hm_run {
+	const struct lmd_host *host;
+	const struct lmd_plan *plan;
+	const struct lmd_step *step;
+	struct lmd_weight *const *weights; /* [n_wref] */
+	char *const *value;                /* [n_value] row 0 of each */
+	const struct lmd_binding *in;
+	uint32_t n_in;
+	uint32_t rows[LMD_N_SPACE]; /* live rows */
+	char *shared;               /* scratch of the op, shared by the parts */
+};
+
+/* One thread's share of a phase. */
+struct hm_part {
+	uint32_t phase, part, n_part;
+	char *scratch; /* this part's own */
+};
+
+/* Items lo..hi of n that a part does. */
+static inline void hm_slice(const struct hm_part *p, uint64_t n, uint64_t *lo, uint64_t *hi)
+{
+	*lo = n * p->part / p->n_part;
+	*hi = n * (p->part + 1) / p->n_part;
+}
+
+/* Takes `n * item` bytes from a scratch cursor, in steps as hm_need counted them. */
+static inline void *hm_take(char **cursor, uint64_t n, uint64_t item)
+{
+	char *p = *cursor;
+
+	*cursor += (n * item + HM_LINE - 1) / HM_LINE * HM_LINE;
+	return p;
+}
+
+/* ---- ops ---- */
+
+struct hm_op {
+	/* Optional: NULL = one phase, no scratch. */
+	enum lmd_status (*plan)(struct hm_build *b, const struct lmd_op *op, struct lmd_error *err);
+	void (*run)(const struct hm_run *r, const struct lmd_op *op, const struct hm_part *p);
+};
+
+extern const struct hm_op hm_op_cast_copy, hm_op_gather, hm_op_mix, hm_op_reduce, hm_op_route,
+	hm_op_softmax;
+
+#endif /* LLAMAD_BACKEND_COMMON_HM_H */

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * lists.h - (row, choice) pairs sorted by the slice they chose: for LINEAR with ids and MOE_FFN.
+ *
+ * Pair number = row * k + choice.  List e holds the pairs that chose slice e, in ascending order;
+ * list n_slice those whose id is negative (or beyond the stack). */
+#ifndef LLAMAD_BACKEND_COMMON_LISTS_H
+#define LLAMAD_BACKEND_COMMON_LISTS_H
+
+#include "backend/common/view.h"
+
+struct hm_lists {
+	uint32_t *start; /* [n_slice + 2] */
+	uint32_t *pair;  /* [n_pair] */
+	uint32_t *
+		used; /* [n_slice + 1] slices that somebody chose; the last entry is their number */
+	uint64_t n_pair;
+	uint32_t n_slice;
+};
+
+void hm_lists_need(uint64_t *bytes, uint64_t n_pair, uint32_t n_slice);
+struct hm_lists hm_lists_take(char **cursor, uint64_t n_pair, uint32_t n_slice);
+/* ids: [rows, k]. */
+void hm_lists_fill(const struct hm_lists *l, const struct hm_view *ids, uint32_t k);
+
+static inline uint32_t hm_lists_n_used(const struct hm_lists *l)
+{
+	return l->used[l->n_slice];
+}
+
+static inline const uint32_t *hm_lists_of(const struct hm_lists *l, uint32_t slice, uint32_t *count)
+{
+	*count = l->start[slice + 1] - l->start[slice];
+	return l->pair + l->start[slice];
+}
+
+#endif /* LLAMAD_BACKEND_COMMON_LISTS_H */

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * view.h - operands in a running step: rows of windows, and which sequence a row belongs to.
+ *
+ * All elements have 4 bytes (f32 or i32), so moving a row needs no type.  A window whose rows lie
+ * in one piece is used where it is; a folded window that crosses rows of its value is gathered
+ * into the caller's buffer, and written back by hm_commit. */
+#ifndef LLAMAD_BACKEND_COMMON_VIEW_H
+#define LLAMAD_BACKEND_COMMON_VIEW_H
+
+#include <math.h>
+#include <string.h>
+
+#include "backend/common/hm.h"
+
+struct hm_view {
+	char *base;       /* of the first row; NULL: absent */
+	size_t row_bytes; /* 0: one row serves all */
+	uint32_t n_row;   /* live rows after folding */
+	uint32_t col0, n_head, head_stride, width;
+	uint32_t fold; /* >= 1 */
+	uint32_t value_width;
+	uint32_t space; /* enum lmd_space; LMD_N_SPACE: rows of its own */
+	bool i32;
+};
+
+/* base NULL for src NONE, and for an input that is not bound. */
+struct hm_view hm_view(const struct hm_run *r, const struct lmd_opnd *o);
+
+/* The binding of an input; NULL if there is none. */
+const struct lmd_binding *hm_input(const struct hm_run *r, uint32_t id);
+
+/* Sequence of a row of a space, its first row and number of rows. */
+uint32_t hm_seq_of(const struct hm_run *r, uint32_t space, uint32_t row);
+void hm_seq_rows(const struct hm_run *r, uint32_t space, uint32_t seq, uint32_t *first,
+		 uint32_t *n);
+/* Row of TOKENS behind a row of a space, or -1 (X spaces, SEQS). */
+int64_t hm_token_row(const struct hm_run *r, uint32_t space, uint32_t row);
+/* Position of a row: step.pos[plane], in X spaces the row's number in its sequence. */
+int32_t hm_pos(const struct hm_run *r, uint32_t space, uint32_t row, uint32_t plane);
+/* Adapter slot of a row; 0 = none. */
+uint32_t hm_lora_slot(const struct hm_run *r, uint32_t space, uint32_t row);
+
+/* One element of a window. */
+static inline void *hm_el(const struct hm_view *v, uint32_t row, uint32_t head, size_t col)
+{
+	size_t j = v->col0 + (size_t)head * v->head_stride + col;
+	char *p = v->base + v->row_bytes * row * v->fold;
+
+	if (v->fold > 1) {
+		p += j / v->value_width * v->row_bytes;
+		j %= v->value_width;
+	}
+	return p + 4 * j;
+}
+
+/* Does a (row, head) lie in one piece?  Then hm_el(v, row, head, 0) is all of it. */
+static inline bool hm_whole(const struct hm_view *v, uint32_t head)
+{
+	return v->fold == 1 ||
+	       (v->col0 + (size_t)head * v->head_stride) % v->value_width + v->width <=
+		       v->value_width;
+}
+
+/* The (row, head) of a window as `width` neighbouring elements, here or in tmp. */
+static inline void *hm_at(const struct hm_view *v, uint32_t row, uint32_t head, void *tmp)
+{
+	if (hm_whole(v, head))
+		return hm_el(v, row, head, 0);
+	for (uint32_t c = 0; c < v->width; c++)
+		memcpy((char *)tmp + 4 * (size_t)c, hm_el(v, row, head, c), 4);
+	return tmp;
+}
+
+/* Puts what was computed at `p` (from hm_at) where it belongs. */
+static inline void hm_commit(const struct hm_view *v, uint32_t row, uint32_t head, const void *p,
+			     const void *tmp)
+{
+	if (p != tmp)
+		return;
+	for (uint32_t c = 0; c < v->width; c++)
+		memcpy(hm_el(v, row, head, c), (const char *)tmp + 4 * (size_t)c, 4);
+}
+
+/* As hm_at, converted to f32 if it is i32. */
+static inline const float *hm_f32(const struct hm_view *v, uint32_t row, uint32_t head, float *tmp)
+{
+	const void *p = hm_at(v, row, head, tmp);
+
+	if (!v->i32)
+		return p;
+	for (uint32_t c = 0; c < v->width; c++) {
+		int32_t n;
+
+		memcpy(&n, (const char *)p + 4 * (size_t)c, 4);
+		tmp[c] = (float)n;
+	}
+	return tmp;
+}
+
+/* Column j of a row whose heads are read one after the other. */
+static inline void *hm_cell(const struct hm_view *v, uint32_t row, size_t j)
+{
+	if (v->n_head == 1)
+		return hm_el(v, row, 0, j);
+	return hm_el(v, row, (uint32_t)(j / v->width), j % v->width);
+}
+
+static inline uint32_t hm_cols(const struct hm_view *v)
+{
+	return v->n_head * v->width;
+}
+
+static inline int32_t hm_get_i32(const struct hm_view *v, uint32_t row, uint32_t head, size_t col)
+{
+	return *(const int32_t *)hm_el(v, row, head, col);
+}
+
+static inline int32_t hm_cell_i32(const struct hm_view *v, uint32_t row, size_t j)
+{
+	return *(const int32_t *)hm_cell(v, row, j);
+}
+
+static inline float hm_get(const struct hm_view *v, uint32_t row, uint32_t head, size_t col)
+{
+	const void *p = hm_el(v, row, head, col);
+
+	return v->i32 ? (float)*(const int32_t *)p : *(const float *)p;
+}
+
+static inline float hm_cell_get(const struct hm_view *v, uint32_t row, size_t j)
+{
+	return v->i32 ? (float)hm_cell_i32(v, row, j) : *(const float *)hm_cell(v, row, j);
+}
+
+static inline void hm_put(const struct hm_view *v, uint32_t row, uint32_t head, size_t col, float x)
+{
+	*(float *)hm_el(v, row, head, col) = x;
+}
+
+static inline void hm_put_i32(const struct hm_view *v, uint32_t row, uint32_t head, size_t col,
+			      int32_t x)
+{
+	*(int32_t *)hm_el(v, row, head, col) = x;
+}
+
+/* Toward zero; what does not fit is cut to the limits, NaN is 0. */
+static inline int32_t hm_float_to_i32(float x)
+{
+	if (!(x == x))
+		return 0;
+	return x >= 2147483648.0f ? INT32_MAX : x < -2147483648.0f ? INT32_MIN : (int32_t)x;
+}
+
+#endif /* LLAMAD_BACKEND_COMMON_VIEW_H */
