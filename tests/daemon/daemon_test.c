@@ -644,7 +644,8 @@ START_TEST(killed_client)
 		lmt_client_open(&c, &d);
 		lmt_add(&c, &d);
 		lmt_generate(&c, "tiny", -1, &mine.id);
-		read_on(&c, &mine);
+		while (!mine.n_token) /* loading takes its time */
+			read_on(&c, &mine);
 		if (write(ready[1], "x", 1) != 1)
 			_exit(1);
 		for (;;)
