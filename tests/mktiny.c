@@ -15,6 +15,6 @@ int main(int argc, char **argv)
 		lmt_tiny_write((enum lmt_tiny)k, strtoull(argv[2], NULL, 0), argv[3]);
 		return 0;
 	}
-	fprintf(stderr, "usage: mktiny full|window|state|hybrid SEED PATH\n");
+	fprintf(stderr, "usage: mktiny full|window|state|hybrid|sandwich SEED PATH\n");
 	return 2;
 }

@@ -81,6 +81,19 @@ static const struct row hybrid[] = {ENDS,
 				    {"blk.%d.ssm_out.weight", INNER, EMBD, 0, 0, 5},
 				    {0}};
 
+static const struct row sandwich[] = {ENDS,
+				      NORM("blk.%d.attn_norm.weight", 7),
+				      {"blk.%d.attn_q.weight", EMBD, EMBD, 0, 0, 7},
+				      {"blk.%d.attn_k.weight", EMBD, EMBD / HEADS, 0, 0, 7},
+				      {"blk.%d.attn_v.weight", EMBD, EMBD / HEADS, 0, 0, 7},
+				      {"blk.%d.attn_q_norm.weight", EMBD / HEADS, 0, 0.8f, 1.2f, 7},
+				      {"blk.%d.attn_k_norm.weight", EMBD / HEADS, 0, 0.8f, 1.2f, 7},
+				      {"blk.%d.attn_output.weight", EMBD, EMBD, 0, 0, 7},
+				      NORM("blk.%d.post_attention_norm.weight", 7),
+				      FFN(7),
+				      NORM("blk.%d.post_ffw_norm.weight", 7),
+				      {0}};
+
 static const struct {
 	const char *name, *arch;
 	const struct row *rows;
@@ -90,6 +103,7 @@ static const struct {
 	[LMT_WINDOW] = {"window", "granite_swa", window, 4},
 	[LMT_STATE] = {"state", "mamba2", state, 2},
 	[LMT_HYBRID] = {"hybrid", "jamba", hybrid, 3},
+	[LMT_SANDWICH] = {"sandwich", "gemma3", sandwich, 3},
 };
 
 const char *lmt_tiny_name(enum lmt_tiny kind)
@@ -168,7 +182,8 @@ static void put_keys(struct lmi_gguf_writer *w, enum lmt_tiny kind)
 		put_array(w, key(kind, "attention.head_count_kv"), LMD_META_ARR_I64, LMI_GGUF_I32,
 			  kv_heads, LMD_LEN(kv_heads));
 	else if (kind != LMT_STATE)
-		lmi_gguf_put_u32(w, key(kind, "attention.head_count_kv"), KV);
+		lmi_gguf_put_u32(w, key(kind, "attention.head_count_kv"),
+				 kind == LMT_SANDWICH ? 1 : KV);
 	if (kind == LMT_WINDOW) {
 		lmi_gguf_put_f32(w, key(kind, "logit_scale"), 2);
 		lmi_gguf_put_u32(w, key(kind, "attention.sliding_window"), 8);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * tiny_model.h - small random models, written by the tests themselves: one of each kind of
- * memory that a sequence can have. */
+ * memory that a sequence can have, and of each place of norms. */
 #ifndef LLAMAD_TESTS_TINY_MODEL_H
 #define LLAMAD_TESTS_TINY_MODEL_H
 
@@ -11,9 +11,10 @@ enum lmt_tiny {
 	LMT_FULL,   /* llama: full attention */
 	LMT_WINDOW, /* granite_swa: three of four layers see 8 tokens */
 	LMT_STATE,  /* mamba2: recurrent states alone */
-	LMT_HYBRID  /* jamba: states, and one layer of attention */
+	LMT_HYBRID, /* jamba: states, and one layer of attention */
+	LMT_SANDWICH /* gemma3: a norm on either side of each block, one head of keys */
 };
-#define LMT_N_TINY 4
+#define LMT_N_TINY 5
 #define LMT_VOCAB  96u
 #define LMT_EMBD   64u
 #define LMT_CTX	   256u

@@ -76,4 +76,9 @@ void attn_half_init(const struct attn *a, struct attn_half *h);
 void attn_half_add(const struct attn *a, const struct attn_keys *s, uint32_t n_step,
 		   struct attn_half *h);
 
+/* ---- rotation (attn_rope.c) ---- */
+
+/* Does this ATTN do the work of the ROPE_KV before it in this step? */
+bool attn_turns(const struct cpu_run *r, const struct cpu_node *n);
+
 #endif /* LLAMAD_CPU_ATTN_H */

@@ -3,14 +3,26 @@
  * One chunk of keys for a block of rows, and how chunks come together; see attn_block.h. */
 #include "attn_block.h"
 
+/* Query i of a block. */
+static uint32_t row_of(const struct attn_block *b, uint32_t i)
+{
+	return b->row0 + i / b->n_head;
+}
+
+static uint32_t head_of(const struct attn *a, const struct attn_block *b, uint32_t i)
+{
+	return attn_head(a, b->kv_head, b->head0 + i % b->n_head);
+}
+
 void attn_load_queries(struct attn_work *w, const struct attn_block *b)
 {
 	const struct attn *a = &w->a;
 
-	for (uint32_t i = 0; i < b->n_row * a->per_kv; i++) {
-		uint32_t row = b->row0 + i / a->per_kv;
+	for (uint32_t i = 0; i < b->n_row * b->n_head; i++) {
+		uint32_t row = row_of(b, i), head = head_of(a, b, i);
 		float *to = w->q + (size_t)i * a->dk;
-		const float *q = cpu_f32(&a->q, row, attn_head(a, b->kv_head, i % a->per_kv), to);
+		const float *q = w->turns && w->rope.q.base ? cpu_rope_q(&w->rope, row, head)
+							    : cpu_f32(&a->q, row, head, to);
 
 		a->r->dev->fl->madd(to, NULL, a->op->scale, q, a->dk);
 	}
@@ -56,7 +68,7 @@ static void softmax(struct attn_work *w, const struct attn_block *b, uint32_t i,
 {
 	const struct attn *a = &w->a;
 	const struct cpu_float *fl = a->r->dev->fl;
-	uint32_t row = b->row0 + i / a->per_kv, head = attn_head(a, b->kv_head, i % a->per_kv);
+	uint32_t row = row_of(b, i), head = head_of(a, b, i);
 	const struct lmd_step_group *g = &a->r->step->group[a->op->src[b->keys.src].group];
 	int64_t lo = b->keys.listed ? b->keys.lo : g->kv_lo[row];
 	int64_t hi = b->keys.listed ? b->keys.hi : g->kv_hi[row];
@@ -95,7 +107,7 @@ static void softmax(struct attn_work *w, const struct attn_block *b, uint32_t i,
 void attn_chunk(struct attn_work *w, const struct attn_block *b, uint32_t c)
 {
 	const struct attn *a = &w->a;
-	uint32_t n = b->n_row * a->per_kv, first = c * ATTN_CHUNK;
+	uint32_t n = b->n_row * b->n_head, first = c * ATTN_CHUNK;
 	uint32_t lo = b->keys.lo > first ? (uint32_t)b->keys.lo : first;
 	uint32_t hi = b->keys.hi < first + ATTN_CHUNK ? (uint32_t)b->keys.hi : first + ATTN_CHUNK;
 	uint32_t t0 = lo / ATTN_TILE, t1 = (hi + ATTN_TILE - 1) / ATTN_TILE;
@@ -140,7 +152,7 @@ void attn_merge(float *m, float *l, float *o, float m2, float l2, const float *o
 void attn_finish(struct attn_work *w, const struct attn_block *b, uint32_t i)
 {
 	const struct attn *a = &w->a;
-	uint32_t row = b->row0 + i / a->per_kv, head = attn_head(a, b->kv_head, i % a->per_kv);
+	uint32_t row = row_of(b, i), head = head_of(a, b, i);
 	float *o = w->all.o + (size_t)i * a->dv, m = w->all.m[i], l = w->all.l[i], scale = 1;
 	float *y = cpu_at(&a->y, row, head, w->part.o);
 

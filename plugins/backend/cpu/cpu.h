@@ -42,9 +42,9 @@ struct cpu_dev {
 	bool half; /* attention in half precision */
 	const struct cpu_float *fl;
 	const struct kern_act *act;
-	struct kern_points *points; /* tables of the IQ types */
+	struct kern_points *points;  /* tables of the IQ types */
 	struct lmi_lora_table loras; /* bound adapters */
-	struct lmd_error error; /* of the last plan_run */
+	struct lmd_error error;      /* of the last plan_run */
 };
 
 extern const struct lmd_backend_ops cpu_backend_ops;
@@ -185,6 +185,9 @@ struct cpu_op {
 				struct lmd_error *err);
 	/* Optional: NULL = every phase is. */
 	bool (*wanted)(const struct cpu_run *r, const struct cpu_node *n, uint32_t phase);
+	/* Optional: is a phase so little work that one thread does it sooner than all can meet?  Then
+	 * it costs no barrier (run.c).  NULL = none is. */
+	bool (*little)(const struct cpu_run *r, const struct cpu_node *n, uint32_t phase);
 	void (*run)(const struct cpu_run *r, const struct cpu_node *n, const struct cpu_part *p);
 	/* Optional: the first weights that a part reads in a phase with few rows, NULL: none. */
 	const void *(*first)(const struct lmd_cplan *p, const struct cpu_node *n, uint32_t phase,
@@ -201,16 +204,33 @@ struct cpu_op {
 /* NULL for codes this backend does not run. */
 const struct cpu_op *cpu_op_of(uint32_t code);
 
+/* Who does a phase in this step. */
+enum cpu_how {
+	CPU_NOBODY = 0, /* not wanted */
+	CPU_ALL = 1,    /* all threads, then a barrier */
+	CPU_LAST = 2,   /* the thread that is last to end the phase before it, inside that */
+};
+
+static inline const struct lmd_opnd *cpu_operand(const struct lmd_op *op, uint16_t offset)
+{
+	return (const struct lmd_opnd *)(const void *)((const char *)op + offset);
+}
+
 /* A phase of the plan, in order. */
 struct cpu_phase {
 	struct cpu_node *node;
 	uint32_t phase; /* of the node */
+	uint32_t how;   /* enum cpu_how; set when a step begins */
 };
 
-/* Hands out the items of a phase, in up to CPU_MAX_LIST lists.  It is 0 when a phase begins. */
+/* Up to this many numbers are little work. */
+#define CPU_LITTLE 8192u
+
+/* Hands out the items of a phase, in up to CPU_MAX_LIST lists.  All is 0 when a phase begins. */
 #define CPU_MAX_LIST 16u
 struct cpu_counter {
 	_Alignas(CPU_LINE) uint32_t next;
+	uint32_t n_done; /* of the first list: threads that have ended the phase */
 };
 
 /* Lists of a phase for n_part parts; the one that a part begins with. */
@@ -253,6 +273,11 @@ struct lmd_cplan {
 	char *shared;            /* scratch of the running op */
 	char *part;              /* [n_part][part_bytes] */
 	size_t shared_bytes, part_bytes;
+	/* values that lie elsewhere than the host would have them: see values.c */
+	bool *moved; /* [n_value] */
+	char *moved_mem;
+	size_t moved_bytes;
+	uint32_t moved_until; /* last op that uses one */
 };
 
 enum lmd_status cpu_plan_compile(void *state, const struct lmd_compile *c, struct lmd_cplan **out,
@@ -286,6 +311,18 @@ enum lmd_status cpu_flatten(struct cpu_build *b, uint32_t wref, struct lmd_error
 /* The cache with its pool; LMD_INVALID when the pool was not given or is of another kind. */
 enum lmd_status cpu_need_cache(const struct cpu_build *b, uint32_t cache, struct lmd_error *err);
 
+/* ---- memory of values (values.c) ---- */
+
+/* How often a value is read, being an output included, and the last op that uses it. */
+uint32_t cpu_value_uses(const struct lmd_plan *plan, uint32_t value, uint32_t *last);
+/* Will somebody look at it after the run? */
+bool cpu_value_kept(const struct lmd_plan *plan, uint32_t value);
+/* Do a value and an operand share bytes? */
+bool cpu_value_shares(const struct lmd_cplan *p, uint32_t value, const struct lmd_opnd *with);
+/* A value that the op being compiled is the first to write gets bytes that it shares with nobody;
+ * false: there are none. */
+bool cpu_value_move(struct cpu_build *b, uint32_t value);
+
 /* ---- running (run.c, step.c) ---- */
 
 struct cpu_run {
@@ -305,9 +342,9 @@ struct cpu_run {
 /* One thread's share of a phase. */
 struct cpu_part {
 	uint32_t phase, part, n_part;
-	char *scratch; /* this part's own */
+	char *scratch;               /* this part's own */
 	struct cpu_counter *counter; /* [cpu_n_list] */
-	const void *ahead; /* weights that it will read after this phase, or NULL */
+	const void *ahead;           /* weights that it will read after this phase, or NULL */
 };
 
 enum lmd_status cpu_plan_run(void *state, struct lmd_queue *q, struct lmd_cplan *p,

@@ -5,8 +5,8 @@
  * weighted sum of a chunk by themselves, then merged with the chunks before.  So what a row gets
  * depends on its own keys alone, not on the rows beside it nor on how a prompt was cut.
  *
- * With few rows and many keys an item is a single chunk; the thread that finishes the last one of
- * a (row, key head) merges them all, in the same order. */
+ * With few rows there are smaller items (attn_split.c), and the ROPE_KV before may be done here
+ * (attn_rope.c). */
 #include "attn_block.h"
 #include "ops.h"
 
@@ -88,6 +88,7 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 	if (!d)
 		return lmd_fail(err, LMD_NOMEM, "cpu: no memory for an op");
 	b->node->data = d;
+	d->tokens = a->q.src != LMD_SRC_VALUE || b->plan->values[a->q.id].space == LMD_SPACE_TOKENS;
 	d->block = MOST_QUERIES / per_kv;
 	d->block = d->block < 1 ? 1 : d->block > MOST_ROWS ? MOST_ROWS : d->block;
 	for (int i = 0; i < ATTN_N_SRC; i++) {
@@ -98,6 +99,9 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 	}
 	if (st == LMD_OK)
 		st = plan_split(b, a, d, err);
+	attn_find_rope(b, a, d);
+	if (d->rope)
+		cpu_rope_need(&b->part_bytes, &d->rope->op->u.rope_kv);
 	n = queries(d, a);
 	cpu_need(&b->part_bytes, (uint64_t)dk * ATTN_TILE, sizeof(float));
 	cpu_need(&b->part_bytes, (uint64_t)dk * ATTN_TILE, sizeof(float));
@@ -144,6 +148,9 @@ static void setup(struct attn_work *w, const struct cpu_run *r, const struct cpu
 			a->list[i] = cpu_view(r, &s->list);
 		a->q2[i] = cpu_view(r, &op->rel[i].q2);
 	}
+	w->turns = attn_turns(r, node);
+	if (w->d->rope)
+		cpu_rope_setup(&w->rope, r, w->d->rope, &scratch);
 	a->kt = cpu_take(&scratch, (uint64_t)a->dk * ATTN_TILE, sizeof(float));
 	a->kt2 = cpu_take(&scratch, (uint64_t)a->dk * ATTN_TILE, sizeof(float));
 	a->vt = cpu_take(&scratch, (uint64_t)(a->dk > a->dv ? a->dk : a->dv) * ATTN_TILE,
@@ -160,8 +167,9 @@ static void setup(struct attn_work *w, const struct cpu_run *r, const struct cpu
 static void whole_block(struct attn_work *w, struct attn_block *b)
 {
 	const struct attn *a = &w->a;
-	uint32_t n = b->n_row * a->per_kv;
+	uint32_t n = b->n_row * b->n_head;
 
+	attn_store(w, b);
 	attn_load_queries(w, b);
 	for (uint32_t i = 0; i < n; i++)
 		w->all.m[i] = -INFINITY;
@@ -211,81 +219,6 @@ static void half_row(struct attn_work *w, const struct attn_block *rows, uint32_
 
 /* ---- items ---- */
 
-/* Chunks of a row in a split. */
-static uint32_t n_chunk(const struct attn_work *w, uint32_t row)
-{
-	const struct lmd_step_group *g = &w->a.r->step->group[w->a.op->src[0].group];
-
-	if (g->kv_lo[row] >= g->kv_hi[row])
-		return 1; /* somebody has to write zeros */
-	return ((uint32_t)g->kv_hi[row] + ATTN_CHUNK - 1) / ATTN_CHUNK -
-	       (uint32_t)g->kv_lo[row] / ATTN_CHUNK;
-}
-
-/* Few rows, many keys, more threads than there would be work for? */
-static bool splits(const struct attn_work *w)
-{
-	uint64_t items = (uint64_t)w->a.y.n_row * w->a.op->n_kv_head;
-
-	if (!w->a.r->single || w->a.q.space != LMD_SPACE_TOKENS || items > w->d->most_split)
-		return false;
-	for (uint32_t row = 0; row < w->a.y.n_row; row++) {
-		if (n_chunk(w, row) > 1)
-			return true;
-	}
-	return false;
-}
-
-/* Chunk c (from the row's first) of (row, key head) number `item`. */
-static void one_chunk(struct attn_work *w, uint32_t row, uint32_t kv_head, uint32_t c)
-{
-	const struct attn *a = &w->a;
-	uint32_t item = row * a->op->n_kv_head + kv_head, total = n_chunk(w, row), n = a->per_kv;
-	struct attn_block b = {.row0 = row,
-			       .n_row = 1,
-			       .seq = cpu_seq_of(a->r, a->q.space, row),
-			       .kv_head = kv_head};
-	size_t at = ((size_t)item * w->d->most_chunk + c) * n;
-
-	if (attn_look(w, &b, 0)) {
-		attn_load_queries(w, &b);
-		attn_chunk(w, &b, (uint32_t)b.keys.lo / ATTN_CHUNK + c);
-	} else {
-		for (uint32_t i = 0; i < n; i++)
-			w->part.m[i] = -INFINITY;
-	}
-	memcpy(w->split.m + at, w->part.m, n * sizeof(float));
-	memcpy(w->split.l + at, w->part.l, n * sizeof(float));
-	memcpy(w->split.o + at * a->dv, w->part.o, (size_t)n * a->dv * sizeof(float));
-	if (__atomic_add_fetch(&w->d->done[item], 1, __ATOMIC_ACQ_REL) != total)
-		return;
-	__atomic_store_n(&w->d->done[item], 0, __ATOMIC_RELAXED);
-	for (uint32_t i = 0; i < n; i++)
-		w->all.m[i] = -INFINITY;
-	at -= (size_t)c * n;
-	for (uint32_t j = 0; j < total * n; j++)
-		attn_merge(&w->all.m[j % n], &w->all.l[j % n], w->all.o + (size_t)(j % n) * a->dv,
-			   w->split.m[at + j], w->split.l[at + j], w->split.o + (at + j) * a->dv,
-			   a->dv);
-	for (uint32_t i = 0; i < n; i++)
-		attn_finish(w, &b, i);
-}
-
-static void run_split(struct attn_work *w, const struct cpu_part *p)
-{
-	uint32_t heads = w->a.op->n_kv_head;
-
-	for (;;) {
-		uint32_t c = cpu_claim(p), row = 0;
-
-		for (; row < w->a.y.n_row && c >= n_chunk(w, row) * heads; row++)
-			c -= n_chunk(w, row) * heads;
-		if (row == w->a.y.n_row)
-			return;
-		one_chunk(w, row, c % heads, c / heads);
-	}
-}
-
 static uint32_t n_seq(const struct attn *a)
 {
 	return a->r->step->n_seq;
@@ -314,17 +247,23 @@ static bool find_block(const struct attn_work *w, uint32_t at, struct attn_block
 
 static void run(const struct cpu_run *r, const struct cpu_node *n, const struct cpu_part *p)
 {
-	struct attn_work w;
+	uint32_t heads = n->op->u.attn.n_kv_head, groups = 1;
 	struct attn_block b = {0};
-	uint32_t heads = n->op->u.attn.n_kv_head;
+	struct attn_work w;
 
 	setup(&w, r, n, p->scratch);
-	if (!half(&w.a) && splits(&w)) {
-		run_split(&w, p);
+	if (attn_splits(r, n)) {
+		attn_run_split(&w, p);
 		return;
 	}
-	for (uint32_t i = cpu_claim(p); find_block(&w, i / heads, &b); i = cpu_claim(p)) {
-		b.kv_head = i % heads;
+	if (!w.turns)
+		groups = attn_groups(r, n);
+	for (uint32_t i = cpu_claim(p); find_block(&w, i / groups / heads, &b); i = cpu_claim(p)) {
+		uint32_t g = i % groups;
+
+		b.kv_head = i / groups % heads;
+		b.head0 = w.a.per_kv * g / groups;
+		b.n_head = w.a.per_kv * (g + 1) / groups - b.head0;
 		for (uint32_t row = 0; half(&w.a) && row < b.n_row; row++)
 			half_row(&w, &b, b.row0 + row);
 		if (!half(&w.a))

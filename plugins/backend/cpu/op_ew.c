@@ -132,6 +132,15 @@ static void step(const struct cpu_float *fl, const struct lmd_ew_ins *ins, span 
 	}
 }
 
+static bool little(const struct cpu_run *r, const struct cpu_node *n, uint32_t phase)
+{
+	const struct lmd_op_ew *e = &n->op->u.ew;
+	struct cpu_view y = cpu_view(r, &e->out[0]);
+
+	(void)phase;
+	return (uint64_t)y.n_row * cpu_cols(&y) * e->n_ins <= CPU_LITTLE / 2;
+}
+
 static void run(const struct cpu_run *r, const struct cpu_node *n, const struct cpu_part *p)
 {
 	const struct lmd_op_ew *e = &n->op->u.ew;
@@ -172,6 +181,7 @@ static const uint16_t outs[] = {CPU_OFF(ew.out[0]), CPU_OFF(ew.out[1])};
 const struct cpu_op cpu_op_ew = {
 	.name = "ew",
 	.plan = plan,
+	.little = little,
 	.run = run,
 	CPU_OPERANDS(ins, outs),
 };

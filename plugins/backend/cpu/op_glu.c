@@ -16,6 +16,14 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 	return LMD_OK;
 }
 
+static bool little(const struct cpu_run *r, const struct cpu_node *n, uint32_t phase)
+{
+	struct cpu_view y = cpu_view(r, &n->op->u.glu.y);
+
+	(void)phase;
+	return (uint64_t)y.n_row * cpu_cols(&y) <= CPU_LITTLE / 2;
+}
+
 static void run(const struct cpu_run *r, const struct cpu_node *n, const struct cpu_part *p)
 {
 	const struct lmd_op_glu *g = &n->op->u.glu;
@@ -50,6 +58,7 @@ static const uint16_t outs[] = {CPU_OFF(glu.y)};
 const struct cpu_op cpu_op_glu = {
 	.name = "glu",
 	.plan = plan,
+	.little = little,
 	.run = run,
 	CPU_OPERANDS(ins, outs),
 };

@@ -125,6 +125,17 @@ static bool wanted(const struct cpu_run *r, const struct cpu_node *n, uint32_t p
 	return phase != 1 || (r->lora && any_lora(r->plan, &n->op->u.moe_ffn));
 }
 
+/* All but the products, for few pairs. */
+static bool little(const struct cpu_run *r, const struct cpu_node *n, uint32_t phase)
+{
+	const struct lmd_weight *down = r->cplan->weights[n->op->u.moe_ffn.down];
+	struct cpu_view ids = cpu_view(r, &n->op->u.moe_ffn.ids);
+	uint64_t pairs = (uint64_t)ids.n_row * cpu_cols(&ids);
+
+	return (phase == 0 || phase == 3 || phase == 5) &&
+	       pairs * (down->n > down->k ? down->n : down->k) <= CPU_LITTLE;
+}
+
 static void prepare(const struct moe *m, const struct cpu_part *p)
 {
 	uint64_t lo, hi;
@@ -262,7 +273,8 @@ static void share(struct moe *m, const struct cpu_part *p, uint32_t n,
 		  void (*f)(struct moe *m, uint32_t e, uint32_t lo, uint32_t hi))
 {
 	uint32_t used = cpu_lists_n_used(&m->lists);
-	uint32_t chunk = cpu_grid(p->part, p->n_part, 1, (uint64_t)n * used).chunk, per = (n + chunk - 1) / chunk;
+	uint32_t chunk = cpu_grid(p->part, p->n_part, 1, (uint64_t)n * used).chunk;
+	uint32_t per = (n + chunk - 1) / chunk;
 
 	for (uint64_t c = cpu_claim(p); c < (uint64_t)per * used; c = cpu_claim(p)) {
 		uint32_t lo = (uint32_t)(c % per) * chunk;
@@ -338,6 +350,7 @@ const struct cpu_op cpu_op_moe_ffn = {
 	.name = "moe_ffn",
 	.plan = plan,
 	.wanted = wanted,
+	.little = little,
 	.run = run,
 	CPU_OPERANDS(ins, outs),
 };

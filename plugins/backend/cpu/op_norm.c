@@ -91,6 +91,14 @@ static void over_rows(const struct work *w, uint32_t first, uint32_t rows, uint3
 	}
 }
 
+static bool little(const struct cpu_run *r, const struct cpu_node *n, uint32_t phase)
+{
+	struct cpu_view y = cpu_view(r, &n->op->u.norm.y);
+
+	(void)phase;
+	return (uint64_t)y.n_row * cpu_cols(&y) <= CPU_LITTLE;
+}
+
 static void run(const struct cpu_run *r, const struct cpu_node *n, const struct cpu_part *p)
 {
 	const struct lmd_op_norm *op = &n->op->u.norm;
@@ -140,6 +148,7 @@ static const uint16_t outs[] = {CPU_OFF(norm.h), CPU_OFF(norm.y), CPU_OFF(norm.s
 const struct cpu_op cpu_op_norm = {
 	.name = "norm",
 	.plan = plan,
+	.little = little,
 	.run = run,
 	CPU_OPERANDS(ins, outs),
 };

@@ -160,6 +160,14 @@ static void one_row(const struct work *w, uint32_t row)
 	}
 }
 
+static bool little(const struct cpu_run *r, const struct cpu_node *n, uint32_t phase)
+{
+	struct cpu_view x = cpu_view(r, &n->op->u.route.logits);
+
+	(void)phase;
+	return (uint64_t)x.n_row * cpu_cols(&x) <= CPU_LITTLE / 8;
+}
+
 static void run(const struct cpu_run *r, const struct cpu_node *n, const struct cpu_part *p)
 {
 	const struct lmd_op_route *o = &n->op->u.route;
@@ -192,6 +200,7 @@ static const uint16_t outs[] = {CPU_OFF(route.ids), CPU_OFF(route.weights)};
 const struct cpu_op cpu_op_route = {
 	.name = "route",
 	.plan = plan,
+	.little = little,
 	.run = run,
 	CPU_OPERANDS(ins, outs),
 };

@@ -72,17 +72,12 @@ enum lmd_status cpu_need_cache(const struct cpu_build *b, uint32_t cache, struct
 	return LMD_OK;
 }
 
-static const struct lmd_opnd *operand(const struct lmd_op *op, uint16_t offset)
-{
-	return (const struct lmd_opnd *)(const void *)((const char *)op + offset);
-}
-
 /* Weights that ops read element by element are made flat. */
 static enum lmd_status operands(struct cpu_build *b, const struct lmd_op *op,
 				const struct cpu_op *fn, struct lmd_error *err)
 {
 	for (uint32_t i = 0; i < fn->n_in; i++) {
-		const struct lmd_opnd *o = operand(op, fn->in[i]);
+		const struct lmd_opnd *o = cpu_operand(op, fn->in[i]);
 		enum lmd_status st = o->src == LMD_SRC_WEIGHT ? cpu_flatten(b, o->id, err) : LMD_OK;
 
 		if (st != LMD_OK)
@@ -109,7 +104,7 @@ static enum lmd_status add_phases(struct cpu_dev *dev, struct lmd_cplan *p, stru
 		p->cap_phase = cap;
 	}
 	for (uint32_t i = 0; i < node->n_phase; i++)
-		p->phases[p->n_phase++] = (struct cpu_phase){node, i};
+		p->phases[p->n_phase++] = (struct cpu_phase){.node = node, .phase = i};
 	return LMD_OK;
 }
 
@@ -180,7 +175,7 @@ static bool only_head_writes(const struct lmd_cplan *p, uint32_t value)
 		const struct cpu_node *node = &p->nodes[i];
 
 		for (uint32_t j = 0; j < node->fn->n_out; j++) {
-			const struct lmd_opnd *o = operand(node->op, node->fn->out[j]);
+			const struct lmd_opnd *o = cpu_operand(node->op, node->fn->out[j]);
 
 			if (o->src != LMD_SRC_VALUE || o->id != value)
 				continue;
@@ -209,7 +204,8 @@ static void find_ahead(const struct cpu_dev *dev, struct lmd_cplan *p)
 {
 	for (uint32_t i = p->n_phase; i-- > 1;) {
 		const struct cpu_phase *ph = &p->phases[i];
-		const void **here = p->ahead + (size_t)i * dev->n_part, **before = here - dev->n_part;
+		const void **here = p->ahead + (size_t)i * dev->n_part,
+			   **before = here - dev->n_part;
 
 		for (uint32_t part = 0; part < dev->n_part; part++) {
 			const void *w = ph->node->fn->first
@@ -237,6 +233,7 @@ static enum lmd_status compile(struct cpu_dev *dev, const struct lmd_compile *c,
 	p->value = array(dev, plan->n_value, sizeof(*p->value), &failed);
 	p->direct = array(dev, plan->n_output, sizeof(*p->direct), &failed);
 	p->values = array(dev, (size_t)plan->scratch_bytes, 1, &failed);
+	p->moved = array(dev, plan->n_value, sizeof(*p->moved), &failed);
 	if (failed)
 		return lmd_fail(err, LMD_NOMEM,
 				"cpu: no memory for a plan of %u ops and %llu bytes of values",
@@ -259,10 +256,15 @@ static enum lmd_status compile(struct cpu_dev *dev, const struct lmd_compile *c,
 	p->ahead = array(dev, (size_t)p->n_phase * dev->n_part, sizeof(void *), &failed);
 	p->shared = array(dev, p->shared_bytes, 1, &failed);
 	p->part = array(dev, dev->n_part, p->part_bytes, &failed);
+	p->moved_mem = array(dev, p->moved_bytes, 1, &failed);
 	if (failed)
 		return lmd_fail(err, LMD_NOMEM,
-				"cpu: no memory for %zu + %u * %zu bytes of scratch",
-				p->shared_bytes, dev->n_part, p->part_bytes);
+				"cpu: no memory for %zu + %zu + %u * %zu bytes of scratch",
+				p->shared_bytes, p->moved_bytes, dev->n_part, p->part_bytes);
+	for (uint32_t i = 0; i < plan->n_value; i++) {
+		if (p->moved[i])
+			p->value[i] = p->moved_mem;
+	}
 	find_ahead(dev, p);
 	find_direct(p);
 	cpu_large_pages(p->values, (size_t)plan->scratch_bytes);
@@ -320,6 +322,8 @@ void cpu_plan_destroy(void *state, struct lmd_cplan *p)
 	h->free(h->ctx, p->value);
 	h->free(h->ctx, p->direct);
 	h->free(h->ctx, p->values);
+	h->free(h->ctx, p->moved);
+	h->free(h->ctx, p->moved_mem);
 	h->free(h->ctx, p->shared);
 	h->free(h->ctx, p->part);
 	h->free(h->ctx, p);

@@ -3,6 +3,9 @@
  * Running a plan: one job of the team for the whole step.  All threads walk the same list of
  * phases with a barrier after each; a phase that nobody wants in this step costs nothing.
  *
+ * A phase of little work has no barrier: the thread that is the last to end the phase before it,
+ * when all the others have nothing to do but wait, does it alone before it enters the barrier.
+ *
  * Thread 0 looks at the cancel word before it enters a barrier and leaves the answer in one of two
  * places, by turns: a thread that is still reading the last answer is never overtaken, because
  * the same place is written again only after the next barrier. */
@@ -22,12 +25,38 @@ static bool cancelled(const struct lmd_step *step)
 	return step->cancel && __atomic_load_n(step->cancel, __ATOMIC_RELAXED);
 }
 
-static bool wanted(const struct cpu_run *r, const struct cpu_phase *ph)
+static enum cpu_how how(const struct cpu_run *r, const struct cpu_phase *ph)
 {
-	return !ph->node->fn->wanted || ph->node->fn->wanted(r, ph->node, ph->phase);
+	const struct cpu_op *fn = ph->node->fn;
+
+	if (fn->wanted && !fn->wanted(r, ph->node, ph->phase))
+		return CPU_NOBODY;
+	return fn->little && fn->little(r, ph->node, ph->phase) ? CPU_LAST : CPU_ALL;
 }
 
-static void run_phase(const struct cpu_run *r, uint32_t i, uint32_t part, uint32_t n_part)
+/* Who does each phase of this step. */
+static void decide(const struct cpu_run *r, uint32_t first, uint32_t end)
+{
+	bool begun = false;
+
+	for (uint32_t i = first; i < end; i++) {
+		struct cpu_phase *ph = &r->cplan->phases[i];
+
+		ph->how = how(r, ph);
+		if (ph->how == CPU_LAST && !begun) /* there is none before it */
+			ph->how = CPU_ALL;
+		begun = begun || ph->how == CPU_ALL;
+	}
+}
+
+static struct cpu_counter *counter(const struct cpu_run *r, uint32_t i)
+{
+	return &r->cplan->counters[(size_t)i * cpu_n_list(r->dev->n_part)];
+}
+
+/* Thread number `thread` does share `part` of `n_part`. */
+static void run_phase(const struct cpu_run *r, uint32_t i, uint32_t thread, uint32_t part,
+		      uint32_t n_part)
 {
 	const struct lmd_cplan *p = r->cplan;
 	const struct cpu_phase *ph = &p->phases[i];
@@ -35,24 +64,35 @@ static void run_phase(const struct cpu_run *r, uint32_t i, uint32_t part, uint32
 		.phase = ph->phase,
 		.part = part,
 		.n_part = n_part,
-		.scratch = p->part ? p->part + (size_t)part * p->part_bytes : NULL,
-		.counter = &p->counters[(size_t)i * cpu_n_list(n_part)],
-		.ahead = p->ahead[(size_t)i * n_part + part],
+		.scratch = p->part ? p->part + (size_t)thread * p->part_bytes : NULL,
+		.counter = counter(r, i),
+		.ahead = p->ahead[(size_t)i * r->dev->n_part + thread],
 	};
 
 	ph->node->fn->run(r, ph->node, &x);
 }
 
+/* What the last thread does of the phases i+1.. before the next that is for all: up to `end`. */
+static void run_little(const struct cpu_run *r, uint32_t i, uint32_t end, uint32_t part,
+		       uint32_t n_part)
+{
+	/* acquires what the others have written */
+	if (__atomic_add_fetch(&counter(r, i)->n_done, 1, __ATOMIC_ACQ_REL) != n_part)
+		return;
+	for (uint32_t j = i + 1; j < end; j++) {
+		if (r->cplan->phases[j].how == CPU_LAST)
+			run_phase(r, j, part, 0, 1);
+	}
+}
+
 /* All have passed the barrier behind phase i: ready for the next step. */
 static void reset_counter(const struct cpu_run *r, uint32_t i, uint32_t part, uint32_t n_part)
 {
-	uint32_t n = cpu_n_list(n_part);
-
-	if (part < n)
-		r->cplan->counters[(size_t)i * n + part].next = 0;
+	if (part < cpu_n_list(n_part))
+		counter(r, i)[part] = (struct cpu_counter){0};
 }
 
-/* Time since the last call goes to the node. */
+/* Time since the last call goes to the node: that of little work to the op before it. */
 static void account(struct job *j, struct cpu_node *n)
 {
 	const struct lmd_host *h = j->run->dev->host;
@@ -68,23 +108,31 @@ static void run_part(void *arg, uint32_t part, uint32_t n_part)
 	struct job *j = arg;
 	const struct cpu_run *r = j->run;
 	const struct lmd_host *h = r->dev->host;
-	uint32_t turn = 0;
+	const struct cpu_phase *ph = r->cplan->phases;
+	uint32_t turn = 0, next;
 
-	for (uint32_t i = j->first; i < j->end; i++) {
-		const struct cpu_phase *ph = &r->cplan->phases[i];
+	for (uint32_t i = j->first; i < j->end; i = next) {
+		bool little = false;
 
-		if (wanted(r, ph)) {
-			run_phase(r, i, part, n_part);
+		for (next = i + 1; next < j->end && ph[next].how != CPU_ALL; next++)
+			little = little || ph[next].how == CPU_LAST;
+		if (ph[i].how == CPU_ALL) {
+			run_phase(r, i, part, part, n_part);
+			if (little)
+				run_little(r, i, next, part, n_part);
 			if (part == 0)
 				j->stop[turn] = cancelled(r->step);
 			h->team_barrier(h->ctx, r->dev->team);
-			reset_counter(r, i, part, n_part);
+			for (uint32_t k = i; k < next; k++)
+				reset_counter(r, k, part, n_part);
 			if (j->stop[turn])
 				return;
 			turn ^= 1;
 		}
-		if (part == 0 && (i + 1 == j->end || r->cplan->phases[i + 1].node != ph->node))
-			account(j, ph->node);
+		for (uint32_t k = i; part == 0 && k < next; k++) {
+			if (k + 1 == j->end || ph[k + 1].node != ph[k].node)
+				account(j, ph[k].node);
+		}
 	}
 }
 
@@ -94,6 +142,7 @@ static enum lmd_status run_phases(struct cpu_run *r, uint32_t first, uint32_t en
 	const struct lmd_host *h = r->dev->host;
 	struct job j = {.run = r, .first = first, .end = end, .t0 = h->now_ns(h->ctx)};
 
+	decide(r, first, end);
 	if (!cancelled(r->step))
 		h->team_run(h->ctx, r->dev->team, run_part, &j);
 	if (cancelled(r->step))
@@ -152,10 +201,10 @@ static void place_outputs(struct lmd_cplan *p, const struct lmd_binding *out, ui
 
 		if (!p->direct[i])
 			continue;
-		p->value[id] = b && b->row_bytes == v->row_bytes &&
-					       (uintptr_t)b->ptr % sizeof(float) == 0
-				       ? b->ptr
-				       : p->values + v->offset;
+		p->value[id] =
+			b && b->row_bytes == v->row_bytes && (uintptr_t)b->ptr % sizeof(float) == 0
+				? b->ptr
+				: p->values + v->offset;
 	}
 }
 
@@ -209,9 +258,7 @@ static bool show(const struct cpu_run *r, uint32_t op, char *rows, lmd_observe_f
 	uint32_t last = LMD_NONE;
 
 	for (uint32_t i = 0; i < n->fn->n_out; i++) {
-		const struct lmd_opnd *o =
-			(const struct lmd_opnd *)(const void *)((const char *)n->op +
-								n->fn->out[i]);
+		const struct lmd_opnd *o = cpu_operand(n->op, n->fn->out[i]);
 		struct lmd_observed seen = {.op = op, .value = o->id, .data = rows};
 
 		if (o->src != LMD_SRC_VALUE || o->id == last)

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ROPE_KV inside of ATTN.  Where every sequence has one row, the item of a (row, key head) turns its own
+ * queries and stores the row's key and value before it reads them: nobody else needs them, so
+ * there is no barrier in between.  When its keys are split among threads, each turns the queries
+ * for itself, and the one with the last keys stores the new one.
+ *
+ * What ATTN writes must not lie where the unturned heads are still read (values.c). */
+#include "attn_block.h"
+
+static bool same(const struct lmd_opnd *a, const struct lmd_opnd *b)
+{
+	return a->src == b->src && a->id == b->id && a->col0 == b->col0 && a->n_head == b->n_head &&
+	       a->head_stride == b->head_stride && a->width == b->width;
+}
+
+static bool plain(const struct lmd_plan *plan, const struct lmd_opnd *o)
+{
+	return o->src == LMD_SRC_NONE || (o->src == LMD_SRC_VALUE && o->fold <= 1 &&
+					  plan->values[o->id].space == LMD_SPACE_TOKENS);
+}
+
+/* The turned queries go nowhere but to this op. */
+static bool queries_fit(const struct lmd_plan *plan, const struct lmd_op_rope_kv *o,
+			const struct lmd_op_attn *a)
+{
+	uint32_t last;
+
+	if (o->q.src == LMD_SRC_NONE)
+		return true;
+	return o->q_out.src == LMD_SRC_VALUE && same(&o->q_out, &a->q) &&
+	       !cpu_value_kept(plan, a->q.id) && cpu_value_uses(plan, a->q.id, &last) == 1;
+}
+
+/* Keys and values go to the cache that it reads, head by head. */
+static bool keys_fit(const struct lmd_op_rope_kv *o, const struct lmd_op_attn *a)
+{
+	if (o->k.src == LMD_SRC_NONE && o->v.src == LMD_SRC_NONE)
+		return true;
+	return o->cache == a->src[0].cache && o->k_out.src == LMD_SRC_NONE &&
+	       (o->k.src == LMD_SRC_NONE || o->k.n_head == a->n_kv_head) &&
+	       (o->v.src == LMD_SRC_NONE || o->v.n_head == a->n_kv_head);
+}
+
+void attn_find_rope(struct cpu_build *b, const struct lmd_op_attn *a, struct attn_data *d)
+{
+	struct cpu_node *node = b->node == b->cplan->nodes ? NULL : b->node - 1;
+	const struct lmd_op_rope_kv *o;
+
+	if (!d->tokens || !node || node->op->code != LMD_OP_ROPE_KV ||
+	    a->src[0].kind != LMD_KV_CACHE || a->src[0].list.src != LMD_SRC_NONE ||
+	    a->src[1].kind != LMD_KV_NONE || a->y.fold > 1 || a->q.fold > 1)
+		return;
+	o = &node->op->u.rope_kv;
+	if (!plain(b->plan, &o->q) || !plain(b->plan, &o->k) || !plain(b->plan, &o->v) ||
+	    !queries_fit(b->plan, o, a) || !keys_fit(o, a))
+		return;
+	if ((cpu_value_shares(b->cplan, a->y.id, &o->q) ||
+	     cpu_value_shares(b->cplan, a->y.id, &o->k) ||
+	     cpu_value_shares(b->cplan, a->y.id, &o->v)) &&
+	    !cpu_value_move(b, a->y.id))
+		return;
+	d->rope = node;
+	((struct cpu_rope_data *)node->data)->attn = b->node;
+}
+
+bool attn_turns(const struct cpu_run *r, const struct cpu_node *n)
+{
+	const struct attn_data *d = n->data;
+
+	return d->rope && r->single && !r->observed && !r->dev->half &&
+	       !(attn_groups(r, n) > 1 && cpu_rope_little(r, d->rope));
+}
+
+void attn_store(const struct attn_work *w, const struct attn_block *b)
+{
+	for (uint32_t row = b->row0; w->turns && row < b->row0 + b->n_row; row++) {
+		cpu_rope_k(&w->rope, row, b->kv_head);
+		cpu_rope_v(&w->rope, row, b->kv_head);
+	}
+}

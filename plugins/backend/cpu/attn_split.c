@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Fewer rows and key heads than threads.  With many keys an item of work is a single chunk of them:
+ * the thread that finishes the last one of a (row, key head) merges them all, in their order.
+ * With one chunk, the heads that share a key head are shared out in groups.  Neither changes a
+ * bit: queries do not see each other, and chunks are always merged in order. */
+#include "attn_block.h"
+
+/* Chunks of a row. */
+static uint32_t n_chunk(const struct cpu_run *r, const struct lmd_op_attn *op, uint32_t row)
+{
+	const struct lmd_step_group *g = &r->step->group[op->src[0].group];
+
+	if (g->kv_lo[row] >= g->kv_hi[row])
+		return 1; /* somebody has to write zeros */
+	return ((uint32_t)g->kv_hi[row] + ATTN_CHUNK - 1) / ATTN_CHUNK -
+	       (uint32_t)g->kv_lo[row] / ATTN_CHUNK;
+}
+
+/* A new key of the row lies in the last page that it looks at, or there is none. */
+static bool stores_last(const struct cpu_run *r, const struct lmd_op_attn *op, uint32_t row)
+{
+	const struct lmd_step_group *g = &r->step->group[op->src[0].group];
+	const struct lmd_pool *p = r->cplan->pools[op->src[0].group];
+
+	if (!g->slot || g->slot[row] < 0)
+		return true;
+	return g->kv_lo[row] < g->kv_hi[row] &&
+	       cpu_pool_page(p, (uint32_t)r->step->seq_slot[r->step->seq_of[row]],
+			     (uint32_t)(g->kv_hi[row] - 1) / CPU_PAGE_TOKENS) ==
+		       (uint32_t)g->slot[row] / CPU_PAGE_TOKENS;
+}
+
+bool attn_splits(const struct cpu_run *r, const struct cpu_node *n)
+{
+	const struct lmd_op_attn *op = &n->op->u.attn;
+	const struct attn_data *d = n->data;
+	bool many = false;
+
+	if (!r->single || !d->tokens || (uint64_t)r->step->n_tok * op->n_kv_head > d->most_split ||
+	    r->dev->half)
+		return false;
+	for (uint32_t row = 0; row < r->step->n_tok; row++) {
+		many = many || n_chunk(r, op, row) > 1;
+		if (d->rope && !stores_last(r, op, row))
+			return false;
+	}
+	return many;
+}
+
+uint32_t attn_groups(const struct cpu_run *r, const struct cpu_node *n)
+{
+	const struct lmd_op_attn *op = &n->op->u.attn;
+	uint64_t items = (uint64_t)r->step->n_tok * op->n_kv_head;
+	uint32_t per_kv = op->q.n_head / op->n_kv_head, groups;
+	const struct attn_data *d = n->data;
+
+	if (!r->single || !d->tokens || !items || items >= r->dev->n_part || r->dev->half ||
+	    attn_splits(r, n))
+		return 1;
+	groups = (uint32_t)((r->dev->n_part + items - 1) / items);
+	return groups < per_kv ? groups : per_kv;
+}
+
+/* Chunk c (from the row's first) of (row, key head) number `item`. */
+static void one_chunk(struct attn_work *w, uint32_t row, uint32_t kv_head, uint32_t c)
+{
+	const struct attn *a = &w->a;
+	uint32_t item = row * a->op->n_kv_head + kv_head, total = n_chunk(a->r, a->op, row);
+	uint32_t n = a->per_kv;
+	struct attn_block b = {.row0 = row,
+			       .n_row = 1,
+			       .seq = cpu_seq_of(a->r, a->q.space, row),
+			       .kv_head = kv_head,
+			       .n_head = n};
+	size_t at = ((size_t)item * w->d->most_chunk + c) * n;
+
+	if (c + 1 == total)
+		attn_store(w, &b);
+	if (attn_look(w, &b, 0)) {
+		attn_load_queries(w, &b);
+		attn_chunk(w, &b, (uint32_t)b.keys.lo / ATTN_CHUNK + c);
+	} else {
+		for (uint32_t i = 0; i < n; i++)
+			w->part.m[i] = -INFINITY;
+	}
+	memcpy(w->split.m + at, w->part.m, n * sizeof(float));
+	memcpy(w->split.l + at, w->part.l, n * sizeof(float));
+	memcpy(w->split.o + at * a->dv, w->part.o, (size_t)n * a->dv * sizeof(float));
+	if (__atomic_add_fetch(&w->d->done[item], 1, __ATOMIC_ACQ_REL) != total)
+		return;
+	__atomic_store_n(&w->d->done[item], 0, __ATOMIC_RELAXED);
+	for (uint32_t i = 0; i < n; i++)
+		w->all.m[i] = -INFINITY;
+	at -= (size_t)c * n;
+	for (uint32_t j = 0; j < total * n; j++)
+		attn_merge(&w->all.m[j % n], &w->all.l[j % n], w->all.o + (size_t)(j % n) * a->dv,
+			   w->split.m[at + j], w->split.l[at + j], w->split.o + (at + j) * a->dv,
+			   a->dv);
+	for (uint32_t i = 0; i < n; i++)
+		attn_finish(w, &b, i);
+}
+
+void attn_run_split(struct attn_work *w, const struct cpu_part *p)
+{
+	const struct attn *a = &w->a;
+	uint32_t heads = a->op->n_kv_head;
+
+	for (;;) {
+		uint32_t c = cpu_claim(p), row = 0, n = 0;
+
+		for (; row < a->y.n_row; row++, c -= n) {
+			n = n_chunk(a->r, a->op, row) * heads;
+			if (c < n)
+				break;
+		}
+		if (row == a->y.n_row)
+			return;
+		one_chunk(w, row, c % heads, c / heads);
+	}
+}
