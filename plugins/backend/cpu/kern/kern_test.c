@@ -20,12 +20,6 @@ static struct lmd_host *host;
 static struct lmd_cpu cpu;
 static struct kern_points *points;
 
-/* of ref's plan.c, which the test does without */
-void ref_need(uint64_t *bytes, uint64_t n, uint64_t item)
-{
-	*bytes += (n * item + 63) / 64 * 64;
-}
-
 static void setup(void)
 {
 	lmi_cpu_detect(&cpu);
@@ -126,7 +120,7 @@ static void want_exact(struct kase *c)
 			       .n_piece = 1,
 			       .pieces = &piece};
 	struct ref_dev dev = {.host = host, .kernels = ref_kernels_select(&cpu)};
-	struct ref_run run = {.dev = &dev};
+	struct ref_run run = {.hm = {.host = host}, .dev = &dev};
 	struct ref_items items = {.count = MAX_COL, .div = 1};
 	struct ref_x x = {.k = c->k};
 	char *scratch = make(ref_int8_bytes(c->k));
