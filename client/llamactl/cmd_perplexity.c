@@ -209,7 +209,7 @@ static enum lmd_status run_plan(struct lmi_ctl *ctl, const struct plan *o, char 
 	p.ctx = e.inst.n_ctx;
 	p.n_par = e.inst.n_seq;
 	lmi_progress_init(&p.bar);
-	st = o->base	? lmi_ppl_compare(&p, o->base, err)
+	st = o->base	? lmi_ppl_compare(&p, o->base, o->chunks, err)
 	     : o->tasks ? run_tasks(&p, o, bytes, n, err)
 			: score_text(&p, o, bytes, n, err);
 	lmi_engine_fini(p.engine);
@@ -250,7 +250,7 @@ static const struct lmi_opt opts[] = {
 	 .value = "N",
 	 .min = 1,
 	 .max = 1 << 30,
-	 .doc = "The first N windows, or tasks, alone."},
+	 .doc = "The first N windows, also of --kl-base, or tasks, alone."},
 	{.name = "save-logits",
 	 .type = LMI_OPT_STR,
 	 .value = "FILE",

@@ -129,6 +129,12 @@ def main():
         check("kl: " + name, have["kld_percentiles"][name], percentile(kld, p), 1e-3, 1e-4)
         check("kl: change of p, " + name, have["delta_p_percentiles"][name],
               percentile(delta, p), 1e-3, 1e-5)
+    have = ppl(OTHER, "--kl-base", f"{DIR}/base", "--chunks", "2")
+    check("kl, two windows: mean", have["kld"]["value"], mean_error(kld[:30])[0], 1e-3, 2e-5)
+    check("kl, two windows: scored", have["scored"], 30)
+    check("kl, two windows: windows", have["windows"], 2)
+    have = ppl(OTHER, "--kl-base", f"{DIR}/base", "--chunks", "1000")
+    check("kl, more windows than there are: scored", have["scored"], len(kld))
     have = ppl(MODEL, "--kl-base", f"{DIR}/base")
     check("kl: with itself", have["kld"]["value"], 0, 0, 1e-6)
     check("kl: the same best token", have["same_top"]["value"], 1, 0)

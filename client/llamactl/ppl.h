@@ -65,8 +65,9 @@ enum lmd_status lmi_ppl_windows(struct lmi_ppl *p, struct lmi_windows *w, enum l
 /* Scores the windows and writes what the model says to a file (docs/formats.md). */
 enum lmd_status lmi_ppl_save(struct lmi_ppl *p, struct lmi_windows *w, const char *path,
 			     struct lmi_mean *nll, struct lmd_error *err);
-/* Evaluates the windows of such a file, compares and prints. */
-enum lmd_status lmi_ppl_compare(struct lmi_ppl *p, const char *path, struct lmd_error *err);
+/* Evaluates the windows of such a file, n_most of them unless that is 0, compares and prints. */
+enum lmd_status lmi_ppl_compare(struct lmi_ppl *p, const char *path, uint32_t n_most,
+				struct lmd_error *err);
 /* The window length that the file was made with: for the engine's context. */
 enum lmd_status lmi_ppl_base_ctx(const char *path, uint32_t *ctx, struct lmd_error *err);
 

@@ -208,7 +208,7 @@ static enum lmd_status compare_row(void *arg, uint32_t w, uint32_t row, lmd_toke
 	struct compare *c = arg;
 	uint64_t rows = c->w->ctx - 1 - c->w->first, bytes = row_bytes(width);
 	uint64_t index = w * rows + row - c->w->first;
-	uint64_t at = HEAD_BYTES + 4 * (uint64_t)c->w->n * c->w->ctx + index * bytes;
+	uint64_t at = HEAD_BYTES + 4 * (uint64_t)c->base.n_window * c->w->ctx + index * bytes;
 	double log_sum = lmi_log_sum_exp(v, width), scale, least, kl = 0, ours, theirs;
 	uint32_t best = 0, most = 0;
 	enum lmd_status st = check_width(width, c->base.n_vocab, err);
@@ -357,7 +357,8 @@ static enum lmd_status compare_all(struct lmi_ppl *p, struct compare *c, struct 
 	return LMD_OK;
 }
 
-enum lmd_status lmi_ppl_compare(struct lmi_ppl *p, const char *path, struct lmd_error *err)
+enum lmd_status lmi_ppl_compare(struct lmi_ppl *p, const char *path, uint32_t n_most,
+				struct lmd_error *err)
 {
 	struct compare c = {0};
 	struct lmi_windows w = {0};
@@ -367,7 +368,7 @@ enum lmd_status lmi_ppl_compare(struct lmi_ppl *p, const char *path, struct lmd_
 		return st;
 	w.ctx = w.step = c.base.ctx;
 	w.first = w.ctx / 2;
-	w.n = c.base.n_window;
+	w.n = n_most && n_most < c.base.n_window ? n_most : c.base.n_window;
 	w.n_tokens = (uint64_t)w.n * w.ctx;
 	c.w = &w;
 	st = compare_all(p, &c, &w, err);
