@@ -8,6 +8,7 @@
 #include "client/llamactl/json_out.h"
 #include "client/llamactl/progress.h"
 #include "client/llamactl/remote.h"
+#include "client/llamactl/resume_args.h"
 #include "core/base/show.h"
 #include "core/format/convert/convert.h"
 #include "core/quant/quant.h"
@@ -150,8 +151,10 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 			      .progress_arg = &j}};
 	const char *in = lmi_arg_pos(a, 0), *out = lmi_arg_pos(a, 1);
 	bool dry = lmi_arg_flag(a, "dry-run");
-	enum lmd_status st = lmi_convert_open(&j.c, in, &j.o, err);
+	enum lmd_status st;
 
+	j.o.resume = lmi_resume_args(ctl, &j.bar);
+	st = lmi_convert_open(&j.c, in, &j.o, err);
 	if (st == LMD_OK && !dry)
 		st = write_file(&j, out, err);
 	if (st == LMD_OK && lmi_arg_flag(a, "json"))
@@ -183,6 +186,7 @@ static const struct lmi_opt opts[] = {
 	{.name = "dry-run",
 	 .type = LMI_OPT_FLAG,
 	 .doc = "Write nothing; print each tensor with its types, and the size."},
+	LMI_OPT_NO_RESUME,
 	LMI_OPT_JSON,
 };
 
@@ -195,8 +199,7 @@ const struct lmi_cmd lmi_cmd_convert = {
 	       "and runs there as here.  Vectors, norms and routers are f32.\n\n"
 	       "A folder runs without being converted, too; a file is one piece, is mapped whole, "
 	       "and can be made smaller by quantize.\n\n"
-	       "OUT appears when it is complete and on disk.  A run that fails or is stopped leaves "
-	       "no file.",
+	       LMI_RESUME_DOC,
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

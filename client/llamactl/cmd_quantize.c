@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl quantize: a model file with other tensor types.  Reading options and reporting; the
- * work is core/quantize's. */
-#include <inttypes.h>
+ * llamactl quantize: a model file with other tensor types.  Reading options; the work is
+ * core/quantize's. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "client/llamactl/ctl.h"
-#include "client/llamactl/json_out.h"
 #include "client/llamactl/key_args.h"
 #include "client/llamactl/progress.h"
+#include "client/llamactl/quantize_report.h"
 #include "client/llamactl/remote.h"
+#include "client/llamactl/resume_args.h"
 #include "core/base/alloc.h"
 #include "core/base/show.h"
 #include "core/quant/quant.h"
-#include "core/quantize/quantize.h"
 
 #define MAX_PRUNE 1024u
 
@@ -151,6 +150,7 @@ static enum lmd_status job_args(struct job *j, struct lmd_error *err)
 	j->o.n_thread = (uint32_t)lmi_arg_int(a, "threads");
 	j->o.progress = on_progress;
 	j->o.progress_arg = j;
+	j->o.resume = lmi_resume_args(j->ctl, &j->bar);
 	if (st == LMD_OK)
 		st = type_arg("--output-tensor-type", lmi_arg_str(a, "output-tensor-type"),
 			      &j->o.output_type, err);
@@ -181,125 +181,6 @@ static void job_fini(struct job *j)
 	lmi_free(j->prune);
 }
 
-/* ---- reporting ---- */
-
-static double bpw(uint64_t bytes, uint64_t elements)
-{
-	return elements ? 8 * (double)bytes / (double)elements : 0;
-}
-
-static const char *note_of(const struct lmi_quantize_item *it)
-{
-	return it->lacks_imatrix  ? "needs an importance matrix"
-	       : it->requantized  ? "was quantised"
-	       : it->fell_back    ? "rows fit no larger block"
-	       : it->importance   ? "importance matrix"
-				  : "";
-}
-
-static void shape_text(const struct lmd_tensor *t, char *out, size_t n)
-{
-	size_t at = 0;
-
-	for (uint32_t i = 0; i < t->n_dim && at < n; i++)
-		at += (size_t)snprintf(out + at, n - at, "%s%" PRId64, i ? " x " : "", t->dims[i]);
-}
-
-static void print_table(const struct lmi_quantize_plan *p)
-{
-	char show[72], shape[96], a[24], b[24];
-	int wide = 12;
-
-	for (uint32_t i = 0; i < p->n_items; i++) {
-		int n = (int)strlen(p->items[i].name);
-
-		wide = n > wide && n < 64 ? n : wide;
-	}
-	printf("%-*s  %-24s %-8s %-8s %9s %9s\n", wide, "tensor", "shape", "from", "to", "bytes",
-	       "bytes");
-	for (uint32_t i = 0; i < p->n_items; i++) {
-		const struct lmi_quantize_item *it = &p->items[i];
-
-		shape_text(it->src, shape, sizeof(shape));
-		printf("%-*s  %-24s %-8s %-8s %9s %9s%s%s\n", wide,
-		       lmi_show(show, sizeof(show), it->name, strlen(it->name)), shape,
-		       lmi_dtype(it->src->dtype)->name, lmi_dtype(it->type)->name,
-		       lmi_show_bytes(a, sizeof(a), (int64_t)it->src->bytes),
-		       lmi_show_bytes(b, sizeof(b), (int64_t)it->bytes), *note_of(it) ? "  " : "",
-		       note_of(it));
-	}
-}
-
-static void print_sum(const struct lmi_quantize_plan *p, bool dry)
-{
-	const struct lmi_ftype *t = p->opts.ftype;
-	char a[24], b[24];
-
-	printf("%s: %u tensors, %s (%.2f bits a weight) to %s (%.2f)%s\n", t ? t->name : "copy",
-	       p->n_items, lmi_show_bytes(a, sizeof(a), (int64_t)p->bytes_in),
-	       bpw(p->bytes_in, p->elements), lmi_show_bytes(b, sizeof(b), (int64_t)p->bytes_out),
-	       bpw(p->bytes_out, p->elements), dry ? "; nothing was written" : "");
-	if (p->n_fell_back)
-		printf("%u tensors have rows that are no multiple of the type's block and got "
-		       "another type\n",
-		       p->n_fell_back);
-}
-
-static void json_item(struct lmi_json *o, const struct lmi_quantize_item *it)
-{
-	lmi_json_flat_object(o, NULL);
-	lmi_json_str(o, "name", it->name);
-	lmi_json_flat_array(o, "dims");
-	for (uint32_t i = 0; i < it->src->n_dim; i++)
-		lmi_json_int(o, NULL, it->src->dims[i]);
-	lmi_json_end(o);
-	lmi_json_str(o, "from", lmi_dtype(it->src->dtype)->name);
-	lmi_json_str(o, "to", lmi_dtype(it->type)->name);
-	lmi_json_uint(o, "bytes_from", it->src->bytes);
-	lmi_json_uint(o, "bytes", it->bytes);
-	lmi_json_bool(o, "fallback", it->fell_back);
-	lmi_json_bool(o, "requantized", it->requantized);
-	lmi_json_bool(o, "imatrix", it->importance != NULL);
-	lmi_json_bool(o, "lacks_imatrix", it->lacks_imatrix);
-	lmi_json_end(o);
-}
-
-static enum lmd_status print_json(const struct lmi_quantize_plan *p, const char *path, bool dry,
-				  struct lmd_error *err)
-{
-	struct lmi_json o;
-
-	lmi_json_init(&o, stdout);
-	lmi_json_object(&o, NULL);
-	lmi_json_str(&o, "type", p->opts.ftype ? p->opts.ftype->name : NULL);
-	lmi_json_bool(&o, "dry_run", dry);
-	lmi_json_flat_array(&o, "files");
-	for (uint32_t i = 0; i < p->n_files; i++) {
-		char *name = lmi_quantize_path(p, path, i);
-
-		if (!name)
-			return lmd_fail(err, LMD_NOMEM, "no memory for a path");
-		lmi_json_str(&o, NULL, name);
-		lmi_free(name);
-	}
-	lmi_json_end(&o);
-	lmi_json_uint(&o, "elements", p->elements);
-	lmi_json_uint(&o, "bytes_from", p->bytes_in);
-	lmi_json_uint(&o, "bytes", p->bytes_out);
-	lmi_json_f64(&o, "bpw_from", bpw(p->bytes_in, p->elements));
-	lmi_json_f64(&o, "bpw", bpw(p->bytes_out, p->elements));
-	lmi_json_uint(&o, "fallbacks", p->n_fell_back);
-	lmi_json_uint(&o, "requantized", p->n_requantized);
-	lmi_json_uint(&o, "lacking_imatrix", p->n_lacks_imatrix);
-	lmi_json_array(&o, "tensors");
-	for (uint32_t i = 0; i < p->n_items; i++)
-		json_item(&o, &p->items[i]);
-	lmi_json_end(&o);
-	lmi_json_end(&o);
-	lmi_json_fini(&o);
-	return LMD_OK;
-}
-
 static enum lmd_status convert(struct job *j, const char *path, struct lmd_error *err)
 {
 	enum lmd_status st;
@@ -328,10 +209,10 @@ static enum lmd_status run_job(struct job *j, struct lmd_error *err)
 	if (st != LMD_OK)
 		return st;
 	if (json)
-		return print_json(j->plan, out, dry, err);
+		return lmi_quantize_print_json(j->plan, out, dry, err);
 	if (dry)
-		print_table(j->plan);
-	print_sum(j->plan, dry);
+		lmi_quantize_print_table(j->plan);
+	lmi_quantize_print_sum(j->plan, dry);
 	if (dry && lmi_quantize_check(j->plan, err) != LMD_OK)
 		printf("it would be refused: %s\n", err->text);
 	return LMD_OK;
@@ -399,6 +280,7 @@ static const struct lmi_opt opts[] = {
 	 .min = 0,
 	 .max = 1024,
 	 .doc = "Threads that encode; 0: one for each processor."},
+	LMI_OPT_NO_RESUME,
 	LMI_OPT_JSON,
 };
 
@@ -407,17 +289,16 @@ const struct lmi_cmd lmi_cmd_quantize = {
 	.args = "IN OUT TYPE",
 	.brief = "Make a model file smaller, by other tensor types",
 	.doc = "IN is a GGUF file, best of f16, bf16 or f32, the first file of a set, or a Hugging "
-	       "Face folder.  TYPE is the file type: Q4_K_M for a good middle; Q8_0, Q6_K, Q5_K_M, Q5_K_S nearer to the "
-	       "source; Q4_K_S, IQ4_XS, IQ4_NL, Q3_K_L, Q3_K_M, Q3_K_S, IQ3_M, IQ3_S, IQ3_XS, IQ3_XXS, "
-	       "Q2_K, Q2_K_S, IQ2_M, IQ2_S, IQ2_XS, IQ2_XXS, IQ1_M, IQ1_S smaller; Q4_0, Q4_1, Q5_0, "
-	       "Q5_1 simple; TQ1_0, TQ2_0, Q1_0, Q2_0 for models trained so; MXFP4_MOE, NVFP4 4-bit "
+	       "Face folder.  TYPE is the file type: Q4_K_M for a good middle; Q8_0, Q6_K, Q5_K_M, "
+	       "Q5_K_S nearer to the source; Q4_K_S, IQ4_XS, IQ4_NL, Q3_K_L, Q3_K_M, Q3_K_S, IQ3_M, "
+	       "IQ3_S, IQ3_XS, IQ3_XXS, Q2_K, Q2_K_S, IQ2_M, IQ2_S, IQ2_XS, IQ2_XXS, IQ1_M, IQ1_S "
+	       "smaller; Q4_0, Q4_1, Q5_0, Q5_1 simple; TQ1_0, TQ2_0, Q1_0, Q2_0 for models trained so; MXFP4_MOE, NVFP4 4-bit "
 	       "floats; F16, BF16, F32; COPY changes no type.\n\n"
 	       "A file type is a mix: it gives its own type to most tensors and a better one to "
 	       "those that need it.  --dry-run shows which gets what.  Tensors whose rows are no "
 	       "multiple of the block get the nearest type with smaller blocks; vectors, norms and "
 	       "routers keep theirs.\n\n"
-	       "OUT appears when it is complete and on disk.  A run that fails or is stopped leaves "
-	       "no file.",
+	       LMI_RESUME_DOC,
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

@@ -48,6 +48,36 @@ else
 	echo "SKIP: quantize --json: no python3"
 fi
 
+# A run that cannot write goes on when it can: a limit on the size of files, half of what is
+# needed, stands for a full disk.  resumes WHOLE COMMAND IN OUT...: OUT becomes the same as WHOLE.
+resumes() {
+	whole=$1
+	shift
+	(
+		ulimit -f $(($(wc -c <"$whole") / 1024)) # blocks of 512
+		trap '' XFSZ
+		"$build/llamactl" "$@" >"$dir/out" 2>"$dir/err"
+	)
+	holds "$1: what is done is kept" grep -q 'tensors are kept in .*the same command goes on' \
+		"$dir/err"
+	holds "$1: ... with a journal" [ -s "$3.partial.journal" ]
+	call "$@"
+	holds "$1: goes on" [ "$got" -eq 0 ]
+	holds "$1: says so" grep -q 'going on after [1-9][0-9]* of ' "$dir/err"
+	holds "$1: leaves nothing beside the file" [ ! -e "$3.partial" -a ! -e "$3.partial.journal" ]
+	holds "$1: the same file" cmp -s "$whole" "$3"
+}
+does quantize "$dir/in.gguf" "$dir/whole.gguf" F32
+resumes "$dir/whole.gguf" quantize "$dir/in.gguf" "$dir/r.gguf" F32
+echo old >"$dir/r.gguf.partial"
+call quantize "$dir/in.gguf" "$dir/r.gguf" F32
+holds "what it cannot go on with is named" grep -q 'r.gguf.partial: .*; starting anew$' "$dir/err"
+holds "... and does not matter" cmp -s "$dir/r.gguf" "$dir/whole.gguf"
+echo old >"$dir/r.gguf.partial"
+does quantize --no-resume "$dir/in.gguf" "$dir/r.gguf" F32
+does convert --outtype f32 "$dir/folder" "$dir/whole.gguf"
+resumes "$dir/whole.gguf" convert "$dir/folder" "$dir/c.gguf" --outtype f32
+
 refused 1 'allow-requantize' quantize "$dir/q8.gguf" "$dir/x" Q4_0
 does quantize --allow-requantize "$dir/q8.gguf" "$dir/again.gguf" Q4_0
 refused 1 'is the source itself' quantize "$dir/in.gguf" "$dir/in.gguf" F16

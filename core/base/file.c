@@ -69,7 +69,7 @@ ssize_t lmi_file_pread(int fd, void *buf, size_t n, uint64_t at)
 	return -1;
 }
 
-static enum lmd_status fail_errno(struct lmd_error *err, const char *path, const char *what)
+enum lmd_status lmi_fail_errno(struct lmd_error *err, const char *path, const char *what)
 {
 	int e = errno;
 	char show[SHOW];
@@ -81,7 +81,7 @@ static enum lmd_status fail_errno(struct lmd_error *err, const char *path, const
 			"%s: %s: %s", lmi_show_path(show, sizeof(show), path), what, strerror(e));
 }
 
-static const char *kind_of(mode_t mode)
+const char *lmi_file_kind(mode_t mode)
 {
 	if (S_ISDIR(mode))
 		return "a directory";
@@ -105,16 +105,16 @@ enum lmd_status lmi_file_open(struct lmi_file *f, const char *path, struct lmd_e
 	if (fd < 0)
 		return errno == ENXIO ? lmd_fail(err, LMD_INVALID, "%s: not a regular file",
 						 lmi_show_path(show, sizeof(show), path))
-				      : fail_errno(err, path, "cannot open");
+				      : lmi_fail_errno(err, path, "cannot open");
 	if (fstat(fd, &st) < 0) {
-		(void)fail_errno(err, path, "fstat");
+		(void)lmi_fail_errno(err, path, "fstat");
 		close(fd);
 		return LMD_IO;
 	}
 	if (!S_ISREG(st.st_mode)) {
 		close(fd);
 		return lmd_fail(err, LMD_INVALID, "%s: is %s, not a regular file",
-				lmi_show_path(show, sizeof(show), path), kind_of(st.st_mode));
+				lmi_show_path(show, sizeof(show), path), lmi_file_kind(st.st_mode));
 	}
 	f->fd = fd;
 	f->bytes = (uint64_t)st.st_size;
@@ -162,7 +162,7 @@ enum lmd_status lmi_new_file_open(struct lmi_new_file *f, const char *path, unsi
 	*f = (struct lmi_new_file){.fd = -1};
 	if (stat(path, &sb) == 0 && !S_ISREG(sb.st_mode)) /* renaming would replace /dev/null */
 		return lmd_fail(err, LMD_INVALID, "%s: is %s, not a regular file",
-				lmi_show_path(show, sizeof(show), path), kind_of(sb.st_mode));
+				lmi_show_path(show, sizeof(show), path), lmi_file_kind(sb.st_mode));
 	if (n > PATH_MAX)
 		return lmd_fail(err, LMD_INVALID, "path of %zu bytes, at most %d", n, PATH_MAX);
 	f->path = lmi_strndup(path, n);
@@ -179,7 +179,7 @@ enum lmd_status lmi_new_file_open(struct lmi_new_file *f, const char *path, unsi
 	}
 	if (f->fd >= 0)
 		return LMD_OK;
-	(void)fail_errno(err, f->temp, "cannot create");
+	(void)lmi_fail_errno(err, f->temp, "cannot create");
 	lmi_free(f->temp);
 	f->temp = NULL; /* not ours: nothing to remove */
 	lmi_new_file_abort(f);
@@ -203,7 +203,7 @@ enum lmd_status lmi_new_file_write_at(struct lmi_new_file *f, uint64_t at, const
 		if (k < 0 && errno == EINTR)
 			continue;
 		if (k < 0)
-			return fail_errno(err, f->temp, "write");
+			return lmi_fail_errno(err, f->temp, "write");
 		p += k;
 		at += (uint64_t)k;
 		n -= (size_t)k;
@@ -234,12 +234,12 @@ enum lmd_status lmi_new_file_commit(struct lmi_new_file *f, struct lmd_error *er
 	int fd = f->fd;
 
 	if (fsync(fd) < 0)
-		st = fail_errno(err, f->temp, "fsync");
+		st = lmi_fail_errno(err, f->temp, "fsync");
 	f->fd = -1;
 	if (close(fd) < 0 && st == LMD_OK)
-		st = fail_errno(err, f->temp, "close");
+		st = lmi_fail_errno(err, f->temp, "close");
 	if (st == LMD_OK && rename(f->temp, f->path) < 0)
-		st = fail_errno(err, f->path, "rename");
+		st = lmi_fail_errno(err, f->path, "rename");
 	if (st == LMD_OK) {
 		lmi_free(f->temp);
 		f->temp = NULL;

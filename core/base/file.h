@@ -26,7 +26,13 @@ enum lmd_status lmi_file_open(struct lmi_file *f, const char *path, struct lmd_e
 enum lmd_status lmi_file_read(const struct lmi_file *f, uint64_t at, void *buf, size_t n,
 			      struct lmd_error *err);
 
-/* pread(2) that tests can make fail; for core/base alone. */
+/* ---- for core/base alone ---- */
+
+/* "path: what: text of errno"; LMD_NOTFOUND, LMD_NOMEM or LMD_IO. */
+enum lmd_status lmi_fail_errno(struct lmd_error *err, const char *path, const char *what);
+/* What a file is that is no regular one: "a directory". */
+const char *lmi_file_kind(mode_t mode);
+/* pread(2) that tests can make fail. */
 ssize_t lmi_file_pread(int fd, void *buf, size_t n, uint64_t at);
 
 /* Tests: the call number `nth` from now (1 = the next) that reads or maps a file fails.  0

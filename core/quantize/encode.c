@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * A tensor goes through in windows, cut into pieces that the threads take in turn (read, decode to
- * f32, encode); a window's bytes are handed on when all are there.  A piece is a part of a row or
- * a few rows, small enough to stay in a core's cache.  Encoders work block by
- * block, so rows may be cut between blocks and bytes do not depend on the cuts. */
+ * f32, encode); a window's bytes are written while the next one is made.  A piece is a part of a
+ * row or a few rows, small enough to stay in a core's cache.  Encoders work block by block, so rows
+ * may be cut between blocks and bytes do not depend on the cuts. */
 #include "core/quantize/encode.h"
 
 #include <stdatomic.h>
@@ -28,8 +28,7 @@ struct lmi_encoder {
 	float *values; /* [n_thread][PIECE] */
 	uint8_t *in;   /* [n_thread][PIECE_BYTES] */
 	struct lmd_error *err; /* [n_thread] */
-	uint8_t *out;
-	size_t cap_out;
+	struct lmi_behind *behind;
 	float *means; /* of the tensor's importances */
 	uint64_t cap_means;
 };
@@ -37,6 +36,7 @@ struct lmi_encoder {
 /* One window. */
 struct work {
 	const struct lmi_encoder *e;
+	uint8_t *out; /* its bytes */
 	const struct lmi_model *m;
 	const struct lmd_tensor *t;
 	const struct lmi_dtype *from, *to;
@@ -70,7 +70,9 @@ enum lmd_status lmi_encoder_create(struct lmi_encoder **out, uint32_t n_thread,
 	e->err = lmi_alloc(n_thread, sizeof(*e->err));
 	if (!e->values || !e->in || !e->err)
 		st = lmd_fail(err, LMD_NOMEM, "no memory for %u threads", n_thread);
-	else if (n_thread > 1)
+	else
+		st = lmi_behind_create(&e->behind, err);
+	if (st == LMD_OK && n_thread > 1)
 		st = lmi_team_create(&e->team, &o, err);
 	if (st == LMD_OK)
 		*out = e;
@@ -83,26 +85,13 @@ void lmi_encoder_destroy(struct lmi_encoder *e)
 {
 	if (!e)
 		return;
+	lmi_behind_destroy(e->behind);
 	lmi_team_destroy(e->team);
 	lmi_free(e->values);
 	lmi_free(e->in);
 	lmi_free(e->err);
-	lmi_free(e->out);
 	lmi_free(e->means);
 	lmi_free(e);
-}
-
-static enum lmd_status room(struct lmi_encoder *e, size_t n, struct lmd_error *err)
-{
-	if (n <= e->cap_out)
-		return LMD_OK;
-	lmi_free(e->out);
-	e->cap_out = 0;
-	e->out = lmi_alloc(n, 1);
-	if (!e->out)
-		return lmd_fail(err, LMD_NOMEM, "no memory for %zu bytes of tensor data", n);
-	e->cap_out = n;
-	return LMD_OK;
 }
 
 /* Can all n values be encoded?  f32 and bf16 hold whatever there is. */
@@ -140,7 +129,7 @@ static uint64_t values_before(const struct work *w, uint64_t piece)
 /* n values of one row, whose source is src and of which the first is value `at` of the tensor. */
 static void encode_run(struct work *w, float *values, const uint8_t *src, uint64_t at, uint64_t n)
 {
-	uint8_t *dst = w->e->out + bytes_of(w->to, at - w->begin);
+	uint8_t *dst = w->out + bytes_of(w->to, at - w->begin);
 	uint64_t row = at / w->n_col, none = 0;
 	const float *mean = w->means, *x = values;
 
@@ -186,13 +175,20 @@ static void part(void *arg, uint32_t i, uint32_t n)
 		encode_piece(w, i, w->first + piece);
 }
 
+static enum lmd_status hand_on(struct lmi_encoder *e, const struct lmi_encoder_sink *to, size_t n,
+			       uint64_t n_src, struct lmd_error *err)
+{
+	lmi_behind_give(e->behind, to->write, to->arg, n);
+	return to->tell(to->tell_arg, n_src, err);
+}
+
 static enum lmd_status run_window(struct lmi_encoder *e, const struct lmi_quantize_item *it,
-				  struct work *w, lmi_encoded_fn fn, void *arg,
+				  struct work *w, const struct lmi_encoder_sink *to,
 				  struct lmd_error *err)
 {
 	uint64_t n = values_before(w, w->first + w->n_piece) - values_before(w, w->first), bad;
 	size_t n_dst = (size_t)bytes_of(w->to, n);
-	enum lmd_status st = room(e, n_dst, err);
+	enum lmd_status st = lmi_behind_take(e->behind, &w->out, n_dst, err);
 	uint32_t failed;
 	char show[80];
 
@@ -211,7 +207,7 @@ static enum lmd_status run_window(struct lmi_encoder *e, const struct lmi_quanti
 				"beyond the range of %s",
 				lmi_show(show, sizeof(show), it->name, strlen(it->name)),
 				(unsigned long long)bad - 1, w->to->name);
-	return fn(arg, e->out, n_dst, bytes_of(w->from, n), err);
+	return hand_on(e, to, n_dst, bytes_of(w->from, n), err);
 }
 
 static enum lmd_status load_means(struct lmi_encoder *e, const struct lmi_imatrix_entry *im,
@@ -231,26 +227,29 @@ static enum lmd_status load_means(struct lmi_encoder *e, const struct lmi_imatri
 }
 
 static enum lmd_status copy(struct lmi_encoder *e, const struct lmi_model *m,
-			    const struct lmi_quantize_item *it, lmi_encoded_fn fn, void *arg,
+			    const struct lmi_quantize_item *it, const struct lmi_encoder_sink *to,
 			    struct lmd_error *err)
 {
 	uint32_t block = lmi_dtype(it->type)->block_bytes;
 	uint64_t step = COPY / block * block;
-	enum lmd_status st = room(e, COPY, err);
+	enum lmd_status st = LMD_OK;
+	uint8_t *out;
 
 	for (uint64_t at = 0; st == LMD_OK && at < it->bytes; at += step) {
 		size_t n = (size_t)(it->bytes - at < step ? it->bytes - at : step);
 
-		st = lmi_model_read(m, it->src, at, e->out, n, err);
+		st = lmi_behind_take(e->behind, &out, n, err);
 		if (st == LMD_OK)
-			st = fn(arg, e->out, n, n, err);
+			st = lmi_model_read(m, it->src, at, out, n, err);
+		if (st == LMD_OK)
+			st = hand_on(e, to, n, n, err);
 	}
 	return st;
 }
 
 enum lmd_status lmi_encoder_run(struct lmi_encoder *e, const struct lmi_model *m,
-				const struct lmi_quantize_item *it, lmi_encoded_fn fn, void *arg,
-				struct lmd_error *err)
+				const struct lmi_quantize_item *it,
+				const struct lmi_encoder_sink *to, struct lmd_error *err)
 {
 	const struct lmd_tensor *t = it->src;
 	struct work w = {
@@ -259,7 +258,7 @@ enum lmd_status lmi_encoder_run(struct lmi_encoder *e, const struct lmi_model *m
 	uint64_t n_piece, most = (uint64_t)WINDOW * e->n_thread;
 
 	if (it->type == t->dtype)
-		return copy(e, m, it, fn, arg, err);
+		return copy(e, m, it, to, err);
 	if (it->importance) {
 		st = load_means(e, it->importance, err);
 		w.means = e->means;
@@ -277,7 +276,12 @@ enum lmd_status lmi_encoder_run(struct lmi_encoder *e, const struct lmi_model *m
 		most = (uint64_t)WINDOW_LEAST * e->n_thread;
 	for (; st == LMD_OK && w.first < n_piece; w.first += w.n_piece) {
 		w.n_piece = n_piece - w.first < most ? n_piece - w.first : most;
-		st = run_window(e, it, &w, fn, arg, err);
+		st = run_window(e, it, &w, to, err);
 	}
 	return st;
+}
+
+enum lmd_status lmi_encoder_flush(struct lmi_encoder *e, struct lmd_error *err)
+{
+	return lmi_behind_flush(e->behind, err);
 }

@@ -4,6 +4,7 @@
 #ifndef LLAMAD_CORE_QUANTIZE_ENCODE_H
 #define LLAMAD_CORE_QUANTIZE_ENCODE_H
 
+#include "core/quantize/behind.h"
 #include "core/quantize/quantize.h"
 
 struct lmi_encoder;
@@ -13,14 +14,24 @@ enum lmd_status lmi_encoder_create(struct lmi_encoder **out, uint32_t n_thread,
 				   struct lmd_error *err);
 void lmi_encoder_destroy(struct lmi_encoder *e); /* NULL allowed */
 
-/* Takes the next n bytes of the new data; n_src bytes of the source led to them. */
-typedef enum lmd_status (*lmi_encoded_fn)(void *arg, const void *data, size_t n, uint64_t n_src,
-					  struct lmd_error *err);
+/* Where the new bytes go.  `write` is called in a thread of the encoder's, in order, with `arg` of
+ * the lmi_encoder_run that made them; calls may go on after that has returned, until
+ * lmi_encoder_flush has.  `tell` is called in the thread of lmi_encoder_run when n_src bytes of the
+ * source are through; what it returns but LMD_OK ends the run. */
+struct lmi_encoder_sink {
+	lmi_behind_fn write;
+	void *arg;
+	enum lmd_status (*tell)(void *tell_arg, uint64_t n_src, struct lmd_error *err);
+	void *tell_arg;
+};
 
 /* Hands out all of it->bytes in order.  The same bytes for any number of threads.  LMD_INVALID:
  * a value of the source is no number, is infinite, or does not fit into f16. */
 enum lmd_status lmi_encoder_run(struct lmi_encoder *e, const struct lmi_model *m,
-				const struct lmi_quantize_item *it, lmi_encoded_fn fn, void *arg,
-				struct lmd_error *err);
+				const struct lmi_quantize_item *it,
+				const struct lmi_encoder_sink *to, struct lmd_error *err);
+
+/* Returns when everything is written; the failure of a write, unless a run has returned it. */
+enum lmd_status lmi_encoder_flush(struct lmi_encoder *e, struct lmd_error *err);
 
 #endif /* LLAMAD_CORE_QUANTIZE_ENCODE_H */

@@ -8,11 +8,14 @@
  *
  * The source is read by pread in pieces, encoded by a team of threads and written in the order
  * of its tensors; memory does not depend on its size.  The new file appears under its name when
- * it is complete and on disk; a run that fails or is given up leaves nothing. */
+ * it is complete and on disk.  A run that fails or is given up leaves nothing, or, where
+ * opts.resume says so, the tensors that are whole: the next run with the same plan goes on after
+ * them. */
 #ifndef LLAMAD_CORE_QUANTIZE_QUANTIZE_H
 #define LLAMAD_CORE_QUANTIZE_QUANTIZE_H
 
 #include "core/format/format.h"
+#include "core/format/gguf/write.h"
 #include "core/format/imatrix/imatrix.h"
 #include "core/quantize/ftype.h"
 
@@ -44,6 +47,7 @@ struct lmi_quantize_opts {
 	const uint32_t *prune; /* layers to leave out; those after them move up */
 	uint32_t n_prune;
 	uint32_t n_thread; /* 0: one for each processor */
+	struct lmi_gguf_resume resume; /* zeroed: nothing stays of a run that does not end */
 	lmi_quantize_progress_fn progress; /* NULL: nobody asks */
 	void *progress_arg;
 };
@@ -86,7 +90,8 @@ enum lmd_status lmi_quantize_check(const struct lmi_quantize_plan *p, struct lmd
 char *lmi_quantize_path(const struct lmi_quantize_plan *p, const char *path, uint32_t i);
 
 /* Checks as lmi_quantize_check and writes.  The files of a set get their names when the last is
- * complete. */
+ * complete.  An earlier run is gone on with when sources (by device, inode, size and time), plan,
+ * importances and what the encoders make of made-up values are the same. */
 enum lmd_status lmi_quantize_run(const struct lmi_quantize_plan *p, const char *path,
 				 struct lmd_error *err);
 

@@ -11,14 +11,19 @@
 #include "core/base/cpu.h"
 #include "core/base/show.h"
 #include "core/base/team.h"
+#include "core/quantize/digest.h"
 #include "core/quantize/encode.h"
 #include "core/quantize/keys.h"
 
+struct file {
+	struct lmi_gguf_writer *w;
+	uint32_t n_skip; /* tensors that an earlier run has written */
+};
+
 struct run {
 	const struct lmi_quantize_plan *p;
-	struct lmi_gguf_writer **w; /* [n_files] */
-	struct lmi_gguf_writer *to; /* of the tensor in work */
-	uint64_t done;		    /* bytes of the source */
+	struct file *file; /* [n_files] */
+	uint64_t done;	   /* bytes of the source */
 };
 
 char *lmi_quantize_path(const struct lmi_quantize_plan *p, const char *path, uint32_t i)
@@ -66,7 +71,7 @@ static enum lmd_status check_target(const struct lmi_quantize_plan *p, const cha
 	return LMD_OK;
 }
 
-static enum lmd_status open_one(struct run *r, const char *path, uint32_t i,
+static enum lmd_status open_one(struct run *r, const char *path, uint32_t i, const uint8_t *key,
 				struct lmd_error *err)
 {
 	const struct lmi_quantize_plan *p = r->p;
@@ -77,47 +82,66 @@ static enum lmd_status open_one(struct run *r, const char *path, uint32_t i,
 		return lmd_fail(err, LMD_NOMEM, "no memory for a path");
 	st = check_target(p, name, err);
 	if (st == LMD_OK)
-		st = lmi_gguf_writer_create(&r->w[i], 32, err);
+		st = lmi_gguf_writer_create(&r->file[i].w, 32, err);
 	if (st == LMD_OK)
-		st = lmi_quantize_keys(p, i, r->w[i], err);
+		st = lmi_quantize_keys(p, i, r->file[i].w, err);
 	for (uint32_t k = 0; st == LMD_OK && k < p->n_items; k++) {
 		const struct lmi_quantize_item *it = &p->items[k];
 
 		if (file_of(p, k) == i)
-			lmi_gguf_add_tensor(r->w[i], it->name, it->type, it->src->n_dim,
+			lmi_gguf_add_tensor(r->file[i].w, it->name, it->type, it->src->n_dim,
 					    it->src->dims);
 	}
+	if (st == LMD_OK && p->opts.resume.keep != LMI_GGUF_KEEP_NONE) /* of what is read back */
+		lmi_gguf_writer_on_progress(r->file[i].w, p->opts.progress, p->opts.progress_arg);
 	if (st == LMD_OK)
-		st = lmi_gguf_writer_start(r->w[i], name, err);
+		st = lmi_gguf_writer_resume(r->file[i].w, name, &p->opts.resume, key,
+					    &r->file[i].n_skip, err);
+	if (st == LMD_OK) /* data is told of in bytes of the source, by this thread */
+		lmi_gguf_writer_on_progress(r->file[i].w, NULL, NULL);
 	lmi_free(name);
 	return st;
 }
 
-static enum lmd_status put(void *arg, const void *data, size_t n, uint64_t n_src,
-			   struct lmd_error *err)
+static enum lmd_status write_data(void *arg, const void *data, size_t n, struct lmd_error *err)
+{
+	return lmi_gguf_writer_data(arg, data, n, err);
+}
+
+static enum lmd_status tell(void *arg, uint64_t n_src, struct lmd_error *err)
 {
 	struct run *r = arg;
 	const struct lmi_quantize_opts *o = &r->p->opts;
-	enum lmd_status st = lmi_gguf_writer_data(r->to, data, n, err);
 
 	r->done += n_src;
-	if (st == LMD_OK && o->progress && !o->progress(o->progress_arg, r->done, r->p->bytes_in))
-		st = lmd_fail(err, LMD_CANCELLED, "given up after %llu of %llu bytes",
-			      (unsigned long long)r->done, (unsigned long long)r->p->bytes_in);
-	return st;
+	if (!o->progress || o->progress(o->progress_arg, r->done, r->p->bytes_in))
+		return LMD_OK;
+	return lmd_fail(err, LMD_CANCELLED, "given up after %llu of %llu bytes",
+			(unsigned long long)r->done, (unsigned long long)r->p->bytes_in);
 }
 
 static enum lmd_status encode_all(struct run *r, struct lmd_error *err)
 {
 	uint32_t n_thread = r->p->opts.n_thread ? r->p->opts.n_thread : lmi_cpu_count();
+	struct lmi_encoder_sink to = {.write = write_data, .tell = tell, .tell_arg = r};
 	struct lmi_encoder *e = NULL;
 	enum lmd_status st;
 
 	st = lmi_encoder_create(&e, n_thread < LMI_TEAM_MAX ? n_thread : LMI_TEAM_MAX, err);
 	for (uint32_t i = 0; st == LMD_OK && i < r->p->n_items; i++) {
-		r->to = r->w[file_of(r->p, i)];
-		st = lmi_encoder_run(e, r->p->model, &r->p->items[i], put, r, err);
+		const struct lmi_quantize_item *it = &r->p->items[i];
+		struct file *f = &r->file[file_of(r->p, i)];
+
+		to.arg = f->w;
+		if (f->n_skip) {
+			f->n_skip--;
+			st = tell(r, it->src->bytes, err);
+		} else {
+			st = lmi_encoder_run(e, r->p->model, it, &to, err);
+		}
 	}
+	if (st == LMD_OK)
+		st = lmi_encoder_flush(e, err);
 	lmi_encoder_destroy(e);
 	return st;
 }
@@ -129,7 +153,7 @@ static enum lmd_status finish(struct run *r, const char *path, struct lmd_error 
 	uint32_t i = 0;
 
 	for (; st == LMD_OK && i < r->p->n_files; i++)
-		st = lmi_gguf_writer_finish(r->w[i], err);
+		st = lmi_gguf_writer_finish(r->file[i].w, err);
 	for (uint32_t k = 0; st != LMD_OK && k + 1 < i; k++) {
 		char *name = lmi_quantize_path(r->p, path, k);
 
@@ -144,21 +168,26 @@ enum lmd_status lmi_quantize_run(const struct lmi_quantize_plan *p, const char *
 				 struct lmd_error *err)
 {
 	struct run r = {.p = p};
+	uint8_t key[LMI_SHA256_BYTES] = {0};
 	enum lmd_status st = lmi_quantize_check(p, err);
 
+	if (st == LMD_OK && p->opts.resume.keep != LMI_GGUF_KEEP_NONE)
+		st = lmi_quantize_digest(p, key, err);
 	if (st != LMD_OK)
 		return st;
-	r.w = lmi_alloc(p->n_files, sizeof(*r.w));
-	if (!r.w)
+	r.file = lmi_alloc(p->n_files, sizeof(*r.file));
+	if (!r.file)
 		return lmd_fail(err, LMD_NOMEM, "no memory for %u writers", p->n_files);
 	for (uint32_t i = 0; st == LMD_OK && i < p->n_files; i++)
-		st = open_one(&r, path, i, err);
+		st = open_one(&r, path, i, key, err);
 	if (st == LMD_OK)
 		st = encode_all(&r, err);
 	if (st == LMD_OK)
 		st = finish(&r, path, err);
-	for (uint32_t i = 0; i < p->n_files; i++)
-		lmi_gguf_writer_destroy(r.w[i]);
-	lmi_free(r.w);
+	for (uint32_t i = 0; i < p->n_files; i++) {
+		st = lmi_gguf_writer_leave(r.file[i].w, st, err);
+		lmi_gguf_writer_destroy(r.file[i].w);
+	}
+	lmi_free(r.file);
 	return st;
 }

@@ -13,6 +13,7 @@
 #include "core/base/alloc.h"
 #include "core/format/folder/folder.h"
 #include "core/format/gguf/write.h"
+#include "core/format/identity.h"
 #include "core/quant/quant.h"
 
 #define PIECE_VALUES (1u << 20)
@@ -273,7 +274,7 @@ static enum lmd_status put_tensor(struct lmi_convert *c, struct lmi_gguf_writer 
 	return st;
 }
 
-static enum lmd_status put_tensors(struct lmi_convert *c, struct lmi_gguf_writer *w,
+static enum lmd_status put_tensors(struct lmi_convert *c, struct lmi_gguf_writer *w, uint32_t first,
 				   struct lmd_error *err)
 {
 	uint64_t widest = 1;
@@ -290,16 +291,36 @@ static enum lmd_status put_tensors(struct lmi_convert *c, struct lmi_gguf_writer
 	if (!values || !bytes)
 		st = lmd_fail(err, LMD_NOMEM, "no memory for %llu values",
 			      (unsigned long long)widest);
-	for (uint32_t i = 0; st == LMD_OK && i < c->m->view.n_tensors; i++)
+	for (uint32_t i = first; st == LMD_OK && i < c->m->view.n_tensors; i++)
 		st = put_tensor(c, w, i, values, bytes, err);
 	lmi_free(values);
 	lmi_free(bytes);
 	return st;
 }
 
+/* What the data depends on, besides what the header says. */
+static enum lmd_status digest(const struct lmi_convert *c, uint8_t out[LMI_SHA256_BYTES],
+			      struct lmd_error *err)
+{
+	struct lmi_sha256 h = {0};
+	enum lmd_status st;
+
+	if (!lmi_sha256_init(&h))
+		return lmd_fail(err, LMD_NOMEM, "no memory for a digest");
+	st = lmi_identity_files(&h, c->m, err);
+	lmi_identity_encoder(&h, lmi_convert_file_type(c));
+	if (st != LMD_OK)
+		lmi_sha256_fini(&h);
+	else if (!lmi_sha256_final(&h, out))
+		st = lmd_fail(err, LMD_INTERNAL, "no digest of the folder");
+	return st;
+}
+
 enum lmd_status lmi_convert_run(struct lmi_convert *c, const char *path, struct lmd_error *err)
 {
+	uint8_t key[LMI_SHA256_BYTES] = {0};
 	struct lmi_gguf_writer *w;
+	uint32_t n_done = 0;
 	enum lmd_status st = lmi_gguf_writer_create(&w, 32, err);
 
 	if (st != LMD_OK)
@@ -312,11 +333,15 @@ enum lmd_status lmi_convert_run(struct lmi_convert *c, const char *path, struct 
 	}
 	if (c->o.progress)
 		lmi_gguf_writer_on_progress(w, c->o.progress, c->o.progress_arg);
-	st = lmi_gguf_writer_start(w, path, err);
+	if (c->o.resume.keep != LMI_GGUF_KEEP_NONE)
+		st = digest(c, key, err);
 	if (st == LMD_OK)
-		st = put_tensors(c, w, err);
+		st = lmi_gguf_writer_resume(w, path, &c->o.resume, key, &n_done, err);
+	if (st == LMD_OK)
+		st = put_tensors(c, w, n_done, err);
 	if (st == LMD_OK)
 		st = lmi_gguf_writer_finish(w, err);
+	st = lmi_gguf_writer_leave(w, st, err);
 	lmi_gguf_writer_destroy(w);
 	return st;
 }

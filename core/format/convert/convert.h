@@ -7,13 +7,15 @@
  *     lmi_convert_close(c)
  *
  * The file holds the keys, names and layouts that llama.cpp's converter gives it.  It appears under
- * its name when it is complete and on disk; a run that fails or is stopped leaves nothing. */
+ * its name when it is complete and on disk.  A run that fails or is stopped leaves nothing, or,
+ * where opts.resume says so, the tensors that are whole: the next run goes on after them. */
 #ifndef LLAMAD_CORE_FORMAT_CONVERT_CONVERT_H
 #define LLAMAD_CORE_FORMAT_CONVERT_CONVERT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/format/gguf/write.h"
 #include "llamad/model.h"
 #include "llamad/status.h"
 
@@ -27,6 +29,7 @@ struct lmi_convert_opts {
 	/* Called after each write with bytes of the file; false gives up (LMD_CANCELLED). */
 	bool (*progress)(void *arg, uint64_t done, uint64_t total);
 	void *progress_arg;
+	struct lmi_gguf_resume resume; /* zeroed: nothing stays of a run that does not end */
 };
 
 struct lmi_convert;

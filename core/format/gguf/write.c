@@ -3,7 +3,7 @@
  * The writer.  Keys are encoded as they come; the tensor table, whose place in the file
  * depends on nothing but itself, is encoded at the end.  Two growing buffers, one error
  * that sticks. */
-#include "core/format/gguf/write.h"
+#include "core/format/gguf/write_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,39 +14,7 @@
 #include "core/base/show.h"
 #include "core/quant/quant.h"
 
-struct bytes {
-	uint8_t *p;
-	size_t n, cap;
-};
-
-struct tensor {
-	char name[LMI_GGUF_NAME_BYTES + 1];
-	uint32_t type, n_dim;
-	int64_t dims[LMD_MAX_DIMS];
-	uint64_t offset, bytes; /* offset in the data section */
-};
-
-struct lmi_gguf_writer {
-	uint32_t alignment;
-	struct bytes keys;
-	uint64_t n_keys;
-	char **key_names; /* for the test of uniqueness */
-	size_t cap_keys;
-	struct tensor *tensors;
-	uint32_t n_tensors, cap_tensors;
-	uint64_t data_bytes; /* end of the last tensor, padded */
-	struct bytes head;
-	struct lmd_error err; /* the first failure of a put or add */
-	struct lmi_new_file file;
-	bool is_open;
-	uint32_t current; /* tensor that data goes to */
-	uint64_t written; /* of it */
-	uint64_t total;	  /* bytes of the whole file */
-	lmi_gguf_progress_fn progress; /* NULL: nobody asks */
-	void *progress_arg;
-};
-
-static void grow(struct lmi_gguf_writer *w, struct bytes *b, const void *p, size_t n)
+static void grow(struct lmi_gguf_writer *w, struct lmi_gguf_bytes *b, const void *p, size_t n)
 {
 	if (w->err.status != LMD_OK)
 		return;
@@ -69,7 +37,7 @@ static void grow(struct lmi_gguf_writer *w, struct bytes *b, const void *p, size
 	b->n += n;
 }
 
-static void put32(struct lmi_gguf_writer *w, struct bytes *b, uint32_t v)
+static void put32(struct lmi_gguf_writer *w, struct lmi_gguf_bytes *b, uint32_t v)
 {
 	uint8_t p[4];
 
@@ -77,7 +45,7 @@ static void put32(struct lmi_gguf_writer *w, struct bytes *b, uint32_t v)
 	grow(w, b, p, sizeof(p));
 }
 
-static void put64(struct lmi_gguf_writer *w, struct bytes *b, uint64_t v)
+static void put64(struct lmi_gguf_writer *w, struct lmi_gguf_bytes *b, uint64_t v)
 {
 	uint8_t p[8];
 
@@ -85,7 +53,7 @@ static void put64(struct lmi_gguf_writer *w, struct bytes *b, uint64_t v)
 	grow(w, b, p, sizeof(p));
 }
 
-static void put_text(struct lmi_gguf_writer *w, struct bytes *b, const char *s, size_t n)
+static void put_text(struct lmi_gguf_writer *w, struct lmi_gguf_bytes *b, const char *s, size_t n)
 {
 	put64(w, b, n);
 	grow(w, b, s, n);
@@ -104,7 +72,6 @@ enum lmd_status lmi_gguf_writer_create(struct lmi_gguf_writer **out, uint32_t al
 	if (!w)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a writer");
 	w->alignment = alignment;
-	w->file.fd = -1;
 	if (alignment != 32)
 		lmi_gguf_put_u32(w, "general.alignment", alignment);
 	*out = w;
@@ -115,8 +82,7 @@ void lmi_gguf_writer_destroy(struct lmi_gguf_writer *w)
 {
 	if (!w)
 		return;
-	if (w->is_open)
-		lmi_new_file_abort(&w->file);
+	lmi_gguf_writer_give_up(w);
 	for (uint64_t i = 0; i < w->n_keys; i++)
 		lmi_free(w->key_names[i]);
 	lmi_free(w->key_names);
@@ -278,7 +244,7 @@ void lmi_gguf_put_meta(struct lmi_gguf_writer *w, const struct lmd_meta *v)
 }
 
 /* The bytes of a tensor of that type and shape. */
-static bool tensor_bytes(struct tensor *t)
+static bool tensor_bytes(struct lmi_gguf_place *t)
 {
 	const struct lmi_dtype *type = lmi_dtype(t->type);
 	uint64_t rows = 1;
@@ -296,7 +262,7 @@ static bool tensor_bytes(struct tensor *t)
 void lmi_gguf_add_tensor(struct lmi_gguf_writer *w, const char *name, enum lmd_dtype type,
 			 uint32_t n_dim, const int64_t *dims)
 {
-	struct tensor t = {.type = type, .n_dim = n_dim, .offset = w->data_bytes};
+	struct lmi_gguf_place t = {.type = type, .n_dim = n_dim, .offset = w->data_bytes};
 	size_t len = strlen(name);
 	uint64_t end;
 
@@ -314,7 +280,7 @@ void lmi_gguf_add_tensor(struct lmi_gguf_writer *w, const char *name, enum lmd_d
 	}
 	if (w->n_tensors == w->cap_tensors) {
 		uint32_t cap = w->cap_tensors ? 2 * w->cap_tensors : 64;
-		struct tensor *p = lmi_realloc(w->tensors, cap, sizeof(*p));
+		struct lmi_gguf_place *p = lmi_realloc(w->tensors, cap, sizeof(*p));
 
 		if (!p) {
 			(void)lmd_fail(&w->err, LMD_NOMEM, "no memory for tensor %s", name);
@@ -369,7 +335,7 @@ static enum lmd_status check_names(const struct lmi_gguf_writer *w, struct lmd_e
 static void put_table(struct lmi_gguf_writer *w)
 {
 	for (uint32_t i = 0; i < w->n_tensors; i++) {
-		const struct tensor *t = &w->tensors[i];
+		const struct lmi_gguf_place *t = &w->tensors[i];
 
 		put_text(w, &w->head, t->name, strlen(t->name));
 		put32(w, &w->head, t->n_dim);
@@ -414,88 +380,4 @@ enum lmd_status lmi_gguf_writer_bytes(struct lmi_gguf_writer *w, uint64_t *bytes
 	if (st == LMD_OK && !lmi_add_ok(n, w->data_bytes, bytes))
 		st = lmd_fail(err, LMD_INVALID, "the file would have 2^64 bytes and more");
 	return st;
-}
-
-void lmi_gguf_writer_on_progress(struct lmi_gguf_writer *w, lmi_gguf_progress_fn fn, void *arg)
-{
-	w->progress = fn;
-	w->progress_arg = arg;
-}
-
-static enum lmd_status tell(const struct lmi_gguf_writer *w, struct lmd_error *err)
-{
-	if (!w->progress || w->progress(w->progress_arg, w->file.bytes, w->total))
-		return LMD_OK;
-	return lmd_fail(err, LMD_CANCELLED, "%s: given up after %llu of %llu bytes", w->file.path,
-			(unsigned long long)w->file.bytes, (unsigned long long)w->total);
-}
-
-enum lmd_status lmi_gguf_writer_start(struct lmi_gguf_writer *w, const char *path,
-				      struct lmd_error *err)
-{
-	const uint8_t *head;
-	enum lmd_status st;
-	size_t n;
-
-	if (w->is_open)
-		return lmd_fail(err, LMD_INVALID, "%s: the writer has begun a file already", path);
-	st = lmi_gguf_writer_bytes(w, &w->total, err);
-	if (st == LMD_OK)
-		st = lmi_gguf_writer_header(w, &head, &n, err);
-	if (st == LMD_OK)
-		st = lmi_new_file_open(&w->file, path, 0644, err);
-	if (st != LMD_OK)
-		return st;
-	w->is_open = true;
-	w->current = 0;
-	w->written = 0;
-	st = lmi_new_file_write(&w->file, head, n, err);
-	return st == LMD_OK ? tell(w, err) : st;
-}
-
-static enum lmd_status pad(struct lmi_gguf_writer *w, struct lmd_error *err)
-{
-	static const uint8_t zero[4096];
-	enum lmd_status st = LMD_OK;
-
-	while (st == LMD_OK && w->file.bytes % w->alignment) {
-		size_t n = w->alignment - (size_t)(w->file.bytes % w->alignment);
-
-		st = lmi_new_file_write(&w->file, zero, n < sizeof(zero) ? n : sizeof(zero), err);
-	}
-	return st;
-}
-
-enum lmd_status lmi_gguf_writer_data(struct lmi_gguf_writer *w, const void *data, uint64_t n,
-				     struct lmd_error *err)
-{
-	const struct tensor *t = w->current < w->n_tensors ? &w->tensors[w->current] : NULL;
-	enum lmd_status st;
-
-	if (!w->is_open || !t || n > t->bytes - w->written)
-		return lmd_fail(err, LMD_INVALID, "tensor %s: %llu bytes of data, %llu are missing",
-				t ? t->name : "(none)", (unsigned long long)n,
-				(unsigned long long)(t ? t->bytes - w->written : 0));
-	st = lmi_new_file_write(&w->file, data, (size_t)n, err);
-	if (st != LMD_OK)
-		return st;
-	w->written += n;
-	if (w->written == t->bytes) {
-		w->current++;
-		w->written = 0;
-		st = pad(w, err);
-	}
-	return st == LMD_OK ? tell(w, err) : st;
-}
-
-enum lmd_status lmi_gguf_writer_finish(struct lmi_gguf_writer *w, struct lmd_error *err)
-{
-	if (!w->is_open)
-		return lmd_fail(err, LMD_INVALID, "the writer has not begun a file");
-	if (w->current < w->n_tensors)
-		return lmd_fail(err, LMD_INVALID, "tensor %s: %llu bytes of data are missing",
-				w->tensors[w->current].name,
-				(unsigned long long)(w->tensors[w->current].bytes - w->written));
-	w->is_open = false;
-	return lmi_new_file_commit(&w->file, err);
 }

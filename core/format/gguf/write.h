@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/sha256.h"
 #include "core/format/gguf/gguf.h"
 
 struct lmi_gguf_writer;
@@ -65,6 +66,32 @@ void lmi_gguf_writer_on_progress(struct lmi_gguf_writer *w, lmi_gguf_progress_fn
 
 enum lmd_status lmi_gguf_writer_start(struct lmi_gguf_writer *w, const char *path,
 				      struct lmd_error *err);
+
+/* What is to happen to the tensors that are whole when a run does not end. */
+enum lmi_gguf_keep {
+	LMI_GGUF_KEEP_NONE, /* as lmi_gguf_writer_start: nothing stays */
+	LMI_GGUF_KEEP_ANEW, /* they stay, but those of an earlier run are not used */
+	LMI_GGUF_KEEP,	    /* they stay, and an earlier run is gone on with */
+};
+struct lmi_gguf_resume {
+	enum lmi_gguf_keep keep;
+	/* Told what was found of an earlier run, in a sentence; NULL: nobody. */
+	void (*note)(void *arg, const char *text);
+	void *note_arg;
+};
+
+/* As start, in "PATH.partial" with a journal (core/base/partial.h).  key: a digest of all that the
+ * data depends on besides keys and tensor table.  *n_done tensors are there already: data
+ * begins with the next one. */
+enum lmd_status lmi_gguf_writer_resume(struct lmi_gguf_writer *w, const char *path,
+				       const struct lmi_gguf_resume *r,
+				       const uint8_t key[LMI_SHA256_BYTES], uint32_t *n_done,
+				       struct lmd_error *err);
+/* For a run that ends with status st and sentence err: when it may go better another time, what is
+ * whole stays, and the sentence says so.  Returns st. */
+enum lmd_status lmi_gguf_writer_leave(struct lmi_gguf_writer *w, enum lmd_status st,
+				      struct lmd_error *err);
+
 /* The next n bytes of the current tensor; the one after it begins, aligned, when its bytes
  * are complete.  More than the tensor still needs is LMD_INVALID. */
 enum lmd_status lmi_gguf_writer_data(struct lmi_gguf_writer *w, const void *data, uint64_t n,

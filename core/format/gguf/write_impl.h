@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * write_impl.h - what write.c (keys, tensor table) and write_file.c (the file) share. */
+#ifndef LLAMAD_CORE_FORMAT_GGUF_WRITE_IMPL_H
+#define LLAMAD_CORE_FORMAT_GGUF_WRITE_IMPL_H
+
+#include "core/base/partial.h"
+#include "core/format/gguf/write.h"
+
+struct lmi_gguf_bytes {
+	uint8_t *p;
+	size_t n, cap;
+};
+
+struct lmi_gguf_place {
+	char name[LMI_GGUF_NAME_BYTES + 1];
+	uint32_t type, n_dim;
+	int64_t dims[LMD_MAX_DIMS];
+	uint64_t offset, bytes; /* offset in the data section */
+};
+
+struct lmi_gguf_writer {
+	uint32_t alignment;
+	struct lmi_gguf_bytes keys;
+	uint64_t n_keys;
+	char **key_names; /* for the test of uniqueness */
+	size_t cap_keys;
+	struct lmi_gguf_place *tensors;
+	uint32_t n_tensors, cap_tensors;
+	uint64_t data_bytes; /* end of the last tensor, padded */
+	struct lmi_gguf_bytes head;
+	struct lmd_error err; /* the first failure of a put or add */
+	struct lmi_partial out; /* of which only `file` is used when not resumable */
+	bool is_open, resumable;
+	uint32_t current; /* tensor that data goes to */
+	uint64_t written; /* of it */
+	uint64_t total;	  /* bytes of the whole file */
+	lmi_gguf_progress_fn progress; /* NULL: nobody asks */
+	void *progress_arg;
+};
+
+/* Removes an unfinished file. */
+void lmi_gguf_writer_give_up(struct lmi_gguf_writer *w);
+
+#endif /* LLAMAD_CORE_FORMAT_GGUF_WRITE_IMPL_H */

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A ring of buffers between two threads: who fills takes the next one when it is free, who
+ * hands on follows.  One lock, held for a few instructions. */
+#include "core/quantize/behind.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+
+struct buffer {
+	uint8_t *p;
+	size_t cap, n;
+	lmi_behind_fn fn;
+	void *arg;
+};
+
+struct lmi_behind {
+	struct buffer ring[LMI_BEHIND_BUFFERS];
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	/* under the lock */
+	uint64_t given, done; /* buffers; given - done of them wait or are being handed on */
+	bool closed;
+	struct lmd_error err; /* status LMD_OK: no call has failed */
+};
+
+static void *hand_on(void *arg)
+{
+	struct lmi_behind *b = arg;
+	struct lmd_error err = {.status = LMD_OK};
+
+	(void)pthread_mutex_lock(&b->lock);
+	for (;;) {
+		struct buffer *x = &b->ring[b->done % LMI_BEHIND_BUFFERS];
+
+		while (b->given == b->done && !b->closed)
+			(void)pthread_cond_wait(&b->changed, &b->lock);
+		if (b->given == b->done)
+			break;
+		(void)pthread_mutex_unlock(&b->lock);
+		if (err.status == LMD_OK)
+			err.status = x->fn(x->arg, x->p, x->n, &err);
+		(void)pthread_mutex_lock(&b->lock);
+		b->err = err;
+		b->done++;
+		(void)pthread_cond_signal(&b->changed);
+	}
+	(void)pthread_mutex_unlock(&b->lock);
+	return NULL;
+}
+
+/* Signals are the business of the thread that started the work. */
+static int start(struct lmi_behind *b)
+{
+	sigset_t all, old;
+	int rc;
+
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
+	rc = pthread_create(&b->thread, NULL, hand_on, b);
+	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return rc;
+}
+
+enum lmd_status lmi_behind_create(struct lmi_behind **out, struct lmd_error *err)
+{
+	struct lmi_behind *b = lmi_alloc(1, sizeof(*b));
+	int rc;
+
+	if (!b)
+		return lmd_fail(err, LMD_NOMEM, "no memory for buffers");
+	(void)pthread_mutex_init(&b->lock, NULL);
+	(void)pthread_cond_init(&b->changed, NULL);
+	rc = start(b);
+	if (!rc) {
+		*out = b;
+		return LMD_OK;
+	}
+	(void)pthread_cond_destroy(&b->changed);
+	(void)pthread_mutex_destroy(&b->lock);
+	lmi_free(b);
+	return lmd_fail(err, LMD_NOMEM, "no thread to write with: %s", strerror(rc));
+}
+
+void lmi_behind_destroy(struct lmi_behind *b)
+{
+	if (!b)
+		return;
+	(void)pthread_mutex_lock(&b->lock);
+	b->closed = true;
+	(void)pthread_cond_signal(&b->changed);
+	(void)pthread_mutex_unlock(&b->lock);
+	(void)pthread_join(b->thread, NULL);
+	(void)pthread_cond_destroy(&b->changed);
+	(void)pthread_mutex_destroy(&b->lock);
+	for (int i = 0; i < LMI_BEHIND_BUFFERS; i++)
+		lmi_free(b->ring[i].p);
+	lmi_free(b);
+}
+
+/* Waits until at most `most` buffers are given and not done. */
+static enum lmd_status wait_for(struct lmi_behind *b, uint64_t most, struct lmd_error *err)
+{
+	struct lmd_error e;
+
+	(void)pthread_mutex_lock(&b->lock);
+	while (b->given - b->done > most)
+		(void)pthread_cond_wait(&b->changed, &b->lock);
+	e = b->err;
+	(void)pthread_mutex_unlock(&b->lock);
+	return e.status == LMD_OK ? LMD_OK : lmd_fail(err, e.status, "%s", e.text);
+}
+
+enum lmd_status lmi_behind_take(struct lmi_behind *b, uint8_t **buf, size_t n,
+				struct lmd_error *err)
+{
+	struct buffer *x = &b->ring[b->given % LMI_BEHIND_BUFFERS];
+	enum lmd_status st = wait_for(b, LMI_BEHIND_BUFFERS - 1, err);
+
+	if (st != LMD_OK)
+		return st;
+	if (n > x->cap) {
+		lmi_free(x->p);
+		x->cap = 0;
+		x->p = lmi_alloc(n, 1);
+		if (!x->p)
+			return lmd_fail(err, LMD_NOMEM, "no memory for %zu bytes of tensor data",
+					n);
+		x->cap = n;
+	}
+	*buf = x->p;
+	return LMD_OK;
+}
+
+void lmi_behind_give(struct lmi_behind *b, lmi_behind_fn fn, void *arg, size_t n)
+{
+	struct buffer *x = &b->ring[b->given % LMI_BEHIND_BUFFERS];
+
+	x->fn = fn;
+	x->arg = arg;
+	x->n = n;
+	(void)pthread_mutex_lock(&b->lock);
+	b->given++;
+	(void)pthread_cond_signal(&b->changed);
+	(void)pthread_mutex_unlock(&b->lock);
+}
+
+enum lmd_status lmi_behind_flush(struct lmi_behind *b, struct lmd_error *err)
+{
+	return wait_for(b, 0, err);
+}

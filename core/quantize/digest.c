@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/quantize/digest.h"
+
+#include <string.h>
+
+#include "core/format/identity.h"
+
+static void add_item(struct lmi_sha256 *h, const struct lmi_quantize_item *it)
+{
+	const struct lmi_imatrix_entry *e = it->importance;
+
+	lmi_sha256_update(h, it->src->name, strlen(it->src->name) + 1);
+	lmi_identity_u64(h, it->src->dtype);
+	lmi_identity_u64(h, e ? e->n : 0);
+	if (!e)
+		return;
+	lmi_identity_u64(h, e->n_count);
+	lmi_sha256_update(h, e->sum2, (size_t)e->n * sizeof(*e->sum2));
+	lmi_sha256_update(h, e->count, e->n_count * sizeof(*e->count));
+}
+
+enum lmd_status lmi_quantize_digest(const struct lmi_quantize_plan *p,
+				    uint8_t out[LMI_SHA256_BYTES], struct lmd_error *err)
+{
+	uint64_t seen = 0; /* types, by their number: below 64 */
+	struct lmi_sha256 h = {0};
+	enum lmd_status st;
+
+	if (!lmi_sha256_init(&h))
+		return lmd_fail(err, LMD_NOMEM, "no memory for a digest");
+	st = lmi_identity_files(&h, p->model, err);
+	for (uint32_t i = 0; i < p->n_items; i++) {
+		const struct lmi_quantize_item *it = &p->items[i];
+		uint64_t bit = (uint64_t)1 << it->type;
+
+		add_item(&h, it);
+		if (it->type == it->src->dtype || seen & bit)
+			continue;
+		lmi_identity_encoder(&h, it->type);
+		seen |= bit;
+	}
+	if (st != LMD_OK)
+		lmi_sha256_fini(&h);
+	else if (!lmi_sha256_final(&h, out))
+		st = lmd_fail(err, LMD_INTERNAL, "no digest of the plan");
+	return st;
+}

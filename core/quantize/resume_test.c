@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Runs that are killed and gone on with: whenever that happens, the file is the one of a single
+ * run; and nothing is gone on with that was made of something else. */
+#include "tests/lmd_check.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "core/format/gguf/write.h"
+#include "core/quantize/quantize.h"
+
+#define N_TENSOR 12
+#define N_COL	 256
+#define N_ROW	 40
+
+/* ---- a process that is killed at a system call: these stand in the place of libc's ---- */
+
+static long kill_in = -1; /* calls that go well before; -1: none is the last */
+
+/* True once: the call is done by half, or not at all, and is the last one. */
+static bool is_last(void)
+{
+	return kill_in >= 0 && kill_in-- == 0;
+}
+
+ssize_t pwrite(int fd, const void *buf, size_t n, off_t at)
+{
+	if (is_last()) {
+		(void)syscall(SYS_pwrite64, fd, buf, n / 2, at);
+		(void)raise(SIGKILL);
+	}
+	return syscall(SYS_pwrite64, fd, buf, n, at);
+}
+
+int rename(const char *from, const char *to)
+{
+	if (is_last())
+		(void)raise(SIGKILL);
+	return (int)syscall(SYS_rename, from, to);
+}
+
+int unlink(const char *path)
+{
+	if (is_last())
+		(void)raise(SIGKILL);
+	return (int)syscall(SYS_unlink, path);
+}
+
+int ftruncate(int fd, off_t n)
+{
+	if (is_last())
+		(void)raise(SIGKILL);
+	return (int)syscall(SYS_ftruncate, fd, n);
+}
+
+/* ---- fixtures ---- */
+
+static char dir[] = "/tmp/lmd-resume-XXXXXX";
+static char src[64], dst[64], whole[64], partial[80], journal[96];
+static struct lmd_error err;
+static char said[256];
+static unsigned n_said;
+
+#define OK(call)                                                                                   \
+	do {                                                                                       \
+		enum lmd_status st_ = (call);                                                      \
+		ck_assert_msg(st_ == LMD_OK, "%s: %s: %s", #call, lmd_status_text((int)st_),       \
+			      err.text);                                                           \
+	} while (0)
+
+static void write_source(float first)
+{
+	struct lmi_gguf_writer *w;
+	float v[N_COL * N_ROW];
+	uint32_t seed = 7;
+
+	OK(lmi_gguf_writer_create(&w, 32, &err));
+	lmi_gguf_put_str(w, "general.architecture", "llama");
+	for (int i = 0; i < N_TENSOR; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "blk.%d.attn_q.weight", i);
+		lmi_gguf_add_tensor(w, name, LMD_DTYPE_F32, 2, (const int64_t[]){N_COL, N_ROW});
+	}
+	OK(lmi_gguf_writer_start(w, src, &err));
+	for (int i = 0; i < N_TENSOR; i++) {
+		for (int k = 0; k < N_COL * N_ROW; k++) {
+			seed = seed * 1664525u + 1013904223u;
+			v[k] = (float)(int32_t)seed * 0x1p-31f;
+		}
+		v[0] = i ? v[0] : first;
+		OK(lmi_gguf_writer_data(w, v, sizeof(v), &err));
+	}
+	OK(lmi_gguf_writer_finish(w, &err));
+	lmi_gguf_writer_destroy(w);
+}
+
+static void say(void *arg, const char *text)
+{
+	(void)arg;
+	n_said++;
+	snprintf(said, sizeof(said), "%s", text);
+}
+
+struct call {
+	const char *to, *type;
+	enum lmi_gguf_keep keep;
+	const struct lmi_imatrix *imatrix;
+	lmi_quantize_progress_fn progress;
+};
+
+static enum lmd_status run(const struct call *c)
+{
+	const struct lmi_quantize_opts o = {
+		.ftype = lmi_ftype_by_name(c->type ? c->type : "Q4_0"),
+		.pure = true,
+		.imatrix = c->imatrix,
+		.imatrix_path = "i.gguf",
+		.output_type = -1,
+		.embedding_type = -1,
+		.n_thread = 2,
+		.progress = c->progress,
+		.resume = {.keep = c->keep, .note = say},
+	};
+	struct lmi_quantize_plan *p = NULL;
+	struct lmi_model *m = NULL;
+	enum lmd_status st = lmi_model_open(&m, src, LMI_OPEN_HEADER_ONLY, &err);
+
+	n_said = 0;
+	said[0] = 0;
+	if (st == LMD_OK)
+		st = lmi_quantize_plan(&p, m, &o, &err);
+	if (st == LMD_OK)
+		st = lmi_quantize_run(p, c->to ? c->to : dst, &err);
+	lmi_quantize_free(p);
+	lmi_model_close(m);
+	return st;
+}
+
+static const struct call go_on = {.keep = LMI_GGUF_KEEP};
+
+/* In a child that is killed after n calls; true when it ended by itself. */
+static bool run_until(long n)
+{
+	int status;
+	pid_t child = fork();
+
+	if (!child) {
+		kill_in = n;
+		_exit(run(&go_on) == LMD_OK ? 0 : 1);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	if (WIFSIGNALED(status)) {
+		ck_assert_int_eq(WTERMSIG(status), SIGKILL);
+		return false;
+	}
+	ck_assert_int_eq(WEXITSTATUS(status), 0);
+	return true;
+}
+
+static unsigned n_files(void)
+{
+	DIR *d = opendir(dir);
+	unsigned n = 0;
+
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n - 2; /* . and .. */
+}
+
+static bool is_same(const char *a, const char *b)
+{
+	char *x, *y;
+	size_t n, m;
+	bool same;
+
+	OK(lmi_file_read_all(a, 1 << 24, &x, &n, &err));
+	OK(lmi_file_read_all(b, 1 << 24, &y, &m, &err));
+	same = n == m && !memcmp(x, y, n);
+	lmi_free(x);
+	lmi_free(y);
+	return same;
+}
+
+/* The source, the file of a single run, and the one under test, which goes. */
+static void check_result(void)
+{
+	ck_assert(is_same(whole, dst));
+	ck_assert_uint_eq(n_files(), 3);
+	ck_assert_int_eq(unlink(dst), 0);
+}
+
+static void setup(void)
+{
+	const struct call single = {.to = whole};
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(src, sizeof(src), "%s/src.gguf", dir);
+	snprintf(dst, sizeof(dst), "%s/dst.gguf", dir);
+	snprintf(whole, sizeof(whole), "%s/whole.gguf", dir);
+	snprintf(partial, sizeof(partial), "%s.partial", dst);
+	snprintf(journal, sizeof(journal), "%s.journal", partial);
+	write_source(0.5f);
+	OK(run(&single));
+}
+
+static void teardown(void)
+{
+	struct lmi_alloc_stats s;
+	char cmd[96];
+
+	kill_in = -1;
+	snprintf(cmd, sizeof(cmd), "rm -rf %s", dir);
+	ck_assert_int_eq(system(cmd), 0);
+	lmi_alloc_stats(&s);
+	ck_assert_uint_eq(s.n_live, 0);
+}
+
+/* ---- tests ---- */
+
+/* At every call that writes, cuts, renames or removes. */
+START_TEST(killed_anywhere)
+{
+	unsigned n = 0, went_on = 0;
+
+	for (;; n++) {
+		if (run_until(n))
+			break;
+		OK(run(&go_on));
+		went_on += strstr(said, "going on after") != NULL;
+		check_result();
+	}
+	ck_assert_uint_gt(n, 2 * N_TENSOR);
+	ck_assert_uint_gt(went_on, N_TENSOR);
+	printf("killed at %u calls, gone on with after %u\n", n, went_on);
+}
+END_TEST
+
+/* Again and again, until it is through. */
+START_TEST(killed_often)
+{
+	unsigned seed = 20251, n = 0;
+
+	printf("seed %u\n", seed);
+	for (int i = 0; i < 20; i++) {
+		while (!run_until(5 + rand_r(&seed) % 12))
+			n++;
+		check_result();
+	}
+	ck_assert_uint_gt(n, 20);
+}
+END_TEST
+
+/* Leaves half of the tensors. */
+static bool give_up(void *arg, uint64_t done, uint64_t total)
+{
+	(void)arg;
+	return done <= total / 2;
+}
+
+static void leave_half(void)
+{
+	const struct call c = {.keep = LMI_GGUF_KEEP, .progress = give_up};
+
+	ck_assert_int_eq(run(&c), LMD_CANCELLED);
+	ck_assert_ptr_nonnull(strstr(err.text, "dst.gguf.partial, the same command goes on"));
+	ck_assert_uint_eq(n_files(), 4);
+}
+
+static void change(const char *path, off_t at)
+{
+	int fd = open(path, O_RDWR);
+	char c;
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(pread(fd, &c, 1, at), 1);
+	c ^= 1;
+	ck_assert_int_eq(pwrite(fd, &c, 1, at), 1);
+	close(fd);
+}
+
+static off_t bytes_of(const char *path)
+{
+	struct stat sb;
+
+	ck_assert_int_eq(stat(path, &sb), 0);
+	return sb.st_size;
+}
+
+START_TEST(stopped)
+{
+	leave_half();
+	OK(run(&go_on));
+	ck_assert_ptr_nonnull(strstr(said, "of 12 tensors"));
+	ck_assert_uint_eq(n_said, 1);
+	check_result();
+	OK(run(&go_on)); /* there is nothing: it says nothing */
+	ck_assert_uint_eq(n_said, 0);
+	check_result();
+}
+END_TEST
+
+/* What a loss of power may have done to either file. */
+START_TEST(damaged)
+{
+	off_t n;
+
+	leave_half();
+	n = bytes_of(partial);
+	change(partial, n - 3000);
+	OK(run(&go_on));
+	ck_assert_ptr_nonnull(strstr(said, "going on after"));
+	check_result();
+
+	leave_half();
+	change(partial, 10); /* in the header */
+	OK(run(&go_on));
+	ck_assert_ptr_nonnull(strstr(said, "holds nothing that is whole; starting anew"));
+	check_result();
+
+	leave_half();
+	ck_assert_int_eq(truncate(partial, bytes_of(partial) / 2), 0);
+	OK(run(&go_on));
+	ck_assert_ptr_nonnull(strstr(said, "going on after"));
+	check_result();
+
+	leave_half();
+	ck_assert_int_eq(truncate(journal, bytes_of(journal) - 5), 0);
+	OK(run(&go_on));
+	ck_assert_ptr_nonnull(strstr(said, "going on after"));
+	check_result();
+
+	leave_half();
+	change(journal, bytes_of(journal) - 20); /* where a stretch ends */
+	OK(run(&go_on));
+	check_result();
+
+	leave_half();
+	ck_assert_int_eq(unlink(journal), 0);
+	OK(run(&go_on));
+	ck_assert_ptr_nonnull(strstr(said, "starting anew"));
+	check_result();
+
+	leave_half();
+	ck_assert_int_eq(unlink(partial), 0);
+	OK(run(&go_on));
+	ck_assert_uint_eq(n_said, 0);
+	check_result();
+}
+END_TEST
+
+START_TEST(other)
+{
+	const struct call anew = {.keep = LMI_GGUF_KEEP_ANEW}, single = {.to = whole};
+	const struct call q8 = {.keep = LMI_GGUF_KEEP, .type = "Q8_0"};
+	struct lmi_imatrix im;
+	float sum[N_COL], one = 1;
+	struct call with = go_on;
+
+	leave_half(); /* another source */
+	write_source(0.25f);
+	OK(run(&single));
+	OK(run(&go_on));
+	ck_assert_ptr_nonnull(strstr(said, "is of another source"));
+	check_result();
+
+	leave_half(); /* another type */
+	OK(run(&q8));
+	ck_assert_ptr_nonnull(strstr(said, "is of another source, other options"));
+	ck_assert(!is_same(whole, dst));
+	ck_assert_int_eq(unlink(dst), 0);
+
+	leave_half(); /* importances */
+	for (int i = 0; i < N_COL; i++)
+		sum[i] = (float)(1 + i);
+	lmi_imatrix_init(&im);
+	OK(lmi_imatrix_add(&im, "blk.1.attn_q.weight", N_COL, 1, sum, NULL, &one, &err));
+	with.imatrix = &im;
+	OK(run(&with));
+	lmi_imatrix_fini(&im);
+	ck_assert_ptr_nonnull(strstr(said, "is of another source"));
+	ck_assert_int_eq(unlink(dst), 0);
+
+	leave_half(); /* asked for */
+	OK(run(&anew));
+	ck_assert_uint_eq(n_said, 0);
+	check_result();
+}
+END_TEST
+
+START_TEST(refused)
+{
+	int fd;
+
+	leave_half();
+	fd = open(partial, O_RDONLY);
+	ck_assert_int_eq(flock(fd, LOCK_EX), 0);
+	ck_assert_int_eq(run(&go_on), LMD_BUSY);
+	ck_assert_ptr_nonnull(strstr(err.text, "another process"));
+	close(fd);
+	OK(run(&go_on));
+	ck_assert_ptr_nonnull(strstr(said, "going on after"));
+	check_result();
+
+	/* nothing that a name leads to elsewhere is written to */
+	ck_assert_int_eq(symlink(src, partial), 0);
+	ck_assert_int_eq(run(&go_on), LMD_IO);
+	ck_assert_int_eq(unlink(partial), 0);
+	ck_assert_int_eq(link(src, partial), 0);
+	ck_assert_int_eq(run(&go_on), LMD_INVALID);
+	ck_assert_int_eq(unlink(partial), 0);
+	ck_assert_int_eq(mkfifo(partial, 0600), 0);
+	ck_assert_int_eq(run(&go_on), LMD_INVALID);
+	ck_assert_int_eq(unlink(partial), 0);
+	ck_assert_int_eq(mkdir(journal, 0700), 0);
+	ck_assert_int_eq(run(&go_on), LMD_IO);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("resume");
+	TCase *tc = tcase_create("files");
+	SRunner *r = srunner_create(s);
+
+	tcase_set_timeout(tc, 120);
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, killed_anywhere);
+	tcase_add_test(tc, killed_often);
+	tcase_add_test(tc, stopped);
+	tcase_add_test(tc, damaged);
+	tcase_add_test(tc, other);
+	tcase_add_test(tc, refused);
+	suite_add_tcase(s, tc);
+	return lmd_check_run(r);
+}
