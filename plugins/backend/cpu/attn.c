@@ -12,13 +12,13 @@
 int64_t attn_key(const struct attn *a, const struct attn_keys *s, int64_t j)
 {
 	const struct lmd_attn_src *src = &a->op->src[s->src];
-	const struct cpu_view *l = &a->list[s->src];
-	const struct lmd_step_group *g = &a->r->step->group[src->group];
+	const struct hm_view *l = &a->list[s->src];
+	const struct lmd_step_group *g = &a->r->hm.step->group[src->group];
 	int64_t e, key;
 
 	if (!s->listed)
 		return j;
-	e = cpu_get_i32(l, s->row, l->n_head > 1 ? s->kv_head : 0, (size_t)(j / src->list_unit));
+	e = hm_get_i32(l, s->row, l->n_head > 1 ? s->kv_head : 0, (size_t)(j / src->list_unit));
 	key = e * src->list_unit + j % src->list_unit;
 	return e < 0 || key < g->kv_lo[s->row] || key >= g->kv_hi[s->row] ? -1 : key;
 }
@@ -26,7 +26,7 @@ int64_t attn_key(const struct attn *a, const struct attn_keys *s, int64_t j)
 static uint32_t page_of(const struct attn *a, const struct attn_keys *s, uint32_t index)
 {
 	return cpu_pool_page(a->r->cplan->pools[a->op->src[s->src].group],
-			     (uint32_t)a->r->step->seq_slot[s->seq], index);
+			     (uint32_t)a->r->hm.step->seq_slot[s->seq], index);
 }
 
 /* Row of the step's k and v for a key. */
@@ -34,7 +34,7 @@ static uint32_t step_row(const struct attn *a, const struct attn_keys *s, int64_
 {
 	uint32_t first, n;
 
-	cpu_seq_rows(a->r, a->k[s->src].space, s->seq, &first, &n);
+	hm_seq_rows(&a->r->hm, a->k[s->src].space, s->seq, &first, &n);
 	return first + (uint32_t)key;
 }
 
@@ -43,7 +43,7 @@ const float *attn_key_row(const struct attn *a, const struct attn_keys *s, int64
 	const struct cpu_cache *c = a->cache[s->src];
 
 	if (!c)
-		return cpu_f32(&a->k[s->src], step_row(a, s, key), s->kv_head, tmp);
+		return hm_f32(&a->k[s->src], step_row(a, s, key), s->kv_head, tmp);
 	cpu_kv_get_k(a->r->dev, c, page_of(a, s, (uint32_t)key / ATTN_TILE), s->kv_head,
 		     (uint32_t)key % ATTN_TILE, tmp);
 	return tmp;
@@ -56,7 +56,7 @@ const float *attn_value_row(const struct attn *a, const struct attn_keys *s, int
 	uint32_t row = (uint32_t)key % ATTN_TILE;
 
 	if (!c)
-		return cpu_f32(&a->v[s->src], step_row(a, s, key), s->kv_head, tmp);
+		return hm_f32(&a->v[s->src], step_row(a, s, key), s->kv_head, tmp);
 	if (!c->has_v)
 		return attn_key_row(a, s, key, tmp);
 	cpu_cache_decode(a->r->dev, c->desc.v_dtype,
@@ -162,11 +162,11 @@ static int32_t key_pos(const struct attn *a, const struct attn_keys *s, int64_t 
 	const struct lmd_attn_src *src = &a->op->src[s->src];
 
 	if (src->kind == LMD_KV_CACHE) {
-		uint32_t ratio = a->r->plan->groups[src->group].ratio;
+		uint32_t ratio = a->r->hm.plan->groups[src->group].ratio;
 
 		return (int32_t)((uint32_t)key * (ratio ? ratio : 1));
 	}
-	return cpu_pos(a->r, a->k[s->src].space, step_row(a, s, key), plane);
+	return hm_pos(&a->r->hm, a->k[s->src].space, step_row(a, s, key), plane);
 }
 
 /* T5's bucket of a distance d = pos_k - pos_q: small distances have a bucket each, larger ones
@@ -206,11 +206,11 @@ static float relative(const struct attn *a, const struct attn_keys *s, uint32_t 
 		if (!a->q2[j].base)
 			continue;
 		w = a->r->cplan->weights[rel->r];
-		at = (int64_t)cpu_pos(a->r, a->q.space, row, rel->plane) -
+		at = (int64_t)hm_pos(&a->r->hm, a->q.space, row, rel->plane) -
 		     key_pos(a, s, key, rel->plane) + rel->off;
 		at = at < 0 ? 0 : at >= (int64_t)w->n ? (int64_t)w->n - 1 : at;
 		for (uint32_t c = 0; c < a->q2[j].width; c++)
-			sum += cpu_get(&a->q2[j], row, head, c) * w->flat[(size_t)at * w->k + c];
+			sum += hm_get(&a->q2[j], row, head, c) * w->flat[(size_t)at * w->k + c];
 	}
 	return sum;
 }
@@ -225,7 +225,7 @@ static float bias(const struct attn *a, const struct attn_keys *s, uint32_t row,
 	if (op->bias == LMD_BIAS_REL)
 		return relative(a, s, row, head, key);
 	w = a->r->cplan->weights[op->bias_w]->flat;
-	d = key_pos(a, s, key, 0) - cpu_pos(a->r, a->q.space, row, 0);
+	d = key_pos(a, s, key, 0) - hm_pos(&a->r->hm, a->q.space, row, 0);
 	if (op->bias == LMD_BIAS_ALIBI)
 		return -w[head] * fabsf((float)d);
 	return w[(size_t)bucket_of(op, d) * a->n_head + head];
@@ -241,7 +241,7 @@ void attn_bias(const struct attn *a, const struct attn_keys *s, uint32_t row, ui
 			score[j - first] += bias(a, s, row, head, key);
 	}
 	for (uint32_t j = from; a->op->softcap != 0.0f && j < to; j++)
-		score[j - first] = cpu_softcap(score[j - first], a->op->softcap);
+		score[j - first] = hm_softcap(score[j - first], a->op->softcap);
 }
 
 /* ---- trees ---- */
@@ -249,12 +249,12 @@ void attn_bias(const struct attn *a, const struct attn_keys *s, uint32_t row, ui
 uint32_t attn_step_keys(const struct attn *a, const struct attn_keys *s)
 {
 	const struct lmd_attn_src *src = &a->op->src[s->src];
-	const struct lmd_step *step = a->r->step;
+	const struct lmd_step *step = a->r->hm.step;
 	const struct lmd_pool *p = a->r->cplan->pools[src->group];
 	const uint32_t *table;
 	uint32_t first, n, last;
 
-	cpu_seq_rows(a->r, LMD_SPACE_TOKENS, s->seq, &first, &n);
+	hm_seq_rows(&a->r->hm, LMD_SPACE_TOKENS, s->seq, &first, &n);
 	for (uint32_t i = 0; i < n; i++)
 		a->step_key[i] = src->kind == LMD_KV_ROWS ? (int32_t)i : -1;
 	if (src->kind == LMD_KV_ROWS || s->hi <= 0)
@@ -279,12 +279,12 @@ uint32_t attn_step_keys(const struct attn *a, const struct attn_keys *s)
 void attn_hide(const struct attn *a, uint32_t row, uint32_t n_step, float *score, uint32_t first,
 	       uint32_t n)
 {
-	int64_t t = cpu_token_row(a->r, a->q.space, row);
+	int64_t t = hm_token_row(&a->r->hm, a->q.space, row);
 	uint64_t tree;
 
 	if (t < 0)
 		return;
-	tree = a->r->step->tree[t];
+	tree = a->r->hm.step->tree[t];
 	for (uint32_t i = 0; i < n_step; i++) {
 		uint32_t key = (uint32_t)a->step_key[i];
 

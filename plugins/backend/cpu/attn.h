@@ -7,7 +7,8 @@
 
 #include "kern/float.h"
 #include "kv.h"
-#include "view.h"
+#include "backend/common/view.h"
+#include "cpu.h"
 
 #define ATTN_TILE  32u
 #define ATTN_CHUNK 128u /* keys whose scores are kept: softmax is merged chunk by chunk */
@@ -17,7 +18,7 @@
 struct attn {
 	const struct cpu_run *r;
 	const struct lmd_op_attn *op;
-	struct cpu_view q, y, k[ATTN_N_SRC], v[ATTN_N_SRC], list[ATTN_N_SRC], q2[2];
+	struct hm_view q, y, k[ATTN_N_SRC], v[ATTN_N_SRC], list[ATTN_N_SRC], q2[2];
 	const struct cpu_cache *cache[ATTN_N_SRC]; /* or NULL */
 	uint32_t n_head, per_kv, dk, dv;
 	/* scratch of the part */

@@ -30,7 +30,7 @@ static void scores(const struct attn *a, const struct attn_keys *keys, uint32_t 
 		   const struct attn_half *h, uint32_t first, uint32_t n, float *s)
 {
 	float *q = a->kt, *k = a->kt + a->dk;
-	const float *from = cpu_f32(&a->q, h->row, h->head, q);
+	const float *from = hm_f32(&a->q, h->row, h->head, q);
 
 	if (from != q)
 		memcpy(q, from, a->dk * sizeof(*q));

@@ -52,8 +52,8 @@ void attn_find_rope(struct cpu_build *b, const struct lmd_op_attn *a, struct att
 	    a->src[1].kind != LMD_KV_NONE || a->y.fold > 1 || a->q.fold > 1)
 		return;
 	o = &node->op->u.rope_kv;
-	if (!plain(b->plan, &o->q) || !plain(b->plan, &o->k) || !plain(b->plan, &o->v) ||
-	    !queries_fit(b->plan, o, a) || !keys_fit(o, a))
+	if (!plain(b->hm.plan, &o->q) || !plain(b->hm.plan, &o->k) || !plain(b->hm.plan, &o->v) ||
+	    !queries_fit(b->hm.plan, o, a) || !keys_fit(o, a))
 		return;
 	if ((cpu_value_shares(b->cplan, a->y.id, &o->q) ||
 	     cpu_value_shares(b->cplan, a->y.id, &o->k) ||

@@ -9,7 +9,7 @@
 /* Chunks of a row. */
 static uint32_t n_chunk(const struct cpu_run *r, const struct lmd_op_attn *op, uint32_t row)
 {
-	const struct lmd_step_group *g = &r->step->group[op->src[0].group];
+	const struct lmd_step_group *g = &r->hm.step->group[op->src[0].group];
 
 	if (g->kv_lo[row] >= g->kv_hi[row])
 		return 1; /* somebody has to write zeros */
@@ -20,13 +20,13 @@ static uint32_t n_chunk(const struct cpu_run *r, const struct lmd_op_attn *op, u
 /* A new key of the row lies in the last page that it looks at, or there is none. */
 static bool stores_last(const struct cpu_run *r, const struct lmd_op_attn *op, uint32_t row)
 {
-	const struct lmd_step_group *g = &r->step->group[op->src[0].group];
+	const struct lmd_step_group *g = &r->hm.step->group[op->src[0].group];
 	const struct lmd_pool *p = r->cplan->pools[op->src[0].group];
 
 	if (!g->slot || g->slot[row] < 0)
 		return true;
 	return g->kv_lo[row] < g->kv_hi[row] &&
-	       cpu_pool_page(p, (uint32_t)r->step->seq_slot[r->step->seq_of[row]],
+	       cpu_pool_page(p, (uint32_t)r->hm.step->seq_slot[r->hm.step->seq_of[row]],
 			     (uint32_t)(g->kv_hi[row] - 1) / CPU_PAGE_TOKENS) ==
 		       (uint32_t)g->slot[row] / CPU_PAGE_TOKENS;
 }
@@ -37,10 +37,10 @@ bool attn_splits(const struct cpu_run *r, const struct cpu_node *n)
 	const struct attn_data *d = n->data;
 	bool many = false;
 
-	if (!r->single || !d->tokens || (uint64_t)r->step->n_tok * op->n_kv_head > d->most_split ||
-	    r->dev->half)
+	if (!r->single || !d->tokens ||
+	    (uint64_t)r->hm.step->n_tok * op->n_kv_head > d->most_split || r->dev->half)
 		return false;
-	for (uint32_t row = 0; row < r->step->n_tok; row++) {
+	for (uint32_t row = 0; row < r->hm.step->n_tok; row++) {
 		many = many || n_chunk(r, op, row) > 1;
 		if (d->rope && !stores_last(r, op, row))
 			return false;
@@ -51,7 +51,7 @@ bool attn_splits(const struct cpu_run *r, const struct cpu_node *n)
 uint32_t attn_groups(const struct cpu_run *r, const struct cpu_node *n)
 {
 	const struct lmd_op_attn *op = &n->op->u.attn;
-	uint64_t items = (uint64_t)r->step->n_tok * op->n_kv_head;
+	uint64_t items = (uint64_t)r->hm.step->n_tok * op->n_kv_head;
 	uint32_t per_kv = op->q.n_head / op->n_kv_head, groups;
 	const struct attn_data *d = n->data;
 
@@ -70,7 +70,7 @@ static void one_chunk(struct attn_work *w, uint32_t row, uint32_t kv_head, uint3
 	uint32_t n = a->per_kv;
 	struct attn_block b = {.row0 = row,
 			       .n_row = 1,
-			       .seq = cpu_seq_of(a->r, a->q.space, row),
+			       .seq = hm_seq_of(&a->r->hm, a->q.space, row),
 			       .kv_head = kv_head,
 			       .n_head = n};
 	size_t at = ((size_t)item * w->d->most_chunk + c) * n;

@@ -4,7 +4,8 @@
 #ifndef LLAMAD_CPU_CONV_H
 #define LLAMAD_CPU_CONV_H
 
-#include "view.h"
+#include "backend/common/view.h"
+#include "cpu.h"
 
 /* Columns that are computed together. */
 #define CONV_BLOCK 64

@@ -14,7 +14,7 @@ struct columns {
 	const struct lmd_weight *w;
 	const float *turned; /* [kernel][blocks * CONV_BLOCK] */
 	const struct cpu_cache *cache;
-	struct cpu_view x, y;
+	struct hm_view x, y;
 	uint32_t dk; /* rows of history */
 	/* of the block at hand */
 	uint32_t col0, n_col, seq, first, n_row;
@@ -47,7 +47,7 @@ static const float *row_at(const struct columns *c, int64_t i)
 		return NULL;
 	if (i < 0)
 		return c->history[c->dk + i];
-	return cpu_el(&c->x, c->first + (uint32_t)i, 0, c->col0);
+	return hm_el(&c->x, c->first + (uint32_t)i, 0, c->col0);
 }
 
 static char *slot_row(const struct columns *c, int32_t slot, uint32_t row)
@@ -58,7 +58,7 @@ static char *slot_row(const struct columns *c, int32_t slot, uint32_t row)
 
 static void load(const struct columns *c)
 {
-	int32_t slot = c->cache ? c->r->step->group[c->cache->desc.group].state_in[c->seq] : -1;
+	int32_t slot = c->cache ? c->r->hm.step->group[c->cache->desc.group].state_in[c->seq] : -1;
 
 	for (uint32_t j = 0; j < c->dk; j++) {
 		if (slot < 0)
@@ -72,7 +72,7 @@ static void load(const struct columns *c)
 static void store(const struct columns *c, uint32_t i)
 {
 	int32_t slot =
-		c->cache ? c->r->step->group[c->cache->desc.group].state_out[c->first + i] : -1;
+		c->cache ? c->r->hm.step->group[c->cache->desc.group].state_out[c->first + i] : -1;
 
 	for (uint32_t j = 0; slot >= 0 && j < c->dk; j++) {
 		const float *row = row_at(c, (int64_t)i + 1 + j - c->dk);
@@ -87,7 +87,7 @@ static void one_row(const struct columns *c, uint32_t i)
 	block sum = {0}, in = {0};
 
 	for (uint32_t k = 0; c->w->n_bias && k < c->n_col; k++)
-		sum[k] = cpu_weight_bias(c->w, 0, c->col0 + k);
+		sum[k] = hm_weight_bias(c->w, 0, c->col0 + k);
 	for (uint32_t j = 0; j < c->op->kernel; j++) {
 		const float *x = row_at(c, (int64_t)i - c->op->left + (int64_t)j * c->op->dilation);
 		const float *w = c->turned + j * all + c->col0;
@@ -99,7 +99,7 @@ static void one_row(const struct columns *c, uint32_t i)
 			sum[k] += w[k] * in[k];
 	}
 	cpu_act_row(c->r->dev->fl, c->op->act, c->op->p, sum, NULL, sum, c->n_col);
-	memcpy(cpu_el(&c->y, c->first + i, 0, c->col0), sum, c->n_col * sizeof(float));
+	memcpy(hm_el(&c->y, c->first + i, 0, c->col0), sum, c->n_col * sizeof(float));
 }
 
 void conv_columns(const struct cpu_run *r, const struct lmd_op_conv *op, const float *turned,
@@ -111,20 +111,20 @@ void conv_columns(const struct cpu_run *r, const struct lmd_op_conv *op, const f
 		.w = r->cplan->weights[op->w],
 		.turned = turned,
 		.cache = op->cache == LMD_NONE ? NULL : r->cplan->caches[op->cache],
-		.x = cpu_view(r, &op->x),
-		.y = cpu_view(r, &op->y),
-		.history = (block *)(void *)p->scratch,
+		.x = hm_view(&r->hm, &op->x),
+		.y = hm_view(&r->hm, &op->y),
+		.history = (block *)(void *)p->hm.scratch,
 	};
 	uint32_t blocks = (c.x.width + CONV_BLOCK - 1) / CONV_BLOCK;
 	uint64_t lo, hi;
 
 	c.dk = c.cache ? c.cache->desc.dk : 0;
-	cpu_slice(p, (uint64_t)r->step->n_seq * blocks, &lo, &hi);
+	hm_slice(&p->hm, (uint64_t)r->hm.step->n_seq * blocks, &lo, &hi);
 	for (uint64_t at = lo; at < hi; at++) {
 		c.seq = (uint32_t)(at / blocks);
 		c.col0 = (uint32_t)(at % blocks) * CONV_BLOCK;
 		c.n_col = c.x.width - c.col0 < CONV_BLOCK ? c.x.width - c.col0 : CONV_BLOCK;
-		cpu_seq_rows(r, c.y.space, c.seq, &c.first, &c.n_row);
+		hm_seq_rows(&r->hm, c.y.space, c.seq, &c.first, &c.n_row);
 		load(&c);
 		for (uint32_t i = 0; i < c.n_row; i++) {
 			one_row(&c, i);

@@ -21,10 +21,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backend/common/hm.h"
 #include "common/lora.h"
-#include "llamad/backend.h"
-
-#define CPU_LINE 64
 
 /* ---- device ---- */
 
@@ -48,60 +46,6 @@ struct cpu_dev {
 };
 
 extern const struct lmd_backend_ops cpu_backend_ops;
-
-/* ---- weights (weight.c) ---- */
-
-struct lmd_weight {
-	const char *name;
-	uint32_t dtype, block_elems, block_bytes;
-	uint32_t n_stack, n, k;
-	bool stacked_pieces; /* pieces follow each other in the stack, not in N */
-	uint32_t n_piece;
-	struct lmd_wpiece *pieces;
-	float *copy;       /* transposed weights: f32 [n_stack][n][k]; or NULL */
-	const float *flat; /* all elements as f32, made by cpu_weight_flat; or NULL */
-	float *own_flat;
-	const float *scale, *bias;
-	uint32_t n_scale, n_bias;
-	/* kernels for activations of either kind; NULL without one */
-	const struct kern_linear *lin_f32, *lin_q8;
-};
-
-enum lmd_status cpu_weight_query(void *state, const struct lmd_wdesc *d, struct lmd_wplan *out,
-				 struct lmd_error *err);
-enum lmd_status cpu_weight_load(void *state, const struct lmd_wdesc *d, struct lmd_weight **out,
-				struct lmd_error *err);
-void cpu_weight_destroy(void *state, struct lmd_weight *w);
-
-/* Rows n, n+1, ... of a slice as they lie in memory: the first one, their distance, and in *count
- * (in: how many are wanted) how many of them follow each other so. */
-const void *cpu_weight_rows(const struct lmd_weight *w, uint32_t slice, uint32_t n, uint32_t *count,
-			    size_t *row_bytes);
-/* Where row n of a slice is; NULL behind the last one. */
-const void *cpu_weight_at(const struct lmd_weight *w, uint32_t slice, uint32_t n);
-/* Row n of a slice as k floats: a pointer into the weight if it is f32, else decoded to tmp [k]. */
-const float *cpu_weight_row(const struct cpu_dev *dev, const struct lmd_weight *w, uint32_t slice,
-			    uint32_t n, float *tmp);
-/* All elements as one f32 array that lives as long as the weight; for vectors and small tables.
- * Not on the token path. */
-enum lmd_status cpu_weight_flat(struct cpu_dev *dev, struct lmd_weight *w, struct lmd_error *err);
-
-/* Scale and bias of output n of a slice (1 and 0 without). */
-static inline float cpu_weight_scale(const struct lmd_weight *w, uint32_t slice, uint32_t n)
-{
-	if (!w->n_scale)
-		return 1.0f;
-	if (w->n_scale == 1)
-		return w->scale[0];
-	return w->scale[w->n_stack > 1 && w->n_scale == w->n_stack ? slice : n];
-}
-
-static inline float cpu_weight_bias(const struct lmd_weight *w, uint32_t slice, uint32_t n)
-{
-	if (!w->n_bias)
-		return 0.0f;
-	return w->bias[w->n_bias == w->n ? n : (size_t)slice * w->n + n];
-}
 
 /* ---- pools (pool.c) ---- */
 
@@ -171,6 +115,7 @@ struct cpu_build;
 /* One op of a plan, compiled. */
 struct cpu_node {
 	const struct lmd_op *op;
+	const struct hm_opinfo *info;
 	const struct cpu_op *fn;
 	uint32_t n_phase;
 	void *data; /* of the op: made by its plan function, host memory, or NULL */
@@ -179,7 +124,8 @@ struct cpu_node {
 
 /* One op: a file op_NAME.c defines it, ops.c lists it. */
 struct cpu_op {
-	const char *name;
+	/* backend/common has it; then there is no plan, wanted, run, first or destroy.  Or NULL. */
+	const struct hm_op *plain;
 	/* Optional: NULL = one phase, no scratch. */
 	enum lmd_status (*plan)(struct cpu_build *b, const struct lmd_op *op,
 				struct lmd_error *err);
@@ -194,12 +140,7 @@ struct cpu_op {
 			     uint32_t part, uint32_t n_part);
 	/* Optional: frees what node->data points to; data itself is freed by the caller. */
 	void (*destroy)(const struct lmd_host *h, void *data);
-	uint8_t n_in, n_out;
-	const uint16_t *in, *out; /* offsets of operands in struct lmd_op */
 };
-
-#define CPU_OFF(member)         ((uint16_t)offsetof(struct lmd_op, u.member))
-#define CPU_OPERANDS(ins, outs) .n_in = LMD_LEN(ins), .in = ins, .n_out = LMD_LEN(outs), .out = outs
 
 /* NULL for codes this backend does not run. */
 const struct cpu_op *cpu_op_of(uint32_t code);
@@ -210,11 +151,6 @@ enum cpu_how {
 	CPU_ALL = 1,    /* all threads, then a barrier */
 	CPU_LAST = 2,   /* the thread that is last to end the phase before it, inside that */
 };
-
-static inline const struct lmd_opnd *cpu_operand(const struct lmd_op *op, uint16_t offset)
-{
-	return (const struct lmd_opnd *)(const void *)((const char *)op + offset);
-}
 
 /* A phase of the plan, in order. */
 struct cpu_phase {
@@ -229,7 +165,7 @@ struct cpu_phase {
 /* Hands out the items of a phase, in up to CPU_MAX_LIST lists.  All is 0 when a phase begins. */
 #define CPU_MAX_LIST 16u
 struct cpu_counter {
-	_Alignas(CPU_LINE) uint32_t next;
+	_Alignas(HM_LINE) uint32_t next;
 	uint32_t n_done; /* of the first list: threads that have ended the phase */
 };
 
@@ -290,24 +226,16 @@ void cpu_op_support(void *state, const struct lmd_plan *plan, const struct lmd_o
 
 /* What an op's plan function sees and fills. */
 struct cpu_build {
+	struct hm_build hm;
 	struct cpu_dev *dev;
 	struct lmd_cplan *cplan;
-	const struct lmd_plan *plan;
 	struct cpu_node *node;
-	uint32_t n_phase;                  /* out: 1 unless set */
-	uint64_t shared_bytes, part_bytes; /* out: see cpu_need */
 };
 
-/* Adds `n * item` bytes, rounded up to a line, to one of the needs; saturates. */
-void cpu_need(uint64_t *bytes, uint64_t n, uint64_t item);
-/* Greatest number of (row, head) rows of an operand in a step. */
-uint64_t cpu_max_rows(const struct lmd_plan *plan, const struct lmd_opnd *o);
 /* Adapters of a site belong to the weight (LMD_NONE: nothing to do, likewise without adapters in the
  * plan); `turned`: to its transpose, a table of rows. */
 enum lmd_status cpu_add_site(struct cpu_build *b, uint32_t site, uint32_t wref, bool turned,
 			     struct lmd_error *err);
-/* The weight's elements as f32, ready for run (LMD_NONE: nothing to do). */
-enum lmd_status cpu_flatten(struct cpu_build *b, uint32_t wref, struct lmd_error *err);
 /* The cache with its pool; LMD_INVALID when the pool was not given or is of another kind. */
 enum lmd_status cpu_need_cache(const struct cpu_build *b, uint32_t cache, struct lmd_error *err);
 
@@ -326,23 +254,17 @@ bool cpu_value_move(struct cpu_build *b, uint32_t value);
 /* ---- running (run.c, step.c) ---- */
 
 struct cpu_run {
+	struct hm_run hm;
 	struct cpu_dev *dev;
 	const struct lmd_cplan *cplan;
-	const struct lmd_plan *plan;
-	const struct lmd_step *step;
-	const struct lmd_binding *in;
-	uint32_t n_in;
-	uint32_t rows[LMD_N_SPACE]; /* live rows */
-	bool single;                /* every sequence has one row */
-	bool lora;                  /* some row has an adapter */
-	bool observed;              /* values of every op are looked at */
-	char *shared;               /* scratch of the op, shared by the parts */
+	bool single;   /* every sequence has one row */
+	bool lora;     /* some row has an adapter */
+	bool observed; /* values of every op are looked at */
 };
 
 /* One thread's share of a phase. */
 struct cpu_part {
-	uint32_t phase, part, n_part;
-	char *scratch;               /* this part's own */
+	struct hm_part hm;
 	struct cpu_counter *counter; /* [cpu_n_list] */
 	const void *ahead;           /* weights that it will read after this phase, or NULL */
 };
@@ -356,29 +278,10 @@ enum lmd_status cpu_plan_observe(void *state, struct lmd_cplan *p, const struct 
 				 void *arg);
 /* Live rows of each space; applies the page table changes. */
 enum lmd_status cpu_step_begin(struct cpu_run *r, struct lmd_error *err);
-/* The binding of an input; NULL if there is none. */
-const struct lmd_binding *cpu_input(const struct cpu_run *r, uint32_t id);
-
-/* Items lo..hi of n that a part does. */
-static inline void cpu_slice(const struct cpu_part *p, uint64_t n, uint64_t *lo, uint64_t *hi)
-{
-	*lo = n * p->part / p->n_part;
-	*hi = n * (p->part + 1) / p->n_part;
-}
-
 /* The next item of the phase: each number is given to one part. */
 static inline uint32_t cpu_claim(const struct cpu_part *p)
 {
 	return __atomic_fetch_add(&p->counter->next, 1, __ATOMIC_RELAXED);
-}
-
-/* Takes `n * item` bytes from a scratch cursor, in steps as cpu_need counted them. */
-static inline void *cpu_take(char **cursor, uint64_t n, uint64_t item)
-{
-	char *p = *cursor;
-
-	*cursor += (n * item + CPU_LINE - 1) / CPU_LINE * CPU_LINE;
-	return p;
 }
 
 #endif /* LLAMAD_CPU_CPU_H */

@@ -74,6 +74,30 @@ static void close_device(void *state)
 	dev->host->free(dev->host->ctx, dev->points);
 }
 
+static enum lmd_status weight_query(void *state, const struct lmd_wdesc *d, struct lmd_wplan *out,
+				    struct lmd_error *err)
+{
+	return hm_weight_query(((struct cpu_dev *)state)->host, d, out, err);
+}
+
+static enum lmd_status weight_load(void *state, const struct lmd_wdesc *d, struct lmd_weight **out,
+				   struct lmd_error *err)
+{
+	const struct lmd_host *h = ((struct cpu_dev *)state)->host;
+	enum lmd_status st = hm_weight_load(h, d, out, err);
+
+	if (st != LMD_OK)
+		return st;
+	(*out)->lin_f32 = kern_linear_find((*out)->dtype, KERN_ACT_F32, h->cpu(h->ctx)->flags);
+	(*out)->lin_q8 = kern_linear_find((*out)->dtype, KERN_ACT_Q8, h->cpu(h->ctx)->flags);
+	return LMD_OK;
+}
+
+static void weight_destroy(void *state, struct lmd_weight *w)
+{
+	hm_weight_destroy(((struct cpu_dev *)state)->host, w);
+}
+
 static enum lmd_status adapter_bind(void *state, const struct lmd_adapter_bind *b,
 				    struct lmd_error *err)
 {
@@ -92,9 +116,9 @@ const struct lmd_backend_ops cpu_backend_ops = {
 	.enumerate = enumerate,
 	.open = open_device,
 	.close = close_device,
-	.weight_query = cpu_weight_query,
-	.weight_load = cpu_weight_load,
-	.weight_destroy = cpu_weight_destroy,
+	.weight_query = weight_query,
+	.weight_load = weight_load,
+	.weight_destroy = weight_destroy,
 	.pool_create = cpu_pool_create,
 	.pool_op = cpu_pool_op,
 	.pool_destroy = cpu_pool_destroy,

@@ -4,11 +4,12 @@
 #ifndef LLAMAD_CPU_NORM_H
 #define LLAMAD_CPU_NORM_H
 
-#include "view.h"
+#include "backend/common/view.h"
+#include "cpu.h"
 
 struct cpu_norm {
 	const struct lmd_norm *n;
-	struct cpu_view g, b;
+	struct hm_view g, b;
 };
 
 struct cpu_norm cpu_norm(const struct cpu_run *r, const struct lmd_norm *n);

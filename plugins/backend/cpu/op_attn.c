@@ -20,13 +20,13 @@
 static enum lmd_status plan_bias(struct cpu_build *b, const struct lmd_op_attn *a,
 				 struct lmd_error *err)
 {
-	enum lmd_status st = cpu_flatten(b, a->sinks, err);
+	enum lmd_status st = hm_flatten(&b->hm, a->sinks, err);
 
 	if (st == LMD_OK && (a->bias == LMD_BIAS_ALIBI || a->bias == LMD_BIAS_BUCKET))
-		st = cpu_flatten(b, a->bias_w, err);
+		st = hm_flatten(&b->hm, a->bias_w, err);
 	for (int i = 0; st == LMD_OK && a->bias == LMD_BIAS_REL && i < 2; i++) {
 		if (a->rel[i].q2.src != LMD_SRC_NONE)
-			st = cpu_flatten(b, a->rel[i].r, err);
+			st = hm_flatten(&b->hm, a->rel[i].r, err);
 	}
 	return st;
 }
@@ -63,18 +63,18 @@ static uint32_t queries(const struct attn_data *d, const struct lmd_op_attn *a)
 
 static void need_state(uint64_t *bytes, uint64_t n, uint32_t dv)
 {
-	cpu_need(bytes, n, sizeof(float));
-	cpu_need(bytes, n, sizeof(float));
-	cpu_need(bytes, n, dv * sizeof(float));
+	hm_need(bytes, n, sizeof(float));
+	hm_need(bytes, n, sizeof(float));
+	hm_need(bytes, n, dv * sizeof(float));
 }
 
 static struct attn_state take_state(char **cursor, uint64_t n, uint32_t dv)
 {
 	struct attn_state s;
 
-	s.m = cpu_take(cursor, n, sizeof(float));
-	s.l = cpu_take(cursor, n, sizeof(float));
-	s.o = cpu_take(cursor, n, dv * sizeof(float));
+	s.m = hm_take(cursor, n, sizeof(float));
+	s.l = hm_take(cursor, n, sizeof(float));
+	s.o = hm_take(cursor, n, dv * sizeof(float));
 	return s;
 }
 
@@ -88,7 +88,8 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 	if (!d)
 		return lmd_fail(err, LMD_NOMEM, "cpu: no memory for an op");
 	b->node->data = d;
-	d->tokens = a->q.src != LMD_SRC_VALUE || b->plan->values[a->q.id].space == LMD_SPACE_TOKENS;
+	d->tokens =
+		a->q.src != LMD_SRC_VALUE || b->hm.plan->values[a->q.id].space == LMD_SPACE_TOKENS;
 	d->block = MOST_QUERIES / per_kv;
 	d->block = d->block < 1 ? 1 : d->block > MOST_ROWS ? MOST_ROWS : d->block;
 	for (int i = 0; i < ATTN_N_SRC; i++) {
@@ -101,17 +102,17 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 		st = plan_split(b, a, d, err);
 	attn_find_rope(b, a, d);
 	if (d->rope)
-		cpu_rope_need(&b->part_bytes, &d->rope->op->u.rope_kv);
+		cpu_rope_need(&b->hm.part_bytes, &d->rope->op->u.rope_kv);
 	n = queries(d, a);
-	cpu_need(&b->part_bytes, (uint64_t)dk * ATTN_TILE, sizeof(float));
-	cpu_need(&b->part_bytes, (uint64_t)dk * ATTN_TILE, sizeof(float));
-	cpu_need(&b->part_bytes, (uint64_t)(dk > dv ? dk : dv) * ATTN_TILE, sizeof(float));
-	cpu_need(&b->part_bytes, b->plan->max_rows[LMD_SPACE_TOKENS], sizeof(int32_t));
-	cpu_need(&b->part_bytes, n, dk * sizeof(float));
-	cpu_need(&b->part_bytes, n, ATTN_CHUNK * sizeof(float));
-	need_state(&b->part_bytes, n, dv);
-	need_state(&b->part_bytes, n, dv);
-	need_state(&b->shared_bytes, (uint64_t)d->most_split * d->most_chunk * per_kv, dv);
+	hm_need(&b->hm.part_bytes, (uint64_t)dk * ATTN_TILE, sizeof(float));
+	hm_need(&b->hm.part_bytes, (uint64_t)dk * ATTN_TILE, sizeof(float));
+	hm_need(&b->hm.part_bytes, (uint64_t)(dk > dv ? dk : dv) * ATTN_TILE, sizeof(float));
+	hm_need(&b->hm.part_bytes, b->hm.plan->max_rows[LMD_SPACE_TOKENS], sizeof(int32_t));
+	hm_need(&b->hm.part_bytes, n, dk * sizeof(float));
+	hm_need(&b->hm.part_bytes, n, ATTN_CHUNK * sizeof(float));
+	need_state(&b->hm.part_bytes, n, dv);
+	need_state(&b->hm.part_bytes, n, dv);
+	need_state(&b->hm.shared_bytes, (uint64_t)d->most_split * d->most_chunk * per_kv, dv);
 	return st == LMD_OK ? plan_bias(b, a, err) : st;
 }
 
@@ -125,12 +126,13 @@ static void setup(struct attn_work *w, const struct cpu_run *r, const struct cpu
 {
 	const struct lmd_op_attn *op = &node->op->u.attn;
 	struct attn *a = &w->a;
-	char *shared = r->shared;
+	char *shared = r->hm.shared;
 	uint32_t n;
 
 	*w = (struct attn_work){.d = node->data};
 	n = queries(w->d, op);
-	*a = (struct attn){.r = r, .op = op, .q = cpu_view(r, &op->q), .y = cpu_view(r, &op->y)};
+	*a = (struct attn){
+		.r = r, .op = op, .q = hm_view(&r->hm, &op->q), .y = hm_view(&r->hm, &op->y)};
 	a->n_head = a->q.n_head;
 	a->per_kv = a->n_head / op->n_kv_head;
 	a->dk = a->q.width;
@@ -141,23 +143,23 @@ static void setup(struct attn_work *w, const struct cpu_run *r, const struct cpu
 		if (s->kind == LMD_KV_CACHE)
 			a->cache[i] = r->cplan->caches[s->cache];
 		if (s->kind == LMD_KV_ROWS) {
-			a->k[i] = cpu_view(r, &s->k);
-			a->v[i] = cpu_view(r, &s->v);
+			a->k[i] = hm_view(&r->hm, &s->k);
+			a->v[i] = hm_view(&r->hm, &s->v);
 		}
 		if (s->kind != LMD_KV_NONE)
-			a->list[i] = cpu_view(r, &s->list);
-		a->q2[i] = cpu_view(r, &op->rel[i].q2);
+			a->list[i] = hm_view(&r->hm, &s->list);
+		a->q2[i] = hm_view(&r->hm, &op->rel[i].q2);
 	}
 	w->turns = attn_turns(r, node);
 	if (w->d->rope)
 		cpu_rope_setup(&w->rope, r, w->d->rope, &scratch);
-	a->kt = cpu_take(&scratch, (uint64_t)a->dk * ATTN_TILE, sizeof(float));
-	a->kt2 = cpu_take(&scratch, (uint64_t)a->dk * ATTN_TILE, sizeof(float));
-	a->vt = cpu_take(&scratch, (uint64_t)(a->dk > a->dv ? a->dk : a->dv) * ATTN_TILE,
-			 sizeof(float));
-	a->step_key = cpu_take(&scratch, r->plan->max_rows[LMD_SPACE_TOKENS], sizeof(int32_t));
-	w->q = cpu_take(&scratch, n, a->dk * sizeof(float));
-	w->s = cpu_take(&scratch, n, ATTN_CHUNK * sizeof(float));
+	a->kt = hm_take(&scratch, (uint64_t)a->dk * ATTN_TILE, sizeof(float));
+	a->kt2 = hm_take(&scratch, (uint64_t)a->dk * ATTN_TILE, sizeof(float));
+	a->vt = hm_take(&scratch, (uint64_t)(a->dk > a->dv ? a->dk : a->dv) * ATTN_TILE,
+			sizeof(float));
+	a->step_key = hm_take(&scratch, r->hm.plan->max_rows[LMD_SPACE_TOKENS], sizeof(int32_t));
+	w->q = hm_take(&scratch, n, a->dk * sizeof(float));
+	w->s = hm_take(&scratch, n, ATTN_CHUNK * sizeof(float));
 	w->all = take_state(&scratch, n, a->dv);
 	w->part = take_state(&scratch, n, a->dv);
 	w->split = take_state(&shared, (uint64_t)w->d->most_split * w->d->most_chunk * a->per_kv,
@@ -213,7 +215,7 @@ static void half_row(struct attn_work *w, const struct attn_block *rows, uint32_
 				attn_half_add(a, &b.keys, b.n_step, &h);
 		}
 		for (uint32_t c = 0; c < a->dv; c++)
-			cpu_put(&a->y, row, h.head, c, h.l > 0 ? h.o[c] / h.l : 0.0f);
+			hm_put(&a->y, row, h.head, c, h.l > 0 ? h.o[c] / h.l : 0.0f);
 	}
 }
 
@@ -221,7 +223,7 @@ static void half_row(struct attn_work *w, const struct attn_block *rows, uint32_
 
 static uint32_t n_seq(const struct attn *a)
 {
-	return a->r->step->n_seq;
+	return a->r->hm.step->n_seq;
 }
 
 /* Block number `at` of the step, the last ones first: they see the most keys. */
@@ -230,7 +232,7 @@ static bool find_block(const struct attn_work *w, uint32_t at, struct attn_block
 	for (uint32_t seq = n_seq(&w->a); seq-- > 0;) {
 		uint32_t first, n, blocks;
 
-		cpu_seq_rows(w->a.r, w->a.q.space, seq, &first, &n);
+		hm_seq_rows(&w->a.r->hm, w->a.q.space, seq, &first, &n);
 		blocks = (n + w->d->block - 1) / w->d->block;
 		if (at < blocks) {
 			at = blocks - 1 - at;
@@ -251,7 +253,7 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 	struct attn_block b = {0};
 	struct attn_work w;
 
-	setup(&w, r, n, p->scratch);
+	setup(&w, r, n, p->hm.scratch);
 	if (attn_splits(r, n)) {
 		attn_run_split(&w, p);
 		return;
@@ -271,17 +273,8 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 	}
 }
 
-static const uint16_t ins[] = {
-	CPU_OFF(attn.q),           CPU_OFF(attn.src[0].k),  CPU_OFF(attn.src[0].v),
-	CPU_OFF(attn.src[0].list), CPU_OFF(attn.src[1].k),  CPU_OFF(attn.src[1].v),
-	CPU_OFF(attn.src[1].list), CPU_OFF(attn.rel[0].q2), CPU_OFF(attn.rel[1].q2),
-};
-static const uint16_t outs[] = {CPU_OFF(attn.y)};
-
 const struct cpu_op cpu_op_attn = {
-	.name = "attn",
 	.plan = plan,
 	.destroy = destroy,
 	.run = run,
-	CPU_OPERANDS(ins, outs),
 };

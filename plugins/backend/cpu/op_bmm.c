@@ -7,7 +7,7 @@
 
 struct out {
 	const struct lmd_weight *w;
-	struct cpu_view y;
+	struct hm_view y;
 	uint32_t n_row;
 };
 
@@ -16,10 +16,10 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 	const struct lmd_op_bmm *o = &op->u.bmm;
 
 	(void)err;
-	b->n_phase = 2;
-	cpu_x_need(&b->shared_bytes, cpu_max_rows(b->plan, &o->x), o->x.width, false);
-	cpu_product_need(b, &b->part_bytes, b->cplan->weights[o->w],
-			 cpu_max_rows(b->plan, &o->x) / o->x.n_head);
+	b->hm.n_phase = 2;
+	cpu_x_need(&b->hm.shared_bytes, hm_max_rows(b->hm.plan, &o->x), o->x.width, false);
+	cpu_product_need(b, &b->hm.part_bytes, b->cplan->weights[o->w],
+			 hm_max_rows(b->hm.plan, &o->x) / o->x.n_head);
 	return LMD_OK;
 }
 
@@ -28,25 +28,25 @@ static void done(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint32_t
 	const struct out *o = arg;
 
 	for (uint32_t i = 0; i < n; i++)
-		cpu_put(&o->y, item % o->n_row, slice, n0 + i,
-			cpu_weight_scale(o->w, slice, n0 + i) * v[i] +
-				cpu_weight_bias(o->w, slice, n0 + i));
+		hm_put(&o->y, item % o->n_row, slice, n0 + i,
+		       hm_weight_scale(o->w, slice, n0 + i) * v[i] +
+			       hm_weight_bias(o->w, slice, n0 + i));
 }
 
 static void run(const struct cpu_run *r, const struct cpu_node *n, const struct cpu_part *p)
 {
 	const struct lmd_op_bmm *o = &n->op->u.bmm;
-	struct cpu_view x = cpu_view(r, &o->x);
-	struct out out = {r->cplan->weights[o->w], cpu_view(r, &o->y), x.n_row};
+	struct hm_view x = hm_view(&r->hm, &o->x);
+	struct out out = {r->cplan->weights[o->w], hm_view(&r->hm, &o->y), x.n_row};
 	const struct cpu_emit emit = {&out, NULL, done};
 	uint64_t n_x = (uint64_t)x.n_row * x.n_head, lo, hi;
-	uint32_t chunk = cpu_grid(p->part, p->n_part, 1, (uint64_t)out.w->n * x.n_head).chunk;
+	uint32_t chunk = cpu_grid(p->hm.part, p->hm.n_part, 1, (uint64_t)out.w->n * x.n_head).chunk;
 	uint32_t per_head = (out.w->n + chunk - 1) / chunk;
-	char *cursor = r->shared;
+	char *cursor = r->hm.shared;
 	struct cpu_x px = cpu_x_take(&cursor, n_x, x.width, false);
 
-	if (p->phase == 0) {
-		cpu_slice(p, n_x, &lo, &hi);
+	if (p->hm.phase == 0) {
+		hm_slice(&p->hm, n_x, &lo, &hi);
 		for (uint64_t i = lo; i < hi; i++)
 			cpu_x_set(r, &px, i, &x, (uint32_t)(i % x.n_row), (uint32_t)(i / x.n_row),
 				  NULL);
@@ -58,16 +58,11 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 		struct cpu_rows rows = {head, from,
 					out.w->n - from < chunk ? out.w->n : from + chunk, NULL};
 
-		cpu_product_f32(r, &px, &items, out.w, &rows, p->scratch, &emit);
+		cpu_product_f32(r, &px, &items, out.w, &rows, p->hm.scratch, &emit);
 	}
 }
 
-static const uint16_t ins[] = {CPU_OFF(bmm.x)};
-static const uint16_t outs[] = {CPU_OFF(bmm.y)};
-
 const struct cpu_op cpu_op_bmm = {
-	.name = "bmm",
 	.plan = plan,
 	.run = run,
-	CPU_OPERANDS(ins, outs),
 };

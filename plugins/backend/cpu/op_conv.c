@@ -8,14 +8,15 @@
 #include "act.h"
 #include "conv.h"
 #include "ops.h"
-#include "view.h"
+#include "backend/common/view.h"
+#include "cpu.h"
 
 struct conv {
 	const struct cpu_run *r;
 	const struct lmd_op_conv *op;
 	const struct lmd_weight *w;    /* DEPTHWISE */
 	const struct cpu_cache *cache; /* or NULL */
-	struct cpu_view x, score, y;
+	struct hm_view x, score, y;
 	uint32_t cols; /* of x */
 	/* of one sequence */
 	uint32_t seq, first, n;
@@ -29,13 +30,13 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 	enum lmd_status st = cpu_need_cache(b, o->cache, err);
 
 	if (st == LMD_OK && o->kind == LMD_CONV_DEPTHWISE)
-		st = cpu_flatten(b, o->w, err);
+		st = hm_flatten(&b->hm, o->w, err);
 	if (st == LMD_OK && o->cache != LMD_NONE) {
 		const struct cpu_cache *c = b->cplan->caches[o->cache];
 
-		cpu_need(&b->part_bytes, c->desc.dk, c->k_cols * sizeof(float));
-		cpu_need(&b->part_bytes, c->k_cols, sizeof(float));
-		cpu_need(&b->part_bytes, c->desc.dk, CONV_BLOCK * sizeof(float));
+		hm_need(&b->hm.part_bytes, c->desc.dk, c->k_cols * sizeof(float));
+		hm_need(&b->hm.part_bytes, c->k_cols, sizeof(float));
+		hm_need(&b->hm.part_bytes, c->desc.dk, CONV_BLOCK * sizeof(float));
 	}
 	if (st == LMD_OK &&
 	    conv_has_columns(o, o->cache == LMD_NONE ? NULL : b->cplan->caches[o->cache])) {
@@ -57,7 +58,7 @@ static void load(struct conv *c)
 
 	if (!c->cache)
 		return;
-	slot = c->r->step->group[c->cache->desc.group].state_in[c->seq];
+	slot = c->r->hm.step->group[c->cache->desc.group].state_in[c->seq];
 	memset(c->history, 0, (size_t)c->cache->desc.dk * c->cache->k_cols * sizeof(float));
 	for (uint32_t i = 0; slot >= 0 && i < c->cache->desc.dk; i++) {
 		float *to = c->history + (size_t)i * c->cache->k_cols;
@@ -76,8 +77,8 @@ static float at(const struct conv *c, int64_t i, uint32_t col)
 		return 0;
 	if (i >= 0)
 		return col < c->cols
-			       ? cpu_cell_get(&c->x, c->first + (uint32_t)i, col)
-			       : cpu_cell_get(&c->score, c->first + (uint32_t)i, col - c->cols);
+			       ? hm_cell_get(&c->x, c->first + (uint32_t)i, col)
+			       : hm_cell_get(&c->score, c->first + (uint32_t)i, col - c->cols);
 	if (!c->cache || -i > (int64_t)c->cache->desc.dk)
 		return 0;
 	return c->history[(size_t)(c->cache->desc.dk + i) * c->cache->k_cols + col];
@@ -87,7 +88,7 @@ static float at(const struct conv *c, int64_t i, uint32_t col)
 static void store(const struct conv *c, uint32_t i)
 {
 	int32_t slot =
-		c->cache ? c->r->step->group[c->cache->desc.group].state_out[c->first + i] : -1;
+		c->cache ? c->r->hm.step->group[c->cache->desc.group].state_out[c->first + i] : -1;
 
 	for (uint32_t j = 0; slot >= 0 && j < c->cache->desc.dk; j++) {
 		for (uint32_t col = 0; col < c->cache->k_cols; col++)
@@ -103,11 +104,11 @@ static float depthwise(const struct conv *c, uint32_t i, uint32_t col)
 {
 	const struct lmd_op_conv *o = c->op;
 	const float *w = c->w->flat + (size_t)col * o->kernel;
-	float sum = cpu_weight_bias(c->w, 0, col);
+	float sum = hm_weight_bias(c->w, 0, col);
 
 	for (uint32_t j = 0; j < o->kernel; j++)
 		sum += w[j] * at(c, (int64_t)i - o->left + (int64_t)j * o->dilation, col);
-	return cpu_act(o->act, o->p, sum, 0, false);
+	return hm_act(o->act, o->p, sum, 0, false);
 }
 
 /* Over the map of the sequence: rows are its places, line by line. */
@@ -115,7 +116,7 @@ static float on_map(const struct conv *c, uint32_t width, uint32_t height, uint3
 {
 	const struct lmd_op_conv *o = c->op;
 	const float *w = c->w->flat + (size_t)col * o->kernel * o->kernel;
-	float sum = cpu_weight_bias(c->w, 0, col);
+	float sum = hm_weight_bias(c->w, 0, col);
 
 	for (uint32_t a = 0; a < o->kernel; a++) {
 		int64_t line = (int64_t)(i / width) - o->left + (int64_t)a * o->dilation;
@@ -127,15 +128,15 @@ static float on_map(const struct conv *c, uint32_t width, uint32_t height, uint3
 				sum += w[a * o->kernel + b] * at(c, line * width + place, col);
 		}
 	}
-	return cpu_act(o->act, o->p, sum, 0, false);
+	return hm_act(o->act, o->p, sum, 0, false);
 }
 
 /* Mean or softmax(score)-weighted sum over the block that ends at row i. */
 static float pooled(const struct conv *c, uint32_t i, uint32_t col)
 {
 	const struct lmd_op_conv *o = c->op;
-	uint32_t width = cpu_cols(&c->y);
-	int64_t r = o->n, pos = c->r->step->pos[0][c->first + i], from = o->overlap ? 2 * r : r;
+	uint32_t width = hm_cols(&c->y);
+	int64_t r = o->n, pos = c->r->hm.step->pos[0][c->first + i], from = o->overlap ? 2 * r : r;
 	double sum = 0, total = 0;
 	float max = -INFINITY;
 
@@ -163,11 +164,11 @@ static void one_row(const struct conv *c, uint32_t i)
 {
 	const struct lmd_op_conv *o = c->op;
 	uint32_t k = c->y.space - LMD_SPACE_X0;
-	bool map = o->map && c->y.space >= LMD_SPACE_X0 && k < LMD_MAX_X && c->r->step->x_w[k];
-	uint32_t width = map ? (uint32_t)c->r->step->x_w[k][c->seq] : c->n;
-	uint32_t height = map ? (uint32_t)c->r->step->x_h[k][c->seq] : 1;
+	bool map = o->map && c->y.space >= LMD_SPACE_X0 && k < LMD_MAX_X && c->r->hm.step->x_w[k];
+	uint32_t width = map ? (uint32_t)c->r->hm.step->x_w[k][c->seq] : c->n;
+	uint32_t height = map ? (uint32_t)c->r->hm.step->x_h[k][c->seq] : 1;
 
-	for (uint32_t col = 0; col < cpu_cols(&c->y); col++) {
+	for (uint32_t col = 0; col < hm_cols(&c->y); col++) {
 		float v = 0;
 
 		switch ((enum lmd_conv)o->kind) {
@@ -179,11 +180,11 @@ static void one_row(const struct conv *c, uint32_t i)
 			v = at(c, (int64_t)i - o->n, col);
 			break;
 		case LMD_CONV_POOL:
-			if (c->r->step->group[o->group].slot[c->first + i] >= 0)
+			if (c->r->hm.step->group[o->group].slot[c->first + i] >= 0)
 				v = pooled(c, i, col);
 			break;
 		}
-		*(float *)cpu_cell(&c->y, c->first + i, col) = v;
+		*(float *)hm_cell(&c->y, c->first + i, col) = v;
 	}
 }
 
@@ -193,29 +194,29 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 	struct conv c = {
 		.r = r,
 		.op = o,
-		.x = cpu_view(r, &o->x),
-		.score = cpu_view(r, &o->score),
-		.y = cpu_view(r, &o->y),
+		.x = hm_view(&r->hm, &o->x),
+		.score = hm_view(&r->hm, &o->score),
+		.y = hm_view(&r->hm, &o->y),
 		.w = o->kind == LMD_CONV_DEPTHWISE ? r->cplan->weights[o->w] : NULL,
 		.cache = o->cache == LMD_NONE ? NULL : r->cplan->caches[o->cache],
 	};
-	char *scratch = p->scratch;
+	char *scratch = p->hm.scratch;
 	uint64_t lo, hi;
 
 	if (n->data) {
 		conv_columns(r, o, n->data, p);
 		return;
 	}
-	c.cols = cpu_cols(&c.x);
+	c.cols = hm_cols(&c.x);
 	if (c.cache) {
-		c.history = cpu_take(&scratch, c.cache->desc.dk, c.cache->k_cols * sizeof(float));
-		c.row = cpu_take(&scratch, c.cache->k_cols, sizeof(float));
+		c.history = hm_take(&scratch, c.cache->desc.dk, c.cache->k_cols * sizeof(float));
+		c.row = hm_take(&scratch, c.cache->k_cols, sizeof(float));
 	}
 	/* with a state rows follow each other */
-	cpu_slice(p, c.cache ? r->step->n_seq : c.y.n_row, &lo, &hi);
+	hm_slice(&p->hm, c.cache ? r->hm.step->n_seq : c.y.n_row, &lo, &hi);
 	for (uint64_t at = lo; at < hi; at++) {
-		c.seq = c.cache ? (uint32_t)at : cpu_seq_of(r, c.y.space, (uint32_t)at);
-		cpu_seq_rows(r, c.y.space, c.seq, &c.first, &c.n);
+		c.seq = c.cache ? (uint32_t)at : hm_seq_of(&r->hm, c.y.space, (uint32_t)at);
+		hm_seq_rows(&r->hm, c.y.space, c.seq, &c.first, &c.n);
 		if (!c.cache) {
 			one_row(&c, (uint32_t)at - c.first);
 			continue;
@@ -228,12 +229,7 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 	}
 }
 
-static const uint16_t ins[] = {CPU_OFF(conv.x), CPU_OFF(conv.score)};
-static const uint16_t outs[] = {CPU_OFF(conv.y)};
-
 const struct cpu_op cpu_op_conv = {
-	.name = "conv",
 	.plan = plan,
 	.run = run,
-	CPU_OPERANDS(ins, outs),
 };

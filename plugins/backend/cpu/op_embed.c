@@ -3,14 +3,15 @@
  * EMBED: rows of a table by token or by id. */
 #include "ops.h"
 #include "product.h"
-#include "view.h"
+#include "backend/common/view.h"
+#include "cpu.h"
 
 static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct lmd_error *err)
 {
 	const struct lmd_opnd *y = &op->u.embed.y;
 
 	for (int i = 0; i < 2; i++)
-		cpu_need(&b->part_bytes, (uint64_t)y->width * y->n_head, sizeof(float));
+		hm_need(&b->hm.part_bytes, (uint64_t)y->width * y->n_head, sizeof(float));
 	/* an adapter's A has a column for each row of the table */
 	return cpu_add_site(b, op->u.embed.lora_site, op->u.embed.table, true, err);
 }
@@ -19,15 +20,15 @@ struct embed {
 	const struct cpu_run *r;
 	const struct lmd_op_embed *op;
 	const struct lmd_weight *w;
-	struct cpu_view y, idx, pos;
+	struct hm_view y, idx, pos;
 	float *row; /* [columns of y] */
 };
 
 /* Tokens of the vocabulary, or none: chained ones (llamad/step.h) are never offered here. */
 static int32_t id_of(const struct embed *e, uint32_t row, uint32_t j)
 {
-	return e->op->idx_kind == LMD_IDX_TOKEN ? e->r->step->token[row]
-						: cpu_cell_i32(&e->idx, row, j);
+	return e->op->idx_kind == LMD_IDX_TOKEN ? e->r->hm.step->token[row]
+						: hm_cell_i32(&e->idx, row, j);
 }
 
 static const float *table_row(const struct embed *e, uint32_t wref, int64_t row)
@@ -36,7 +37,8 @@ static const float *table_row(const struct embed *e, uint32_t wref, int64_t row)
 
 	if (row < 0 || row >= (int64_t)w->n_stack * w->n)
 		return NULL;
-	return cpu_weight_row(e->r->dev, w, (uint32_t)(row / w->n), (uint32_t)(row % w->n), e->row);
+	return hm_weight_row(e->r->hm.host, w, (uint32_t)(row / w->n), (uint32_t)(row % w->n),
+			     e->row);
 }
 
 /* y += scale * row; NULL: zeros. */
@@ -49,7 +51,7 @@ static void add(float *y, const float *row, float scale, uint32_t n)
 /* B times column id of A. */
 static void add_adapter(const struct embed *e, uint32_t row, uint32_t id, float *y)
 {
-	uint32_t slot = cpu_lora_slot(e->r, e->y.space, row);
+	uint32_t slot = hm_lora_slot(&e->r->hm, e->y.space, row);
 	const struct lmi_lora *ad =
 		slot ? lmi_lora_find(&e->r->dev->loras, slot, e->op->lora_site) : NULL;
 
@@ -74,14 +76,14 @@ static void add_external(const struct embed *e, int32_t token, float *y)
 		.n_head = 1,
 		.width = e->w->k,
 	};
-	struct cpu_view x;
+	struct hm_view x;
 	uint32_t row = (uint32_t)(-1 - (int64_t)token);
 
-	if (!e->r->plan->n_input)
+	if (!e->r->hm.plan->n_input)
 		return;
-	x = cpu_view(e->r, &o);
+	x = hm_view(&e->r->hm, &o);
 	if (x.base && row < x.n_row && o.col0 + (uint64_t)o.width <= x.value_width)
-		add(y, cpu_f32(&x, row, 0, e->row), e->op->scale_ext, e->w->k);
+		add(y, hm_f32(&x, row, 0, e->row), e->op->scale_ext, e->w->k);
 }
 
 static void one_id(const struct embed *e, uint32_t row, uint32_t j, float *y)
@@ -91,7 +93,7 @@ static void one_id(const struct embed *e, uint32_t row, uint32_t j, float *y)
 
 	if (id >= 0) {
 		add(y, table_row(e, op->table, id), op->scale, e->w->k);
-		if (e->r->lora && cpu_lora_wanted(e->r->plan, op->lora_site))
+		if (e->r->lora && cpu_lora_wanted(e->r->hm.plan, op->lora_site))
 			add_adapter(e, row, (uint32_t)id, y);
 	} else if (op->idx_kind == LMD_IDX_TOKEN && op->neg == LMD_NEG_ROW) {
 		add(y, table_row(e, op->table, op->neg_row), op->scale, e->w->k);
@@ -106,13 +108,13 @@ static void whole_row(const struct embed *e, uint32_t row, float *y)
 	const struct lmd_op_embed *op = e->op;
 
 	if (op->pos_table != LMD_NONE) {
-		int64_t pos = op->pos.src == LMD_SRC_NONE ? cpu_pos(e->r, e->y.space, row, 0)
-							  : cpu_cell_i32(&e->pos, row, 0);
+		int64_t pos = op->pos.src == LMD_SRC_NONE ? hm_pos(&e->r->hm, e->y.space, row, 0)
+							  : hm_cell_i32(&e->pos, row, 0);
 
-		add(y, table_row(e, op->pos_table, pos + op->pos_off), 1.0f, cpu_cols(&e->y));
+		add(y, table_row(e, op->pos_table, pos + op->pos_off), 1.0f, hm_cols(&e->y));
 	}
 	if (op->type_table != LMD_NONE)
-		add(y, table_row(e, op->type_table, op->type_row), 1.0f, cpu_cols(&e->y));
+		add(y, table_row(e, op->type_table, op->type_row), 1.0f, hm_cols(&e->y));
 }
 
 /* An integer table: plain copies. */
@@ -127,14 +129,14 @@ static void one_i32(const struct embed *e, uint32_t row, uint32_t j)
 	if (id < 0 && op->idx_kind == LMD_IDX_TOKEN && op->neg == LMD_NEG_ROW)
 		id = (int32_t)op->neg_row;
 	if (id >= 0 && (uint64_t)id < (uint64_t)e->w->n_stack * e->w->n)
-		raw = cpu_weight_rows(e->w, (uint32_t)id / e->w->n, (uint32_t)id % e->w->n, &one,
-				      &row_bytes);
+		raw = hm_weight_rows(e->w, (uint32_t)id / e->w->n, (uint32_t)id % e->w->n, &one,
+				     &row_bytes);
 	for (uint32_t c = 0; c < e->w->k; c++) {
 		int32_t v = 0;
 
 		if (raw)
 			memcpy(&v, raw + 4 * (size_t)c, sizeof(v));
-		*(int32_t *)cpu_cell(&e->y, row, (size_t)j * e->w->k + c) = v;
+		*(int32_t *)hm_cell(&e->y, row, (size_t)j * e->w->k + c) = v;
 	}
 }
 
@@ -145,18 +147,18 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 		.r = r,
 		.op = op,
 		.w = r->cplan->weights[op->table],
-		.y = cpu_view(r, &op->y),
-		.idx = cpu_view(r, &op->idx),
-		.pos = cpu_view(r, &op->pos),
+		.y = hm_view(&r->hm, &op->y),
+		.idx = hm_view(&r->hm, &op->idx),
+		.pos = hm_view(&r->hm, &op->pos),
 	};
-	uint32_t cols = cpu_cols(&e.y);
-	char *scratch = p->scratch;
+	uint32_t cols = hm_cols(&e.y);
+	char *scratch = p->hm.scratch;
 	uint64_t lo, hi;
 	float *y;
 
-	e.row = cpu_take(&scratch, cols, sizeof(float));
-	y = cpu_take(&scratch, cols, sizeof(float));
-	cpu_slice(p, e.y.n_row, &lo, &hi);
+	e.row = hm_take(&scratch, cols, sizeof(float));
+	y = hm_take(&scratch, cols, sizeof(float));
+	hm_slice(&p->hm, e.y.n_row, &lo, &hi);
 	for (uint32_t row = (uint32_t)lo; row < hi; row++) {
 		memset(y, 0, cols * sizeof(*y));
 		for (uint32_t j = 0; j < op->n_id; j++) {
@@ -167,16 +169,11 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 		}
 		whole_row(&e, row, y);
 		for (uint32_t c = 0; !e.y.i32 && c < cols; c++)
-			*(float *)cpu_cell(&e.y, row, c) = y[c];
+			*(float *)hm_cell(&e.y, row, c) = y[c];
 	}
 }
 
-static const uint16_t ins[] = {CPU_OFF(embed.idx), CPU_OFF(embed.pos)};
-static const uint16_t outs[] = {CPU_OFF(embed.y)};
-
 const struct cpu_op cpu_op_embed = {
-	.name = "embed",
 	.plan = plan,
 	.run = run,
-	CPU_OPERANDS(ins, outs),
 };

@@ -13,7 +13,7 @@ struct ffn {
 	const struct cpu_run *r;
 	const struct lmd_op_ffn *op;
 	const struct lmd_weight *w[3]; /* gate or NULL, up, down */
-	struct cpu_view x, y, r_in, r_out;
+	struct hm_view x, y, r_in, r_out;
 	uint64_t n; /* rows, heads counted */
 	uint32_t heads, width;
 	bool lora, small_x, small_h;
@@ -35,18 +35,18 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 {
 	const struct lmd_op_ffn *f = &op->u.ffn;
 	const uint32_t wref[3] = {f->gate, f->up, f->down};
-	uint64_t n = cpu_max_rows(b->plan, &f->x), most = 0;
+	uint64_t n = hm_max_rows(b->hm.plan, &f->x), most = 0;
 	uint32_t width = b->cplan->weights[f->up]->n;
 
 	enum lmd_status st = LMD_OK;
 
-	b->n_phase = 5;
-	cpu_x_need(&b->shared_bytes, n, f->x.width, b->dev->int8);
-	cpu_x_need(&b->shared_bytes, n, width, b->dev->int8);
-	cpu_need(&b->shared_bytes, n, width * sizeof(float));
-	cpu_need(&b->shared_bytes, n, width * sizeof(float));
-	cpu_x_need(&b->part_bytes, CPU_SMALL / f->x.width, f->x.width, b->dev->int8);
-	cpu_x_need(&b->part_bytes, CPU_SMALL / width, width, b->dev->int8);
+	b->hm.n_phase = 5;
+	cpu_x_need(&b->hm.shared_bytes, n, f->x.width, b->dev->int8);
+	cpu_x_need(&b->hm.shared_bytes, n, width, b->dev->int8);
+	hm_need(&b->hm.shared_bytes, n, width * sizeof(float));
+	hm_need(&b->hm.shared_bytes, n, width * sizeof(float));
+	cpu_x_need(&b->hm.part_bytes, CPU_SMALL / f->x.width, f->x.width, b->dev->int8);
+	cpu_x_need(&b->hm.part_bytes, CPU_SMALL / width, width, b->dev->int8);
 	for (int i = 0; i < 3 && st == LMD_OK; i++) {
 		uint64_t bytes = 0;
 
@@ -55,11 +55,11 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 		st = cpu_add_site(b, f->lora_site[i], wref[i], false, err);
 		cpu_product_need(b, &bytes, b->cplan->weights[wref[i]], n);
 		most = bytes > most ? bytes : most;
-		if (cpu_lora_wanted(b->plan, f->lora_site[i]))
-			cpu_need(&b->shared_bytes, n,
-				 b->cplan->weights[wref[i]]->n * sizeof(float));
+		if (cpu_lora_wanted(b->hm.plan, f->lora_site[i]))
+			hm_need(&b->hm.shared_bytes, n,
+				b->cplan->weights[wref[i]]->n * sizeof(float));
 	}
-	cpu_need(&b->part_bytes, 1, most);
+	hm_need(&b->hm.part_bytes, 1, most);
 	return st;
 }
 
@@ -67,11 +67,11 @@ static void setup(struct ffn *f, const struct cpu_run *r, const struct cpu_node 
 {
 	const struct lmd_op_ffn *o = &node->op->u.ffn;
 
-	*f = (struct ffn){.r = r, .op = o, .x = cpu_view(r, &o->x)};
+	*f = (struct ffn){.r = r, .op = o, .x = hm_view(&r->hm, &o->x)};
 	f->n = (uint64_t)f->x.n_row * f->x.n_head;
 	f->heads = f->x.n_head;
 	f->width = r->cplan->weights[o->up]->n;
-	f->lora = r->lora && any_lora(r->plan, o);
+	f->lora = r->lora && any_lora(r->hm.plan, o);
 	f->small_x = f->n * f->x.width <= CPU_SMALL && !f->lora;
 	f->small_h = f->n * f->width <= CPU_SMALL && !f->lora;
 }
@@ -88,24 +88,24 @@ static void setup_memory(struct ffn *f, char *scratch)
 {
 	const struct lmd_op_ffn *o = f->op;
 	const uint32_t wref[3] = {o->gate, o->up, o->down};
-	char *shared = f->r->shared;
+	char *shared = f->r->hm.shared;
 	bool q8_x, q8_h;
 
 	for (int i = 0; i < 3; i++)
 		f->w[i] = wref[i] == LMD_NONE ? NULL : f->r->cplan->weights[wref[i]];
-	f->y = cpu_view(f->r, &o->y);
-	f->r_in = cpu_view(f->r, &o->r_in);
-	f->r_out = cpu_view(f->r, &o->r_out);
+	f->y = hm_view(&f->r->hm, &o->y);
+	f->r_in = hm_view(&f->r->hm, &o->r_in);
+	f->r_out = hm_view(&f->r->hm, &o->r_out);
 	q8_x = cpu_wants_q8(f->r->dev, f->w[UP]) ||
 	       (f->w[GATE] && cpu_wants_q8(f->r->dev, f->w[GATE]));
 	q8_h = cpu_wants_q8(f->r->dev, f->w[DOWN]);
 	f->px = cpu_x_take(f->small_x ? &scratch : &shared, f->n, f->x.width, q8_x);
 	f->ph = cpu_x_take(f->small_h ? &scratch : &shared, f->n, f->width, q8_h);
-	f->gate = cpu_take(&shared, f->n, f->width * sizeof(float));
-	f->hidden = cpu_take(&shared, f->n, f->width * sizeof(float));
+	f->gate = hm_take(&shared, f->n, f->width * sizeof(float));
+	f->hidden = hm_take(&shared, f->n, f->width * sizeof(float));
 	for (int i = 0; f->lora && i < 3; i++) {
-		if (f->w[i] && cpu_lora_wanted(f->r->plan, o->lora_site[i]))
-			f->delta[i] = cpu_take(&shared, f->n, f->w[i]->n * sizeof(float));
+		if (f->w[i] && cpu_lora_wanted(f->r->hm.plan, o->lora_site[i]))
+			f->delta[i] = hm_take(&shared, f->n, f->w[i]->n * sizeof(float));
 	}
 	f->scratch = scratch;
 }
@@ -121,7 +121,7 @@ static void prepare_x(const struct ffn *f, uint64_t lo, uint64_t hi)
 
 static void prepare_hidden(const struct ffn *f, uint64_t lo, uint64_t hi)
 {
-	const struct cpu_view v = {
+	const struct hm_view v = {
 		.base = (char *)f->hidden,
 		.row_bytes = f->width * sizeof(float),
 		.n_row = (uint32_t)f->n,
@@ -139,7 +139,7 @@ static void adapter(const struct ffn *f, int i, uint64_t row, const struct cpu_x
 {
 	if (f->delta[i])
 		cpu_lora_row(f->r, f->op->lora_site[i],
-			     cpu_lora_slot(f->r, f->x.space, (uint32_t)(row / f->heads)), 0,
+			     hm_lora_slot(&f->r->hm, f->x.space, (uint32_t)(row / f->heads)), 0,
 			     x->row[row], x->k, f->w[i]->n, f->delta[i] + row * f->w[i]->n);
 }
 
@@ -150,11 +150,11 @@ static void finish(const struct ffn *f, int i, uint32_t item, uint32_t n0, uint3
 	const float *delta = f->delta[i] ? f->delta[i] + (size_t)item * w->n + n0 : NULL;
 
 	for (uint32_t j = 0; w->n_scale && j < n; j++)
-		v[j] *= cpu_weight_scale(w, 0, n0 + j);
+		v[j] *= hm_weight_scale(w, 0, n0 + j);
 	for (uint32_t j = 0; delta && j < n; j++)
 		v[j] += delta[j];
 	for (uint32_t j = 0; w->n_bias && j < n; j++)
-		v[j] += cpu_weight_bias(w, 0, n0 + j);
+		v[j] += hm_weight_bias(w, 0, n0 + j);
 }
 
 static float *place_gate(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint32_t n)
@@ -197,11 +197,11 @@ static void done_up(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint3
 static float *place_down(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint32_t n)
 {
 	const struct ffn *f = arg;
-	const struct cpu_view *v = f->y.base ? &f->y : &f->r_out;
+	const struct hm_view *v = f->y.base ? &f->y : &f->r_out;
 
 	(void)slice;
 	(void)n;
-	return cpu_el(v, item / f->heads, item % f->heads, n0);
+	return hm_el(v, item / f->heads, item % f->heads, n0);
 }
 
 static void done_down(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint32_t n, float *v)
@@ -212,25 +212,25 @@ static void done_down(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uin
 	(void)slice;
 	finish(f, DOWN, item, n0, n, v);
 	for (uint32_t j = 0; f->y.base && f->y.fold > 1 && j < n; j++)
-		cpu_put(&f->y, row, head, n0 + j, v[j]);
+		hm_put(&f->y, row, head, n0 + j, v[j]);
 	if (!f->r_out.base)
 		return;
 	if (f->r_out.fold == 1 && f->r_in.fold == 1 && !f->r_in.i32) {
-		const float *in = cpu_el(&f->r_in, row, head, n0);
-		float *out = cpu_el(&f->r_out, row, head, n0);
+		const float *in = hm_el(&f->r_in, row, head, n0);
+		float *out = hm_el(&f->r_out, row, head, n0);
 
 		f->r->dev->fl->madd(out, in, f->op->a, v, n);
 		return;
 	}
 	for (uint32_t j = 0; j < n; j++)
-		cpu_put(&f->r_out, row, head, n0 + j,
-			cpu_get(&f->r_in, row, head, n0 + j) + f->op->a * v[j]);
+		hm_put(&f->r_out, row, head, n0 + j,
+		       hm_get(&f->r_in, row, head, n0 + j) + f->op->a * v[j]);
 }
 
 static void gate_up(struct ffn *f, const struct cpu_part *p)
 {
 	const struct cpu_emit gate = {f, place_gate, done_gate}, up = {f, place_up, done_up};
-	struct cpu_grid g = cpu_grid(p->part, p->n_part, (uint32_t)f->n, f->width);
+	struct cpu_grid g = cpu_grid(p->hm.part, p->hm.n_part, (uint32_t)f->n, f->width);
 	const struct lmd_weight *first = f->w[GATE] ? f->w[GATE] : f->w[UP];
 	uint32_t n = cpu_grid_chunks(&g, f->width);
 	struct cpu_claim c;
@@ -241,17 +241,17 @@ static void gate_up(struct ffn *f, const struct cpu_part *p)
 					.hi = (uint32_t)cpu_grid_end(&g, f->width, c.chunk)};
 
 		if (f->w[GATE]) {
-			rows.next = cpu_weight_at(f->w[UP], 0, rows.lo);
+			rows.next = hm_weight_at(f->w[UP], 0, rows.lo);
 			cpu_product(f->r, &f->px, &items, f->w[GATE], &rows, f->scratch, &gate);
 		}
-		rows.next = c.last ? p->ahead : cpu_weight_at(first, 0, rows.hi);
+		rows.next = c.last ? p->ahead : hm_weight_at(first, 0, rows.hi);
 		cpu_product(f->r, &f->px, &items, f->w[UP], &rows, f->scratch, &up);
 	}
 }
 
 static void down(struct ffn *f, const struct cpu_part *p)
 {
-	const struct cpu_view *v = f->y.base ? &f->y : &f->r_out;
+	const struct hm_view *v = f->y.base ? &f->y : &f->r_out;
 	const struct cpu_emit emit = {f, v->fold > 1 ? NULL : place_down, done_down};
 
 	cpu_product_shared(f->r, p, &f->ph, (uint32_t)f->n, f->w[DOWN], f->scratch, &emit);
@@ -274,9 +274,9 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 	uint64_t lo, hi;
 
 	setup(&f, r, n);
-	setup_memory(&f, p->scratch);
-	cpu_slice(p, f.n, &lo, &hi);
-	switch (p->phase) {
+	setup_memory(&f, p->hm.scratch);
+	hm_slice(&p->hm, f.n, &lo, &hi);
+	switch (p->hm.phase) {
 	case 0:
 		prepare_x(&f, lo, hi);
 		break;
@@ -304,19 +304,9 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 	}
 }
 
-static const uint16_t ins[] = {
-	CPU_OFF(ffn.x),
-	CPU_OFF(ffn.norm.g),
-	CPU_OFF(ffn.norm.b),
-	CPU_OFF(ffn.r_in),
-};
-static const uint16_t outs[] = {CPU_OFF(ffn.y), CPU_OFF(ffn.r_out)};
-
 const struct cpu_op cpu_op_ffn = {
-	.name = "ffn",
 	.plan = plan,
 	.wanted = wanted,
 	.run = run,
 	.first = first,
-	CPU_OPERANDS(ins, outs),
 };

@@ -12,7 +12,7 @@ struct head {
 	const struct lmd_op_head *op;
 	const struct lmd_weight *w;
 	const float *bias; /* or NULL */
-	struct cpu_view x, y;
+	struct hm_view x, y;
 	uint32_t n;
 	bool lora, small;
 	struct cpu_x px;
@@ -24,26 +24,26 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 {
 	const struct lmd_op_head *h = &op->u.head;
 	const struct lmd_weight *w = b->cplan->weights[h->w];
-	uint64_t rows = b->plan->max_rows[LMD_SPACE_OUTPUTS];
+	uint64_t rows = b->hm.plan->max_rows[LMD_SPACE_OUTPUTS];
 	bool q8 = cpu_wants_q8(b->dev, w);
 	enum lmd_status st;
 
-	b->n_phase = 3;
-	cpu_x_need(&b->shared_bytes, rows, w->k, q8);
-	cpu_x_need(&b->part_bytes, CPU_SMALL / w->k, w->k, q8);
-	cpu_product_need(b, &b->part_bytes, w, rows);
-	if (cpu_lora_wanted(b->plan, h->lora_site))
-		cpu_need(&b->shared_bytes, rows, (uint64_t)w->n * sizeof(float));
+	b->hm.n_phase = 3;
+	cpu_x_need(&b->hm.shared_bytes, rows, w->k, q8);
+	cpu_x_need(&b->hm.part_bytes, CPU_SMALL / w->k, w->k, q8);
+	cpu_product_need(b, &b->hm.part_bytes, w, rows);
+	if (cpu_lora_wanted(b->hm.plan, h->lora_site))
+		hm_need(&b->hm.shared_bytes, rows, (uint64_t)w->n * sizeof(float));
 	st = cpu_add_site(b, h->lora_site, h->w, false, err);
-	return st == LMD_OK ? cpu_flatten(b, h->bias, err) : st;
+	return st == LMD_OK ? hm_flatten(&b->hm, h->bias, err) : st;
 }
 
 static void setup(struct head *h, const struct cpu_run *r, const struct cpu_node *n)
 {
 	const struct lmd_op_head *o = &n->op->u.head;
 
-	*h = (struct head){.r = r, .op = o, .w = r->cplan->weights[o->w], .n = r->step->n_out};
-	h->lora = r->lora && cpu_lora_wanted(r->plan, o->lora_site);
+	*h = (struct head){.r = r, .op = o, .w = r->cplan->weights[o->w], .n = r->hm.step->n_out};
+	h->lora = r->lora && cpu_lora_wanted(r->hm.plan, o->lora_site);
 	h->small = (uint64_t)h->n * h->w->k <= CPU_SMALL && !h->lora;
 }
 
@@ -58,14 +58,14 @@ static bool wanted(const struct cpu_run *r, const struct cpu_node *n, uint32_t p
 static void setup_memory(struct head *h, char *scratch)
 {
 	const struct cpu_run *r = h->r;
-	char *shared = r->shared;
+	char *shared = r->hm.shared;
 
-	h->x = cpu_view(r, &h->op->x);
-	h->y = cpu_view(r, &h->op->y);
+	h->x = hm_view(&r->hm, &h->op->x);
+	h->y = hm_view(&r->hm, &h->op->y);
 	h->px = cpu_x_take(h->small ? &scratch : &shared, h->n, h->w->k,
 			   cpu_wants_q8(r->dev, h->w));
 	if (h->lora)
-		h->delta = cpu_take(&shared, h->n, (uint64_t)h->w->n * sizeof(float));
+		h->delta = hm_take(&shared, h->n, (uint64_t)h->w->n * sizeof(float));
 	if (h->op->bias != LMD_NONE)
 		h->bias = r->cplan->weights[h->op->bias]->flat;
 	h->scratch = scratch;
@@ -76,7 +76,7 @@ static void prepare(const struct head *h, uint64_t lo, uint64_t hi)
 	struct cpu_norm norm = cpu_norm(h->r, &h->op->norm);
 
 	for (uint64_t i = lo; i < hi; i++)
-		cpu_x_set(h->r, &h->px, i, &h->x, (uint32_t)h->r->step->out_row[i], 0, &norm);
+		cpu_x_set(h->r, &h->px, i, &h->x, (uint32_t)h->r->hm.step->out_row[i], 0, &norm);
 }
 
 static float *place(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint32_t n)
@@ -85,7 +85,7 @@ static float *place(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint3
 
 	(void)slice;
 	(void)n;
-	return cpu_el(&h->y, item, 0, n0);
+	return hm_el(&h->y, item, 0, n0);
 }
 
 static void done(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint32_t n, float *v)
@@ -94,19 +94,19 @@ static void done(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint32_t
 
 	(void)slice;
 	for (uint32_t i = 0; h->w->n_scale && i < n; i++)
-		v[i] *= cpu_weight_scale(h->w, 0, n0 + i);
+		v[i] *= hm_weight_scale(h->w, 0, n0 + i);
 	for (uint32_t i = 0; h->delta && i < n; i++)
 		v[i] += h->delta[(size_t)item * h->w->n + n0 + i];
 	for (uint32_t i = 0; h->op->scale != 1.0f && i < n; i++)
 		v[i] *= h->op->scale;
 	for (uint32_t i = 0; h->w->n_bias && i < n; i++)
-		v[i] += cpu_weight_bias(h->w, 0, n0 + i);
+		v[i] += hm_weight_bias(h->w, 0, n0 + i);
 	for (uint32_t i = 0; h->op->softcap != 0.0f && i < n; i++)
-		v[i] = cpu_softcap(v[i], h->op->softcap);
+		v[i] = hm_softcap(v[i], h->op->softcap);
 	for (uint32_t i = 0; h->bias && i < n; i++)
 		v[i] += h->bias[n0 + i];
 	for (uint32_t i = 0; h->y.fold > 1 && i < n; i++)
-		cpu_put(&h->y, item, 0, n0 + i, v[i]);
+		hm_put(&h->y, item, 0, n0 + i, v[i]);
 }
 
 static void run(const struct cpu_run *r, const struct cpu_node *n, const struct cpu_part *p)
@@ -116,17 +116,18 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 	uint64_t lo, hi;
 
 	setup(&h, r, n);
-	setup_memory(&h, p->scratch);
+	setup_memory(&h, p->hm.scratch);
 	if (h.y.fold > 1)
 		emit.place = NULL;
-	cpu_slice(p, h.n, &lo, &hi);
-	if (p->phase == 0)
+	hm_slice(&p->hm, h.n, &lo, &hi);
+	if (p->hm.phase == 0)
 		prepare(&h, lo, hi);
-	for (uint64_t i = lo; p->phase == 1 && i < hi; i++)
-		cpu_lora_row(r, h.op->lora_site,
-			     cpu_lora_slot(r, LMD_SPACE_TOKENS, (uint32_t)r->step->out_row[i]), 0,
-			     h.px.row[i], h.px.k, h.w->n, h.delta + (size_t)i * h.w->n);
-	if (p->phase != 2)
+	for (uint64_t i = lo; p->hm.phase == 1 && i < hi; i++)
+		cpu_lora_row(
+			r, h.op->lora_site,
+			hm_lora_slot(&r->hm, LMD_SPACE_TOKENS, (uint32_t)r->hm.step->out_row[i]), 0,
+			h.px.row[i], h.px.k, h.w->n, h.delta + (size_t)i * h.w->n);
+	if (p->hm.phase != 2)
 		return;
 	if (h.small)
 		prepare(&h, 0, h.n);
@@ -139,14 +140,9 @@ static const void *first(const struct lmd_cplan *p, const struct cpu_node *n, ui
 	return phase == 2 ? cpu_grid_first(p->weights[n->op->u.head.w], part, n_part) : NULL;
 }
 
-static const uint16_t ins[] = {CPU_OFF(head.x), CPU_OFF(head.norm.g), CPU_OFF(head.norm.b)};
-static const uint16_t outs[] = {CPU_OFF(head.y)};
-
 const struct cpu_op cpu_op_head = {
-	.name = "head",
 	.plan = plan,
 	.wanted = wanted,
 	.run = run,
 	.first = first,
-	CPU_OPERANDS(ins, outs),
 };

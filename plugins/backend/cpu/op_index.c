@@ -7,14 +7,15 @@
 #include "kern/float.h"
 #include "kv.h"
 #include "ops.h"
-#include "view.h"
+#include "backend/common/view.h"
+#include "cpu.h"
 
 struct work {
 	const struct cpu_run *r;
 	const struct lmd_op_index *op;
 	const struct cpu_cache *cache;
 	const struct lmd_pool *pool; /* of the cache */
-	struct cpu_view q, w, y;
+	struct hm_view q, w, y;
 	float *score; /* [units] of the row and list at hand */
 	float *tq, *tk;
 	uint32_t *heap; /* [n] units */
@@ -33,26 +34,26 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 
 	if (st != LMD_OK)
 		return st;
-	of = o->each > 1 ? o->of : b->plan->caches[o->cache].group;
+	of = o->each > 1 ? o->of : b->hm.plan->caches[o->cache].group;
 	if (!b->cplan->pools[of])
 		return lmd_fail(err, LMD_INVALID, "index: group %s has no cache",
-				b->plan->groups[of].name);
-	cpu_need(&b->part_bytes, most_units(b->cplan->pools[of], o), sizeof(float));
-	cpu_need(&b->part_bytes, o->q.width, sizeof(float));
-	cpu_need(&b->part_bytes, o->q.width, sizeof(float));
-	cpu_need(&b->part_bytes, o->n, sizeof(uint32_t));
+				b->hm.plan->groups[of].name);
+	hm_need(&b->hm.part_bytes, most_units(b->cplan->pools[of], o), sizeof(float));
+	hm_need(&b->hm.part_bytes, o->q.width, sizeof(float));
+	hm_need(&b->hm.part_bytes, o->q.width, sizeof(float));
+	hm_need(&b->hm.part_bytes, o->n, sizeof(uint32_t));
 	return LMD_OK;
 }
 
 static float dot(const struct work *w, uint32_t seq, uint32_t row, uint32_t head, uint32_t key)
 {
 	uint32_t kh = w->cache->desc.n_head > 1 ? head : 0;
-	uint32_t page =
-		cpu_pool_page(w->pool, (uint32_t)w->r->step->seq_slot[seq], key / CPU_PAGE_TOKENS);
+	uint32_t page = cpu_pool_page(w->pool, (uint32_t)w->r->hm.step->seq_slot[seq],
+				      key / CPU_PAGE_TOKENS);
 
 	cpu_kv_get_k(w->r->dev, w->cache, page, kh, key % CPU_PAGE_TOKENS, w->tk);
 	return w->op->scale *
-	       w->r->dev->fl->dot(cpu_f32(&w->q, row, head, w->tq), w->tk, w->q.width);
+	       w->r->dev->fl->dot(hm_f32(&w->q, row, head, w->tq), w->tk, w->q.width);
 }
 
 /* Score of a key for list `list`. */
@@ -66,7 +67,7 @@ static float key_score(const struct work *w, uint32_t seq, uint32_t row, uint32_
 	for (uint32_t h = 0; h < w->q.n_head; h++) {
 		float s = fmaxf(dot(w, seq, row, h, key), 0.0f);
 
-		sum += w->op->kind == LMD_INDEX_WEIGHTED ? cpu_cell_get(&w->w, row, h) * s : s;
+		sum += w->op->kind == LMD_INDEX_WEIGHTED ? hm_cell_get(&w->w, row, h) * s : s;
 	}
 	return sum;
 }
@@ -111,8 +112,8 @@ static uint32_t choose(const struct work *w, uint32_t lo, uint32_t hi)
 static void spread(const struct work *w, uint32_t seq, uint32_t row, uint32_t list, uint32_t *lo,
 		   uint32_t *hi)
 {
-	const struct lmd_step_group *rows = &w->r->step->group[w->cache->desc.group];
-	const struct lmd_step_group *keys = &w->r->step->group[w->op->of];
+	const struct lmd_step_group *rows = &w->r->hm.step->group[w->cache->desc.group];
+	const struct lmd_step_group *keys = &w->r->hm.step->group[w->op->of];
 	uint32_t e = w->op->each, first = (uint32_t)rows->kv_lo[row],
 		 end = (uint32_t)rows->kv_hi[row];
 	float score = INFINITY;
@@ -132,8 +133,8 @@ static void spread(const struct work *w, uint32_t seq, uint32_t row, uint32_t li
 
 static void one(const struct work *w, uint32_t row, uint32_t list)
 {
-	const struct lmd_step_group *g = &w->r->step->group[w->cache->desc.group];
-	uint32_t seq = (uint32_t)w->r->step->seq_of[row], u = w->op->unit, lo = 0, hi = 0, n;
+	const struct lmd_step_group *g = &w->r->hm.step->group[w->cache->desc.group];
+	uint32_t seq = (uint32_t)w->r->hm.step->seq_of[row], u = w->op->unit, lo = 0, hi = 0, n;
 
 	if (w->op->each > 1) {
 		spread(w, seq, row, list, &lo, &hi);
@@ -150,7 +151,7 @@ static void one(const struct work *w, uint32_t row, uint32_t list)
 		w->score[hi - 1 - i] = INFINITY;
 	n = choose(w, lo, hi);
 	for (uint32_t i = 0; i < w->op->n; i++)
-		cpu_put_i32(&w->y, row, list, i, i < n ? (int32_t)w->heap[i] : -1);
+		hm_put_i32(&w->y, row, list, i, i < n ? (int32_t)w->heap[i] : -1);
 }
 
 static void run(const struct cpu_run *r, const struct cpu_node *n, const struct cpu_part *p)
@@ -160,31 +161,26 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 		.r = r,
 		.op = o,
 		.cache = r->cplan->caches[o->cache],
-		.q = cpu_view(r, &o->q),
-		.w = cpu_view(r, &o->w),
-		.y = cpu_view(r, &o->y),
+		.q = hm_view(&r->hm, &o->q),
+		.w = hm_view(&r->hm, &o->w),
+		.y = hm_view(&r->hm, &o->y),
 	};
-	char *scratch = p->scratch;
+	char *scratch = p->hm.scratch;
 	uint64_t lo, hi;
 
 	w.pool = r->cplan->pools[w.cache->desc.group];
-	w.score = cpu_take(
-		&scratch, most_units(r->cplan->pools[o->each > 1 ? o->of : w.cache->desc.group], o),
-		sizeof(float));
-	w.tq = cpu_take(&scratch, o->q.width, sizeof(float));
-	w.tk = cpu_take(&scratch, o->q.width, sizeof(float));
-	w.heap = cpu_take(&scratch, o->n, sizeof(uint32_t));
-	cpu_slice(p, (uint64_t)w.y.n_row * w.y.n_head, &lo, &hi);
+	w.score = hm_take(&scratch,
+			  most_units(r->cplan->pools[o->each > 1 ? o->of : w.cache->desc.group], o),
+			  sizeof(float));
+	w.tq = hm_take(&scratch, o->q.width, sizeof(float));
+	w.tk = hm_take(&scratch, o->q.width, sizeof(float));
+	w.heap = hm_take(&scratch, o->n, sizeof(uint32_t));
+	hm_slice(&p->hm, (uint64_t)w.y.n_row * w.y.n_head, &lo, &hi);
 	for (uint64_t i = lo; i < hi; i++)
 		one(&w, (uint32_t)(i / w.y.n_head), (uint32_t)(i % w.y.n_head));
 }
 
-static const uint16_t ins[] = {CPU_OFF(index.q), CPU_OFF(index.w)};
-static const uint16_t outs[] = {CPU_OFF(index.y)};
-
 const struct cpu_op cpu_op_index = {
-	.name = "index",
 	.plan = plan,
 	.run = run,
-	CPU_OPERANDS(ins, outs),
 };

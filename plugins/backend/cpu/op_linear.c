@@ -5,20 +5,20 @@
  * Phases: 0 prepares many rows of x and, with ids, sorts the (row, choice) pairs by slice; 1
  * computes what adapters add; 2 multiplies (and prepares few rows in each thread). */
 #include "act.h"
-#include "lists.h"
+#include "backend/common/lists.h"
 #include "ops.h"
 #include "product.h"
 
 struct lin {
 	const struct cpu_run *r;
 	const struct lmd_op_linear *op;
-	struct cpu_view x, ids;
+	struct hm_view x, ids;
 	uint64_t n_x;    /* rows of x, heads counted */
 	uint64_t n_item; /* rows of each y, heads counted */
 	uint32_t heads;  /* of y */
 	bool small;      /* each thread prepares x */
 	struct cpu_x px;
-	struct cpu_lists lists;
+	struct hm_lists lists;
 	float *delta[LMD_LINEAR_MAX];
 	char *scratch; /* of the products of this part */
 };
@@ -27,7 +27,7 @@ struct lin {
 struct out {
 	const struct lin *l;
 	const struct lmd_weight *w;
-	struct cpu_view y, r_in, r_out;
+	struct hm_view y, r_in, r_out;
 	const float *delta;
 	bool plain; /* nothing is done to an output but the residual */
 };
@@ -80,15 +80,15 @@ static bool any_q8(const struct cpu_dev *dev, struct lmd_weight *const *weights,
 static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct lmd_error *err)
 {
 	const struct lmd_op_linear *l = &op->u.linear;
-	uint64_t items = cpu_max_rows(b->plan, target(l, 0)), most = 0;
+	uint64_t items = hm_max_rows(b->hm.plan, target(l, 0)), most = 0;
 	bool q8 = any_q8(b->dev, b->cplan->weights, l);
 	enum lmd_status st = LMD_OK;
 
-	b->n_phase = 3;
-	cpu_x_need(&b->shared_bytes, cpu_max_rows(b->plan, &l->x), l->x.width, q8);
-	cpu_x_need(&b->part_bytes, CPU_SMALL / l->x.width, l->x.width, q8);
+	b->hm.n_phase = 3;
+	cpu_x_need(&b->hm.shared_bytes, hm_max_rows(b->hm.plan, &l->x), l->x.width, q8);
+	cpu_x_need(&b->hm.part_bytes, CPU_SMALL / l->x.width, l->x.width, q8);
 	if (l->ids.src != LMD_SRC_NONE)
-		cpu_lists_need(&b->shared_bytes, items, b->cplan->weights[l->w[0]]->n_stack);
+		hm_lists_need(&b->hm.shared_bytes, items, b->cplan->weights[l->w[0]]->n_stack);
 	for (uint32_t i = 0; i < l->n_w && st == LMD_OK; i++) {
 		const struct lmd_weight *w = b->cplan->weights[l->w[i]];
 		uint64_t bytes = 0;
@@ -96,33 +96,33 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 		st = cpu_add_site(b, l->lora_site[i], l->w[i], false, err);
 		cpu_product_need(b, &bytes, w, items);
 		most = bytes > most ? bytes : most;
-		if (cpu_lora_wanted(b->plan, l->lora_site[i]))
-			cpu_need(&b->shared_bytes, items, outputs(l, w) * sizeof(float));
+		if (cpu_lora_wanted(b->hm.plan, l->lora_site[i]))
+			hm_need(&b->hm.shared_bytes, items, outputs(l, w) * sizeof(float));
 	}
-	cpu_need(&b->part_bytes, 1, most);
+	hm_need(&b->hm.part_bytes, 1, most);
 	return st;
 }
 
 static void setup(struct lin *l, const struct cpu_run *r, const struct cpu_node *n)
 {
 	const struct lmd_op_linear *op = &n->op->u.linear;
-	struct cpu_view y = cpu_view(r, target(op, 0));
+	struct hm_view y = hm_view(&r->hm, target(op, 0));
 
 	*l = (struct lin){.r = r, .op = op};
-	l->x = cpu_view(r, &op->x);
-	l->ids = cpu_view(r, &op->ids);
+	l->x = hm_view(&r->hm, &op->x);
+	l->ids = hm_view(&r->hm, &op->ids);
 	l->n_x = (uint64_t)l->x.n_row * l->x.n_head;
 	l->n_item = (uint64_t)y.n_row * y.n_head;
 	l->heads = y.n_head;
 	l->small = l->n_x * l->x.width <= CPU_SMALL && !l->ids.base &&
-		   !(r->lora && any_lora(r->plan, op));
+		   !(r->lora && any_lora(r->hm.plan, op));
 }
 
 static void setup_memory(struct lin *l, char *scratch)
 {
 	const struct cpu_run *r = l->r;
 	bool q8 = any_q8(r->dev, r->cplan->weights, l->op);
-	char *cursor = l->small ? scratch : r->shared;
+	char *cursor = l->small ? scratch : r->hm.shared;
 
 	l->px = cpu_x_take(&cursor, l->n_x, l->x.width, q8);
 	if (l->small) {
@@ -132,13 +132,13 @@ static void setup_memory(struct lin *l, char *scratch)
 	l->scratch = scratch;
 	if (l->ids.base)
 		l->lists =
-			cpu_lists_take(&cursor, l->n_item, r->cplan->weights[l->op->w[0]]->n_stack);
+			hm_lists_take(&cursor, l->n_item, r->cplan->weights[l->op->w[0]]->n_stack);
 	for (uint32_t i = 0; i < l->op->n_w; i++) {
 		const struct lmd_weight *w = r->cplan->weights[l->op->w[i]];
 
-		if (r->lora && cpu_lora_wanted(r->plan, l->op->lora_site[i]))
+		if (r->lora && cpu_lora_wanted(r->hm.plan, l->op->lora_site[i]))
 			l->delta[i] =
-				cpu_take(&cursor, l->n_item, outputs(l->op, w) * sizeof(float));
+				hm_take(&cursor, l->n_item, outputs(l->op, w) * sizeof(float));
 	}
 }
 
@@ -149,7 +149,7 @@ static bool wanted(const struct cpu_run *r, const struct cpu_node *n, uint32_t p
 	setup(&l, r, n);
 	if (phase == 0)
 		return !l.small;
-	return phase == 2 || (r->lora && any_lora(r->plan, l.op));
+	return phase == 2 || (r->lora && any_lora(r->hm.plan, l.op));
 }
 
 static void prepare(const struct lin *l, uint64_t lo, uint64_t hi)
@@ -171,7 +171,7 @@ static void adapters(const struct lin *l, const struct cpu_part *p)
 {
 	uint64_t lo, hi;
 
-	cpu_slice(p, l->n_item, &lo, &hi);
+	hm_slice(&p->hm, l->n_item, &lo, &hi);
 	for (uint32_t j = 0; j < l->op->n_w; j++) {
 		const struct lmd_weight *w = l->r->cplan->weights[l->op->w[j]];
 		uint64_t n = outputs(l->op, w);
@@ -179,10 +179,9 @@ static void adapters(const struct lin *l, const struct cpu_part *p)
 		for (uint64_t i = lo; l->delta[j] && i < hi; i++) {
 			uint32_t row = (uint32_t)(i / l->heads);
 			uint32_t slice =
-				l->ids.base ? (uint32_t)cpu_cell_i32(&l->ids, row, i % l->heads)
-					    : 0;
+				l->ids.base ? (uint32_t)hm_cell_i32(&l->ids, row, i % l->heads) : 0;
 			uint32_t slot =
-				slice < w->n_stack ? cpu_lora_slot(l->r, l->x.space, row) : 0;
+				slice < w->n_stack ? hm_lora_slot(&l->r->hm, l->x.space, row) : 0;
 
 			cpu_lora_row(l->r, l->op->lora_site[j], slot, slice,
 				     l->px.row[i / divisor(l)], l->px.k, (uint32_t)n,
@@ -200,10 +199,10 @@ static size_t column(const struct out *o, uint32_t slice, uint32_t n0)
 static float *place(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint32_t n)
 {
 	const struct out *o = arg;
-	const struct cpu_view *v = o->y.base ? &o->y : &o->r_out;
+	const struct hm_view *v = o->y.base ? &o->y : &o->r_out;
 
 	(void)n;
-	return cpu_el(v, item / o->l->heads, item % o->l->heads, column(o, slice, n0));
+	return hm_el(v, item / o->l->heads, item % o->l->heads, column(o, slice, n0));
 }
 
 /* Everything between the product and the residual. */
@@ -215,17 +214,17 @@ static void epilogue(const struct out *o, uint32_t item, uint32_t slice, uint32_
 		o->delta ? o->delta + item * outputs(op, o->w) + column(o, slice, n0) : NULL;
 
 	for (uint32_t i = 0; o->w->n_scale && i < n; i++)
-		v[i] *= cpu_weight_scale(o->w, slice, n0 + i);
+		v[i] *= hm_weight_scale(o->w, slice, n0 + i);
 	for (uint32_t i = 0; delta && i < n; i++)
 		v[i] += delta[i];
 	for (uint32_t i = 0; op->scale != 1.0f && i < n; i++)
 		v[i] *= op->scale;
 	for (uint32_t i = 0; o->w->n_bias && i < n; i++)
-		v[i] += cpu_weight_bias(o->w, slice, n0 + i);
+		v[i] += hm_weight_bias(o->w, slice, n0 + i);
 	if (op->act != LMD_ACT_NONE)
 		cpu_act_row(o->l->r->dev->fl, op->act, op->p, v, NULL, v, n);
 	for (uint32_t i = 0; op->softcap != 0.0f && i < n; i++)
-		v[i] = cpu_softcap(v[i], op->softcap);
+		v[i] = hm_softcap(v[i], op->softcap);
 	for (uint32_t i = 0; (op->clamp_lo != 0.0f || op->clamp_hi != 0.0f) && i < n; i++)
 		v[i] = fminf(fmaxf(v[i], op->clamp_lo), op->clamp_hi);
 }
@@ -240,20 +239,20 @@ static void done(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint32_t
 		epilogue(o, item, slice, n0, n, v);
 	if (o->y.base && o->y.fold > 1) {
 		for (uint32_t i = 0; i < n; i++)
-			cpu_put(&o->y, row, head, col + i, v[i]);
+			hm_put(&o->y, row, head, col + i, v[i]);
 	}
 	if (!o->r_out.base)
 		return;
 	if (o->r_out.fold == 1 && o->r_in.fold == 1 && !o->r_in.i32) {
-		const float *in = cpu_el(&o->r_in, row, head, col);
-		float *out = cpu_el(&o->r_out, row, head, col);
+		const float *in = hm_el(&o->r_in, row, head, col);
+		float *out = hm_el(&o->r_out, row, head, col);
 
 		o->l->r->dev->fl->madd(out, in, o->l->op->a, v, n);
 		return;
 	}
 	for (uint32_t i = 0; i < n; i++)
-		cpu_put(&o->r_out, row, head, col + i,
-			cpu_get(&o->r_in, row, head, col + i) + o->l->op->a * v[i]);
+		hm_put(&o->r_out, row, head, col + i,
+		       hm_get(&o->r_in, row, head, col + i) + o->l->op->a * v[i]);
 }
 
 /* Choices without a slice: y = 0. */
@@ -264,9 +263,9 @@ static void skip(const struct out *o, const struct cpu_items *none, uint32_t lo,
 
 		for (uint32_t c = lo; c < hi; c++) {
 			if (o->y.base)
-				cpu_put(&o->y, row, head, c, 0.0f);
+				hm_put(&o->y, row, head, c, 0.0f);
 			if (o->r_out.base)
-				cpu_put(&o->r_out, row, head, c, cpu_get(&o->r_in, row, head, c));
+				hm_put(&o->r_out, row, head, c, hm_get(&o->r_in, row, head, c));
 		}
 	}
 }
@@ -274,7 +273,7 @@ static void skip(const struct out *o, const struct cpu_items *none, uint32_t lo,
 /* Where row lo of weight j is, counted over its slices. */
 static const void *row_at(const struct lmd_weight *w, uint64_t lo)
 {
-	return cpu_weight_at(w, (uint32_t)(lo / w->n), (uint32_t)(lo % w->n));
+	return hm_weight_at(w, (uint32_t)(lo / w->n), (uint32_t)(lo % w->n));
 }
 
 static void multiply_all(const struct lin *l, const struct out *o, const struct cpu_items *items,
@@ -297,12 +296,12 @@ static void multiply_lists(const struct lin *l, const struct out *o, struct cpu_
 {
 	struct cpu_rows rows = {.lo = (uint32_t)s->lo, .hi = (uint32_t)s->hi};
 
-	for (uint32_t i = 0; i < cpu_lists_n_used(&l->lists); i++) {
+	for (uint32_t i = 0; i < hm_lists_n_used(&l->lists); i++) {
 		rows.slice = l->lists.used[i];
-		items.list = cpu_lists_of(&l->lists, rows.slice, &items.count);
+		items.list = hm_lists_of(&l->lists, rows.slice, &items.count);
 		cpu_product(l->r, &l->px, &items, o->w, &rows, l->scratch, emit);
 	}
-	items.list = cpu_lists_of(&l->lists, o->w->n_stack, &items.count);
+	items.list = hm_lists_of(&l->lists, o->w->n_stack, &items.count);
 	skip(o, &items, rows.lo, rows.hi);
 }
 
@@ -313,9 +312,9 @@ static void multiply(const struct lin *l, struct cpu_items items, const struct s
 	struct out o = {
 		.l = l,
 		.w = l->r->cplan->weights[op->w[j]],
-		.y = cpu_view(l->r, &op->y[j]),
-		.r_in = cpu_view(l->r, &op->r_in[j]),
-		.r_out = cpu_view(l->r, &op->r_out[j]),
+		.y = hm_view(&l->r->hm, &op->y[j]),
+		.r_in = hm_view(&l->r->hm, &op->r_in[j]),
+		.r_out = hm_view(&l->r->hm, &op->r_out[j]),
 		.delta = l->delta[j],
 	};
 	bool folded = (o.y.base ? &o.y : &o.r_out)->fold > 1;
@@ -371,7 +370,7 @@ static const void *span_at(const struct sharing *s, uint32_t c)
 
 static void products(const struct lin *l, const struct cpu_part *p)
 {
-	struct sharing s = share(l->op, l->r->cplan->weights, p->part, p->n_part,
+	struct sharing s = share(l->op, l->r->cplan->weights, p->hm.part, p->hm.n_part,
 				 l->ids.base ? 1 : (uint32_t)l->n_item);
 	struct cpu_claim c;
 
@@ -404,13 +403,13 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 	uint64_t lo, hi;
 
 	setup(&l, r, n);
-	setup_memory(&l, p->scratch);
-	if (p->phase == 0) {
-		cpu_slice(p, l.n_x, &lo, &hi);
+	setup_memory(&l, p->hm.scratch);
+	if (p->hm.phase == 0) {
+		hm_slice(&p->hm, l.n_x, &lo, &hi);
 		prepare(&l, lo, hi);
-		if (l.ids.base && p->part == 0)
-			cpu_lists_fill(&l.lists, &l.ids, l.heads);
-	} else if (p->phase == 1) {
+		if (l.ids.base && p->hm.part == 0)
+			hm_lists_fill(&l.lists, &l.ids, l.heads);
+	} else if (p->hm.phase == 1) {
 		adapters(&l, p);
 	} else {
 		if (l.small)
@@ -419,22 +418,9 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 	}
 }
 
-static const uint16_t ins[] = {
-	CPU_OFF(linear.x),       CPU_OFF(linear.pro.g),   CPU_OFF(linear.pro.b),
-	CPU_OFF(linear.ids),     CPU_OFF(linear.r_in[0]), CPU_OFF(linear.r_in[1]),
-	CPU_OFF(linear.r_in[2]), CPU_OFF(linear.r_in[3]),
-};
-static const uint16_t outs[] = {
-	CPU_OFF(linear.y[0]),     CPU_OFF(linear.y[1]),     CPU_OFF(linear.y[2]),
-	CPU_OFF(linear.y[3]),     CPU_OFF(linear.r_out[0]), CPU_OFF(linear.r_out[1]),
-	CPU_OFF(linear.r_out[2]), CPU_OFF(linear.r_out[3]),
-};
-
 const struct cpu_op cpu_op_linear = {
-	.name = "linear",
 	.plan = plan,
 	.wanted = wanted,
 	.run = run,
 	.first = first,
-	CPU_OPERANDS(ins, outs),
 };

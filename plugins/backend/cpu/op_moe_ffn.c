@@ -7,7 +7,7 @@
  * adapters of gate and up; 2 gate, up and activation of every pair; 3 the hidden values and the
  * adapter of down; 4 down of every pair; 5 the sum over a row's choices, in their order. */
 #include "act.h"
-#include "lists.h"
+#include "backend/common/lists.h"
 #include "ops.h"
 #include "product.h"
 
@@ -18,13 +18,13 @@ struct moe {
 	const struct lmd_op_moe_ffn *op;
 	const struct lmd_weight *w[3]; /* GATE with gate_up holds both, UP is the same then */
 	bool fused;
-	struct cpu_view x, ids, weights, y, r_in, r_out;
+	struct hm_view x, ids, weights, y, r_in, r_out;
 	uint32_t k, width, dim; /* choices, F, D */
 	uint64_t n_pair;
 	uint32_t div; /* pairs that share a row of px */
 	bool lora;
 	struct cpu_x px, ph;
-	struct cpu_lists lists;
+	struct hm_lists lists;
 	float *gate; /* [n_pair][F] */
 	float *d;    /* [n_pair][D] */
 	float *delta[3];
@@ -51,18 +51,18 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 {
 	const struct lmd_op_moe_ffn *o = &op->u.moe_ffn;
 	const struct lmd_weight *down = b->cplan->weights[o->down];
-	uint64_t pairs = cpu_max_rows(b->plan, &o->ids) * o->ids.width, most = 0;
+	uint64_t pairs = hm_max_rows(b->hm.plan, &o->ids) * o->ids.width, most = 0;
 	enum lmd_status st = LMD_OK;
 	uint32_t wref[3];
 
 	weights_of(o, wref);
-	b->n_phase = 6;
-	cpu_x_need(&b->shared_bytes, o->weight_before ? pairs : cpu_max_rows(b->plan, &o->x),
+	b->hm.n_phase = 6;
+	cpu_x_need(&b->hm.shared_bytes, o->weight_before ? pairs : hm_max_rows(b->hm.plan, &o->x),
 		   o->x.width, b->dev->int8);
-	cpu_x_need(&b->shared_bytes, pairs, down->k, b->dev->int8);
-	cpu_lists_need(&b->shared_bytes, pairs, down->n_stack);
-	cpu_need(&b->shared_bytes, pairs, down->k * sizeof(float));
-	cpu_need(&b->shared_bytes, pairs, down->n * sizeof(float));
+	cpu_x_need(&b->hm.shared_bytes, pairs, down->k, b->dev->int8);
+	hm_lists_need(&b->hm.shared_bytes, pairs, down->n_stack);
+	hm_need(&b->hm.shared_bytes, pairs, down->k * sizeof(float));
+	hm_need(&b->hm.shared_bytes, pairs, down->n * sizeof(float));
 	for (int i = 0; i < 3 && st == LMD_OK; i++) {
 		uint64_t bytes = 0;
 
@@ -71,11 +71,11 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 		st = cpu_add_site(b, o->lora_site[i], wref[i], false, err);
 		cpu_product_need(b, &bytes, b->cplan->weights[wref[i]], pairs);
 		most = bytes > most ? bytes : most;
-		if (cpu_lora_wanted(b->plan, o->lora_site[i]))
-			cpu_need(&b->shared_bytes, pairs,
-				 b->cplan->weights[wref[i]]->n * sizeof(float));
+		if (cpu_lora_wanted(b->hm.plan, o->lora_site[i]))
+			hm_need(&b->hm.shared_bytes, pairs,
+				b->cplan->weights[wref[i]]->n * sizeof(float));
 	}
-	cpu_need(&b->part_bytes, 1, most);
+	hm_need(&b->hm.part_bytes, 1, most);
 	return st;
 }
 
@@ -83,7 +83,7 @@ static void setup(struct moe *m, const struct cpu_run *r, const struct cpu_node 
 		  char *scratch)
 {
 	const struct lmd_op_moe_ffn *o = &node->op->u.moe_ffn;
-	char *cursor = r->shared;
+	char *cursor = r->hm.shared;
 	uint32_t wref[3];
 
 	weights_of(o, wref);
@@ -91,18 +91,18 @@ static void setup(struct moe *m, const struct cpu_run *r, const struct cpu_node 
 		.r = r,
 		.op = o,
 		.fused = o->gate_up != LMD_NONE,
-		.x = cpu_view(r, &o->x),
-		.ids = cpu_view(r, &o->ids),
-		.weights = cpu_view(r, &o->weights),
-		.y = cpu_view(r, &o->y),
-		.r_in = cpu_view(r, &o->r_in),
-		.r_out = cpu_view(r, &o->r_out),
-		.lora = r->lora && any_lora(r->plan, o),
+		.x = hm_view(&r->hm, &o->x),
+		.ids = hm_view(&r->hm, &o->ids),
+		.weights = hm_view(&r->hm, &o->weights),
+		.y = hm_view(&r->hm, &o->y),
+		.r_in = hm_view(&r->hm, &o->r_in),
+		.r_out = hm_view(&r->hm, &o->r_out),
+		.lora = r->lora && any_lora(r->hm.plan, o),
 		.scratch = scratch,
 	};
 	for (int i = 0; i < 3; i++)
 		m->w[i] = wref[i] == LMD_NONE ? NULL : r->cplan->weights[wref[i]];
-	m->k = cpu_cols(&m->ids);
+	m->k = hm_cols(&m->ids);
 	m->width = m->w[DOWN]->k;
 	m->dim = m->w[DOWN]->n;
 	m->n_pair = (uint64_t)m->ids.n_row * m->k;
@@ -111,26 +111,27 @@ static void setup(struct moe *m, const struct cpu_run *r, const struct cpu_node 
 			   cpu_wants_q8(r->dev, m->w[UP]) ||
 				   (m->w[GATE] && cpu_wants_q8(r->dev, m->w[GATE])));
 	m->ph = cpu_x_take(&cursor, m->n_pair, m->width, cpu_wants_q8(r->dev, m->w[DOWN]));
-	m->lists = cpu_lists_take(&cursor, m->n_pair, m->w[DOWN]->n_stack);
-	m->gate = cpu_take(&cursor, m->n_pair, m->width * sizeof(float));
-	m->d = cpu_take(&cursor, m->n_pair, m->dim * sizeof(float));
+	m->lists = hm_lists_take(&cursor, m->n_pair, m->w[DOWN]->n_stack);
+	m->gate = hm_take(&cursor, m->n_pair, m->width * sizeof(float));
+	m->d = hm_take(&cursor, m->n_pair, m->dim * sizeof(float));
 	for (int i = 0; m->lora && i < 3; i++) {
-		if (m->w[i] && !(m->fused && i == UP) && cpu_lora_wanted(r->plan, o->lora_site[i]))
-			m->delta[i] = cpu_take(&cursor, m->n_pair, m->w[i]->n * sizeof(float));
+		if (m->w[i] && !(m->fused && i == UP) &&
+		    cpu_lora_wanted(r->hm.plan, o->lora_site[i]))
+			m->delta[i] = hm_take(&cursor, m->n_pair, m->w[i]->n * sizeof(float));
 	}
 }
 
 static bool wanted(const struct cpu_run *r, const struct cpu_node *n, uint32_t phase)
 {
-	return phase != 1 || (r->lora && any_lora(r->plan, &n->op->u.moe_ffn));
+	return phase != 1 || (r->lora && any_lora(r->hm.plan, &n->op->u.moe_ffn));
 }
 
 /* All but the products, for few pairs. */
 static bool little(const struct cpu_run *r, const struct cpu_node *n, uint32_t phase)
 {
 	const struct lmd_weight *down = r->cplan->weights[n->op->u.moe_ffn.down];
-	struct cpu_view ids = cpu_view(r, &n->op->u.moe_ffn.ids);
-	uint64_t pairs = (uint64_t)ids.n_row * cpu_cols(&ids);
+	struct hm_view ids = hm_view(&r->hm, &n->op->u.moe_ffn.ids);
+	uint64_t pairs = (uint64_t)ids.n_row * hm_cols(&ids);
 
 	return (phase == 0 || phase == 3 || phase == 5) &&
 	       pairs * (down->n > down->k ? down->n : down->k) <= CPU_LITTLE;
@@ -140,14 +141,14 @@ static void prepare(const struct moe *m, const struct cpu_part *p)
 {
 	uint64_t lo, hi;
 
-	cpu_slice(p, m->n_pair / m->div, &lo, &hi);
+	hm_slice(&p->hm, m->n_pair / m->div, &lo, &hi);
 	for (uint64_t i = lo; i < hi; i++) {
 		uint32_t row = (uint32_t)(m->op->weight_before ? i / m->k : i);
 
 		if (m->op->weight_before) {
 			float *own = m->px.f + i * m->x.width;
-			const float *x = cpu_f32(&m->x, row, 0, own);
-			float w = cpu_cell_get(&m->weights, row, i % m->k);
+			const float *x = hm_f32(&m->x, row, 0, own);
+			float w = hm_cell_get(&m->weights, row, i % m->k);
 
 			for (uint32_t c = 0; c < m->x.width; c++)
 				own[c] = w * x[c];
@@ -156,21 +157,21 @@ static void prepare(const struct moe *m, const struct cpu_part *p)
 			cpu_x_set(m->r, &m->px, i, &m->x, row, 0, NULL);
 		}
 	}
-	if (p->part == 0)
-		cpu_lists_fill(&m->lists, &m->ids, m->k);
+	if (p->hm.part == 0)
+		hm_lists_fill(&m->lists, &m->ids, m->k);
 }
 
 static void adapter(const struct moe *m, int i, uint64_t pair, const struct cpu_x *x, uint64_t at)
 {
 	uint32_t row = (uint32_t)(pair / m->k);
-	uint32_t expert = (uint32_t)cpu_cell_i32(&m->ids, row, pair % m->k), n;
+	uint32_t expert = (uint32_t)hm_cell_i32(&m->ids, row, pair % m->k), n;
 
 	if (!m->delta[i])
 		return;
 	n = m->w[i]->n;
 	cpu_lora_row(m->r, m->op->lora_site[i],
-		     expert < m->w[i]->n_stack ? cpu_lora_slot(m->r, m->x.space, row) : 0, expert,
-		     x->row[at], x->k, n, m->delta[i] + pair * n);
+		     expert < m->w[i]->n_stack ? hm_lora_slot(&m->r->hm, m->x.space, row) : 0,
+		     expert, x->row[at], x->k, n, m->delta[i] + pair * n);
 }
 
 /* Scale, adapter and bias of n outputs of weight i from its row n0 on. */
@@ -183,11 +184,11 @@ static void finish(const struct moe *m, int i, uint32_t pair, uint32_t slice, ui
 	if (delta)
 		delta += (size_t)pair * w->n + n0;
 	for (uint32_t j = 0; w->n_scale && j < n; j++)
-		v[j] *= cpu_weight_scale(w, slice, n0 + j);
+		v[j] *= hm_weight_scale(w, slice, n0 + j);
 	for (uint32_t j = 0; delta && j < n; j++)
 		v[j] += delta[j];
 	for (uint32_t j = 0; w->n_bias && j < n; j++)
-		v[j] += cpu_weight_bias(w, slice, n0 + j);
+		v[j] += hm_weight_bias(w, slice, n0 + j);
 }
 
 /* Where the rows of up begin in their weight. */
@@ -252,7 +253,7 @@ static void gate_up(struct moe *m, uint32_t e, uint32_t lo, uint32_t hi)
 	uint32_t at = up_row0(m);
 	struct cpu_rows gate_rows = {e, lo, hi, NULL}, up_rows = {e, at + lo, at + hi, NULL};
 
-	items.list = cpu_lists_of(&m->lists, e, &items.count);
+	items.list = hm_lists_of(&m->lists, e, &items.count);
 	if (m->w[GATE])
 		cpu_product(m->r, &m->px, &items, m->w[GATE], &gate_rows, m->scratch, &gate);
 	cpu_product(m->r, &m->px, &items, m->w[UP], &up_rows, m->scratch, &up);
@@ -264,7 +265,7 @@ static void down(struct moe *m, uint32_t e, uint32_t lo, uint32_t hi)
 	struct cpu_items items = {.div = 1};
 	struct cpu_rows rows = {e, lo, hi, NULL};
 
-	items.list = cpu_lists_of(&m->lists, e, &items.count);
+	items.list = hm_lists_of(&m->lists, e, &items.count);
 	cpu_product(m->r, &m->ph, &items, m->w[DOWN], &rows, m->scratch, &emit);
 }
 
@@ -272,8 +273,8 @@ static void down(struct moe *m, uint32_t e, uint32_t lo, uint32_t hi)
 static void share(struct moe *m, const struct cpu_part *p, uint32_t n,
 		  void (*f)(struct moe *m, uint32_t e, uint32_t lo, uint32_t hi))
 {
-	uint32_t used = cpu_lists_n_used(&m->lists);
-	uint32_t chunk = cpu_grid(p->part, p->n_part, 1, (uint64_t)n * used).chunk;
+	uint32_t used = hm_lists_n_used(&m->lists);
+	uint32_t chunk = cpu_grid(p->hm.part, p->hm.n_part, 1, (uint64_t)n * used).chunk;
 	uint32_t per = (n + chunk - 1) / chunk;
 
 	for (uint64_t c = cpu_claim(p); c < (uint64_t)per * used; c = cpu_claim(p)) {
@@ -289,16 +290,16 @@ static void sum(const struct moe *m, uint32_t row)
 		float v = 0;
 
 		for (uint32_t j = 0; j < m->k; j++) {
-			uint32_t e = (uint32_t)cpu_cell_i32(&m->ids, row, j);
-			float w = m->op->weight_before ? 1.0f : cpu_cell_get(&m->weights, row, j);
+			uint32_t e = (uint32_t)hm_cell_i32(&m->ids, row, j);
+			float w = m->op->weight_before ? 1.0f : hm_cell_get(&m->weights, row, j);
 
 			if (e < m->w[DOWN]->n_stack)
 				v += w * m->d[((size_t)row * m->k + j) * m->dim + c];
 		}
 		if (m->y.base)
-			cpu_put(&m->y, row, 0, c, v);
+			hm_put(&m->y, row, 0, c, v);
 		if (m->r_out.base)
-			cpu_put(&m->r_out, row, 0, c, cpu_get(&m->r_in, row, 0, c) + m->op->a * v);
+			hm_put(&m->r_out, row, 0, c, hm_get(&m->r_in, row, 0, c) + m->op->a * v);
 	}
 }
 
@@ -307,9 +308,9 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 	struct moe m;
 	uint64_t lo, hi;
 
-	setup(&m, r, n, p->scratch);
-	cpu_slice(p, p->phase == 5 ? m.ids.n_row : m.n_pair, &lo, &hi);
-	switch (p->phase) {
+	setup(&m, r, n, p->hm.scratch);
+	hm_slice(&p->hm, p->hm.phase == 5 ? m.ids.n_row : m.n_pair, &lo, &hi);
+	switch (p->hm.phase) {
 	case 0:
 		prepare(&m, p);
 		break;
@@ -338,19 +339,9 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 	}
 }
 
-static const uint16_t ins[] = {
-	CPU_OFF(moe_ffn.x),
-	CPU_OFF(moe_ffn.ids),
-	CPU_OFF(moe_ffn.weights),
-	CPU_OFF(moe_ffn.r_in),
-};
-static const uint16_t outs[] = {CPU_OFF(moe_ffn.y), CPU_OFF(moe_ffn.r_out)};
-
 const struct cpu_op cpu_op_moe_ffn = {
-	.name = "moe_ffn",
 	.plan = plan,
 	.wanted = wanted,
 	.little = little,
 	.run = run,
-	CPU_OPERANDS(ins, outs),
 };

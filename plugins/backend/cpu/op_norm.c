@@ -3,21 +3,22 @@
  * NORM: residual sum and norm, of a row or of all rows of a sequence. */
 #include "norm.h"
 #include "ops.h"
-#include "view.h"
+#include "backend/common/view.h"
+#include "cpu.h"
 
 static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct lmd_error *err)
 {
 	(void)err;
 	for (int i = 0; i < 3; i++)
-		cpu_need(&b->part_bytes, op->u.norm.x.width, sizeof(float));
-	cpu_need(&b->part_bytes, op->u.norm.x.width, 2 * sizeof(float));
+		hm_need(&b->hm.part_bytes, op->u.norm.x.width, sizeof(float));
+	hm_need(&b->hm.part_bytes, op->u.norm.x.width, 2 * sizeof(float));
 	return LMD_OK;
 }
 
 struct work {
 	const struct cpu_run *r;
 	const struct lmd_op_norm *op;
-	struct cpu_view x, res, h, y, stat;
+	struct hm_view x, res, h, y, stat;
 	struct cpu_norm norm;
 	float *tx, *th, *ty, *ts;
 };
@@ -25,21 +26,21 @@ struct work {
 /* h = x + a*r of one (row, head), stored if wanted. */
 static const float *sum(const struct work *w, uint32_t row, uint32_t head)
 {
-	const float *x = cpu_f32(&w->x, row, head, w->tx), *res;
+	const float *x = hm_f32(&w->x, row, head, w->tx), *res;
 	float *h;
 
 	if (!w->res.base && !w->h.base)
 		return x;
-	h = w->h.base ? cpu_at(&w->h, row, head, w->th) : w->th;
+	h = w->h.base ? hm_at(&w->h, row, head, w->th) : w->th;
 	if (w->res.base) {
-		res = cpu_f32(&w->res, row, head, w->ty);
+		res = hm_f32(&w->res, row, head, w->ty);
 		for (uint32_t c = 0; c < w->x.width; c++)
 			h[c] = x[c] + w->op->a * res[c];
 	} else {
 		memcpy(h, x, w->x.width * sizeof(*h));
 	}
 	if (w->h.base)
-		cpu_commit(&w->h, row, head, h, w->th);
+		hm_commit(&w->h, row, head, h, w->th);
 	return h;
 }
 
@@ -48,12 +49,12 @@ static void one_row(const struct work *w, uint32_t row, uint32_t head)
 	const float *x = sum(w, row, head);
 	uint32_t size = w->norm.n->n ? w->norm.n->n : w->x.width;
 	uint32_t groups = (w->x.width + size - 1) / size;
-	float *y = cpu_at(&w->y, row, head, w->ty);
+	float *y = hm_at(&w->y, row, head, w->ty);
 
 	cpu_norm_row(w->r, &w->norm, row, head, x, y, w->x.width, w->stat.base ? w->ts : NULL);
-	cpu_commit(&w->y, row, head, y, w->ty);
+	hm_commit(&w->y, row, head, y, w->ty);
 	for (uint32_t c = 0; w->stat.base && c < 2 * groups; c++)
-		*(float *)cpu_cell(&w->stat, row, c + 2 * (size_t)head * groups) = w->ts[c];
+		*(float *)hm_cell(&w->stat, row, c + 2 * (size_t)head * groups) = w->ts[c];
 }
 
 /* Columns at..at+n of rows first..first+rows share mean and deviation.  Sums over many rows are
@@ -83,20 +84,20 @@ static void over_rows(const struct work *w, uint32_t first, uint32_t rows, uint3
 
 		cpu_norm_scale(w->r, &w->norm, first + i, 0, at, n, x + at, w->ty, stat);
 		for (uint32_t c = 0; c < n; c++)
-			cpu_put(&w->y, first + i, 0, at + c, w->ty[c]);
+			hm_put(&w->y, first + i, 0, at + c, w->ty[c]);
 		if (w->stat.base) {
-			*(float *)cpu_cell(&w->stat, first + i, 2 * (size_t)group) = stat[0];
-			*(float *)cpu_cell(&w->stat, first + i, 2 * (size_t)group + 1) = stat[1];
+			*(float *)hm_cell(&w->stat, first + i, 2 * (size_t)group) = stat[0];
+			*(float *)hm_cell(&w->stat, first + i, 2 * (size_t)group + 1) = stat[1];
 		}
 	}
 }
 
 static bool little(const struct cpu_run *r, const struct cpu_node *n, uint32_t phase)
 {
-	struct cpu_view y = cpu_view(r, &n->op->u.norm.y);
+	struct hm_view y = hm_view(&r->hm, &n->op->u.norm.y);
 
 	(void)phase;
-	return (uint64_t)y.n_row * cpu_cols(&y) <= CPU_LITTLE;
+	return (uint64_t)y.n_row * hm_cols(&y) <= CPU_LITTLE;
 }
 
 static void run(const struct cpu_run *r, const struct cpu_node *n, const struct cpu_part *p)
@@ -105,50 +106,40 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 	struct work w = {
 		.r = r,
 		.op = op,
-		.x = cpu_view(r, &op->x),
-		.res = cpu_view(r, &op->r),
-		.h = cpu_view(r, &op->h),
-		.y = cpu_view(r, &op->y),
-		.stat = cpu_view(r, &op->stat),
+		.x = hm_view(&r->hm, &op->x),
+		.res = hm_view(&r->hm, &op->r),
+		.h = hm_view(&r->hm, &op->h),
+		.y = hm_view(&r->hm, &op->y),
+		.stat = hm_view(&r->hm, &op->stat),
 		.norm = cpu_norm(r, &op->norm),
 	};
 	uint32_t size = w.norm.n->n ? w.norm.n->n : w.x.width;
-	char *scratch = p->scratch;
+	char *scratch = p->hm.scratch;
 	uint64_t lo, hi;
 
-	w.tx = cpu_take(&scratch, w.x.width, sizeof(float));
-	w.th = cpu_take(&scratch, w.x.width, sizeof(float));
-	w.ty = cpu_take(&scratch, w.x.width, sizeof(float));
-	w.ts = cpu_take(&scratch, w.x.width, 2 * sizeof(float));
+	w.tx = hm_take(&scratch, w.x.width, sizeof(float));
+	w.th = hm_take(&scratch, w.x.width, sizeof(float));
+	w.ty = hm_take(&scratch, w.x.width, sizeof(float));
+	w.ts = hm_take(&scratch, w.x.width, 2 * sizeof(float));
 	if (!op->over_rows) {
-		cpu_slice(p, (uint64_t)w.y.n_row * w.x.n_head, &lo, &hi);
+		hm_slice(&p->hm, (uint64_t)w.y.n_row * w.x.n_head, &lo, &hi);
 		for (uint64_t i = lo; i < hi; i++)
 			one_row(&w, (uint32_t)(i / w.x.n_head), (uint32_t)(i % w.x.n_head));
 		return;
 	}
-	cpu_slice(p, r->step->n_seq, &lo, &hi);
+	hm_slice(&p->hm, r->hm.step->n_seq, &lo, &hi);
 	for (uint32_t s = (uint32_t)lo; s < hi; s++) {
 		uint32_t first, rows;
 
-		cpu_seq_rows(r, w.y.space, s, &first, &rows);
+		hm_seq_rows(&r->hm, w.y.space, s, &first, &rows);
 		for (uint32_t at = 0; rows && at < w.x.width; at += size)
 			over_rows(&w, first, rows, at,
 				  w.x.width - at < size ? w.x.width - at : size, at / size);
 	}
 }
 
-static const uint16_t ins[] = {
-	CPU_OFF(norm.x),
-	CPU_OFF(norm.r),
-	CPU_OFF(norm.norm.g),
-	CPU_OFF(norm.norm.b),
-};
-static const uint16_t outs[] = {CPU_OFF(norm.h), CPU_OFF(norm.y), CPU_OFF(norm.stat)};
-
 const struct cpu_op cpu_op_norm = {
-	.name = "norm",
 	.plan = plan,
 	.little = little,
 	.run = run,
-	CPU_OPERANDS(ins, outs),
 };

@@ -9,7 +9,7 @@ struct patch {
 	const struct cpu_run *r;
 	const struct lmd_op_patch *op;
 	const struct lmd_weight *w;
-	struct cpu_view x, y;
+	struct hm_view x, y;
 	uint32_t space; /* of x */
 	uint32_t cols;  /* C */
 	struct cpu_x px;
@@ -19,12 +19,12 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 {
 	const struct lmd_op_patch *o = &op->u.patch;
 	const struct lmd_weight *w = b->cplan->weights[o->w];
-	uint64_t rows = cpu_max_rows(b->plan, &o->y) / o->y.n_head;
+	uint64_t rows = hm_max_rows(b->hm.plan, &o->y) / o->y.n_head;
 
 	(void)err;
-	b->n_phase = 2;
-	cpu_x_need(&b->shared_bytes, rows, w->k, false);
-	cpu_product_need(b, &b->part_bytes, w, rows);
+	b->hm.n_phase = 2;
+	cpu_x_need(&b->hm.shared_bytes, rows, w->k, false);
+	cpu_product_need(b, &b->hm.part_bytes, w, rows);
 	return LMD_OK;
 }
 
@@ -33,10 +33,10 @@ static void map_of(const struct patch *p, uint32_t seq, uint32_t rows, uint32_t 
 {
 	uint32_t k = p->space - LMD_SPACE_X0;
 	bool map = p->op->n_dim == 2 && p->space >= LMD_SPACE_X0 && p->space <= LMD_SPACE_X5 &&
-		   p->r->step->x_w[k] && p->r->step->x_h[k];
+		   p->r->hm.step->x_w[k] && p->r->hm.step->x_h[k];
 
-	size[0] = map ? (uint32_t)p->r->step->x_w[k][seq] : rows;
-	size[1] = map ? (uint32_t)p->r->step->x_h[k][seq] : 1;
+	size[0] = map ? (uint32_t)p->r->hm.step->x_w[k][seq] : rows;
+	size[1] = map ? (uint32_t)p->r->hm.step->x_h[k][seq] : 1;
 }
 
 /* Number of windows along an axis of n. */
@@ -57,20 +57,21 @@ static float at(const struct patch *p, uint32_t first, const uint32_t size[2], i
 	if (i0 < 0 || i1 < 0 || i0 >= size[0] || i1 >= size[1])
 		return 0;
 	row = first + (uint64_t)i1 * size[0] + (uint64_t)i0;
-	return row < p->x.n_row ? cpu_cell_get(&p->x, (uint32_t)row, c) : 0;
+	return row < p->x.n_row ? hm_cell_get(&p->x, (uint32_t)row, c) : 0;
 }
 
 /* The window of row `row` of y; zeros for rows beyond the last window. */
 static void flatten(const struct patch *p, uint32_t row)
 {
 	const struct lmd_op_patch *o = p->op;
-	uint32_t seq = cpu_seq_of(p->r, p->y.space, row), yfirst, yrows, first, rows, size[2], n0;
+	uint32_t seq = hm_seq_of(&p->r->hm, p->y.space, row), yfirst, yrows, first, rows, size[2],
+		 n0;
 	uint32_t k0 = o->kernel[0], k1 = o->n_dim == 2 ? o->kernel[1] : 1;
 	float *out = p->px.f + (size_t)row * p->w->k;
 	int64_t o0, o1;
 
-	cpu_seq_rows(p->r, p->y.space, seq, &yfirst, &yrows);
-	cpu_seq_rows(p->r, p->space, seq, &first, &rows);
+	hm_seq_rows(&p->r->hm, p->y.space, seq, &yfirst, &yrows);
+	hm_seq_rows(&p->r->hm, p->space, seq, &first, &rows);
 	map_of(p, seq, rows, size);
 	n0 = windows(o, 0, size[0]);
 	o0 = n0 ? (row - yfirst) % n0 : 0;
@@ -98,9 +99,9 @@ static void done(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint32_t
 	const struct patch *p = arg;
 
 	for (uint32_t i = 0; i < n; i++)
-		*(float *)cpu_cell(&p->y, item, n0 + i) =
-			cpu_weight_scale(p->w, slice, n0 + i) * v[i] +
-			cpu_weight_bias(p->w, slice, n0 + i);
+		*(float *)hm_cell(&p->y, item, n0 + i) =
+			hm_weight_scale(p->w, slice, n0 + i) * v[i] +
+			hm_weight_bias(p->w, slice, n0 + i);
 }
 
 static void run(const struct cpu_run *r, const struct cpu_node *n, const struct cpu_part *part)
@@ -110,20 +111,20 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 		.r = r,
 		.op = o,
 		.w = r->cplan->weights[o->w],
-		.x = cpu_view(r, &o->x),
-		.y = cpu_view(r, &o->y),
-		.space = o->x.src == LMD_SRC_INPUT ? o->x_space : r->plan->values[o->x.id].space,
+		.x = hm_view(&r->hm, &o->x),
+		.y = hm_view(&r->hm, &o->y),
+		.space = o->x.src == LMD_SRC_INPUT ? o->x_space : r->hm.plan->values[o->x.id].space,
 	};
 	const struct cpu_emit emit = {&p, NULL, done};
 	struct cpu_items items = {.count = p.y.n_row, .div = 1};
-	uint32_t chunk = cpu_grid(part->part, part->n_part, 1, p.w->n).chunk;
-	char *cursor = r->shared;
+	uint32_t chunk = cpu_grid(part->hm.part, part->hm.n_part, 1, p.w->n).chunk;
+	char *cursor = r->hm.shared;
 	uint64_t lo, hi;
 
-	p.cols = cpu_cols(&p.x);
+	p.cols = hm_cols(&p.x);
 	p.px = cpu_x_take(&cursor, p.y.n_row, p.w->k, false);
-	if (part->phase == 0) {
-		cpu_slice(part, p.y.n_row, &lo, &hi);
+	if (part->hm.phase == 0) {
+		hm_slice(&part->hm, p.y.n_row, &lo, &hi);
 		for (uint64_t row = lo; row < hi; row++)
 			flatten(&p, (uint32_t)row);
 		return;
@@ -133,16 +134,11 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 		struct cpu_rows rows = {0, from, p.w->n - from < chunk ? p.w->n : from + chunk,
 					NULL};
 
-		cpu_product_f32(r, &p.px, &items, p.w, &rows, part->scratch, &emit);
+		cpu_product_f32(r, &p.px, &items, p.w, &rows, part->hm.scratch, &emit);
 	}
 }
 
-static const uint16_t ins[] = {CPU_OFF(patch.x)};
-static const uint16_t outs[] = {CPU_OFF(patch.y)};
-
 const struct cpu_op cpu_op_patch = {
-	.name = "patch",
 	.plan = plan,
 	.run = run,
-	CPU_OPERANDS(ins, outs),
 };

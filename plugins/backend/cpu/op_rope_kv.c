@@ -28,9 +28,9 @@ static enum lmd_status find_turns(struct cpu_build *b, const struct lmd_op_rope_
 				  struct cpu_rope_data *d, struct lmd_error *err)
 {
 	const struct lmd_host *h = b->dev->host;
-	uint32_t space = space_of(b->plan, o), n_rot = b->plan->ropes[o->rope].n_rot;
+	uint32_t space = space_of(b->hm.plan, o), n_rot = b->hm.plan->ropes[o->rope].n_rot;
 	struct lmd_cplan *p = b->cplan;
-	size_t rows = b->plan->max_rows[space] / (o->q.fold > 1 ? o->q.fold : 1);
+	size_t rows = b->hm.plan->max_rows[space] / (o->q.fold > 1 ? o->q.fold : 1);
 
 	for (uint32_t i = 0; i < p->n_turns && !d->turns; i++) {
 		if (same(&p->turns[i], o, space))
@@ -58,8 +58,8 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 	if (!d)
 		return lmd_fail(err, LMD_NOMEM, "cpu: no memory for an op");
 	b->node->data = d;
-	b->n_phase = 2;
-	cpu_rope_need(&b->part_bytes, o);
+	b->hm.n_phase = 2;
+	cpu_rope_need(&b->hm.part_bytes, o);
 	if (o->rope != LMD_NONE)
 		st = find_turns(b, o, d, err);
 	if (st == LMD_OK && o->cache != LMD_NONE && o->append)
@@ -81,7 +81,7 @@ static bool little(const struct cpu_run *r, const struct cpu_node *n, uint32_t p
 	if (phase == 1)
 		return cpu_rope_little(r, n);
 	/* a cosine is as much work as a dozen other numbers */
-	return (uint64_t)cpu_rope_any(r, o).n_row * r->plan->ropes[o->rope].n_rot <=
+	return (uint64_t)cpu_rope_any(r, o).n_row * r->hm.plan->ropes[o->rope].n_rot <=
 	       CPU_LITTLE / 16;
 }
 
@@ -95,10 +95,10 @@ static void one_head(const struct cpu_rope *w, uint32_t row, uint32_t i)
 	} else if (i >= n_q) {
 		cpu_rope_k(w, row, i - n_q);
 	} else if (w->q_out.base) {
-		float *y = cpu_at(&w->q_out, row, i, w->out);
+		float *y = hm_at(&w->q_out, row, i, w->out);
 
 		memcpy(y, cpu_rope_q(w, row, i), w->q.width * sizeof(float));
-		cpu_commit(&w->q_out, row, i, y, w->out);
+		hm_commit(&w->q_out, row, i, y, w->out);
 	}
 }
 
@@ -107,14 +107,14 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 	const struct lmd_op_rope_kv *o = &n->op->u.rope_kv;
 	const struct cpu_rope_data *d = n->data;
 	uint32_t n_row = cpu_rope_any(r, o).n_row, heads;
-	char *scratch = p->scratch;
+	char *scratch = p->hm.scratch;
 	struct cpu_rope w;
 	uint64_t lo, hi;
 
-	if (p->phase == 0) {
-		struct cpu_view pos = cpu_view(r, &o->pos);
+	if (p->hm.phase == 0) {
+		struct hm_view pos = hm_view(&r->hm, &o->pos);
 
-		cpu_slice(p, n_row, &lo, &hi);
+		hm_slice(&p->hm, n_row, &lo, &hi);
 		for (uint64_t row = lo; row < hi; row++)
 			cpu_turn_row(r, d->turns, &pos, (uint32_t)row);
 		return;
@@ -124,26 +124,18 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 		(w.v.base ? w.v.n_head : 0);
 	hi = (uint64_t)n_row * heads;
 	if (r->single) { /* heads of k and v are more work: they go round */
-		for (uint64_t i = p->part; i < hi; i += p->n_part)
+		for (uint64_t i = p->hm.part; i < hi; i += p->hm.n_part)
 			one_head(&w, (uint32_t)(i / heads), (uint32_t)(i % heads));
 		return;
 	}
-	cpu_slice(p, hi, &lo, &hi);
+	hm_slice(&p->hm, hi, &lo, &hi);
 	for (uint64_t i = lo; i < hi; i++)
 		one_head(&w, (uint32_t)(i / heads), (uint32_t)(i % heads));
 }
 
-static const uint16_t ins[] = {
-	CPU_OFF(rope_kv.q),    CPU_OFF(rope_kv.k),    CPU_OFF(rope_kv.v),    CPU_OFF(rope_kv.pos),
-	CPU_OFF(rope_kv.qn.g), CPU_OFF(rope_kv.qn.b), CPU_OFF(rope_kv.kn.g), CPU_OFF(rope_kv.kn.b),
-};
-static const uint16_t outs[] = {CPU_OFF(rope_kv.q_out), CPU_OFF(rope_kv.k_out)};
-
 const struct cpu_op cpu_op_rope_kv = {
-	.name = "rope_kv",
 	.plan = plan,
 	.wanted = wanted,
 	.little = little,
 	.run = run,
-	CPU_OPERANDS(ins, outs),
 };

@@ -6,7 +6,8 @@
  * row asks for it.  S is stored as the formula writes it, the last index running fastest. */
 #include "kern/float.h"
 #include "ops.h"
-#include "view.h"
+#include "backend/common/view.h"
+#include "cpu.h"
 
 #define N_IN LMD_SCAN_MAX_IN
 
@@ -15,7 +16,7 @@ struct scan {
 	const struct lmd_op_scan *op;
 	const struct cpu_cache *cache;
 	const float *w[2]; /* flat, or NULL */
-	struct cpu_view in[N_IN], y;
+	struct hm_view in[N_IN], y;
 	uint32_t dk, dv;
 	/* of the head at hand */
 	uint32_t head, key_head;
@@ -29,12 +30,12 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 	enum lmd_status st = cpu_need_cache(b, o->cache, err);
 
 	for (int i = 0; st == LMD_OK && i < 2; i++)
-		st = cpu_flatten(b, o->w[i], err);
-	cpu_need(&b->part_bytes, (uint64_t)o->dk * o->dv, sizeof(float));
+		st = hm_flatten(&b->hm, o->w[i], err);
+	hm_need(&b->hm.part_bytes, (uint64_t)o->dk * o->dv, sizeof(float));
 	for (int i = 0; i < N_IN; i++)
-		cpu_need(&b->part_bytes, o->dk > o->dv ? o->dk : o->dv, sizeof(float));
-	cpu_need(&b->part_bytes, o->dv, sizeof(float));
-	cpu_need(&b->part_bytes, o->dk > o->dv ? o->dk : o->dv, sizeof(float));
+		hm_need(&b->hm.part_bytes, o->dk > o->dv ? o->dk : o->dv, sizeof(float));
+	hm_need(&b->hm.part_bytes, o->dv, sizeof(float));
+	hm_need(&b->hm.part_bytes, o->dk > o->dv ? o->dk : o->dv, sizeof(float));
 	return st;
 }
 
@@ -105,7 +106,7 @@ static void rwkv7(const struct scan *s, const float *const in[N_IN])
 /* Number of gates of a head: 1 or dk. */
 static uint32_t gates(const struct scan *s)
 {
-	return cpu_cols(&s->in[3]) == s->op->n_head ? 1 : s->dk;
+	return hm_cols(&s->in[3]) == s->op->n_head ? 1 : s->dk;
 }
 
 /* S[i,j] = g[i] S[i,j] + k[i] v[j];  y[j] = scale sum_i q[i] S[i,j] */
@@ -171,13 +172,13 @@ static const uint8_t parts[][N_IN] = {
 };
 
 /* Columns first..first+n of a row: where they are if they are neighbours, else in tmp. */
-static const float *columns(const struct cpu_view *v, uint32_t row, size_t first, uint32_t n,
+static const float *columns(const struct hm_view *v, uint32_t row, size_t first, uint32_t n,
 			    float *tmp)
 {
 	if (v->fold == 1 && !v->i32 && (v->n_head == 1 || first % v->width + n <= v->width))
-		return cpu_cell(v, row, first);
+		return hm_cell(v, row, first);
 	for (uint32_t c = 0; c < n; c++)
-		tmp[c] = cpu_cell_get(v, row, first + c);
+		tmp[c] = hm_cell_get(v, row, first + c);
 	return tmp;
 }
 
@@ -227,7 +228,7 @@ static char *slot_memory(const struct scan *s, int32_t slot)
 
 static void load(const struct scan *s, uint32_t seq)
 {
-	int32_t slot = s->r->step->group[s->cache->desc.group].state_in[seq];
+	int32_t slot = s->r->hm.step->group[s->cache->desc.group].state_in[seq];
 
 	if (slot < 0) {
 		memset(s->s, 0, (size_t)s->cache->k_cols * sizeof(float));
@@ -239,11 +240,11 @@ static void load(const struct scan *s, uint32_t seq)
 
 static void one_head(struct scan *s, uint32_t seq)
 {
-	const struct lmd_step *step = s->r->step;
+	const struct lmd_step *step = s->r->hm.step;
 	const float *in[N_IN] = {NULL};
 	uint32_t first, n;
 
-	cpu_seq_rows(s->r, LMD_SPACE_TOKENS, seq, &first, &n);
+	hm_seq_rows(&s->r->hm, LMD_SPACE_TOKENS, seq, &first, &n);
 	load(s, seq);
 	for (uint32_t row = first; row < first + n; row++) {
 		int32_t out = step->group[s->cache->desc.group].state_out[row];
@@ -251,7 +252,7 @@ static void one_head(struct scan *s, uint32_t seq)
 		gather(s, row, in);
 		kinds[s->op->kind](s, in);
 		for (uint32_t j = 0; j < s->dv; j++)
-			*(float *)cpu_cell(&s->y, row, (size_t)s->head * s->dv + j) = s->out[j];
+			*(float *)hm_cell(&s->y, row, (size_t)s->head * s->dv + j) = s->out[j];
 		if (out >= 0)
 			cpu_cache_encode(s->r->dev, s->cache->desc.k_dtype, s->s,
 					 slot_memory(s, out), s->cache->k_cols);
@@ -265,24 +266,24 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 		.r = r,
 		.op = o,
 		.cache = r->cplan->caches[o->cache],
-		.y = cpu_view(r, &o->y),
+		.y = hm_view(&r->hm, &o->y),
 		.dk = o->dk,
 		.dv = o->dv,
 	};
 	uint32_t group = o->n_head / o->n_key_head;
-	char *scratch = p->scratch;
+	char *scratch = p->hm.scratch;
 	uint64_t lo, hi;
 
-	s.s = cpu_take(&scratch, (uint64_t)o->dk * o->dv, sizeof(float));
+	s.s = hm_take(&scratch, (uint64_t)o->dk * o->dv, sizeof(float));
 	for (int i = 0; i < N_IN; i++) {
-		s.in[i] = cpu_view(r, &o->in[i]);
-		s.tmp[i] = cpu_take(&scratch, o->dk > o->dv ? o->dk : o->dv, sizeof(float));
+		s.in[i] = hm_view(&r->hm, &o->in[i]);
+		s.tmp[i] = hm_take(&scratch, o->dk > o->dv ? o->dk : o->dv, sizeof(float));
 	}
-	s.out = cpu_take(&scratch, o->dv, sizeof(float));
-	s.d = cpu_take(&scratch, o->dk > o->dv ? o->dk : o->dv, sizeof(float));
+	s.out = hm_take(&scratch, o->dv, sizeof(float));
+	s.d = hm_take(&scratch, o->dk > o->dv ? o->dk : o->dv, sizeof(float));
 	for (int i = 0; i < 2; i++)
 		s.w[i] = o->w[i] == LMD_NONE ? NULL : r->cplan->weights[o->w[i]]->flat;
-	cpu_slice(p, (uint64_t)r->step->n_seq * o->n_head, &lo, &hi);
+	hm_slice(&p->hm, (uint64_t)r->hm.step->n_seq * o->n_head, &lo, &hi);
 	for (uint64_t i = lo; i < hi; i++) {
 		s.head = (uint32_t)(i % o->n_head);
 		s.key_head = o->key_map == LMD_MAP_CYCLE ? s.head % o->n_key_head : s.head / group;
@@ -290,15 +291,7 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 	}
 }
 
-static const uint16_t ins[] = {
-	CPU_OFF(scan.in[0]), CPU_OFF(scan.in[1]), CPU_OFF(scan.in[2]),
-	CPU_OFF(scan.in[3]), CPU_OFF(scan.in[4]), CPU_OFF(scan.in[5]),
-};
-static const uint16_t outs[] = {CPU_OFF(scan.y)};
-
 const struct cpu_op cpu_op_scan = {
-	.name = "scan",
 	.plan = plan,
 	.run = run,
-	CPU_OPERANDS(ins, outs),
 };

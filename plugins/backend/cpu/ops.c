@@ -3,17 +3,35 @@
  * The list of ops: one line each. */
 #include "ops.h"
 
+#include "backend/common/view.h"
+
+#define PLAIN(name)                                                                                \
+	&(const struct cpu_op)                                                                     \
+	{                                                                                          \
+		.plain = &hm_op_##name                                                             \
+	}
+
+static bool route_little(const struct cpu_run *r, const struct cpu_node *n, uint32_t phase)
+{
+	struct hm_view x = hm_view(&r->hm, &n->op->u.route.logits);
+
+	(void)phase;
+	return (uint64_t)x.n_row * hm_cols(&x) <= CPU_LITTLE / 8;
+}
+
+static const struct cpu_op op_route = {.plain = &hm_op_route, .little = route_little};
+
 static const struct cpu_op *const table[LMD_N_OP] = {
 	[LMD_OP_EMBED] = &cpu_op_embed,     [LMD_OP_NORM] = &cpu_op_norm,
 	[LMD_OP_LINEAR] = &cpu_op_linear,   [LMD_OP_ROPE_KV] = &cpu_op_rope_kv,
 	[LMD_OP_ATTN] = &cpu_op_attn,       [LMD_OP_GLU] = &cpu_op_glu,
 	[LMD_OP_FFN] = &cpu_op_ffn,         [LMD_OP_HEAD] = &cpu_op_head,
-	[LMD_OP_EW] = &cpu_op_ew,           [LMD_OP_ROUTE] = &cpu_op_route,
+	[LMD_OP_EW] = &cpu_op_ew,           [LMD_OP_ROUTE] = &op_route,
 	[LMD_OP_MOE_FFN] = &cpu_op_moe_ffn, [LMD_OP_BMM] = &cpu_op_bmm,
-	[LMD_OP_GATHER] = &cpu_op_gather,   [LMD_OP_REDUCE] = &cpu_op_reduce,
-	[LMD_OP_SOFTMAX] = &cpu_op_softmax, [LMD_OP_CONV] = &cpu_op_conv,
-	[LMD_OP_SCAN] = &cpu_op_scan,       [LMD_OP_MIX] = &cpu_op_mix,
-	[LMD_OP_INDEX] = &cpu_op_index,     [LMD_OP_CAST_COPY] = &cpu_op_cast_copy,
+	[LMD_OP_GATHER] = PLAIN(gather),    [LMD_OP_REDUCE] = PLAIN(reduce),
+	[LMD_OP_SOFTMAX] = PLAIN(softmax),  [LMD_OP_CONV] = &cpu_op_conv,
+	[LMD_OP_SCAN] = &cpu_op_scan,       [LMD_OP_MIX] = PLAIN(mix),
+	[LMD_OP_INDEX] = &cpu_op_index,     [LMD_OP_CAST_COPY] = PLAIN(cast_copy),
 	[LMD_OP_PATCH] = &cpu_op_patch,
 };
 

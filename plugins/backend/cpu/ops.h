@@ -7,8 +7,7 @@
 #include "cpu.h"
 
 extern const struct cpu_op cpu_op_embed, cpu_op_norm, cpu_op_linear, cpu_op_rope_kv, cpu_op_attn,
-	cpu_op_glu, cpu_op_ffn, cpu_op_head, cpu_op_ew, cpu_op_route, cpu_op_moe_ffn,
-	cpu_op_cast_copy, cpu_op_bmm, cpu_op_gather, cpu_op_reduce, cpu_op_softmax, cpu_op_conv,
-	cpu_op_scan, cpu_op_mix, cpu_op_index, cpu_op_patch;
+	cpu_op_glu, cpu_op_ffn, cpu_op_head, cpu_op_ew, cpu_op_moe_ffn, cpu_op_bmm, cpu_op_conv,
+	cpu_op_scan, cpu_op_index, cpu_op_patch;
 
 #endif /* LLAMAD_CPU_OPS_H */

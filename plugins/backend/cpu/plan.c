@@ -7,36 +7,13 @@
 
 #include "cpu.h"
 
-void cpu_need(uint64_t *bytes, uint64_t n, uint64_t item)
-{
-	uint64_t b;
-
-	if (__builtin_mul_overflow(n, item, &b) || b > UINT64_MAX / 4)
-		b = UINT64_MAX / 4;
-	b = (b + CPU_LINE - 1) / CPU_LINE * CPU_LINE;
-	*bytes = *bytes > UINT64_MAX / 2 ? *bytes : *bytes + b;
-}
-
-uint64_t cpu_max_rows(const struct lmd_plan *plan, const struct lmd_opnd *o)
-{
-	uint32_t space = LMD_SPACE_TOKENS, fold = o->fold ? o->fold : 1;
-
-	if (o->src == LMD_SRC_NONE || o->src == LMD_SRC_WEIGHT)
-		return o->n_head;
-	if (o->src == LMD_SRC_VALUE)
-		space = plan->values[o->id].space;
-	else if (o->src == LMD_SRC_INPUT)
-		space = plan->inputs[o->id].space;
-	return (uint64_t)(plan->max_rows[space] / fold) * o->n_head;
-}
-
 enum lmd_status cpu_add_site(struct cpu_build *b, uint32_t site, uint32_t wref, bool turned,
 			     struct lmd_error *err)
 {
 	const struct lmd_weight *w;
 	struct lmi_lora_site x;
 
-	if (site == LMD_NONE || wref == LMD_NONE || !(b->plan->key.flags & LMD_PLAN_LORA))
+	if (site == LMD_NONE || wref == LMD_NONE || !(b->hm.plan->key.flags & LMD_PLAN_LORA))
 		return LMD_OK;
 	w = b->cplan->weights[wref];
 	x = (struct lmi_lora_site){.site = site,
@@ -47,11 +24,6 @@ enum lmd_status cpu_add_site(struct cpu_build *b, uint32_t site, uint32_t wref, 
 	return lmi_lora_sites_add(&b->cplan->sites, b->dev->host, &x, err);
 }
 
-enum lmd_status cpu_flatten(struct cpu_build *b, uint32_t wref, struct lmd_error *err)
-{
-	return wref == LMD_NONE ? LMD_OK : cpu_weight_flat(b->dev, b->cplan->weights[wref], err);
-}
-
 enum lmd_status cpu_need_cache(const struct cpu_build *b, uint32_t cache, struct lmd_error *err)
 {
 	const struct cpu_cache *c;
@@ -60,10 +32,10 @@ enum lmd_status cpu_need_cache(const struct cpu_build *b, uint32_t cache, struct
 
 	if (cache == LMD_NONE)
 		return LMD_OK;
-	c = cache < b->plan->n_cache ? b->cplan->caches[cache] : NULL;
+	c = cache < b->hm.plan->n_cache ? b->cplan->caches[cache] : NULL;
 	if (!c)
 		return lmd_fail(err, LMD_INVALID, "cpu: cache %u has no pool", cache);
-	group = b->plan->caches[cache].group;
+	group = b->hm.plan->caches[cache].group;
 	wants_state = c->desc.kind == LMD_CACHE_CONV || c->desc.kind == LMD_CACHE_STATE;
 	is_state = b->cplan->pools[group]->state;
 	if (wants_state != is_state)
@@ -74,16 +46,25 @@ enum lmd_status cpu_need_cache(const struct cpu_build *b, uint32_t cache, struct
 
 /* Weights that ops read element by element are made flat. */
 static enum lmd_status operands(struct cpu_build *b, const struct lmd_op *op,
-				const struct cpu_op *fn, struct lmd_error *err)
+				const struct hm_opinfo *info, struct lmd_error *err)
 {
-	for (uint32_t i = 0; i < fn->n_in; i++) {
-		const struct lmd_opnd *o = cpu_operand(op, fn->in[i]);
-		enum lmd_status st = o->src == LMD_SRC_WEIGHT ? cpu_flatten(b, o->id, err) : LMD_OK;
+	for (uint32_t i = 0; i < info->n_in; i++) {
+		const struct lmd_opnd *o = hm_operand(op, info->in[i]);
+		enum lmd_status st =
+			o->src == LMD_SRC_WEIGHT ? hm_flatten(&b->hm, o->id, err) : LMD_OK;
 
 		if (st != LMD_OK)
 			return st;
 	}
 	return LMD_OK;
+}
+
+static enum lmd_status plan_op(struct cpu_build *b, const struct lmd_op *op,
+			       const struct cpu_op *fn, struct lmd_error *err)
+{
+	if (fn->plain)
+		return fn->plain->plan ? fn->plain->plan(&b->hm, op, err) : LMD_OK;
+	return fn->plan ? fn->plan(b, op, err) : LMD_OK;
 }
 
 static enum lmd_status add_phases(struct cpu_dev *dev, struct lmd_cplan *p, struct cpu_node *node,
@@ -113,30 +94,35 @@ static enum lmd_status compile_op(struct cpu_dev *dev, struct lmd_cplan *p, uint
 {
 	const struct lmd_op *op = &p->plan->ops[i];
 	struct cpu_node *node = &p->nodes[i];
-	struct cpu_build b = {.dev = dev, .cplan = p, .plan = p->plan, .node = node, .n_phase = 1};
+	struct cpu_build b = {
+		.hm = {.host = dev->host, .plan = p->plan, .weights = p->weights, .n_phase = 1},
+		.dev = dev,
+		.cplan = p,
+		.node = node};
+	const struct hm_opinfo *info = hm_opinfo(op->code);
 	const struct cpu_op *fn = cpu_op_of(op->code);
 	enum lmd_status st;
 
-	if (!fn)
+	if (!fn || !info)
 		return lmd_fail(err, LMD_UNSUPPORTED,
 				"cpu: op %u of the plan has code %u, which "
 				"this backend does not run",
 				i, op->code);
-	*node = (struct cpu_node){.op = op, .fn = fn};
+	*node = (struct cpu_node){.op = op, .info = info, .fn = fn};
 	p->n_node = i + 1;
-	st = operands(&b, op, fn, err);
-	if (st == LMD_OK && fn->plan)
-		st = fn->plan(&b, op, err);
+	st = operands(&b, op, info, err);
+	if (st == LMD_OK)
+		st = plan_op(&b, op, fn, err);
 	if (st != LMD_OK)
 		return st;
-	if (b.shared_bytes > SIZE_MAX / 4 || b.part_bytes > SIZE_MAX / 4 / dev->n_part)
+	if (b.hm.shared_bytes > SIZE_MAX / 4 || b.hm.part_bytes > SIZE_MAX / 4 / dev->n_part)
 		return lmd_fail(err, LMD_NOMEM, "cpu: op %u (%s) needs more scratch than there is",
-				i, fn->name);
-	node->n_phase = b.n_phase;
-	if (b.shared_bytes > p->shared_bytes)
-		p->shared_bytes = (size_t)b.shared_bytes;
-	if (b.part_bytes > p->part_bytes)
-		p->part_bytes = (size_t)b.part_bytes;
+				i, info->name);
+	node->n_phase = b.hm.n_phase;
+	if (b.hm.shared_bytes > p->shared_bytes)
+		p->shared_bytes = (size_t)b.hm.shared_bytes;
+	if (b.hm.part_bytes > p->part_bytes)
+		p->part_bytes = (size_t)b.hm.part_bytes;
 	return add_phases(dev, p, node, err);
 }
 
@@ -174,8 +160,8 @@ static bool only_head_writes(const struct lmd_cplan *p, uint32_t value)
 	for (uint32_t i = 0; i < p->n_node; i++) {
 		const struct cpu_node *node = &p->nodes[i];
 
-		for (uint32_t j = 0; j < node->fn->n_out; j++) {
-			const struct lmd_opnd *o = cpu_operand(node->op, node->fn->out[j]);
+		for (uint32_t j = 0; j < node->info->n_out; j++) {
+			const struct lmd_opnd *o = hm_operand(node->op, node->info->out[j]);
 
 			if (o->src != LMD_SRC_VALUE || o->id != value)
 				continue;

@@ -11,7 +11,8 @@
 
 #include "kern/kern.h"
 #include "norm.h"
-#include "view.h"
+#include "backend/common/view.h"
+#include "cpu.h"
 
 /* ---- prepared rows ---- */
 
@@ -34,7 +35,7 @@ void cpu_x_need(uint64_t *bytes, uint64_t n, uint32_t k, bool q8);
 struct cpu_x cpu_x_take(char **cursor, uint64_t n, uint32_t k, bool q8);
 
 /* Row i becomes the (row, head) of v, normed unless n is NULL or of kind NONE. */
-void cpu_x_set(const struct cpu_run *r, const struct cpu_x *x, uint64_t i, const struct cpu_view *v,
+void cpu_x_set(const struct cpu_run *r, const struct cpu_x *x, uint64_t i, const struct hm_view *v,
 	       uint32_t row, uint32_t head, const struct cpu_norm *n);
 /* Row i is what was written to x->f + i*k. */
 void cpu_x_own(const struct cpu_run *r, const struct cpu_x *x, uint64_t i);
@@ -86,7 +87,7 @@ void cpu_product_f32(const struct cpu_run *r, const struct cpu_x *x, const struc
  *   Few items: a list has a range of the output rows, for all items; so a thread reads a stretch of
  * the weight from one end to the other, and knows what it will read next.
  *   Many items (a prompt): a list has a range of the items, for all output rows; so a row's numbers
- * stay with one processor from phase to phase, since cpu_slice gives it the same rows. */
+ * stay with one processor from phase to phase, since hm_slice gives it the same rows. */
 struct cpu_grid {
 	uint32_t n_list, own;
 	uint32_t n_item;
@@ -103,8 +104,8 @@ struct cpu_claim {
 /* For n_item items and n_row output rows in all; the same for all parts but `own`. */
 struct cpu_grid cpu_grid(uint32_t part, uint32_t n_part, uint32_t n_item, uint64_t n_row);
 /* Chunks of list number `list` out of n: first and end. */
-static inline void cpu_grid_list(const struct cpu_grid *g, uint32_t n, uint32_t list, uint32_t *first,
-				 uint32_t *end)
+static inline void cpu_grid_list(const struct cpu_grid *g, uint32_t n, uint32_t list,
+				 uint32_t *first, uint32_t *end)
 {
 	*first = g->by_item ? 0 : (uint32_t)((uint64_t)n * list / g->n_list);
 	*end = g->by_item ? n : (uint32_t)((uint64_t)n * (list + 1) / g->n_list);

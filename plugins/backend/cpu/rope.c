@@ -17,7 +17,7 @@ static uint32_t widest(const struct lmd_op_rope_kv *o)
 void cpu_rope_need(uint64_t *bytes, const struct lmd_op_rope_kv *o)
 {
 	for (int i = 0; i < 4; i++)
-		cpu_need(bytes, widest(o), sizeof(float));
+		hm_need(bytes, widest(o), sizeof(float));
 }
 
 void cpu_rope_setup(struct cpu_rope *w, const struct cpu_run *r, const struct cpu_node *n,
@@ -30,25 +30,25 @@ void cpu_rope_setup(struct cpu_rope *w, const struct cpu_run *r, const struct cp
 		.r = r,
 		.op = o,
 		.turns = d->turns,
-		.rope = o->rope == LMD_NONE ? NULL : &r->plan->ropes[o->rope],
-		.q = cpu_view(r, &o->q),
-		.k = cpu_view(r, &o->k),
-		.v = cpu_view(r, &o->v),
-		.q_out = cpu_view(r, &o->q_out),
-		.k_out = cpu_view(r, &o->k_out),
+		.rope = o->rope == LMD_NONE ? NULL : &r->hm.plan->ropes[o->rope],
+		.q = hm_view(&r->hm, &o->q),
+		.k = hm_view(&r->hm, &o->k),
+		.v = hm_view(&r->hm, &o->v),
+		.q_out = hm_view(&r->hm, &o->q_out),
+		.k_out = hm_view(&r->hm, &o->k_out),
 		.qn = cpu_norm(r, &o->qn),
 		.kn = cpu_norm(r, &o->kn),
 		.cache = o->cache == LMD_NONE ? NULL : r->cplan->caches[o->cache],
 	};
-	w->tmp = cpu_take(scratch, widest(o), sizeof(float));
-	w->head = cpu_take(scratch, widest(o), sizeof(float));
-	w->out = cpu_take(scratch, widest(o), sizeof(float));
-	w->enc = cpu_take(scratch, widest(o), sizeof(float));
+	w->tmp = hm_take(scratch, widest(o), sizeof(float));
+	w->head = hm_take(scratch, widest(o), sizeof(float));
+	w->out = hm_take(scratch, widest(o), sizeof(float));
+	w->enc = hm_take(scratch, widest(o), sizeof(float));
 }
 
-struct cpu_view cpu_rope_any(const struct cpu_run *r, const struct lmd_op_rope_kv *o)
+struct hm_view cpu_rope_any(const struct cpu_run *r, const struct lmd_op_rope_kv *o)
 {
-	return cpu_view(r, o->q.src ? &o->q : o->k.src ? &o->k : &o->v);
+	return hm_view(&r->hm, o->q.src ? &o->q : o->k.src ? &o->k : &o->v);
 }
 
 bool cpu_rope_little(const struct cpu_run *r, const struct cpu_node *n)
@@ -61,17 +61,17 @@ bool cpu_rope_little(const struct cpu_run *r, const struct cpu_node *n)
 	return cpu_rope_any(r, o).n_row * cols <= CPU_LITTLE;
 }
 
-void cpu_turn_row(const struct cpu_run *r, const struct cpu_turns *t, const struct cpu_view *pos,
+void cpu_turn_row(const struct cpu_run *r, const struct cpu_turns *t, const struct hm_view *pos,
 		  uint32_t row)
 {
-	const struct lmd_rope *rope = &r->plan->ropes[t->rope];
+	const struct lmd_rope *rope = &r->hm.plan->ropes[t->rope];
 	float *c = t->t + (size_t)row * rope->n_rot * 2, *s = c + rope->n_rot;
 
 	for (uint32_t i = 0; i < rope->n_rot / 2; i++) {
 		bool near = rope->pairing == LMD_ROPE_ADJACENT;
 		uint32_t a = near ? 2 * i : i, b = near ? 2 * i + 1 : i + rope->n_rot / 2;
-		int32_t p = pos->base ? cpu_cell_i32(pos, row, 0)
-				      : cpu_pos(r, t->space, row, rope->plane[i]);
+		int32_t p = pos->base ? hm_cell_i32(pos, row, 0)
+				      : hm_pos(&r->hm, t->space, row, rope->plane[i]);
 		double angle = (double)t->sign * p * rope->freq[i];
 
 		c[a] = c[b] = (float)(cos(angle) * (double)rope->magnitude);
@@ -92,10 +92,10 @@ static void rotate(const struct cpu_rope *w, uint32_t row, float *x)
 }
 
 /* Head h of q or k, finished. */
-static const float *finish(const struct cpu_rope *w, const struct cpu_view *v,
+static const float *finish(const struct cpu_rope *w, const struct hm_view *v,
 			   const struct cpu_norm *n, uint32_t row, uint32_t h)
 {
-	const float *x = cpu_f32(v, row, h, w->tmp);
+	const float *x = hm_f32(v, row, h, w->tmp);
 	bool norm = n->n->kind != LMD_NORM_NONE;
 
 	if (norm && w->op->norm_when == LMD_QKN_BEFORE)
@@ -118,7 +118,7 @@ static int32_t place(const struct cpu_rope *w, uint32_t row, uint32_t append)
 {
 	if (!w->cache || !(w->op->append & append))
 		return -1;
-	return w->r->step->group[w->cache->desc.group].slot[row];
+	return w->r->hm.step->group[w->cache->desc.group].slot[row];
 }
 
 void cpu_rope_k(const struct cpu_rope *w, uint32_t row, uint32_t h)
@@ -130,10 +130,10 @@ void cpu_rope_k(const struct cpu_rope *w, uint32_t row, uint32_t h)
 		return;
 	x = finish(w, &w->k, &w->kn, row, h);
 	if (w->k_out.base) {
-		void *y = cpu_at(&w->k_out, row, h, w->out);
+		void *y = hm_at(&w->k_out, row, h, w->out);
 
 		memcpy(y, x, w->k.width * sizeof(float));
-		cpu_commit(&w->k_out, row, h, y, w->out);
+		hm_commit(&w->k_out, row, h, y, w->out);
 	}
 	if (slot >= 0)
 		cpu_kv_put_k(w->r->dev, w->cache, (uint32_t)slot / CPU_PAGE_TOKENS, h,
@@ -146,5 +146,5 @@ void cpu_rope_v(const struct cpu_rope *w, uint32_t row, uint32_t h)
 
 	if (w->v.base && slot >= 0 && w->cache->has_v)
 		cpu_kv_put_v(w->r->dev, w->cache, (uint32_t)slot / CPU_PAGE_TOKENS, h,
-			     (uint32_t)slot % CPU_PAGE_TOKENS, cpu_f32(&w->v, row, h, w->tmp));
+			     (uint32_t)slot % CPU_PAGE_TOKENS, hm_f32(&w->v, row, h, w->tmp));
 }

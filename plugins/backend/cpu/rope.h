@@ -7,7 +7,8 @@
 #define LLAMAD_CPU_ROPE_H
 
 #include "norm.h"
-#include "view.h"
+#include "backend/common/view.h"
+#include "cpu.h"
 
 /* node->data of a ROPE_KV */
 struct cpu_rope_data {
@@ -21,7 +22,7 @@ struct cpu_rope {
 	const struct lmd_op_rope_kv *op;
 	const struct lmd_rope *rope; /* or NULL */
 	const struct cpu_turns *turns;
-	struct cpu_view q, k, v, q_out, k_out;
+	struct hm_view q, k, v, q_out, k_out;
 	struct cpu_norm qn, kn;
 	const struct cpu_cache *cache; /* or NULL */
 	float *tmp, *head, *out, *enc; /* a head each: scratch of the part */
@@ -33,7 +34,7 @@ void cpu_rope_setup(struct cpu_rope *w, const struct cpu_run *r, const struct cp
 		    char **scratch);
 
 /* Of q, k and v the first that is there: its rows are those of all. */
-struct cpu_view cpu_rope_any(const struct cpu_run *r, const struct lmd_op_rope_kv *o);
+struct hm_view cpu_rope_any(const struct cpu_run *r, const struct lmd_op_rope_kv *o);
 /* Is all of it little work (CPU_LITTLE)? */
 bool cpu_rope_little(const struct cpu_run *r, const struct cpu_node *n);
 
@@ -44,7 +45,7 @@ void cpu_rope_k(const struct cpu_rope *w, uint32_t row, uint32_t h);
 void cpu_rope_v(const struct cpu_rope *w, uint32_t row, uint32_t h);
 
 /* The factors of one row. */
-void cpu_turn_row(const struct cpu_run *r, const struct cpu_turns *t, const struct cpu_view *pos,
+void cpu_turn_row(const struct cpu_run *r, const struct cpu_turns *t, const struct hm_view *pos,
 		  uint32_t row);
 
 #endif /* LLAMAD_CPU_ROPE_H */

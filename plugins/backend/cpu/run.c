@@ -61,15 +61,18 @@ static void run_phase(const struct cpu_run *r, uint32_t i, uint32_t thread, uint
 	const struct lmd_cplan *p = r->cplan;
 	const struct cpu_phase *ph = &p->phases[i];
 	struct cpu_part x = {
-		.phase = ph->phase,
-		.part = part,
-		.n_part = n_part,
-		.scratch = p->part ? p->part + (size_t)thread * p->part_bytes : NULL,
+		.hm = {.phase = ph->phase,
+		       .part = part,
+		       .n_part = n_part,
+		       .scratch = p->part ? p->part + (size_t)thread * p->part_bytes : NULL},
 		.counter = counter(r, i),
 		.ahead = p->ahead[(size_t)i * r->dev->n_part + thread],
 	};
 
-	ph->node->fn->run(r, ph->node, &x);
+	if (ph->node->fn->plain)
+		ph->node->fn->plain->run(&r->hm, ph->node->op, &x.hm);
+	else
+		ph->node->fn->run(r, ph->node, &x);
 }
 
 /* What the last thread does of the phases i+1.. before the next that is for all: up to `end`. */
@@ -121,7 +124,7 @@ static void run_part(void *arg, uint32_t part, uint32_t n_part)
 			if (little)
 				run_little(r, i, next, part, n_part);
 			if (part == 0)
-				j->stop[turn] = cancelled(r->step);
+				j->stop[turn] = cancelled(r->hm.step);
 			h->team_barrier(h->ctx, r->dev->team);
 			for (uint32_t k = i; k < next; k++)
 				reset_counter(r, k, part, n_part);
@@ -143,9 +146,9 @@ static enum lmd_status run_phases(struct cpu_run *r, uint32_t first, uint32_t en
 	struct job j = {.run = r, .first = first, .end = end, .t0 = h->now_ns(h->ctx)};
 
 	decide(r, first, end);
-	if (!cancelled(r->step))
+	if (!cancelled(r->hm.step))
 		h->team_run(h->ctx, r->dev->team, run_part, &j);
-	if (cancelled(r->step))
+	if (cancelled(r->hm.step))
 		return lmd_fail(&r->dev->error, LMD_CANCELLED, "cpu: cancelled");
 	return LMD_OK;
 }
@@ -159,34 +162,29 @@ static const struct lmd_binding *binding(const struct lmd_binding *b, uint32_t n
 	return NULL;
 }
 
-const struct lmd_binding *cpu_input(const struct cpu_run *r, uint32_t id)
-{
-	return binding(r->in, r->n_in, id);
-}
-
 static enum lmd_status check_outputs(const struct cpu_run *r, const struct lmd_binding *out,
 				     uint32_t n_out, struct lmd_error *err)
 {
-	for (uint32_t i = 0; i < r->plan->n_output; i++) {
-		const struct lmd_output *o = &r->plan->outputs[i];
-		const struct lmd_value *v = &r->plan->values[o->value];
+	for (uint32_t i = 0; i < r->hm.plan->n_output; i++) {
+		const struct lmd_output *o = &r->hm.plan->outputs[i];
+		const struct lmd_value *v = &r->hm.plan->values[o->value];
 		const struct lmd_binding *b = binding(out, n_out, o->id);
 
-		if (b && (b->n_row < r->rows[v->space] || b->row_bytes < 4 * (uint64_t)v->width))
+		if (b && (b->n_row < r->hm.rows[v->space] || b->row_bytes < 4 * (uint64_t)v->width))
 			return lmd_fail(err, LMD_INVALID,
 					"cpu: output %u has room for %u rows of %llu bytes, %u "
 					"rows of %llu are needed",
 					o->id, b->n_row, (unsigned long long)b->row_bytes,
-					r->rows[v->space], 4 * (unsigned long long)v->width);
+					r->hm.rows[v->space], 4 * (unsigned long long)v->width);
 	}
 	return LMD_OK;
 }
 
 static void copy_rows(const struct cpu_run *r, uint32_t value, char *to, uint64_t row_bytes)
 {
-	const struct lmd_value *v = &r->plan->values[value];
+	const struct lmd_value *v = &r->hm.plan->values[value];
 
-	for (uint32_t row = 0; row < r->rows[v->space]; row++)
+	for (uint32_t row = 0; row < r->hm.rows[v->space]; row++)
 		memcpy(to + row_bytes * row, r->cplan->value[value] + (size_t)v->row_bytes * row,
 		       4 * (size_t)v->width);
 }
@@ -211,13 +209,30 @@ static void place_outputs(struct lmd_cplan *p, const struct lmd_binding *out, ui
 /* Outputs that nobody bound are left out. */
 static void copy_outputs(const struct cpu_run *r, const struct lmd_binding *out, uint32_t n_out)
 {
-	for (uint32_t i = 0; i < r->plan->n_output; i++) {
-		const struct lmd_output *o = &r->plan->outputs[i];
+	for (uint32_t i = 0; i < r->hm.plan->n_output; i++) {
+		const struct lmd_output *o = &r->hm.plan->outputs[i];
 		const struct lmd_binding *b = binding(out, n_out, o->id);
 
 		if (b && r->cplan->value[o->value] != b->ptr)
 			copy_rows(r, o->value, b->ptr, b->row_bytes);
 	}
+}
+
+static struct cpu_run running(struct cpu_dev *dev, struct lmd_cplan *p, const struct lmd_step *step,
+			      const struct lmd_binding *in, uint32_t n_in)
+{
+	return (struct cpu_run){
+		.hm = {.host = dev->host,
+		       .plan = p->plan,
+		       .step = step,
+		       .weights = p->weights,
+		       .value = p->value,
+		       .in = in,
+		       .n_in = n_in,
+		       .shared = p->shared},
+		.dev = dev,
+		.cplan = p,
+	};
 }
 
 enum lmd_status cpu_plan_run(void *state, struct lmd_queue *q, struct lmd_cplan *p,
@@ -226,15 +241,7 @@ enum lmd_status cpu_plan_run(void *state, struct lmd_queue *q, struct lmd_cplan 
 			     struct lmd_event *done)
 {
 	struct cpu_dev *dev = state;
-	struct cpu_run r = {
-		.dev = dev,
-		.cplan = p,
-		.plan = p->plan,
-		.step = step,
-		.in = in,
-		.n_in = n_in,
-		.shared = p->shared,
-	};
+	struct cpu_run r = running(dev, p, step, in, n_in);
 	enum lmd_status st;
 
 	(void)q;
@@ -257,15 +264,15 @@ static bool show(const struct cpu_run *r, uint32_t op, char *rows, lmd_observe_f
 	const struct cpu_node *n = &r->cplan->nodes[op];
 	uint32_t last = LMD_NONE;
 
-	for (uint32_t i = 0; i < n->fn->n_out; i++) {
-		const struct lmd_opnd *o = cpu_operand(n->op, n->fn->out[i]);
+	for (uint32_t i = 0; i < n->info->n_out; i++) {
+		const struct lmd_opnd *o = hm_operand(n->op, n->info->out[i]);
 		struct lmd_observed seen = {.op = op, .value = o->id, .data = rows};
 
 		if (o->src != LMD_SRC_VALUE || o->id == last)
 			continue;
 		last = o->id;
-		seen.n_row = r->rows[r->plan->values[o->id].space];
-		seen.width = r->plan->values[o->id].width;
+		seen.n_row = r->hm.rows[r->hm.plan->values[o->id].space];
+		seen.width = r->hm.plan->values[o->id].width;
 		copy_rows(r, o->id, rows, 4 * (uint64_t)seen.width);
 		if (!fn(arg, &seen))
 			return false;
@@ -279,27 +286,20 @@ enum lmd_status cpu_plan_observe(void *state, struct lmd_cplan *p, const struct 
 {
 	struct cpu_dev *dev = state;
 	const struct lmd_host *h = dev->host;
-	struct cpu_run r = {
-		.dev = dev,
-		.cplan = p,
-		.plan = p->plan,
-		.step = step,
-		.in = in,
-		.n_in = n_in,
-		.shared = p->shared,
-		.observed = true,
-	};
-	enum lmd_status st = cpu_step_begin(&r, &dev->error);
+	struct cpu_run r = running(dev, p, step, in, n_in);
+	enum lmd_status st;
 	size_t most = 1;
 	uint32_t at = 0;
 	char *rows;
 
+	r.observed = true;
+	st = cpu_step_begin(&r, &dev->error);
 	if (st != LMD_OK)
 		return st;
 	place_outputs(p, NULL, 0);
 	for (uint32_t i = 0; i < p->plan->n_value; i++) {
 		const struct lmd_value *v = &p->plan->values[i];
-		size_t n = (size_t)r.rows[v->space] * v->width;
+		size_t n = (size_t)r.hm.rows[v->space] * v->width;
 
 		most = n > most ? n : most;
 	}

@@ -11,16 +11,17 @@ uint32_t cpu_value_uses(const struct lmd_plan *plan, uint32_t value, uint32_t *l
 
 	*last = 0;
 	for (uint32_t i = 0; i < plan->n_op; i++) {
-		const struct cpu_op *fn = cpu_op_of(plan->ops[i].code);
+		const struct hm_opinfo *info = hm_opinfo(plan->ops[i].code);
 
-		for (uint32_t j = 0; fn && j < (uint32_t)fn->n_in + fn->n_out; j++) {
-			const struct lmd_opnd *o = cpu_operand(
-				&plan->ops[i], j < fn->n_in ? fn->in[j] : fn->out[j - fn->n_in]);
+		for (uint32_t j = 0; info && j < (uint32_t)info->n_in + info->n_out; j++) {
+			const struct lmd_opnd *o = hm_operand(
+				&plan->ops[i],
+				j < info->n_in ? info->in[j] : info->out[j - info->n_in]);
 
 			if (o->src != LMD_SRC_VALUE || o->id != value)
 				continue;
 			*last = i;
-			n += j < fn->n_in;
+			n += j < info->n_in;
 		}
 	}
 	for (uint32_t i = 0; i < plan->n_output; i++)
