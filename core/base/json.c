@@ -50,10 +50,28 @@ static enum lmd_status expected(const struct lmi_jr *r, const char *what, struct
 	return lmd_fail(err, LMD_CORRUPT, "JSON, byte %zu: 0x%02x, %s expected", at, c, what);
 }
 
-static void blanks(struct lmi_jr *r)
+/* Over white space: mostly none, or a line feed and many blanks. */
+static inline void blanks(struct lmi_jr *r)
 {
-	while (r->p < r->end && (*r->p == ' ' || *r->p == '\n' || *r->p == '\r' || *r->p == '\t'))
-		r->p++;
+	const char *p = r->p, *end = r->end;
+
+	while (p < end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')) {
+		uint64_t w = 0;
+
+		p++;
+		while (end - p >= 8) {
+			memcpy(&w, p, 8);
+			w ^= 0x2020202020202020ull;
+			if (w)
+				break;
+			p += 8;
+		}
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+		if (w)
+			p += __builtin_ctzll(w) >> 3;
+#endif
+	}
+	r->p = p;
 }
 
 static bool in_object(const struct lmi_jr *r)
@@ -435,19 +453,23 @@ bool lmi_jr_is(const struct lmi_jr_item *it, const char *text)
 bool lmi_jr_int(const struct lmi_jr_item *it, int64_t *out)
 {
 	const char *p = it->text.ptr, *end = p + it->text.len;
-	bool minus;
+	bool minus, fits = true;
 	uint64_t v = 0, max;
 
 	if (it->type != LMI_JR_NUMBER)
 		return false;
 	minus = *p == '-';
 	max = (uint64_t)INT64_MAX + minus;
-	for (p += minus; p < end; p++) {
-		if (*p < '0' || *p > '9' || __builtin_mul_overflow(v, 10u, &v) ||
-		    __builtin_add_overflow(v, (uint64_t)(*p - '0'), &v) || v > max)
-			return false;
+	p += minus;
+	if (end - p <= 18) { /* below 10^18: nothing can overflow */
+		for (; p < end && *p >= '0' && *p <= '9'; p++)
+			v = v * 10 + (uint64_t)(*p - '0');
+		fits = p == end;
 	}
-	if (minus && !v)
+	for (; fits && p < end; p++)
+		fits = *p >= '0' && *p <= '9' && !__builtin_mul_overflow(v, 10u, &v) &&
+		       !__builtin_add_overflow(v, (uint64_t)(*p - '0'), &v) && v <= max;
+	if (!fits || (minus && !v))
 		return false;
 	*out = minus ? (int64_t)(0 - v) : (int64_t)v;
 	return true;

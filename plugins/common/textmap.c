@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Open addressing with linear probing: texts at most half full, pairs at most two thirds. */
+ * Open addressing with linear probing: texts at most five eighths full, pairs at most two thirds. */
 #include "common/textmap.h"
 
 #include "common/mem.h"
@@ -13,18 +13,24 @@ static uint64_t new_seed(const struct lmd_host *host, const void *p)
 	return lmi_mix(t ^ 0x2d358dccaa6c78a5ull, (uint64_t)(uintptr_t)p | 1);
 }
 
-static uint32_t slots_for(size_t n)
+/* The power of two of which n is at most num/den. */
+static uint32_t slots_for(size_t n, size_t num, size_t den)
 {
 	uint32_t size = 16;
 
-	while (size / 2 < n && size < 1u << 31)
+	while (size / den * num < n && size < 1u << 31)
 		size *= 2;
 	return size;
 }
 
+static uint32_t text_slots(size_t n)
+{
+	return slots_for(n, 5, 8);
+}
+
 bool lmi_textmap_init(struct lmi_textmap *m, const struct lmd_host *host, size_t n)
 {
-	uint32_t size = slots_for(n);
+	uint32_t size = text_slots(n);
 
 	m->slot = n < 1u << 30 ? lmi_host_array(host, size, sizeof(*m->slot)) : NULL;
 	if (!m->slot)
@@ -42,27 +48,23 @@ void lmi_textmap_fini(struct lmi_textmap *m, const struct lmd_host *host)
 	m->slot = NULL;
 }
 
-static uint32_t add_hash(struct lmi_textmap *m, const struct lmd_str *keys, uint32_t value, uint64_t h)
+static inline uint32_t add_key(struct lmi_textmap *m, const struct lmd_str *keys, uint32_t value,
+			       const struct lmi_textkey *k)
 {
-	const struct lmd_str *k = &keys[value];
-	uint32_t tag = (uint32_t)(h >> 32), i = (uint32_t)h & m->mask;
+	struct lmi_textslot *e = &m->slot[lmi_textmap_slot(m, keys, k)];
 
-	for (; m->slot[i].next; i = (i + 1) & m->mask) {
-		uint32_t old = m->slot[i].next - 1;
-
-		if (m->slot[i].tag == tag && keys[old].len == k->len &&
-		    (!k->len || !memcmp(keys[old].ptr, k->ptr, k->len)))
-			return old;
-	}
-	m->slot[i].tag = tag;
-	m->slot[i].next = value + 1;
+	if (e->next)
+		return e->next - 1;
+	*e = (struct lmi_textslot){k->key, k->len, value + 1};
 	m->n++;
 	return value;
 }
 
 uint32_t lmi_textmap_add(struct lmi_textmap *m, const struct lmd_str *keys, uint32_t value)
 {
-	return add_hash(m, keys, value, lmi_hash(keys[value].ptr, keys[value].len, m->seed));
+	const struct lmi_textkey k = lmi_textmap_key(m, keys[value].ptr, keys[value].len);
+
+	return add_key(m, keys, value, &k);
 }
 
 #define AHEAD 16
@@ -70,7 +72,7 @@ uint32_t lmi_textmap_add(struct lmi_textmap *m, const struct lmd_str *keys, uint
 uint32_t lmi_textmap_add_all(struct lmi_textmap *m, const struct lmd_str *keys, uint32_t n,
 			     uint32_t *other)
 {
-	uint64_t hash[AHEAD];
+	struct lmi_textkey key[AHEAD];
 
 	for (uint32_t from = 0; from < n; from += AHEAD) {
 		uint32_t many = n - from < AHEAD ? n - from : AHEAD;
@@ -78,13 +80,13 @@ uint32_t lmi_textmap_add_all(struct lmi_textmap *m, const struct lmd_str *keys, 
 		for (uint32_t i = 0; i < many; i++) {
 			const struct lmd_str *k = &keys[from + i];
 
-			hash[i] = k->ptr ? lmi_hash(k->ptr, k->len, m->seed) : 0;
-			lmi_textmap_prefetch(m, hash[i]);
+			key[i] = lmi_textmap_key(m, k->ptr, k->ptr ? k->len : 0);
+			__builtin_prefetch(lmi_textmap_place(m, &key[i]), 1);
 		}
 		for (uint32_t i = 0; i < many; i++) {
 			if (!keys[from + i].ptr)
 				continue;
-			*other = add_hash(m, keys, from + i, hash[i]);
+			*other = add_key(m, keys, from + i, &key[i]);
 			if (*other != from + i)
 				return from + i;
 		}
@@ -97,11 +99,11 @@ bool lmi_textmap_grow(struct lmi_textmap *m, const struct lmd_host *host, const 
 {
 	struct lmi_textmap more;
 
-	if (n <= (m->mask + 1u) / 2)
+	if (text_slots(n) <= m->mask + 1u)
 		return true;
 	if (!lmi_textmap_init(&more, host, n + n / 2))
 		return false;
-	more.seed = m->seed; /* hashes that callers keep stay right */
+	more.seed = m->seed; /* keys that callers keep stay right */
 	for (uint32_t i = 0; i <= m->mask; i++)
 		if (m->slot[i].next)
 			(void)lmi_textmap_add(&more, keys, m->slot[i].next - 1);
@@ -112,10 +114,8 @@ bool lmi_textmap_grow(struct lmi_textmap *m, const struct lmd_host *host, const 
 
 bool lmi_pairmap_init(struct lmi_pairmap *m, const struct lmd_host *host, size_t n)
 {
-	uint32_t size = slots_for(n);
+	uint32_t size = slots_for(n, 2, 3);
 
-	if (size > 16 && n <= size / 3)
-		size /= 2;
 	m->slot = n < 1u << 30 ? lmi_host_array(host, size, sizeof(*m->slot)) : NULL;
 	if (!m->slot)
 		return false;

@@ -49,10 +49,14 @@ static inline uint64_t lmi_hash(const char *s, size_t n, uint64_t seed)
 	return lmi_mix(h ^ w, 0xe7037ed1a0b428dbull);
 }
 
-/* Values are indices into an array of keys that the owner keeps: keys[value]. */
+/* Values are indices into an array of keys that the owner keeps: keys[value].  Keys of up to eight
+ * bytes, which most tokens have, are in the map itself; of others there is a hash in their place,
+ * and their bytes are compared where they lie. */
+#define LMI_TEXT_INLINE 8u
 struct lmi_textmap {
 	struct lmi_textslot {
-		uint32_t tag;   /* upper half of the hash */
+		uint64_t key;
+		uint32_t len;
 		uint32_t next;  /* value + 1; 0 = free */
 	} *slot;
 	uint32_t mask;
@@ -60,62 +64,86 @@ struct lmi_textmap {
 	uint64_t seed;
 };
 
+/* Bytes on their way to a slot. */
+struct lmi_textkey {
+	uint64_t key, hash;
+	const char *s;
+	uint32_t len;
+};
+
 /* Room for n entries; *key of entry i is found at keys[i] later.  False without memory. */
 bool lmi_textmap_init(struct lmi_textmap *m, const struct lmd_host *host, size_t n);
 void lmi_textmap_fini(struct lmi_textmap *m, const struct lmd_host *host);
 
-static inline uint64_t lmi_textmap_hash(const struct lmi_textmap *m, const char *s, size_t n)
+/* n < 2^32 */
+static inline struct lmi_textkey lmi_textmap_key(const struct lmi_textmap *m, const char *s, size_t n)
 {
-	return lmi_hash(s, n, m->seed);
+	struct lmi_textkey k = {.s = s, .len = (uint32_t)n};
+
+	if (n > LMI_TEXT_INLINE) {
+		k.key = k.hash = lmi_hash(s, n, m->seed);
+		return k;
+	}
+	if (n >= 4) {
+		uint32_t a, b;
+
+		memcpy(&a, s, 4);
+		memcpy(&b, s + n - 4, 4);
+		k.key = (uint64_t)a << 32 | b;
+	} else if (n) {
+		const unsigned char *u = (const unsigned char *)s;
+
+		k.key = (uint64_t)u[0] << 16 | (uint64_t)u[n / 2] << 8 | u[n - 1];
+	}
+	k.hash = lmi_mix(k.key ^ m->seed ^ (n << 56), 0xa0761d6478bd642full);
+	return k;
 }
 
-/* Brings the place of a hash into the cache, some work before it is looked at. */
-static inline void lmi_textmap_prefetch(const struct lmi_textmap *m, uint64_t hash)
+/* Where a key is looked for: to be prefetched, some work before.  These are addresses because a
+ * function that only prefetches has no effect for some compilers, and vanishes. */
+static inline const void *lmi_textmap_place(const struct lmi_textmap *m, const struct lmi_textkey *k)
 {
-	__builtin_prefetch(&m->slot[(uint32_t)hash & m->mask]);
+	return &m->slot[(uint32_t)k->hash & m->mask];
 }
 
-/* The same for what is looked at next: the key at that place, then its bytes. */
-static inline void lmi_textmap_prefetch_key(const struct lmi_textmap *m, const struct lmd_str *keys,
-					    uint64_t hash)
+/* The same for what is looked at next, if anything is: where the bytes of a long key are. */
+static inline const void *lmi_textmap_entry(const struct lmi_textmap *m, const struct lmd_str *keys,
+					    const struct lmi_textkey *k)
 {
-	uint32_t next = m->slot[(uint32_t)hash & m->mask].next;
+	const struct lmi_textslot *e = lmi_textmap_place(m, k);
 
-	if (next)
-		__builtin_prefetch(&keys[next - 1]);
+	return k->len > LMI_TEXT_INLINE && e->next ? (const void *)&keys[e->next - 1] : e;
 }
 
-static inline void lmi_textmap_prefetch_text(const struct lmi_textmap *m, const struct lmd_str *keys,
-					     uint64_t hash)
+/* The slot of a key, or the free one where it would be. */
+static inline uint32_t lmi_textmap_slot(const struct lmi_textmap *m, const struct lmd_str *keys,
+					const struct lmi_textkey *k)
 {
-	uint32_t next = m->slot[(uint32_t)hash & m->mask].next;
+	uint32_t i = (uint32_t)k->hash & m->mask;
 
-	if (next)
-		__builtin_prefetch(keys[next - 1].ptr);
-}
-
-/* The value of a key whose hash is known, or LMI_NONE. */
-static inline uint32_t lmi_textmap_find_hash(const struct lmi_textmap *m, const struct lmd_str *keys,
-					     const char *s, size_t n, uint64_t h)
-{
-	uint32_t tag = (uint32_t)(h >> 32);
-
-	for (uint32_t i = (uint32_t)h & m->mask;; i = (i + 1) & m->mask) {
+	for (;; i = (i + 1) & m->mask) {
 		const struct lmi_textslot *e = &m->slot[i];
 
-		if (!e->next)
-			return LMI_NONE;
-		if (e->tag == tag && keys[e->next - 1].len == n &&
-		    (!n || !memcmp(keys[e->next - 1].ptr, s, n)))
-			return e->next - 1;
+		if (!e->next || (e->key == k->key && e->len == k->len &&
+				 (k->len <= LMI_TEXT_INLINE ||
+				  !memcmp(keys[e->next - 1].ptr, k->s, k->len))))
+			return i;
 	}
 }
 
 /* The value of a key, or LMI_NONE. */
+static inline uint32_t lmi_textmap_find_key(const struct lmi_textmap *m, const struct lmd_str *keys,
+					    const struct lmi_textkey *k)
+{
+	return m->slot[lmi_textmap_slot(m, keys, k)].next - 1; /* 0 - 1 is LMI_NONE */
+}
+
 static inline uint32_t lmi_textmap_find(const struct lmi_textmap *m, const struct lmd_str *keys,
 					const char *s, size_t n)
 {
-	return lmi_textmap_find_hash(m, keys, s, n, lmi_textmap_hash(m, s, n));
+	const struct lmi_textkey k = lmi_textmap_key(m, s, n);
+
+	return lmi_textmap_find_key(m, keys, &k);
 }
 
 /* Adds keys[value]; returns value, or the value of the equal key that is there already.
@@ -165,9 +193,9 @@ static inline const struct lmi_pairslot *lmi_pairmap_find(const struct lmi_pairm
 	}
 }
 
-static inline void lmi_pairmap_prefetch(const struct lmi_pairmap *m, uint32_t left, uint32_t right)
+static inline const void *lmi_pairmap_place(const struct lmi_pairmap *m, uint32_t left, uint32_t right)
 {
-	__builtin_prefetch(&m->slot[lmi_pair_start(m, (uint64_t)left << 32 | right)]);
+	return &m->slot[lmi_pair_start(m, (uint64_t)left << 32 | right)];
 }
 
 /* Adds a pair; one that is there already stays, or is replaced.  rank < LMI_NONE. */

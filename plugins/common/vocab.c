@@ -91,13 +91,23 @@ static void fill_attrs(struct lmi_vocab *v)
 			     "byte tokens whose text is not <0xNN> are taken as text n=%zu", n_bad);
 }
 
+/* May a role be found by this text?  Those texts begin with a bracket, some with a sign in front. */
+static bool may_have_role(const struct lmd_str *t)
+{
+	static const char sign[] = "\xe2\x96\x81<"; /* U+2581 */
+	size_t n = sizeof(sign) - 1;
+
+	return *t->ptr == '<' || *t->ptr == '[' || (t->len > 1 && *t->ptr == '_' && t->ptr[1] == '<') ||
+	       (t->len > n && !memcmp(t->ptr, sign, n));
+}
+
 /* Those texts that a role may be found by. */
 static bool fill_few(struct lmi_vocab *v)
 {
 	for (uint32_t i = 0; i < v->n; i++) {
 		const struct lmd_str *t = &v->text[i];
 
-		if (!strchr("<[_\xe2", *t->ptr) && !(v->spec->added && v->spec->added[i]))
+		if (!may_have_role(t) && !(v->spec->added && v->spec->added[i]))
 			continue;
 		if (!lmi_textmap_grow(&v->map, v->host, v->text, v->map.n + 1u))
 			return false;

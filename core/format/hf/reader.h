@@ -50,8 +50,18 @@ struct lmi_hf_tokenizer {
 	int32_t prefix[LMI_HF_MAX_ADDED], suffix[LMI_HF_MAX_ADDED];
 };
 
+/* Room for n items at least; false without memory. */
+bool lmi_hf_reserve(struct lmi_hf_list *l, size_t n, size_t item_bytes);
+/* Gives back what a list has beyond its items. */
+void lmi_hf_settle(struct lmi_hf_list *l, size_t item_bytes);
+
 /* Room for one more item; NULL without memory. */
-void *lmi_hf_push(struct lmi_hf_list *l, size_t item_bytes);
+static inline void *lmi_hf_push(struct lmi_hf_list *l, size_t item_bytes)
+{
+	if (l->n == l->cap && !lmi_hf_reserve(l, l->cap ? l->cap * 2 : 64, item_bytes))
+		return NULL;
+	return (char *)l->p + l->n++ * item_bytes;
+}
 
 enum lmd_status lmi_hf_no_memory(struct lmd_error *err);
 

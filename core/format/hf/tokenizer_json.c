@@ -8,18 +8,29 @@
 #include "core/base/alloc.h"
 #include "core/format/hf/reader.h"
 
-void *lmi_hf_push(struct lmi_hf_list *l, size_t item_bytes)
+bool lmi_hf_reserve(struct lmi_hf_list *l, size_t n, size_t item_bytes)
 {
-	if (l->n == l->cap) {
-		size_t cap = l->cap ? l->cap * 2 : 64;
-		void *p = lmi_realloc(l->p, cap, item_bytes);
+	void *p;
 
-		if (!p)
-			return NULL;
+	if (n <= l->cap)
+		return true;
+	p = lmi_realloc(l->p, n, item_bytes);
+	if (!p)
+		return false;
+	l->p = p;
+	l->cap = n;
+	return true;
+}
+
+void lmi_hf_settle(struct lmi_hf_list *l, size_t item_bytes)
+{
+	size_t n = l->n ? l->n : 1;
+	void *p = n < l->cap ? lmi_realloc(l->p, n, item_bytes) : NULL;
+
+	if (p) { /* else it stays as it is */
 		l->p = p;
-		l->cap = cap;
+		l->cap = n;
 	}
-	return (char *)l->p + l->n++ * item_bytes;
 }
 
 enum lmd_status lmi_hf_no_memory(struct lmd_error *err)

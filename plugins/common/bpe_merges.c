@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Merges into the table of pairs, and the places that they cannot reach across.
+ *
+ * There are half a million in some files, so that each is to cost little: the bytes of its parts are
+ * those of the token that it makes, which is mostly the one that is expected next, and merges go
+ * in groups through each step, so that the tables have time to come into the cache. */
+#include "common/bpe_tables.h"
+
+/* A merge on its way through the tables. */
+struct merge {
+	struct lmi_textkey part[3]; /* bytes of left, right, join */
+	uint32_t sym[3];
+	uint32_t rank;
+	char *own;                  /* bytes of the parts that are no symbol's, or NULL */
+	size_t n_own;
+};
+
+/* Cuts a merge into its parts; false if it has none. */
+static bool cut_merge(const struct lmd_tokspec *spec, uint32_t rank, struct lmd_str part[2])
+{
+	const struct lmd_str *t = &spec->merge[rank];
+	const char *gap = t->ptr;
+
+	if (spec->merge_left)
+		gap += spec->merge_left[rank];
+	else
+		gap = t->len > 1 ? memchr(t->ptr + 1, ' ', t->len - 1) : NULL;
+	if (!gap || gap == t->ptr || gap + 1 >= t->ptr + t->len)
+		return false;
+	part[0] = (struct lmd_str){t->ptr, (size_t)(gap - t->ptr)};
+	part[1] = (struct lmd_str){gap + 1, (size_t)(t->ptr + t->len - gap - 1)};
+	return true;
+}
+
+/* Characters of a text in the byte alphabet, of one or two bytes each. */
+static size_t n_chars(const struct lmd_str *s)
+{
+	const uint64_t ones = 0x0101010101010101ull;
+	size_t n = s->len, i = 0;
+	uint64_t w;
+
+	for (; i + 8 <= s->len; i += 8) { /* less the second bytes, 10xxxxxx */
+		memcpy(&w, s->ptr + i, 8);
+		n -= (w >> 7 & ~(w >> 6) & ones) * ones >> 56;
+	}
+	for (; i < s->len; i++)
+		n -= ((unsigned char)s->ptr[i] & 0xc0) == 0x80;
+	return n;
+}
+
+static inline uint64_t differ(const char *a, const char *b, size_t n)
+{
+	uint64_t x = 0, y = 0;
+
+	memcpy(&x, a, n);
+	memcpy(&y, b, n);
+	return x ^ y;
+}
+
+/* Short texts, most of which are equal: no calls, few branches. */
+static inline bool same(const char *a, const char *b, size_t n)
+{
+	uint64_t d = 0;
+
+	if (n >= 8) {
+		for (size_t i = 0; i + 8 < n; i += 8)
+			d |= differ(a + i, b + i, 8);
+		return !(d | differ(a + n - 8, b + n - 8, 8));
+	}
+	if (n >= 4)
+		return !(differ(a, b, 4) | differ(a + n - 4, b + n - 4, 4));
+	return !n || (a[0] == b[0] && a[n / 2] == b[n / 2] && a[n - 1] == b[n - 1]);
+}
+
+/* Most files have tokens in the order of the merges that make them.  Is it the one at *guess, or the
+ * one behind it?  Then the bytes of left and right are those of that symbol. */
+static bool read_expected(const struct lmi_bpe *b, const struct lmd_str part[2], uint32_t *guess,
+			  struct merge *m)
+{
+	const struct lmd_str *text = b->vocab->text;
+
+	if (b->byte_level && ((unsigned char)*part[1].ptr & 0xc0) == 0x80)
+		return false; /* the middle of a character of the alphabet */
+	for (uint32_t id = *guess; id < b->vocab->n && id < *guess + 2; id++) {
+		const struct lmd_str *s = lmi_bpe_sym(b, id), *t = &text[id];
+		size_t n;
+
+		if (!s->ptr || t->len != part[0].len + part[1].len ||
+		    !same(t->ptr, part[0].ptr, part[0].len) ||
+		    !same(t->ptr + part[0].len, part[1].ptr, part[1].len))
+			continue;
+		n = s->len == t->len ? part[0].len : n_chars(&part[0]);
+		m->part[0] = lmi_textmap_key(&b->map, s->ptr, n);
+		m->part[1] = lmi_textmap_key(&b->map, s->ptr + n, s->len - n);
+		m->sym[2] = *guess = id;
+		return true;
+	}
+	return false;
+}
+
+/* The same for any merge; its bytes go to m->own, which has room for twice as many as the text.  False
+ * if it can never apply. */
+static bool read_other(const struct lmi_bpe *b, const struct lmi_bpe_alphabet *abc, const struct lmd_str part[2],
+		       struct merge *m)
+{
+	const char *join = m->own;
+	char *p = m->own;
+	size_t n[2];
+
+	for (int i = 0; i < 2; i++) {
+		n[i] = part[i].len;
+		if (!b->byte_level)
+			memcpy(p, part[i].ptr, n[i]);
+		else if (!lmi_bpe_to_bytes(abc, part[i].ptr, part[i].len, p, &n[i]))
+			return false;
+		m->part[i] = lmi_textmap_key(&b->map, p, n[i]);
+		p += n[i];
+	}
+	if (b->prefix.len && n[1] >= b->prefix.len &&
+	    !memcmp(m->part[1].s, b->prefix.ptr, b->prefix.len)) {
+		/* the prefix of the right part is not in the join */
+		join = p;
+		memcpy(p, m->part[0].s, n[0]);
+		memcpy(p + n[0], m->part[1].s + b->prefix.len, n[1] - b->prefix.len);
+		p += n[0] + n[1] - b->prefix.len;
+	}
+	m->part[2] = lmi_textmap_key(&b->map, join, (size_t)(p - join));
+	m->n_own = (size_t)(p - m->own);
+	m->sym[2] = LMI_NONE;
+	return true;
+}
+
+/* Reads merge `rank` into m; room is where its bytes may go. */
+static bool read_merge(const struct lmi_bpe *b, const struct lmi_bpe_alphabet *abc, uint32_t rank, char *room,
+		       uint32_t *guess, struct merge *m)
+{
+	struct lmd_str part[2];
+
+	if (!cut_merge(b->vocab->spec, rank, part))
+		return false;
+	m->rank = rank;
+	m->own = room;
+	m->n_own = 0;
+	if ((b->prefix.len || !read_expected(b, part, guess, m)) && !read_other(b, abc, part, m))
+		return false;
+	for (int i = 0; i < (m->n_own ? 3 : 2); i++)
+		__builtin_prefetch(lmi_textmap_place(&b->map, &m->part[i]));
+	return true;
+}
+
+/* Finds or makes the three symbols.  *used: symbols have their bytes in m->own now. */
+static enum lmd_status find_symbols(struct lmi_bpe *b, const struct lmd_host *host, struct merge *m,
+				    bool *used, struct lmd_error *err)
+{
+	*used = false;
+	for (int i = 0; i < (m->n_own ? 3 : 2); i++) {
+		const struct lmi_textkey *k = &m->part[i];
+
+		m->sym[i] = lmi_textmap_find_key(&b->map, b->sym.p, k);
+		if (m->sym[i] != LMI_NONE)
+			continue;
+		if (b->strict)
+			return lmd_fail(err, LMD_CORRUPT, "vocabulary: merge %u: '%.*s' is no token",
+					m->rank, (int)(k->len < 60 ? k->len : 60), k->s);
+		m->sym[i] = lmi_bpe_new_symbol(b, host, k->s, k->len);
+		*used = true;
+		if (m->sym[i] == LMI_NONE)
+			return LMD_NOMEM;
+	}
+	__builtin_prefetch(lmi_pairmap_place(&b->pairs, m->sym[0], m->sym[1]), 1);
+	return LMD_OK;
+}
+
+/* May words be cut at seams at all?  Not if what becomes of a character depends on its place in the
+ * word or on what is in front, nor if it may vanish, so that others come together. */
+static bool have_seams(const struct lmi_bpe *b)
+{
+	if (b->prefix.len || b->suffix.len)
+		return false;
+	if (!b->strict || (!b->byte_level && b->unk != LMI_NONE && !b->fuse_unk))
+		return true;
+	for (unsigned c = 0; c < 256; c++)
+		if (b->byte_level ? b->byte_sym[c] >= b->vocab->n
+				  : !b->byte_fallback || b->byte_tok[c] == LMI_NONE)
+			return false;
+	return true;
+}
+
+/* By the strict rules some tokens stand for text that is not theirs: for bytes of characters that
+ * are no tokens, and for such characters.  A merge of these reaches across places that its parts
+ * say nothing of. */
+static bool stands_for_another(const struct lmi_bpe *b, uint32_t sym)
+{
+	if (!b->strict || b->byte_level)
+		return false;
+	for (unsigned c = 0; sym >= b->byte_low && sym <= b->byte_high && c < 256; c++)
+		if (b->byte_tok[c] == sym)
+			return true;
+	return sym == b->unk;
+}
+
+#define GROUP 64
+
+/* The way through all merges. */
+struct walk {
+	const struct lmd_host *host;
+	const struct lmi_bpe_alphabet *abc;
+	char *room;      /* for bytes that are no symbol's yet */
+	uint32_t guess;  /* the token that the next merge makes, probably */
+	bool seams;      /* there are some so far */
+	struct merge m[GROUP];
+};
+
+/* Merges from..to, at most GROUP, each step for all of them.  Of equal pairs the first counts; by the
+ * strict rules the last. */
+static enum lmd_status add_group(struct lmi_bpe *b, struct walk *k, uint32_t from, uint32_t to,
+				 struct lmd_error *err)
+{
+	struct merge *m = k->m, *end = m;
+	char *p = k->room;
+
+	for (; from < to; from++) {
+		if (read_merge(b, k->abc, from, p, &k->guess, end)) {
+			p += end->n_own;
+			end++;
+		}
+	}
+	for (m = k->m; m < end; m++)
+		for (int i = 0; i < 2; i++)
+			__builtin_prefetch(lmi_textmap_entry(&b->map, b->sym.p, &m->part[i]));
+	for (m = k->m; m < end; m++) {
+		bool used;
+		enum lmd_status st = find_symbols(b, k->host, m, &used, err);
+
+		if (st != LMD_OK)
+			return st;
+		k->guess = m->sym[2];
+		if (used) /* keeps what lies before, too */
+			k->room = m->own + m->n_own;
+	}
+	for (m = k->m; m < end; m++) {
+		lmi_pairmap_add(&b->pairs, m->sym[0], m->sym[1], m->rank, m->sym[2], b->strict);
+		k->seams &= !stands_for_another(b, m->sym[0]) && !stands_for_another(b, m->sym[1]);
+		if (k->seams)
+			lmi_seams_add(&b->seams, m->part[0].s, m->part[0].len, m->part[1].s,
+				      m->part[1].len);
+	}
+	return LMD_OK;
+}
+
+enum lmd_status lmi_bpe_add_merges(struct lmi_bpe *b, const struct lmd_host *host,
+				   const struct lmi_bpe_alphabet *abc, char *room,
+				   struct lmd_error *err)
+{
+	struct walk k = {.host = host, .abc = abc, .room = room, .seams = have_seams(b)};
+	uint32_t n = (uint32_t)b->vocab->spec->n_merges;
+	enum lmd_status st = LMD_OK;
+
+	if (!lmi_pairmap_init(&b->pairs, host, n) || !lmi_seams_init(&b->seams, host))
+		return LMD_NOMEM;
+	for (uint32_t from = 0; from < n && st == LMD_OK; from += GROUP)
+		st = add_group(b, &k, from, n - from < GROUP ? n : from + GROUP, err);
+	if (!k.seams)
+		lmi_seams_fini(&b->seams, host);
+	return st;
+}
