@@ -156,7 +156,7 @@ typedef enum lmd_status (*hf_fragment_fn)(const struct hf_state *h, struct lmi_j
 enum lmd_status hf_added_cut(const struct hf_state *h, const struct hf_matcher *m, struct lmi_job *j,
 			     const struct hf_fragment *f, hf_fragment_fn text);
 
-/* decode.c */
+/* decode.c, pieces.c */
 enum lmd_status hf_decode(const void *state, const lmd_token *ids, size_t n_ids, uint32_t flags,
 			  char *out, size_t cap, size_t *n, struct lmd_error *err);
 size_t hf_piece(const void *state, lmd_token id, uint32_t flags, char *out, size_t cap);

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Lists of texts in one row of bytes.  A list that had no memory once takes nothing any more. */
+#include "tokenizer/hf/decode.h"
+
+#include "common/uni.h"
+
+#define REPLACEMENT "\xef\xbf\xbd"
+
+void hf_texts_clear(struct hf_texts *t)
+{
+	t->n = t->end = 0;
+	if (!lmi_buf_need(&t->at, t->host, sizeof(size_t)))
+		t->failed = true;
+	else
+		hf_texts_at(t)[0] = 0;
+}
+
+void hf_texts_add(struct hf_texts *t, const char *s, size_t n)
+{
+	if (t->failed || !n)
+		return;
+	if (!lmi_buf_need(&t->bytes, t->host, t->end + n)) {
+		t->failed = true;
+		return;
+	}
+	memcpy((char *)t->bytes.p + t->end, s, n);
+	t->end += n;
+}
+
+void hf_texts_end(struct hf_texts *t)
+{
+	if (t->failed)
+		return;
+	if (!lmi_buf_need(&t->at, t->host, (t->n + 2) * sizeof(size_t))) {
+		t->failed = true;
+		return;
+	}
+	hf_texts_at(t)[++t->n] = t->end;
+}
+
+/* Bytes of the character at p, strictly UTF-8; 0: none, and *bad is how many bytes belong to
+ * what was begun. */
+static size_t strict(const unsigned char *p, const unsigned char *end, size_t *bad)
+{
+	unsigned char c = *p, low = 0x80, high = 0xbf;
+	size_t n = c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
+
+	*bad = 1;
+	if (n <= 1)
+		return n;
+	if (c == 0xe0)
+		low = 0xa0;
+	else if (c == 0xed)
+		high = 0x9f;
+	else if (c == 0xf0)
+		low = 0x90;
+	else if (c == 0xf4)
+		high = 0x8f;
+	for (size_t i = 1; i < n; i++) {
+		if (p + i == end || p[i] < low || p[i] > high)
+			return 0;
+		*bad = i + 1;
+		low = 0x80;
+		high = 0xbf;
+	}
+	return n;
+}
+
+bool hf_is_utf8(const char *s, size_t n)
+{
+	const unsigned char *p = (const unsigned char *)s, *end = p + n;
+	size_t bad, len;
+
+	for (; p < end; p += len) {
+		len = strict(p, end, &bad);
+		if (!len)
+			return false;
+	}
+	return true;
+}
+
+void hf_texts_add_lossy(struct hf_texts *t, const char *s, size_t n)
+{
+	const unsigned char *p = (const unsigned char *)s, *end = p + n, *from = p;
+	size_t bad, len;
+
+	while (p < end) {
+		len = strict(p, end, &bad);
+		if (len) {
+			p += len;
+			continue;
+		}
+		hf_texts_add(t, (const char *)from, (size_t)(p - from));
+		hf_texts_add(t, REPLACEMENT, 3);
+		from = p += bad;
+	}
+	hf_texts_add(t, (const char *)from, (size_t)(p - from));
+}
+
+void hf_texts_add_spelt(struct hf_texts *t, const struct lmd_str *s)
+{
+	const char *p = s->ptr, *end = p + s->len;
+
+	while (p < end)
+		if (lmi_char_byte(lmi_utf8_get(&p, end)) < 0) {
+			hf_texts_add(t, s->ptr, s->len);
+			return;
+		}
+	for (p = s->ptr; p < end;) {
+		char c = (char)lmi_char_byte(lmi_utf8_get(&p, end));
+
+		hf_texts_add(t, &c, 1);
+	}
+}
+
+void hf_texts_add_replaced(struct hf_texts *t, const struct lmd_str *s, const char *from, const char *to)
+{
+	const char *p = s->ptr, *end = p + s->len, *q;
+	size_t n = strlen(from);
+
+	while (n && (q = memmem(p, (size_t)(end - p), from, n)) != NULL) {
+		hf_texts_add(t, p, (size_t)(q - p));
+		hf_texts_add(t, to, strlen(to));
+		p = q + n;
+	}
+	hf_texts_add(t, p, (size_t)(end - p));
+}
