@@ -214,6 +214,34 @@ START_TEST(made_up_tokenizers)
 }
 END_TEST
 
+/* Pieces that are in no table: spaces for signs, bytes; by the byte alphabet. */
+START_TEST(pieces)
+{
+	static const struct {
+		int tokenizer;
+		lmd_token id;
+		const char *piece;
+	} t[] = {{3, 4, "ab"}, {3, 5, " "}, {3, 6, " a"}, {3, 14, "\xc3"}, {3, 15, "\x9f"},
+		 {3, 7, "##b"}, {3, 99, ""}, {3, -1, ""}, {4, 11, " a"}, {4, 5, "\xe2\x96\x81"},
+		 {4, 12, "\xe9"}};
+
+	for (size_t i = 0; i < LMD_LEN(t); i++) {
+		struct lmi_hf_tokenizer *hf;
+		struct lmi_tokenizer *tok = open_text(&hf, made_up[t[i].tokenizer].json);
+		size_t n = strlen(t[i].piece), have;
+		char out[16];
+
+		have = lmi_tokenizer_piece(tok, t[i].id, 0, out, sizeof(out));
+		ck_assert_msg(have == n && !memcmp(out, t[i].piece, n), "token %d: %.*s", t[i].id,
+			      (int)have, out);
+		ck_assert_uint_le(have, lmi_tokenizer_info(tok)->max_piece_bytes);
+		ck_assert_uint_eq(lmi_tokenizer_piece(tok, t[i].id, 0, out, n / 2), n);
+		lmi_tokenizer_close(tok);
+		lmi_hf_tokenizer_close(hf);
+	}
+}
+END_TEST
+
 /* What is not known is named. */
 START_TEST(refusals)
 {
@@ -318,6 +346,7 @@ int main(void)
 	tcase_set_timeout(tc, 300);
 	tcase_add_loop_test(tc, files, 0, 5);
 	tcase_add_loop_test(tc, made_up_tokenizers, 0, (int)LMD_LEN(made_up));
+	tcase_add_test(tc, pieces);
 	tcase_add_test(tc, refusals);
 	tcase_add_test(tc, sentencepiece);
 	tcase_add_test(tc, healing);

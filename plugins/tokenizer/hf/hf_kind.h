@@ -48,6 +48,13 @@ struct hf_matcher {
 
 enum hf_model { HF_BPE, HF_UNIGRAM, HF_WORDPIECE, HF_WORDLEVEL };
 
+/* How the piece of a token comes from its text. */
+enum hf_piece_rule {
+	HF_PIECE_MADE,     /* it is in a table */
+	HF_PIECE_SPELT,    /* by the byte alphabet */
+	HF_PIECE_REPLACED  /* by replacing one text, and as a byte */
+};
+
 struct hf_state {
 	struct lmi_tok tok; /* first */
 	struct hf_step normal[HF_MAX_STEPS], cut[HF_MAX_STEPS], decode[HF_MAX_STEPS];
@@ -61,7 +68,8 @@ struct hf_state {
 	uint32_t unk;             /* LMI_NONE: there is none */
 	uint32_t continuing;      /* node of the trie behind the prefix, or LMI_NONE: no such token */
 	uint32_t max_chars;
-	/* Pieces that were made by open, where they cannot be read off the text. */
+	/* Pieces: those that cannot be read off the text are made by open. */
+	enum hf_piece_rule piece_rule;
 	char *piece_text;
 	uint32_t *piece_at;       /* [n + 1] */
 };

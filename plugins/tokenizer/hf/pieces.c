@@ -27,10 +27,26 @@ bool hf_strips_first(const struct hf_state *h)
 	return !h->n_decode;
 }
 
-/* Pieces are read off the text when bytes are all that is decoded. */
-static bool plain_bytes(const struct hf_state *h)
+static bool decodes(const struct hf_state *h, uint32_t i, enum hf_decoder what)
 {
-	return h->n_decode == 1 && h->decode[0].type->detail == HF_DEC_BYTES;
+	return i < h->n_decode && h->decode[i].type->detail == (int)what;
+}
+
+/* What vocabularies with tokens of bytes have: one text replaced by another (no longer one, so that the
+ * longest piece is known), tokens of bytes, and then only what joins and strips the whole. */
+static enum hf_piece_rule rule_of(const struct hf_state *h)
+{
+	const struct hf_step *s = h->decode;
+	uint32_t i = 0;
+
+	if (h->n_decode == 1 && decodes(h, 0, HF_DEC_BYTES))
+		return HF_PIECE_SPELT;
+	if (!decodes(h, 0, HF_DEC_REPLACE) || s->rx || !s->pattern.len || s->content.len > s->pattern.len ||
+	    !decodes(h, 1, HF_DEC_FALLBACK) || !decodes(h, 2, HF_DEC_FUSE))
+		return HF_PIECE_MADE;
+	for (i = 3; decodes(h, i, HF_DEC_STRIP); i++)
+		;
+	return i == h->n_decode ? HF_PIECE_REPLACED : HF_PIECE_MADE;
 }
 
 enum lmd_status hf_pieces_open(struct hf_state *h, struct lmd_error *err)
@@ -38,7 +54,8 @@ enum lmd_status hf_pieces_open(struct hf_state *h, struct lmd_error *err)
 	const struct lmi_vocab *v = &h->tok.vocab;
 	struct hf_decoding d = {.in.host = v->host, .out.host = v->host, .middle = true};
 
-	if (plain_bytes(h))
+	h->piece_rule = rule_of(h);
+	if (h->piece_rule != HF_PIECE_MADE)
 		return LMD_OK;
 	hf_texts_clear(&d.in);
 	for (uint32_t i = 0; i < v->n; i++) {
@@ -71,33 +88,74 @@ void hf_pieces_close(struct hf_state *h)
 	lmi_host_free(h->tok.vocab.host, h->piece_text);
 }
 
-size_t hf_piece(const void *state, lmd_token id, uint32_t flags, char *out, size_t cap)
+static void put_replaced(const struct hf_state *h, const struct lmd_str *text, struct lmi_sink *out)
 {
-	const struct hf_state *h = state;
-	const struct lmi_vocab *v = &h->tok.vocab;
-	struct lmi_sink s = {out, cap, 0, 0};
-	const char *p, *end;
+	const struct hf_step *s = h->decode;
+	const char *p = text->ptr, *end = p + text->len, *q;
 
-	if (id < 0 || (uint32_t)id >= v->n || hf_is_hole(v, (uint32_t)id) ||
-	    (!(flags & LMD_DECODE_UNPARSE_SPECIAL) && hf_is_special(v, (uint32_t)id)))
-		return 0;
-	if (h->piece_at) {
-		lmi_sink_put(&s, h->piece_text + h->piece_at[id],
-			     h->piece_at[id + 1] - h->piece_at[id]);
-		return s.n;
+	while ((q = memmem(p, (size_t)(end - p), s->pattern.ptr, s->pattern.len)) != NULL) {
+		lmi_sink_put(out, p, (size_t)(q - p));
+		lmi_sink_put(out, s->content.ptr, s->content.len);
+		p = q + s->pattern.len;
 	}
-	p = v->text[id].ptr;
-	end = p + v->text[id].len;
+	lmi_sink_put(out, p, (size_t)(end - p));
+}
+
+/* What is <0xNN> then is that byte. */
+static void put_replaced_or_byte(const struct hf_state *h, const struct lmd_str *text,
+				 struct lmi_sink *out)
+{
+	char begin[8], c;
+	struct lmi_sink first = {begin, sizeof(begin), 0, 0};
+	int byte;
+
+	put_replaced(h, text, &first);
+	byte = lmi_byte_text(begin, first.n);
+	c = (char)byte;
+	if (byte >= 0)
+		lmi_sink_put(out, &c, 1);
+	else
+		put_replaced(h, text, out);
+}
+
+/* A text in the byte alphabet as bytes; one with another character as it stands. */
+static void put_spelt(const struct lmd_str *text, struct lmi_sink *out)
+{
+	const char *p = text->ptr, *end = p + text->len;
+
 	for (const char *q = p; q < end;) {
 		if (lmi_char_byte(lmi_utf8_get(&q, end)) < 0) {
-			lmi_sink_put(&s, p, (size_t)(end - p));
-			return s.n;
+			lmi_sink_put(out, p, (size_t)(end - p));
+			return;
 		}
 	}
 	while (p < end) {
 		char c = (char)lmi_char_byte(lmi_utf8_get(&p, end));
 
-		lmi_sink_put(&s, &c, 1);
+		lmi_sink_put(out, &c, 1);
+	}
+}
+
+size_t hf_piece(const void *state, lmd_token id, uint32_t flags, char *out, size_t cap)
+{
+	const struct hf_state *h = state;
+	const struct lmi_vocab *v = &h->tok.vocab;
+	struct lmi_sink s = {out, cap, 0, 0};
+
+	if (id < 0 || (uint32_t)id >= v->n || hf_is_hole(v, (uint32_t)id) ||
+	    (!(flags & LMD_DECODE_UNPARSE_SPECIAL) && hf_is_special(v, (uint32_t)id)))
+		return 0;
+	switch (h->piece_rule) {
+	case HF_PIECE_MADE:
+		lmi_sink_put(&s, h->piece_text + h->piece_at[id],
+			     h->piece_at[id + 1] - h->piece_at[id]);
+		break;
+	case HF_PIECE_SPELT:
+		put_spelt(&v->text[id], &s);
+		break;
+	case HF_PIECE_REPLACED:
+		put_replaced_or_byte(h, &v->text[id], &s);
+		break;
 	}
 	return s.n;
 }
