@@ -83,6 +83,70 @@ static inline float hm_weight_bias(const struct lmd_weight *w, uint32_t slice, u
 	return w->bias[w->n_bias == w->n ? n : (size_t)slice * w->n + n];
 }
 
+/* ---- pools (pool.c) ---- */
+
+/* Where a cache lies inside a page or a slot. */
+struct hm_cache {
+	struct lmd_cache desc;
+	uint32_t id; /* in the plan */
+	bool has_v;
+	bool k_turned;         /* the backend's: K of a page lies d-major; false unless it says so */
+	uint32_t k_cols;       /* elements of a stored row */
+	size_t k_row, v_row;   /* bytes of a row, all heads, in canonical form */
+	size_t k_head, v_head; /* bytes of a head */
+	uint32_t n_row;        /* rows in a page or a slot */
+	size_t k_off, v_off;   /* of a canonical page or slot */
+	char *mem;             /* of the pool */
+	uint32_t n_unit;
+};
+
+struct lmd_pool {
+	struct lmd_group desc;
+	bool state;      /* slots instead of pages */
+	uint32_t n_unit; /* pages or slots */
+	uint32_t page_tokens, n_seq, n_index;
+	uint32_t n_cache;
+	struct hm_cache *caches;
+	size_t unit_bytes, bytes;
+	char *mem;       /* [bytes]: n_unit units; slots one after the other, pages as hm_pages says */
+	uint32_t *table; /* [n_seq][n_index], HM_NO_PAGE = not set */
+};
+#define HM_NO_PAGE UINT32_MAX
+
+/* Pages.  The canonical page holds for each cache in order page_tokens rows of K, then as many of
+ * V; a row is its heads one after the other, each encoded on its own. */
+struct hm_pages {
+	void (*copy)(const struct lmd_pool *p, uint32_t src, uint32_t dst);
+	/* n_row rows of K or V, from row0 on, to (out) or from canonical rows at `host`. */
+	void (*move)(const struct lmd_pool *p, const struct hm_cache *c, bool v, bool out,
+		     uint32_t page, uint32_t row0, uint32_t n_row, char *host);
+};
+/* Pages that are canonical and lie one after the other. */
+extern const struct hm_pages hm_pages_plain;
+
+/* pool_create, pool_op and pool_destroy of backend.h.  State slots are canonical: caches one after
+ * the other. */
+enum lmd_status hm_pool_create(const struct lmd_host *host, const struct lmd_pool_desc *d,
+			       struct lmd_pool **out, struct lmd_error *err);
+enum lmd_status hm_pool_op(struct lmd_pool *pool, const struct hm_pages *pages,
+			   const struct lmd_pool_op *ops, uint32_t n, struct lmd_error *err);
+void hm_pool_destroy(const struct lmd_host *host, struct lmd_pool *pool);
+/* The changes of page tables that a step brings. */
+enum lmd_status hm_pool_changes(struct lmd_pool *p, const struct lmd_step_group *g,
+				struct lmd_error *err);
+
+/* Page number `index` of a sequence slot. */
+static inline uint32_t hm_pool_page(const struct lmd_pool *p, uint32_t seq_slot, uint32_t index)
+{
+	return p->table[(size_t)seq_slot * p->n_index + index];
+}
+
+/* Memory of a slot, or of a page where pages lie one after the other. */
+static inline char *hm_pool_unit(const struct lmd_pool *p, uint32_t unit)
+{
+	return p->mem + (size_t)unit * p->unit_bytes;
+}
+
 /* ---- compiling (operands.c) ---- */
 
 /* What an op's plan function sees and fills. */

@@ -25,7 +25,7 @@ int64_t attn_key(const struct attn *a, const struct attn_keys *s, int64_t j)
 
 static uint32_t page_of(const struct attn *a, const struct attn_keys *s, uint32_t index)
 {
-	return cpu_pool_page(a->r->cplan->pools[a->op->src[s->src].group],
+	return hm_pool_page(a->r->cplan->pools[a->op->src[s->src].group],
 			     (uint32_t)a->r->hm.step->seq_slot[s->seq], index);
 }
 
@@ -40,7 +40,7 @@ static uint32_t step_row(const struct attn *a, const struct attn_keys *s, int64_
 
 const float *attn_key_row(const struct attn *a, const struct attn_keys *s, int64_t key, float *tmp)
 {
-	const struct cpu_cache *c = a->cache[s->src];
+	const struct hm_cache *c = a->cache[s->src];
 
 	if (!c)
 		return hm_f32(&a->k[s->src], step_row(a, s, key), s->kv_head, tmp);
@@ -52,7 +52,7 @@ const float *attn_key_row(const struct attn *a, const struct attn_keys *s, int64
 const float *attn_value_row(const struct attn *a, const struct attn_keys *s, int64_t key,
 			    float *tmp)
 {
-	const struct cpu_cache *c = a->cache[s->src];
+	const struct hm_cache *c = a->cache[s->src];
 	uint32_t row = (uint32_t)key % ATTN_TILE;
 
 	if (!c)
@@ -92,7 +92,7 @@ void attn_scores(const struct attn *a, const struct attn_keys *s, uint32_t t, co
 		 uint32_t m, float *c, uint32_t ldc)
 {
 	const struct cpu_float *fl = a->r->dev->fl;
-	const struct cpu_cache *cache = a->cache[s->src];
+	const struct hm_cache *cache = a->cache[s->src];
 	const float *tile = a->kt;
 	int64_t from, to;
 
@@ -123,7 +123,7 @@ void attn_values(const struct attn *a, const struct attn_keys *s, uint32_t t, ui
 		 uint32_t to, const float *p, uint32_t ldp, uint32_t m, float *o)
 {
 	const struct cpu_float *fl = a->r->dev->fl;
-	const struct cpu_cache *cache = a->cache[s->src];
+	const struct hm_cache *cache = a->cache[s->src];
 	uint32_t at = from % ATTN_TILE, n = to - from, ld = a->dv;
 	const float *tile = a->vt;
 

@@ -19,7 +19,7 @@ struct attn {
 	const struct cpu_run *r;
 	const struct lmd_op_attn *op;
 	struct hm_view q, y, k[ATTN_N_SRC], v[ATTN_N_SRC], list[ATTN_N_SRC], q2[2];
-	const struct cpu_cache *cache[ATTN_N_SRC]; /* or NULL */
+	const struct hm_cache *cache[ATTN_N_SRC]; /* or NULL */
 	uint32_t n_head, per_kv, dk, dv;
 	/* scratch of the part */
 	float *kt, *kt2, *vt; /* [dk*32], [dk*32], [32*max(dk, dv)] */

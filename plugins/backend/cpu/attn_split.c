@@ -26,7 +26,7 @@ static bool stores_last(const struct cpu_run *r, const struct lmd_op_attn *op, u
 	if (!g->slot || g->slot[row] < 0)
 		return true;
 	return g->kv_lo[row] < g->kv_hi[row] &&
-	       cpu_pool_page(p, (uint32_t)r->hm.step->seq_slot[r->hm.step->seq_of[row]],
+	       hm_pool_page(p, (uint32_t)r->hm.step->seq_slot[r->hm.step->seq_of[row]],
 			     (uint32_t)(g->kv_hi[row] - 1) / CPU_PAGE_TOKENS) ==
 		       (uint32_t)g->slot[row] / CPU_PAGE_TOKENS;
 }

@@ -11,7 +11,7 @@
 #define CONV_BLOCK 64
 
 /* Can this op, with this cache (or NULL), go by columns? */
-bool conv_has_columns(const struct lmd_op_conv *o, const struct cpu_cache *c);
+bool conv_has_columns(const struct lmd_op_conv *o, const struct hm_cache *c);
 /* The weight with the columns of a place in the kernel side by side, padded to whole blocks; host
  * memory, NULL without. */
 float *conv_turn(const struct cpu_dev *dev, const struct lmd_weight *w, uint32_t kernel);

@@ -13,7 +13,7 @@ struct columns {
 	const struct lmd_op_conv *op;
 	const struct lmd_weight *w;
 	const float *turned; /* [kernel][blocks * CONV_BLOCK] */
-	const struct cpu_cache *cache;
+	const struct hm_cache *cache;
 	struct hm_view x, y;
 	uint32_t dk; /* rows of history */
 	/* of the block at hand */
@@ -21,7 +21,7 @@ struct columns {
 	block *history; /* [dk] */
 };
 
-bool conv_has_columns(const struct lmd_op_conv *o, const struct cpu_cache *c)
+bool conv_has_columns(const struct lmd_op_conv *o, const struct hm_cache *c)
 {
 	return o->kind == LMD_CONV_DEPTHWISE && !o->map && o->x.n_head == 1 && o->y.n_head == 1 &&
 	       o->x.fold <= 1 && o->y.fold <= 1 && o->x.src == LMD_SRC_VALUE &&
@@ -52,7 +52,7 @@ static const float *row_at(const struct columns *c, int64_t i)
 
 static char *slot_row(const struct columns *c, int32_t slot, uint32_t row)
 {
-	return cpu_pool_slot(c->r->cplan->pools[c->cache->desc.group], (uint32_t)slot) +
+	return hm_pool_unit(c->r->cplan->pools[c->cache->desc.group], (uint32_t)slot) +
 	       c->cache->k_off + row * c->cache->k_row + c->col0 * sizeof(float);
 }
 

@@ -49,33 +49,6 @@ extern const struct lmd_backend_ops cpu_backend_ops;
 
 /* ---- pools (pool.c) ---- */
 
-/* Where a cache lies inside a page or a slot.  Layouts: README.md. */
-struct cpu_cache {
-	struct lmd_cache desc;
-	uint32_t id; /* in the plan */
-	bool has_v;
-	bool k_turned;         /* K lies d-major: see kv.h */
-	uint32_t k_cols;       /* elements of a stored row */
-	size_t k_row, v_row;   /* bytes of a row, all heads, in canonical form */
-	size_t k_head, v_head; /* bytes of a head */
-	uint32_t n_row;        /* rows in a page or a slot */
-	size_t k_off, v_off;   /* of a slot; of pages see kv.h */
-	char *mem;             /* of the pool */
-	uint32_t n_unit;
-};
-
-struct lmd_pool {
-	struct lmd_group desc;
-	bool state;      /* slots instead of pages */
-	uint32_t n_unit; /* pages or slots */
-	uint32_t page_tokens, n_seq, n_index;
-	uint32_t n_cache;
-	struct cpu_cache *caches;
-	size_t unit_bytes;
-	char *mem;       /* n_unit * unit_bytes; slots one after the other, pages: kv.h */
-	uint32_t *table; /* [n_seq][n_index], CPU_NO_PAGE = not set */
-};
-#define CPU_NO_PAGE     UINT32_MAX
 #define CPU_PAGE_TOKENS 32u
 
 enum lmd_status cpu_pool_create(void *state, const struct lmd_pool_desc *d, struct lmd_pool **out,
@@ -87,18 +60,6 @@ void cpu_pool_destroy(void *state, struct lmd_pool *pool);
 /* Asks the system for large pages behind memory that is read in many pieces: finding a page of 4 KiB
  * can cost as much as reading it.  Best effort. */
 void cpu_large_pages(void *mem, size_t bytes);
-
-/* Page number `index` of a sequence slot. */
-static inline uint32_t cpu_pool_page(const struct lmd_pool *p, uint32_t seq_slot, uint32_t index)
-{
-	return p->table[(size_t)seq_slot * p->n_index + index];
-}
-
-/* Memory of a state slot. */
-static inline char *cpu_pool_slot(const struct lmd_pool *p, uint32_t slot)
-{
-	return p->mem + (size_t)slot * p->unit_bytes;
-}
 
 /* n numbers into and out of a cache in a row's own order. */
 void cpu_cache_encode(const struct cpu_dev *dev, uint32_t dtype, const float *src, void *dst,
@@ -194,7 +155,7 @@ struct lmd_cplan {
 	struct lmi_lora_sites sites;
 	struct lmd_weight **weights;     /* [n_wref] */
 	struct lmd_pool **pools;         /* [n_group] */
-	const struct cpu_cache **caches; /* [n_cache]; NULL: not in a given pool */
+	const struct hm_cache **caches; /* [n_cache]; NULL: not in a given pool */
 	uint32_t n_node;
 	struct cpu_node *nodes;
 	uint32_t n_phase, cap_phase;

@@ -15,7 +15,7 @@ struct conv {
 	const struct cpu_run *r;
 	const struct lmd_op_conv *op;
 	const struct lmd_weight *w;    /* DEPTHWISE */
-	const struct cpu_cache *cache; /* or NULL */
+	const struct hm_cache *cache; /* or NULL */
 	struct hm_view x, score, y;
 	uint32_t cols; /* of x */
 	/* of one sequence */
@@ -32,7 +32,7 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 	if (st == LMD_OK && o->kind == LMD_CONV_DEPTHWISE)
 		st = hm_flatten(&b->hm, o->w, err);
 	if (st == LMD_OK && o->cache != LMD_NONE) {
-		const struct cpu_cache *c = b->cplan->caches[o->cache];
+		const struct hm_cache *c = b->cplan->caches[o->cache];
 
 		hm_need(&b->hm.part_bytes, c->desc.dk, c->k_cols * sizeof(float));
 		hm_need(&b->hm.part_bytes, c->k_cols, sizeof(float));
@@ -64,7 +64,7 @@ static void load(struct conv *c)
 		float *to = c->history + (size_t)i * c->cache->k_cols;
 
 		cpu_cache_decode(c->r->dev, c->cache->desc.k_dtype,
-				 cpu_pool_slot(pool(c), (uint32_t)slot) + c->cache->k_off +
+				 hm_pool_unit(pool(c), (uint32_t)slot) + c->cache->k_off +
 					 i * c->cache->k_row,
 				 to, c->cache->k_cols);
 	}
@@ -94,7 +94,7 @@ static void store(const struct conv *c, uint32_t i)
 		for (uint32_t col = 0; col < c->cache->k_cols; col++)
 			c->row[col] = at(c, (int64_t)i + 1 + j - c->cache->desc.dk, col);
 		cpu_cache_encode(c->r->dev, c->cache->desc.k_dtype, c->row,
-				 cpu_pool_slot(pool(c), (uint32_t)slot) + c->cache->k_off +
+				 hm_pool_unit(pool(c), (uint32_t)slot) + c->cache->k_off +
 					 j * c->cache->k_row,
 				 c->cache->k_cols);
 	}

@@ -13,7 +13,7 @@
 struct work {
 	const struct cpu_run *r;
 	const struct lmd_op_index *op;
-	const struct cpu_cache *cache;
+	const struct hm_cache *cache;
 	const struct lmd_pool *pool; /* of the cache */
 	struct hm_view q, w, y;
 	float *score; /* [units] of the row and list at hand */
@@ -48,7 +48,7 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 static float dot(const struct work *w, uint32_t seq, uint32_t row, uint32_t head, uint32_t key)
 {
 	uint32_t kh = w->cache->desc.n_head > 1 ? head : 0;
-	uint32_t page = cpu_pool_page(w->pool, (uint32_t)w->r->hm.step->seq_slot[seq],
+	uint32_t page = hm_pool_page(w->pool, (uint32_t)w->r->hm.step->seq_slot[seq],
 				      key / CPU_PAGE_TOKENS);
 
 	cpu_kv_get_k(w->r->dev, w->cache, page, kh, key % CPU_PAGE_TOKENS, w->tk);

@@ -14,7 +14,7 @@
 struct scan {
 	const struct cpu_run *r;
 	const struct lmd_op_scan *op;
-	const struct cpu_cache *cache;
+	const struct hm_cache *cache;
 	const float *w[2]; /* flat, or NULL */
 	struct hm_view in[N_IN], y;
 	uint32_t dk, dv;

@@ -26,7 +26,7 @@ enum lmd_status cpu_add_site(struct cpu_build *b, uint32_t site, uint32_t wref, 
 
 enum lmd_status cpu_need_cache(const struct cpu_build *b, uint32_t cache, struct lmd_error *err)
 {
-	const struct cpu_cache *c;
+	const struct hm_cache *c;
 	uint32_t group;
 	bool wants_state, is_state;
 

@@ -24,7 +24,7 @@ struct cpu_rope {
 	const struct cpu_turns *turns;
 	struct hm_view q, k, v, q_out, k_out;
 	struct cpu_norm qn, kn;
-	const struct cpu_cache *cache; /* or NULL */
+	const struct hm_cache *cache; /* or NULL */
 	float *tmp, *head, *out, *enc; /* a head each: scratch of the part */
 };
 

@@ -73,23 +73,6 @@ static enum lmd_status check_states(const struct cpu_run *r, const struct lmd_po
 	return LMD_OK;
 }
 
-static enum lmd_status apply_changes(struct lmd_pool *p, const struct lmd_step_group *g,
-				     struct lmd_error *err)
-{
-	for (uint32_t i = 0; i < g->n_change; i++) {
-		const struct lmd_page_set *c = &g->change[i];
-
-		if (c->seq_slot >= p->n_seq)
-			return bad(err, "change.seq_slot", i, c->seq_slot, p->n_seq);
-		if (c->index >= p->n_index)
-			return bad(err, "change.index", i, c->index, p->n_index);
-		if (c->page >= p->n_unit)
-			return bad(err, "change.page", i, c->page, p->n_unit);
-		p->table[(size_t)c->seq_slot * p->n_index + c->index] = c->page;
-	}
-	return LMD_OK;
-}
-
 static enum lmd_status check_inputs(const struct cpu_run *r, struct lmd_error *err)
 {
 	for (uint32_t i = 0; i < r->hm.plan->n_input; i++) {
@@ -122,7 +105,7 @@ enum lmd_status cpu_step_begin(struct cpu_run *r, struct lmd_error *err)
 			st = check_states(r, p, x, err);
 			continue;
 		}
-		st = apply_changes(p, x, err);
+		st = hm_pool_changes(p, x, err);
 		if (st == LMD_OK)
 			st = check_slots(r, p, x, g, err);
 	}

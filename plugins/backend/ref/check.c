@@ -105,23 +105,6 @@ static enum lmd_status check_tokens(const struct ref_run *r, struct lmd_error *e
 	return LMD_OK;
 }
 
-static enum lmd_status apply_changes(struct lmd_pool *p, const struct lmd_step_group *g,
-				     struct lmd_error *err)
-{
-	for (uint32_t i = 0; i < g->n_change; i++) {
-		const struct lmd_page_set *c = &g->change[i];
-
-		if (c->seq_slot >= p->n_seq)
-			return bad(err, "change.seq_slot", i, c->seq_slot, p->n_seq);
-		if (c->index >= p->n_index)
-			return bad(err, "change.index", i, c->index, p->n_index);
-		if (c->page >= p->n_unit)
-			return bad(err, "change.page", i, c->page, p->n_unit);
-		p->table[(size_t)c->seq_slot * p->n_index + c->index] = c->page;
-	}
-	return LMD_OK;
-}
-
 /* The keys that rows see: those of a pool must have pages, those of a step must be rows. */
 static enum lmd_status check_keys(const struct ref_run *r, uint32_t group, struct lmd_error *err)
 {
@@ -155,7 +138,7 @@ static enum lmd_status check_keys(const struct ref_run *r, uint32_t group, struc
 			continue;
 		for (uint32_t j = (uint32_t)g->kv_lo[i] / p->page_tokens;
 		     j * p->page_tokens < (uint32_t)g->kv_hi[i]; j++) {
-			if (table[j] == REF_NO_PAGE)
+			if (table[j] == HM_NO_PAGE)
 				return lmd_fail(
 					err, LMD_INVALID,
 					"step: group %u: page %u of sequence "
@@ -182,7 +165,7 @@ static enum lmd_status check_group(const struct ref_run *r, uint32_t group, stru
 		return st;
 	}
 	if (p) {
-		st = apply_changes(p, g, err);
+		st = hm_pool_changes(p, g, err);
 		if (st == LMD_OK)
 			st = in_range(err, "seq_slot", s->seq_slot, s->n_seq, 0, p->n_seq);
 	}

@@ -201,7 +201,7 @@ static const float *stored_key(const struct attn *a, int i, uint32_t seq, uint32
 			       uint32_t key)
 {
 	const struct lmd_attn_src *s = &a->op->src[i];
-	const struct ref_cache *c;
+	const struct hm_cache *c;
 	uint32_t first, n, at;
 	const char *page;
 
@@ -227,7 +227,7 @@ static const float *stored_value(const struct attn *a, int i, uint32_t seq, uint
 				 uint32_t key)
 {
 	const struct lmd_attn_src *s = &a->op->src[i];
-	const struct ref_cache *c = s->kind == LMD_KV_CACHE ? a->r->cplan->caches[s->cache] : NULL;
+	const struct hm_cache *c = s->kind == LMD_KV_CACHE ? a->r->cplan->caches[s->cache] : NULL;
 	uint32_t first, n, at;
 	const char *page;
 

@@ -13,7 +13,7 @@ struct conv {
 	const struct ref_run *r;
 	const struct lmd_op_conv *op;
 	const struct lmd_weight *w;    /* DEPTHWISE */
-	const struct ref_cache *cache; /* or NULL */
+	const struct hm_cache *cache; /* or NULL */
 	struct hm_view x, score, y;
 	uint32_t cols; /* of x */
 	/* of one sequence */
@@ -32,7 +32,7 @@ static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct
 	if (o->kind == LMD_CONV_POOL)
 		b->cplan->group_write[o->group] = true;
 	if (st == LMD_OK && o->cache != LMD_NONE) {
-		const struct ref_cache *c = b->cplan->caches[o->cache];
+		const struct hm_cache *c = b->cplan->caches[o->cache];
 
 		hm_need(&b->hm.part_bytes, c->desc.dk, c->k_cols * sizeof(float));
 		hm_need(&b->hm.part_bytes, c->k_cols, sizeof(float));

@@ -11,7 +11,7 @@
 struct work {
 	const struct ref_run *r;
 	const struct lmd_op_index *op;
-	const struct ref_cache *cache;
+	const struct hm_cache *cache;
 	const struct lmd_pool *pool; /* of the cache */
 	struct hm_view q, w, y;
 	float *score; /* [units] of the row and list at hand */

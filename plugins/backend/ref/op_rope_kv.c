@@ -120,7 +120,7 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct h
 	struct hm_view q_out = hm_view(&r->hm, &o->q_out), k_out = hm_view(&r->hm, &o->k_out);
 	struct ref_norm qn = ref_norm(r, &o->qn), kn = ref_norm(r, &o->kn);
 	const struct hm_view *any = q.base ? &q : k.base ? &k : &v;
-	const struct ref_cache *c = o->cache == LMD_NONE ? NULL : r->cplan->caches[o->cache];
+	const struct hm_cache *c = o->cache == LMD_NONE ? NULL : r->cplan->caches[o->cache];
 	struct work w = {.r = r, .op = o, .pos = hm_view(&r->hm, &o->pos)};
 	uint32_t most = q.width > k.width ? q.width : k.width;
 	char *scratch = p->scratch;

@@ -45,31 +45,6 @@ enum lmd_status ref_chain_reserve(struct ref_dev *dev, uint32_t n, struct lmd_er
 
 /* ---- pools (pool.c) ---- */
 
-/* Where a cache lies inside a page or a slot. */
-struct ref_cache {
-	struct lmd_cache desc;
-	uint32_t id; /* in the plan */
-	bool has_v;
-	uint32_t k_cols, v_cols; /* elements of a stored row */
-	size_t k_row, v_row;     /* bytes of a row */
-	size_t k_head, v_head;   /* bytes of a head */
-	uint32_t n_row;          /* rows in a page or a slot */
-	size_t k_off, v_off;     /* in the page or slot */
-};
-
-struct lmd_pool {
-	struct lmd_group desc;
-	bool state;      /* slots instead of pages */
-	uint32_t n_unit; /* pages or slots */
-	uint32_t page_tokens, n_seq, n_index;
-	uint32_t n_cache;
-	struct ref_cache *caches;
-	size_t unit_bytes;
-	char *mem;       /* [n_unit][unit_bytes] */
-	uint32_t *table; /* [n_seq][n_index], REF_NO_PAGE = not set */
-};
-#define REF_NO_PAGE UINT32_MAX
-
 enum lmd_status ref_pool_create(void *state, const struct lmd_pool_desc *d, struct lmd_pool **out,
 				struct lmd_error *err);
 enum lmd_status ref_pool_op(void *state, struct lmd_queue *q, struct lmd_pool *pool,
@@ -106,7 +81,7 @@ struct lmd_cplan {
 	const struct lmd_plan *plan;
 	struct lmd_weight **weights;     /* [n_wref] */
 	struct lmd_pool **pools;         /* [n_group] */
-	const struct ref_cache **caches; /* [n_cache]; NULL: not in a given pool */
+	const struct hm_cache **caches; /* [n_cache]; NULL: not in a given pool */
 	uint32_t n_node;
 	struct ref_node *nodes;
 	struct lmi_lora_sites sites;
