@@ -55,6 +55,15 @@ float lmi_fit_greatest(const float *x, size_t n)
 	return lmi_bits_f32((uint32_t)top);
 }
 
+bool lmi_fit_finite(const float *x, size_t n)
+{
+	uint32_t bad = 0;
+
+	for (size_t i = 0; i < n; i++)
+		bad |= (lmi_f32_bits(x[i]) & 0x7F800000u) == 0x7F800000u;
+	return !bad;
+}
+
 bool lmi_fit_flat(const float *x, size_t n)
 {
 	for (size_t i = 1; i < n; i++)

@@ -32,6 +32,9 @@ void lmi_fit_load(const float *src, const float *importance, size_t at, float *x
 /* The greatest magnitude; NaN is above infinity, and comes back as NaN. */
 float lmi_fit_greatest(const float *x, size_t n);
 
+/* True when none of n values is infinite or no number. */
+bool lmi_fit_finite(const float *x, size_t n);
+
 /* True when all n values are equal. */
 bool lmi_fit_flat(const float *x, size_t n);
 

@@ -6,7 +6,7 @@
  * greatest of them over the greatest integer; each group takes the best of a few integers around
  * its own; the block's scale is solved for again, and so on.  It does not look at the blocks
  * beside it, so how a row is cut makes no difference. */
-#include "core/quant/lanefit.h"
+#include "core/quant/lanefit_impl.h"
 
 #include <math.h>
 #include <string.h>
@@ -15,27 +15,11 @@
 #include "core/quant/fit.h"
 
 #define N_ROUNDS 3 /* of "integers, then scales"; the same for every block */
-/* Scales that are tried at each end for a block of q4_0 without importances. */
-#define QUICK_FAN 4
-#define LEAST	 1e-12f
-#define PRESENT	 8 /* values that are not 0: few are met exactly by kfit.c */
-#define MOST	 1e12f
 
 #define ALIGNED _Alignas(64)
 
-/* Groups of up to LMI_LANES, values and lanes exchanged. */
-static void load(const struct lmi_lanes *v, struct lmi_batch *b, const float *src, const float *w,
-		 int n_group, int group)
-{
-	b->n = group;
-	b->weighted = w != NULL;
-	v->turn(src, n_group, group, b->x);
-	if (w)
-		v->turn(w, n_group, group, b->w);
-}
-
-/* May a stretch of values be fitted here?  both_signs: only when it has values of both.  Looks at
- * the bits as whole numbers, whose order is that of the magnitudes, NaN above all. */
+/* May a block be fitted here?  both_signs: only when it has values of both.  Looks at the bits as
+ * whole numbers, whose order is that of the magnitudes, NaN above all. */
 static bool is_ordinary(const float *x, size_t n, bool both_signs)
 {
 	uint32_t first = lmi_f32_bits(x[0]), differ = 0;
@@ -52,25 +36,9 @@ static bool is_ordinary(const float *x, size_t n, bool both_signs)
 	}
 	if (both_signs && (!below || below == present))
 		return false;
-	return differ && present >= PRESENT && top >= (int32_t)lmi_f32_bits(LEAST) &&
-	       top <= (int32_t)lmi_f32_bits(MOST);
-}
-
-static struct lmi_levels levels(const struct lmi_kshape *k)
-{
-	struct lmi_levels l = {.lo = (float)k->q_lo, .hi = (float)k->q_hi};
-
-	if (!k->book)
-		return l;
-	l.is_book = true;
-	l.lo = k->book[0];
-	l.hi = k->book[15];
-	l.value0 = k->book[0];
-	for (int i = 0; i < 15; i++) {
-		l.mid[i] = 0.5f * (float)(k->book[i] + k->book[i + 1]);
-		l.step[i] = (float)(k->book[i + 1] - k->book[i]);
-	}
-	return l;
+	return differ && present >= LMI_LANES_PRESENT &&
+	       top >= (int32_t)lmi_f32_bits(LMI_LANES_LEAST) &&
+	       top <= (int32_t)lmi_f32_bits(LMI_LANES_MOST);
 }
 
 static float greatest(const float *a, int n)
@@ -251,7 +219,7 @@ static void solve_affine(struct search *f, const struct constants *c)
 static void begin(struct search *f, const struct lmi_lanes *v, const struct lmi_kshape *k,
 		  const struct lmi_batch *b, int n)
 {
-	*f = (struct search){.v = v, .k = k, .b = b, .l = levels(k), .n_block = n};
+	*f = (struct search){.v = v, .k = k, .b = b, .l = lmi_lanefit_levels(k), .n_block = n};
 	for (int i = 0; i < n; i++) {
 		f->block[i] = (struct span){i * LMI_K / k->group, LMI_K / k->group};
 		f->best_err[i] = INFINITY;
@@ -387,7 +355,7 @@ static void fit_blocks(const struct lmi_lanes *v, const struct lmi_kshape *k, co
 		}
 		for (int j = 0; importance && j < run; j++)
 			lmi_fit_weights(importance + (i + j) * LMI_K, w + j * LMI_K, LMI_K);
-		load(v, &b, src + i * LMI_K, importance ? w : NULL, run * LMI_K / k->group, k->group);
+		lmi_lanefit_load(v, &b, src + i * LMI_K, importance ? w : NULL, run * LMI_K / k->group, k->group);
 		if (affine)
 			search_affine(v, k, &b, run, out + i);
 		else
@@ -424,84 +392,5 @@ void lmi_lanefit_encode(lmi_lanefit_fn fit, const struct lmi_kshape *shape, cons
 		src += m * LMI_K;
 		importance = importance ? importance + m * LMI_K : NULL;
 		n -= (size_t)m * LMI_K;
-	}
-}
-
-/* ---- blocks with one scale ---- */
-
-/* The scale of each lane as an f16, the better of two. */
-static void better_of(float *d, float *err, const float *d2, const float *err2)
-{
-	for (int l = 0; l < LMI_LANES; l++) {
-		if (err2[l] >= err[l])
-			continue;
-		d[l] = d2[l];
-		err[l] = err2[l];
-	}
-}
-
-/* The plain scale, which puts the greatest value on the lowest code, is one of the candidates: it
- * wins when no other is better. */
-static void search_single(const struct lmi_lanes *v, const struct lmi_levels *l,
-			  const struct lmi_batch *b, int n_fan, float *d)
-{
-	ALIGNED float err[LMI_LANES], d2[LMI_LANES], err2[LMI_LANES], xv[LMI_LANES], vv[LMI_LANES];
-	const float end[2] = {l->lo, l->hi};
-	float step[2] = {-1, 1};
-
-	if (l->is_book) {
-		step[0] = -l->step[0];
-		step[1] = l->step[14];
-	}
-	v->peaks(b, 1 / l->lo, d);
-	v->round(d);
-	v->err(b, l, d, err);
-	v->fan(b, l, end, step, n_fan, d2);
-	for (int round = 0; round < 2; round++) {
-		v->round(d2);
-		v->err(b, l, d2, err2);
-		better_of(d, err, d2, err2);
-		if (round)
-			break;
-		v->sums(b, l, d, xv, vv);
-		for (int i = 0; i < LMI_LANES; i++)
-			d2[i] = vv[i] > 0 ? xv[i] / vv[i] : 0;
-	}
-}
-
-void lmi_lanefit_single(const struct lmi_lanes *lanes, int lo, int hi, const int8_t *book,
-			const float *src, const float *importance, int n, float *d, int8_t *q)
-{
-	const struct lmi_lanes *v = lanes ? lanes : lmi_lanes_all()[0];
-	const struct lmi_kshape k = {.q_lo = lo, .q_hi = hi, .book = book};
-	ALIGNED float scale[LMI_LANES];
-	ALIGNED const float none[LMI_LANES] = {0};
-	const struct lmi_levels l = levels(&k);
-	/* q4_0 is the type that people take for being made quickly */
-	bool quick = !importance && !book && hi - lo < 16;
-	float x[32], w[LMI_LANES * 32];
-	int8_t codes[LMI_LANES * 32];
-	struct lmi_batch b;
-
-	for (int i = 0; i < n;) {
-		int run = 0;
-
-		while (i + run < n && is_ordinary(src + (i + run) * 32, 32, false))
-			run++;
-		if (!run) {
-			lmi_fit_load(src, importance, (size_t)i * 32, x, w, 32);
-			d[i] = book ? lmi_fit_book(x, w, 32, book, q + i * 32)
-				    : lmi_fit_scale(x, w, 32, lo, hi, q + i * 32);
-			i++;
-			continue;
-		}
-		for (int j = 0; importance && j < run; j++)
-			lmi_fit_weights(importance + (i + j) * 32, w + j * 32, 32);
-		load(v, &b, src + i * 32, importance ? w : NULL, run, 32);
-		search_single(v, &l, &b, quick ? QUICK_FAN : LMI_FIT_FAN, scale);
-		v->codes(&b, &l, scale, none, codes);
-		memcpy(d + i, scale, (size_t)run * sizeof(*d));
-		memcpy(q + i * 32, codes, (size_t)run * 32);
-		i += run;
 	}
 }

@@ -15,6 +15,11 @@
 #define LMI_LANES	 16
 #define LMI_LANES_VALUES 32 /* of a group, at most */
 
+/* What values of a group are fit for these loops: see lanefit.h. */
+#define LMI_LANES_LEAST	  1e-12f /* greatest magnitude */
+#define LMI_LANES_MOST	  1e12f
+#define LMI_LANES_PRESENT 8 /* values that are not 0: few are met exactly by fit.c and kfit.c */
+
 /* What codes stand for: whole numbers lo..hi, or the values of a book. */
 struct lmi_levels {
 	bool is_book;
@@ -38,6 +43,9 @@ struct lmi_lanes {
 	/* to[i][l] = from[l][i] for groups of n (16 or 32) values; lanes from n_group on get the first
 	 * group, so that they hold numbers.  Any alignment of `from`. */
 	void (*turn)(const float *from, int n_group, int n, float (*to)[LMI_LANES]);
+	/* 1 for a lane whose values differ, are numbers within +-LMI_LANES_MOST, have a magnitude of at
+	 * least LMI_LANES_LEAST among them, and LMI_LANES_PRESENT that are not 0; else 0. */
+	void (*ordinary)(const struct lmi_batch *b, float *yes);
 	/* The value of greatest magnitude times f. */
 	void (*peaks)(const struct lmi_batch *b, float f, float *out);
 	/* Each to the nearest f16, cut to the finite range. */

@@ -82,6 +82,30 @@ INLINE void do_fan(const struct lmi_batch *b, const struct lmi_levels *l, const 
 	}
 }
 
+static void ordinary(const struct lmi_batch *b, float *yes)
+{
+	const VF zero = v_set(0), one = v_set(1);
+
+	for (int at = 0; at < LMI_LANES; at += V) {
+		VF least = v_load(&b->x[0][at]), most = least, size = zero, present = zero;
+		VF small = zero, is;
+
+		for (int i = 0; i < b->n; i++) {
+			VF x = v_load(&b->x[i][at]), a = v_max(x, zero - x);
+
+			least = v_min(x, least);
+			most = v_max(x, most);
+			size = v_max(a, size);
+			present = present + v_over(a, zero, one, zero);
+			small = small + v_over(v_set(LMI_LANES_MOST), a, one, zero); /* no NaN */
+		}
+		is = v_over(most, least, one, zero);
+		is = v_over(size, v_set(LMI_LANES_LEAST), is, zero);
+		is = v_over(present, v_set(LMI_LANES_PRESENT - 1), is, zero);
+		v_store(yes + at, v_over(small, v_set((float)b->n - 1), is, zero));
+	}
+}
+
 static void peaks(const struct lmi_batch *b, float f, float *out)
 {
 	for (int at = 0; at < LMI_LANES; at += V) {
@@ -317,6 +341,7 @@ static void sums_affine(const struct lmi_batch *b, float hi, const float *scale,
 const struct lmi_lanes LANES_NAME = {
 	.name = LANES_TEXT,
 	.turn = turn,
+	.ordinary = ordinary,
 	.peaks = peaks,
 	.round = round_f16,
 	.fan = fan,

@@ -5,6 +5,7 @@
  * pass.  Both encode by plain rounding with d = max |x| / 127. */
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "core/quant/codec.h"
 #include "core/quant/fit.h"
@@ -28,15 +29,20 @@ _Static_assert(sizeof(struct block_q8_1) == 36, "q8_1 block");
 /* Codes of one block; returns d before it is narrowed. */
 static float encode(const float *src, int8_t *q)
 {
-	float x[N], peak = 0, d, inv;
+	int8_t codes[N];
+	float clean[N], peak = lmi_fit_greatest(src, N), d, inv;
+	const float *x = src;
 
-	lmi_fit_clean(src, x, N);
-	for (int j = 0; j < N; j++)
-		peak = fmaxf(peak, fabsf(x[j]));
+	if (!(peak <= 0x1p100f)) {
+		lmi_fit_clean(src, clean, N);
+		x = clean;
+		peak = lmi_fit_greatest(x, N);
+	}
 	d = fminf(peak / 127, 65504);
 	inv = d > 0 ? 1 / d : 0;
-	for (int j = 0; j < N; j++)
-		q[j] = (int8_t)lmi_fit_round(x[j] * inv, -127, 127);
+	for (int j = 0; j < N; j++) /* apart from q, which might lie in x as far as C knows */
+		codes[j] = (int8_t)lmi_fit_round(x[j] * inv, -127, 127);
+	memcpy(q, codes, N);
 	return d;
 }
 

@@ -97,11 +97,12 @@ void lmi_encoder_destroy(struct lmi_encoder *e)
 /* Can all n values be encoded?  f32 and bf16 hold whatever there is. */
 static bool fits(const struct lmi_dtype *to, const float *v, uint64_t n)
 {
-	/* the greatest that rounds to a finite f16; the greatest float */
-	const float most = to->id == LMD_DTYPE_F16 ? 65519.996f : 0x1.fffffep127f;
+	const float most = 65519.996f; /* that rounds to a finite f16 */
 
-	return to->id == LMD_DTYPE_F32 || to->id == LMD_DTYPE_BF16 ||
-	       lmi_fit_greatest(v, (size_t)n) <= most;
+	if (to->id == LMD_DTYPE_F32 || to->id == LMD_DTYPE_BF16)
+		return true;
+	return to->id == LMD_DTYPE_F16 ? lmi_fit_greatest(v, (size_t)n) <= most
+				       : lmi_fit_finite(v, (size_t)n);
 }
 
 /* The values of a source that has them as this machine does need no decoding. */

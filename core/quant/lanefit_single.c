@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Blocks with one scale, sixteen side by side. */
+#include <string.h>
+
+#include "core/quant/fit.h"
+#include "core/quant/lanefit_impl.h"
+
+#define ALIGNED _Alignas(64)
+#define N	32 /* values in a block */
+/* Scales that are tried at each end for a block of q4_0 without importances. */
+#define QUICK_FAN 4
+
+/* The scale of each lane as an f16, the better of two. */
+static void better_of(float *restrict d, float *restrict err, const float *restrict d2,
+		      const float *restrict err2)
+{
+	for (int l = 0; l < LMI_LANES; l++) { /* no branch, which would be a toss-up */
+		d[l] = err2[l] < err[l] ? d2[l] : d[l];
+		err[l] = err2[l] < err[l] ? err2[l] : err[l];
+	}
+}
+
+/* The plain scale, which puts the greatest value on the lowest code, is one of the candidates: it
+ * wins when no other is better. */
+static void search_single(const struct lmi_lanes *v, const struct lmi_levels *l,
+			  const struct lmi_batch *b, int n_fan, float *d)
+{
+	ALIGNED float err[LMI_LANES], d2[LMI_LANES], err2[LMI_LANES], xv[LMI_LANES], vv[LMI_LANES];
+	const float end[2] = {l->lo, l->hi};
+	float step[2] = {-1, 1};
+
+	if (l->is_book) {
+		step[0] = -l->step[0];
+		step[1] = l->step[14];
+	}
+	v->peaks(b, 1 / l->lo, d);
+	v->round(d);
+	v->err(b, l, d, err);
+	v->fan(b, l, end, step, n_fan, d2);
+	for (int round = 0; round < 2; round++) {
+		v->round(d2);
+		v->err(b, l, d2, err2);
+		better_of(d, err, d2, err2);
+		if (round)
+			break;
+		v->sums(b, l, d, xv, vv);
+		for (int i = 0; i < LMI_LANES; i++) {
+			float q = xv[i] / (vv[i] > 0 ? vv[i] : 1);
+
+			d2[i] = vv[i] > 0 ? q : 0;
+		}
+	}
+}
+
+void lmi_lanefit_single(const struct lmi_lanes *lanes, int lo, int hi, const int8_t *book,
+			const float *src, const float *importance, int n, float *d, int8_t *q)
+{
+	const struct lmi_lanes *v = lanes ? lanes : lmi_lanes_all()[0];
+	const struct lmi_kshape k = {.q_lo = lo, .q_hi = hi, .book = book};
+	ALIGNED float scale[LMI_LANES], ordinary[LMI_LANES];
+	ALIGNED const float none[LMI_LANES] = {0};
+	const struct lmi_levels l = lmi_lanefit_levels(&k);
+	/* q4_0 is the type that people take for being made quickly */
+	bool quick = !importance && !book && hi - lo < 16;
+	float x[N], w[LMI_LANES * N];
+	int8_t codes[LMI_LANES * N];
+	struct lmi_batch b;
+
+	lmi_lanefit_load(v, &b, src, NULL, n, N);
+	v->ordinary(&b, ordinary);
+	for (int i = 0; i < n;) {
+		int run = 0;
+
+		while (i + run < n && ordinary[i + run] > 0)
+			run++;
+		if (!run) {
+			lmi_fit_load(src, importance, (size_t)i * N, x, w, N);
+			d[i] = book ? lmi_fit_book(x, w, N, book, q + i * N)
+				    : lmi_fit_scale(x, w, N, lo, hi, q + i * N);
+			i++;
+			continue;
+		}
+		for (int j = 0; importance && j < run; j++)
+			lmi_fit_weights(importance + (i + j) * N, w + j * N, N);
+		if (importance || run < n) /* else they are there */
+			lmi_lanefit_load(v, &b, src + i * N, importance ? w : NULL, run, N);
+		search_single(v, &l, &b, quick ? QUICK_FAN : LMI_FIT_FAN, scale);
+		memcpy(d + i, scale, (size_t)run * sizeof(*d));
+		v->codes(&b, &l, scale, none, run < LMI_LANES ? codes : q);
+		if (run < LMI_LANES)
+			memcpy(q + i * N, codes, (size_t)run * N);
+		i += run;
+	}
+}
