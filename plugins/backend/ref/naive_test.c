@@ -239,7 +239,6 @@ static bool is_int8(uint32_t t)
 	case LMD_DTYPE_F16:
 	case LMD_DTYPE_BF16:
 	case LMD_DTYPE_F64:
-	case LMD_DTYPE_NVFP4:
 		return false;
 	default:
 		return true;

@@ -24,6 +24,7 @@
  *   iq4_nl book[nibble]               d            none              book: docs/formats.md
  *   iq4_xs book[nibble]               d * (sc-32)  none              sc: 6 bits for 32
  *   mxfp4  2 * E2M1 of the nibble     2^(e-128)    none
+ *   nvfp4  2 * E2M1 of the nibble     scale / 2    the next scale / 2: D of the last 16 values
  *   q2_k   sc * (2 bits)              d            -dmin, times mn   sc, mn: 4 bits for 16
  *   q1_0   1 or -1                    d            none
  *   q2_0   2 bits - 1                 d            none
@@ -43,6 +44,8 @@
  * and for q2_k, whose minima are of 16 values:
  *             j = mn0 * (sum of q, first half) + mn1 * (sum of q, second half)
  *             sum = sum + ((D * d) * (float)i + (M * d) * (float)j)
+ * and for nvfp4, whose scales are of 16 values, with sums of P*q over the first and the last 16:
+ *             sum = sum + ((D * d) * (float)i0 + (M * d) * (float)i1)
  * Any other type is decoded and multiplied in float. */
 #include <string.h>
 
@@ -220,6 +223,22 @@ static void unpack_iq4_xs(const uint8_t *b, int16_t *p, float *d, float *m)
 	}
 }
 
+/* The last 16 of 32 values have their factor in m. */
+static void unpack_nvfp4(const uint8_t *b, int16_t *p, float *d, float *m)
+{
+	for (int i = 0; i < 64; i++) {
+		int byte = 4 + i / 16 * 8 + i % 8;
+
+		p[i] = book_fp4[i % 16 < 8 ? b[byte] & 15 : b[byte] >> 4];
+	}
+	for (int g = 0; g < 4; g++) {
+		int exp = b[g] >> 3 & 15, man = b[g] & 7;
+		float v = exp ? ldexpf((float)(8 + man), exp - 11) : ldexpf((float)man, -10);
+
+		*(g % 2 ? &m[g / 2] : &d[g / 2]) = b[g] == 0x7f ? 0 : v;
+	}
+}
+
 static void unpack_k2(const uint8_t *b, int16_t *p, float *d, float *m, int16_t *mn)
 {
 	for (int e = 0; e < 256; e++) {
@@ -294,6 +313,8 @@ static void unpack(const struct lmd_host *h, const struct lmd_weight *w, const u
 		else if (w->dtype == LMD_DTYPE_Q2_K)
 			unpack_k2(raw, out->p + at, out->d + at / 32, out->m + at / 32,
 				  out->mn + at / 16);
+		else if (w->dtype == LMD_DTYPE_NVFP4)
+			unpack_nvfp4(raw, out->p + at, out->d + at / 32, out->m + at / 32);
 		else if (w->dtype == LMD_DTYPE_Q6_K)
 			unpack_k6(raw, out->p + at, out->d + at / 32, out->m + at / 32);
 		else if (w->dtype == LMD_DTYPE_Q3_K)
@@ -318,8 +339,8 @@ bool ref_int8_type(uint32_t dtype)
 {
 	return dtype == LMD_DTYPE_Q4_0 || dtype == LMD_DTYPE_Q5_0 || dtype == LMD_DTYPE_Q8_0 ||
 	       dtype == LMD_DTYPE_Q3_K || dtype == LMD_DTYPE_Q6_K || dtype == LMD_DTYPE_IQ4_NL ||
-	       dtype == LMD_DTYPE_IQ4_XS || dtype == LMD_DTYPE_MXFP4 || dtype == LMD_DTYPE_Q2_K ||
-	       has_min(dtype) || multiple_of(dtype);
+	       dtype == LMD_DTYPE_IQ4_XS || dtype == LMD_DTYPE_MXFP4 || dtype == LMD_DTYPE_NVFP4 ||
+	       dtype == LMD_DTYPE_Q2_K || has_min(dtype) || multiple_of(dtype);
 }
 
 void ref_int8_quantise(const float *x, uint32_t k, int8_t *q, float *d)
@@ -346,20 +367,34 @@ uint64_t ref_int8_bytes(uint32_t k)
 	hm_need(&bytes, REF_TILE, k / 32 * sizeof(float));
 	hm_need(&bytes, REF_TILE, k / 16 * sizeof(int16_t));
 	hm_need(&bytes, 1, k / 16 * sizeof(int32_t));
-	hm_need(&bytes, 1, k / 32 * sizeof(float));
+	hm_need(&bytes, 1, k / 16 * sizeof(float));
 	return bytes;
 }
 
-/* dots: the sums of P*q by block; sums: those of q by half of a block. */
+/* Sums of P*q by half of a block. */
+static void half_dots(const int16_t *p, const int8_t *q, uint32_t k, float *dots)
+{
+	for (uint32_t i = 0; i < k; i += 16) {
+		int32_t s = 0;
+
+		for (uint32_t e = 0; e < 16; e++)
+			s += p[i + e] * q[i + e];
+		dots[i / 16] = (float)s;
+	}
+}
+
+/* dots: the sums of P*q by block, of nvfp4 by half of a block; sums: those of q by half of a block. */
 static float output(const struct row *w, uint32_t dtype, const float *dots, const float *d,
 		    const int32_t *sums, uint32_t k)
 {
 	float sum = 0;
 
 	for (uint32_t b = 0; b < k / 32; b++) {
-		float t = (w->d[b] * d[b]) * dots[b];
+		float t = (w->d[b] * d[b]) * dots[dtype == LMD_DTYPE_NVFP4 ? 2 * b : b];
 
-		if (dtype == LMD_DTYPE_Q2_K)
+		if (dtype == LMD_DTYPE_NVFP4)
+			t += (w->m[b] * d[b]) * dots[2 * b + 1];
+		else if (dtype == LMD_DTYPE_Q2_K)
 			t += (w->m[b] * d[b]) * (float)(w->mn[2 * b] * sums[2 * b] +
 							w->mn[2 * b + 1] * sums[2 * b + 1]);
 		else if (has_min(dtype))
@@ -379,7 +414,7 @@ void ref_int8_product(const struct ref_run *r, const struct ref_x *x, const stru
 	float *m = hm_take(&scratch, REF_TILE, nb * sizeof(*m));
 	int16_t *mn = hm_take(&scratch, REF_TILE, 2 * nb * sizeof(*mn));
 	int32_t *sums = hm_take(&scratch, 1, 2 * nb * sizeof(*sums));
-	float *dots = hm_take(&scratch, 1, nb * sizeof(*dots));
+	float *dots = hm_take(&scratch, 1, 2 * nb * sizeof(*dots));
 
 	for (uint64_t n = lo; n < hi; n += REF_TILE) {
 		uint32_t count = hi - n < REF_TILE ? (uint32_t)(hi - n) : REF_TILE;
@@ -408,7 +443,10 @@ void ref_int8_product(const struct ref_run *r, const struct ref_x *x, const stru
 				struct row row = {p + (size_t)j * w->k, d + j * nb, m + j * nb,
 						  mn + 2 * j * nb};
 
-				r->dev->kernels->iblocks(row.p, q, w->k, dots);
+				if (w->dtype == LMD_DTYPE_NVFP4)
+					half_dots(row.p, q, w->k, dots);
+				else
+					r->dev->kernels->iblocks(row.p, q, w->k, dots);
 				out[j] = output(&row, w->dtype, dots, dx, sums, w->k);
 			}
 			emit(arg, it, (uint32_t)n, count, out);

@@ -21,7 +21,8 @@ struct codes {
 /* What the blocks of a block of 256 share, of the eight rows. */
 struct head {
 	__m256 d, m;   /* m = -dmin */
-	__m256i s[3];  /* Q4_K, Q5_K: bytes 0-3, 4-7, 8-11 of the scales; IQ4_XS: high, low bits */
+	__m256i s[3];  /* Q4_K, Q5_K: bytes 0-3, 4-7, 8-11 of the scales; IQ4_XS: high, low bits;
+			* NVFP4: the scales */
 	__m256i sc[4]; /* Q2_K, Q3_K, Q6_K: scales 4i..4i+3 */
 };
 
@@ -41,14 +42,6 @@ INLINE __m256 low_halves(__m256i v)
 	v = _mm256_and_si256(v, _mm256_set1_epi32(0xffff));
 	v = _mm256_permute4x64_epi64(_mm256_packus_epi32(v, v), 0x08);
 	return _mm256_cvtph_ps(_mm256_castsi256_si128(v));
-}
-
-INLINE __m256i dwords_at(const uint8_t *const w[8], size_t at)
-{
-	return _mm256_setr_epi32((int)load32(w[0] + at), (int)load32(w[1] + at),
-				 (int)load32(w[2] + at), (int)load32(w[3] + at),
-				 (int)load32(w[4] + at), (int)load32(w[5] + at),
-				 (int)load32(w[6] + at), (int)load32(w[7] + at));
 }
 
 /* 32 nibbles of 16 bytes, low ones first. */
@@ -144,6 +137,10 @@ INLINE void head_k(uint32_t dtype, const uint8_t *const w[8], size_t at, struct 
 {
 	__m256i v[4];
 
+	if (dtype == LMD_DTYPE_NVFP4) {
+		h->s[0] = dwords_at(w, at);
+		return;
+	}
 	if (dtype == LMD_DTYPE_Q6_K) {
 		columns(w, at + 192, false, h->sc);
 		h->d = low_halves(halves_at(w, at + 208));
@@ -266,9 +263,24 @@ INLINE void codes_iq4_xs(const struct head *h, const uint8_t *const w[8], size_t
 		c->q[r] = look_up(LMD_DTYPE_IQ4_XS, nibbles(w[r] + at + 8 + 16 * j));
 }
 
-/* Block j < 8 of the block of 256 at `at`. */
+/* Groups of 16: low nibbles of eight bytes, then the high ones. */
+INLINE void codes_nvfp4(const struct head *h, const uint8_t *const w[8], size_t at, int j,
+			struct codes *c)
+{
+	c->d = half_e4m3(h->s[0], 2 * j);
+	c->m = half_e4m3(h->s[0], 2 * j + 1);
+#pragma GCC unroll 8
+	for (int r = 0; r < 8; r++) {
+		__m256i v = nibbles(w[r] + at + 4 + 16 * j);
+
+		v = _mm256_permute4x64_epi64(v, 0xd8);
+		c->q[r] = look_up(LMD_DTYPE_NVFP4, v);
+	}
+}
+
+/* Block j of the larger block at `at`. */
 INLINE void codes_k(uint32_t dtype, const struct head *h, const uint8_t *const w[8], size_t at,
-		      int j, struct codes *c)
+		    int j, struct codes *c)
 {
 	if (dtype == LMD_DTYPE_Q6_K)
 		codes_6(h, w, at, j, c);
@@ -276,6 +288,8 @@ INLINE void codes_k(uint32_t dtype, const struct head *h, const uint8_t *const w
 		codes_3(h, w, at, j, c);
 	else if (dtype == LMD_DTYPE_IQ4_XS)
 		codes_iq4_xs(h, w, at, j, c);
+	else if (dtype == LMD_DTYPE_NVFP4)
+		codes_nvfp4(h, w, at, j, c);
 	else
 		codes_45(dtype, h, w, at, j, c);
 }

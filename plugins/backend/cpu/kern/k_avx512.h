@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * k_avx512.h - types of 256 values and at least 3 bits: two blocks of 32 of eight rows at a time. */
+ * k_avx512.h - types of 256 values and at least 3 bits, and NVFP4: two blocks of 32 of eight rows at a time. */
 #ifndef LLAMAD_CPU_KERN_K_AVX512_H
 #define LLAMAD_CPU_KERN_K_AVX512_H
 
@@ -23,6 +23,10 @@ INLINE void head_k(uint32_t dtype, const uint8_t *const w[8], size_t at, struct 
 {
 	__m256i v[4];
 
+	if (dtype == LMD_DTYPE_NVFP4) {
+		h->sc[0] = dwords_at(w, at);
+		return;
+	}
 	if (dtype == LMD_DTYPE_Q6_K) {
 		columns(w, at + 192, false, h->sc);
 		h->d = twice_halves(halves_at(w, at + 208));
@@ -189,9 +193,29 @@ INLINE void codes_iq4_xs(const struct head *h, const uint8_t *const w[8], size_t
 	}
 }
 
-/* Blocks 2p and 2p+1 of the block of 256 at `at`. */
+/* All of a block.  Groups of 16: low nibbles of eight bytes, then the high ones. */
+INLINE void codes_nvfp4(const struct head *h, const uint8_t *const w[8], size_t at,
+			struct codes *c)
+{
+	const __m512i order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
+	const __m512i four = _mm512_set1_epi8(15);
+
+	c->d = _mm512_insertf32x8(_mm512_castps256_ps512(half_e4m3(h->sc[0], 0)),
+				  half_e4m3(h->sc[0], 2), 1);
+	c->m = _mm512_insertf32x8(_mm512_castps256_ps512(half_e4m3(h->sc[0], 1)),
+				  half_e4m3(h->sc[0], 3), 1);
+#pragma GCC unroll 8
+	for (int r = 0; r < 8; r++) {
+		__m512i v = load_twice(w[r] + at + 4);
+
+		v = _mm512_and_si512(_mm512_srlv_epi16(v, words(0, 4)), four);
+		c->q[r] = look_up(LMD_DTYPE_NVFP4, _mm512_permutexvar_epi64(order, v));
+	}
+}
+
+/* Blocks 2p and 2p+1 of the larger block at `at`. */
 INLINE void codes_k(uint32_t dtype, const struct head *h, const uint8_t *const w[8], size_t at,
-		      int p, struct codes *c)
+		    int p, struct codes *c)
 {
 	if (dtype == LMD_DTYPE_Q6_K)
 		codes_6(h, w, at, p, c);
@@ -199,6 +223,8 @@ INLINE void codes_k(uint32_t dtype, const struct head *h, const uint8_t *const w
 		codes_3(h, w, at, p, c);
 	else if (dtype == LMD_DTYPE_IQ4_XS)
 		codes_iq4_xs(h, w, at, p, c);
+	else if (dtype == LMD_DTYPE_NVFP4)
+		codes_nvfp4(h, w, at, c);
 	else
 		codes_45(dtype, h, w, at, p, c);
 }

@@ -21,14 +21,15 @@
  * in memory as arrays one after the other, see KERN_Q8_*.
  *
  * Exact kernels (exact = true).  In each block b of 32 a weight is w[i] = D * P[i] + M with integers
- * P (see linear_q8_c.c for the types).  An output, in f32 with every operation rounded on its own (no
+ * P (see unpack.h for the types).  An output, in f32 with every operation rounded on its own (no
  * fused multiply-add), blocks in ascending order, is
  *     sum = 0
  *     for b:  i = sum over the block of P*q                                    (integer, < 2^24)
  *             sum = sum + ((D * d) * (float)i + M * e)                         types with M
  *             sum = sum + (D * d) * (float)i                                   the others
- *             sum = sum + ((D * d) * (float)i + (M * d) * (float)j)            Q2_K
- *                   j = minimum times sum of q, of both halves of the block
+ *             sum = sum + ((D * d) * (float)i + (M * d) * (float)j)            Q2_K, NVFP4
+ *                   Q2_K: j = minimum times sum of q, of both halves of the block
+ *                   NVFP4: D and i of the first 16 values of the block, M and j of the others
  * and nothing else: so its bits depend neither on the variant nor on the slice nor on how many rows
  * of x are multiplied together.  Backend `ref` opened with int8 activations gives the same bits.
  *

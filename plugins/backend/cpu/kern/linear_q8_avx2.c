@@ -16,6 +16,7 @@ KERN_AVX2(Q3_K)
 KERN_AVX2(IQ4_NL)
 KERN_AVX2(IQ4_XS)
 KERN_AVX2(MXFP4)
+KERN_AVX2(NVFP4)
 
 const struct kern_linear kern_exact_avx2[] = {
 	KERN_AVX2_ENTRY(Q4_0),
@@ -30,5 +31,6 @@ const struct kern_linear kern_exact_avx2[] = {
 	KERN_AVX2_ENTRY(IQ4_NL),
 	KERN_AVX2_ENTRY(IQ4_XS),
 	KERN_AVX2_ENTRY(MXFP4),
+	KERN_AVX2_ENTRY(NVFP4),
 	{.run = NULL},
 };

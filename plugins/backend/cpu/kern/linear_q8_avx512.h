@@ -20,7 +20,7 @@
 /* A block of 32 of sixteen rows: eight vectors of codes, D, and then M, the factors of halves, minima. */
 INLINE size_t panel_sc(uint32_t dtype)
 {
-	return 512 + 64 + (kern_has_min(dtype) || kern_has_minima(dtype) ? 64 : 0);
+	return 512 + 64 + (kern_has_m(dtype) ? 64 : 0);
 }
 
 INLINE size_t panel_mn(uint32_t dtype)
@@ -68,7 +68,7 @@ INLINE void store_codes(uint32_t dtype, const struct codes *c, char *to)
 			     _mm512_permutex2var_epi64(t[0][j], high, t[1][j]));
 	}
 	store_halves(to + 512, block, _mm512_castps_si512(c->d));
-	if (kern_has_min(dtype) || kern_has_minima(dtype))
+	if (kern_has_m(dtype))
 		store_halves(to + 576, block, _mm512_castps_si512(c->m));
 	if (kern_has_halves(dtype)) {
 		store_halves(to + panel_sc(dtype), block,
@@ -132,21 +132,23 @@ INLINE __m512 all_floats(const char *array, size_t i)
 	return _mm512_castsi512_ps(all(array, i));
 }
 
-/* Sum of code*q over block b of sixteen rows, less the shifts. */
-INLINE __m512i panel_sums(uint32_t dtype, const __m512i w[8], const __m512i sc[2], const char *x,
-			  uint32_t k, size_t b)
+/* out[0]: sum of code*q over block b of sixteen rows, less the shifts.  With two D: that of the first 16
+ * values, and in out[1] that of the others. */
+INLINE void panel_sums(uint32_t dtype, const __m512i w[8], const __m512i sc[2], const char *x,
+		       uint32_t k, size_t b, __m512i out[2])
 {
 	const char *q = x + 32 * b;
 	__m512i s, s1;
 
-	if (!kern_has_halves(dtype)) {
+	if (!kern_has_halves(dtype) && !kern_has_two_d(dtype)) {
 		s = kern_shift(dtype)
 			    ? _mm512_slli_epi32(all(x + KERN_Q8_N(k), b), kern_shift(dtype))
 			    : _mm512_setzero_si512();
 #pragma GCC unroll 8
 		for (size_t j = 0; j < 8; j++)
 			s = _mm512_dpbusd_epi32(s, w[j], all(q, j));
-		return s;
+		out[0] = s;
+		return;
 	}
 	s = s1 = _mm512_setzero_si512();
 	if (kern_shift(dtype)) {
@@ -158,7 +160,10 @@ INLINE __m512i panel_sums(uint32_t dtype, const __m512i w[8], const __m512i sc[2
 		s = _mm512_dpbusd_epi32(s, w[j], all(q, j));
 		s1 = _mm512_dpbusd_epi32(s1, w[j + 4], all(q, j + 4));
 	}
-	return _mm512_add_epi32(_mm512_mullo_epi32(s, sc[0]), _mm512_mullo_epi32(s1, sc[1]));
+	out[1] = s1;
+	out[0] = kern_has_two_d(dtype) ? s
+				       : _mm512_add_epi32(_mm512_mullo_epi32(s, sc[0]),
+							  _mm512_mullo_epi32(s1, sc[1]));
 }
 
 /* Sum of minimum*q over block b of sixteen rows. */
@@ -187,7 +192,7 @@ INLINE void pass(uint32_t dtype, const char *panel, uint32_t k, const void *cons
 #pragma GCC unroll 8
 		for (size_t j = 0; j < 8; j++)
 			w[j] = _mm512_load_si512(panel + 64 * j);
-		if (kern_has_min(dtype) || kern_has_minima(dtype))
+		if (kern_has_m(dtype))
 			m = _mm512_load_ps(panel + 576);
 		for (int i = 0; kern_has_halves(dtype) && i < 2; i++)
 			sc[i] = _mm512_load_si512(panel + panel_sc(dtype) + 64 * i);
@@ -196,19 +201,20 @@ INLINE void pass(uint32_t dtype, const char *panel, uint32_t k, const void *cons
 #pragma GCC unroll 16
 		for (uint32_t i = 0; i < n_col; i++) {
 			const char *xi = x[i];
-			__m512 s = _mm512_cvtepi32_ps(panel_sums(dtype, w, sc, xi, k, b));
-			__m512 t = _mm512_mul_ps(_mm512_mul_ps(d, all_floats(xi + KERN_Q8_D(k), b)),
-						 s);
+			const __m512 dx = all_floats(xi + KERN_Q8_D(k), b);
+			__m512i s[2];
+			__m512 t;
 
+			panel_sums(dtype, w, sc, xi, k, b, s);
+			t = _mm512_mul_ps(_mm512_mul_ps(d, dx), _mm512_cvtepi32_ps(s[0]));
 			if (kern_has_min(dtype))
 				t = _mm512_add_ps(
 					t, _mm512_mul_ps(m, all_floats(xi + KERN_Q8_E(k), b)));
-			if (kern_has_minima(dtype)) {
-				__m512 md = _mm512_mul_ps(m, all_floats(xi + KERN_Q8_D(k), b));
-
-				s = _mm512_cvtepi32_ps(panel_minima(mn, xi, k, b));
-				t = _mm512_add_ps(t, _mm512_mul_ps(md, s));
-			}
+			if (kern_has_minima(dtype))
+				s[1] = panel_minima(mn, xi, k, b);
+			if (kern_has_minima(dtype) || kern_has_two_d(dtype))
+				t = _mm512_add_ps(t, _mm512_mul_ps(_mm512_mul_ps(m, dx),
+								   _mm512_cvtepi32_ps(s[1])));
 			sum[i] = _mm512_add_ps(sum[i], t);
 		}
 	}

@@ -1,318 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * Exact products, portable.  Eight weight rows are unpacked to integers with their factors and
- * offsets, multiplied with all rows of x, and forgotten.
- *
- * In each block of 32 a weight is D * P + M, all three exact in f32 (layouts: docs/formats.md):
- *
- *   type   P                          D            M
- *   q4_0   nibble - 8                 d            none
- *   q4_1   nibble                     d            m
- *   q5_0   5 bits - 16                d            none
- *   q5_1   5 bits                     d            m
- *   q8_0   q                          d            none
- *   q4_k   nibble                     d * sc       -(dmin * mn)      sc, mn: 6 bits for 32
- *   q5_k   5 bits                     d * sc       -(dmin * mn)
- *   q6_k   sc * (6 bits - 32)         d            none              sc: 8 bits for 16
- *   q3_k   (sc - 32) * (3 bits - 4)   d            none              sc: 6 bits for 16
- *   iq4_nl book[nibble]               d            none
- *   iq4_xs book[nibble]               d * (sc-32)  none              sc: 6 bits for 32
- *   mxfp4  2 * E2M1 of the nibble     2^(e-128)    none
- *   q2_k   sc * (2 bits)              d            -dmin, times mn   sc, mn: 4 bits for 16
- *   q1_0   1 or -1                    d            none
- *   q2_0   2 bits - 1                 d            none
- *   tq1_0  trit - 1                   d            none
- *   tq2_0  2 bits - 1                 d            none
- *   iq1_*, iq2_*, iq3_*: see points.h */
-#include <string.h>
-
-#include "book.h"
-#include "points.h"
+ * offsets (unpack.h), multiplied with all rows of x, and forgotten. */
+#include "unpack.h"
 #include "variants.h"
 
 #define TILE 8
-
-/* An unpacked row. */
-struct row {
-	int16_t *p;   /* [k] */
-	float *d, *m; /* [k/32] */
-	int16_t *mn;  /* [k/16] q2_k: minima */
-};
-
-static float f16(const uint8_t *b)
-{
-	uint32_t h = (uint32_t)b[0] | (uint32_t)b[1] << 8, exp = h >> 10 & 31, man = h & 1023, bits;
-	float v = (float)man * 0x1p-24f;
-
-	if (exp) {
-		bits = (exp == 31 ? 255u : exp + 112) << 23 | man << 13;
-		memcpy(&v, &bits, sizeof(v));
-	}
-	return h & 0x8000 ? -v : v;
-}
-
-/* 16 bytes of nibbles, low ones first; bit j of `fifth` is the fifth bit of code j. */
-static void codes(const uint8_t *qs, const uint8_t *fifth, int minus, int16_t *p)
-{
-	for (int j = 0; j < 32; j++) {
-		int q = j < 16 ? qs[j] & 15 : qs[j - 16] >> 4;
-
-		if (fifth)
-			q |= (fifth[j / 8] >> (j % 8) & 1) << 4;
-		p[j] = (int16_t)(q - minus);
-	}
-}
-
-static void unpack_q4_0(const uint8_t *b, int16_t *p, float *d, float *m)
-{
-	*d = f16(b);
-	*m = 0;
-	codes(b + 2, NULL, 8, p);
-}
-
-static void unpack_q4_1(const uint8_t *b, int16_t *p, float *d, float *m)
-{
-	*d = f16(b);
-	*m = f16(b + 2);
-	codes(b + 4, NULL, 0, p);
-}
-
-static void unpack_q5_0(const uint8_t *b, int16_t *p, float *d, float *m)
-{
-	*d = f16(b);
-	*m = 0;
-	codes(b + 6, b + 2, 16, p);
-}
-
-static void unpack_q5_1(const uint8_t *b, int16_t *p, float *d, float *m)
-{
-	*d = f16(b);
-	*m = f16(b + 2);
-	codes(b + 8, b + 4, 0, p);
-}
-
-static void unpack_q8_0(const uint8_t *b, int16_t *p, float *d, float *m)
-{
-	*d = f16(b);
-	*m = 0;
-	for (int j = 0; j < 32; j++)
-		p[j] = (int8_t)b[2 + j];
-}
-
-/* Q4_K, and Q5_K with the fifth bits at qh: bit j of qh[l] for value l of sub-block j. */
-static void unpack_k45(const uint8_t *b, const uint8_t *qh, const uint8_t *qs, int16_t *p, float *d,
-		       float *m)
-{
-	const uint8_t *s = b + 4;
-
-	for (int j = 0; j < 8; j++, p += 32) {
-		int sc = s[j] & 63, mn = s[j + 4] & 63;
-
-		if (j >= 4) {
-			sc = (s[j + 4] & 15) | s[j - 4] >> 6 << 4;
-			mn = s[j + 4] >> 4 | s[j] >> 6 << 4;
-		}
-		d[j] = f16(b) * (float)sc;
-		m[j] = -(f16(b + 2) * (float)mn);
-		for (int l = 0; l < 32; l++) {
-			int q = qs[j / 2 * 32 + l] >> (j % 2 * 4) & 15;
-
-			p[l] = (int16_t)(qh ? q | (qh[l] >> j & 1) << 4 : q);
-		}
-	}
-}
-
-static void unpack_q4_k(const uint8_t *b, int16_t *p, float *d, float *m)
-{
-	unpack_k45(b, NULL, b + 16, p, d, m);
-}
-
-static void unpack_q5_k(const uint8_t *b, int16_t *p, float *d, float *m)
-{
-	unpack_k45(b, b + 16, b + 48, p, d, m);
-}
-
-static void unpack_q6_k(const uint8_t *b, int16_t *p, float *d, float *m)
-{
-	for (int e = 0; e < 256; e++) {
-		int half = e / 128, quarter = e / 32 % 4, l = e % 32;
-		int low = b[64 * half + 32 * (quarter % 2) + l] >> (quarter / 2 * 4) & 15;
-		int high = b[128 + 32 * half + l] >> (2 * quarter) & 3;
-
-		p[e] = (int16_t)((int8_t)b[192 + e / 16] * ((low | high << 4) - 32));
-	}
-	for (int j = 0; j < 8; j++) {
-		d[j] = f16(b + 208);
-		m[j] = 0;
-	}
-}
-
-static void unpack_q3_k(const uint8_t *b, int16_t *p, float *d, float *m)
-{
-	for (int j = 0; j < 8; j++, p += 32) {
-		d[j] = f16(b + 108);
-		m[j] = 0;
-		for (int l = 0; l < 32; l++) {
-			int i = 2 * j +
-				l / 16; /* of 16 scales: four low bits, then two high ones */
-			int sc = (b[96 + i % 8] >> (i / 8 * 4) & 15) |
-				 (b[104 + i % 4] >> (i / 4 * 2) & 3) << 4;
-			int q = (b[32 + j / 4 * 32 + l] >> (j % 4 * 2) & 3) | (b[l] >> j & 1) << 2;
-
-			p[l] = (int16_t)((sc - 32) * (q - 4));
-		}
-	}
-}
-
-static void books(const uint8_t *qs, const int8_t *book, int16_t *p)
-{
-	codes(qs, NULL, 0, p);
-	for (int j = 0; j < 32; j++)
-		p[j] = book[p[j]];
-}
-
-static void unpack_iq4_nl(const uint8_t *b, int16_t *p, float *d, float *m)
-{
-	*d = f16(b);
-	*m = 0;
-	books(b + 2, kern_book_iq4, p);
-}
-
-static void unpack_iq4_xs(const uint8_t *b, int16_t *p, float *d, float *m)
-{
-	uint32_t high = (uint32_t)b[2] | (uint32_t)b[3] << 8;
-
-	for (uint32_t j = 0; j < 8; j++) {
-		uint32_t sc = (b[4 + j / 2] >> (j % 2 * 4) & 15) | (high >> (2 * j) & 3) << 4;
-
-		d[j] = f16(b) * ((float)sc - 32);
-		m[j] = 0;
-		books(b + 8 + 16 * j, kern_book_iq4, p + 32 * j);
-	}
-}
-
-static void unpack_mxfp4(const uint8_t *b, int16_t *p, float *d, float *m)
-{
-	/* 2^(e - 128), denormal for e = 0 and 1 */
-	uint32_t bits = b[0] < 2 ? 0x200000u << b[0] : (uint32_t)(b[0] - 1) << 23;
-
-	memcpy(d, &bits, sizeof(bits));
-	*m = 0;
-	books(b + 1, kern_book_fp4, p);
-}
-
-static void unpack_q2_k(const uint8_t *b, const struct row *o)
-{
-	for (int e = 0; e < 256; e++) {
-		int q = b[16 + 32 * (e / 128) + e % 32] >> (e / 32 % 4 * 2) & 3;
-
-		o->p[e] = (int16_t)((b[e / 16] & 15) * q);
-		o->mn[e / 16] = b[e / 16] >> 4;
-	}
-	for (int j = 0; j < 8; j++) {
-		o->d[j] = f16(b + 80);
-		o->m[j] = -f16(b + 82);
-	}
-}
-
-static void same_factor(float d, float *to, float *m, int n)
-{
-	for (int j = 0; j < n; j++) {
-		to[j] = d;
-		m[j] = 0;
-	}
-}
-
-static void unpack_q1_0(const uint8_t *b, int16_t *p, float *d, float *m)
-{
-	same_factor(f16(b), d, m, 4);
-	for (int e = 0; e < 128; e++)
-		p[e] = (int16_t)(2 * (b[2 + e / 8] >> (e % 8) & 1) - 1);
-}
-
-static void unpack_q2_0(const uint8_t *b, int16_t *p, float *d, float *m)
-{
-	same_factor(f16(b), d, m, 2);
-	for (int e = 0; e < 64; e++)
-		p[e] = (int16_t)((b[2 + e / 4] >> (e % 4 * 2) & 3) - 1);
-}
-
-static void unpack_tq2_0(const uint8_t *b, int16_t *p, float *d, float *m)
-{
-	same_factor(f16(b + 64), d, m, 8);
-	for (int e = 0; e < 256; e++)
-		p[e] = (int16_t)((b[32 * (e / 128) + e % 32] >> (e / 32 % 4 * 2) & 3) - 1);
-}
-
-static void unpack_tq1_0(const uint8_t *b, int16_t *p, float *d, float *m)
-{
-	uint8_t trits[32];
-
-	same_factor(f16(b + 52), d, m, 8);
-	for (int j = 0; j < 8; j++) {
-		kern_trits_32(b, j, trits);
-		for (int e = 0; e < 32; e++)
-			p[32 * j + e] = (int16_t)(trits[e] - 1);
-	}
-}
-
-static void unpack_points(uint32_t dtype, const struct kern_points *t, const uint8_t *b,
-			  const struct row *o)
-{
-	const uint32_t half = kern_point_d(dtype, b);
-	const uint8_t bytes[2] = {(uint8_t)half, (uint8_t)(half >> 8)};
-	bool iq1 = kern_is_iq1(dtype);
-
-	same_factor(f16(bytes) * kern_point_unit(dtype), o->d, o->m, 8);
-	for (int j = 0; j < 8; j++) {
-		uint64_t v[4];
-		uint32_t minus = kern_points_32(dtype, t, b, j, v);
-		int32_t sc[2];
-
-		kern_point_scales(dtype, b, j, sc);
-		for (int e = 0; e < 32; e++) {
-			int value = (int)(v[e / 8] >> (e % 8 * 8) & 255), sign = minus >> e & 1 ? -1 : 1;
-
-			value = iq1 ? value - 16 + sign : value * sign;
-			o->p[32 * j + e] = (int16_t)(sc[e / 16] * value);
-		}
-	}
-}
-
-struct type {
-	uint32_t dtype;
-	uint32_t elems, bytes; /* of a block */
-	bool min;
-	/* NULL: Q2_K and the types of points.h */
-	void (*unpack)(const uint8_t *block, int16_t *p, float *d, float *m);
-};
-
-static const struct type types[] = {
-	{LMD_DTYPE_Q4_0, 32, 18, false, unpack_q4_0},
-	{LMD_DTYPE_Q4_1, 32, 20, true, unpack_q4_1},
-	{LMD_DTYPE_Q5_0, 32, 22, false, unpack_q5_0},
-	{LMD_DTYPE_Q5_1, 32, 24, true, unpack_q5_1},
-	{LMD_DTYPE_Q8_0, 32, 34, false, unpack_q8_0},
-	{LMD_DTYPE_Q4_K, 256, 144, true, unpack_q4_k},
-	{LMD_DTYPE_Q5_K, 256, 176, true, unpack_q5_k},
-	{LMD_DTYPE_Q6_K, 256, 210, false, unpack_q6_k},
-	{LMD_DTYPE_Q3_K, 256, 110, false, unpack_q3_k},
-	{LMD_DTYPE_IQ4_NL, 32, 18, false, unpack_iq4_nl},
-	{LMD_DTYPE_IQ4_XS, 256, 136, false, unpack_iq4_xs},
-	{LMD_DTYPE_MXFP4, 32, 17, false, unpack_mxfp4},
-	{LMD_DTYPE_Q1_0, 128, 18, false, unpack_q1_0},
-	{LMD_DTYPE_Q2_0, 64, 18, false, unpack_q2_0},
-	{LMD_DTYPE_TQ1_0, 256, 54, false, unpack_tq1_0},
-	{LMD_DTYPE_TQ2_0, 256, 66, false, unpack_tq2_0},
-	{LMD_DTYPE_Q2_K, 256, 84, false, NULL},
-	{LMD_DTYPE_IQ2_XXS, 256, 66, false, NULL},
-	{LMD_DTYPE_IQ2_XS, 256, 74, false, NULL},
-	{LMD_DTYPE_IQ2_S, 256, 82, false, NULL},
-	{LMD_DTYPE_IQ3_XXS, 256, 98, false, NULL},
-	{LMD_DTYPE_IQ3_S, 256, 110, false, NULL},
-	{LMD_DTYPE_IQ1_S, 256, 50, false, NULL},
-	{LMD_DTYPE_IQ1_M, 256, 56, false, NULL},
-};
 
 static size_t scratch_bytes(uint32_t k)
 {
@@ -321,31 +14,23 @@ static size_t scratch_bytes(uint32_t k)
 	       KERN_ALIGN;
 }
 
-static void unpack(const struct type *t, const struct kern_points *points, const uint8_t *block,
-		   uint32_t k, const struct row *out)
+/* Sums of p*q over the first and the last 16 values of a block. */
+static void half_sums(const int16_t *p, const int8_t *q, int32_t s[2])
 {
-	for (uint32_t at = 0; at < k; at += t->elems, block += t->bytes) {
-		struct row o = {out->p + at, out->d + at / 32, out->m + at / 32, out->mn + at / 16};
-
-		if (t->unpack)
-			t->unpack(block, o.p, o.d, o.m);
-		else if (t->dtype == LMD_DTYPE_Q2_K)
-			unpack_q2_k(block, &o);
-		else
-			unpack_points(t->dtype, points, block, &o);
+	s[0] = s[1] = 0;
+	for (int j = 0; j < 16; j++) {
+		s[0] += p[j] * q[j];
+		s[1] += p[j + 16] * q[j + 16];
 	}
 }
 
-static int32_t block_sum(const int16_t *p, const int8_t *q)
+static bool has_min(uint32_t dtype)
 {
-	int32_t s = 0;
-
-	for (int j = 0; j < 32; j++)
-		s += p[j] * q[j];
-	return s;
+	return dtype == LMD_DTYPE_Q4_1 || dtype == LMD_DTYPE_Q5_1 || dtype == LMD_DTYPE_Q4_K ||
+	       dtype == LMD_DTYPE_Q5_K;
 }
 
-static float dot(const struct row *w, const struct type *type, const char *x, uint32_t k)
+static float dot(const struct kern_row *w, uint32_t dtype, const char *x, uint32_t k)
 {
 	const int8_t *q = (const int8_t *)x;
 	const int32_t *h = (const int32_t *)(const void *)(x + KERN_Q8_H(k));
@@ -354,11 +39,18 @@ static float dot(const struct row *w, const struct type *type, const char *x, ui
 	float sum = 0;
 
 	for (uint32_t b = 0; b < k / 32; b++) {
-		float t = (w->d[b] * d[b]) * (float)block_sum(w->p + 32 * b, q + 32 * b);
+		int32_t s[2];
+		float t;
 
-		if (type->min)
+		half_sums(w->p + 32 * b, q + 32 * b, s);
+		if (dtype == LMD_DTYPE_NVFP4) {
+			sum += (w->d[b] * d[b]) * (float)s[0] + (w->m[b] * d[b]) * (float)s[1];
+			continue;
+		}
+		t = (w->d[b] * d[b]) * (float)(s[0] + s[1]);
+		if (has_min(dtype))
 			t += w->m[b] * e[b];
-		if (type->dtype == LMD_DTYPE_Q2_K)
+		if (dtype == LMD_DTYPE_Q2_K)
 			t += (w->m[b] * d[b]) *
 			     (float)-(w->mn[2 * b] * h[2 * b] + w->mn[2 * b + 1] * h[2 * b + 1]);
 		sum += t;
@@ -368,12 +60,9 @@ static float dot(const struct row *w, const struct type *type, const char *x, ui
 
 static void run(const struct kern_linear *self, const struct kern_product *p)
 {
-	const struct type *t = types;
 	size_t nb = p->k / 32;
-	struct row rows[TILE];
+	struct kern_row rows[TILE];
 
-	while (t->dtype != self->dtype)
-		t++;
 	for (size_t i = 0; i < TILE; i++) {
 		rows[i].d = (float *)p->scratch + 2 * i * nb;
 		rows[i].m = rows[i].d + nb;
@@ -385,11 +74,11 @@ static void run(const struct kern_linear *self, const struct kern_product *p)
 		uint32_t n = p->n_row - r < TILE ? p->n_row - r : TILE;
 
 		for (uint32_t i = 0; i < n; i++)
-			unpack(t, p->points, (const uint8_t *)p->w + (r + i) * p->w_stride, p->k,
-			       &rows[i]);
+			kern_unpack(self->dtype, p->points,
+				    (const uint8_t *)p->w + (r + i) * p->w_stride, p->k, &rows[i]);
 		for (uint32_t c = 0; c < p->n_col; c++)
 			for (uint32_t i = 0; i < n; i++)
-				p->y[c][r + i] = dot(&rows[i], t, p->x[c], p->k);
+				p->y[c][r + i] = dot(&rows[i], self->dtype, p->x[c], p->k);
 	}
 }
 
@@ -400,9 +89,10 @@ static void run(const struct kern_linear *self, const struct kern_product *p)
 	}
 
 const struct kern_linear kern_exact_c[] = {
-	KERNEL(Q4_0),    KERNEL(Q4_1),   KERNEL(Q5_0),  KERNEL(Q5_1),  KERNEL(Q8_0),
-	KERNEL(Q4_K),    KERNEL(Q5_K),   KERNEL(Q6_K),  KERNEL(Q3_K),  KERNEL(IQ4_NL),
-	KERNEL(IQ4_XS),  KERNEL(MXFP4),  KERNEL(Q1_0),  KERNEL(Q2_0),  KERNEL(TQ1_0),
-	KERNEL(TQ2_0),   KERNEL(Q2_K),   KERNEL(IQ2_S), KERNEL(IQ3_S), KERNEL(IQ2_XXS),
-	KERNEL(IQ3_XXS), KERNEL(IQ2_XS), KERNEL(IQ1_S), KERNEL(IQ1_M), {.run = NULL},
+	KERNEL(Q4_0),    KERNEL(Q4_1),    KERNEL(Q5_0),   KERNEL(Q5_1),  KERNEL(Q8_0),
+	KERNEL(Q4_K),    KERNEL(Q5_K),    KERNEL(Q6_K),   KERNEL(Q3_K),  KERNEL(IQ4_NL),
+	KERNEL(IQ4_XS),  KERNEL(MXFP4),   KERNEL(NVFP4),  KERNEL(Q1_0),  KERNEL(Q2_0),
+	KERNEL(TQ1_0),   KERNEL(TQ2_0),   KERNEL(Q2_K),   KERNEL(IQ2_S), KERNEL(IQ3_S),
+	KERNEL(IQ2_XXS), KERNEL(IQ3_XXS), KERNEL(IQ2_XS), KERNEL(IQ1_S), KERNEL(IQ1_M),
+	{.run = NULL},
 };

@@ -16,6 +16,7 @@ KERN_VNNI(Q3_K)
 KERN_VNNI(IQ4_NL)
 KERN_VNNI(IQ4_XS)
 KERN_VNNI(MXFP4)
+KERN_VNNI(NVFP4)
 
 const struct kern_linear kern_exact_vnni[] = {
 	KERN_VNNI_ENTRY(Q4_0),
@@ -30,5 +31,6 @@ const struct kern_linear kern_exact_vnni[] = {
 	KERN_VNNI_ENTRY(IQ4_NL),
 	KERN_VNNI_ENTRY(IQ4_XS),
 	KERN_VNNI_ENTRY(MXFP4),
+	KERN_VNNI_ENTRY(NVFP4),
 	{.run = NULL},
 };

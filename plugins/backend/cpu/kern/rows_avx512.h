@@ -43,7 +43,7 @@ INLINE int greatest_code(uint32_t dtype)
 	       : kern_is_small(dtype)                                                          ? 4
 	       : dtype == LMD_DTYPE_Q3_K                                                       ? 7
 	       : dtype == LMD_DTYPE_Q4_0 || dtype == LMD_DTYPE_Q4_1 || dtype == LMD_DTYPE_Q4_K ? 15
-	       : dtype == LMD_DTYPE_MXFP4                                                      ? 28
+	       : dtype == LMD_DTYPE_MXFP4 || dtype == LMD_DTYPE_NVFP4                          ? 28
 	       : dtype == LMD_DTYPE_Q5_0 || dtype == LMD_DTYPE_Q5_1 || dtype == LMD_DTYPE_Q5_K ? 31
 	       : dtype == LMD_DTYPE_Q6_K                                                       ? 63
 					 : 255;
@@ -69,10 +69,12 @@ INLINE __m512i add_fours(uint32_t dtype, int values, const __m512i *v)
 			 add_pairs(dtype, values, v[2], v[3]));
 }
 
-/* Sums of code*q over blocks b and b+1, of rows; minus 2^shift times the sums of q. */
-INLINE __m512i block_sums(uint32_t dtype, const struct codes *c, const char *x, uint32_t k,
-			  size_t b)
+/* out[0]: sums of code*q over blocks b and b+1, of rows; minus 2^shift times the sums of q.  With two D:
+ * those of the first 16 values, and in out[1] those of the others. */
+INLINE void block_sums(uint32_t dtype, const struct codes *c, const char *x, uint32_t k, size_t b,
+		       __m512i out[2])
 {
+	const bool in_halves = kern_has_halves(dtype) || kern_has_two_d(dtype);
 	const __m512i q = load_q(x, b), zero = _mm512_setzero_si512();
 	__m512i s[8], u[2], even, odd, sum;
 
@@ -82,7 +84,7 @@ INLINE __m512i block_sums(uint32_t dtype, const struct codes *c, const char *x, 
 #pragma GCC unroll 8
 	for (int i = 0; i < 2; i++)
 		u[i] = add_fours(dtype, 4, s + 4 * i);
-	if (kern_has_halves(dtype)) {
+	if (in_halves) {
 		const __m512i lanes =
 			_mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
 		__m512i h = _mm512_castsi128_si512(
@@ -90,19 +92,27 @@ INLINE __m512i block_sums(uint32_t dtype, const struct codes *c, const char *x, 
 
 		h = _mm512_slli_epi32(_mm512_permutexvar_epi32(lanes, h), kern_shift(dtype));
 #pragma GCC unroll 8
-		for (int i = 0; i < 2; i++)
-			u[i] = _mm512_mullo_epi32(
-				kern_shift(dtype) ? _mm512_add_epi32(u[i], h) : u[i], c->sc[i]);
+		for (int i = 0; i < 2; i++) {
+			if (kern_shift(dtype))
+				u[i] = _mm512_add_epi32(u[i], h);
+			if (kern_has_halves(dtype))
+				u[i] = _mm512_mullo_epi32(u[i], c->sc[i]);
+		}
 	}
 	/* lanes 0 and 1 of four belong to block b, lanes 2 and 3 to b+1 */
 	even = _mm512_shuffle_i32x4(u[0], u[1], 0x88);
 	odd = _mm512_shuffle_i32x4(u[0], u[1], 0xdd);
+	if (kern_has_two_d(dtype)) {
+		out[0] = _mm512_shuffle_i32x4(even, even, 0xd8);
+		out[1] = _mm512_shuffle_i32x4(odd, odd, 0xd8);
+		return;
+	}
 	sum = _mm512_add_epi32(even, odd);
 	sum = _mm512_shuffle_i32x4(sum, sum, 0xd8);
-	if (kern_shift(dtype) && !kern_has_halves(dtype))
+	if (kern_shift(dtype) && !in_halves)
 		sum = _mm512_add_epi32(
 			sum, _mm512_slli_epi32(pair_of(x + KERN_Q8_N(k), b), kern_shift(dtype)));
-	return sum;
+	out[0] = sum;
 }
 
 /* Sums of minimum*q over blocks b and b+1, of rows. */
@@ -121,14 +131,18 @@ INLINE __m512i minima_sums(const struct codes *c, const char *x, uint32_t k, siz
 INLINE void add_blocks(uint32_t dtype, const struct codes *c, const char *x, uint32_t k, size_t b,
 		       bool both, __m256 *sum)
 {
-	__m512 i = _mm512_cvtepi32_ps(block_sums(dtype, c, x, k, b));
-	__m512 t = _mm512_mul_ps(_mm512_mul_ps(c->d, pair_of_floats(x + KERN_Q8_D(k), b)), i);
+	const __m512 dx = pair_of_floats(x + KERN_Q8_D(k), b);
+	__m512i i[2];
+	__m512 t;
 
+	block_sums(dtype, c, x, k, b, i);
+	t = _mm512_mul_ps(_mm512_mul_ps(c->d, dx), _mm512_cvtepi32_ps(i[0]));
 	if (kern_has_min(dtype))
 		t = _mm512_add_ps(t, _mm512_mul_ps(c->m, pair_of_floats(x + KERN_Q8_E(k), b)));
 	if (kern_has_minima(dtype))
-		t = _mm512_add_ps(t, _mm512_mul_ps(_mm512_mul_ps(c->m, pair_of_floats(x + KERN_Q8_D(k), b)),
-						   _mm512_cvtepi32_ps(minima_sums(c, x, k, b))));
+		i[1] = minima_sums(c, x, k, b);
+	if (kern_has_minima(dtype) || kern_has_two_d(dtype))
+		t = _mm512_add_ps(t, _mm512_mul_ps(_mm512_mul_ps(c->m, dx), _mm512_cvtepi32_ps(i[1])));
 	*sum = _mm256_add_ps(*sum, _mm512_castps512_ps256(t));
 	if (both)
 		*sum = _mm256_add_ps(*sum, _mm512_extractf32x8_ps(t, 1));
@@ -188,27 +202,6 @@ INLINE void add_quad(uint32_t dtype, const struct quad *c, const char *x, uint32
 		*sum = _mm256_add_ps(*sum, _mm512_castps512_ps256(v));
 		*sum = _mm256_add_ps(*sum, _mm512_extractf32x8_ps(v, 1));
 	}
-}
-
-/* What the blocks of 32 of a larger block share. */
-INLINE void head_256(uint32_t dtype, const uint8_t *const w[8], size_t at, struct head *h)
-{
-	if (kern_is_small(dtype))
-		head_small(dtype, w, at, h);
-	else
-		head_k(dtype, w, at, h);
-}
-
-/* Blocks 2p and 2p+1 of the larger block at `at`; not of a type with points. */
-INLINE void codes_256(uint32_t dtype, const struct head *h, const uint8_t *const w[8], size_t at,
-		      int p, struct codes *c)
-{
-	if (dtype == LMD_DTYPE_Q2_K)
-		codes_2(h, w, at, p, c);
-	else if (kern_is_small(dtype))
-		codes_ternary(dtype, h, w, at, p, c);
-	else
-		codes_k(dtype, h, w, at, p, c);
 }
 
 /* n_col: 1..FEW, constant. */

@@ -8,17 +8,12 @@
 
 INLINE void head_small(uint32_t dtype, const uint8_t *const w[8], size_t at, struct head *h)
 {
-	const size_t d = dtype == LMD_DTYPE_Q2_K    ? 80
-			 : dtype == LMD_DTYPE_TQ1_0 ? 52
-			 : dtype == LMD_DTYPE_TQ2_0 ? 64
-						    : 0;
-
 	if (kern_has_points(dtype)) {
 		h->d = _mm256_mul_ps(low_halves(point_ds(dtype, w, at)),
 				     _mm256_set1_ps(kern_point_unit(dtype)));
 		return;
 	}
-	h->d = low_halves(halves_at(w, at + d));
+	h->d = low_halves(halves_at(w, at + kern_small_d(dtype)));
 	if (dtype == LMD_DTYPE_Q2_K) {
 		columns(w, at, false, h->sc);
 		h->m = _mm256_xor_ps(low_halves(halves_at(w, at + 82)), _mm256_set1_ps(-0.0f));
@@ -104,25 +99,6 @@ INLINE void codes_points(uint32_t dtype, const struct kern_points *t, const stru
 	c->sc[1] = ymm((const uint8_t *)sc[1]);
 }
 
-/* What the blocks of 32 of a larger block share. */
-INLINE void head_256(uint32_t dtype, const uint8_t *const w[8], size_t at, struct head *h)
-{
-	if (kern_is_small(dtype))
-		head_small(dtype, w, at, h);
-	else
-		head_k(dtype, w, at, h);
-}
-
-/* Block j of the larger block at `at`; not of a type with points. */
-INLINE void codes_256(uint32_t dtype, const struct head *h, const uint8_t *const w[8], size_t at,
-		      int j, struct codes *c)
-{
-	if (dtype == LMD_DTYPE_Q2_K)
-		codes_2(h, w, at, j, c);
-	else if (kern_is_small(dtype))
-		codes_ternary(dtype, h, w, at, j, c);
-	else
-		codes_k(dtype, h, w, at, j, c);
-}
+#include "blocks_256.h"
 
 #endif /* LLAMAD_CPU_KERN_SMALL_AVX2_H */

@@ -8,17 +8,12 @@
 
 INLINE void head_small(uint32_t dtype, const uint8_t *const w[8], size_t at, struct head *h)
 {
-	const size_t d = dtype == LMD_DTYPE_Q2_K    ? 80
-			 : dtype == LMD_DTYPE_TQ1_0 ? 52
-			 : dtype == LMD_DTYPE_TQ2_0 ? 64
-						    : 0;
-
 	if (kern_has_points(dtype)) {
 		h->d = _mm512_mul_ps(twice_halves(point_ds(dtype, w, at)),
 				     _mm512_set1_ps(kern_point_unit(dtype)));
 		return;
 	}
-	h->d = twice_halves(halves_at(w, at + d));
+	h->d = twice_halves(halves_at(w, at + kern_small_d(dtype)));
 	if (dtype == LMD_DTYPE_Q2_K) {
 		columns(w, at, false, h->sc);
 		h->m = _mm512_xor_ps(twice_halves(halves_at(w, at + 82)), _mm512_set1_ps(-0.0f));
@@ -122,5 +117,7 @@ INLINE void codes_points(uint32_t dtype, const struct kern_points *t, const stru
 	c->sc[0] = _mm512_loadu_si512(sc[0]);
 	c->sc[1] = _mm512_loadu_si512(sc[1]);
 }
+
+#include "blocks_256.h"
 
 #endif /* LLAMAD_CPU_KERN_SMALL_AVX512_H */

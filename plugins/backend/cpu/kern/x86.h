@@ -27,6 +27,7 @@ INLINE uint32_t kern_block_bytes(uint32_t dtype)
 	       : dtype == LMD_DTYPE_Q8_0   ? 34
 	       : dtype == LMD_DTYPE_IQ4_NL ? 18
 	       : dtype == LMD_DTYPE_MXFP4  ? 17
+	       : dtype == LMD_DTYPE_NVFP4  ? 36
 	       : dtype == LMD_DTYPE_Q3_K   ? 110
 	       : dtype == LMD_DTYPE_Q4_K   ? 144
 	       : dtype == LMD_DTYPE_Q5_K   ? 176
@@ -57,16 +58,19 @@ INLINE bool kern_is_small(uint32_t dtype)
 INLINE bool kern_is_k(uint32_t dtype)
 {
 	return dtype == LMD_DTYPE_Q3_K || dtype == LMD_DTYPE_Q4_K || dtype == LMD_DTYPE_Q5_K ||
-	       dtype == LMD_DTYPE_Q6_K || dtype == LMD_DTYPE_IQ4_XS || kern_is_small(dtype);
+	       dtype == LMD_DTYPE_Q6_K || dtype == LMD_DTYPE_IQ4_XS || dtype == LMD_DTYPE_NVFP4 ||
+	       kern_is_small(dtype);
 }
 
 /* Blocks of 32 in a block of more. */
 INLINE uint32_t kern_parts(uint32_t dtype)
 {
-	return dtype == LMD_DTYPE_Q2_0 ? 2 : dtype == LMD_DTYPE_Q1_0 ? 4 : 8;
+	return dtype == LMD_DTYPE_Q2_0 || dtype == LMD_DTYPE_NVFP4 ? 2
+	       : dtype == LMD_DTYPE_Q1_0                           ? 4
+								   : 8;
 }
 
-/* Two factors in a block of 32, one for each 16 values. */
+/* Two factors in a block of 32 besides D, integers, one for each 16 values. */
 INLINE bool kern_has_halves(uint32_t dtype)
 {
 	return dtype == LMD_DTYPE_Q2_K || dtype == LMD_DTYPE_Q3_K || dtype == LMD_DTYPE_Q6_K ||
@@ -77,6 +81,12 @@ INLINE bool kern_has_halves(uint32_t dtype)
 INLINE bool kern_has_minima(uint32_t dtype)
 {
 	return dtype == LMD_DTYPE_Q2_K;
+}
+
+/* Two D in a block of 32, one for each 16 values; the second stands where others have M. */
+INLINE bool kern_has_two_d(uint32_t dtype)
+{
+	return dtype == LMD_DTYPE_NVFP4;
 }
 
 /* Codes are places in the book of 8-bit numbers. */
@@ -91,6 +101,21 @@ INLINE bool kern_has_min(uint32_t dtype)
 	       dtype == LMD_DTYPE_Q5_K;
 }
 
+/* A second factor or an offset for a block of 32. */
+INLINE bool kern_has_m(uint32_t dtype)
+{
+	return kern_has_min(dtype) || kern_has_minima(dtype) || kern_has_two_d(dtype);
+}
+
+/* Where d is in a block of a small type without points. */
+INLINE size_t kern_small_d(uint32_t dtype)
+{
+	return dtype == LMD_DTYPE_Q2_K    ? 80
+	       : dtype == LMD_DTYPE_TQ1_0 ? 52
+	       : dtype == LMD_DTYPE_TQ2_0 ? 64
+					  : 0;
+}
+
 /* Codes are unsigned: what they have too much is a power of two. */
 INLINE uint32_t kern_shift(uint32_t dtype)
 {
@@ -103,6 +128,7 @@ INLINE uint32_t kern_shift(uint32_t dtype)
 	       : dtype == LMD_DTYPE_Q4_0  ? 3
 	       : dtype == LMD_DTYPE_Q5_0  ? 4
 	       : dtype == LMD_DTYPE_MXFP4 ? 4
+	       : dtype == LMD_DTYPE_NVFP4 ? 4
 	       : dtype == LMD_DTYPE_Q6_K  ? 5
 	       : dtype == LMD_DTYPE_Q8_0  ? 7
 	       : kern_has_iq4_book(dtype) ? 7
@@ -125,6 +151,14 @@ INLINE uint32_t load16(const uint8_t *p)
 	return v;
 }
 
+INLINE __m256i dwords_at(const uint8_t *const w[8], size_t at)
+{
+	return _mm256_setr_epi32((int)load32(w[0] + at), (int)load32(w[1] + at),
+				 (int)load32(w[2] + at), (int)load32(w[3] + at),
+				 (int)load32(w[4] + at), (int)load32(w[5] + at),
+				 (int)load32(w[6] + at), (int)load32(w[7] + at));
+}
+
 INLINE __m256i halves_at(const uint8_t *const w[8], size_t at)
 {
 	return _mm256_setr_epi32((int)load16(w[0] + at), (int)load16(w[1] + at),
@@ -144,6 +178,18 @@ INLINE __m256i point_ds(uint32_t dtype, const uint8_t *const w[8], size_t at)
 				 (int)kern_point_d(dtype, w[5] + at),
 				 (int)kern_point_d(dtype, w[6] + at),
 				 (int)kern_point_d(dtype, w[7] + at));
+}
+
+/* Halves of the E4M3 numbers in bytes `byte` of dwords (NVFP4): 0x7f is 0, bit 7 is nothing else. */
+INLINE __m256 half_e4m3(__m256i v, int byte)
+{
+	__m256i b = _mm256_and_si256(_mm256_srli_epi32(v, 8 * byte), _mm256_set1_epi32(255));
+	__m256i none = _mm256_cmpeq_epi32(b, _mm256_set1_epi32(127));
+
+	/* exponent and mantissa stay beside each other; the bias is 7 and not 127 */
+	b = _mm256_slli_epi32(_mm256_and_si256(b, _mm256_set1_epi32(127)), 20);
+	return _mm256_mul_ps(_mm256_castsi256_ps(_mm256_andnot_si256(none, b)),
+			     _mm256_set1_ps(0x1p119f));
 }
 
 /* The trits, 0 to 2, of block j < 8 of TQ1_0: kern_trits_32 in a vector. */

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * blocks_256.h - blocks of more than 32 values, of any type.  The same text for both widths: included
+ * behind head_k and codes_k, head_small and those of the small types. */
+#ifndef LLAMAD_CPU_KERN_BLOCKS_256_H
+#define LLAMAD_CPU_KERN_BLOCKS_256_H
+
+/* What the blocks of 32 of a larger block share. */
+INLINE void head_256(uint32_t dtype, const uint8_t *const w[8], size_t at, struct head *h)
+{
+	if (kern_is_small(dtype))
+		head_small(dtype, w, at, h);
+	else
+		head_k(dtype, w, at, h);
+}
+
+/* Part number `part` (as many blocks of 32 as struct codes has) of the larger block at `at`; not of a type
+ * with points. */
+INLINE void codes_256(uint32_t dtype, const struct head *h, const uint8_t *const w[8], size_t at,
+		      int part, struct codes *c)
+{
+	if (dtype == LMD_DTYPE_Q2_K)
+		codes_2(h, w, at, part, c);
+	else if (kern_is_small(dtype))
+		codes_ternary(dtype, h, w, at, part, c);
+	else
+		codes_k(dtype, h, w, at, part, c);
+}
+
+#endif /* LLAMAD_CPU_KERN_BLOCKS_256_H */
