@@ -214,6 +214,7 @@ static const struct opcase linear_cases[] = {
 	TYPE("iq4_xs", IQ4_XS), TYPE("tq1_0", TQ1_0),	TYPE("tq2_0", TQ2_0),
 	TYPE("mxfp4", MXFP4), TYPE("nvfp4", NVFP4),	TYPE("q1_0", Q1_0),
 	TYPE("q2_0", Q2_0),
+	{"q8_a", linear, {LMD_DTYPE_Q8_A, 256, 17, 1}, .nmse = OC_SUM},
 };
 SET(linear, LMD_OP_LINEAR);
 

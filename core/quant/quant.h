@@ -30,6 +30,7 @@ struct lmi_dtype {
 	bool is_quant;            /* a block type (weights) */
 	bool is_activation;       /* q8_1, q8_k: never a weight */
 	bool needs_importance;    /* cannot be encoded without an importance matrix */
+	bool memory_only;         /* q8_a: what folders become, in no file */
 	lmi_dequant_fn dequant;   /* NULL: cannot be decoded to float (integers have one too) */
 	lmi_quant_fn quant;       /* NULL: no encoder.  Searches for the least error: for files */
 	lmi_quant_fn near;        /* plain rounding, for caches; NULL: quant is that already */
@@ -43,6 +44,9 @@ const struct lmi_dtype *lmi_dtype_by_name(const char *name);
 
 /* Why an id has no row: "q4_2 was removed from the format", "type 77 is unknown". */
 const char *lmi_dtype_refusal(uint32_t id, char *buf, size_t n);
+
+/* The type that a file has where memory has `id`: f16 for what is in memory alone, else id. */
+uint32_t lmi_dtype_in_file(uint32_t id);
 
 /* Bytes of a row of n elements; false when n is no multiple of the block or overflows. */
 bool lmi_row_bytes(const struct lmi_dtype *t, uint64_t n, uint64_t *out);

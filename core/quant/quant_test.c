@@ -109,6 +109,11 @@ START_TEST(table)
 	ck_assert_ptr_nonnull(strstr(lmi_dtype_refusal(38, buf, sizeof(buf)), "removed"));
 	ck_assert_ptr_nonnull(strstr(lmi_dtype_refusal(77, buf, sizeof(buf)), "77 is unknown"));
 	ck_assert(!lmi_row_bytes(lmi_dtype(LMD_DTYPE_F64), UINT64_MAX / 4, &bytes));
+	for (uint32_t id = 0; id < LMD_DTYPE_END; id++) {
+		const struct lmi_dtype *t = lmi_dtype(lmi_dtype_in_file(id));
+
+		ck_assert(!t || (!t->memory_only && (t->quant || t->id == id)));
+	}
 	ck_assert(lmi_row_bytes(lmi_dtype(LMD_DTYPE_F32), 0, &bytes));
 	ck_assert_uint_eq(bytes, 0);
 }
@@ -554,6 +559,15 @@ START_TEST(decode_by_hand)
 	ck_assert_float_eq(y[2], 31.75f);
 	ck_assert_float_eq(y[3], -32);
 	ck_assert_float_eq(y[4], 0);
+	/* d = 0.5, m = -3; codes 0, 1, 255 */
+	decode_hex("q8_a",
+		   "0000003f000040c0"
+		   "0001ff0000000000000000000000000000000000000000000000000000000000",
+		   y, 32);
+	ck_assert_float_eq(y[0], -3);
+	ck_assert_float_eq(y[1], -2.5f);
+	ck_assert_float_eq(y[2], 124.5f);
+	ck_assert_float_eq(y[31], -3);
 	decode_hex("i16", "feff", y, 1);
 	ck_assert_float_eq(y[0], -2);
 	decode_hex("f64", "000000000000f8bf", y, 1);

@@ -57,6 +57,7 @@ static const struct lmi_dtype table[LMD_DTYPE_END] = {
 	WEIGHT(NVFP4, nvfp4, 64, 36),
 	WEIGHT(Q1_0, q1_0, 128, 18),
 	WEIGHT(Q2_0, q2_0, 64, 18),
+	ROW(Q8_A, "q8_a", 32, 40, IN(q8_a), .is_quant = true, .memory_only = true),
 	ACTIV(Q8_1, q8_1, 32, 36),
 	ACTIV(Q8_K, q8_k, 256, 292),
 };
@@ -97,6 +98,13 @@ const char *lmi_dtype_refusal(uint32_t id, char *buf, size_t n)
 	else
 		(void)snprintf(buf, n, "type %u is unknown", id);
 	return buf;
+}
+
+uint32_t lmi_dtype_in_file(uint32_t id)
+{
+	const struct lmi_dtype *t = lmi_dtype(id);
+
+	return t && t->memory_only ? LMD_DTYPE_F16 : id;
 }
 
 bool lmi_row_bytes(const struct lmi_dtype *t, uint64_t n, uint64_t *out)

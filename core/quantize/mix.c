@@ -181,7 +181,8 @@ bool lmi_mix_keeps(const struct lmd_tensor *t, const char *name)
 {
 	const struct lmi_dtype *type = lmi_dtype(t->dtype);
 
-	if (rank(t) < 2 || !type->dequant || !type->quant || !ends_in(name, "weight"))
+	if (rank(t) < 2 || !type->dequant || !(type->quant || type->memory_only) ||
+	    !ends_in(name, "weight"))
 		return true;
 	if (!strcmp(name, "position_embd.weight") || !strcmp(name, "token_types.weight"))
 		return true;

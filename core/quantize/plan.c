@@ -91,7 +91,9 @@ static enum lmd_status list_items(struct lmi_quantize_plan *p, struct lmd_error 
 		if (!name)
 			continue;
 		*it = (struct lmi_quantize_item){
-			.src = &v->tensors[i], .name = name, .type = v->tensors[i].dtype};
+			.src = &v->tensors[i],
+			.name = name,
+			.type = lmi_dtype_in_file(v->tensors[i].dtype)};
 		p->n_items++;
 	}
 	return LMD_OK;
@@ -228,7 +230,8 @@ static enum lmd_status count_item(struct lmi_quantize_plan *p, struct lmi_quanti
 				show_name(show, it->name), lmi_dtype(it->type)->name);
 	if (it->type != t->dtype) {
 		st = find_importance(p, it, err);
-		it->requantized = lmi_dtype(t->dtype)->is_quant;
+		it->requantized = lmi_dtype(t->dtype)->is_quant &&
+				  it->type != lmi_dtype_in_file(t->dtype);
 		it->lacks_imatrix = !it->importance &&
 				    lmi_mix_needs_imatrix(it->name, it->type, p->opts.ftype);
 	}

@@ -54,7 +54,8 @@ enum lmd_dtype {
 	LMD_DTYPE_MXFP4 = 39,
 	LMD_DTYPE_NVFP4 = 40,
 	LMD_DTYPE_Q1_0 = 41,
-	LMD_DTYPE_Q2_0 = 42
+	LMD_DTYPE_Q2_0 = 42,
+	LMD_DTYPE_Q8_A = 63 /* weights in memory alone: no file has this number */
 };
 
 /* One past the greatest id a file may carry; tables indexed by type have this length. */

@@ -42,6 +42,12 @@ static bool changes(const struct lmi_merge *m, const struct lmd_tensor *t)
 	return false;
 }
 
+/* A weight in a type that no file has is written in another. */
+static bool is_copied(const struct lmi_merge *m, const struct lmd_tensor *t)
+{
+	return !changes(m, t) && lmi_dtype_in_file(t->dtype) == t->dtype;
+}
+
 uint32_t lmi_merge_count(const struct lmi_merge *m)
 {
 	const struct lmd_model *view = lmi_model_view(m->model);
@@ -55,7 +61,7 @@ uint32_t lmi_merge_count(const struct lmi_merge *m)
 static uint32_t type_of(const struct lmi_merge *m, const struct lmd_tensor *t)
 {
 	if (!changes(m, t))
-		return t->dtype;
+		return lmi_dtype_in_file(t->dtype);
 	if (m->type >= 0)
 		return (uint32_t)m->type;
 	return t->dtype == LMD_DTYPE_F32 || t->dtype == LMD_DTYPE_BF16 || t->dtype == LMD_DTYPE_F64
@@ -91,7 +97,7 @@ static enum lmd_status check(const struct lmi_merge *m, struct lmd_error *err)
 		const struct lmi_dtype *to = lmi_dtype(type_of(m, t));
 		uint64_t bytes;
 
-		if (!changes(m, t))
+		if (is_copied(m, t))
 			continue;
 		if (!lmi_dtype(t->dtype)->dequant || !to->quant || to->needs_importance ||
 		    to->is_activation || !lmi_row_bytes(to, (uint64_t)t->dims[0], &bytes))
@@ -207,7 +213,7 @@ static enum lmd_status write_all(struct job *j, const char *path, struct lmd_err
 	for (uint32_t i = 0; st == LMD_OK && i < j->view->n_tensors; i++) {
 		const struct lmd_tensor *t = &j->view->tensors[i];
 
-		st = changes(j->m, t) ? merge_tensor(j, t, err) : copy_tensor(j, t, err);
+		st = is_copied(j->m, t) ? copy_tensor(j, t, err) : merge_tensor(j, t, err);
 	}
 	return st == LMD_OK ? lmi_gguf_writer_finish(j->w, err) : st;
 }

@@ -422,7 +422,7 @@ START_TEST(big_endian_blocks)
 		enum lmd_status st;
 		uint64_t bytes;
 
-		if (!type || type->is_activation)
+		if (!type || type->is_activation || type->memory_only)
 			continue;
 		ck_assert(lmi_row_bytes(type, 256, &bytes));
 		for (uint64_t i = 0; i < bytes; i++)

@@ -277,6 +277,8 @@ static const struct row rows[] = {
 	{"type 64", TENSOR("s:t 4:1 8:8 4:64 8:0 " DATA), LMD_UNSUPPORTED, "tensor t|64"},
 	{"type 139", TENSOR("s:t 4:1 8:8 4:139 8:0 " DATA), LMD_UNSUPPORTED, "tensor t|139"},
 	{"type -1", TENSOR("s:t 4:1 8:8 4:-1 8:0 " DATA), LMD_UNSUPPORTED, "4294967295"},
+	{"type in memory alone", TENSOR("s:t 4:1 8:256 4:63 8:0 " DATA), LMD_UNSUPPORTED,
+	 "type 63 is unknown"},
 	{"activation type", TENSOR("s:t 4:1 8:256 4:15 8:0 " DATA), LMD_UNSUPPORTED, "activations"},
 	{"row of 31 in q4_0", TENSOR("s:t 4:1 8:31 4:2 8:0 " DATA), LMD_CORRUPT, "t|31|q4_0|32"},
 	{"row of 128 in q4_k", TENSOR("s:t 4:2 8:128 8:2 4:12 8:0 " DATA), LMD_CORRUPT, "q4_k|256"},

@@ -78,10 +78,11 @@ static enum lmd_status size_of(const struct lmi_reader *r, struct lmd_tensor *t,
 	bool ok = true;
 	char why[80];
 
-	if (!type || type->is_activation)
+	if (!type || type->is_activation || type->memory_only)
 		return lmd_fail(err, LMD_UNSUPPORTED, "%s: %s", r->what,
-				type ? "a type of activations, not of weights"
-				     : lmi_dtype_refusal(t->dtype, why, sizeof(why)));
+				type && type->is_activation
+					? "a type of activations, not of weights"
+					: lmi_dtype_refusal(t->dtype, why, sizeof(why)));
 	if (t->dims[0] % type->block_elems)
 		return lmd_fail(err, LMD_CORRUPT, "%s: rows of %lld, type %s has blocks of %u",
 				r->what, (long long)t->dims[0], type->name, type->block_elems);

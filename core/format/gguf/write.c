@@ -209,7 +209,7 @@ static void put_array(struct lmi_gguf_writer *w, const struct lmd_meta *v)
 
 void lmi_gguf_put_meta(struct lmi_gguf_writer *w, const struct lmd_meta *v)
 {
-	if (!strcmp(v->key, "general.alignment"))
+	if (!strcmp(v->key, "general.alignment") || !strncmp(v->key, "folder.", 7))
 		return;
 	if (v->file_type >= LMI_GGUF_N_TYPES || v->file_type == LMI_GGUF_ARRAY) {
 		if (w->err.status == LMD_OK)
@@ -249,7 +249,7 @@ static bool tensor_bytes(struct lmi_gguf_place *t)
 	const struct lmi_dtype *type = lmi_dtype(t->type);
 	uint64_t rows = 1;
 
-	if (!type || t->n_dim < 1 || t->n_dim > LMD_MAX_DIMS)
+	if (!type || type->memory_only || t->n_dim < 1 || t->n_dim > LMD_MAX_DIMS)
 		return false;
 	for (uint32_t i = 0; i < t->n_dim; i++)
 		if (t->dims[i] < 1 || (uint64_t)t->dims[i] > LMI_MAX_DIM ||

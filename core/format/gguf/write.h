@@ -42,7 +42,8 @@ void lmi_gguf_put_strings(struct lmi_gguf_writer *w, const char *key, const stru
 			  uint64_t n);
 
 /* Any value as a model holds it: v->file_type, an enum lmi_gguf_type, is the (element) type
- * in the file; the value is cut to its width.  general.alignment is left out. */
+ * in the file; the value is cut to its width.  Left out are general.alignment and folder.*, which
+ * say of a folder what has no form in files. */
 void lmi_gguf_put_meta(struct lmi_gguf_writer *w, const struct lmd_meta *v);
 
 /* Place and size follow from type and shape; n_dim 1..4. */

@@ -85,6 +85,10 @@ static void fill_block(uint8_t *b, const struct lmi_dtype *t, enum kern_data kin
 		b[0] = (uint8_t)(kind == KERN_DATA_EXTREME ? 90 + r % 60 : 118 + r % 8);
 	if (t->id == LMD_DTYPE_F16)
 		put(b, half(kind, seed));
+	for (int i = 0; i < 2 && t->id == LMD_DTYPE_Q8_A; i++) { /* floats: upper halves */
+		put(b + 4 * i, 0);
+		put(b + 4 * i + 2, half(kind, seed) & 0xbfff);
+	}
 }
 
 static void fill_plain(uint8_t *b, const struct lmi_dtype *t, enum kern_data kind, uint64_t *seed)

@@ -237,5 +237,6 @@ const struct kern_linear TABLE[] = {
 	ANY(NVFP4),
 	ANY(Q1_0),
 	ANY(Q2_0),
+	ANY(Q8_A),
 	{.run = NULL},
 };

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Q8_A: 32 codes of 8 bits with the scale and offset of their group, x = q * d + m.  It is what
+ * checkpoints with affine codes of any width up to 8 bits become in memory, without a rounding:
+ * both factors are kept as float.  No file has it, so it has no encoder. */
+#include <stdint.h>
+
+#include "core/base/bytes.h"
+#include "core/quant/codec.h"
+
+#define N 32
+
+struct block {
+	uint8_t d[4], m[4]; /* f32 */
+	uint8_t qs[N];
+};
+_Static_assert(sizeof(struct block) == 40, "q8_a block");
+
+LMI_DECODER(q8_a)
+{
+	const struct block *b = src;
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		float d = lmi_bits_f32(lmi_get_le32(b->d)), m = lmi_bits_f32(lmi_get_le32(b->m));
+
+		for (int j = 0; j < N; j++)
+			*dst++ = (float)b->qs[j] * d + m;
+	}
+}
