@@ -128,6 +128,19 @@ static void print_json(const struct lmi_convert *c, const char *path, bool dry)
 	lmi_json_fini(&o);
 }
 
+/* What the file does not say. */
+static void warn(const struct lmi_convert *c)
+{
+	const struct lmd_model *m = lmi_convert_model(c);
+	const struct lmd_meta *v = m->find_meta(m, "folder.attention.sliding_window");
+
+	if (v)
+		fprintf(stderr,
+			"llamactl: note: layers of this folder look back %" PRId64 " positions; "
+			"files of architecture %s cannot say so and look back over all\n",
+			v->v.i, m->arch);
+}
+
 static enum lmd_status write_file(struct job *j, const char *path, struct lmd_error *err)
 {
 	enum lmd_status st;
@@ -157,6 +170,8 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	st = lmi_convert_open(&j.c, in, &j.o, err);
 	if (st == LMD_OK && !dry)
 		st = write_file(&j, out, err);
+	if (st == LMD_OK)
+		warn(j.c);
 	if (st == LMD_OK && lmi_arg_flag(a, "json"))
 		print_json(j.c, out, dry);
 	else if (st == LMD_OK && dry)
@@ -173,7 +188,8 @@ static const struct lmi_opt opts[] = {
 	 .value = "auto|f32|f16|bf16|q8_0",
 	 .def = "auto",
 	 .doc = "Type of the matrices.  auto: bf16 for a folder in bf16, else f16; weights that are "
-		"quantised in the folder keep their codes where GGUF has a type for them."},
+		"quantised in the folder keep their codes where GGUF has a type for them, and "
+		"become f16 where it has none (MLX of other widths than 4 bits)."},
 	{.name = "pre",
 	 .type = LMI_OPT_STR,
 	 .value = "NAME",

@@ -181,16 +181,26 @@ CASES = [
     ("MLX 4 bits, f16", mlx, {"stored": "F16"}, {"quantization": {"bits": 4, "group_size": 32}},
      "q4_1", 1e-5),
     ("MLX 4 bits, groups unsaid", mlx, {}, {}, "q4_1", 1e-5),
-    ("MLX 8 bits", mlx, {"bits": 8}, {"quantization": {"bits": 8, "group_size": 32}}, "f32", 1e-5),
-    ("MLX 2 bits", mlx, {"bits": 2}, {"quantization": {"bits": 2, "group_size": 32}}, "f32", 1e-5),
-    ("MLX 3 bits", mlx, {"bits": 3}, {"quantization": {"bits": 3, "group_size": 32}}, "f32", 1e-5),
-    ("MLX 6 bits", mlx, {"bits": 6}, {"quantization": {"bits": 6, "group_size": 32}}, "f32", 1e-5),
+    ("MLX 8 bits", mlx, {"bits": 8}, {"quantization": {"bits": 8, "group_size": 32}}, "q8_a",
+     1e-5),
+    ("MLX 2 bits", mlx, {"bits": 2}, {"quantization": {"bits": 2, "group_size": 32}}, "q8_a",
+     1e-5),
+    ("MLX 3 bits", mlx, {"bits": 3}, {"quantization": {"bits": 3, "group_size": 32}}, "q8_a",
+     1e-5),
+    ("MLX 5 bits, f16", mlx, {"bits": 5, "stored": "F16"},
+     {"quantization": {"bits": 5, "group_size": 32}}, "q8_a", 1e-5),
+    ("MLX, groups of 16", mlx, {"group": 16}, {"quantization": {"bits": 4, "group_size": 16}}, "f32",
+     1e-5),
+    ("MLX 6 bits", mlx, {"bits": 6}, {"quantization": {"bits": 6, "group_size": 32}}, "q8_a",
+     1e-5),
     ("GPTQ", gptq, {}, {"quantization_config": GPTQ}, "q4_0", 1e-5),
     ("GPTQ v2", gptq, {"v2": True},
      {"quantization_config": dict(GPTQ, checkpoint_format="gptq_v2")}, "q4_0", 1e-5),
     ("GPTQ 8 bits", gptq, {"bits": 8}, {"quantization_config": dict(GPTQ, bits=8)}, "q8_0", 1e-5),
     ("GPTQ with zero points", gptq, {"symmetric": False},
      {"quantization_config": dict(GPTQ, sym=False)}, "q4_1", 2e-3),
+    ("GPTQ 8 bits with zero points", gptq, {"bits": 8, "symmetric": False},
+     {"quantization_config": dict(GPTQ, bits=8, sym=False)}, "q8_a", 1e-5),
     ("GPTQ with an order", gptq, {"order": True},
      {"quantization_config": dict(GPTQ, desc_act=True)}, "f16", 2e-3),
     ("AWQ", awq, {}, {"quantization_config": {"quant_method": "awq", "bits": 4}}, "q4_1", 2e-3),
@@ -245,6 +255,37 @@ def check(t, tmp, name, family, make, args, config, type_, tolerance):
     t.compare(label + ": file", file, dict(model, last=want), tolerance=max(tolerance, 6e-3))
 
 
+def memory_only(t, tmp):
+    """A type that no file has is written as another, by every command that writes."""
+    model = t.models["llama"]
+    path, out = os.path.join(tmp, "m"), os.path.join(tmp, "m.gguf")
+    config = {"quantization": {"bits": 8, "group_size": 32}}
+    write(path, model, config, mlx, {"bits": 8})
+    want, why = t.last_row(path + "-plain", model, "cpu")
+    t.verdict("memory only", why)
+    for label, args, tolerance in [
+        ("convert to q8_0", ["convert", path, out, "--outtype", "q8_0"], 5e-2),
+        ("convert to f16", ["convert", path, out], 6e-3),
+        ("quantize to f16", ["quantize", path, out, "f16"], 6e-3),
+        ("quantize to q8_0", ["quantize", "--allow-requantize", path, out, "q8_0"], 5e-2),
+        ("leave the output", ["quantize", "--allow-requantize", "--leave-output-tensor", path, out,
+                              "q8_0"], 5e-2),
+    ]:
+        r = t.run(*args)
+        t.verdict(label, r.stderr.strip() if r.returncode else "")
+        if r.returncode:
+            continue
+        t.compare(label + ": file", out, dict(model, last=want), tolerance=tolerance)
+        info = t.run("info", out).stdout
+        t.verdict(label + ": types", "q8_a is in the file" if "q8_a" in info else "")
+    r = t.run("quantize", path, out, "q8_0")
+    t.verdict("requantize", "" if r.returncode and "--allow-requantize" in r.stderr else r.stderr)
+    for args in (["convert", path, out, "--outtype", "q8_a"],
+                 ["quantize", path, out, "q8_0", "--token-embedding-type", "q8_a"]):
+        r = t.run(*args)
+        t.verdict("as a target", "" if r.returncode else "was accepted")
+
+
 def refusals(t, tmp):
     model = t.models["llama"]
     path = os.path.join(tmp, "r")
@@ -276,7 +317,9 @@ def main():
             if len(sys.argv) > 3 and name not in sys.argv[3:]:
                 continue
             check(t, tmp, name, "llama" if i % 2 else "qwen2", *rest)
-        refusals(t, tmp)
+        if len(sys.argv) < 4:
+            memory_only(t, tmp)
+            refusals(t, tmp)
     print(f"CASES: quantised folders: {t.passed} passed, {t.failed} failed, 0 skipped")
     return 1 if t.failed or not t.passed else 0
 

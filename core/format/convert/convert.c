@@ -41,7 +41,7 @@ static bool stays_f32(const struct lmd_tensor *t)
 {
 	static const char *const tails[] = {
 		"_norm.weight", "ffn_gate_inp.weight", "ffn_gate_inp_shexp.weight", "token_types.weight",
-		"position_embd.weight", "ssm_conv1d.weight",
+		"position_embd.weight", "ssm_conv1d.weight", "shortconv.conv.weight",
 	};
 
 	if (t->n_dim <= 1)
@@ -49,7 +49,7 @@ static bool stays_f32(const struct lmd_tensor *t)
 	for (size_t i = 0; i < LMD_LEN(tails); i++)
 		if (ends_in(t->name, tails[i]))
 			return true;
-	return ends_in(t->name, ".bias");
+	return !ends_in(t->name, ".weight");
 }
 
 enum lmd_dtype lmi_convert_type(const struct lmi_convert *c, uint32_t i)
@@ -59,7 +59,8 @@ enum lmd_dtype lmi_convert_type(const struct lmi_convert *c, uint32_t i)
 
 	if (stays_f32(t))
 		return LMD_DTYPE_F32;
-	if (c->o.type == LMI_CONVERT_AUTO && lmi_dtype(t->dtype)->is_quant)
+	if (c->o.type == LMI_CONVERT_AUTO && lmi_dtype(t->dtype)->is_quant &&
+	    !lmi_dtype(t->dtype)->memory_only)
 		return (enum lmd_dtype)t->dtype;
 	if (!lmi_row_bytes(lmi_dtype(c->file_type), (uint64_t)t->dims[0], &bytes))
 		return LMD_DTYPE_F16;

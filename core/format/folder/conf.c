@@ -80,9 +80,22 @@ static int first_len(const char *names)
 	return (int)strcspn(names, "|");
 }
 
+/* A number that is written once for each layer counts as that number. */
+static const struct lmi_jnode *one_for_all(const struct lmi_jnode *v)
+{
+	const struct lmi_jnode *first = lmi_jnode_first(v), *e = first;
+
+	if (!lmi_jnode_is(v, LMI_JARRAY) || !v->n || first->type != LMI_JINT)
+		return v;
+	for (uint32_t i = 0; i < v->n; i++, e = lmi_jnode_next(e))
+		if (e->type != LMI_JINT || e->u.i != first->u.i)
+			return v;
+	return first;
+}
+
 int64_t lmi_conf_int(struct lmi_folder *f, const char *names, int64_t def, int64_t min, int64_t max)
 {
-	const struct lmi_jnode *v = lmi_conf(f, names);
+	const struct lmi_jnode *v = one_for_all(lmi_conf(f, names));
 	int64_t n = def;
 
 	char number[32];

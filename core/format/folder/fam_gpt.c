@@ -18,11 +18,11 @@ static const struct lmi_row gpt2_head[] = {
 
 static const struct lmi_row gpt2_rows[] = {
 	{"h.%d.ln_1", "blk.%d.attn_norm", 0},
-	{"h.%d.attn.c_attn", "blk.%d.attn_qkv", LMI_ROW_CONV1D},
-	{"h.%d.attn.c_proj", "blk.%d.attn_output", LMI_ROW_CONV1D},
+	{"h.%d.attn.c_attn", "blk.%d.attn_qkv", LMI_ROW_TURN},
+	{"h.%d.attn.c_proj", "blk.%d.attn_output", LMI_ROW_TURN},
 	{"h.%d.ln_2", "blk.%d.ffn_norm", 0},
-	{"h.%d.mlp.c_fc", "blk.%d.ffn_up", LMI_ROW_CONV1D},
-	{"h.%d.mlp.c_proj", "blk.%d.ffn_down", LMI_ROW_CONV1D},
+	{"h.%d.mlp.c_fc", "blk.%d.ffn_up", LMI_ROW_TURN},
+	{"h.%d.mlp.c_proj", "blk.%d.ffn_down", LMI_ROW_TURN},
 };
 
 static void gpt2(struct lmi_folder *f)
@@ -184,6 +184,7 @@ static const struct lmi_row starcoder2_rows[] = {
 
 static void starcoder2(struct lmi_folder *f)
 {
+	lmi_conf_own_window(f, lmi_conf_window_size(f, 0), NULL);
 	f->tied = lmi_conf_bool(f, "tie_word_embeddings", true);
 }
 

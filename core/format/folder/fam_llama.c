@@ -17,8 +17,14 @@ static const struct lmi_row norms[] = {
 const struct lmi_family lmi_family_llama = {
 	.type = "llama", .arch = "llama", .rows = {HEAD, ATTN, GLU, NORMS}};
 
+/* Every layer has the window; where nothing is said, that of the first of them. */
+static void mistral(struct lmi_folder *f)
+{
+	lmi_conf_own_window(f, lmi_conf_window_size(f, 4096), NULL);
+}
+
 const struct lmi_family lmi_family_mistral = {
-	.type = "mistral", .arch = "llama", .rows = {HEAD, ATTN, GLU, NORMS}};
+	.type = "mistral", .arch = "llama", .rows = {HEAD, ATTN, GLU, NORMS}, .keys = mistral};
 
 const struct lmi_family lmi_family_arcee = {
 	.type = "arcee",
@@ -37,12 +43,20 @@ static const struct lmi_row mixtral_rows[] = {
 	{"layers.%d.block_sparse_moe.experts.%d.w2", "blk.%d.ffn_down_exps", LMI_ROW_EXPERT},
 };
 
+static void mixtral(struct lmi_folder *f)
+{
+	lmi_conf_own_window(f, lmi_conf_window_size(f, 0), NULL);
+}
+
 const struct lmi_family lmi_family_mixtral = {
-	.type = "mixtral", .arch = "llama", .rows = {HEAD, ATTN, LMI_ROWS(mixtral_rows), NORMS}};
+	.type = "mixtral",
+	.arch = "llama",
+	.rows = {HEAD, ATTN, LMI_ROWS(mixtral_rows), NORMS},
+	.keys = mixtral};
 
 /* ---- Granite: four factors ---- */
 
-static void granite(struct lmi_folder *f)
+void lmi_conf_granite(struct lmi_folder *f)
 {
 	lmi_folder_put_f32(f, "attention.scale", lmi_conf_real(f, "attention_multiplier", 1));
 	lmi_folder_put_f32(f, "embedding_scale", lmi_conf_real(f, "embedding_multiplier", 1));
@@ -51,7 +65,7 @@ static void granite(struct lmi_folder *f)
 }
 
 const struct lmi_family lmi_family_granite = {
-	.type = "granite", .arch = "granite", .rows = {HEAD, ATTN, GLU, NORMS}, .keys = granite};
+	.type = "granite", .arch = "granite", .rows = {HEAD, ATTN, GLU, NORMS}, .keys = lmi_conf_granite};
 
 static const struct lmi_row granitemoe_rows[] = {
 	{"layers.%d.block_sparse_moe.router.layer", "blk.%d.ffn_gate_inp", 0},
@@ -64,7 +78,26 @@ const struct lmi_family lmi_family_granitemoe = {.type = "granitemoe",
 						 .arch = "granitemoe",
 						 .rows = {HEAD, ATTN, LMI_ROWS(granitemoe_rows),
 							  NORMS},
-						 .keys = granite};
+						 .keys = lmi_conf_granite};
+
+static const struct lmi_row granite_shared[] = {
+	{"layers.%d.shared_mlp.input_linear", "blk.%d.ffn_gate_shexp", LMI_ROW_HALF0},
+	{"layers.%d.shared_mlp.input_linear", "blk.%d.ffn_up_shexp", LMI_ROW_HALF1},
+	{"layers.%d.shared_mlp.output_linear", "blk.%d.ffn_down_shexp", 0},
+};
+
+static void granite_moe_shared(struct lmi_folder *f)
+{
+	lmi_conf_granite(f);
+	lmi_folder_put_u32(f, "expert_shared_feed_forward_length",
+			   lmi_conf_need(f, "shared_intermediate_size", 1, 1 << 24));
+}
+
+const struct lmi_family lmi_family_granitemoeshared = {
+	.type = "granitemoeshared",
+	.arch = "granitemoe",
+	.rows = {HEAD, ATTN, LMI_ROWS(granitemoe_rows), LMI_ROWS(granite_shared), NORMS},
+	.keys = granite_moe_shared};
 
 /* ---- SmolLM3: every fourth layer without rotation ---- */
 

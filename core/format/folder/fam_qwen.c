@@ -19,28 +19,61 @@ static const struct lmi_row qk_norms[] = {
 	{"layers.%d.self_attn.k_norm", "blk.%d.attn_k_norm", 0},
 };
 
-/* Windows that the architecture does not have. */
-static void no_window(struct lmi_folder *f)
+/* Which layers have a window, where they have one at all: by layer_types, or by a rule. */
+static void windows(struct lmi_folder *f, bool (*has)(int64_t il, int64_t n_max))
 {
-	lmi_conf_only_bool(f, "use_sliding_window", false);
+	int64_t n = lmi_conf_window_size(f, 4096), n_max;
+	uint8_t *is;
+
+	if (!lmi_conf_bool(f, "use_sliding_window", false))
+		return;
+	n_max = lmi_conf_int(f, "max_window_layers", 28, 0, INT32_MAX);
+	is = lmi_folder_alloc(f, f->n_layer, 1);
+	if (!is)
+		return;
+	if (!lmi_folder_windows(f, is))
+		for (uint32_t i = 0; i < f->n_layer; i++)
+			is[i] = has(i, n_max);
+	lmi_conf_own_window(f, n, is);
+}
+
+static bool upper(int64_t il, int64_t n_max)
+{
+	return il >= n_max;
+}
+
+static bool lower_even(int64_t il, int64_t n_max)
+{
+	return il % 2 == 0 && il < n_max;
+}
+
+static void qwen(struct lmi_folder *f)
+{
+	windows(f, upper);
 }
 
 const struct lmi_family lmi_family_qwen2 = {.type = "qwen2",
 					    .arch = "qwen2",
 					    .rows = {HEAD, ATTN, GLU, LMI_ROWS(norms)},
-					    .keys = no_window};
+					    .keys = qwen};
 
 const struct lmi_family lmi_family_qwen3 = {.type = "qwen3",
 					    .arch = "qwen3",
 					    .rows = {HEAD, ATTN, GLU, LMI_ROWS(qk_norms)},
-					    .keys = no_window};
+					    .keys = qwen};
 
 /* The text models of those that see pictures: positions of four parts. */
 const struct lmi_family lmi_family_qwen2_vl = {
-	.type = "qwen2_vl", .arch = "qwen2vl", .rows = {HEAD, ATTN, GLU, LMI_ROWS(norms)}};
+	.type = "qwen2_vl",
+	.arch = "qwen2vl",
+	.rows = {HEAD, ATTN, GLU, LMI_ROWS(norms)},
+	.keys = qwen};
 
 const struct lmi_family lmi_family_qwen2_5_vl = {
-	.type = "qwen2_5_vl", .arch = "qwen2vl", .rows = {HEAD, ATTN, GLU, LMI_ROWS(norms)}};
+	.type = "qwen2_5_vl",
+	.arch = "qwen2vl",
+	.rows = {HEAD, ATTN, GLU, LMI_ROWS(norms)},
+	.keys = qwen};
 
 /* ---- experts ---- */
 
@@ -64,7 +97,6 @@ static void all_experts(struct lmi_folder *f)
 {
 	const struct lmi_jnode *dense = lmi_conf(f, "mlp_only_layers");
 
-	no_window(f);
 	lmi_conf_only(f, "decoder_sparse_step", 1);
 	if (lmi_jnode_is(dense, LMI_JARRAY) && dense->n)
 		lmi_folder_fail(f, LMD_UNSUPPORTED,
@@ -76,12 +108,15 @@ static void all_experts(struct lmi_folder *f)
 static void qwen2_moe(struct lmi_folder *f)
 {
 	all_experts(f);
+	windows(f, lower_even);
 	lmi_conf_only_bool(f, "norm_topk_prob", false);
 }
 
 static void qwen3_moe(struct lmi_folder *f)
 {
 	all_experts(f);
+	if (lmi_conf_bool(f, "use_sliding_window", false))
+		lmi_conf_own_window(f, lmi_conf_window_size(f, 4096), NULL);
 	lmi_conf_only_bool(f, "norm_topk_prob", true);
 }
 
@@ -130,12 +165,13 @@ static const struct lmi_row phi3_rows[] = {
 	{"layers.%d.mlp.down_proj", "blk.%d.ffn_down", 0},
 };
 
-/* The window is in the files and not in use, as in all that read them. */
+/* The window is in the files and not in use there, as in all that read them. */
 static void phi3(struct lmi_folder *f)
 {
-	int64_t n = lmi_conf_int(f, "sliding_window", 0, 0, INT32_MAX);
+	int64_t n = lmi_conf_window_size(f, 0);
 
 	lmi_folder_put_u32(f, "attention.sliding_window", n);
+	lmi_conf_own_window(f, n, NULL);
 }
 
 const struct lmi_family lmi_family_phi3 = {

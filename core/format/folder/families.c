@@ -94,3 +94,53 @@ void lmi_conf_window(struct lmi_folder *f, uint32_t period)
 	if (!usual)
 		lmi_folder_put_bools(f, "attention.sliding_window_pattern", is, f->n_layer);
 }
+
+int64_t lmi_conf_window_size(struct lmi_folder *f, int64_t absent)
+{
+	const struct lmi_jnode *v = lmi_jnode_get(f->text, "sliding_window");
+
+	if (v && v->type == LMI_JNULL)
+		return 0;
+	return lmi_conf_int(f, "sliding_window", absent, 0, INT32_MAX);
+}
+
+void lmi_conf_own_window(struct lmi_folder *f, int64_t n, const uint8_t *is)
+{
+	bool any = !is, all = true;
+
+	for (uint32_t i = 0; is && i < f->n_layer; i++) {
+		any = any || is[i];
+		all = all && is[i];
+	}
+	if (n < 1 || !any)
+		return;
+	lmi_folder_put_u32(f, "@folder.attention.sliding_window", n);
+	if (!all)
+		lmi_folder_put_bools(f, "@folder.attention.sliding_window_pattern", is, f->n_layer);
+}
+
+void lmi_conf_lead(struct lmi_folder *f, int64_t n)
+{
+	f->layers = lmi_folder_alloc(f, f->n_layer, 1);
+	for (uint32_t i = 0; f->layers && i < f->n_layer; i++)
+		f->layers[i] = (uint8_t)(i < n ? 0 : LMI_LAYER_MOE);
+	lmi_folder_put_u32(f, "leading_dense_block_count", n);
+}
+
+void lmi_conf_mixers(struct lmi_folder *f)
+{
+	const struct lmi_jnode *a = lmi_conf(f, "layer_types"), *v = lmi_jnode_first(a);
+
+	if (!lmi_jnode_is(a, LMI_JARRAY) || a->n != f->n_layer) {
+		lmi_folder_fail(f, LMD_INVALID,
+				"%s/config.json: \"layer_types\" is %s of %u, must be an array of %u",
+				f->dir, lmi_jnode_kind(a), a ? a->n : 0, f->n_layer);
+		return;
+	}
+	f->layers = lmi_folder_alloc(f, f->n_layer, 1);
+	for (uint32_t i = 0; f->layers && i < f->n_layer; i++, v = lmi_jnode_next(v))
+		f->layers[i] = (uint8_t)(lmi_jnode_eq(v, "full_attention") ||
+							 lmi_jnode_eq(v, "attention")
+						 ? 0
+						 : LMI_LAYER_MIXER);
+}

@@ -9,11 +9,15 @@
 
 /* clang-format off */
 #define LMI_FAMILIES(X) \
-	X(apertus) X(arcee) X(bert) X(bloom) X(cohere) X(cohere2) X(ernie4_5) X(exaone4) X(falcon) \
-	X(gemma) X(gemma2) X(gemma3) X(gemma3_text) X(glm4) X(gpt2) X(gpt_bigcode) X(gpt_neox) \
-	X(granite) X(granitemoe) X(llama) X(mistral) X(mixtral) X(mpt) X(nemotron) X(olmo) X(olmo2) \
-	X(olmo3) X(olmoe) X(phi) X(phi3) X(qwen2) X(qwen2_5_vl) X(qwen2_moe) X(qwen2_vl) X(qwen3) X(qwen3_moe) X(roberta) X(seed_oss) \
-	X(smollm3) X(stablelm) X(starcoder2) X(xlm_roberta)
+	X(apertus) X(arcee) X(bert) X(bloom) X(cohere) X(cohere2) X(deepseek_v2) X(deepseek_v3) \
+	X(dots1) X(ernie4_5) X(ernie4_5_moe) X(exaone4) X(falcon) X(falcon_mamba) X(gemma) X(gemma2) \
+	X(gemma3) X(gemma3_text) X(glm4) X(glm4_moe) X(gpt2) X(gpt_bigcode) X(gpt_neox) X(gpt_oss) \
+	X(granite) X(granitemoe) X(granitemoehybrid) X(granitemoeshared) X(hunyuan_v1_dense) \
+	X(hunyuan_v1_moe) X(jamba) X(lfm2) X(lfm2_moe) X(llama) X(llama4) X(llama4_text) X(mamba) \
+	X(mamba2) X(minimax_m2) X(mistral) X(mixtral) X(mpt) X(nemotron) X(olmo) X(olmo2) X(olmo3) \
+	X(olmoe) X(phi) X(phi3) X(qwen2) X(qwen2_5_vl) X(qwen2_moe) X(qwen2_vl) X(qwen3) \
+	X(qwen3_moe) X(qwen3_next) X(roberta) X(seed_oss) X(smollm3) X(stablelm) X(starcoder2) \
+	X(xlm_roberta)
 /* clang-format on */
 
 #define LMI_FAMILY_EXTERN(name) extern const struct lmi_family lmi_family_##name;
@@ -37,5 +41,18 @@ void lmi_conf_only_bool(struct lmi_folder *f, const char *name, bool want);
 /* The window of layers: attention.sliding_window, and the pattern where it is not every
  * `period`-th layer that is full (0: the architecture has no pattern of its own). */
 void lmi_conf_window(struct lmi_folder *f, uint32_t period);
+
+/* f->layers: from layer n on experts; puts leading_dense_block_count. */
+void lmi_conf_lead(struct lmi_folder *f, int64_t n);
+/* f->layers: mixers, but where "layer_types" says attention. */
+void lmi_conf_mixers(struct lmi_folder *f);
+/* The four factors of Granite. */
+void lmi_conf_granite(struct lmi_folder *f);
+/* A window that files of the architecture have no key for: of all layers, or of those with is[il]
+ * (NULL: all; [n_layer], of lmi_folder_alloc).  n 0: none. */
+void lmi_conf_own_window(struct lmi_folder *f, int64_t n, const uint8_t *is);
+/* "sliding_window" of a model whose layers all have it; `absent` when the key is not there, 0 when it
+ * is null. */
+int64_t lmi_conf_window_size(struct lmi_folder *f, int64_t absent);
 
 #endif /* LLAMAD_CORE_FORMAT_FOLDER_FAMILIES_H */

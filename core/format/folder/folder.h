@@ -10,9 +10,11 @@
  *     families.c   the table: model_type to architecture, rows of tensors, keys of its own
  *     fam_*.c      the families
  *     tensors.c    rows to tensors: which file tensors make one of ours
+ *     shape.c      one of them: operation, shape, type
  *     recipe.c     its numbers: permuted, transposed, stacked, decoded
  *     scheme.c     quantised checkpoints: what belongs to one weight
- *     values.c     its values as floats or blocks
+ *     values.c     its values as floats
+ *     codes.c      ... of codes; the codes as blocks
  *     vocab.c      the vocabulary, fitted to the model
  *     vocab_keys.c the same as keys
  *     pretok.c     the names of pre-tokenizers

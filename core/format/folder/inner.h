@@ -19,6 +19,7 @@ enum lmi_scheme {
 	LMI_SCHEME_GPTQ,   /* codes down the columns of i32, zero points packed alike */
 	LMI_SCHEME_AWQ,    /* codes along the rows of i32 in an order of their own */
 	LMI_SCHEME_PACKED, /* compressed-tensors pack-quantized: codes in i32 along the rows */
+	LMI_SCHEME_MXFP4,  /* blocks of 16 bytes, an exponent for each */
 };
 
 #define LMI_SCHEME_BLOCK 32u /* values of a Q4_0, Q4_1, Q8_0 block */
@@ -46,10 +47,18 @@ enum lmi_recipe_op {
 	LMI_OP_NONE,
 	LMI_OP_ROPE,      /* of each head: halves to adjacent pairs */
 	LMI_OP_QKV,       /* groups of queries, key, value to all queries, keys, values */
-	LMI_OP_TRANSPOSE, /* [in, out] to [out, in] */
-	LMI_OP_HALF,      /* of each expert: first or second half of the rows */
-	LMI_OP_EVEN,      /* of each expert: every second row, from 0 or 1 */
+	LMI_OP_DELTA,     /* queries, keys, values of each slice to all of each */
+	LMI_OP_PART,      /* some rows of each slice */
+	LMI_OP_TRANSPOSE, /* each slice turned; some of its columns */
 	LMI_OP_VALUES     /* numbers that were computed from the configuration */
+};
+
+/* DELTA: slices of `rows` rows hold `first` queries, as many keys, n values, n gates.
+ * A slice is a head, an expert, or all there is: so many rows of the source.  PART takes the rows
+ * first, first + step, ..., n of them; TRANSPOSE takes as many columns, of the first n_used rows. */
+struct lmi_slices {
+	uint64_t rows, n_used;
+	uint64_t first, step, n;
 };
 
 struct lmi_recipe {
@@ -57,12 +66,12 @@ struct lmi_recipe {
 	uint32_t n_src;
 	uint8_t op;
 	bool in_place;     /* mapped: type and order are those of the file */
+	bool neg_exp;      /* x is stored as log(-x) */
 	float add;
 	uint64_t rows;     /* of one source that are taken */
 	uint64_t row0;     /* the first of them */
 	uint32_t n_head, head_dim, n_kv; /* ROPE, QKV */
-	uint32_t half;     /* HALF, EVEN: 0 or 1 */
-	uint64_t per;      /* HALF, EVEN: rows of an expert in the source */
+	struct lmi_slices slice;         /* DELTA, PART, TRANSPOSE */
 	const float *values;
 };
 
@@ -74,7 +83,6 @@ struct lmi_recipe {
 #define LMI_ROW_ROPE_Q 4u
 #define LMI_ROW_ROPE_K 8u
 #define LMI_ROW_ADD1   16u /* weight stored minus 1 */
-#define LMI_ROW_CONV1D 32u /* weight transposed */
 #define LMI_ROW_QKV    64u
 #define LMI_ROW_EXPERT 128u /* the second %d of the name counts experts: stacked */
 #define LMI_ROW_HALF0  256u /* the first or second half of the rows of each expert */
@@ -85,6 +93,23 @@ struct lmi_recipe {
 #define LMI_ROW_HEADS  8192u /* the second %d counts heads: stacked */
 #define LMI_ROW_BEHIND_PAD 16384u /* without its first n_pad_rows rows */
 #define LMI_ROW_KEEP_DIMS  32768u /* outer sizes of 1 stay */
+#define LMI_ROW_WHOLE   (1u << 16) /* nothing is appended to our name */
+#define LMI_ROW_NEG_EXP (1u << 17) /* stored as log(-x) */
+#define LMI_ROW_TURN    (1u << 18) /* a matrix, or each of a stack, transposed if it is not in blocks */
+#define LMI_ROW_EVEN0   (1u << 19) /* every second row of each expert, from 0 or 1 */
+#define LMI_ROW_EVEN1   (1u << 20)
+#define LMI_ROW_K_B     (1u << 21) /* of each head the keys' rows, turned */
+#define LMI_ROW_V_B     (1u << 22) /* of each head the values' rows */
+#define LMI_ROW_COLUMN  (1u << 23) /* each value a row of its own */
+#define LMI_ROW_GROUPS  (1u << 24) /* of values: a row for each of n_group */
+/* only in layers with that bit, or without it */
+#define LMI_ROW_MOE     (1u << 25)
+#define LMI_ROW_DENSE   (1u << 26)
+#define LMI_ROW_ATTN    (1u << 27)
+#define LMI_ROW_MIXER   (1u << 28)
+/* of each head of keys of gated delta: queries, keys and values; or the gates */
+#define LMI_ROW_DELTA      (1u << 29)
+#define LMI_ROW_DELTA_GATE (1u << 30)
 
 struct lmi_row {
 	const char *hf;  /* "layers.%d.mlp.up_proj": ".weight" and ".bias" are appended */
@@ -92,12 +117,16 @@ struct lmi_row {
 	uint32_t flags;
 };
 
+/* What a layer is made of, of families where layers differ. */
+#define LMI_LAYER_MOE   1u /* experts; else one block */
+#define LMI_LAYER_MIXER 2u /* a recurrent mixer; else attention */
+
 struct lmi_rows {
 	const struct lmi_row *v;
 	uint32_t n;
 };
 #define LMI_ROWS(a) {a, (uint32_t)LMD_LEN(a)}
-#define LMI_MAX_ROWS 4
+#define LMI_MAX_ROWS 6
 
 #define LMI_FAM_LAYER_NORM 1u /* epsilon of LayerNorm, not of RMSNorm */
 #define LMI_FAM_NO_ROPE    2u
@@ -105,6 +134,9 @@ struct lmi_rows {
 #define LMI_FAM_ALL_KV     16u /* a head of keys for each of queries, whatever is said */
 #define LMI_FAM_PAD_ROWS   32u /* positions begin behind the padding token */
 #define LMI_FAM_FALCON_KV  8u /* multi_query and new_decoder_architecture say how many */
+#define LMI_FAM_NO_HEADS   64u  /* no attention in any layer */
+#define LMI_FAM_MLA        128u /* latent attention: one head of keys in the cache */
+#define LMI_FAM_KV_EACH    256u /* heads of keys of each layer, of mixers none */
 
 struct lmi_folder;
 struct lmi_family {
@@ -112,7 +144,10 @@ struct lmi_family {
 	const char *arch;
 	uint32_t flags;
 	struct lmi_rows rows[LMI_MAX_ROWS];
-	void (*keys)(struct lmi_folder *f); /* after those that all share; NULL: none */
+	/* each NULL: nothing to do */
+	void (*layers)(struct lmi_folder *f); /* sets f->layers, when their number is known */
+	int64_t (*n_ff)(struct lmi_folder *f, int64_t n); /* the width of the block from what is said */
+	void (*keys)(struct lmi_folder *f); /* after those that all share */
 };
 
 /* NULL when there is none. */
@@ -142,14 +177,19 @@ struct lmi_folder {
 	bool tied; /* the output head is the embedding */
 	uint32_t n_layer, n_embd, n_head, n_head_kv, head_dim, n_expert;
 	uint32_t rope_dim, n_pad_rows;
+	uint32_t n_nope, n_value, n_group; /* K_B, V_B; GROUPS */
+	uint32_t n_delta, delta_key, delta_value; /* DELTA: heads, widths of each */
+	uint8_t *layers; /* LMI_LAYER_* [n_layer], or NULL: all alike */
 	const float *rope_freqs, *rope_long, *rope_short; /* [n_rope_freqs] each, or NULL */
 	uint32_t n_rope_freqs;
 	/* scratch of recipe.c and scheme.c */
 	struct lmi_scratch {
 		void *p;
 		size_t bytes;
-	} raw, values, codes, whole, row, piece;
+	} raw, values, codes, whole, turned, row, piece;
 	const struct lmi_st_tensor *whole_of; /* what `whole` holds */
+	const struct lmi_st_tensor *turned_of; /* ... and `turned`: that slice of it */
+	uint64_t turned_slice;
 	pthread_mutex_t lock; /* of the scratch, while a model that owns this is read */
 	/* the first failure of a key or value */
 	enum lmd_status status;
@@ -206,7 +246,14 @@ bool lmi_folder_windows(struct lmi_folder *f, uint8_t *is);
 /* pooling_type, of 1_Pooling/config.json. */
 void lmi_folder_pooling(struct lmi_folder *f);
 
-/* ---- tensors.c, recipe.c, scheme.c, values.c ---- */
+/* ---- tensors.c, shape.c, recipe.c, scheme.c, values.c, codes.c ---- */
+
+/* ".weight" or ".bias" of a row from n sources of one shape: the next tensor of the model, with its
+ * recipe.  Failures stick. */
+void lmi_folder_add(struct lmi_folder *f, const struct lmi_row *row, struct lmi_source *src,
+		    uint32_t n, bool bias, const char *to);
+/* A tensor of f->n_rope_freqs computed values. */
+void lmi_folder_add_values(struct lmi_folder *f, const char *name, const float *v);
 
 /* Our tensors with their recipes; every tensor of the files is used or known to be of no use. */
 void lmi_folder_tensors(struct lmi_folder *f);
@@ -227,6 +274,12 @@ enum lmd_status lmi_source_floats(struct lmi_folder *f, const struct lmi_source 
 				  uint64_t n, float *out, struct lmd_error *err);
 enum lmd_status lmi_source_blocks(struct lmi_folder *f, const struct lmi_source *s, uint64_t row0,
 				  uint64_t n, void *out, struct lmd_error *err);
+/* The same of a source that is codes. */
+enum lmd_status lmi_coded_floats(struct lmi_folder *f, const struct lmi_source *s, uint64_t row0,
+				 uint64_t n, float *out, struct lmd_error *err);
+/* n values of a tensor from value `at` on. */
+enum lmd_status lmi_source_values(struct lmi_folder *f, const struct lmi_st_tensor *t, uint64_t at,
+				  uint64_t n, float *out, struct lmd_error *err);
 /* Makes room; NULL without memory, with a sentence. */
 void *lmi_scratch(struct lmi_scratch *s, uint64_t n, uint64_t item_bytes, struct lmd_error *err);
 /* The first value of the tensor of that name, with the number of a layer in it; failures stick. */

@@ -12,61 +12,104 @@
 #include "core/format/folder/inner.h"
 
 #define MAX_FACTORS 4096u
+#define NO_END      (1 << 20) /* positions of a model that counts none */
 
-static void sizes(struct lmi_folder *f)
+static void head_counts(struct lmi_folder *f)
 {
-	int64_t n_ctx;
+	uint32_t flags = f->fam->flags;
 
-	f->n_layer = (uint32_t)lmi_conf_need(f, "num_hidden_layers|n_layer|n_layers|num_layers", 1,
-					     LMI_MAX_LAYERS);
-	f->n_embd = (uint32_t)lmi_conf_need(f, "hidden_size|n_embd|d_model", 1, 1 << 20);
 	f->n_head = (uint32_t)lmi_conf_need(f, "num_attention_heads|n_head|n_heads", 1,
 					    LMI_MAX_LAYERS);
 	f->n_head_kv = (uint32_t)lmi_conf_int(
 		f, "num_key_value_heads|num_kv_heads|n_head_kv|attn_config.kv_n_heads", f->n_head,
 		1, LMI_MAX_LAYERS);
-	if (f->fam->flags & LMI_FAM_ONE_KV)
+	if (flags & (LMI_FAM_ONE_KV | LMI_FAM_MLA))
 		f->n_head_kv = 1;
-	if (f->fam->flags & LMI_FAM_ALL_KV)
+	if (flags & LMI_FAM_ALL_KV)
 		f->n_head_kv = f->n_head;
-	if (f->fam->flags & LMI_FAM_FALCON_KV && !lmi_conf_bool(f, "new_decoder_architecture", false))
+	if (flags & LMI_FAM_FALCON_KV && !lmi_conf_bool(f, "new_decoder_architecture", false))
 		f->n_head_kv = lmi_conf_bool(f, "multi_query", true) ? 1 : f->n_head;
-	f->head_dim = (uint32_t)lmi_conf_int(f, "head_dim", f->n_embd / f->n_head, 1, 1 << 14);
+	if (flags & LMI_FAM_MLA) /* the part that rotates */
+		f->head_dim = (uint32_t)lmi_conf_need(f, "qk_rope_head_dim", 1, 1 << 14);
+	else
+		f->head_dim = (uint32_t)lmi_conf_int(f, "head_dim", f->n_embd / f->n_head, 1,
+						     1 << 14);
 	if (!f->head_dim)
 		lmi_folder_fail(f, LMD_INVALID,
-				"%s/config.json: \"num_attention_heads\" is %u, more than \"hidden_size\" "
-				"%u",
+				"%s/config.json: \"num_attention_heads\" is %u, more than "
+				"\"hidden_size\" %u",
 				f->dir, f->n_head, f->n_embd);
-	f->n_expert = (uint32_t)lmi_conf_int(f, "num_experts|num_local_experts|n_routed_experts", 0,
-					     0, LMI_MAX_LAYERS);
+}
+
+static void sizes(struct lmi_folder *f)
+{
+	bool heads = !(f->fam->flags & LMI_FAM_NO_HEADS);
+	int64_t n_ctx, n_ff;
+
+	f->n_layer = (uint32_t)lmi_conf_need(f, "num_hidden_layers|n_layer|n_layers|num_layers", 1,
+					     LMI_MAX_LAYERS);
+	f->n_embd = (uint32_t)lmi_conf_need(f, "hidden_size|n_embd|d_model", 1, 1 << 20);
+	if (heads)
+		head_counts(f);
+	f->n_expert = (uint32_t)lmi_conf_int(
+		f, "num_experts|num_local_experts|n_routed_experts|moe_num_experts", 0, 0,
+		LMI_MAX_LAYERS);
 	lmi_folder_put_u32(f, "block_count", f->n_layer);
 	n_ctx = lmi_conf_int(f,
 			     "max_position_embeddings|n_positions|n_ctx|max_seq_len|seq_length|"
 			     "max_sequence_length",
-			     2048, 1, INT32_MAX);
+			     heads ? 2048 : NO_END, 1, INT32_MAX);
 	if (f->fam->flags & LMI_FAM_PAD_ROWS)
 		n_ctx -= 1 + lmi_conf_int(f, "pad_token_id", 1, 0, 65535);
 	lmi_folder_put_u32(f, "context_length", n_ctx > 0 ? n_ctx : 1);
 	lmi_folder_put_u32(f, "embedding_length", f->n_embd);
-	lmi_folder_put_u32(f, "feed_forward_length",
-			   lmi_conf_int(f, "intermediate_size|ffn_dim|n_inner|ffn_hidden_size",
-					4 * (int64_t)f->n_embd, 1, 1 << 24));
+	n_ff = lmi_conf_int(f,
+			    "intermediate_size_mlp|block_ff_dim|intermediate_size|ffn_dim|n_inner|"
+			    "ffn_hidden_size",
+			    4 * (int64_t)f->n_embd, 1, 1 << 24);
+	if (f->fam->n_ff)
+		n_ff = f->fam->n_ff(f, n_ff);
+	lmi_folder_put_u32(f, "feed_forward_length", heads ? n_ff : 0);
 	lmi_folder_put_u32(f, "attention.head_count", f->n_head);
+}
+
+/* Heads of keys, of which layers with a mixer have none. */
+static void kv_counts(struct lmi_folder *f)
+{
+	int64_t *n;
+
+	if (!(f->fam->flags & LMI_FAM_KV_EACH)) {
+		lmi_folder_put_u32(f, "attention.head_count_kv", f->n_head_kv);
+		return;
+	}
+	n = lmi_folder_alloc(f, f->n_layer, sizeof(*n));
+	for (uint32_t i = 0; n && i < f->n_layer; i++)
+		n[i] = f->layers && f->layers[i] & LMI_LAYER_MIXER ? 0 : f->n_head_kv;
+	lmi_folder_put_ints(f, "attention.head_count_kv", n, f->n_layer);
 }
 
 static void heads(struct lmi_folder *f)
 {
+	uint32_t dk = f->head_dim, dv = f->head_dim;
+
 	if (f->n_head % f->n_head_kv)
 		lmi_folder_fail(f, LMD_INVALID,
 				"%s/config.json: \"num_key_value_heads\" is %u, no divisor of %u "
 				"heads",
 				f->dir, f->n_head_kv, f->n_head);
-	lmi_folder_put_u32(f, "attention.head_count_kv", f->n_head_kv);
-	if (lmi_conf_has(f, "head_dim") || (uint64_t)f->head_dim * f->n_head != f->n_embd) {
-		lmi_folder_put_u32(f, "attention.key_length", f->head_dim);
-		lmi_folder_put_u32(f, "attention.value_length", f->head_dim);
+	kv_counts(f);
+	if (f->fam->flags & LMI_FAM_MLA) { /* what is in the cache */
+		dv = (uint32_t)lmi_conf_need(f, "kv_lora_rank", 1, 1 << 14);
+		dk += dv;
+	} else if (!lmi_conf_has(f, "head_dim") && (uint64_t)f->head_dim * f->n_head == f->n_embd) {
+		return;
 	}
-	lmi_folder_put_u32(f, "vocab_size", lmi_conf_need(f, "vocab_size", 1, LMI_MAX_VOCAB));
+	lmi_folder_put_u32(f, "attention.key_length", dk);
+	lmi_folder_put_u32(f, "attention.value_length", dv);
+}
+
+static void epsilon(struct lmi_folder *f)
+{
 	if (f->fam->flags & LMI_FAM_LAYER_NORM)
 		lmi_folder_put_f32(f, "attention.layer_norm_epsilon",
 				   lmi_conf_real(f,
@@ -75,7 +118,10 @@ static void heads(struct lmi_folder *f)
 						 1e-5));
 	else
 		lmi_folder_put_f32(f, "attention.layer_norm_rms_epsilon",
-				   lmi_conf_real(f, "rms_norm_eps|norm_eps|rms_norm_epsilon", 1e-6));
+				   lmi_conf_real(f,
+						 "rms_norm_eps|norm_eps|rms_norm_epsilon|"
+						 "layer_norm_epsilon",
+						 1e-6));
 }
 
 static void experts(struct lmi_folder *f)
@@ -84,8 +130,9 @@ static void experts(struct lmi_folder *f)
 		return;
 	lmi_folder_put_u32(f, "expert_count", f->n_expert);
 	lmi_folder_put_u32(f, "expert_used_count",
-			   lmi_conf_need(f, "num_experts_per_tok|moe_topk|num_experts_per_token", 1,
-					 f->n_expert));
+			   lmi_conf_need(f,
+					 "num_experts_per_tok|moe_topk|num_experts_per_token|moe_k",
+					 1, f->n_expert));
 	if (lmi_conf_has(f, "moe_intermediate_size"))
 		lmi_folder_put_u32(f, "expert_feed_forward_length",
 				   lmi_conf_need(f, "moe_intermediate_size", 1, 1 << 24));
@@ -266,6 +313,9 @@ static void rotation(struct lmi_folder *f)
 	double part = lmi_conf_real(f, "partial_rotary_factor|rotary_pct|rope_pct", 1);
 
 	base = rope_real(f, o, "rope_theta", base);
+	if (lmi_jnode_get(o, "alpha") && f->head_dim > 2) /* longer waves, in proportion */
+		base *= pow(rope_real(f, o, "alpha", 1),
+			    (double)f->head_dim / (double)(f->head_dim - 2));
 	part = rope_real(f, o, "partial_rotary_factor", part);
 	if (!(part > 0 && part <= 1))
 		lmi_folder_fail(f, LMD_INVALID,
@@ -329,8 +379,12 @@ void lmi_folder_keys(struct lmi_folder *f)
 	lmi_folder_put_str(f, "@general.type", "model", 5);
 	f->tied = lmi_conf_bool(f, "tie_word_embeddings", false);
 	sizes(f);
-	if (f->status == LMD_OK)
+	if (f->status == LMD_OK && f->fam->layers)
+		f->fam->layers(f);
+	if (f->status == LMD_OK && !(f->fam->flags & LMI_FAM_NO_HEADS))
 		heads(f);
+	lmi_folder_put_u32(f, "vocab_size", lmi_conf_need(f, "vocab_size", 1, LMI_MAX_VOCAB));
+	epsilon(f);
 	experts(f);
 	if (f->status == LMD_OK && !(f->fam->flags & LMI_FAM_NO_ROPE))
 		rotation(f);

@@ -178,6 +178,7 @@ void lmi_folder_close(struct lmi_folder *f)
 	lmi_free(f->values.p);
 	lmi_free(f->codes.p);
 	lmi_free(f->whole.p);
+	lmi_free(f->turned.p);
 	lmi_free(f->row.p);
 	lmi_free(f->piece.p);
 	(void)pthread_mutex_destroy(&f->lock);

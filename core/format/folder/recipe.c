@@ -3,6 +3,7 @@
  * The numbers of a tensor from those of its sources.  Apart from a transposition every recipe says
  * which row of which source comes next, so rows are read one run after the other and nothing larger
  * than the caller's piece is held. */
+#include <math.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -29,25 +30,39 @@ static uint64_t qkv_row(const struct lmi_recipe *r, uint64_t u)
 	return (kv * (g + 2) + j) * d + u % d;
 }
 
+/* Row u of all queries, then all keys, then all values. */
+static uint64_t delta_row(const struct lmi_recipe *r, uint64_t u)
+{
+	uint64_t heads = r->n_kv, dk = r->slice.first, dv = r->slice.n, at = 0;
+
+	for (int i = 0; i < 2 && u >= heads * dk; i++) {
+		u -= heads * dk;
+		at += dk;
+	}
+	return at < 2 * dk ? u / dk * r->slice.rows + at + u % dk
+			   : u / dv * r->slice.rows + at + u % dv;
+}
+
 /* Where row u of the tensor comes from. */
 static struct place place_of(const struct lmi_recipe *r, uint64_t u)
 {
 	struct place p = {(uint32_t)(u / r->rows), u % r->rows};
-	uint64_t d = r->head_dim, k = p.row % d;
+	uint64_t d = r->head_dim, k;
 
 	switch ((enum lmi_recipe_op)r->op) {
 	case LMI_OP_ROPE:
+		k = p.row % d;
 		p.row = p.row - k + k % 2 * (d / 2) + k / 2;
 		break;
 	case LMI_OP_QKV:
 		p.row = qkv_row(r, p.row);
 		break;
-	case LMI_OP_HALF:
-		p.row = p.row / (r->per / 2) * r->per + r->half * (r->per / 2) +
-			p.row % (r->per / 2);
+	case LMI_OP_DELTA:
+		p.row = delta_row(r, p.row);
 		break;
-	case LMI_OP_EVEN:
-		p.row = p.row / (r->per / 2) * r->per + 2 * (p.row % (r->per / 2)) + r->half;
+	case LMI_OP_PART:
+		p.row = p.row / r->slice.n * r->slice.rows + r->slice.first +
+			p.row % r->slice.n * r->slice.step;
 		break;
 	case LMI_OP_NONE:
 	case LMI_OP_TRANSPOSE:
@@ -79,28 +94,45 @@ static uint64_t run_of(const struct lmi_recipe *r, uint64_t u, uint64_t n, struc
 	return k;
 }
 
+/* The used rows of a slice as floats, kept for the columns that follow. */
+static enum lmd_status load_slice(struct lmi_folder *f, const struct lmi_recipe *r, uint64_t slice,
+				  struct lmd_error *err)
+{
+	const struct lmi_source *s = &r->src[0];
+	enum lmd_status st;
+	float *p;
+
+	if (f->turned_of == s->w && f->turned_slice == slice)
+		return LMD_OK;
+	f->turned_of = NULL;
+	p = lmi_scratch(&f->turned, r->slice.n_used * s->cols, sizeof(*p), err);
+	if (!p)
+		return LMD_NOMEM;
+	st = lmi_source_floats(f, s, slice * r->slice.rows, r->slice.n_used, p, err);
+	if (st == LMD_OK) {
+		f->turned_of = s->w;
+		f->turned_slice = slice;
+	}
+	return st;
+}
+
 /* Columns of the source as rows. */
-static enum lmd_status transposed(struct lmi_folder *f, const struct lmi_source *s, uint64_t row0,
+static enum lmd_status transposed(struct lmi_folder *f, const struct lmi_recipe *r, uint64_t row0,
 				  uint64_t n, float *out, struct lmd_error *err)
 {
-	const float *all;
+	const struct lmi_slices *p = &r->slice;
+	uint64_t cols = r->src[0].cols;
 
-	if (f->whole_of != s->w) {
-		float *p = lmi_scratch(&f->whole, s->rows * s->cols, sizeof(*p), err);
-		enum lmd_status st;
+	for (uint64_t u = row0; u < row0 + n; u++) {
+		uint64_t c = p->first + u % p->n * p->step;
+		enum lmd_status st = load_slice(f, r, u / p->n, err);
+		const float *all = f->turned.p;
 
-		f->whole_of = NULL;
-		if (!p)
-			return LMD_NOMEM;
-		st = lmi_source_floats(f, s, 0, s->rows, p, err);
 		if (st != LMD_OK)
 			return st;
-		f->whole_of = s->w;
+		for (uint64_t i = 0; i < p->n_used; i++)
+			*out++ = all[i * cols + c];
 	}
-	all = f->whole.p;
-	for (uint64_t c = row0; c < row0 + n; c++)
-		for (uint64_t i = 0; i < s->rows; i++)
-			*out++ = all[i * s->cols + c];
 	return LMD_OK;
 }
 
@@ -129,7 +161,7 @@ enum lmd_status lmi_folder_floats(struct lmi_folder *f, uint32_t i, uint64_t row
 		return LMD_OK;
 	}
 	if (r->op == LMI_OP_TRANSPOSE) {
-		st = transposed(f, &r->src[0], row0, n, out, err);
+		st = transposed(f, r, row0, n, out, err);
 	} else {
 		units(f, i, &row0, &n);
 		while (st == LMD_OK && n) {
@@ -144,6 +176,8 @@ enum lmd_status lmi_folder_floats(struct lmi_folder *f, uint32_t i, uint64_t row
 	}
 	for (uint64_t k = 0; st == LMD_OK && r->add != 0 && k < total; k++)
 		out[k] += r->add;
+	for (uint64_t k = 0; st == LMD_OK && r->neg_exp && k < total; k++)
+		out[k] = (float)-exp((double)out[k]);
 	return st;
 }
 

@@ -9,9 +9,11 @@
  *     GPTQ      STEM.qweight [in/8, out], qzeros, scales [groups, out], g_idx   x = s (q - z)
  *     AWQ       STEM.qweight [in, out/8], qzeros, scales; nibbles in the order 0 2 4 6 1 3 5 7
  *     packed    STEM.weight_packed [out, in/8], weight_scale, weight_shape      x = s (q - 8)
+ *     MXFP4     STEM_blocks [experts, out, in/32, 16], STEM_scales: the exponent of each block
  *
- * All but the first two are codes with a scale and an offset for each group of columns, which is
- * what Q4_0, Q4_1 and Q8_0 are: where the group is a multiple of 32 the codes go over bit by bit. */
+ * MXFP4 is a type of its own.  All others but the first two are codes with a scale and an offset for each group of columns, which is
+ * what Q4_0, Q4_1, Q8_0 and, of codes of other widths, Q8_A are: where the group is a multiple of 32
+ * the codes go over as they are. */
 #include <stdio.h>
 #include <string.h>
 
@@ -46,10 +48,10 @@ void lmi_folder_scheme(struct lmi_folder *f)
 	else if (lmi_jnode_eq(m, "awq"))
 		f->quant.scheme = LMI_SCHEME_AWQ;
 	else if (m && !lmi_jnode_eq(m, "fp8") && !lmi_jnode_eq(m, "compressed-tensors") &&
-		 !lmi_jnode_eq(m, "mlx"))
+		 !lmi_jnode_eq(m, "mlx") && !lmi_jnode_eq(m, "mxfp4"))
 		lmi_folder_fail(f, LMD_UNSUPPORTED,
 				"%s/config.json: \"quant_method\" \"%s\" is none of gptq, awq, fp8, "
-				"compressed-tensors; take the model without quantisation",
+				"mxfp4, compressed-tensors; take the model without quantisation",
 				f->dir,
 				m->type == LMI_JSTRING ? lmi_show(show, sizeof(show), m->u.s, m->n)
 						       : lmi_jnode_kind(m));
@@ -236,6 +238,22 @@ static void check_packed(struct lmi_folder *f, struct lmi_source *s, bool has_ze
 	set_groups(f, s, (uint64_t)s->scale->dims[1]);
 }
 
+static void check_mxfp4(struct lmi_folder *f, struct lmi_source *s)
+{
+	const struct lmi_st_tensor *w = s->w, *e = s->scale;
+
+	if (w->type != LMI_ST_U8 || w->n_dim != 4 || w->dims[3] != LMI_SCHEME_BLOCK / 2 || !e ||
+	    e->type != LMI_ST_U8 || e->n_dim != 3 ||
+	    memcmp(e->dims, w->dims, 3 * sizeof(*w->dims)) != 0) {
+		bad(f, w, "blocks of 16 bytes need scales of a fitting shape");
+		return;
+	}
+	s->bits = 4;
+	s->group = LMI_SCHEME_BLOCK;
+	s->rows = (uint64_t)w->dims[0] * (uint64_t)w->dims[1]; /* no more than values in the file */
+	s->cols = (uint64_t)w->dims[2] * LMI_SCHEME_BLOCK;
+}
+
 /* STEM.weight with whatever else there is of it. */
 static void found_weight(struct lmi_folder *f, const char *stem, struct lmi_source *s)
 {
@@ -276,6 +294,13 @@ static bool find_any(struct lmi_folder *f, const char *stem, struct lmi_source *
 			check_awq(f, out);
 		else
 			check_gptq(f, out);
+		return f->status == LMD_OK;
+	}
+	out->w = find(f, stem, "_blocks");
+	if (out->w) {
+		out->scheme = LMI_SCHEME_MXFP4;
+		out->scale = find(f, stem, "_scales");
+		check_mxfp4(f, out);
 		return f->status == LMD_OK;
 	}
 	out->w = find(f, stem, ".weight_packed");
@@ -320,15 +345,21 @@ enum lmd_dtype lmi_source_type(const struct lmi_source *s, bool changed)
 	case LMI_SCHEME_SCALED:
 		return LMD_DTYPE_BF16;
 	case LMI_SCHEME_AFFINE:
-		return blocks && s->bits == 4 ? LMD_DTYPE_Q4_1 : LMD_DTYPE_F32;
+		if (!blocks)
+			return LMD_DTYPE_F32;
+		return s->bits == 4 ? LMD_DTYPE_Q4_1 : LMD_DTYPE_Q8_A;
 	case LMI_SCHEME_AWQ:
 		return blocks ? LMD_DTYPE_Q4_1 : LMD_DTYPE_F16;
 	case LMI_SCHEME_GPTQ:
-		if (!blocks || s->order || (s->bits == 8 && !s->symmetric))
+		if (!blocks || s->order)
 			return LMD_DTYPE_F16;
-		return s->bits == 8 ? LMD_DTYPE_Q8_0 : s->symmetric ? LMD_DTYPE_Q4_0 : LMD_DTYPE_Q4_1;
+		if (s->bits == 8)
+			return s->symmetric ? LMD_DTYPE_Q8_0 : LMD_DTYPE_Q8_A;
+		return s->symmetric ? LMD_DTYPE_Q4_0 : LMD_DTYPE_Q4_1;
 	case LMI_SCHEME_PACKED:
 		return blocks ? LMD_DTYPE_Q4_0 : LMD_DTYPE_F16;
+	case LMI_SCHEME_MXFP4:
+		return changed ? LMD_DTYPE_F32 : LMD_DTYPE_MXFP4;
 	}
 	return LMD_DTYPE_F32;
 }

@@ -18,7 +18,7 @@
 /* Where the names of the language model may begin. */
 static const char *const prefixes[] = {
 	"model.", "", "transformer.", "gpt_neox.", "model.language_model.",
-	"language_model.model.", "language_model.", "bert.", "roberta.",
+	"language_model.model.", "language_model.", "bert.", "roberta.", "backbone.", "model.backbone.",
 };
 
 /* In files, and of no use here: tables that are computed, parts of other kinds. */
@@ -59,193 +59,6 @@ static void find_prefix(struct lmi_folder *f)
 			f->dir, embd, f->fam->type);
 }
 
-/* ---- one tensor ---- */
-
-/* Room for one more. */
-static bool grow(struct lmi_folder *f)
-{
-	uint32_t cap = f->cap ? 2 * f->cap : 256;
-	struct lmi_recipe *r;
-
-	if (f->m->view.n_tensors < f->cap)
-		return true;
-	r = lmi_realloc(f->recipes, cap, sizeof(*r));
-	if (!r) {
-		lmi_folder_fail(f, LMD_NOMEM, "no memory for %u tensors", cap);
-		return false;
-	}
-	f->recipes = r;
-	f->cap = cap;
-	return true;
-}
-
-/* The shape of one source, contiguous dimension first. */
-static void dims_of(const struct lmi_source *s, bool keep, struct lmd_tensor *t)
-{
-	uint32_t n = s->w->n_dim;
-
-	for (int i = 0; i < LMD_MAX_DIMS; i++)
-		t->dims[i] = 1;
-	if (s->scheme == LMI_SCHEME_PLAIN || s->scheme == LMI_SCHEME_SCALED) {
-		/* outer sizes of 1 say nothing */
-		while (!keep && n > 1 && s->w->dims[s->w->n_dim - n] == 1)
-			n--;
-		for (uint32_t i = 0; i < n; i++)
-			t->dims[i] = s->w->dims[s->w->n_dim - 1 - i];
-		t->n_dim = n ? n : 1;
-		return;
-	}
-	t->n_dim = n < 2 ? 2 : n;
-	t->dims[0] = (int64_t)s->cols;
-	t->dims[1] = (int64_t)s->rows;
-	if (n == 3) {
-		t->dims[2] = s->w->dims[0];
-		t->dims[1] /= t->dims[2];
-	}
-}
-
-static void refuse(struct lmi_folder *f, const struct lmi_source *s, const char *what)
-{
-	char show[80];
-
-	lmi_folder_fail(f, LMD_CORRUPT, "%s: tensor %s [%llu, %llu]: %s", f->dir,
-			lmi_show(show, sizeof(show), s->w->name, strlen(s->w->name)),
-			(unsigned long long)s->rows, (unsigned long long)s->cols, what);
-}
-
-/* The operation that the flags of a row ask for, with its sizes checked. */
-static void set_op(struct lmi_folder *f, const struct lmi_row *row, bool vector, bool bias,
-		   struct lmi_recipe *r, struct lmd_tensor *t)
-{
-	struct lmi_source *s = &r->src[0];
-	uint64_t heads = row->flags & LMI_ROW_ROPE_K ? f->n_head_kv : f->n_head;
-
-	r->rows = s->rows;
-	r->head_dim = f->head_dim;
-	r->n_head = f->n_head;
-	r->n_kv = f->n_head_kv;
-	if (row->flags & (LMI_ROW_ROPE_Q | LMI_ROW_ROPE_K)) {
-		r->op = LMI_OP_ROPE;
-		if (s->rows != heads * f->head_dim || f->head_dim % 2)
-			refuse(f, s, "rows are not heads of an even size");
-	} else if (row->flags & LMI_ROW_QKV) {
-		r->op = LMI_OP_QKV;
-		if (s->rows != (f->n_head + 2ull * f->n_head_kv) * f->head_dim)
-			refuse(f, s, "rows are not those of all queries, keys and values");
-	} else if (row->flags & LMI_ROW_CONV1D && !vector) {
-		int64_t d = t->dims[0];
-
-		r->op = LMI_OP_TRANSPOSE;
-		if (t->n_dim != 2 || s->scheme != LMI_SCHEME_PLAIN)
-			refuse(f, s, "is no plain matrix");
-		t->dims[0] = t->dims[1];
-		t->dims[1] = d;
-	} else if (row->flags & (LMI_ROW_HALF0 | LMI_ROW_HALF1)) {
-		r->op = LMI_OP_HALF;
-		r->half = row->flags & LMI_ROW_HALF1 ? 1 : 0;
-		r->per = (uint64_t)(vector ? t->dims[0] : t->dims[1]);
-		if (r->per % 2)
-			refuse(f, s, "rows have no halves");
-		t->dims[vector ? 0 : 1] /= 2;
-		r->rows /= 2;
-	}
-	if (row->flags & LMI_ROW_BEHIND_PAD && f->n_pad_rows) {
-		if (t->n_dim != 2 || s->rows <= f->n_pad_rows)
-			refuse(f, s, "has no rows behind those of padding");
-		r->row0 = f->n_pad_rows;
-		r->rows -= r->row0;
-		t->dims[1] -= (int64_t)r->row0;
-	}
-	if (row->flags & LMI_ROW_ADD1 && !bias)
-		r->add = 1;
-}
-
-static bool same_shape(const struct lmi_source *a, const struct lmi_source *b)
-{
-	return a->scheme == b->scheme && a->rows == b->rows && a->cols == b->cols &&
-	       a->bits == b->bits && a->group == b->group && a->symmetric == b->symmetric &&
-	       a->w->n_dim == b->w->n_dim;
-}
-
-static void place(struct lmi_folder *f, struct lmi_recipe *r, struct lmd_tensor *t)
-{
-	const struct lmi_dtype *type = lmi_dtype(t->dtype);
-	const struct lmi_source *s = r->n_src ? &r->src[0] : NULL;
-	uint64_t n = 1;
-
-	for (uint32_t i = 1; i < t->n_dim; i++)
-		if (!lmi_mul_ok(n, (uint64_t)t->dims[i], &n))
-			n = UINT64_MAX;
-	if (!lmi_row_bytes(type, (uint64_t)t->dims[0], &t->bytes) ||
-	    !lmi_mul_ok(t->bytes, n, &t->bytes)) {
-		lmi_folder_fail(f, LMD_INVALID,
-				"tensor %s: rows of %lld values do not fit blocks of type %s",
-				t->name, (long long)t->dims[0], type->name);
-		return;
-	}
-	r->in_place = s && r->n_src == 1 && r->op == LMI_OP_NONE && r->add == 0 && !r->row0 &&
-		      s->scheme == LMI_SCHEME_PLAIN && s->w->bytes == t->bytes &&
-		      ((t->dtype == LMD_DTYPE_F32 && s->w->type == LMI_ST_F32) ||
-		       (t->dtype == LMD_DTYPE_F16 && s->w->type == LMI_ST_F16) ||
-		       (t->dtype == LMD_DTYPE_BF16 && s->w->type == LMI_ST_BF16)) &&
-		      s->w->offset % type->block_bytes == 0;
-	if (r->in_place) {
-		t->file = s->w->part;
-		t->offset = s->w->offset;
-	}
-}
-
-static void add(struct lmi_folder *f, struct lmi_recipe *r, struct lmd_tensor *t)
-{
-	if (f->status != LMD_OK || !grow(f))
-		return;
-	place(f, r, t);
-	if (f->status != LMD_OK)
-		return;
-	f->recipes[f->m->view.n_tensors] = *r;
-	f->status = lmi_model_add_tensor(f->m, t, f->err);
-}
-
-/* ".weight" or ".bias" of a row from sources of one shape. */
-static void add_from(struct lmi_folder *f, const struct lmi_row *row, struct lmi_source *src,
-		     uint32_t n, bool bias, const char *to)
-{
-	struct lmi_recipe r = {.src = lmi_folder_alloc(f, n, sizeof(*src)), .n_src = n};
-	struct lmd_tensor t = {0};
-	bool vector;
-
-	if (!r.src)
-		return;
-	for (uint32_t i = 1; i < n; i++)
-		if (!same_shape(&src[0], &src[i]))
-			refuse(f, &src[i], "differs in shape or type from the one before it");
-	dims_of(&src[0], row->flags & LMI_ROW_KEEP_DIMS, &t);
-	vector = t.n_dim == 1;
-	if (vector) { /* operations on rows are those on its values */
-		for (uint32_t i = 0; i < n; i++) {
-			src[i].rows *= src[i].cols;
-			src[i].cols = 1;
-		}
-	}
-	memcpy(r.src, src, n * sizeof(*src));
-	set_op(f, row, vector, bias, &r, &t);
-	if (n > 1) {
-		if (t.n_dim == LMD_MAX_DIMS)
-			refuse(f, &src[0], "too many dimensions to be stacked");
-		else
-			t.dims[t.n_dim++] = n;
-	}
-	t.dtype = vector && !(row->flags & LMI_ROW_EXPERT)
-			  ? LMD_DTYPE_F32
-			  : lmi_source_type(&src[0], r.add != 0 || r.op == LMI_OP_TRANSPOSE);
-	if (r.add != 0)
-		t.dtype = LMD_DTYPE_F32;
-	t.name = lmi_arena_printf(f->m->arena, "%s%s", to, bias ? ".bias" : ".weight");
-	if (!t.name)
-		lmi_folder_fail(f, LMD_NOMEM, "no memory for the name of a tensor");
-	add(f, &r, &t);
-}
-
 /* ---- rows ---- */
 
 /* "%d" once or twice; the table is ours, so the formats are. */
@@ -276,7 +89,7 @@ static bool get(struct lmi_folder *f, const struct lmi_row *row, const char *ste
 	if (bias && row->flags & LMI_ROW_BARE)
 		return false;
 	(void)snprintf(name, sizeof(name), "%s%s", stem, bias ? ".bias" : "");
-	return lmi_source_plain(f, name, out);
+	return lmi_source_plain(f, name, out) || (!bias && lmi_source_find(f, stem, out));
 }
 
 static void stem_of(const struct lmi_folder *f, const struct lmi_row *row, uint32_t il, uint32_t k,
@@ -302,7 +115,7 @@ static bool add_each(struct lmi_folder *f, const struct lmi_row *row, uint32_t i
 		if (!get(f, row, stem, bias, &src))
 			break;
 		(void)snprintf(to, sizeof(to), "%s.%u", base, k);
-		add_from(f, row, &src, 1, bias, to);
+		lmi_folder_add(f, row, &src, 1, bias, to);
 	}
 	return k > 0;
 }
@@ -329,7 +142,7 @@ static bool add_stacked(struct lmi_folder *f, const struct lmi_row *row, uint32_
 			break;
 	}
 	if (k && k == n)
-		add_from(f, row, src, n, bias, to);
+		lmi_folder_add(f, row, src, n, bias, to);
 	else if (k)
 		lmi_folder_fail(f, LMD_CORRUPT, "%s: tensor %.120s is missing, %u before it are there",
 				f->dir, stem, k);
@@ -344,12 +157,22 @@ static bool add_row(struct lmi_folder *f, const struct lmi_row *row, uint32_t il
 	return each ? add_each(f, row, il, bias) : add_stacked(f, row, il, bias);
 }
 
+/* Do layers of that kind have the row? */
+static bool is_for(const struct lmi_folder *f, const struct lmi_row *row, uint32_t il)
+{
+	uint32_t is = f->layers ? f->layers[il] : 0;
+	uint32_t not = (is & LMI_LAYER_MOE ? LMI_ROW_DENSE : LMI_ROW_MOE) |
+		       (is & LMI_LAYER_MIXER ? LMI_ROW_ATTN : LMI_ROW_MIXER);
+
+	return !(row->flags & not);
+}
+
 static void do_row(struct lmi_folder *f, const struct lmi_row *row, uint32_t il)
 {
 	char stem[2 * NAME];
 	bool there;
 
-	if (f->status != LMD_OK || (f->tied && !strcmp(row->to, "output")))
+	if (f->status != LMD_OK || (f->tied && !strcmp(row->to, "output")) || !is_for(f, row, il))
 		return;
 	if (row->flags & LMI_ROW_IGNORE) {
 		struct lmi_source none;
@@ -372,19 +195,6 @@ static void do_row(struct lmi_folder *f, const struct lmi_row *row, uint32_t il)
 static bool is_layered(const struct lmi_row *row)
 {
 	return strstr(row->hf, "%d") != NULL;
-}
-
-/* rope_freqs and rope_factors_*. */
-static void add_values(struct lmi_folder *f, const char *name, const float *v)
-{
-	struct lmi_recipe r = {.op = LMI_OP_VALUES, .values = v};
-	struct lmd_tensor t = {.name = name,
-			       .dtype = LMD_DTYPE_F32,
-			       .n_dim = 1,
-			       .dims = {f->n_rope_freqs, 1, 1, 1}};
-
-	if (v && f->n_rope_freqs)
-		add(f, &r, &t);
 }
 
 /* ---- what is left ---- */
@@ -441,9 +251,9 @@ void lmi_folder_tensors(struct lmi_folder *f)
 		for (uint32_t i = 0; i < f->fam->rows[k].n; i++)
 			if (!is_layered(&f->fam->rows[k].v[i]))
 				do_row(f, &f->fam->rows[k].v[i], 0);
-	add_values(f, "rope_freqs.weight", f->rope_freqs);
-	add_values(f, "rope_factors_long.weight", f->rope_long);
-	add_values(f, "rope_factors_short.weight", f->rope_short);
+	lmi_folder_add_values(f, "rope_freqs.weight", f->rope_freqs);
+	lmi_folder_add_values(f, "rope_factors_long.weight", f->rope_long);
+	lmi_folder_add_values(f, "rope_factors_short.weight", f->rope_short);
 	for (uint32_t il = 0; il < f->n_layer; il++)
 		for (uint32_t k = 0; k < LMI_MAX_ROWS; k++)
 			for (uint32_t i = 0; i < f->fam->rows[k].n; i++)

@@ -129,6 +129,20 @@ void lmi_hp_windows(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmi
 	}
 }
 
+void lmi_hp_folder_window(struct lmi_hparams *hp, struct lmi_keys *k)
+{
+	uint32_t window = lmi_key_u32(k, "@folder.attention.sliding_window", LMI_OPTIONAL, 0, 0,
+				      LMI_MAX_CTX);
+	uint32_t *is = window ? lmi_hp_alloc(hp, k, hp->n_layer, sizeof(*is)) : NULL;
+
+	if (!is || k->st != LMD_OK)
+		return;
+	(void)lmi_key_u32s(k, "@folder.attention.sliding_window_pattern", LMI_OPTIONAL, is,
+			   hp->n_layer, 1, 0, 1);
+	for (uint32_t il = 0; il < hp->n_layer; il++)
+		hp->layer[il].window = is[il] ? window : 0;
+}
+
 void lmi_hp_rope_window(struct lmi_hparams *hp, struct lmi_keys *k, double def_base, bool unscaled)
 {
 	struct lmi_rope_hp *r = &hp->rope[LMI_ROPE_WINDOW];

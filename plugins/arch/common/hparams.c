@@ -202,6 +202,8 @@ void lmi_hp_read(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmd_ho
 	lmi_hp_rope(hp, k, o);
 	if (o->window)
 		lmi_hp_windows(hp, k, o);
+	else
+		lmi_hp_folder_window(hp, k);
 	classify(hp);
 }
 

@@ -162,6 +162,11 @@ void lmi_hp_floats(void *state, struct lmi_keys *k, const struct lmi_key_f32 *ro
  * lmi_hp_read when opts.window.  A pattern in the file is an array (a flag a layer) or a period. */
 void lmi_hp_windows(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmi_hp_opts *o);
 
+/* The same of an architecture whose files have no windows and whose checkpoints may: what a model
+ * that was opened as a folder says in folder.attention.sliding_window(_pattern), keys that no file
+ * has.  Rotation is the same in all layers. */
+void lmi_hp_folder_window(struct lmi_hparams *hp, struct lmi_keys *k);
+
 /* Gives the layers with a window their own rotation: base from rope.freq_base_swa or def_base,
  * without stretching when `unscaled`.  Otherwise they turn as the others do. */
 void lmi_hp_rope_window(struct lmi_hparams *hp, struct lmi_keys *k, double def_base,

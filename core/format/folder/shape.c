@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One tensor of the model from its sources in the files: which operation the row of its family asks
+ * for, with its sizes checked against the shapes that are there, and the shape that comes out. */
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/arena.h"
+#include "core/base/checked.h"
+#include "core/base/show.h"
+#include "core/format/folder/inner.h"
+#include "core/quant/quant.h"
+
+#define FIRST_CAP 256u
+
+/* Room for one more. */
+static bool grow(struct lmi_folder *f)
+{
+	uint32_t cap = f->cap ? 2 * f->cap : FIRST_CAP;
+	struct lmi_recipe *r;
+
+	if (f->m->view.n_tensors < f->cap)
+		return true;
+	r = lmi_realloc(f->recipes, cap, sizeof(*r));
+	if (!r) {
+		lmi_folder_fail(f, LMD_NOMEM, "no memory for %u tensors", cap);
+		return false;
+	}
+	f->recipes = r;
+	f->cap = cap;
+	return true;
+}
+
+static void refuse(struct lmi_folder *f, const struct lmi_source *s, const char *what)
+{
+	char show[80];
+
+	lmi_folder_fail(f, LMD_CORRUPT, "%s: tensor %s [%llu, %llu]: %s", f->dir,
+			lmi_show(show, sizeof(show), s->w->name, strlen(s->w->name)),
+			(unsigned long long)s->rows, (unsigned long long)s->cols, what);
+}
+
+/* The shape of one source, contiguous dimension first. */
+static void dims_of(const struct lmi_source *s, bool keep, struct lmd_tensor *t)
+{
+	const struct lmi_st_tensor *w = s->w;
+	uint32_t n = w->n_dim;
+
+	for (int i = 0; i < LMD_MAX_DIMS; i++)
+		t->dims[i] = 1;
+	if (s->scheme == LMI_SCHEME_PLAIN || s->scheme == LMI_SCHEME_SCALED) {
+		t->n_dim = 0;
+		for (uint32_t i = 0; i < n; i++) {
+			int64_t d = w->dims[n - 1 - i];
+
+			if (i == 0 || keep || d != 1) /* outer sizes of 1 say nothing */
+				t->dims[t->n_dim++] = d;
+		}
+		t->n_dim = t->n_dim ? t->n_dim : 1;
+		return;
+	}
+	n = s->scheme == LMI_SCHEME_MXFP4 ? n - 1 : n;
+	t->n_dim = n < 2 ? 2 : n;
+	t->dims[0] = (int64_t)s->cols;
+	t->dims[1] = (int64_t)s->rows;
+	if (n == 3) {
+		t->dims[2] = w->dims[0];
+		t->dims[1] /= t->dims[2];
+	}
+}
+
+/* ---- operations ---- */
+
+/* What is taken of n rows or columns: all, a half, every second. */
+static void pick(struct lmi_folder *f, const struct lmi_row *row, const struct lmi_source *s,
+		 uint64_t n, struct lmi_slices *p)
+{
+	bool half = row->flags & (LMI_ROW_HALF0 | LMI_ROW_HALF1);
+	bool even = row->flags & (LMI_ROW_EVEN0 | LMI_ROW_EVEN1);
+	bool second = row->flags & (LMI_ROW_HALF1 | LMI_ROW_EVEN1);
+
+	if ((half || even) && n % 2)
+		refuse(f, s, "rows have no halves");
+	p->n = half || even ? n / 2 : n;
+	p->step = even ? 2 : 1;
+	p->first = !second ? 0 : even ? 1 : p->n;
+}
+
+/* A row of each slice for each of its columns that are picked. */
+static void turn(struct lmi_folder *f, const struct lmi_row *row, struct lmi_recipe *r,
+		 struct lmd_tensor *t)
+{
+	const struct lmi_source *s = &r->src[0];
+
+	if (t->n_dim < 2 || t->n_dim > 3)
+		refuse(f, s, "is no matrix, nor a stack of them");
+	r->op = LMI_OP_TRANSPOSE;
+	pick(f, row, s, s->cols, &r->slice);
+	r->slice.rows = r->slice.n_used = (uint64_t)t->dims[1];
+	t->dims[0] = (int64_t)r->slice.n_used;
+	t->dims[1] = (int64_t)r->slice.n;
+}
+
+/* Rows of each slice: dimension d of the tensor. */
+static void part(struct lmi_folder *f, const struct lmi_row *row, struct lmi_recipe *r,
+		 struct lmd_tensor *t, uint32_t d)
+{
+	r->op = LMI_OP_PART;
+	r->slice.rows = (uint64_t)t->dims[d];
+	pick(f, row, &r->src[0], r->slice.rows, &r->slice);
+	t->dims[d] = (int64_t)r->slice.n;
+	r->rows = r->rows / r->slice.rows * r->slice.n;
+}
+
+/* Of each head of latent attention the rows of keys, which are used turned, or of values. */
+static void of_heads(struct lmi_folder *f, bool keys, struct lmi_recipe *r, struct lmd_tensor *t)
+{
+	const struct lmi_source *s = &r->src[0];
+	uint64_t each = (uint64_t)f->n_nope + f->n_value;
+
+	if (t->n_dim != 2 || !f->n_nope || !f->n_value || s->rows != each * f->n_head) {
+		refuse(f, s, "rows are not those of keys and values of all heads");
+		return;
+	}
+	r->slice.rows = each;
+	r->slice.step = 1;
+	t->n_dim = 3;
+	t->dims[2] = f->n_head;
+	if (keys) {
+		r->op = LMI_OP_TRANSPOSE;
+		r->slice.n_used = f->n_nope;
+		r->slice.n = s->cols;
+		t->dims[0] = f->n_nope;
+		t->dims[1] = (int64_t)s->cols;
+	} else {
+		r->op = LMI_OP_PART;
+		r->slice.first = f->n_nope;
+		r->slice.n = f->n_value;
+		r->rows = (uint64_t)f->n_head * f->n_value;
+		t->dims[1] = f->n_value;
+	}
+}
+
+/* Of each head of keys of gated delta all but the gates, or the gates. */
+static void of_delta(struct lmi_folder *f, bool gates, struct lmi_recipe *r, struct lmd_tensor *t)
+{
+	const struct lmi_source *s = &r->src[0];
+	uint64_t each = 2 * ((uint64_t)f->delta_key + f->delta_value);
+
+	if (t->n_dim != 2 || !f->n_delta || s->rows != each * f->n_delta) {
+		refuse(f, s, "rows are not those of queries, keys, values and gates of all heads");
+		return;
+	}
+	r->op = gates ? LMI_OP_PART : LMI_OP_DELTA;
+	r->n_kv = f->n_delta;
+	r->slice.rows = each;
+	r->slice.step = 1;
+	r->slice.n = f->delta_value;
+	r->slice.first = gates ? each - f->delta_value : f->delta_key;
+	r->rows = f->n_delta * (gates ? f->delta_value : each - f->delta_value);
+	t->dims[1] = (int64_t)r->rows;
+}
+
+/* Values in another shape. */
+static void reshape(struct lmi_folder *f, const struct lmi_row *row, const struct lmi_source *s,
+		    struct lmd_tensor *t)
+{
+	int64_t n = t->dims[0], groups = row->flags & LMI_ROW_COLUMN ? n : (int64_t)f->n_group;
+
+	if (t->n_dim != 1 || groups < 1 || n % groups) {
+		refuse(f, s, "values do not divide into the groups of the configuration");
+		return;
+	}
+	t->n_dim = 2;
+	t->dims[0] = n / groups;
+	t->dims[1] = groups;
+}
+
+/* The operation that the flags of a row ask for.  flat: each value is a row of the source. */
+static void set_op(struct lmi_folder *f, const struct lmi_row *row, bool flat, bool bias,
+		   struct lmi_recipe *r, struct lmd_tensor *t)
+{
+	const uint32_t picks = LMI_ROW_HALF0 | LMI_ROW_HALF1 | LMI_ROW_EVEN0 | LMI_ROW_EVEN1;
+	struct lmi_source *s = &r->src[0];
+	uint64_t heads = row->flags & LMI_ROW_ROPE_K ? f->n_head_kv : f->n_head;
+
+	r->rows = s->rows;
+	r->head_dim = f->head_dim;
+	r->n_head = f->n_head;
+	r->n_kv = f->n_head_kv;
+	if (row->flags & (LMI_ROW_ROPE_Q | LMI_ROW_ROPE_K)) {
+		r->op = LMI_OP_ROPE;
+		if (s->rows != heads * f->head_dim || f->head_dim % 2)
+			refuse(f, s, "rows are not heads of an even size");
+	} else if (row->flags & LMI_ROW_QKV) {
+		r->op = LMI_OP_QKV;
+		if (s->rows != (f->n_head + 2ull * f->n_head_kv) * f->head_dim)
+			refuse(f, s, "rows are not those of all queries, keys and values");
+	} else if (row->flags & (LMI_ROW_K_B | LMI_ROW_V_B)) {
+		of_heads(f, row->flags & LMI_ROW_K_B, r, t);
+	} else if (row->flags & (LMI_ROW_DELTA | LMI_ROW_DELTA_GATE)) {
+		of_delta(f, row->flags & LMI_ROW_DELTA_GATE, r, t);
+	} else if (row->flags & LMI_ROW_TURN && !flat && s->scheme != LMI_SCHEME_MXFP4) {
+		turn(f, row, r, t);
+	} else if (row->flags & picks) {
+		part(f, row, r, t, flat ? 0 : 1);
+	} else if (row->flags & (LMI_ROW_COLUMN | LMI_ROW_GROUPS)) {
+		reshape(f, row, s, t);
+	}
+	if (row->flags & LMI_ROW_BEHIND_PAD && f->n_pad_rows) {
+		if (t->n_dim != 2 || s->rows <= f->n_pad_rows)
+			refuse(f, s, "has no rows behind those of padding");
+		r->row0 = f->n_pad_rows;
+		r->rows -= r->row0;
+		t->dims[1] -= (int64_t)r->row0;
+	}
+	r->add = row->flags & LMI_ROW_ADD1 && !bias ? 1 : 0;
+	r->neg_exp = row->flags & LMI_ROW_NEG_EXP;
+}
+
+static bool same_shape(const struct lmi_source *a, const struct lmi_source *b)
+{
+	return a->scheme == b->scheme && a->rows == b->rows && a->cols == b->cols &&
+	       a->bits == b->bits && a->group == b->group && a->symmetric == b->symmetric &&
+	       a->w->n_dim == b->w->n_dim;
+}
+
+/* ---- adding ---- */
+
+static bool is_in_place(const struct lmi_recipe *r, const struct lmd_tensor *t, uint32_t block)
+{
+	const struct lmi_source *s = r->n_src == 1 ? &r->src[0] : NULL;
+
+	return s && r->op == LMI_OP_NONE && r->add == 0 && !r->neg_exp && !r->row0 &&
+	       s->scheme == LMI_SCHEME_PLAIN && s->w->bytes == t->bytes &&
+	       ((t->dtype == LMD_DTYPE_F32 && s->w->type == LMI_ST_F32) ||
+		(t->dtype == LMD_DTYPE_F16 && s->w->type == LMI_ST_F16) ||
+		(t->dtype == LMD_DTYPE_BF16 && s->w->type == LMI_ST_BF16)) &&
+	       s->w->offset % block == 0;
+}
+
+static void place(struct lmi_folder *f, struct lmi_recipe *r, struct lmd_tensor *t)
+{
+	const struct lmi_dtype *type = lmi_dtype(t->dtype);
+	uint64_t n = 1;
+
+	for (uint32_t i = 1; i < t->n_dim; i++)
+		if (!lmi_mul_ok(n, (uint64_t)t->dims[i], &n))
+			n = UINT64_MAX;
+	if (!lmi_row_bytes(type, (uint64_t)t->dims[0], &t->bytes) ||
+	    !lmi_mul_ok(t->bytes, n, &t->bytes)) {
+		lmi_folder_fail(f, LMD_INVALID,
+				"tensor %s: rows of %lld values do not fit blocks of type %s",
+				t->name, (long long)t->dims[0], type->name);
+		return;
+	}
+	r->in_place = is_in_place(r, t, type->block_bytes);
+	if (r->in_place) {
+		t->file = r->src[0].w->part;
+		t->offset = r->src[0].w->offset;
+	}
+}
+
+static void add(struct lmi_folder *f, struct lmi_recipe *r, struct lmd_tensor *t)
+{
+	if (f->status != LMD_OK || !grow(f))
+		return;
+	place(f, r, t);
+	if (f->status != LMD_OK)
+		return;
+	f->recipes[f->m->view.n_tensors] = *r;
+	f->status = lmi_model_add_tensor(f->m, t, f->err);
+}
+
+static bool is_bias(const char *name)
+{
+	size_t n = strlen(name), k = strlen(".bias");
+
+	return n > k && !strcmp(name + n - k, ".bias");
+}
+
+void lmi_folder_add(struct lmi_folder *f, const struct lmi_row *row, struct lmi_source *src,
+		    uint32_t n, bool bias, const char *to)
+{
+	struct lmi_recipe r = {.src = lmi_folder_alloc(f, n, sizeof(*src)), .n_src = n};
+	struct lmd_tensor t = {0};
+	const char *tail = row->flags & LMI_ROW_WHOLE ? "" : bias ? ".bias" : ".weight";
+	bool flat;
+
+	if (!r.src)
+		return;
+	for (uint32_t i = 1; i < n; i++)
+		if (!same_shape(&src[0], &src[i]))
+			refuse(f, &src[i], "differs in shape or type from the one before it");
+	dims_of(&src[0], row->flags & LMI_ROW_KEEP_DIMS, &t);
+	flat = t.n_dim == 1 || is_bias(to);
+	if (flat) { /* operations on rows are those on its values */
+		for (uint32_t i = 0; i < n; i++) {
+			src[i].rows *= src[i].cols;
+			src[i].cols = 1;
+		}
+	}
+	memcpy(r.src, src, n * sizeof(*src));
+	set_op(f, row, flat, bias, &r, &t);
+	if (n > 1) {
+		if (t.n_dim == LMD_MAX_DIMS)
+			refuse(f, &src[0], "too many dimensions to be stacked");
+		else
+			t.dims[t.n_dim++] = n;
+	}
+	t.dtype = (flat && !(row->flags & LMI_ROW_EXPERT)) || r.add != 0 || r.neg_exp
+			  ? LMD_DTYPE_F32
+			  : lmi_source_type(&src[0], r.op == LMI_OP_TRANSPOSE);
+	t.name = lmi_arena_printf(f->m->arena, "%s%s", to, tail);
+	if (!t.name)
+		lmi_folder_fail(f, LMD_NOMEM, "no memory for the name of a tensor");
+	add(f, &r, &t);
+}
+
+void lmi_folder_add_values(struct lmi_folder *f, const char *name, const float *v)
+{
+	struct lmi_recipe r = {.op = LMI_OP_VALUES, .values = v};
+	struct lmd_tensor t = {.name = name,
+			       .dtype = LMD_DTYPE_F32,
+			       .n_dim = 1,
+			       .dims = {f->n_rope_freqs, 1, 1, 1}};
+
+	if (v && f->n_rope_freqs)
+		add(f, &r, &t);
+}
