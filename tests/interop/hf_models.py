@@ -298,7 +298,10 @@ MODELS = {
         "Glm4MoeConfig",
         small(head_dim=16, use_qk_norm=True, n_group=1, topk_group=1, **LEAD),
     ),
-    "dots1": ("Dots1Config", small(head_dim=16, norm_topk_prob=True, **LEAD)),
+    "dots1": (
+        "Dots1Config",
+        small(head_dim=16, num_key_value_heads=4, norm_topk_prob=True, **LEAD),
+    ),
     "ernie4-5-moe": (
         "Ernie4_5_MoeConfig",
         small(

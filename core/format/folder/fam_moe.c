@@ -284,6 +284,8 @@ static void hunyuan_moe(struct lmi_folder *f)
 	int64_t n = lmi_conf_need(f, "intermediate_size", 1, 1 << 24);
 
 	lmi_folder_put_u32(f, "expert_shared_feed_forward_length", n);
+	if (!lmi_conf_has(f, "moe_intermediate_size"))
+		lmi_folder_put_u32(f, "expert_feed_forward_length", n);
 	lmi_conf_only(f, "moe_intermediate_size", (double)n);
 	lmi_conf_only(f, "num_shared_expert", 1);
 }
