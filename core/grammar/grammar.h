@@ -49,6 +49,8 @@ void lmi_gvocab_destroy(struct lmi_gvocab *v);
 uint32_t lmi_gvocab_size(const struct lmi_gvocab *v);
 /* The token with exactly this text, or -1. */
 lmd_token lmi_gvocab_find(const struct lmi_gvocab *v, const char *text, size_t bytes);
+/* Does some token begin with this text and go on? */
+bool lmi_gvocab_goes_on(const struct lmi_gvocab *v, const char *text, size_t bytes);
 
 /* Grammars */
 
@@ -72,6 +74,8 @@ enum lmd_status lmi_grammar_from_schema(struct lmi_grammar **out, const char *te
 					struct lmd_error *err);
 /* NULL allowed.  Any thread. */
 void lmi_grammar_destroy(struct lmi_grammar *g);
+/* Bytes of memory that it takes. */
+uint64_t lmi_grammar_bytes(const struct lmi_grammar *g);
 
 /* Matching: everything below belongs to one thread at a time per matcher */
 
@@ -114,6 +118,17 @@ enum lmd_status lmi_gstate_accept_text(struct lmi_gstate *s, const char *text, s
 /* Bit i % 64 of word i / 64 says that token i may come next; ends of generation exactly
  * when the text may end here.  Lives until the next call with this matcher. */
 enum lmd_status lmi_gstate_mask(struct lmi_gstate *s, const uint64_t **out);
+
+/* Text that must come next, since at each of its characters nothing else may: whole characters,
+ * at most cap bytes.  *ends: behind it the grammar is at its end.  None (*n 0) where the text may
+ * end, where a token that counts by its number may come, in the middle of a character, and while
+ * a trigger is waited for. */
+enum lmd_status lmi_gstate_forced(struct lmi_gstate *s, char *out, size_t cap, size_t *n,
+				  bool *ends);
+/* The only token below n that a mask allows; -1: there are several, or none. */
+lmd_token lmi_mask_only(const uint64_t *mask, uint32_t n);
+/* May text that goes on so come next, byte by byte?  The state is as it was. */
+bool lmi_gstate_fits(struct lmi_gstate *s, const char *text, size_t bytes);
 
 /* The text may end here (while a lazy grammar waits for its trigger: always). */
 bool lmi_gstate_may_end(const struct lmi_gstate *s);

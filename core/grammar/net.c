@@ -573,6 +573,11 @@ void lmi_grammar_destroy(struct lmi_grammar *g)
 	lmi_free(g);
 }
 
+uint64_t lmi_grammar_bytes(const struct lmi_grammar *g)
+{
+	return sizeof(*g) + lmi_arena_used(g->arena);
+}
+
 uint32_t lmi_net_class(const struct lmi_grammar *g, uint32_t c)
 {
 	uint32_t lo = 0, hi = g->n_classes;

@@ -232,7 +232,8 @@ uint32_t lmi_gvocab_size(const struct lmi_gvocab *v)
 	return v->n;
 }
 
-lmd_token lmi_gvocab_find(const struct lmi_gvocab *v, const char *text, size_t bytes)
+/* The first token whose text is not before this one. */
+static uint32_t lower_bound(const struct lmi_gvocab *v, const char *text, size_t bytes)
 {
 	uint32_t lo = 0, hi = v->n_tokens;
 
@@ -244,7 +245,24 @@ lmd_token lmi_gvocab_find(const struct lmi_gvocab *v, const char *text, size_t b
 		else
 			hi = mid;
 	}
-	if (lo < v->n_tokens && !compare(v, text, bytes, &v->token[lo]))
-		return (lmd_token)v->token[lo].id;
+	return lo;
+}
+
+lmd_token lmi_gvocab_find(const struct lmi_gvocab *v, const char *text, size_t bytes)
+{
+	uint32_t i = lower_bound(v, text, bytes);
+
+	if (i < v->n_tokens && !compare(v, text, bytes, &v->token[i]))
+		return (lmd_token)v->token[i].id;
 	return -1;
+}
+
+bool lmi_gvocab_goes_on(const struct lmi_gvocab *v, const char *text, size_t bytes)
+{
+	uint32_t i = lower_bound(v, text, bytes);
+
+	while (i < v->n_tokens && !compare(v, text, bytes, &v->token[i]))
+		i++;
+	return i < v->n_tokens && v->token[i].n > bytes &&
+	       !memcmp(v->text + v->token[i].text, text, bytes);
 }
