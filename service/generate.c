@@ -292,6 +292,7 @@ static void take_end(struct lmi_gen_work *g, uint64_t now, const struct lmi_even
 		}
 		end.n_prompt = ev->u.done.n_prompt;
 		end.n_out = ev->u.done.n_out;
+		end.n_forced = ev->u.done.n_forced;
 		end.prompt_ns = ev->u.done.prompt_ns;
 		end.out_ns = ev->u.done.out_ns;
 	}
@@ -325,7 +326,7 @@ static void encode(void *arg)
 	g->job_err.status =
 		lmi_prompt_encode(g->encoder->engine, request(g), &g->tokens, &g->job_err);
 	if (g->job_err.status == LMD_OK)
-		g->job_err.status = lmi_prompt_constrain(g->encoder->engine, request(g),
+		g->job_err.status = lmi_prompt_constrain(g->encoder->engine, request(g), &g->tokens,
 							 &g->constraint, &g->job_err);
 }
 
@@ -374,7 +375,7 @@ static void model_ready(struct lmi_waiter *w, uint64_t now, struct lmi_resident 
 	g->res = r;
 	g->state = ENCODE;
 	g->first_ns = now + svc->limits.first_token_ms * LMI_MS;
-	if (!lmi_prompt_is_chat(r->engine, request(g)) && !lmi_prompt_has_grammar(request(g)) &&
+	if (!lmi_prompt_is_chat(r->engine, request(g)) && !lmi_prompt_is_constrained(request(g)) &&
 	    (!request(g)->has_prompt || request(g)->prompt.len <= svc->limits.inline_bytes)) {
 		g->encoder = r;
 		encode(g);

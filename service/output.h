@@ -39,7 +39,7 @@ enum lmi_end_kind { LMI_END_DONE, LMI_END_ERROR, LMI_END_CANCELLED };
 struct lmi_end {
 	enum lmi_end_kind kind;
 	uint32_t why; /* DONE: finish; CANCELLED: reason */
-	uint32_t n_prompt, n_out;
+	uint32_t n_prompt, n_out, n_forced;
 	uint64_t prompt_ns, out_ns;
 	struct lmd_error error; /* ERROR */
 };

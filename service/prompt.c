@@ -114,23 +114,43 @@ enum lmd_status lmi_prompt_check(const struct lmi_engine *e, const struct lmi_to
 
 /* ---- the grammar ---- */
 
-bool lmi_prompt_has_grammar(const struct lmi_req_generate *q)
+bool lmi_prompt_is_constrained(const struct lmi_req_generate *q)
 {
-	return q->has_grammar || q->has_json_schema;
+	return q->has_grammar || q->has_json_schema || q->heal;
+}
+
+static enum lmi_jump jump_of(const struct lmi_req_generate *q)
+{
+	switch (q->jump) {
+	case LMI_WIRE_JUMP_TEXT:
+		return LMI_JUMP_TEXT;
+	case LMI_WIRE_JUMP_OFF:
+		return LMI_JUMP_OFF;
+	case LMI_WIRE_JUMP_UNKNOWN:
+	case LMI_WIRE_JUMP_TOKEN:
+		break;
+	}
+	return LMI_JUMP_TOKEN;
 }
 
 enum lmd_status lmi_prompt_constrain(struct lmi_engine *e, const struct lmi_req_generate *q,
-				     struct lmi_constraint **out, struct lmd_error *err)
+				     struct lmi_tokens *prompt, struct lmi_constraint **out,
+				     struct lmd_error *err)
 {
 	const struct lmi_constrain_opts o = {
-		.gbnf = optional(q->has_grammar, q->grammar),
-		.schema = optional(q->has_json_schema, q->json_schema),
-		.triggers = q->grammar_triggers,
-		.n_triggers = q->n_grammar_triggers,
+		.grammar = {.gbnf = optional(q->has_grammar, q->grammar),
+			    .schema = optional(q->has_json_schema, q->json_schema),
+			    .triggers = q->grammar_triggers,
+			    .n_triggers = q->n_grammar_triggers},
+		.jump = jump_of(q),
+		.heal = q->heal,
+		.prompt = prompt->id,
+		.n_prompt = prompt->n,
 	};
 
 	*out = NULL;
-	return lmi_prompt_has_grammar(q) ? lmi_engine_constrain(e, &o, out, err) : LMD_OK;
+	return lmi_prompt_is_constrained(q) ? lmi_engine_constrain(e, &o, out, &prompt->n, err)
+					    : LMD_OK;
 }
 
 /* ---- samplers ---- */

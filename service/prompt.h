@@ -18,10 +18,12 @@ enum lmd_status lmi_prompt_encode(const struct lmi_engine *e, const struct lmi_r
 enum lmd_status lmi_prompt_check(const struct lmi_engine *e, const struct lmi_tokens *t,
 				 struct lmd_error *err);
 
-/* The grammar of the request, or NULL when it has none; off the loop's thread. */
-bool lmi_prompt_has_grammar(const struct lmi_req_generate *q);
+/* Its grammar, and the end of the prompt that it heals: what was taken back is cut off *prompt.
+ * *out NULL: there is nothing to keep to.  Off the loop's thread, if it wants any of this. */
+bool lmi_prompt_is_constrained(const struct lmi_req_generate *q);
 enum lmd_status lmi_prompt_constrain(struct lmi_engine *e, const struct lmi_req_generate *q,
-				     struct lmi_constraint **out, struct lmd_error *err);
+				     struct lmi_tokens *prompt, struct lmi_constraint **out,
+				     struct lmd_error *err);
 
 struct lmi_prompt {
 	uint64_t seed;

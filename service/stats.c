@@ -61,6 +61,12 @@ static uint32_t list_engine(const struct lmi_resident *res, const struct lmi_wir
 		{"llamad_model_preemptions_total", true, (double)s.n_preempted},
 		{"llamad_model_generation_tokens_total", true, (double)s.n_generated},
 		{"llamad_model_step_allocations_total", true, (double)s.step_allocs},
+		{"llamad_model_generation_tokens_forced_total", true, (double)s.n_forced},
+		{"llamad_model_grammars", false, s.grammars.n},
+		{"llamad_model_grammar_bytes", false, (double)s.grammars.bytes},
+		{"llamad_model_grammar_hits_total", true, (double)s.grammars.n_hit},
+		{"llamad_model_grammar_misses_total", true, (double)s.grammars.n_miss},
+		{"llamad_model_grammar_evictions_total", true, (double)s.grammars.n_evicted},
 	};
 
 	for (size_t i = 0; out && i < LMD_LEN(m); i++)
@@ -74,7 +80,7 @@ static uint32_t list_engine(const struct lmi_resident *res, const struct lmi_wir
 	return LMD_LEN(m);
 }
 
-#define ENGINE_METRICS 8u
+#define ENGINE_METRICS 14u
 #define ALL_METRICS    32u
 
 enum lmd_status lmi_do_stats(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)

@@ -98,12 +98,13 @@ static const struct {
 	const char *name, *arch;
 	const struct row *rows;
 	uint32_t n_layer;
-} kinds[LMT_N_TINY] = {
+} kinds[] = {
 	[LMT_FULL] = {"full", "llama", full, 3},
 	[LMT_WINDOW] = {"window", "granite_swa", window, 4},
 	[LMT_STATE] = {"state", "mamba2", state, 2},
 	[LMT_HYBRID] = {"hybrid", "jamba", hybrid, 3},
 	[LMT_SANDWICH] = {"sandwich", "gemma3", sandwich, 3},
+	[LMT_WORDS] = {"words", "llama", full, 3},
 };
 
 const char *lmt_tiny_name(enum lmt_tiny kind)
@@ -139,12 +140,31 @@ static void put_array(struct lmi_gguf_writer *w, const char *name, uint32_t type
 	lmi_gguf_put_meta(w, &m);
 }
 
-/* Characters as tokens of a byte-pair vocabulary without merges of use. */
-static void put_vocab(struct lmi_gguf_writer *w)
+const char *const lmt_words[LMT_N_WORDS] = {"he",  "hel",  "hell",  "hello", " w",
+					    " wo", " wor", " worl", " world"};
+
+/* Makes the words from left to right. */
+static void put_words(char text[LMT_VOCAB][12])
 {
-	static char text[LMT_VOCAB][8]; /* of the test program */
+	for (int i = 0; i < LMT_N_WORDS; i++) {
+		bool blank = lmt_words[i][0] == ' ';
+
+		/* how such vocabularies write a blank */
+		snprintf(text['#' - 32 + i], sizeof(text[0]), "%s%s", blank ? "\xC4\xA0" : "",
+			 lmt_words[i] + blank);
+	}
+}
+
+/* Characters as tokens of a byte-pair vocabulary without merges of use, or with words. */
+static void put_vocab(struct lmi_gguf_writer *w, bool words)
+{
+	static char text[LMT_VOCAB][12]; /* of the test program */
+	static const struct lmd_str merge[] = {
+		{"h e", 3},	      {"he l", 4},	  {"hel l", 5},
+		{"hell o", 6},	      {"\xC4\xA0 w", 4},  {"\xC4\xA0w o", 5},
+		{"\xC4\xA0wo r", 6}, {"\xC4\xA0wor l", 7}, {"\xC4\xA0worl d", 8}};
+	static const struct lmd_str no_merge = {"! !", 3};
 	struct lmd_str tokens[LMT_VOCAB];
-	const struct lmd_str merge = {"! !", 3};
 	int64_t types[LMT_VOCAB];
 
 	for (uint32_t i = 0; i < LMT_VOCAB; i++) {
@@ -152,6 +172,8 @@ static void put_vocab(struct lmi_gguf_writer *w)
 		types[i] = LMD_TOKEN_NORMAL;
 	}
 	snprintf(text[0], sizeof(text[0]), "\xC4\xA0"); /* how such vocabularies write a blank */
+	if (words)
+		put_words(text);
 	snprintf(text[LMT_EOS], sizeof(text[LMT_EOS]), "<eos>");
 	types[LMT_EOS] = LMD_TOKEN_CONTROL;
 	for (uint32_t i = 0; i < LMT_VOCAB; i++)
@@ -160,7 +182,8 @@ static void put_vocab(struct lmi_gguf_writer *w)
 	lmi_gguf_put_str(w, "tokenizer.ggml.pre", "default");
 	lmi_gguf_put_strings(w, "tokenizer.ggml.tokens", tokens, LMT_VOCAB);
 	put_array(w, "tokenizer.ggml.token_type", LMD_META_ARR_I64, LMI_GGUF_I32, types, LMT_VOCAB);
-	lmi_gguf_put_strings(w, "tokenizer.ggml.merges", &merge, 1);
+	lmi_gguf_put_strings(w, "tokenizer.ggml.merges", words ? merge : &no_merge,
+			     words ? LMD_LEN(merge) : 1);
 	lmi_gguf_put_u32(w, "tokenizer.ggml.eos_token_id", LMT_EOS);
 	lmi_gguf_put_bool(w, "tokenizer.ggml.add_bos_token", false);
 }
@@ -198,8 +221,8 @@ static void put_keys(struct lmi_gguf_writer *w, enum lmt_tiny kind)
 	}
 	if (kind == LMT_STATE)
 		lmi_gguf_put_u32(w, key(kind, "ssm.group_count"), 2);
-	if (kind == LMT_FULL)
-		put_vocab(w);
+	if (kind == LMT_FULL || kind == LMT_WORDS)
+		put_vocab(w, kind == LMT_WORDS);
 	else
 		lmi_gguf_put_str(w, "tokenizer.ggml.model", "no_vocab");
 }

@@ -68,6 +68,13 @@ const (
 	ClassBatch       = "batch"
 )
 
+// What of an answer is taken without asking the model, since the grammar leaves no choice.
+const (
+	JumpToken = "token"
+	JumpText  = "text"
+	JumpOff   = "off"
+)
+
 // Numbers between layers.
 const (
 	ActivationsAuto = "auto"
@@ -492,6 +499,9 @@ type Item struct {
 	// Of done. Length of the answer.
 	NOut int64 `msgpack:"n_out,omitempty"`
 
+	// Of done. Of these, those that took no step of their own, since the grammar left no choice.
+	NForced int64 `msgpack:"n_forced,omitempty"`
+
 	// Of done. From the first step to the first token.
 	PromptNS int64 `msgpack:"prompt_ns,omitempty"`
 
@@ -683,6 +693,12 @@ type GenerateRequest struct {
 
 	// The grammar counts only from where the answer matches one of these regular expressions.
 	GrammarTriggers []Text `msgpack:"grammar_triggers,omitempty"`
+
+	// What is taken without asking the model where the grammar leaves no choice. Nil: token.
+	Jump *string `msgpack:"jump,omitempty"`
+
+	// Tokens at the end of the prompt that begin longer ones are taken back, and the model begins with their text in whichever tokens; the answer comes without that text.
+	Heal bool `msgpack:"heal,omitempty"`
 
 	// Go on after tokens that end an answer.
 	IgnoreEOG bool `msgpack:"ignore_eog,omitempty"`

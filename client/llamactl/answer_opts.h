@@ -77,7 +77,18 @@
 	{.name = "grammar-trigger", \
 	 .type = LMI_OPT_LIST, \
 	 .value = "REGEX", \
-	 .doc = "The grammar counts only from where the answer matches this; may be repeated."}
+	 .doc = "The grammar counts only from where the answer matches this; may be repeated."}, \
+	{.name = "jump", \
+	 .type = LMI_OPT_CHOICE, \
+	 .value = "token|text|off", \
+	 .def = "token", \
+	 .doc = "What is taken without asking the model where the grammar leaves no choice: token, a " \
+		"token when no other is allowed, the answer stays the same; text, all text that must " \
+		"come, in the tokens of the tokenizer; or off."}, \
+	{.name = "heal", \
+	 .type = LMI_OPT_FLAG, \
+	 .doc = "A prompt may end in the middle of a word: tokens at its end that begin longer ones " \
+		"are taken back, and the answer goes on behind their text, in whichever tokens."}
 /* clang-format on */
 
 #endif /* LLAMAD_LLAMACTL_ANSWER_OPTS_H */

@@ -94,10 +94,11 @@ static json_t *members(const struct lmi_args *a)
 {
 	const char *const *stops;
 	uint32_t n = lmi_arg_list(a, "stop", &stops);
-	json_t *m = json_pack("{s:b, s:b, s:b, s:b, s:s, s:I}", "parse_special",
+	json_t *m = json_pack("{s:b, s:b, s:b, s:b, s:b, s:s, s:s, s:I}", "parse_special",
 			      lmi_arg_flag(a, "parse-special"), "add_special",
 			      !lmi_arg_flag(a, "no-special"), "ignore_eog",
 			      lmi_arg_flag(a, "ignore-eos"), "special", lmi_arg_flag(a, "special"),
+			      "heal", lmi_arg_flag(a, "heal"), "jump", lmi_arg_str(a, "jump"),
 			      "class", "interactive", "n",
 			      (json_int_t)lmi_arg_int(a, "predict"));
 	json_t *list = json_array();

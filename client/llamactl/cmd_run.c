@@ -123,8 +123,10 @@ static enum lmd_status continue_text(struct run *r, struct lmi_tokens *history, 
 	if (st == LMD_OK)
 		st = lmi_said_generate(r->ctl, &a, &r->chat, history->id, history->n, err);
 	lmi_said_end_line(&a, st);
-	if (st == LMD_OK || st == LMD_CANCELLED)
+	if (st == LMD_OK || st == LMD_CANCELLED) {
+		history->n = a.n_kept; /* the answer has what was taken back */
 		st = lmi_tokens_add(history, a.tokens.id, a.tokens.n, err);
+	}
 	lmi_said_fini(&a);
 	lmi_tokens_fini(&more);
 	return st;

@@ -138,26 +138,42 @@ static enum lmd_status samplers(struct lmi_ctl *ctl, const struct lmi_engine *e,
 		names, err);
 }
 
+static enum lmi_jump jump_of(const struct lmi_args *a)
+{
+	const char *word = lmi_arg_str(a, "jump");
+
+	return !strcmp(word, "text")  ? LMI_JUMP_TEXT
+	       : !strcmp(word, "off") ? LMI_JUMP_OFF
+				      : LMI_JUMP_TOKEN;
+}
+
+/* The grammar, and the end of the prompt; seq->n_tokens is cut to what stays. */
 static enum lmd_status constrain(struct lmi_ctl *ctl, struct lmi_engine *e,
-				 const struct lmi_chat_args *chat, struct lmi_constraint **out,
-				 struct lmd_error *err)
+				 const struct lmi_chat_args *chat, struct lmi_input_seq *seq,
+				 struct lmi_constraint **out, struct lmd_error *err)
 {
 	const char *const *list;
 	uint32_t n = lmi_arg_list(&ctl->args, "grammar-trigger", &list);
 	struct lmd_str *triggers;
-	struct lmi_constrain_opts o = {.gbnf = chat->grammar, .schema = chat->schema};
+	struct lmi_constrain_opts o = {
+		.grammar = {.gbnf = chat->grammar, .schema = chat->schema},
+		.jump = jump_of(&ctl->args),
+		.heal = lmi_arg_flag(&ctl->args, "heal"),
+		.prompt = seq->tokens,
+		.n_prompt = seq->n_tokens};
+	size_t n_kept = seq->n_tokens;
 	enum lmd_status st;
 
-	if (!chat->grammar.ptr && !chat->schema.ptr)
-		return LMD_OK;
 	triggers = lmi_alloc(n + 1, sizeof(*triggers));
 	if (!triggers)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a grammar");
 	for (uint32_t i = 0; i < n; i++)
 		triggers[i] = (struct lmd_str){.ptr = list[i], .len = strlen(list[i])};
-	o.triggers = triggers;
-	o.n_triggers = n;
-	st = lmi_engine_constrain(e, &o, out, err);
+	o.grammar.triggers = triggers;
+	o.grammar.n_triggers = n;
+	st = lmi_engine_constrain(e, &o, out, &n_kept, err);
+	if (st == LMD_OK)
+		seq->n_tokens = (uint32_t)n_kept;
 	lmi_free(triggers);
 	return st;
 }
@@ -196,7 +212,8 @@ enum lmd_status lmi_said_generate(struct lmi_ctl *ctl, struct lmi_said *a,
 		st = stops(args, &stop, &cmd.n_stops, err);
 	cmd.stops = stop;
 	if (st == LMD_OK)
-		st = constrain(ctl, a->e, chat, &cmd.constraint, err);
+		st = constrain(ctl, a->e, chat, &cmd.seq, &cmd.constraint, err);
+	a->n_kept = cmd.seq.n_tokens;
 	if (st == LMD_OK) {
 		st = lmi_engine_generate(a->e, &cmd, err);
 		if (st != LMD_OK) /* it is still ours */
@@ -227,6 +244,7 @@ void lmi_said_print_json(const struct lmi_said *a)
 	lmi_json_str(&j, "finish", why[a->done.u.done.finish]);
 	lmi_json_uint(&j, "n_prompt", a->done.u.done.n_prompt);
 	lmi_json_uint(&j, "n_out", a->done.u.done.n_out);
+	lmi_json_uint(&j, "n_forced", a->done.u.done.n_forced);
 	lmi_json_f64(&j, "prompt_ms", (double)a->done.u.done.prompt_ns / 1e6);
 	lmi_json_f64(&j, "out_ms", (double)a->done.u.done.out_ns / 1e6);
 	lmi_json_end(&j);

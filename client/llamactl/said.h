@@ -15,6 +15,7 @@ struct lmi_said {
 	bool keep;                /* its text is wanted afterwards */
 	struct lmi_text text;     /* json, keep: the answer */
 	struct lmi_tokens tokens; /* generated */
+	size_t n_kept;            /* of the prompt's; less than all when its end was healed */
 	char last;                /* byte that was written; 0: none yet */
 	struct lmi_event done;
 };
@@ -25,7 +26,7 @@ void lmi_said_uncatch(void);
 /* An interrupt that came before is forgotten. */
 void lmi_said_begin(void);
 
-/* Generates behind the tokens, by the options of the command line.  LMD_CANCELLED: Ctrl-C; what
+/* Generates behind the tokens, of which a->n_kept stay, by the options of the command line.  LMD_CANCELLED: Ctrl-C; what
  * was said until then is there. */
 enum lmd_status lmi_said_generate(struct lmi_ctl *ctl, struct lmi_said *a,
 				  const struct lmi_chat_args *args, const lmd_token *tokens,

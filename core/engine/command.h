@@ -77,8 +77,8 @@ struct lmi_generate {
 	uint32_t n_stops;
 	uint32_t flags; /* LMI_GEN_* */
 	enum lmi_class class;
-	/* A grammar that the answer follows, or NULL; the engine's once the command was accepted.
-	 * The end of the grammar ends the answer; when nothing can follow, the command fails. */
+	/* What the answer must be, or NULL; the engine's once the command was accepted.  The end of
+	 * its grammar ends the answer; when nothing can follow, the command fails. */
 	struct lmi_constraint *constraint;
 };
 
@@ -123,6 +123,8 @@ struct lmi_event {
 		struct {
 			enum lmi_finish finish;
 			uint32_t n_prompt, n_out; /* tokens read and written */
+			uint32_t n_forced; /* of n_out: without a step of their own, since
+					    * nothing else could come: constrain.h */
 			uint64_t prompt_ns;	  /* from its first step to its first token */
 			uint64_t out_ns;	  /* from there to the end */
 		} done;			/* DONE; of a generation also CANCELLED, without finish */

@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/engine/constrain.h"
 
+#include <string.h>
+
 #include "core/base/alloc.h"
+#include "core/engine/constrain_impl.h"
 #include "core/engine/engine_impl.h"
-#include "core/grammar/grammar.h"
-
-/* Of what one answer's grammar remembers. */
-#define CACHE_BYTES (32u << 20)
-
-struct lmi_constraint {
-	struct lmi_grammar *grammar;
-	struct lmi_matcher *matcher;
-	struct lmi_gstate *state;
-	uint32_t n_vocab;
-};
 
 void lmi_vocab_index_init(struct lmi_vocab_index *x)
 {
@@ -42,57 +34,97 @@ static enum lmd_status vocab(struct lmi_engine *e, const struct lmi_gvocab **out
 	return st;
 }
 
-static enum lmd_status compile(struct lmi_constraint *c, const struct lmi_gvocab *v,
-			       const struct lmi_constrain_opts *o, struct lmd_error *err)
-{
-	enum lmd_status st;
+/* ---- create ---- */
 
-	if (o->gbnf.ptr)
-		st = lmi_grammar_from_gbnf(&c->grammar, o->gbnf.ptr, o->gbnf.len, v, err);
-	else
-		st = lmi_grammar_from_schema(&c->grammar, o->schema.ptr, o->schema.len, err);
-	/* a text that is no JSON is the asker's fault, as a wrong schema is */
-	return st == LMD_CORRUPT ? LMD_INVALID : st;
-}
-
-static enum lmd_status make(struct lmi_constraint *c, struct lmi_engine *e,
-			    const struct lmi_constrain_opts *o, struct lmd_error *err)
+static enum lmd_status take_grammar(struct lmi_constraint *c, const struct lmi_grammar_source *from,
+				    struct lmd_error *err)
 {
-	struct lmi_matcher_opts mo = {
-		.patterns = o->triggers, .n_patterns = o->n_triggers, .cache_bytes = CACHE_BYTES};
-	enum lmd_status st = vocab(e, &mo.vocab, err);
+	const struct lmi_gvocab *v;
+	enum lmd_status st = vocab(c->e, &v, err);
 
 	if (st == LMD_OK)
-		st = compile(c, mo.vocab, o, err);
-	if (st != LMD_OK)
+		st = lmi_compiled_take(&c->e->compiled, v, from, &c->lent, err);
+	if (st == LMD_OK)
+		st = lmi_gstate_create(&c->state, c->lent.matcher, err);
+	if (st == LMD_OK)
 		return st;
-	mo.grammar = c->grammar;
-	c->n_vocab = lmi_gvocab_size(mo.vocab);
-	st = lmi_matcher_create(&c->matcher, &mo, err);
-	return st == LMD_OK ? lmi_gstate_create(&c->state, c->matcher, err) : st;
+	lmd_error_prefix(err, from->gbnf.ptr ? "grammar" : "json_schema");
+	if (err)
+		err->status = st;
+	return st;
+}
+
+/* Which tokens begin with the text that must come, or are its beginning; behind it the grammar
+ * goes on.  Every token is looked at, which takes some milliseconds. */
+static void fill_heal_mask(struct lmi_constraint *c)
+{
+	size_t left = c->heal.n - c->heal.at;
+
+	memset(c->heal_mask, 0, (c->n_vocab / 64 + 1) * sizeof(*c->heal_mask));
+	for (uint32_t id = 0; id < c->n_vocab; id++) {
+		char p[2 * LMI_HEAL_BYTES];
+		size_t n;
+
+		if (!lmi_heal_allows(&c->heal, (lmd_token)id))
+			continue;
+		n = lmi_tokenizer_piece(c->tok, (lmd_token)id, 0, p, sizeof(p));
+		if (n > left && c->state &&
+		    (n > sizeof(p) || !lmi_gstate_fits(c->state, p + left, n - left)))
+			continue;
+		c->heal_mask[id / 64] |= 1ull << (id % 64);
+	}
+	c->heal_at = c->heal.at;
+}
+
+static enum lmd_status begin_heal(struct lmi_constraint *c, const struct lmi_constrain_opts *o,
+				  size_t *n_kept, struct lmd_error *err)
+{
+	size_t back = o->n_prompt - 1 < LMI_HEAL_TOKENS ? o->n_prompt - 1 : LMI_HEAL_TOKENS;
+
+	*n_kept = lmi_heal_begin(&c->heal, c->tok, o->prompt, o->n_prompt, back);
+	if (lmi_heal_done(&c->heal))
+		return LMD_OK;
+	c->heal_mask = lmi_alloc(c->n_vocab / 64 + 1, sizeof(*c->heal_mask));
+	if (!c->heal_mask)
+		return lmd_fail(err, LMD_NOMEM, "no memory to heal a prompt");
+	fill_heal_mask(c);
+	return LMD_OK;
 }
 
 enum lmd_status lmi_engine_constrain(struct lmi_engine *e, const struct lmi_constrain_opts *o,
-				     struct lmi_constraint **out, struct lmd_error *err)
+				     struct lmi_constraint **out, size_t *n_kept,
+				     struct lmd_error *err)
 {
+	bool has_grammar = o->grammar.gbnf.ptr || o->grammar.schema.ptr;
+	bool heals = o->heal && o->n_prompt > 1;
 	struct lmi_constraint *c;
-	enum lmd_status st;
+	enum lmd_status st = LMD_OK;
+	size_t kept = o->n_prompt;
 
-	if (!o->gbnf.ptr == !o->schema.ptr)
+	*out = NULL;
+	*n_kept = o->n_prompt;
+	if (o->grammar.gbnf.ptr && o->grammar.schema.ptr)
 		return lmd_fail(err, LMD_INVALID, "a grammar or a json_schema, one of them");
 	if (!e->tok)
 		return lmd_fail(err, LMD_UNSUPPORTED, "the engine was opened without a tokenizer");
+	if (!has_grammar && !heals)
+		return LMD_OK;
 	c = lmi_alloc(1, sizeof(*c));
 	if (!c)
 		return lmd_fail(err, LMD_NOMEM, "grammar: no memory");
-	st = make(c, e, o, err);
-	if (st != LMD_OK) {
-		lmd_error_prefix(err, o->gbnf.ptr ? "grammar" : "json_schema");
-		if (err)
-			err->status = st;
+	c->e = e;
+	c->tok = e->tok;
+	c->n_vocab = lmi_tokenizer_info(e->tok)->n_tokens;
+	c->jump = o->jump;
+	if (has_grammar)
+		st = take_grammar(c, &o->grammar, err);
+	if (st == LMD_OK && heals)
+		st = begin_heal(c, o, &kept, err);
+	if (st != LMD_OK || (!has_grammar && lmi_heal_done(&c->heal))) {
 		lmi_constraint_destroy(c);
 		return st;
 	}
+	*n_kept = kept;
 	*out = c;
 	return LMD_OK;
 }
@@ -102,20 +134,108 @@ void lmi_constraint_destroy(struct lmi_constraint *c)
 	if (!c)
 		return;
 	lmi_gstate_destroy(c->state);
-	lmi_matcher_destroy(c->matcher);
-	lmi_grammar_destroy(c->grammar);
+	lmi_compiled_give(&c->e->compiled, &c->lent);
+	lmi_free(c->heal_mask);
 	lmi_free(c);
 }
+
+bool lmi_constraint_has_end(const struct lmi_constraint *c)
+{
+	return c->state != NULL;
+}
+
+size_t lmi_constraint_healed(const struct lmi_constraint *c)
+{
+	return c->heal.n;
+}
+
+/* ---- a token ---- */
 
 enum lmd_status lmi_constraint_mask(struct lmi_constraint *c, uint32_t n_logits,
 				    const uint64_t **mask, uint32_t *n)
 {
 	/* a head may have more rows than the vocabulary: those are nothing */
 	*n = n_logits < c->n_vocab ? n_logits : c->n_vocab;
-	return lmi_gstate_mask(c->state, mask);
+	if (!lmi_heal_done(&c->heal)) {
+		if (c->heal_at != c->heal.at)
+			fill_heal_mask(c);
+		*mask = c->heal_mask;
+		return LMD_OK;
+	}
+	if (c->state)
+		return lmi_gstate_mask(c->state, mask);
+	*mask = NULL;
+	*n = n_logits;
+	return LMD_OK;
+}
+
+/* What is behind the healed text in the token that ends it goes to the grammar. */
+static enum lmd_status accept_healing(struct lmi_constraint *c, lmd_token token)
+{
+	size_t left = c->heal.n - c->heal.at, n, taken;
+	char p[2 * LMI_HEAL_BYTES];
+
+	if (token < 0 || (uint32_t)token >= c->n_vocab || !lmi_heal_allows(&c->heal, token))
+		return LMD_INVALID;
+	n = lmi_tokenizer_piece(c->tok, token, 0, p, sizeof(p));
+	if (n > left && c->state) {
+		enum lmd_status st = n > sizeof(p) ? LMD_INVALID
+						   : lmi_gstate_accept_text(c->state, p + left,
+									    n - left, &taken);
+
+		if (st != LMD_OK)
+			return st;
+	}
+	lmi_heal_take(&c->heal, token);
+	return LMD_OK;
 }
 
 enum lmd_status lmi_constraint_accept(struct lmi_constraint *c, lmd_token token)
 {
-	return lmi_gstate_accept(c->state, token);
+	if (!lmi_heal_done(&c->heal))
+		return accept_healing(c, token);
+	return c->state ? lmi_gstate_accept(c->state, token) : LMD_OK;
+}
+
+/* ---- without a choice ---- */
+
+/* The token that was planned, if the mask says so too. */
+static lmd_token next_ahead(struct lmi_constraint *c, const uint64_t *mask, uint32_t n)
+{
+	lmd_token t;
+
+	if (c->ahead.at == c->ahead.n)
+		return -1;
+	t = c->ahead.token[c->ahead.at++];
+	if ((uint32_t)t < n && mask[t / 64] >> (t % 64) & 1)
+		return t;
+	c->ahead.n = c->ahead.at = 0;
+	return -1;
+}
+
+enum lmd_status lmi_constraint_forced(struct lmi_constraint *c, uint32_t n_logits,
+				      const lmd_token *before, uint32_t n_before, lmd_token *out)
+{
+	const uint64_t *mask;
+	enum lmd_status st;
+	uint32_t n;
+
+	*out = -1;
+	if (c->jump == LMI_JUMP_OFF)
+		return LMD_OK;
+	st = lmi_constraint_mask(c, n_logits, &mask, &n);
+	if (st != LMD_OK || !mask)
+		return st;
+	*out = next_ahead(c, mask, n);
+	if (*out >= 0)
+		return LMD_OK;
+	*out = lmi_mask_only(mask, n);
+	if (*out >= 0 || c->jump != LMI_JUMP_TEXT || !c->state || !lmi_heal_done(&c->heal))
+		return LMD_OK;
+	st = lmi_jump_plan(c, c->e->vocab_index.v, before, n_before);
+	if (st == LMD_OK)
+		st = lmi_constraint_mask(c, n_logits, &mask, &n);
+	if (st == LMD_OK)
+		*out = next_ahead(c, mask, n);
+	return st;
 }

@@ -147,6 +147,7 @@ enum lmd_status lmi_engine_open(struct lmi_engine **out, const struct lmi_engine
 	e->events.fd = e->orders.fd = -1;
 	e->heir = LMI_NO_SEQ;
 	lmi_vocab_index_init(&e->vocab_index);
+	lmi_compiled_init(&e->compiled, LMI_COMPILED_MAX, LMI_COMPILED_BYTES);
 	st = open_all(e, o, err);
 	if (st == LMD_OK && !o->in_line)
 		st = start_thread(e, err);
@@ -361,6 +362,7 @@ void lmi_engine_fini(struct lmi_engine *e)
 	lmi_free(e->parts);
 	lmi_free(e->part_seq);
 	lmi_free(e->session_of);
+	lmi_compiled_fini(&e->compiled);
 	lmi_vocab_index_fini(&e->vocab_index);
 	lmi_chat_destroy(e->chat);
 	lmi_tokenizer_close(e->tok);
@@ -378,6 +380,7 @@ void lmi_engine_stats(struct lmi_engine *e, struct lmi_engine_stats *out)
 		.n_preempted = c->n_preempted,
 		.n_shared_rows = c->n_shared_rows,
 		.n_generated = c->n_generated,
+		.n_forced = c->n_forced,
 		.n_waiting = c->n_waiting,
 		.n_active = c->n_active,
 		.step_allocs = c->step_allocs,
@@ -386,4 +389,5 @@ void lmi_engine_stats(struct lmi_engine *e, struct lmi_engine_stats *out)
 		out->n_page[g] = c->n_page[g];
 		out->n_free[g] = c->n_free[g];
 	}
+	lmi_compiled_stats(&e->compiled, &out->grammars);
 }

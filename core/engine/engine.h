@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "core/engine/command.h"
+#include "core/engine/compiled.h"
 #include "core/engine/instance.h"
 
 struct lmi_engine;
@@ -90,11 +91,13 @@ void lmi_engine_fini(struct lmi_engine *e);
 
 struct lmi_engine_stats {
 	uint64_t n_step, n_row, n_preempted, n_shared_rows, n_generated;
+	uint64_t n_forced; /* of n_generated: without a step of their own, see constrain.h */
 	uint32_t n_waiting, n_active;
 	uint32_t n_page[LMD_MAX_GROUP], n_free[LMD_MAX_GROUP];
 	uint64_t step_allocs; /* allocations of the engine's thread from choosing a step to queueing
 			       * its events; steps with evaluations, whose rows are
 			       * allocated, are left out */
+	struct lmi_compiled_stats grammars;
 };
 /* As of the last turn; any thread. */
 void lmi_engine_stats(struct lmi_engine *e, struct lmi_engine_stats *out);

@@ -17,7 +17,7 @@
 
 /* Counters that other threads may read. */
 struct lmi_counters {
-	_Atomic uint64_t n_step, n_row, n_preempted, n_shared_rows, n_generated, step_allocs;
+	_Atomic uint64_t n_step, n_row, n_preempted, n_shared_rows, n_generated, n_forced, step_allocs;
 	_Atomic uint32_t n_waiting, n_active;
 	_Atomic uint32_t n_page[LMD_MAX_GROUP], n_free[LMD_MAX_GROUP];
 };
@@ -30,6 +30,7 @@ struct lmi_engine {
 	struct lmi_chat *chat;	   /* likewise */
 	struct lmi_gen_vocab vocab;
 	struct lmi_vocab_index vocab_index; /* of grammars */
+	struct lmi_compiled_cache compiled;
 	uint32_t events_per_seq; /* that one sequence can cause in one step, at most */
 	uint32_t n_request;
 	struct lmi_order_ring orders;

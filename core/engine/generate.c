@@ -22,7 +22,8 @@ struct lmi_gen {
 	char *text;	       /* [lmi_gen_text_max] */
 	int64_t n_predict;     /* < 0: no bound */
 	uint32_t flags;
-	uint32_t n_prompt, n_out;
+	uint32_t n_prompt, n_out, n_forced;
+	size_t n_skip; /* bytes to come that are no part of the answer */
 	enum lmi_finish finish;
 	bool begun;
 	uint64_t begin_ns, first_ns, last_ns;
@@ -99,6 +100,7 @@ void lmi_gen_destroy(struct lmi_gen *g)
 void lmi_gen_constrain(struct lmi_gen *g, struct lmi_constraint *own_c)
 {
 	g->constraint = own_c;
+	g->n_skip = own_c ? lmi_constraint_healed(own_c) : 0;
 }
 
 static enum lmd_status make_chain(struct lmi_gen *g, const struct lmi_inst *inst,
@@ -203,15 +205,18 @@ void lmi_gen_begin(struct lmi_gen *g, uint64_t now_ns)
 /* Takes bytes through the matcher; appends what it sets free.  True at a stop text. */
 static bool feed(struct lmi_gen *g, size_t n_raw, size_t *n_text)
 {
-	size_t n, used;
+	size_t n, used, skip = n_raw < g->n_skip ? n_raw : g->n_skip;
+	const char *raw = g->raw + skip;
 	int hit;
 
+	g->n_skip -= skip;
+	n_raw -= skip;
 	if (!g->stop) {
-		memcpy(g->text + *n_text, g->raw, n_raw);
+		memcpy(g->text + *n_text, raw, n_raw);
 		*n_text += n_raw;
 		return false;
 	}
-	hit = lmi_stop_feed(g->stop, g->raw, n_raw, g->text + *n_text, &n, &used);
+	hit = lmi_stop_feed(g->stop, raw, n_raw, g->text + *n_text, &n, &used);
 	*n_text += n;
 	return hit >= 0;
 }
@@ -229,7 +234,8 @@ static size_t flush(struct lmi_gen *g, size_t n_text)
 static enum lmi_finish why_finish(const struct lmi_gen *g, lmd_token token, bool room)
 {
 	/* behind the end of a grammar there is nothing, whatever was asked for */
-	if ((!(g->flags & LMI_GEN_IGNORE_EOG) || g->constraint) &&
+	if ((!(g->flags & LMI_GEN_IGNORE_EOG) ||
+	     (g->constraint && lmi_constraint_has_end(g->constraint))) &&
 	    lmi_tokenizer_is_eog(g->tok, token))
 		return LMI_FINISH_EOG;
 	if (g->n_predict >= 0 && g->n_out >= g->n_predict)
@@ -237,25 +243,66 @@ static enum lmi_finish why_finish(const struct lmi_gen *g, lmd_token token, bool
 	return room ? LMI_FINISH_NONE : LMI_FINISH_CONTEXT;
 }
 
-static enum lmd_status choose(struct lmi_gen *g, const float *logits, uint32_t n, lmd_token *out)
+/* The token that comes without a choice, or -1. */
+static enum lmd_status forced(struct lmi_gen *g, const struct lmi_seq *q, uint32_t n,
+			      lmd_token *out)
 {
-	const uint64_t *mask;
 	enum lmd_status st;
 
+	*out = -1;
 	if (!g->constraint)
-		return lmi_chain_sample(g->chain, logits, n, NULL, out);
-	st = lmi_constraint_mask(g->constraint, n, &mask, &n);
-	if (st == LMD_OK)
-		st = lmi_chain_sample(g->chain, logits, n, mask, out);
-	return st == LMD_OK ? lmi_constraint_accept(g->constraint, *out) : st;
+		return LMD_OK;
+	st = lmi_constraint_forced(g->constraint, n, q->tokens, q->n_tokens, out);
+	if (st != LMD_OK || *out < 0)
+		return st;
+	return lmi_chain_force(g->chain, *out);
+}
+
+static enum lmd_status sample(struct lmi_gen *g, const float *logits, uint32_t n, lmd_token *out)
+{
+	const uint64_t *mask = NULL;
+	enum lmd_status st = LMD_OK;
+
+	if (g->constraint)
+		st = lmi_constraint_mask(g->constraint, n, &mask, &n);
+	return st == LMD_OK ? lmi_chain_sample(g->chain, logits, n, mask, out) : st;
+}
+
+/* Takes the token that was chosen. */
+static enum lmd_status take(struct lmi_gen *g, struct lmi_seq *q, lmd_token token, bool room,
+			    struct lmi_gen_step *out)
+{
+	size_t n_text = 0;
+
+	if (g->constraint) {
+		enum lmd_status st = lmi_constraint_accept(g->constraint, token);
+
+		if (st != LMD_OK)
+			return st;
+	}
+	lmi_chain_accept(g->chain, token, false);
+	g->n_out++;
+	if (room)
+		q->tokens[q->n_tokens++] = token;
+	g->finish = why_finish(g, token, room);
+	/* the token that ends a text is no part of it */
+	if ((g->finish != LMI_FINISH_EOG || (g->flags & LMI_GEN_SPECIAL)) &&
+	    feed(g, lmi_detok_add(&g->detok, token, g->raw), &n_text))
+		g->finish = LMI_FINISH_STOP;
+	else if (g->finish != LMI_FINISH_NONE)
+		n_text = flush(g, n_text);
+	out->token = token;
+	out->n_text = n_text;
+	out->finish = g->finish;
+	return LMD_OK;
 }
 
 enum lmd_status lmi_gen_next(struct lmi_gen *g, struct lmi_seq *q, const float *logits,
 			     uint32_t n_logits, bool room, uint64_t now_ns,
 			     struct lmi_gen_step *out)
 {
-	size_t n_text = 0;
 	enum lmd_status st;
+	lmd_token token;
 
 	*out = (struct lmi_gen_step){.token = -1, .text = g->text};
 	if (!g->n_out)
@@ -265,23 +312,25 @@ enum lmd_status lmi_gen_next(struct lmi_gen *g, struct lmi_seq *q, const float *
 		out->finish = g->finish = LMI_FINISH_LENGTH;
 		return LMD_OK;
 	}
-	st = choose(g, logits, n_logits, &out->token);
-	if (st != LMD_OK)
+	st = forced(g, q, n_logits, &token);
+	if (st == LMD_OK && token < 0)
+		st = sample(g, logits, n_logits, &token);
+	return st == LMD_OK ? take(g, q, token, room, out) : st;
+}
+
+enum lmd_status lmi_gen_forced(struct lmi_gen *g, struct lmi_seq *q, uint32_t n_logits, bool room,
+			       uint64_t now_ns, struct lmi_gen_step *out)
+{
+	enum lmd_status st;
+	lmd_token token;
+
+	*out = (struct lmi_gen_step){.token = -1, .text = g->text};
+	st = forced(g, q, n_logits, &token);
+	if (st != LMD_OK || token < 0)
 		return st;
-	lmi_chain_accept(g->chain, out->token, false);
-	g->n_out++;
-	if (room)
-		q->tokens[q->n_tokens++] = out->token;
-	g->finish = why_finish(g, out->token, room);
-	/* the token that ends a text is no part of it */
-	if ((g->finish != LMI_FINISH_EOG || (g->flags & LMI_GEN_SPECIAL)) &&
-	    feed(g, lmi_detok_add(&g->detok, out->token, g->raw), &n_text))
-		g->finish = LMI_FINISH_STOP;
-	else if (g->finish != LMI_FINISH_NONE)
-		n_text = flush(g, n_text);
-	out->n_text = n_text;
-	out->finish = g->finish;
-	return LMD_OK;
+	g->last_ns = now_ns;
+	g->n_forced++;
+	return take(g, q, token, room, out);
 }
 
 void lmi_gen_report(const struct lmi_gen *g, struct lmi_event *ev)
@@ -289,6 +338,7 @@ void lmi_gen_report(const struct lmi_gen *g, struct lmi_event *ev)
 	ev->u.done.finish = g->finish;
 	ev->u.done.n_prompt = g->n_prompt;
 	ev->u.done.n_out = g->n_out;
+	ev->u.done.n_forced = g->n_forced;
 	ev->u.done.prompt_ns = g->first_ns ? g->first_ns - g->begin_ns : 0;
 	ev->u.done.out_ns = g->last_ns - g->first_ns;
 }

@@ -29,7 +29,7 @@ enum lmd_status lmi_session_generate(struct lmi_session **out, const struct lmi_
 /* NULL allowed. */
 void lmi_gen_destroy(struct lmi_gen *g);
 
-/* The grammar it follows, its own from now on, or NULL; one that it had is the caller's again. */
+/* What it must be, its own from now on, or NULL; what it had is the caller's again. */
 void lmi_gen_constrain(struct lmi_gen *g, struct lmi_constraint *own_c);
 
 /* Bytes of text that one token can set free, at most. */
@@ -50,6 +50,10 @@ struct lmi_gen_step {
 enum lmd_status lmi_gen_next(struct lmi_gen *g, struct lmi_seq *q, const float *logits,
 			     uint32_t n_logits, bool room, uint64_t now_ns,
 			     struct lmi_gen_step *out);
+/* Takes the next token when it comes without a choice; out->token -1: it does not.  After a step
+ * that did not finish. */
+enum lmd_status lmi_gen_forced(struct lmi_gen *g, struct lmi_seq *q, uint32_t n_logits, bool room,
+			       uint64_t now_ns, struct lmi_gen_step *out);
 /* Counts and times, for the final event. */
 void lmi_gen_report(const struct lmi_gen *g, struct lmi_event *ev);
 

@@ -532,6 +532,14 @@ enum lmd_status lmi_chain_sample(struct lmi_chain *ch, const float *logits, size
 	return st;
 }
 
+enum lmd_status lmi_chain_force(struct lmi_chain *ch, lmd_token token)
+{
+	struct lmd_cand v = {.id = token};
+	struct lmd_cands c = {.v = &v, .n = 1, .sorted = true};
+
+	return ch->plan->greedy ? LMD_OK : lmi_chain_apply(ch, &c);
+}
+
 const struct lmd_cands *lmi_chain_cands(const struct lmi_chain *ch)
 {
 	return &ch->c;

@@ -83,6 +83,10 @@ enum lmd_status lmi_chain_sample(struct lmi_chain *ch, const float *logits, size
  * candidates; LMD_INTERNAL: a sampler broke its contract. */
 enum lmd_status lmi_chain_apply(struct lmi_chain *ch, struct lmd_cands *c);
 
+/* As lmi_chain_sample with a mask that allows this token alone, for logits that nobody knows: the
+ * choice is made, and what samplers remember of one is as it would be. */
+enum lmd_status lmi_chain_force(struct lmi_chain *ch, lmd_token token);
+
 /* What the last sample left, with the choice; valid until the next use of the chain or of
  * its scratch.  n is 0 before the first sample, and for a chain of `greedy` alone, which
  * keeps no candidates. */

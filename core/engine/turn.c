@@ -318,6 +318,62 @@ static void emit_text(struct lmi_engine *e, const struct lmi_session *s,
 	} while (at < g->n_text);
 }
 
+static void fail_generation(struct lmi_engine *e, struct lmi_session *s, enum lmd_status st)
+{
+	struct lmd_error err;
+
+	(void)lmd_fail(&err, st, "sampling: %s",
+		       st == LMD_NOTFOUND ? "the grammar allows no token here"
+					  : lmd_status_text(st));
+	fail_session(e, s, &err);
+}
+
+/* Says what a token gave; false when it was the last one. */
+static bool tell_token(struct lmi_engine *e, struct lmi_seq *q, const struct lmi_gen_step *g)
+{
+	bool grown;
+
+	if (g->token >= 0) {
+		atomic_fetch_add_explicit(&e->count.n_generated, 1, memory_order_relaxed);
+		emit_text(e, q->session, g);
+	}
+	if (g->finish != LMI_FINISH_NONE)
+		return false;
+	grown = lmi_sched_grow(e->sched, q->handle);
+	assert(grown); /* there was room in the tokens */
+	(void)grown;
+	return true;
+}
+
+/* Events that must have room before a step: what it may write, beside a final event for each that
+ * lives. */
+static uint32_t room_for_step(const struct lmi_engine *e)
+{
+	return e->events_per_seq * e->inst->n_seq + atomic_load(&e->n_live) + 1;
+}
+
+/* Takes tokens that come without a choice, so that the next step computes them all.  What finds no
+ * room among the events is taken in the next step. */
+static enum lmd_status take_forced(struct lmi_engine *e, struct lmi_seq *q, uint32_t n_logits,
+				   struct lmi_gen_step *g)
+{
+	const struct lmd_host *host = e->inst->host;
+
+	for (uint32_t i = 0; i < LMI_JUMP_MAX && g->finish == LMI_FINISH_NONE; i++) {
+		enum lmd_status st;
+
+		if (lmi_event_ring_room(&e->events) < room_for_step(e) + e->events_per_seq + 1)
+			break;
+		st = lmi_gen_forced(q->session->gen, q, n_logits, q->n_tokens < q->cap,
+				    host->now_ns(host->ctx), g);
+		if (st != LMD_OK || g->token < 0)
+			return st;
+		atomic_fetch_add_explicit(&e->count.n_forced, 1, memory_order_relaxed);
+		(void)tell_token(e, q, g);
+	}
+	return LMD_OK;
+}
+
 /* False when the session is gone. */
 static bool gen_part(struct lmi_engine *e, const struct lmi_exec *x, uint32_t part,
 		     const float *logits)
@@ -325,31 +381,20 @@ static bool gen_part(struct lmi_engine *e, const struct lmi_exec *x, uint32_t pa
 	struct lmi_seq *q = e->part_seq[part];
 	struct lmi_session *s = q->session;
 	struct lmi_gen_step g;
-	struct lmd_error err;
 	enum lmd_status st;
 
 	if (!e->parts[part].n_out)
 		return true;
 	st = lmi_gen_next(s->gen, q, logits, x->out_width, q->n_tokens < q->cap,
 			  e->inst->host->now_ns(e->inst->host->ctx), &g);
+	if (st == LMD_OK && tell_token(e, q, &g))
+		st = take_forced(e, q, x->out_width, &g);
 	if (st != LMD_OK) {
-		(void)lmd_fail(&err, st, "sampling: %s",
-			       st == LMD_NOTFOUND ? "the grammar allows no token here"
-						  : lmd_status_text(st));
-		fail_session(e, s, &err);
+		fail_generation(e, s, st);
 		return false;
 	}
-	if (g.token >= 0) {
-		atomic_fetch_add_explicit(&e->count.n_generated, 1, memory_order_relaxed);
-		emit_text(e, s, &g);
-	}
-	if (g.finish == LMI_FINISH_NONE) {
-		bool grown = lmi_sched_grow(e->sched, q->handle);
-
-		assert(grown); /* there was room in the tokens */
-		(void)grown;
+	if (g.finish == LMI_FINISH_NONE)
 		return true;
-	}
 	lmi_gen_report(s->gen, lmi_emit(e, s, LMI_EV_DONE));
 	end_session(e, s);
 	return false;
@@ -513,15 +558,13 @@ static bool step(struct lmi_engine *e)
 
 enum lmi_turn lmi_turn(struct lmi_engine *e)
 {
-	/* a final event for each that lives, beside what a step may say */
-	uint32_t need = e->events_per_seq * e->inst->n_seq;
 	enum lmi_turn t = LMI_TURN_IDLE;
 	uint64_t allocs;
 
 	take_orders(e);
 	e->evaluated = false;
 	allocs = lmi_alloc_thread_count();
-	if (lmi_event_ring_room(&e->events) < need + atomic_load(&e->n_live) + 1)
+	if (lmi_event_ring_room(&e->events) < room_for_step(e))
 		t = LMI_TURN_FULL;
 	else if (step(e))
 		t = LMI_TURN_RAN;

@@ -43,6 +43,14 @@ static const char *const names_class[] = {
 const struct lmi_wire_words lmi_wire_words_class = {
 	"class", names_class, LMD_LEN(names_class)};
 
+static const char *const names_jump[] = {
+	"token",
+	"text",
+	"off",
+};
+const struct lmi_wire_words lmi_wire_words_jump = {
+	"jump", names_jump, LMD_LEN(names_jump)};
+
 static const char *const names_activations[] = {
 	"auto",
 	"f32",
@@ -708,6 +716,11 @@ static const struct lmi_wire_field fields_item_done[] = {
 	 .presence = LMI_WIRE_DEFAULT,
 	 .at = offsetof(struct lmi_wire_item, u.done.n_out),
 	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "n_forced",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_item, u.done.n_forced),
+	 .u.i = {0, INT64_MAX, 0}},
 	{.name = "prompt_ns",
 	 .type = LMI_WIRE_T_INT,
 	 .presence = LMI_WIRE_DEFAULT,
@@ -1104,6 +1117,15 @@ static const struct lmi_wire_field fields_req_generate[] = {
 	 .n_at = offsetof(struct lmi_req_generate, n_grammar_triggers),
 	 .max_items = 16,
 	 .u.s = {1, 256, ""}},
+	{.name = "jump",
+	 .type = LMI_WIRE_T_ENUM,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_req_generate, jump),
+	 .u.e = {&lmi_wire_words_jump, LMI_WIRE_JUMP_TOKEN}},
+	{.name = "heal",
+	 .type = LMI_WIRE_T_BOOL,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_req_generate, heal)},
 	{.name = "ignore_eog",
 	 .type = LMI_WIRE_T_BOOL,
 	 .presence = LMI_WIRE_DEFAULT,

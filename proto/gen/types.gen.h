@@ -88,6 +88,15 @@ enum lmi_wire_class {
 };
 extern const struct lmi_wire_words lmi_wire_words_class;
 
+/* What of an answer is taken without asking the model, since the grammar leaves no choice. */
+enum lmi_wire_jump {
+	LMI_WIRE_JUMP_UNKNOWN = 0, /* of a newer server; never in a request */
+	LMI_WIRE_JUMP_TOKEN = 1, /* A token when no other is allowed; the answer is the same as without */
+	LMI_WIRE_JUMP_TEXT = 2, /* Text that must come, in the tokens that the tokenizer has for it; a model that would have spelled it otherwise is not asked, so what follows may differ */
+	LMI_WIRE_JUMP_OFF = 3 /* Nothing */
+};
+extern const struct lmi_wire_words lmi_wire_words_jump;
+
 /* Numbers between layers. */
 enum lmi_wire_activations {
 	LMI_WIRE_ACTIVATIONS_UNKNOWN = 0, /* of a newer server; never in a request */
@@ -422,6 +431,9 @@ struct lmi_wire_item {
 			int64_t n_prompt;
 			/* Length of the answer. (tokens; >= 0; default 0) */
 			int64_t n_out;
+			/* Of these, those that took no step of their own, since the grammar
+			 * left no choice. (tokens; >= 0; default 0) */
+			int64_t n_forced;
 			/* From the first step to the first token. (ns; >= 0; default 0) */
 			int64_t prompt_ns;
 			/* From there to the end. (ns; >= 0; default 0) */
@@ -586,6 +598,12 @@ struct lmi_req_generate {
 	 * expressions. */
 	const struct lmd_str *grammar_triggers;
 	uint32_t n_grammar_triggers;
+	/* What is taken without asking the model where the grammar leaves no choice. (default
+	 * token) */
+	enum lmi_wire_jump jump;
+	/* Tokens at the end of the prompt that begin longer ones are taken back, and the model
+	 * begins with their text in whichever tokens; the answer comes without that text. */
+	bool heal;
 	/* Go on after tokens that end an answer. */
 	bool ignore_eog;
 	/* Text of control tokens is part of the answer. */

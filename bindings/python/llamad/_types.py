@@ -75,6 +75,8 @@ ServerState = Literal["starting", "ready", "draining"]
 ModelState = Literal["absent", "loading", "ready", "draining", "unloading", "failed", "quarantined"]
 #: How urgent a generation is.
 Class = Literal["interactive", "normal", "batch"]
+#: What of an answer is taken without asking the model, since the grammar leaves no choice.
+Jump = Literal["token", "text", "off"]
 #: Numbers between layers.
 Activations = Literal["auto", "f32", "int8"]
 #: Why a stream is done.
@@ -415,6 +417,9 @@ class DoneItem(Message):
     n_prompt: int = field(default=0, metadata={"wire": "n_prompt", "default": 0})
     #: Length of the answer. (tokens, at least 0)
     n_out: int = field(default=0, metadata={"wire": "n_out", "default": 0})
+    #: Of these, those that took no step of their own, since the grammar left no choice. (tokens,
+    #: at least 0)
+    n_forced: int = field(default=0, metadata={"wire": "n_forced", "default": 0})
     #: From the first step to the first token. (ns, at least 0)
     prompt_ns: int = field(default=0, metadata={"wire": "prompt_ns", "default": 0})
     #: From there to the end. (ns, at least 0)
@@ -690,6 +695,11 @@ class GenerateRequest(Request[GenerateReply]):
     json_schema: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "json_schema"})
     #: The grammar counts only from where the answer matches one of these regular expressions.
     grammar_triggers: list[Union[str, bytes]] = field(default_factory=list, metadata={"wire": "grammar_triggers", "default": []})
+    #: What is taken without asking the model where the grammar leaves no choice.
+    jump: str = field(default='token', metadata={"wire": "jump", "default": 'token'})
+    #: Tokens at the end of the prompt that begin longer ones are taken back, and the model begins
+    #: with their text in whichever tokens; the answer comes without that text.
+    heal: bool = field(default=False, metadata={"wire": "heal", "default": False})
     #: Go on after tokens that end an answer.
     ignore_eog: bool = field(default=False, metadata={"wire": "ignore_eog", "default": False})
     #: Text of control tokens is part of the answer.
@@ -788,6 +798,11 @@ class GenerateParams(TypedDict, total=False):
     json_schema: Union[Union[str, bytes], None]
     #: The grammar counts only from where the answer matches one of these regular expressions.
     grammar_triggers: list[Union[str, bytes]]
+    #: What is taken without asking the model where the grammar leaves no choice.
+    jump: str
+    #: Tokens at the end of the prompt that begin longer ones are taken back, and the model begins
+    #: with their text in whichever tokens; the answer comes without that text.
+    heal: bool
     #: Go on after tokens that end an answer.
     ignore_eog: bool
     #: Text of control tokens is part of the answer.

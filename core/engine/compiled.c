@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The list is short (LMI_COMPILED_MAX), so it is walked.  An entry is in it from the moment somebody
+ * compiles it: who finds it without a grammar waits.  n_ref counts those who use or make it; one that
+ * was taken out of the list dies with its last reference.  Nothing slow happens under the lock: what
+ * is to be freed is gathered and freed behind it. */
+#include "core/engine/compiled.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/sha256.h"
+#include "core/grammar/grammar.h"
+
+/* Of what one matcher remembers. */
+#define MATCHER_BYTES (32u << 20)
+/* Matchers of an entry that wait for an answer. */
+#define IDLE_MAX 4u
+
+struct lmi_compiled {
+	struct lmi_compiled *prev, *next;
+	uint8_t digest[LMI_SHA256_BYTES];
+	struct lmi_grammar *grammar; /* NULL: it is being made */
+	struct lmi_matcher *idle[IDLE_MAX];
+	uint32_t n_idle, n_ref;
+	uint64_t bytes; /* counted in the cache's */
+	bool listed;
+};
+
+void lmi_compiled_init(struct lmi_compiled_cache *x, uint32_t max, uint64_t max_bytes)
+{
+	*x = (struct lmi_compiled_cache){.max = max, .max_bytes = max_bytes};
+	(void)pthread_mutex_init(&x->lock, NULL); /* fails for attributes alone */
+	(void)pthread_cond_init(&x->made, NULL);
+}
+
+static void destroy(struct lmi_compiled *c)
+{
+	for (uint32_t i = 0; i < c->n_idle; i++)
+		lmi_matcher_destroy(c->idle[i]);
+	lmi_grammar_destroy(c->grammar);
+	lmi_free(c);
+}
+
+void lmi_compiled_fini(struct lmi_compiled_cache *x)
+{
+	for (struct lmi_compiled *c = x->first, *next; c; c = next) {
+		next = c->next;
+		assert(!c->n_ref);
+		destroy(c);
+	}
+	(void)pthread_cond_destroy(&x->made);
+	(void)pthread_mutex_destroy(&x->lock);
+}
+
+/* ---- the list; under the lock ---- */
+
+static void push_first(struct lmi_compiled_cache *x, struct lmi_compiled *c)
+{
+	c->listed = true;
+	c->prev = NULL;
+	c->next = x->first;
+	*(x->first ? &x->first->prev : &x->last) = c;
+	x->first = c;
+	x->stats.n++;
+	x->stats.bytes += c->bytes;
+}
+
+static void take_out(struct lmi_compiled_cache *x, struct lmi_compiled *c)
+{
+	*(c->prev ? &c->prev->next : &x->first) = c->next;
+	*(c->next ? &c->next->prev : &x->last) = c->prev;
+	c->prev = c->next = NULL;
+	c->listed = false;
+	x->stats.n--;
+	x->stats.bytes -= c->bytes;
+}
+
+static void count_bytes(struct lmi_compiled_cache *x, struct lmi_compiled *c)
+{
+	uint64_t bytes = sizeof(*c) + lmi_grammar_bytes(c->grammar);
+
+	for (uint32_t i = 0; i < c->n_idle; i++)
+		bytes += lmi_matcher_bytes(c->idle[i]);
+	if (c->listed)
+		x->stats.bytes += bytes - c->bytes;
+	c->bytes = bytes;
+}
+
+/* Takes out what is too much, but for what is being made; a list of those that nobody uses, to be
+ * destroyed. */
+static struct lmi_compiled *evict(struct lmi_compiled_cache *x)
+{
+	struct lmi_compiled *dead = NULL;
+
+	for (struct lmi_compiled *c = x->last, *prev; c; c = prev) {
+		prev = c->prev;
+		if (x->stats.n <= x->max && x->stats.bytes <= x->max_bytes)
+			break;
+		if (!c->grammar)
+			continue;
+		take_out(x, c);
+		x->stats.n_evicted++;
+		if (c->n_ref)
+			continue;
+		c->next = dead;
+		dead = c;
+	}
+	return dead;
+}
+
+static void destroy_all(struct lmi_compiled *dead)
+{
+	for (struct lmi_compiled *next; dead; dead = next) {
+		next = dead->next;
+		destroy(dead);
+	}
+}
+
+static struct lmi_compiled *find(struct lmi_compiled_cache *x, const uint8_t *digest)
+{
+	for (struct lmi_compiled *c = x->first; c; c = c->next)
+		if (!memcmp(c->digest, digest, LMI_SHA256_BYTES))
+			return c;
+	return NULL;
+}
+
+/* ---- making ---- */
+
+static void hash_text(struct lmi_sha256 *h, char kind, struct lmd_str s)
+{
+	uint64_t n = s.len;
+
+	lmi_sha256_update(h, &kind, 1);
+	lmi_sha256_update(h, &n, sizeof(n));
+	lmi_sha256_update(h, s.ptr, s.len);
+}
+
+static bool digest_of(const struct lmi_grammar_source *from, uint8_t out[LMI_SHA256_BYTES])
+{
+	struct lmi_sha256 h;
+
+	if (!lmi_sha256_init(&h))
+		return false;
+	hash_text(&h, from->gbnf.ptr ? 'g' : 's', from->gbnf.ptr ? from->gbnf : from->schema);
+	for (uint32_t i = 0; i < from->n_triggers; i++)
+		hash_text(&h, 't', from->triggers[i]);
+	return lmi_sha256_final(&h, out);
+}
+
+static enum lmd_status compile(const struct lmi_gvocab *v, const struct lmi_grammar_source *from,
+			       struct lmi_grammar **out, struct lmd_error *err)
+{
+	enum lmd_status st;
+
+	if (from->gbnf.ptr)
+		st = lmi_grammar_from_gbnf(out, from->gbnf.ptr, from->gbnf.len, v, err);
+	else
+		st = lmi_grammar_from_schema(out, from->schema.ptr, from->schema.len, err);
+	/* a text that is no JSON is the asker's fault, as a wrong schema is */
+	return st == LMD_CORRUPT ? LMD_INVALID : st;
+}
+
+/* The entry of that digest, with a reference; when it is new, without a grammar: the caller makes
+ * it.  NULL: no memory. */
+static struct lmi_compiled *enter(struct lmi_compiled_cache *x, const uint8_t *digest,
+				  struct lmi_matcher **idle, bool *is_new)
+{
+	struct lmi_compiled *c;
+
+	(void)pthread_mutex_lock(&x->lock);
+	while ((c = find(x, digest)) && !c->grammar)
+		(void)pthread_cond_wait(&x->made, &x->lock);
+	*is_new = !c;
+	if (c) {
+		x->stats.n_hit++;
+		take_out(x, c);
+		if (c->n_idle) {
+			*idle = c->idle[--c->n_idle];
+			count_bytes(x, c);
+		}
+	} else if ((c = lmi_alloc(1, sizeof(*c)))) {
+		x->stats.n_miss++;
+		memcpy(c->digest, digest, LMI_SHA256_BYTES);
+	}
+	if (c) {
+		c->n_ref++;
+		push_first(x, c);
+	}
+	(void)pthread_mutex_unlock(&x->lock);
+	return c;
+}
+
+/* The new entry has its grammar, or NULL: there is none, and the entry goes. */
+static void settle(struct lmi_compiled_cache *x, struct lmi_compiled *c, struct lmi_grammar *own_g)
+{
+	struct lmi_compiled *dead = NULL;
+
+	(void)pthread_mutex_lock(&x->lock);
+	if (own_g) {
+		c->grammar = own_g;
+		count_bytes(x, c);
+		dead = evict(x);
+	} else {
+		take_out(x, c);
+	}
+	(void)pthread_cond_broadcast(&x->made);
+	(void)pthread_mutex_unlock(&x->lock);
+	if (!own_g)
+		destroy(c); /* nobody else has seen it */
+	destroy_all(dead);
+}
+
+enum lmd_status lmi_compiled_take(struct lmi_compiled_cache *x, const struct lmi_gvocab *v,
+				  const struct lmi_grammar_source *from, struct lmi_lent *out,
+				  struct lmd_error *err)
+{
+	struct lmi_matcher_opts mo = {.vocab = v,
+				      .patterns = from->triggers,
+				      .n_patterns = from->n_triggers,
+				      .cache_bytes = MATCHER_BYTES};
+	struct lmi_lent lent = {0};
+	struct lmi_grammar *g = NULL;
+	uint8_t digest[LMI_SHA256_BYTES];
+	enum lmd_status st;
+	bool is_new;
+
+	if (!digest_of(from, digest))
+		return lmd_fail(err, LMD_NOMEM, "no memory for a digest");
+	lent.entry = enter(x, digest, &lent.matcher, &is_new);
+	if (!lent.entry)
+		return lmd_fail(err, LMD_NOMEM, "out of memory");
+	if (is_new) {
+		st = compile(v, from, &g, err);
+		settle(x, lent.entry, st == LMD_OK ? g : NULL);
+		if (st != LMD_OK)
+			return st;
+	}
+	mo.grammar = lent.entry->grammar;
+	st = lent.matcher ? LMD_OK : lmi_matcher_create(&lent.matcher, &mo, err);
+	if (st != LMD_OK)
+		lmi_compiled_give(x, &lent);
+	else
+		*out = lent;
+	return st;
+}
+
+void lmi_compiled_give(struct lmi_compiled_cache *x, struct lmi_lent *own)
+{
+	struct lmi_compiled *c = own->entry, *dead = NULL;
+	struct lmi_matcher *m = own->matcher;
+
+	*own = (struct lmi_lent){0};
+	if (!c)
+		return;
+	(void)pthread_mutex_lock(&x->lock);
+	c->n_ref--;
+	/* one that is great would drive out all others */
+	if (c->listed && m && c->n_idle < IDLE_MAX && lmi_matcher_bytes(m) <= x->max_bytes / 4) {
+		c->idle[c->n_idle++] = m;
+		m = NULL;
+		count_bytes(x, c);
+		dead = evict(x);
+	} else if (!c->listed && !c->n_ref) {
+		c->next = NULL;
+		dead = c;
+	}
+	(void)pthread_mutex_unlock(&x->lock);
+	lmi_matcher_destroy(m);
+	destroy_all(dead);
+}
+
+void lmi_compiled_stats(struct lmi_compiled_cache *x, struct lmi_compiled_stats *out)
+{
+	(void)pthread_mutex_lock(&x->lock);
+	*out = x->stats;
+	(void)pthread_mutex_unlock(&x->lock);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Tokens of forced text: see constrain.h for what may be taken and what is left to the model.
+ *
+ * A tokenizer cuts a text with its surroundings, so the forced text is tokenised behind the last
+ * tokens of the sequence, and these must come out as they are.  Vocabularies that put a blank before
+ * every text would put it before those, so there is a second try behind a line feed, whose own
+ * tokens are known. */
+#include <string.h>
+
+#include "core/engine/constrain_impl.h"
+
+/* Forced text that is looked at, in bytes. */
+#define TEXT_MAX 512
+/* Tokens of the sequence that it is tokenised behind, and their bytes. */
+#define TAIL_MAX   4
+#define TAIL_BYTES 128
+/* Where the forced text begins: a line feed and the tail stand before it. */
+#define HEAD (1 + TAIL_BYTES)
+
+struct jump {
+	const struct lmi_tokenizer *tok;
+	const lmd_token *tail; /* [n_tail] the last tokens of the sequence, as far as they are text */
+	uint32_t n_tail;
+	size_t tail_bytes; /* that stand before HEAD */
+	size_t n_text;	   /* bytes from HEAD on */
+	char text[HEAD + TEXT_MAX];
+	struct lmi_tokens ids;
+	size_t at; /* of ids: the forced text */
+};
+
+static void take_tail(struct jump *j, const lmd_token *before, uint32_t n_before, uint32_t most)
+{
+	j->n_tail = 0;
+	j->tail_bytes = 0;
+	while (j->n_tail < most && j->n_tail < n_before) {
+		lmd_token id = before[n_before - 1 - j->n_tail];
+		char p[TAIL_BYTES];
+		size_t n = lmi_tokenizer_piece(j->tok, id, 0, p, sizeof(p));
+
+		if (!n || n > TAIL_BYTES - j->tail_bytes)
+			break;
+		j->tail_bytes += n;
+		memcpy(j->text + HEAD - j->tail_bytes, p, n);
+		j->n_tail++;
+	}
+	j->tail = before + n_before - j->n_tail;
+}
+
+/* The ids from `at` on spell the forced text. */
+static bool spells(const struct jump *j)
+{
+	size_t done = 0;
+
+	for (size_t i = j->at; i < j->ids.n; i++) {
+		char p[TEXT_MAX];
+		size_t n = lmi_tokenizer_piece(j->tok, j->ids.id[i], 0, p, sizeof(p));
+
+		if (!n || n > j->n_text - done || memcmp(p, j->text + HEAD + done, n))
+			return false;
+		done += n;
+	}
+	return done == j->n_text;
+}
+
+/* Tokenises tail and forced text, behind a line feed or not.  False: the tail does not come out as
+ * it is, or there is no memory. */
+static bool encode(struct jump *j, bool behind_line)
+{
+	const char *from = j->text + HEAD - j->tail_bytes;
+	size_t n = j->tail_bytes + j->n_text, n_line = 0;
+
+	if (behind_line) {
+		if (lmi_tokenizer_encode(j->tok, "\n", 1, 0, &j->ids, NULL) != LMD_OK)
+			return false;
+		n_line = j->ids.n;
+		j->text[HEAD - j->tail_bytes - 1] = '\n';
+		from--;
+		n++;
+	}
+	if (lmi_tokenizer_encode(j->tok, from, n, 0, &j->ids, NULL) != LMD_OK)
+		return false;
+	j->at = n_line + j->n_tail;
+	return j->ids.n > j->at &&
+	       !memcmp(j->ids.id + n_line, j->tail, j->n_tail * sizeof(*j->tail)) && spells(j);
+}
+
+static bool encode_behind(struct jump *j, const lmd_token *before, uint32_t n_before)
+{
+	static const uint32_t tails[] = {TAIL_MAX, 1};
+
+	for (size_t i = 0; i < LMD_LEN(tails); i++) {
+		take_tail(j, before, n_before, tails[i]);
+		if (encode(j, false) || encode(j, true))
+			return true;
+		if (j->n_tail <= 1)
+			break;
+	}
+	return false;
+}
+
+/* Takes tokens up to the first from which on all of them might become others. */
+static void take_sure(const struct jump *j, const struct lmi_gvocab *v, bool ends,
+		      struct lmi_ahead *out)
+{
+	size_t n = j->ids.n - j->at, done = 0;
+
+	out->n = out->at = 0;
+	for (size_t i = 0; i < n && out->n < LMI_JUMP_MAX; i++) {
+		lmd_token id = j->ids.id[j->at + i];
+
+		if (!ends && (i + 1 == n || lmi_gvocab_goes_on(v, j->text + HEAD + done,
+							       j->n_text - done)))
+			break;
+		out->token[out->n++] = id;
+		done += lmi_tokenizer_piece(j->tok, id, 0, NULL, 0);
+	}
+}
+
+enum lmd_status lmi_jump_plan(struct lmi_constraint *c, const struct lmi_gvocab *v,
+			      const lmd_token *before, uint32_t n_before)
+{
+	struct jump j = {.tok = c->tok};
+	bool ends;
+	enum lmd_status st =
+		lmi_gstate_forced(c->state, j.text + HEAD, TEXT_MAX, &j.n_text, &ends);
+
+	c->ahead.n = c->ahead.at = 0;
+	if (st != LMD_OK || !j.n_text)
+		return st;
+	if (encode_behind(&j, before, n_before))
+		take_sure(&j, v, ends, &c->ahead);
+	lmi_tokens_fini(&j.ids);
+	return LMD_OK;
+}
