@@ -5,19 +5,17 @@
  * holds the references on the plugins and gives them back with its last chain. */
 #include "core/engine/sample.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/checked.h"
+#include "core/engine/sample_args.h"
+#include "core/engine/shortlist.h"
 #include "core/engine/topk.h"
 
 #define STATE_ALIGN 64
-/* More parameters than any sampler has; a plugin beyond it is refused. */
-#define PARAMS_MAX 32
 
 struct member {
 	const struct lmi_factory *factory;
@@ -31,7 +29,9 @@ struct plan {
 	struct lmi_registry *registry;
 	size_t state_bytes;
 	bool greedy;          /* the single member is `greedy`: no candidates are needed */
-	size_t top_k;         /* the first member is `top_k` with that k; 0: it is not */
+	size_t top_k;         /* of the first `top_k`, when only members stand before it that change
+			       * logits of few tokens; 0: there is none */
+	struct lmi_touched touched; /* which tokens those are */
 	bool partial;
 	struct member m[LMI_CHAIN_MAX];
 };
@@ -41,7 +41,7 @@ struct lmi_chain {
 	char *state;          /* [plan->state_bytes] */
 	struct lmd_cands c;   /* v has n_vocab entries, or is NULL for a greedy chain */
 	bool own_cands;
-	float *block_max;     /* scratch of lmi_topk; NULL: the chain does not begin with top_k */
+	struct lmi_shortlist *list; /* NULL: no top_k at the begin */
 	uint32_t n_vocab;
 	uint64_t seed;
 	uint64_t step;
@@ -53,163 +53,8 @@ static void plan_unref(struct plan *p)
 		return;
 	for (uint32_t i = 0; i < p->n; i++)
 		lmi_factory_give(p->registry, p->m[i].factory);
+	lmi_touched_fini(&p->touched);
 	lmi_free(p);
-}
-
-/* Arguments */
-
-static const char *type_text(uint32_t type)
-{
-	switch ((enum lmd_param_type)type) {
-	case LMD_PARAM_INT:
-		return "a whole number";
-	case LMD_PARAM_FLOAT:
-		return "a number";
-	case LMD_PARAM_BOOL:
-		return "true or false";
-	case LMD_PARAM_STR:
-		return "a text";
-	case LMD_PARAM_STRS:
-		return "a list of texts";
-	case LMD_PARAM_BIAS:
-		return "a list of pairs of token and number";
-	}
-	return "of a type that this version does not know";
-}
-
-static bool str_is(const struct lmd_str *s, const char *word)
-{
-	return s->len == strlen(word) && !memcmp(s->ptr, word, s->len);
-}
-
-static bool to_float(const struct lmi_sampler_arg *a, double *out)
-{
-	if (a->type == LMD_PARAM_FLOAT)
-		*out = a->v.f;
-	else if (a->type == LMD_PARAM_INT)
-		*out = (double)a->v.i;
-	else if (a->type == LMD_PARAM_STR && str_is(a->v.s, "-inf"))
-		*out = -INFINITY;
-	else if (a->type == LMD_PARAM_STR && str_is(a->v.s, "inf"))
-		*out = INFINITY;
-	else
-		return false;
-	return true;
-}
-
-static bool to_int(const struct lmi_sampler_arg *a, int64_t *out)
-{
-	if (a->type == LMD_PARAM_INT) {
-		*out = a->v.i;
-		return true;
-	}
-	if (a->type != LMD_PARAM_FLOAT || a->v.f != floor(a->v.f) || fabs(a->v.f) > 0x1p53)
-		return false;
-	*out = (int64_t)a->v.f;
-	return true;
-}
-
-static bool is_list(uint32_t type)
-{
-	return type == LMD_PARAM_STRS || type == LMD_PARAM_BIAS;
-}
-
-/* Value of an argument for a row of the parameter table, in *v. */
-static enum lmd_status take_arg(const struct lmd_param *p, const struct lmi_sampler_arg *a,
-				struct lmd_value_param *v, struct lmd_error *err)
-{
-	bool ok = a->type == (enum lmd_param_type)p->type;
-
-	if (p->type == LMD_PARAM_INT)
-		ok = to_int(a, &v->i);
-	else if (p->type == LMD_PARAM_FLOAT)
-		ok = to_float(a, &v->f);
-	else if (p->type == LMD_PARAM_STRS && a->type == LMD_PARAM_STR)
-		*v = a->v, ok = true;
-	else if (is_list(p->type) && is_list(a->type) && !a->v.n)
-		ok = true;
-	else if (ok)
-		*v = a->v;
-	if (!ok)
-		return lmd_fail(err, LMD_INVALID, "parameter %s must be %s", p->name,
-				type_text(p->type));
-	if (p->type == LMD_PARAM_INT && ((double)v->i < p->min || (double)v->i > p->max))
-		return lmd_fail(err, LMD_INVALID,
-				"parameter %s is %" PRId64 ", it must be between %.15g and %.15g",
-				p->name, v->i, p->min, p->max);
-	if (p->type == LMD_PARAM_FLOAT &&
-	    (isnan(v->f) || v->f < p->min || v->f > p->max ||
-	     (isinf(v->f) && !isinf(p->min))))
-		return lmd_fail(err, LMD_INVALID,
-				"parameter %s is %.9g, it must be between %.9g and %.9g", p->name,
-				v->f, p->min, p->max);
-	return LMD_OK;
-}
-
-static enum lmd_status unknown_arg(const struct lmd_sampler_ops *ops, const char *name,
-				   struct lmd_error *err)
-{
-	char known[256] = "";
-	size_t at = 0;
-
-	for (uint32_t i = 0; i < ops->n_params && at < sizeof(known); i++)
-		at += (size_t)snprintf(known + at, sizeof(known) - at, "%s, ",
-				       ops->params[i].name);
-	return lmd_fail(err, LMD_INVALID,
-			"parameter \"%.60s\" is unknown; there are %sseed, n_vocab", name, known);
-}
-
-/* Seed and row length of one member, where the spec gives them. */
-static enum lmd_status take_common(const struct lmi_sampler_arg *a, struct lmd_sampler_init *in,
-				   struct lmd_error *err)
-{
-	static const struct lmd_param seed = {.name = "seed", .type = LMD_PARAM_INT,
-					      .min = -0x1p63, .max = 0x1p63};
-	static const struct lmd_param n_vocab = {.name = "n_vocab", .type = LMD_PARAM_INT,
-						 .min = 1, .max = INT32_MAX};
-	bool is_seed = !strcmp(a->name, "seed");
-	struct lmd_value_param v = {0};
-	enum lmd_status st = take_arg(is_seed ? &seed : &n_vocab, a, &v, err);
-
-	if (st != LMD_OK)
-		return st;
-	if (is_seed)
-		in->seed = (uint64_t)v.i;
-	else
-		in->n_vocab = (uint32_t)v.i;
-	return LMD_OK;
-}
-
-/* Fills values[] and what is common in *in from the arguments of a spec. */
-static enum lmd_status take_args(const struct lmd_sampler_ops *ops,
-				 const struct lmi_sampler_spec *spec,
-				 struct lmd_value_param *values, struct lmd_sampler_init *in,
-				 struct lmd_error *err)
-{
-	enum lmd_status st = LMD_OK;
-
-	if (ops->n_params > PARAMS_MAX)
-		return lmd_fail(err, LMD_UNSUPPORTED,
-				"it has %u parameters, at most %u are possible",
-				ops->n_params, PARAMS_MAX);
-	for (uint32_t i = 0; i < ops->n_params; i++) {
-		values[i] = (struct lmd_value_param){.i = (int64_t)ops->params[i].def,
-						     .f = ops->params[i].def};
-	}
-	for (uint32_t k = 0; k < spec->n_args && st == LMD_OK; k++) {
-		const struct lmi_sampler_arg *a = &spec->args[k];
-		uint32_t i = 0;
-
-		while (i < ops->n_params && strcmp(ops->params[i].name, a->name))
-			i++;
-		if (i < ops->n_params)
-			st = take_arg(&ops->params[i], a, &values[i], err);
-		else if (!strcmp(a->name, "seed") || !strcmp(a->name, "n_vocab"))
-			st = take_common(a, in, err);
-		else
-			st = unknown_arg(ops, a->name, err);
-	}
-	return st;
 }
 
 /* Building */
@@ -217,7 +62,7 @@ static enum lmd_status take_args(const struct lmd_sampler_ops *ops,
 /* Init structs of all members, valid while the chain is built. */
 struct build {
 	struct lmd_sampler_init in[LMI_CHAIN_MAX];
-	struct lmd_value_param values[LMI_CHAIN_MAX][PARAMS_MAX];
+	struct lmd_value_param values[LMI_CHAIN_MAX][LMI_SAMPLER_PARAMS];
 };
 
 static enum lmd_status fail_at(struct lmd_error *err, uint32_t i, const char *name,
@@ -246,7 +91,7 @@ static enum lmd_status add_member(struct plan *p, const struct lmi_sampler_spec 
 	p->n++;
 	ops = m->factory->ops.sampler;
 	in->params = b->values[p->n - 1];
-	st = take_args(ops, spec, b->values[p->n - 1], in, err);
+	st = lmi_sampler_args(ops, spec, b->values[p->n - 1], in, err);
 	if (st != LMD_OK)
 		return st;
 	bytes = m->factory->f->state_bytes;
@@ -262,14 +107,25 @@ static enum lmd_status add_member(struct plan *p, const struct lmi_sampler_spec 
 	return LMD_OK;
 }
 
-/* The k of a sampler top_k; 0: off, or more than is worth it. */
-static size_t first_k(const struct lmd_sampler_ops *ops, const struct lmd_sampler_init *in)
+/* A factory of such a name is what is known by it, whoever made it. */
+static enum lmd_status look_for_top_k(struct plan *p, const struct build *b, struct lmd_error *err)
 {
-	for (uint32_t i = 0; i < ops->n_params; i++)
-		if (!strcmp(ops->params[i].name, "k") && in->params[i].i > 0 &&
-		    in->params[i].i <= LMI_TOPK_MAX)
-			return (size_t)in->params[i].i;
-	return 0;
+	for (uint32_t i = 0; i < p->n; i++) {
+		const struct lmi_factory *f = p->m[i].factory;
+		bool goes_on = false;
+
+		if (!strcmp(f->f->name, "top_k")) {
+			int64_t k = lmi_sampler_int(f->ops.sampler, &b->in[i], "k");
+
+			p->top_k = k > 0 && k <= LMI_TOPK_MAX ? (size_t)k : 0;
+			return LMD_OK;
+		}
+		if (!lmi_touched_add(&p->touched, f->f->name, f->ops.sampler, &b->in[i], &goes_on))
+			return lmd_fail(err, LMD_NOMEM, "sampler chain: out of memory");
+		if (!goes_on)
+			return LMD_OK;
+	}
+	return LMD_OK;
 }
 
 static enum lmd_status make_plan(struct plan *p, const struct lmi_chain_opts *o, struct build *b,
@@ -285,11 +141,8 @@ static enum lmd_status make_plan(struct plan *p, const struct lmi_chain_opts *o,
 		if (st != LMD_OK)
 			return fail_at(err, i, o->specs[i].name, st);
 	}
-	/* A factory of that name is argmax by definition, whoever made it; likewise top_k. */
 	p->greedy = p->n == 1 && !strcmp(p->m[0].factory->f->name, "greedy");
-	if (!strcmp(p->m[0].factory->f->name, "top_k"))
-		p->top_k = first_k(p->m[0].factory->ops.sampler, &b->in[0]);
-	return LMD_OK;
+	return look_for_top_k(p, b, err);
 }
 
 /* Runs members in order; *chose is the first that selected, or n.  A plugin that breaks
@@ -358,8 +211,8 @@ static struct lmi_chain *make_chain(struct plan *own_plan, uint32_t n_vocab,
 	ch->own_cands = !scratch && !own_plan->greedy && !own_plan->partial;
 	ch->c.v = ch->own_cands ? lmi_alloc(n_vocab, sizeof(struct lmd_cand)) : scratch;
 	if (own_plan->top_k)
-		ch->block_max = lmi_alloc(n_vocab / LMI_TOPK_BLOCK + 1, sizeof(*ch->block_max));
-	if (!ch->state || (ch->own_cands && !ch->c.v) || (own_plan->top_k && !ch->block_max)) {
+		ch->list = lmi_shortlist_create(&own_plan->touched, own_plan->top_k, n_vocab);
+	if (!ch->state || (ch->own_cands && !ch->c.v) || (own_plan->top_k && !ch->list)) {
 		lmi_chain_destroy(ch);
 		return NULL;
 	}
@@ -445,6 +298,8 @@ enum lmd_status lmi_chain_clone(struct lmi_chain **out, const struct lmi_chain *
 		return lmd_fail(err, LMD_NOMEM, "sampler chain: no memory for a copy of %zu bytes",
 				from->plan->state_bytes);
 	memcpy(ch->state, from->state, from->plan->state_bytes);
+	if (ch->list)
+		lmi_shortlist_copy(ch->list, from->list);
 	ch->seed = from->seed;
 	ch->step = from->step;
 	*out = ch;
@@ -457,7 +312,7 @@ void lmi_chain_destroy(struct lmi_chain *ch)
 		return;
 	plan_unref(ch->plan);
 	lmi_free(ch->state);
-	lmi_free(ch->block_max);
+	lmi_shortlist_destroy(ch->list);
 	if (ch->own_cands)
 		lmi_free(ch->c.v);
 	lmi_free(ch);
@@ -465,27 +320,20 @@ void lmi_chain_destroy(struct lmi_chain *ch)
 
 /* The token path */
 
-static inline void put(struct lmd_cand *c, const float *logits, size_t i)
-{
-	c->id = (lmd_token)i;
-	c->logit = logits[i] == logits[i] ? logits[i] : -INFINITY;
-	c->p = 0.0f;
-}
-
 static size_t fill(struct lmd_cand *v, const float *logits, size_t n, const uint64_t *mask)
 {
 	size_t k = 0;
 
 	if (!mask) {
 		for (size_t i = 0; i < n; i++)
-			put(&v[i], logits, i);
+			lmi_cand_put(&v[i], logits, i);
 		return n;
 	}
 	for (size_t i = 0; i < n; i++) {
 		if (!mask[i / 64])
 			i |= 63;
 		else if (mask[i / 64] >> (i % 64) & 1)
-			put(&v[k++], logits, i);
+			lmi_cand_put(&v[k++], logits, i);
 	}
 	return k;
 }
@@ -520,10 +368,10 @@ enum lmd_status lmi_chain_sample(struct lmi_chain *ch, const float *logits, size
 		*out = (lmd_token)best;
 		return LMD_OK;
 	}
-	ch->c.n = ch->plan->top_k ? lmi_topk(logits, n, mask, ch->plan->top_k, ch->block_max,
-					     ch->c.v)
-				  : 0;
-	ch->c.sorted = ch->c.n > 0;
+	ch->c.n = 0;
+	ch->c.sorted = false;
+	if (ch->list)
+		ch->c.n = lmi_shortlist_fill(ch->list, logits, n, mask, ch->c.v, &ch->c.sorted);
 	if (!ch->c.n)
 		ch->c.n = fill(ch->c.v, logits, n, mask);
 	st = lmi_chain_apply(ch, &ch->c);
@@ -553,6 +401,8 @@ void lmi_chain_accept(struct lmi_chain *ch, lmd_token token, bool prompt)
 		if (m->factory->ops.sampler->accept)
 			m->factory->ops.sampler->accept(ch->state + m->at, token, prompt);
 	}
+	if (ch->list)
+		lmi_shortlist_accept(ch->list, token);
 	if (!prompt)
 		ch->step++;
 }
@@ -565,6 +415,8 @@ void lmi_chain_reset(struct lmi_chain *ch)
 		if (m->factory->ops.sampler->reset)
 			m->factory->ops.sampler->reset(ch->state + m->at);
 	}
+	if (ch->list)
+		lmi_shortlist_reset(ch->list);
 	ch->step = 0;
 	ch->c.n = 0;
 	ch->c.selected = -1;
