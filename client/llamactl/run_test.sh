@@ -71,6 +71,19 @@ does run "$model" -p Hello -n 90 --temp 0 -j '{"enum": ["ab", 7]}' --json
 holds "its end is the end of the answer" grep -q '"finish": "eog"' "$dir/out"
 does run "$model" -p Hello -n 20 --temp 0 --grammar "$dir/g.gbnf" --grammar-trigger '~~~~'
 holds "before its trigger a grammar says nothing" cmp -s "$dir/out" "$dir/greedy"
+printf 'root ::= "key: " [a-z]{2} "; done"\n' >"$dir/g.gbnf"
+does run "$model" -p Hello -n 90 --temp 0 --grammar "$dir/g.gbnf" --jump off --json
+cp "$dir/out" "$dir/off"
+holds "jumps are off" grep -q '"n_forced": 0' "$dir/out"
+does run "$model" -p Hello -n 90 --temp 0 --grammar "$dir/g.gbnf" --json
+holds "tokens without a choice take no step" grep -q '"n_forced": [1-9]' "$dir/out"
+holds "and are the same" \
+	[ "$(grep -v '_ms\|n_forced' "$dir/out")" = "$(grep -v '_ms\|n_forced' "$dir/off")" ]
+does run "$model" -p Hello -n 90 --temp 0 --grammar "$dir/g.gbnf" --jump text
+holds "text that must come" grep -qx 'key: [a-z][a-z]; done' "$dir/out"
+refused 2 'jump' run "$model" -p x --jump all
+does run "$model" -p Hello -n 20 --temp 0 --heal
+holds "what begins nothing longer is not healed" cmp -s "$dir/out" "$dir/greedy"
 printf 'root ::= a\na ::= a "x"\n' >"$dir/g.gbnf"
 refused 1 'grammar: ' run "$model" -p x --grammar "$dir/g.gbnf"
 refused 1 'json_schema: ' run "$model" -p x -j '{"type": "nonsense"}'
