@@ -31,7 +31,8 @@ struct lmi_rx_range {
 	uint32_t first, last;
 };
 
-/* What is alphabetic beside letters and letter-like numbers. */
+/* What is alphabetic: these categories, and lmi_rx_alpha. */
+#define LMI_RX_ALPHABETIC (LMI_UCD_L | 1u << LMI_NL)
 extern const struct lmi_rx_range lmi_rx_alpha[] LMD_HIDDEN;
 extern const uint32_t lmi_rx_n_alpha LMD_HIDDEN;
 
