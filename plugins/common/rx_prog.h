@@ -113,10 +113,10 @@ static inline struct lmi_rx_set *lmi_rx_set(const struct lmi_rx_tree *t, uint32_
 	return (struct lmi_rx_set *)t->sets.p + i;
 }
 
-/* Fills ascii, mask and simple of all sets. */
+/* Sorts the ranges of all sets, fills ascii, mask and simple. */
 void lmi_rx_fold_sets(struct lmi_rx_tree *t);
 
-/* Full evaluation of a set. */
+/* Full evaluation of a set whose ranges are sorted. */
 bool lmi_rx_set_eval(const struct lmi_rx_set *sets, const struct lmi_rx_range *ranges, uint32_t i,
 		     uint32_t cp);
 

@@ -4,6 +4,8 @@
  * rest knows only set numbers. */
 #include "common/rx_parser.h"
 
+#include <stdlib.h>
+
 uint32_t lmi_rx_new_set(struct lmi_rx_parser *ps)
 {
 	struct lmi_rx_tree *t = ps->t;
@@ -212,14 +214,48 @@ uint32_t lmi_rx_parse_set(struct lmi_rx_parser *ps)
 	return ps->t->st == LMD_OK ? first : LMI_RX_INF;
 }
 
+static int by_first(const void *a, const void *b)
+{
+	const struct lmi_rx_range *x = a, *y = b;
+
+	return x->first < y->first ? -1 : x->first > y->first;
+}
+
+/* In order and apart, for in_ranges; returns how many there are then. */
+static uint32_t sort_ranges(struct lmi_rx_range *r, uint32_t n)
+{
+	uint32_t k = 0;
+
+	if (n < 2)
+		return n;
+	qsort(r, n, sizeof(*r), by_first);
+	for (uint32_t i = 1; i < n; i++) {
+		if (r[i].first > r[k].last)
+			r[++k] = r[i];
+		else if (r[i].last > r[k].last)
+			r[k].last = r[i].last;
+	}
+	return k + 1;
+}
+
+static bool in_ranges(const struct lmi_rx_range *r, uint32_t n, uint32_t cp)
+{
+	while (n > 1) { /* the last that begins at cp or below is r[0] or behind */
+		uint32_t half = n / 2;
+
+		r += r[half].first <= cp ? half : 0;
+		n -= half;
+	}
+	return cp >= r->first && cp <= r->last;
+}
+
 bool lmi_rx_set_eval(const struct lmi_rx_set *sets, const struct lmi_rx_range *ranges, uint32_t i,
 		     uint32_t cp)
 {
 	const struct lmi_rx_set *s = &sets[i];
-	bool hit = lmi_ucd_is(cp, s->cats);
+	bool hit = lmi_ucd_is(cp, s->cats) ||
+		   (s->n_range && in_ranges(ranges + s->range0, s->n_range, cp));
 
-	for (uint32_t r = 0; !hit && r < s->n_range; r++)
-		hit = cp >= ranges[s->range0 + r].first && cp <= ranges[s->range0 + r].last;
 	for (uint32_t c = s->child; !hit && c != LMI_RX_INF; c = sets[c].next)
 		hit = lmi_rx_set_eval(sets, ranges, c, cp);
 	hit ^= s->neg;
@@ -253,6 +289,13 @@ static bool fold(const struct lmi_rx_tree *t, uint32_t i, uint32_t *mask)
 
 void lmi_rx_fold_sets(struct lmi_rx_tree *t)
 {
+	for (uint32_t i = 0; i < t->n_set; i++) {
+		struct lmi_rx_set *s = lmi_rx_set(t, i);
+
+		if (s->n_range)
+			s->n_range = sort_ranges((struct lmi_rx_range *)t->ranges.p + s->range0,
+						 s->n_range);
+	}
 	for (uint32_t i = 0; i < t->n_set; i++) {
 		struct lmi_rx_set *s = lmi_rx_set(t, i);
 
