@@ -280,7 +280,7 @@ static void search_scale(const struct lmi_lanes *v, const struct lmi_kshape *k,
 		step[0] = -f.l.step[0];
 		step[1] = f.l.step[14];
 	}
-	v->fan(b, &f.l, end, step, LMI_FIT_FAN, a);
+	v->fan(b, &f.l, end, step, -1, LMI_FIT_FAN, a);
 	for (int side = 0; side < 2; side++) {
 		float top = (float)(side ? k->s_hi : k->s_lo);
 

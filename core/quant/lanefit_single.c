@@ -3,28 +3,35 @@
  * Blocks with one scale, sixteen side by side. */
 #include <string.h>
 
+#include "core/base/bytes.h"
 #include "core/quant/fit.h"
 #include "core/quant/lanefit_impl.h"
 
 #define ALIGNED _Alignas(64)
 #define N	32 /* values in a block */
-/* Scales that are tried at each end for a block of q4_0 without importances. */
-#define QUICK_FAN 4
+
+/* a where the bits of `which` are set, b where they are not. */
+static inline float choose(uint32_t which, float a, float b)
+{
+	return lmi_bits_f32((lmi_f32_bits(a) & which) | (lmi_f32_bits(b) & ~which));
+}
 
 /* The scale of each lane as an f16, the better of two. */
 static void better_of(float *restrict d, float *restrict err, const float *restrict d2,
 		      const float *restrict err2)
 {
 	for (int l = 0; l < LMI_LANES; l++) { /* no branch, which would be a toss-up */
-		d[l] = err2[l] < err[l] ? d2[l] : d[l];
-		err[l] = err2[l] < err[l] ? err2[l] : err[l];
+		uint32_t less = err2[l] < err[l] ? UINT32_MAX : 0;
+
+		d[l] = choose(less, d2[l], d[l]);
+		err[l] = choose(less, err2[l], err[l]);
 	}
 }
 
 /* The plain scale, which puts the greatest value on the lowest code, is one of the candidates: it
  * wins when no other is better. */
 static void search_single(const struct lmi_lanes *v, const struct lmi_levels *l,
-			  const struct lmi_batch *b, int n_fan, float *d)
+			  const struct lmi_batch *b, bool quick, float *d)
 {
 	ALIGNED float err[LMI_LANES], d2[LMI_LANES], err2[LMI_LANES], xv[LMI_LANES], vv[LMI_LANES];
 	const float end[2] = {l->lo, l->hi};
@@ -37,7 +44,8 @@ static void search_single(const struct lmi_lanes *v, const struct lmi_levels *l,
 	v->peaks(b, 1 / l->lo, d);
 	v->round(d);
 	v->err(b, l, d, err);
-	v->fan(b, l, end, step, n_fan, d2);
+	/* quick: the two plain scales alone, improved */
+	v->fan(b, l, end, step, quick ? 0 : -1, quick ? 1 : LMI_FIT_FAN, d2);
 	for (int round = 0; round < 2; round++) {
 		v->round(d2);
 		v->err(b, l, d2, err2);
@@ -85,7 +93,7 @@ void lmi_lanefit_single(const struct lmi_lanes *lanes, int lo, int hi, const int
 			lmi_fit_weights(importance + (i + j) * N, w + j * N, N);
 		if (importance || run < n) /* else they are there */
 			lmi_lanefit_load(v, &b, src + i * N, importance ? w : NULL, run, N);
-		search_single(v, &l, &b, quick ? QUICK_FAN : LMI_FIT_FAN, scale);
+		search_single(v, &l, &b, quick, scale);
 		memcpy(d + i, scale, (size_t)run * sizeof(*d));
 		v->codes(&b, &l, scale, none, run < LMI_LANES ? codes : q);
 		if (run < LMI_LANES)

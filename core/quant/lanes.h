@@ -53,7 +53,7 @@ struct lmi_lanes {
 	/* The scale that suits best of those that put the greatest value near end[0], end[1]:
 	 * end + step * (first + 0.2 * i), i = 0 .. n_fan - 1, each improved by least squares. */
 	void (*fan)(const struct lmi_batch *b, const struct lmi_levels *l, const float end[2],
-		    const float step[2], int n_fan, float *scale);
+		    const float step[2], float first, int n_fan, float *scale);
 	/* Sum of w (x - scale * value)^2 with the nearest codes. */
 	void (*err)(const struct lmi_batch *b, const struct lmi_levels *l, const float *scale,
 		    float *err);

@@ -48,7 +48,8 @@ INLINE VF v_inverse(VF v)
 }
 
 INLINE void do_fan(const struct lmi_batch *b, const struct lmi_levels *l, const float end[2],
-		   const float step[2], int n_fan, float *scale, bool weighted, bool book)
+		   const float step[2], float first, int n_fan, float *scale, bool weighted,
+		   bool book)
 {
 	for (int at = 0; at < LMI_LANES; at += V) {
 		VF peak = v_set(0), size = v_set(0), best = v_set(0), d = v_set(0), inv;
@@ -61,7 +62,7 @@ INLINE void do_fan(const struct lmi_batch *b, const struct lmi_levels *l, const 
 		}
 		inv = v_inverse(peak);
 		for (int k = 0; k < 2 * n_fan; k++) {
-			float out = end[k & 1] + step[k & 1] * (-1 + 0.2f * (float)(k >> 1));
+			float out = end[k & 1] + step[k & 1] * (first + 0.2f * (float)(k >> 1));
 			VF m = inv * v_set(out), xv = v_set(0), vv = v_set(0), gain, best_of;
 
 			for (int i = 0; i < b->n; i++) {
@@ -131,16 +132,16 @@ static void round_f16(float *v)
 }
 
 static void fan(const struct lmi_batch *b, const struct lmi_levels *l, const float end[2],
-		const float step[2], int n_fan, float *scale)
+		const float step[2], float first, int n_fan, float *scale)
 {
 	if (l->is_book && b->weighted)
-		do_fan(b, l, end, step, n_fan, scale, true, true);
+		do_fan(b, l, end, step, first, n_fan, scale, true, true);
 	else if (l->is_book)
-		do_fan(b, l, end, step, n_fan, scale, false, true);
+		do_fan(b, l, end, step, first, n_fan, scale, false, true);
 	else if (b->weighted)
-		do_fan(b, l, end, step, n_fan, scale, true, false);
+		do_fan(b, l, end, step, first, n_fan, scale, true, false);
 	else
-		do_fan(b, l, end, step, n_fan, scale, false, false);
+		do_fan(b, l, end, step, first, n_fan, scale, false, false);
 }
 
 INLINE void do_err(const struct lmi_batch *b, const struct lmi_levels *l, const float *scale,

@@ -6,7 +6,7 @@
 
 FTYPE is the number of general.file_type.  LIBDIR holds libllama of release v0.5.0 as the npm
 package @node-llama-cpp/linux-x64 has it; the layout of the parameters is checked against their
-defaults.  Prints the seconds that the call took.  Exit status 1: refused.
+defaults.  Prints the seconds that the call took, and those of processor time.  Exit status 1: refused.
 """
 import argparse
 import ctypes as C
@@ -123,10 +123,10 @@ def main():
     a = a.parse_args()
     peer = Peer(a.libdir, a.verbose)
     p = peer.params(a.ftype, threads=a.threads, imatrix=a.imatrix)
-    begin = time.perf_counter()
+    begin, busy = time.perf_counter(), time.process_time()
     if not peer.run(a.input, a.output, p):
         return 1
-    print(f"{time.perf_counter() - begin:.3f}")
+    print(f"{time.perf_counter() - begin:.3f} {time.process_time() - busy:.3f}")
     return 0
 
 
