@@ -96,6 +96,7 @@ LMD_EXPORT void lmd_client_free(void *p);
 #define LMD_GEN_GREEDY	      16u /* the likeliest token always: temp 0 */
 #define LMD_GEN_SEED	      32u /* seed counts */
 #define LMD_GEN_RAW	      64u /* the prompt is plain text, also for a model with a chat template */
+#define LMD_GEN_PARSE	      128u /* items tell text, thoughts and calls of tools apart */
 
 /* What is zero or NULL is the server's default. */
 struct lmd_generate {
@@ -131,7 +132,12 @@ enum lmd_item_kind {
 	LMD_ITEM_TOKEN = 1,    /* token, and the text that it makes visible (maybe none) */
 	LMD_ITEM_TEXT = 2,     /* text alone */
 	LMD_ITEM_PROGRESS = 3, /* phase, done, total */
-	LMD_ITEM_DONE = 4      /* finish and the counts; nothing comes after it */
+	LMD_ITEM_DONE = 4,     /* finish and the counts; nothing comes after it */
+	/* With LMD_GEN_PARSE; TOKEN and TEXT are then what is said, and markers are left out. */
+	LMD_ITEM_THOUGHT = 5,   /* text: what the model thinks */
+	LMD_ITEM_CALL = 6,      /* of a tool: call, name, id; its arguments follow */
+	LMD_ITEM_ARGUMENTS = 7, /* call; text: more of the arguments, together a JSON object */
+	LMD_ITEM_CALL_END = 8   /* call, complete */
 };
 
 struct lmd_item {
@@ -140,9 +146,22 @@ struct lmd_item {
 	lmd_token token;
 	const char *text; /* [n_text] bytes, valid until the next call on the stream */
 	size_t n_text;
-	const char *phase; /* "load", ... */
-	uint64_t done, total; /* total 0: not known */
-	const char *finish; /* "eog", "stop", "length", "context", "done" */
+	union {
+		const char *phase; /* "load", ... */
+		const char *name;  /* CALL: the tool; valid as text is */
+	};
+	union {
+		uint64_t done;
+		uint64_t call; /* number of the call in its answer, from 0 */
+	};
+	union {
+		uint64_t total;	   /* 0: not known */
+		uint64_t complete; /* CALL_END: 1, the arguments are whole and JSON; else 0 */
+	};
+	union {
+		const char *finish; /* "eog", "stop", "length", "context", "done" */
+		const char *id;	    /* CALL: by which a tool's message names it; valid as text is */
+	};
 	uint64_t n_prompt, n_out, prompt_ns, out_ns;
 };
 
