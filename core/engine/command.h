@@ -75,6 +75,8 @@ struct lmi_generate {
 	uint64_t seed;
 	const struct lmd_str *stops; /* [n_stops] texts that end it; they are not part of it */
 	uint32_t n_stops;
+	const lmd_token *shown; /* [n_shown], ascending: control tokens that are written out, too */
+	uint32_t n_shown;
 	uint32_t flags; /* LMI_GEN_* */
 	enum lmi_class class;
 	/* What the answer must be, or NULL; the engine's once the command was accepted.  The end of

@@ -293,6 +293,14 @@ START_TEST(the_model_ends_it)
 	cmd.flags = LMI_GEN_SPECIAL;
 	s = generate(e, &cmd);
 	ck_assert_str_eq(s.text, "<eos>");
+	cmd.flags = 0;
+	cmd.shown = (const lmd_token[]){3, LMT_EOS};
+	cmd.n_shown = 2;
+	s = generate(e, &cmd);
+	ck_assert_str_eq(s.text, "<eos>");
+	cmd.n_shown = 1;
+	s = generate(e, &cmd);
+	ck_assert_str_eq(s.text, "");
 	cmd.flags = LMI_GEN_IGNORE_EOG;
 	s = generate(e, &cmd);
 	ck_assert_uint_eq(s.n_tokens, 40);

@@ -18,6 +18,7 @@ struct lmi_gen {
 	const struct lmi_tokenizer *tok;
 	struct lmi_detok detok;
 	struct lmi_stop *stop; /* NULL: no stop texts */
+	lmd_token *shown;      /* control tokens that are written out */
 	char *raw;	       /* [lmi_detok_room] bytes of a token */
 	char *text;	       /* [lmi_gen_text_max] */
 	int64_t n_predict;     /* < 0: no bound */
@@ -92,6 +93,7 @@ void lmi_gen_destroy(struct lmi_gen *g)
 	lmi_chain_destroy(g->chain);
 	lmi_constraint_destroy(g->constraint);
 	lmi_stop_destroy(g->stop);
+	lmi_free(g->shown);
 	lmi_free(g->raw);
 	lmi_free(g->text);
 	lmi_free(g);
@@ -138,8 +140,13 @@ static enum lmd_status make_gen(struct lmi_gen **out, const struct lmi_inst *ins
 		       cmd->flags & LMI_GEN_SPECIAL ? LMD_DECODE_UNPARSE_SPECIAL : 0);
 	g->raw = lmi_alloc(lmi_detok_room(g->tok), 1);
 	g->text = lmi_alloc(lmi_gen_text_max(g->tok), 1);
-	if (!g->raw || !g->text)
+	g->shown = lmi_alloc(cmd->n_shown + 1, sizeof(*g->shown));
+	if (!g->raw || !g->text || !g->shown)
 		st = lmd_fail(err, LMD_NOMEM, "generation: no memory");
+	if (st == LMD_OK && cmd->n_shown) {
+		memcpy(g->shown, cmd->shown, cmd->n_shown * sizeof(*g->shown));
+		lmi_detok_show(&g->detok, g->shown, cmd->n_shown);
+	}
 	if (st == LMD_OK && cmd->n_stops)
 		st = lmi_stop_create(&g->stop, cmd->stops, cmd->n_stops, err);
 	if (st == LMD_OK)
@@ -286,7 +293,7 @@ static enum lmd_status take(struct lmi_gen *g, struct lmi_seq *q, lmd_token toke
 		q->tokens[q->n_tokens++] = token;
 	g->finish = why_finish(g, token, room);
 	/* the token that ends a text is no part of it */
-	if ((g->finish != LMI_FINISH_EOG || (g->flags & LMI_GEN_SPECIAL)) &&
+	if ((g->finish != LMI_FINISH_EOG || lmi_detok_shows(&g->detok, token)) &&
 	    feed(g, lmi_detok_add(&g->detok, token, g->raw), &n_text))
 		g->finish = LMI_FINISH_STOP;
 	else if (g->finish != LMI_FINISH_NONE)

@@ -10,6 +10,27 @@ void lmi_detok_init(struct lmi_detok *d, const struct lmi_tokenizer *t, uint32_t
 	d->flags = flags;
 }
 
+void lmi_detok_show(struct lmi_detok *d, const lmd_token *ids, size_t n)
+{
+	d->shown = ids;
+	d->n_shown = n;
+}
+
+bool lmi_detok_shows(const struct lmi_detok *d, lmd_token id)
+{
+	size_t lo = 0, hi = d->n_shown;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (d->shown[mid] < id)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return d->flags & LMD_DECODE_UNPARSE_SPECIAL || (lo < d->n_shown && d->shown[lo] == id);
+}
+
 size_t lmi_detok_room(const struct lmi_tokenizer *t)
 {
 	return (size_t)lmi_tokenizer_info(t)->max_piece_bytes + 3;
@@ -48,7 +69,8 @@ size_t lmi_detok_add(struct lmi_detok *d, lmd_token id, char *out)
 	char *piece = out + held;
 
 	memcpy(out, d->held, held);
-	n = lmi_tokenizer_piece(d->t, id, d->flags & LMD_DECODE_UNPARSE_SPECIAL, piece, cap);
+	n = lmi_tokenizer_piece(d->t, id, lmi_detok_shows(d, id) ? LMD_DECODE_UNPARSE_SPECIAL : 0,
+				piece, cap);
 	if (n > cap)
 		n = cap; /* a plugin that understates max_piece_bytes */
 	if (d->flags & LMI_DETOK_BEGIN) {

@@ -20,11 +20,17 @@
 struct lmi_detok {
 	const struct lmi_tokenizer *t;
 	uint32_t flags;
+	const lmd_token *shown; /* [n_shown], ascending: written out whatever the flags say */
+	size_t n_shown;
 	uint32_t n_held;
 	char held[4];
 };
 
 void lmi_detok_init(struct lmi_detok *d, const struct lmi_tokenizer *t, uint32_t flags);
+
+/* These control tokens are written out, too; ids, ascending, outlive it. */
+void lmi_detok_show(struct lmi_detok *d, const lmd_token *ids, size_t n);
+bool lmi_detok_shows(const struct lmi_detok *d, lmd_token id);
 
 /* Bytes that `out` of the functions below must hold. */
 size_t lmi_detok_room(const struct lmi_tokenizer *t);

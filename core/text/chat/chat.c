@@ -191,10 +191,39 @@ enum lmd_status lmi_chat_render(const struct lmi_chat *c, const struct lmi_chat_
 	return st;
 }
 
+/* ---- the answer ---- */
+
+/* prompt: without what the answer has begun with. */
+static enum lmd_status find_answer(const struct lmi_chat *c, struct lmd_str asked,
+				   struct lmd_str prompt, struct lmd_str begun,
+				   struct lmi_chat_answer *a, struct lmd_error *err)
+{
+	const struct lmd_str none = {.ptr = ""}, own = c->model->chat_template;
+	struct lmd_str text = none;
+
+	if (!a->format) {
+		/* that there is none was said before, when it mattered */
+		if (lmi_chat_source(&text, c->model, asked, NULL) != LMD_OK)
+			text = none;
+		a->format = lmi_parse_detect(text);
+		if (a->format == lmi_parse_detect(none) && own.ptr)
+			a->format = lmi_parse_detect(own);
+	}
+	a->thinks = lmi_parse_opens(a->format, prompt, begun);
+	return lmi_controls_markers(c->controls, a->format, &a->shown, err);
+}
+
+enum lmd_status lmi_chat_answer(const struct lmi_chat *c, struct lmd_str prompt,
+				struct lmi_chat_answer *answer, struct lmd_error *err)
+{
+	return find_answer(c, (struct lmd_str){0}, prompt, (struct lmd_str){0}, answer, err);
+}
+
 /* ---- tokens ---- */
 
 enum lmd_status lmi_chat_encode(const struct lmi_chat *c, const struct lmi_chat_input *in,
-				bool begin, struct lmi_tokens *out, struct lmd_error *err)
+				bool begin, struct lmi_tokens *out, struct lmi_chat_answer *answer,
+				struct lmd_error *err)
 {
 	const struct lmd_tok_info *info = lmi_tokenizer_info(c->tok);
 	lmd_token bos = info->bos;
@@ -211,6 +240,15 @@ enum lmd_status lmi_chat_encode(const struct lmi_chat *c, const struct lmi_chat_
 			memmove(out->id + 1, out->id, (out->n - 1) * sizeof(*out->id));
 			out->id[0] = bos;
 		}
+	}
+	if (st == LMD_OK && answer) {
+		const struct lmi_message *last = begun(in);
+		struct lmd_str said = last ? last->content : (struct lmd_str){0};
+
+		answer->tools = in->tools.ptr != NULL;
+		st = find_answer(c, in->template,
+				 (struct lmd_str){.ptr = text.p, .len = text.n - said.len}, said,
+				 answer, err);
 	}
 	lmi_text_fini(&text);
 	lmi_free(own);

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <time.h>
 
+#include "core/text/chat/answer.h"
 #include "core/text/tokenizer.h"
 #include "llamad/model.h"
 
@@ -56,8 +57,14 @@ bool lmi_chat_has_template(const struct lmi_chat *c);
 enum lmd_status lmi_chat_render(const struct lmi_chat *c, const struct lmi_chat_input *in,
 				struct lmi_text *out, uint8_t **own, struct lmd_error *err);
 /* The same as tokens, in place of what `out` held.  begin: with the token that the vocabulary
- * wants at the beginning, unless the template wrote it. */
+ * wants at the beginning, unless the template wrote it.  answer, NULL allowed: is told how the
+ * answer is written, by the template that is used or, when it says nothing, by the model's own. */
 enum lmd_status lmi_chat_encode(const struct lmi_chat *c, const struct lmi_chat_input *in,
-				bool begin, struct lmi_tokens *out, struct lmd_error *err);
+				bool begin, struct lmi_tokens *out, struct lmi_chat_answer *answer,
+				struct lmd_error *err);
+
+/* How the answer to a plain text is written that goes through no template. */
+enum lmd_status lmi_chat_answer(const struct lmi_chat *c, struct lmd_str prompt,
+				struct lmi_chat_answer *answer, struct lmd_error *err);
 
 #endif /* LLAMAD_CORE_TEXT_CHAT_CHAT_H */

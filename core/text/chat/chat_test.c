@@ -167,7 +167,7 @@ static uint32_t count(const char *content, lmd_token id)
 	struct lmd_error err;
 	uint32_t n = 0;
 
-	ck_assert_msg(lmi_chat_encode(chat, &in, false, &ids, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_chat_encode(chat, &in, false, &ids, NULL, &err) == LMD_OK, "%s", err.text);
 	for (size_t i = 0; i < ids.n; i++)
 		n += ids.id[i] == id;
 	return n;
@@ -336,12 +336,12 @@ START_TEST(begin_token_once)
 	struct lmi_chat_input in = {.messages = &m, .n_messages = 1};
 	struct lmd_error err;
 
-	ck_assert(lmi_chat_encode(chat, &in, true, &ids, &err) == LMD_OK);
+	ck_assert(lmi_chat_encode(chat, &in, true, &ids, NULL, &err) == LMD_OK);
 	ck_assert(ids.n == 5 && ids.id[0] == id_bos && ids.id[1] == id_user);
 	in.template = str("{{ bos_token }}{{ messages[0].content }}");
-	ck_assert(lmi_chat_encode(chat, &in, true, &ids, &err) == LMD_OK);
+	ck_assert(lmi_chat_encode(chat, &in, true, &ids, NULL, &err) == LMD_OK);
 	ck_assert(ids.n == 2 && ids.id[0] == id_bos);
-	ck_assert(lmi_chat_encode(chat, &in, false, &ids, &err) == LMD_OK);
+	ck_assert(lmi_chat_encode(chat, &in, false, &ids, NULL, &err) == LMD_OK);
 	ck_assert(ids.n == 2 && ids.id[0] == id_bos);
 }
 END_TEST

@@ -8,9 +8,15 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/text/parse/parse.h"
+
+struct control {
+	struct lmd_str text;
+	lmd_token id;
+};
 
 struct lmi_controls {
-	struct lmd_str *text; /* [n], sorted by bytes, each once */
+	struct control *v; /* [n], sorted by text, each text once */
 	uint32_t n;
 	char *bytes;
 };
@@ -19,7 +25,8 @@ struct lmi_controls {
 
 static int by_bytes(const void *pa, const void *pb)
 {
-	const struct lmd_str *a = pa, *b = pb;
+	const struct lmd_str *a = &((const struct control *)pa)->text;
+	const struct lmd_str *b = &((const struct control *)pb)->text;
 	size_t n = a->len < b->len ? a->len : b->len;
 	int d = memcmp(a->ptr, b->ptr, n);
 
@@ -60,15 +67,16 @@ static enum lmd_status collect(struct lmi_controls *c, const struct lmi_tokenize
 	enum lmd_status st = list(&ids, &bytes, tok, buf, cap, err);
 
 	if (st == LMD_OK) {
-		c->text = lmi_alloc(ids.n + 1, sizeof(*c->text));
+		c->v = lmi_alloc(ids.n + 1, sizeof(*c->v));
 		c->bytes = lmi_alloc(bytes + 1, 1);
-		if (!c->text || !c->bytes)
+		if (!c->v || !c->bytes)
 			st = lmd_fail(err, LMD_NOMEM, "no memory for %zu control tokens", ids.n);
 	}
 	for (size_t i = 0; i < ids.n && st == LMD_OK; i++) {
 		size_t len = control_text(tok, ids.id[i], c->bytes + at, bytes - at);
 
-		c->text[c->n++] = (struct lmd_str){.ptr = c->bytes + at, .len = len};
+		c->v[c->n++] = (struct control){.text = {.ptr = c->bytes + at, .len = len},
+						.id = ids.id[i]};
 		at += len;
 	}
 	lmi_tokens_fini(&ids);
@@ -93,10 +101,10 @@ enum lmd_status lmi_controls_create(struct lmi_controls **out, const struct lmi_
 		lmi_controls_destroy(c);
 		return st;
 	}
-	qsort(c->text, c->n, sizeof(*c->text), by_bytes);
+	qsort(c->v, c->n, sizeof(*c->v), by_bytes);
 	for (uint32_t i = 0; i < c->n; i++)
-		if (!n || by_bytes(&c->text[n - 1], &c->text[i]))
-			c->text[n++] = c->text[i];
+		if (!n || by_bytes(&c->v[n - 1], &c->v[i]))
+			c->v[n++] = c->v[i];
 	c->n = n;
 	*out = c;
 	return LMD_OK;
@@ -106,7 +114,7 @@ void lmi_controls_destroy(struct lmi_controls *c)
 {
 	if (!c)
 		return;
-	lmi_free(c->text);
+	lmi_free(c->v);
 	lmi_free(c->bytes);
 	lmi_free(c);
 }
@@ -124,7 +132,7 @@ static uint32_t not_below(const struct lmi_controls *c, uint32_t lo, uint32_t hi
 {
 	while (lo < hi) {
 		uint32_t mid = (lo + hi) / 2;
-		const struct lmd_str *t = &c->text[mid];
+		const struct lmd_str *t = &c->v[mid].text;
 
 		if (t->len <= at || (unsigned char)t->ptr[at] < b)
 			lo = mid + 1;
@@ -142,7 +150,7 @@ static size_t walk(const struct lmi_controls *c, const char *text, size_t n, siz
 	size_t longest = 0;
 
 	for (size_t i = 0; lo < hi; i++) {
-		if (c->text[lo].len == i && i) {
+		if (c->v[lo].text.len == i && i) {
 			longest = i;
 			if (see)
 				see(arg, at, i);
@@ -158,6 +166,29 @@ static size_t walk(const struct lmi_controls *c, const char *text, size_t n, siz
 size_t lmi_controls_at(const struct lmi_controls *c, const char *text, size_t n, size_t at)
 {
 	return walk(c, text, n, at, NULL, NULL);
+}
+
+/* ---- markers ---- */
+
+static int by_id(const void *pa, const void *pb)
+{
+	lmd_token a = *(const lmd_token *)pa, b = *(const lmd_token *)pb;
+
+	return (a > b) - (a < b);
+}
+
+enum lmd_status lmi_controls_markers(const struct lmi_controls *c, const struct lmi_parse_format *f,
+				     struct lmi_tokens *out, struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+
+	out->n = 0;
+	for (uint32_t i = 0; i < c->n && st == LMD_OK; i++)
+		if (lmi_parse_is_marker(f, c->v[i].text))
+			st = lmi_tokens_add(out, &c->v[i].id, 1, err);
+	if (out->n)
+		qsort(out->id, out->n, sizeof(*out->id), by_id);
+	return st;
 }
 
 /* ---- encoding ---- */

@@ -28,6 +28,12 @@ uint32_t lmi_controls_count(const struct lmi_controls *c);
 /* The longest control text at text[at], in bytes; 0: none begins there. */
 size_t lmi_controls_at(const struct lmi_controls *c, const char *text, size_t n, size_t at);
 
+struct lmi_parse_format;
+/* The control tokens that markers of answers of that format are made of, ascending, in place of
+ * what `out` held. */
+enum lmd_status lmi_controls_markers(const struct lmi_controls *c, const struct lmi_parse_format *f,
+				     struct lmi_tokens *out, struct lmd_error *err);
+
 /* Tokens of a prompt, in place of what `out` held; nothing is added to them.  own: [n], 1 for the
  * template's bytes.  Time is that of encoding, plus text times the longest control text.  Any
  * thread. */

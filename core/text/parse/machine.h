@@ -64,6 +64,7 @@ struct lmi_parse {
 	bool thinking; /* text is a thought */
 	bool fresh;    /* nothing but markup was given lately: blanks are markup too */
 	bool begun;    /* something was given */
+	bool marked;   /* calls have markers */
 	bool in_section, in_list, closed;
 	bool whole;      /* the object of a call is read as a whole, up to `searched` */
 	size_t searched; /* bytes from `at` on that were looked through */

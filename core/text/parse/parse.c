@@ -325,6 +325,11 @@ void lmi_parse_thinks(struct lmi_parse *p)
 	p->thinking = p->fresh = true;
 }
 
+void lmi_parse_marked(struct lmi_parse *p)
+{
+	p->marked = true;
+}
+
 enum lmd_status lmi_parse_feed(struct lmi_parse *p, const char *bytes, size_t n,
 			       struct lmd_error *err)
 {

@@ -70,6 +70,9 @@ void lmi_parse_destroy(struct lmi_parse *p);
 /* The prompt ended inside of a thought: so the answer begins with the rest of it. */
 void lmi_parse_thinks(struct lmi_parse *p);
 
+/* Calls have markers: an answer that begins with { or [ is no call. */
+void lmi_parse_marked(struct lmi_parse *p);
+
 /* LMD_NOMEM alone: then nothing of this piece was taken. */
 enum lmd_status lmi_parse_feed(struct lmi_parse *p, const char *bytes, size_t n,
 			       struct lmd_error *err);

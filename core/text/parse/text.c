@@ -105,7 +105,7 @@ bool lmi_parse_in_text(struct lmi_parse *p)
 	const char *m = NULL, *text = p->buf + p->at;
 	bool part = false;
 
-	if (!p->begun && p->f->bare && !p->thinking) {
+	if (!p->begun && p->f->bare && !p->marked && !p->thinking) {
 		size_t i = 0;
 
 		lmi_parse_blanks(p, &i);
