@@ -12,6 +12,7 @@
 
 #include "core/base/alloc.h"
 #include "core/engine/engine.h"
+#include "service/answer.h"
 #include "service/prompt.h"
 
 enum state {
@@ -40,6 +41,8 @@ struct lmi_gen_work {
 	struct lmi_job job;
 	struct lmd_error job_err;
 	struct lmi_tokens tokens; /* of the prompt */
+	struct lmi_chat_answer how;
+	struct lmi_answer *answer; /* NULL: it is told as it is written */
 	struct lmi_constraint *constraint; /* until the engine has it; or NULL */
 	uint32_t slot;
 	uint64_t cmd; /* id of the engine's command */
@@ -65,6 +68,8 @@ static void release(struct lmi_gen_work *g)
 	if (!g->ended || g->job_runs || g->n_hold)
 		return;
 	lmi_tokens_fini(&g->tokens);
+	lmi_chat_answer_fini(&g->how);
+	lmi_answer_destroy(g->answer);
 	lmi_copy_fini(&g->copy);
 	lmi_free(g);
 }
@@ -190,6 +195,7 @@ static enum lmd_status start(struct lmi_gen_work *g, uint64_t now, struct lmd_er
 			       .tokens = g->tokens.id,
 			       .n_tokens = g->tokens.n,
 			       .constraint = g->constraint,
+			       .shown = &g->how.shown,
 			       .n_max = svc->limits.output_max,
 			       .n_default = svc->limits.output_default};
 	enum lmd_status st;
@@ -240,6 +246,20 @@ static void enqueue(struct lmi_gen_work *g, uint64_t now)
 	lmi_generate_pump(g->svc, now);
 }
 
+static enum lmd_status add_text(const struct lmi_gen_work *g, struct lmi_output *o, uint64_t now,
+				const struct lmi_event *ev)
+{
+	bool token = ev->kind == LMI_EV_TOKEN;
+	const char *text = ev->u.text.bytes;
+	uint32_t n = ev->u.text.n;
+
+	if (g->answer)
+		return token ? lmi_answer_token(g->answer, o, now, ev->u.text.token, text, n)
+			     : lmi_answer_text(g->answer, o, now, text, n);
+	return token ? lmi_output_token(o, now, ev->u.text.token, text, n)
+		     : lmi_output_text(o, now, text, n);
+}
+
 static void take_text(struct lmi_gen_work *g, uint64_t now, const struct lmi_event *ev)
 {
 	struct lmi_stream *s = g->work.stream;
@@ -249,10 +269,7 @@ static void take_text(struct lmi_gen_work *g, uint64_t now, const struct lmi_eve
 	g->n_out += ev->kind == LMI_EV_TOKEN;
 	if (!s || s->given_up || g->stopping)
 		return;
-	st = ev->kind == LMI_EV_TOKEN
-		     ? lmi_output_token(&s->out, now, ev->u.text.token, ev->u.text.bytes,
-					ev->u.text.n)
-		     : lmi_output_text(&s->out, now, ev->u.text.bytes, ev->u.text.n);
+	st = add_text(g, &s->out, now, ev);
 	if (st == LMD_BUSY) {
 		cancel(&g->work, now, LMI_WIRE_CANCEL_REASON_SLOW_READER);
 	} else if (st != LMD_OK) {
@@ -296,6 +313,9 @@ static void take_end(struct lmi_gen_work *g, uint64_t now, const struct lmi_even
 		end.prompt_ns = ev->u.done.prompt_ns;
 		end.out_ns = ev->u.done.out_ns;
 	}
+	/* an unread stream that is full is at its end as it is */
+	if (g->answer && g->work.stream && !g->work.stream->given_up)
+		(void)lmi_answer_end(g->answer, &g->work.stream->out, now);
 	finish(g, now, &end);
 }
 
@@ -324,7 +344,7 @@ static void encode(void *arg)
 	struct lmi_gen_work *g = arg;
 
 	g->job_err.status =
-		lmi_prompt_encode(g->encoder->engine, request(g), &g->tokens, &g->job_err);
+		lmi_prompt_encode(g->encoder->engine, request(g), &g->tokens, &g->how, &g->job_err);
 	if (g->job_err.status == LMD_OK)
 		g->job_err.status = lmi_prompt_constrain(g->encoder->engine, request(g), &g->tokens,
 							 &g->constraint, &g->job_err);
@@ -337,6 +357,8 @@ static void encoded(struct lmi_gen_work *g, uint64_t now)
 
 	if (err.status == LMD_OK)
 		err.status = lmi_prompt_check(g->res->engine, &g->tokens, &err);
+	if (err.status == LMD_OK && request(g)->parse)
+		err.status = lmi_answer_create(&g->answer, &g->how, g->work.stream->id, &err);
 	if (err.status == LMD_OK)
 		enqueue(g, now);
 	else

@@ -4,6 +4,8 @@
  * message was read. */
 #include "service/generate.h"
 
+#include "core/text/parse/parse.h"
+
 /* Bytes of a conversation. */
 static uint64_t text_of(const struct lmi_req_generate *q)
 {
@@ -39,6 +41,13 @@ enum lmd_status lmi_generate_check(const struct lmi_service_limits *l,
 				q->has_grammar ? "grammar" : "json_schema",
 				q->grammar.len + q->json_schema.len,
 				(unsigned long long)l->grammar_bytes);
+	if (q->has_parse_format && !q->parse)
+		return lmd_fail(err, LMD_INVALID, "parse_format: it goes with parse");
+	if (q->has_parse_format && !lmi_parse_format(q->parse_format))
+		return lmd_fail(
+			err, LMD_INVALID,
+			"parse_format: '%.*s' is unknown; `llamactl debug parse --list` names them",
+			(int)q->parse_format.len, q->parse_format.ptr);
 	if (q->n_grammar_triggers && !q->has_grammar && !q->has_json_schema)
 		return lmd_fail(err, LMD_INVALID, "grammar_triggers: there is no grammar");
 	if (q->n_logit_bias > l->biases)

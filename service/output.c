@@ -64,7 +64,7 @@ static bool grow_text(struct lmi_output *o, uint32_t n)
 	return true;
 }
 
-static enum lmd_status add(struct lmi_output *o, const struct lmi_item *item, const char *text)
+enum lmd_status lmi_output_add(struct lmi_output *o, const struct lmi_item *item, const char *text)
 {
 	assert(!o->ended);
 	if ((n_kept(o) + 1) * sizeof(*item) + o->n_text + item->n_text > o->max_bytes)
@@ -86,7 +86,7 @@ enum lmd_status lmi_output_token(struct lmi_output *o, uint64_t now, lmd_token t
 	const struct lmi_item item = {
 		.kind = LMI_ITEM_TOKEN, .token = token, .n_text = n, .at_ns = now};
 
-	return add(o, &item, text);
+	return lmi_output_add(o, &item, text);
 }
 
 enum lmd_status lmi_output_text(struct lmi_output *o, uint64_t now, const char *text, uint32_t n)
@@ -94,7 +94,7 @@ enum lmd_status lmi_output_text(struct lmi_output *o, uint64_t now, const char *
 	const struct lmi_item item = {
 		.kind = LMI_ITEM_TEXT, .token = -1, .n_text = n, .at_ns = now};
 
-	return add(o, &item, text);
+	return lmi_output_add(o, &item, text);
 }
 
 enum lmd_status lmi_output_progress(struct lmi_output *o, uint64_t now, uint32_t phase,
@@ -110,7 +110,7 @@ enum lmd_status lmi_output_progress(struct lmi_output *o, uint64_t now, uint32_t
 
 	assert(!o->ended);
 	if (!old || old->kind != LMI_ITEM_PROGRESS || o->given >= o->last)
-		return add(o, &item, NULL);
+		return lmi_output_add(o, &item, NULL);
 	old->phase = phase;
 	old->done = done;
 	old->total = total;

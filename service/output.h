@@ -17,16 +17,22 @@
 #include "llamad/types.h"
 
 enum lmi_item_kind {
-	LMI_ITEM_TOKEN,    /* a token, and text that can be shown since the last one */
-	LMI_ITEM_TEXT,     /* more text */
-	LMI_ITEM_PROGRESS, /* of a job */
-	LMI_ITEM_END,      /* final: struct lmi_end */
+	LMI_ITEM_TOKEN,     /* a token, and text that can be shown since the last one */
+	LMI_ITEM_TEXT,      /* more text */
+	LMI_ITEM_THOUGHT,   /* more of a thought */
+	LMI_ITEM_CALL,      /* of a tool: text is n_name bytes of its name, and an id */
+	LMI_ITEM_ARGUMENTS, /* text: more of the call's arguments */
+	LMI_ITEM_CALL_END,  /* complete */
+	LMI_ITEM_PROGRESS,  /* of a job */
+	LMI_ITEM_END,       /* final: struct lmi_end */
 };
 
 struct lmi_item {
 	enum lmi_item_kind kind;
 	lmd_token token;
 	uint32_t n_text;
+	uint32_t call, n_name; /* CALL, ARGUMENTS, CALL_END: number of the call */
+	bool complete;
 	uint32_t phase; /* PROGRESS: the caller's word, done of total */
 	uint64_t done, total;
 	uint64_t text_at; /* offset in everything that was written */
@@ -64,7 +70,8 @@ void lmi_output_init(struct lmi_output *o, uint64_t max_bytes);
 void lmi_output_fini(struct lmi_output *o);
 
 /* LMD_BUSY: more than max_bytes would lie unread; LMD_NOMEM.  Nothing is added then.  Not after
- * the end. */
+ * the end.  item: but for text_at, with n_text bytes of text. */
+enum lmd_status lmi_output_add(struct lmi_output *o, const struct lmi_item *item, const char *text);
 enum lmd_status lmi_output_token(struct lmi_output *o, uint64_t now, lmd_token token,
 				 const char *text, uint32_t n);
 enum lmd_status lmi_output_text(struct lmi_output *o, uint64_t now, const char *text, uint32_t n);

@@ -56,7 +56,8 @@ static enum lmd_status messages(const struct lmi_req_generate *q, struct lmi_mes
 }
 
 static enum lmd_status encode_chat(const struct lmi_engine *e, const struct lmi_req_generate *q,
-				   struct lmi_tokens *out, struct lmd_error *err)
+				   struct lmi_tokens *out, struct lmi_chat_answer *answer,
+				   struct lmd_error *err)
 {
 	struct lmi_chat_input in = {
 		.template = optional(q->has_template, q->template),
@@ -71,16 +72,14 @@ static enum lmd_status encode_chat(const struct lmi_engine *e, const struct lmi_
 		return st;
 	(void)localtime_r(&now, &in.now); /* fails for years beyond int alone */
 	in.messages = m;
-	st = lmi_chat_encode(lmi_engine_chat(e), &in, q->add_special, out, err);
+	st = lmi_chat_encode(lmi_engine_chat(e), &in, q->add_special, out, answer, err);
 	lmi_free(m);
 	return st;
 }
 
-enum lmd_status lmi_prompt_encode(const struct lmi_engine *e, const struct lmi_req_generate *q,
-				  struct lmi_tokens *out, struct lmd_error *err)
+static enum lmd_status encode_plain(const struct lmi_engine *e, const struct lmi_req_generate *q,
+				    struct lmi_tokens *out, struct lmd_error *err)
 {
-	if (lmi_prompt_is_chat(e, q))
-		return encode_chat(e, q, out, err);
 	if (q->has_prompt)
 		return lmi_tokenizer_encode(
 			lmi_engine_tokenizer(e), q->prompt.ptr, q->prompt.len,
@@ -96,6 +95,23 @@ enum lmd_status lmi_prompt_encode(const struct lmi_engine *e, const struct lmi_r
 	memcpy(out->id, q->tokens, q->n_tokens * sizeof(*out->id));
 	out->n = out->cap = q->n_tokens;
 	return LMD_OK;
+}
+
+enum lmd_status lmi_prompt_encode(const struct lmi_engine *e, const struct lmi_req_generate *q,
+				  struct lmi_tokens *out, struct lmi_chat_answer *answer,
+				  struct lmd_error *err)
+{
+	enum lmd_status st;
+
+	if (q->has_parse_format)
+		answer->format = lmi_parse_format(q->parse_format);
+	answer->tools = q->has_tools;
+	if (lmi_prompt_is_chat(e, q))
+		return encode_chat(e, q, out, q->parse ? answer : NULL, err);
+	st = encode_plain(e, q, out, err);
+	if (st == LMD_OK && q->parse)
+		st = lmi_chat_answer(lmi_engine_chat(e), q->prompt, answer, err);
+	return st;
 }
 
 enum lmd_status lmi_prompt_check(const struct lmi_engine *e, const struct lmi_tokens *t,
@@ -255,6 +271,8 @@ enum lmd_status lmi_prompt_run(struct lmi_engine *e, uint64_t cmd, const struct 
 					 .fork_of = LMI_NO_FORK},
 				 .n_predict = n_predict(q, p, inst),
 				 .seed = p->seed,
+				 .shown = p->shown->id,
+				 .n_shown = (uint32_t)p->shown->n,
 				 .stops = q->stop,
 				 .n_stops = q->n_stop,
 				 .flags = (q->ignore_eog ? LMI_GEN_IGNORE_EOG : 0) |

@@ -49,6 +49,27 @@ static void fill_item(struct lmi_wire_item *out, const struct lmi_output *o, uin
 		out->kind = LMI_WIRE_ITEM_TEXT;
 		out->u.text.text = (struct lmd_str){.ptr = text ? text : "", .len = item->n_text};
 		return;
+	case LMI_ITEM_THOUGHT:
+		out->kind = LMI_WIRE_ITEM_THOUGHT;
+		out->u.thought.text = (struct lmd_str){.ptr = text, .len = item->n_text};
+		return;
+	case LMI_ITEM_CALL:
+		out->kind = LMI_WIRE_ITEM_CALL;
+		out->u.call.call = item->call;
+		out->u.call.name = (struct lmd_str){.ptr = text, .len = item->n_name};
+		out->u.call.id = (struct lmd_str){.ptr = text + item->n_name,
+						  .len = item->n_text - item->n_name};
+		return;
+	case LMI_ITEM_ARGUMENTS:
+		out->kind = LMI_WIRE_ITEM_ARGUMENTS;
+		out->u.arguments.call = item->call;
+		out->u.arguments.text = (struct lmd_str){.ptr = text, .len = item->n_text};
+		return;
+	case LMI_ITEM_CALL_END:
+		out->kind = LMI_WIRE_ITEM_CALL_END;
+		out->u.call_end.call = item->call;
+		out->u.call_end.complete = item->complete;
+		return;
 	case LMI_ITEM_PROGRESS:
 		out->kind = LMI_WIRE_ITEM_PROGRESS;
 		out->u.progress.phase = (enum lmi_wire_phase)item->phase;

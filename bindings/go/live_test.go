@@ -74,6 +74,31 @@ func TestGenerate(t *testing.T) {
 	}
 }
 
+// An answer of one text, by a grammar, taken apart.
+func TestAnswer(t *testing.T) {
+	c, ctx := live(t)
+	s, err := c.Generate(ctx, &GenerateRequest{Model: "full", Prompt: Prompt("x"), Parse: true,
+		ParseFormat: Ptr("hermes"), Temp: Ptr(0.0), Grammar: Prompt(
+			`root ::= "<think>hm</think>So.<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": 1}}</tool_call>"`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := s.Answer(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Text != "So." || a.Thinking != "hm" || len(a.ToolCalls) != 1 {
+		t.Fatalf("%+v", a)
+	}
+	call := a.ToolCalls[0]
+	if call.Name != "f" || call.Arguments != `{"a": 1}` || !call.Complete || len(call.ID) != 9 {
+		t.Fatalf("%+v", call)
+	}
+	if int64(len(s.Tokens)) != s.Last.NOut {
+		t.Fatalf("%d tokens, not %d", len(s.Tokens), s.Last.NOut)
+	}
+}
+
 func TestEightAtOnce(t *testing.T) {
 	c, ctx := live(t)
 	var wg sync.WaitGroup

@@ -24,6 +24,7 @@ type Stream struct {
 	hold    *int64
 	pending []Item
 	part    []byte       // of a character whose rest is still to come
+	thought []byte       // likewise, of a thought
 	over    atomic.Bool  // the final item came
 	seen    atomic.Int64 // after, for Close
 	left    chan struct{}
@@ -215,9 +216,18 @@ type Piece struct {
 }
 
 func (s *Stream) text(item Item) string {
-	b := append(s.part, item.Text...)
+	var said []byte
+	if item.Kind == ItemToken || item.Kind == ItemText {
+		said = item.Text
+	}
+	return whole(&s.part, said, item.Kind == ItemDone)
+}
+
+// whole gives what is whole characters of the bytes that came; the rest waits in part.
+func whole(part *[]byte, more []byte, last bool) string {
+	b := append(*part, more...)
 	n := len(b)
-	if item.Kind != ItemDone {
+	if !last {
 		// keep an unfinished character back
 		for i := 1; i <= utf8.UTFMax && i <= len(b); i++ {
 			if utf8.RuneStart(b[len(b)-i]) {
@@ -228,7 +238,7 @@ func (s *Stream) text(item Item) string {
 			}
 		}
 	}
-	s.part = append([]byte(nil), b[n:]...)
+	*part = append([]byte(nil), b[n:]...)
 	return string(b[:n])
 }
 

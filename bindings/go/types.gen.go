@@ -7,7 +7,7 @@ package llamad
 const (
 	VMin     = 1
 	VMax     = 1
-	Revision = 2
+	Revision = 3
 )
 
 // ID is the id of a stream.
@@ -461,6 +461,10 @@ type Bytes []byte
 const (
 	ItemToken     = "token"
 	ItemText      = "text"
+	ItemThought   = "thought"
+	ItemCall      = "call"
+	ItemArguments = "arguments"
+	ItemCallEnd   = "call_end"
 	ItemProgress  = "progress"
 	ItemDone      = "done"
 	ItemError     = "error"
@@ -478,8 +482,20 @@ type Item struct {
 	// Of token. Its id.
 	Token int32 `msgpack:"token,omitempty"`
 
-	// Of token, text, error. Bytes of the answer; whole UTF-8 characters as far as the tokens make them.
+	// Of token, text, thought, arguments, error. Bytes of the answer; whole UTF-8 characters as far as the tokens make them.
 	Text Bytes `msgpack:"text,omitempty"`
+
+	// Of call, arguments, call_end. Counts the calls of the answer, from 0.
+	Call int64 `msgpack:"call,omitempty"`
+
+	// Of call. The tool.
+	Name string `msgpack:"name,omitempty"`
+
+	// Of call. What the model calls this call, or, where it does not, nine letters and digits.
+	ID string `msgpack:"id,omitempty"`
+
+	// Of call_end. Its arguments are whole, and JSON.
+	Complete bool `msgpack:"complete,omitempty"`
 
 	// Of progress. What is being done.
 	Phase string `msgpack:"phase,omitempty"`
@@ -672,6 +688,12 @@ type GenerateRequest struct {
 
 	// Tools that the template tells the model about, a JSON array.
 	Tools *Text `msgpack:"tools,omitempty"`
+
+	// The items tell what the answer consists of: text, thoughts, and calls of tools.
+	Parse bool `msgpack:"parse,omitempty"`
+
+	// How the model writes thoughts and calls: a name that llamactl debug parse --list prints; without it what its chat template says. With parse.
+	ParseFormat *string `msgpack:"parse_format,omitempty"`
 
 	// Add the begin tokens that the model wants to the prompt. Nil: true.
 	AddSpecial *bool `msgpack:"add_special,omitempty"`

@@ -171,9 +171,9 @@ class Schema:
         self.common = Struct(self, "events", "common", ev["doc"], ev["common"], 1)
         self.items, self.final = [], set()
         for it in ev["items"]:
-            members("events", it, ("kind", "doc", "fields"), ("final",))
+            members("events", it, ("kind", "doc", "fields"), ("final", "since"))
             self.items.append(Struct(self, "item " + it["kind"], it["kind"], it["doc"],
-                                     it["fields"], 1))
+                                     it["fields"], it.get("since", 1)))
             if it.get("final"):
                 self.final.add(it["kind"])
         self.ops = []

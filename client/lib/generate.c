@@ -66,6 +66,7 @@ static enum lmd_status fill(struct lmi_req_generate *q, const struct lmd_generat
 	q->parse_special = g->flags & LMD_GEN_PARSE_SPECIAL;
 	q->add_special = !(g->flags & LMD_GEN_NO_SPECIAL);
 	q->raw = g->flags & LMD_GEN_RAW;
+	q->parse = g->flags & LMD_GEN_PARSE;
 	q->ignore_eog = g->flags & LMD_GEN_IGNORE_EOG;
 	q->special = g->flags & LMD_GEN_SHOW_SPECIAL;
 	if (g->lease_ms) {

@@ -6,6 +6,9 @@
 
 #include "core/base/alloc.h"
 
+/* Names and ids of calls; longer ones are cut, as by the server. */
+#define NAME_SIZE 129
+
 /* One `next` waits so long at most; waiting longer is asking again. */
 #define WAIT_MS 10000
 
@@ -18,6 +21,7 @@ struct lmd_stream {
 	struct lmi_answer answer; /* items that are not handed out yet */
 	uint32_t at;		  /* the first of them */
 	bool over;		  /* the final item was handed out */
+	char name[NAME_SIZE], call_id[NAME_SIZE]; /* of the call that was handed out */
 };
 
 enum lmd_status lmi_stream_open(struct lmd_client *c, const struct lmi_wire_id *id, uint64_t after,
@@ -80,6 +84,36 @@ static const char *word(const struct lmi_wire_words *w, int value)
 	return lmi_wire_word(w, value);
 }
 
+static const char *keep(char *out, struct lmd_str s)
+{
+	size_t n = s.len < NAME_SIZE ? s.len : NAME_SIZE - 1;
+
+	if (n)
+		memcpy(out, s.ptr, n);
+	out[n] = '\0';
+	return out;
+}
+
+/* A call of a tool, or a part of one. */
+static void hand_out_call(struct lmd_stream *s, const struct lmi_wire_item *w, struct lmd_item *it)
+{
+	if (w->kind == LMI_WIRE_ITEM_CALL) {
+		it->kind = LMD_ITEM_CALL;
+		it->call = (uint64_t)w->u.call.call;
+		it->name = keep(s->name, w->u.call.name);
+		it->id = keep(s->call_id, w->u.call.id);
+	} else if (w->kind == LMI_WIRE_ITEM_ARGUMENTS) {
+		it->kind = LMD_ITEM_ARGUMENTS;
+		it->call = (uint64_t)w->u.arguments.call;
+		it->text = w->u.arguments.text.ptr;
+		it->n_text = w->u.arguments.text.len;
+	} else {
+		it->kind = LMD_ITEM_CALL_END;
+		it->call = (uint64_t)w->u.call_end.call;
+		it->complete = w->u.call_end.complete;
+	}
+}
+
 /* The item as the caller sees it; the final ones that are failures become a status. */
 static enum lmd_status hand_out(struct lmd_stream *s, const struct lmi_wire_item *w,
 				struct lmd_item *out, struct lmd_error *err)
@@ -101,6 +135,16 @@ static enum lmd_status hand_out(struct lmd_stream *s, const struct lmi_wire_item
 			it.text = w->u.text.text.ptr;
 			it.n_text = w->u.text.text.len;
 		}
+		break;
+	case LMI_WIRE_ITEM_THOUGHT:
+		it.kind = LMD_ITEM_THOUGHT;
+		it.text = w->u.thought.text.ptr;
+		it.n_text = w->u.thought.text.len;
+		break;
+	case LMI_WIRE_ITEM_CALL:
+	case LMI_WIRE_ITEM_ARGUMENTS:
+	case LMI_WIRE_ITEM_CALL_END:
+		hand_out_call(s, w, &it);
 		break;
 	case LMI_WIRE_ITEM_PROGRESS:
 		it.kind = LMD_ITEM_PROGRESS;

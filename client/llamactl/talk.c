@@ -48,7 +48,7 @@ enum lmd_status lmi_talk_encode(const struct lmi_talk *t, const struct lmi_engin
 	time_t now = time(NULL);
 
 	(void)localtime_r(&now, &in.now); /* fails for years beyond int alone */
-	return lmi_chat_encode(lmi_engine_chat(e), &in, begin, out, err);
+	return lmi_chat_encode(lmi_engine_chat(e), &in, begin, out, NULL, err);
 }
 
 void lmi_talk_fini(struct lmi_talk *t)

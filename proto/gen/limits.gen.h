@@ -7,7 +7,7 @@
 /* The versions of the protocol that this build speaks, and the latest `since`. */
 #define LMI_WIRE_V_MIN 1
 #define LMI_WIRE_V 1
-#define LMI_WIRE_REVISION 2
+#define LMI_WIRE_REVISION 3
 
 /* Length of one message. (bytes) */
 #define LMI_LIMIT_MESSAGE_BYTES 16777216

@@ -676,6 +676,81 @@ static const struct lmi_wire_struct item_text = {
 	.n_fields = LMD_LEN(fields_item_text),
 };
 
+static const struct lmi_wire_field fields_item_thought[] = {
+	{.name = "text",
+	 .type = LMI_WIRE_T_BYTES,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_item, u.thought.text),
+	 .u.s = {0, 16777216, ""}},
+};
+static const struct lmi_wire_struct item_thought = {
+	.name = "thought",
+	.bytes = sizeof(struct lmi_wire_item),
+	.fields = fields_item_thought,
+	.n_fields = LMD_LEN(fields_item_thought),
+};
+
+static const struct lmi_wire_field fields_item_call[] = {
+	{.name = "call",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_item, u.call.call),
+	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "name",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_item, u.call.name),
+	 .u.s = {0, 128, ""}},
+	{.name = "id",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_item, u.call.id),
+	 .u.s = {0, 128, ""}},
+};
+static const struct lmi_wire_struct item_call = {
+	.name = "call",
+	.bytes = sizeof(struct lmi_wire_item),
+	.fields = fields_item_call,
+	.n_fields = LMD_LEN(fields_item_call),
+};
+
+static const struct lmi_wire_field fields_item_arguments[] = {
+	{.name = "call",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_item, u.arguments.call),
+	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "text",
+	 .type = LMI_WIRE_T_BYTES,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_item, u.arguments.text),
+	 .u.s = {0, 16777216, ""}},
+};
+static const struct lmi_wire_struct item_arguments = {
+	.name = "arguments",
+	.bytes = sizeof(struct lmi_wire_item),
+	.fields = fields_item_arguments,
+	.n_fields = LMD_LEN(fields_item_arguments),
+};
+
+static const struct lmi_wire_field fields_item_call_end[] = {
+	{.name = "call",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_item, u.call_end.call),
+	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "complete",
+	 .type = LMI_WIRE_T_BOOL,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_item, u.call_end.complete)},
+};
+static const struct lmi_wire_struct item_call_end = {
+	.name = "call_end",
+	.bytes = sizeof(struct lmi_wire_item),
+	.fields = fields_item_call_end,
+	.n_fields = LMD_LEN(fields_item_call_end),
+};
+
 static const struct lmi_wire_field fields_item_progress[] = {
 	{.name = "phase",
 	 .type = LMI_WIRE_T_ENUM,
@@ -777,6 +852,10 @@ const struct lmi_wire_variants lmi_wire_items = {
 	.of = {
 		[LMI_WIRE_ITEM_TOKEN] = &item_token,
 		[LMI_WIRE_ITEM_TEXT] = &item_text,
+		[LMI_WIRE_ITEM_THOUGHT] = &item_thought,
+		[LMI_WIRE_ITEM_CALL] = &item_call,
+		[LMI_WIRE_ITEM_ARGUMENTS] = &item_arguments,
+		[LMI_WIRE_ITEM_CALL_END] = &item_call_end,
 		[LMI_WIRE_ITEM_PROGRESS] = &item_progress,
 		[LMI_WIRE_ITEM_DONE] = &item_done,
 		[LMI_WIRE_ITEM_ERROR] = &item_error,
@@ -1074,6 +1153,16 @@ static const struct lmi_wire_field fields_req_generate[] = {
 	 .at = offsetof(struct lmi_req_generate, tools),
 	 .has_at = offsetof(struct lmi_req_generate, has_tools),
 	 .u.s = {0, 1048576, ""}},
+	{.name = "parse",
+	 .type = LMI_WIRE_T_BOOL,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_req_generate, parse)},
+	{.name = "parse_format",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_OPTIONAL,
+	 .at = offsetof(struct lmi_req_generate, parse_format),
+	 .has_at = offsetof(struct lmi_req_generate, has_parse_format),
+	 .u.s = {1, 64, ""}},
 	{.name = "add_special",
 	 .type = LMI_WIRE_T_BOOL,
 	 .presence = LMI_WIRE_DEFAULT,

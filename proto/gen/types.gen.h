@@ -393,12 +393,16 @@ enum lmi_wire_item_kind {
 	LMI_WIRE_ITEM_UNKNOWN = 0, /* of a newer server: only n is known */
 	LMI_WIRE_ITEM_TOKEN = 1, /* A generated token, and the text that can be shown since the last one */
 	LMI_WIRE_ITEM_TEXT = 2, /* More text, without a token */
-	LMI_WIRE_ITEM_PROGRESS = 3, /* How far a job is; only the latest one is kept */
-	LMI_WIRE_ITEM_DONE = 4, /* The stream came to its end; the last one */
-	LMI_WIRE_ITEM_ERROR = 5, /* The stream failed; the last one */
-	LMI_WIRE_ITEM_CANCELLED = 6 /* The stream was cancelled; the last one */
+	LMI_WIRE_ITEM_THOUGHT = 3, /* More of what the model thinks; with parse */
+	LMI_WIRE_ITEM_CALL = 4, /* The model calls a tool; its arguments follow. With parse */
+	LMI_WIRE_ITEM_ARGUMENTS = 5, /* More of the arguments of a call; together they are a JSON object, unless call_end says otherwise */
+	LMI_WIRE_ITEM_CALL_END = 6, /* The call is over */
+	LMI_WIRE_ITEM_PROGRESS = 7, /* How far a job is; only the latest one is kept */
+	LMI_WIRE_ITEM_DONE = 8, /* The stream came to its end; the last one */
+	LMI_WIRE_ITEM_ERROR = 9, /* The stream failed; the last one */
+	LMI_WIRE_ITEM_CANCELLED = 10 /* The stream was cancelled; the last one */
 };
-#define LMI_WIRE_N_ITEM 7
+#define LMI_WIRE_N_ITEM 11
 
 struct lmi_wire_item {
 	enum lmi_wire_item_kind kind;
@@ -416,6 +420,31 @@ struct lmi_wire_item {
 			/* Bytes of the answer. */
 			struct lmd_str text;
 		} text;
+		struct {
+			/* Bytes of the thought. */
+			struct lmd_str text;
+		} thought;
+		struct {
+			/* Counts the calls of the answer, from 0. (>= 0) */
+			int64_t call;
+			/* The tool. */
+			struct lmd_str name;
+			/* What the model calls this call, or, where it does not, nine letters
+			 * and digits. */
+			struct lmd_str id;
+		} call;
+		struct {
+			/* The call. (>= 0) */
+			int64_t call;
+			/* A piece of JSON. */
+			struct lmd_str text;
+		} arguments;
+		struct {
+			/* The call. (>= 0) */
+			int64_t call;
+			/* Its arguments are whole, and JSON. */
+			bool complete;
+		} call_end;
 		struct {
 			/* What is being done. */
 			enum lmi_wire_phase phase;
@@ -577,6 +606,12 @@ struct lmi_req_generate {
 	/* Tools that the template tells the model about, a JSON array. */
 	bool has_tools;
 	struct lmd_str tools;
+	/* The items tell what the answer consists of: text, thoughts, and calls of tools. */
+	bool parse;
+	/* How the model writes thoughts and calls: a name that llamactl debug parse --list
+	 * prints; without it what its chat template says. With parse. */
+	bool has_parse_format;
+	struct lmd_str parse_format;
 	/* Add the begin tokens that the model wants to the prompt. (default true) */
 	bool add_special;
 	/* Text of control tokens in the prompt becomes those tokens. */

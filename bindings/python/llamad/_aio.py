@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import ssl
 from types import TracebackType
-from typing import (TYPE_CHECKING, Any, AsyncGenerator, AsyncIterator, Generator, Optional,
-                    Sequence, TypeVar, Union)
+from typing import (TYPE_CHECKING, Any, AsyncGenerator, AsyncIterator, Generator, Mapping,
+                    Optional, Sequence, TypeVar, Union)
 
 from . import _protocol as p
 from . import _types as t
+from ._answer import Answer, Delta
 from ._errors import ConnectionLost, LlamadError, Timeout, lost
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ class AsyncStream:
         items = self.items()
         try:
             async for item in items:
-                piece = self._cursor.text(item)
+                piece = self._cursor.parts.text(item)
                 if piece:
                     yield piece
         finally:
@@ -205,6 +206,25 @@ class AsyncStream:
     async def text(self) -> str:
         """Waits for the end; all text that was still to come."""
         return "".join([piece async for piece in self])
+
+    async def deltas(self) -> AsyncGenerator[Delta, None]:
+        """The pieces of an answer: each has some .text, .thinking or .tool_calls.  Without parse
+        all is text."""
+        items = self.items()
+        try:
+            async for item in items:
+                delta = self._cursor.parts.delta(item)
+                if delta:
+                    yield delta
+        finally:
+            await items.aclose()
+
+    async def answer(self) -> Answer:
+        """Waits for the end; what was still to come of the answer, taken apart."""
+        a = Answer()
+        async for delta in self.deltas():
+            a.add(delta)
+        return a
 
     async def wait(self) -> t.DoneItem:
         """Waits for the end: that of a load, say."""
@@ -325,6 +345,16 @@ class AsyncClient:
         """async for piece in client.generate(model, prompt, n=..., temp=...): ..."""
         request = p.generate_request(model, prompt, tokens, messages, params)
         return AsyncStream(self, request, hold_ms=hold_ms)
+
+    # tools here takes objects, too, and wins over that of the parameters
+    def chat(self, model: str, messages: Sequence[p.MessageLike], *,  # type: ignore[misc]
+             tools: Union[str, Sequence[Mapping[str, Any]], None] = None,
+             hold_ms: Optional[int] = None, **params: Unpack[t.GenerateParams]) -> AsyncStream:
+        """answer = await client.chat(model, messages, tools=...).answer()"""
+        params.setdefault("parse", True)
+        if tools is not None:
+            params["tools"] = p.tools_text(tools)
+        return self.generate(model, messages=messages, hold_ms=hold_ms, **params)
 
     def resume(self, id: Union[str, bytes], after: int = 0) -> AsyncStream:
         """Goes on with a stream behind its item number `after`."""

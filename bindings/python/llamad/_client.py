@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from types import TracebackType
-from typing import TYPE_CHECKING, Iterator, Optional, Sequence, TypeVar, Union
+from typing import (TYPE_CHECKING, Any, Iterator, Mapping, Optional, Sequence, TypeVar,
+                    Union)
 
 from . import _protocol as p
 from . import _types as t
+from ._answer import Answer, Delta
 from ._errors import ConnectionLost, LlamadError
 from ._net import Connection
 
@@ -73,13 +75,28 @@ class Stream:
 
     def __iter__(self) -> Iterator[str]:
         for item in self.items():
-            piece = self._cursor.text(item)
+            piece = self._cursor.parts.text(item)
             if piece:
                 yield piece
 
     def text(self) -> str:
         """Waits for the end; all text that was still to come."""
         return "".join(self)
+
+    def deltas(self) -> Iterator[Delta]:
+        """The pieces of an answer: each has some .text, .thinking or .tool_calls.  Without parse
+        all is text."""
+        for item in self.items():
+            delta = self._cursor.parts.delta(item)
+            if delta:
+                yield delta
+
+    def answer(self) -> Answer:
+        """Waits for the end; what was still to come of the answer, taken apart."""
+        a = Answer()
+        for delta in self.deltas():
+            a.add(delta)
+        return a
 
     def wait(self) -> t.DoneItem:
         """Waits for the end: that of a load, say."""
@@ -214,6 +231,19 @@ class Client:
         params: fields of llamad.types.GenerateRequest: n, temp, top_k, seed, stop, ..."""
         r = self.call(p.generate_request(model, prompt, tokens, messages, params))
         return Stream(self, r.id, hold_ms=hold_ms, seed=r.seed)
+
+    # tools here takes objects, too, and wins over that of the parameters
+    def chat(self, model: str, messages: Sequence[p.MessageLike], *,  # type: ignore[misc]
+             tools: Union[str, Sequence[Mapping[str, Any]], None] = None,
+             hold_ms: Optional[int] = None, **params: Unpack[t.GenerateParams]) -> Stream:
+        """Answers a conversation; the answer is taken apart: deltas() or answer() of the result.
+
+        tools: what the model may call, a list of objects as a chat template takes them, or JSON.
+        Add answer().message() to the messages, and for each call one of the role "tool"."""
+        params.setdefault("parse", True)
+        if tools is not None:
+            params["tools"] = p.tools_text(tools)
+        return self.generate(model, messages=messages, hold_ms=hold_ms, **params)
 
     def resume(self, id: Union[str, bytes], after: int = 0) -> Stream:
         """Goes on with a stream behind its item number `after`."""

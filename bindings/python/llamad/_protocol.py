@@ -2,8 +2,8 @@
 """What both clients share: addresses, SP frames, messages, cursors.  No input or output here."""
 from __future__ import annotations
 
-import codecs
 import dataclasses
+import json
 import os
 import ssl
 import struct
@@ -13,6 +13,7 @@ from typing import Any, Mapping, Optional, Sequence, TypeVar, Union
 import msgpack
 
 from . import _types as t
+from ._answer import Parts
 from ._errors import (Cancelled, ConnectionLost, Corrupt, Invalid, LlamadError, Unsupported,
                       error)
 
@@ -147,6 +148,11 @@ def greeted(url: str, request: t.HelloRequest, body: bytes) -> t.HelloReply:
     return hello
 
 
+def tools_text(tools: Union[str, Sequence[Mapping[str, Any]], None]) -> Optional[str]:
+    """Tools as JSON."""
+    return tools if tools is None or isinstance(tools, str) else json.dumps(list(tools))
+
+
 #: A message of a conversation: an object, or a map with the same names.
 MessageLike = Union[t.ChatMessage, Mapping[str, Any]]
 
@@ -185,7 +191,7 @@ class Cursor:
         self.over = False  # no item comes any more, or nobody wants one
         self.tokens: list[int] = []
         self.done: Optional[t.DoneItem] = None
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self.parts = Parts()
 
     def request(self) -> t.NextRequest:
         return t.NextRequest(id=self.id, after=self.after, wait_ms=WAIT_MS, hold_ms=self.hold_ms)
@@ -222,8 +228,3 @@ class Cursor:
         if isinstance(item, t.DoneItem):
             self.done = item
         return item
-
-    def text(self, item: t.Item) -> str:
-        """What can be shown of it: whole characters."""
-        raw = item.text if isinstance(item, (t.TokenItem, t.TextItem)) else b""
-        return self._decoder.decode(raw, item.FINAL)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Generic, Literal, Mapping, TypedDict, TypeVar,
 #: Versions of the protocol that this module speaks, and the latest addition that it knows.
 V_MIN = 1
 V_MAX = 1
-REVISION = 2
+REVISION = 3
 
 
 M = TypeVar("M", bound="Message")
@@ -388,6 +388,62 @@ class TextItem(Message):
 
 
 @dataclass(kw_only=True)
+class ThoughtItem(Message):
+    """More of what the model thinks; with parse."""
+
+    KIND: ClassVar[str] = "thought"
+    FINAL: ClassVar[bool] = False
+    #: Number of the item. (at least 1)
+    n: int = field(metadata={"wire": "n"})
+    #: Bytes of the thought.
+    text: bytes = field(metadata={"wire": "text", "bytes": True})
+
+
+@dataclass(kw_only=True)
+class CallItem(Message):
+    """The model calls a tool; its arguments follow. With parse."""
+
+    KIND: ClassVar[str] = "call"
+    FINAL: ClassVar[bool] = False
+    #: Number of the item. (at least 1)
+    n: int = field(metadata={"wire": "n"})
+    #: Counts the calls of the answer, from 0. (at least 0)
+    call: int = field(metadata={"wire": "call"})
+    #: The tool.
+    name: str = field(metadata={"wire": "name"})
+    #: What the model calls this call, or, where it does not, nine letters and digits.
+    id: str = field(metadata={"wire": "id"})
+
+
+@dataclass(kw_only=True)
+class ArgumentsItem(Message):
+    """More of the arguments of a call; together they are a JSON object, unless call_end says otherwise."""
+
+    KIND: ClassVar[str] = "arguments"
+    FINAL: ClassVar[bool] = False
+    #: Number of the item. (at least 1)
+    n: int = field(metadata={"wire": "n"})
+    #: The call. (at least 0)
+    call: int = field(metadata={"wire": "call"})
+    #: A piece of JSON.
+    text: bytes = field(metadata={"wire": "text", "bytes": True})
+
+
+@dataclass(kw_only=True)
+class CallEndItem(Message):
+    """The call is over."""
+
+    KIND: ClassVar[str] = "call_end"
+    FINAL: ClassVar[bool] = False
+    #: Number of the item. (at least 1)
+    n: int = field(metadata={"wire": "n"})
+    #: The call. (at least 0)
+    call: int = field(metadata={"wire": "call"})
+    #: Its arguments are whole, and JSON.
+    complete: bool = field(metadata={"wire": "complete"})
+
+
+@dataclass(kw_only=True)
 class ProgressItem(Message):
     """How far a job is; only the latest one is kept."""
 
@@ -462,11 +518,15 @@ class UnknownItem(Message):
     n: int = field(metadata={"wire": "n"})
 
 
-Item = Union[TokenItem, TextItem, ProgressItem, DoneItem, ErrorItem, CancelledItem, UnknownItem]
+Item = Union[TokenItem, TextItem, ThoughtItem, CallItem, ArgumentsItem, CallEndItem, ProgressItem, DoneItem, ErrorItem, CancelledItem, UnknownItem]
 
 _ITEMS: dict[str, Any] = {
     "token": TokenItem,
     "text": TextItem,
+    "thought": ThoughtItem,
+    "call": CallItem,
+    "arguments": ArgumentsItem,
+    "call_end": CallEndItem,
     "progress": ProgressItem,
     "done": DoneItem,
     "error": ErrorItem,
@@ -680,6 +740,11 @@ class GenerateRequest(Request[GenerateReply]):
     template_args: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "template_args"})
     #: Tools that the template tells the model about, a JSON array.
     tools: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "tools"})
+    #: The items tell what the answer consists of: text, thoughts, and calls of tools.
+    parse: bool = field(default=False, metadata={"wire": "parse", "default": False})
+    #: How the model writes thoughts and calls: a name that llamactl debug parse --list prints;
+    #: without it what its chat template says. With parse.
+    parse_format: Union[str, None] = field(default=None, metadata={"wire": "parse_format"})
     #: Add the begin tokens that the model wants to the prompt.
     add_special: bool = field(default=True, metadata={"wire": "add_special", "default": True})
     #: Text of control tokens in the prompt becomes those tokens.
@@ -783,6 +848,11 @@ class GenerateParams(TypedDict, total=False):
     template_args: Union[Union[str, bytes], None]
     #: Tools that the template tells the model about, a JSON array.
     tools: Union[Union[str, bytes], None]
+    #: The items tell what the answer consists of: text, thoughts, and calls of tools.
+    parse: bool
+    #: How the model writes thoughts and calls: a name that llamactl debug parse --list prints;
+    #: without it what its chat template says. With parse.
+    parse_format: Union[str, None]
     #: Add the begin tokens that the model wants to the prompt.
     add_special: bool
     #: Text of control tokens in the prompt becomes those tokens.

@@ -24,6 +24,10 @@ def shown(text):
     return text if text.endswith("\n") else text + "\n"
 
 
+SCRIPT = ('root ::= "<think>hm</think>So.<tool_call>'
+          '{\\"name\\": \\"f\\", \\"arguments\\": {\\"a\\": 1}}</tool_call>"')
+
+
 class Sync(unittest.TestCase):
     def setUp(self):
         self.client = llamad.Client(URL)
@@ -34,6 +38,30 @@ class Sync(unittest.TestCase):
         self.assertEqual(shown("".join(stream)), WANT)
         self.assertIn(stream.finish, ("length", "eog"))
         self.assertEqual(len(stream.tokens), stream.done.n_out)
+
+    def test_answer(self):
+        s = self.client.generate("full", "x", parse=True, parse_format="hermes", temp=0, grammar=SCRIPT)
+        a = s.answer()
+        self.assertEqual((a.text, a.thinking), ("So.", "hm"))
+        [call] = a.tool_calls
+        self.assertEqual((call.name, call.parsed(), call.complete), ("f", {"a": 1}, True))
+        self.assertEqual(len(call.id), 9)
+        self.assertEqual(len(s.tokens), s.done.n_out)
+        m = a.message()
+        self.assertEqual(m.reasoning, "hm")
+        self.assertIn('"arguments": {"a": 1}', m.tool_calls)
+
+    def test_chat(self):
+        tools = [{"type": "function", "function": {"name": "f", "parameters": {}}}]
+        with self.client.chat("full", [{"role": "user", "content": "x"}], tools=tools, temp=0,
+                         template="{{ messages[0].content }}<tool_call>", grammar=SCRIPT) as s:
+            deltas = list(s.deltas())
+        self.assertEqual("".join(d.text for d in deltas), "So.")
+        self.assertEqual("".join(d.thinking for d in deltas), "hm")
+        calls = [c for d in deltas for c in d.tool_calls]
+        self.assertEqual(calls[0].name, "f")
+        self.assertEqual("".join(c.arguments for c in calls), '{"a": 1}')
+        self.assertIs(calls[-1].complete, True)
 
     def test_every_token_alone(self):
         items = list(self.client.generate(hold_ms=0, **ARGS).items())
@@ -177,6 +205,12 @@ class Sync(unittest.TestCase):
 
 
 class Async(unittest.IsolatedAsyncioTestCase):
+    async def test_chat(self):
+        async with llamad.AsyncClient(URL) as c:
+            a = await c.chat("full", [{"role": "user", "content": "x"}], temp=0, grammar=SCRIPT,
+                             template="{{ messages[0].content }}<tool_call>").answer()
+        self.assertEqual((a.text, a.thinking, a.tool_calls[0].arguments), ("So.", "hm", '{"a": 1}'))
+
     async def test_generate(self):
         async with llamad.AsyncClient(URL) as c:
             pieces = [p async for p in c.generate(**ARGS)]

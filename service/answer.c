@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/answer.h"
+
+#include <string.h>
+
+#include "core/base/alloc.h"
+
+struct lmi_answer {
+	struct lmi_parse *parse;
+	uint8_t seed[4];
+	uint32_t n_call;
+	/* while a piece is fed */
+	struct lmi_output *o;
+	uint64_t now;
+	lmd_token token; /* whose item is still to be added; < 0: none */
+	enum lmd_status st;
+};
+
+static void add(struct lmi_answer *a, struct lmi_item *item, const char *text)
+{
+	item->at_ns = a->now;
+	if (a->st == LMD_OK)
+		a->st = lmi_output_add(a->o, item, text);
+}
+
+/* The token's item, with text or without. */
+static void add_token(struct lmi_answer *a, struct lmd_str text)
+{
+	struct lmi_item item = {
+		.kind = LMI_ITEM_TOKEN, .token = a->token, .n_text = (uint32_t)text.len};
+
+	if (a->token < 0)
+		return;
+	a->token = -1;
+	add(a, &item, text.ptr);
+}
+
+static void add_text(struct lmi_answer *a, enum lmi_item_kind kind, struct lmd_str text)
+{
+	struct lmi_item item = {.kind = kind,
+				.token = -1,
+				.n_text = (uint32_t)text.len,
+				.call = a->n_call - (kind == LMI_ITEM_ARGUMENTS)};
+
+	if (text.len)
+		add(a, &item, text.ptr);
+}
+
+/* Name and id are one text. */
+static void add_call(struct lmi_answer *a, struct lmd_str name, struct lmd_str id)
+{
+	struct lmi_item item = {.kind = LMI_ITEM_CALL, .token = -1, .call = a->n_call++};
+	char own[16], both[2 * LMI_ANSWER_NAME_MAX];
+
+	if (!id.len) { /* templates of Mistral take nine letters and digits and no other */
+		id.len =
+			(size_t)snprintf(own, sizeof(own), "%02x%02x%02x%03x", a->seed[0],
+					 a->seed[1], a->seed[2], (a->seed[3] + item.call) & 0xfffu);
+		id.ptr = own;
+	}
+	item.n_name = (uint32_t)(name.len < LMI_ANSWER_NAME_MAX ? name.len : LMI_ANSWER_NAME_MAX);
+	if (id.len > LMI_ANSWER_NAME_MAX)
+		id.len = LMI_ANSWER_NAME_MAX;
+	memcpy(both, name.ptr, item.n_name);
+	memcpy(both + item.n_name, id.ptr, id.len);
+	item.n_text = item.n_name + (uint32_t)id.len;
+	add(a, &item, both);
+}
+
+static void take(void *arg, const struct lmi_out *out)
+{
+	struct lmi_answer *a = arg;
+	struct lmi_item end = {.kind = LMI_ITEM_CALL_END,
+			       .token = -1,
+			       .call = a->n_call - 1,
+			       .complete = out->complete};
+
+	if (out->kind == LMI_OUT_MARKUP)
+		return;
+	if (out->kind == LMI_OUT_CONTENT && a->token >= 0) {
+		add_token(a, out->text);
+		return;
+	}
+	add_token(a, (struct lmd_str){0});
+	switch (out->kind) {
+	case LMI_OUT_CONTENT:
+		add_text(a, LMI_ITEM_TEXT, out->text);
+		return;
+	case LMI_OUT_REASONING:
+		add_text(a, LMI_ITEM_THOUGHT, out->text);
+		return;
+	case LMI_OUT_CALL:
+		add_call(a, out->text, out->id);
+		return;
+	case LMI_OUT_ARGS:
+		add_text(a, LMI_ITEM_ARGUMENTS, out->text);
+		return;
+	case LMI_OUT_CALL_END:
+		add(a, &end, NULL);
+		return;
+	case LMI_OUT_MARKUP:
+		return;
+	}
+}
+
+enum lmd_status lmi_answer_create(struct lmi_answer **out, const struct lmi_chat_answer *how,
+				  const uint8_t seed[4], struct lmd_error *err)
+{
+	struct lmi_answer *a = lmi_alloc(1, sizeof(*a));
+	enum lmd_status st;
+
+	if (!a)
+		return lmd_fail(err, LMD_NOMEM, "no memory for an answer");
+	st = lmi_chat_answer_parse(how, &a->parse, take, a, err);
+	if (st != LMD_OK) {
+		lmi_free(a);
+		return st;
+	}
+	memcpy(a->seed, seed, sizeof(a->seed));
+	a->token = -1;
+	*out = a;
+	return LMD_OK;
+}
+
+void lmi_answer_destroy(struct lmi_answer *a)
+{
+	if (!a)
+		return;
+	lmi_parse_destroy(a->parse);
+	lmi_free(a);
+}
+
+static enum lmd_status feed(struct lmi_answer *a, struct lmi_output *o, uint64_t now,
+			    const char *text, uint32_t n)
+{
+	enum lmd_status st;
+
+	a->o = o;
+	a->now = now;
+	st = lmi_parse_feed(a->parse, text, n, NULL);
+	add_token(a, (struct lmd_str){0});
+	return st == LMD_OK ? a->st : st;
+}
+
+enum lmd_status lmi_answer_token(struct lmi_answer *a, struct lmi_output *o, uint64_t now,
+				 lmd_token token, const char *text, uint32_t n)
+{
+	a->token = token;
+	return feed(a, o, now, text, n);
+}
+
+enum lmd_status lmi_answer_text(struct lmi_answer *a, struct lmi_output *o, uint64_t now,
+				const char *text, uint32_t n)
+{
+	return feed(a, o, now, text, n);
+}
+
+enum lmd_status lmi_answer_end(struct lmi_answer *a, struct lmi_output *o, uint64_t now)
+{
+	a->o = o;
+	a->now = now;
+	lmi_parse_finish(a->parse);
+	return a->st;
+}

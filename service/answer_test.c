@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Answers taken apart on their way to a stream.  A grammar of one text is the script that the model
+ * follows. */
+#include "core/base/alloc.h"
+#include "tests/service_fixture.h"
+
+static struct fx fx;
+
+static void setup(void)
+{
+	fx_init(&fx);
+}
+
+static void teardown(void)
+{
+	fx_fini(&fx);
+}
+
+static const char script[] =
+	"<think>hm, 1</think>I look.<tool_call>{\"name\": \"w\", \"arguments\": {\"c\": [1, \"P\"]}}"
+	"</tool_call><tool_call>{\"id\": \"x9\", \"name\": \"v\", \"arguments\": {}}</tool_call>.";
+
+static struct lmd_str str(const char *s)
+{
+	return (struct lmd_str){.ptr = s, .len = strlen(s)};
+}
+
+/* A generation that says `text`. */
+static struct lmi_request say(const char *text)
+{
+	static char grammar[1024];
+	struct lmi_request q = fx_generate(&fx, "tiny", "hello", 250);
+	size_t at = (size_t)snprintf(grammar, sizeof(grammar), "root ::= \"");
+
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			grammar[at++] = '\\';
+		grammar[at++] = *text;
+	}
+	snprintf(grammar + at, sizeof(grammar) - at, "\"");
+	q.u.generate.has_grammar = true;
+	q.u.generate.grammar = str(grammar);
+	q.u.generate.parse = true;
+	q.u.generate.has_parse_format = true;
+	q.u.generate.parse_format = str("hermes");
+	return q;
+}
+
+/* What items say: text as it is, [T:...] thoughts, [C0:name#id] {...} [E0]; tokens are counted. */
+struct told {
+	char text[1024];
+	size_t n;
+	uint32_t n_token;
+	bool thinks;
+};
+
+static void tell(struct told *t, const char *what, struct lmd_str s)
+{
+	t->n += (size_t)snprintf(t->text + t->n, sizeof(t->text) - t->n, "%s%.*s", what,
+				 (int)s.len, s.ptr);
+	ck_assert_uint_lt(t->n, sizeof(t->text));
+}
+
+static void take(struct told *t, const struct lmi_wire_item *it)
+{
+	char head[16];
+	struct lmd_str none = {.ptr = ""};
+
+	t->n_token += it->kind == LMI_WIRE_ITEM_TOKEN;
+	if (it->kind == LMI_WIRE_ITEM_TOKEN && !it->u.token.text.len)
+		return;
+	if (it->kind != LMI_WIRE_ITEM_THOUGHT && t->thinks) {
+		tell(t, "]", none);
+		t->thinks = false;
+	}
+	switch (it->kind) {
+	case LMI_WIRE_ITEM_TOKEN:
+		tell(t, "", it->u.token.text);
+		return;
+	case LMI_WIRE_ITEM_TEXT:
+		tell(t, "", it->u.text.text);
+		return;
+	case LMI_WIRE_ITEM_THOUGHT:
+		tell(t, t->thinks ? "" : "[T:", it->u.thought.text);
+		t->thinks = true;
+		return;
+	case LMI_WIRE_ITEM_CALL:
+		snprintf(head, sizeof(head), "[C%d:", (int)it->u.call.call);
+		tell(t, head, it->u.call.name);
+		tell(t, "#", it->u.call.id);
+		tell(t, "]", none);
+		return;
+	case LMI_WIRE_ITEM_ARGUMENTS:
+		tell(t, "", it->u.arguments.text);
+		return;
+	case LMI_WIRE_ITEM_CALL_END:
+		snprintf(head, sizeof(head), it->u.call_end.complete ? "[E%d]" : "[!%d]",
+			 (int)it->u.call_end.call);
+		tell(t, head, none);
+		return;
+	case LMI_WIRE_ITEM_UNKNOWN:
+	case LMI_WIRE_ITEM_PROGRESS:
+	case LMI_WIRE_ITEM_DONE:
+	case LMI_WIRE_ITEM_ERROR:
+	case LMI_WIRE_ITEM_CANCELLED:
+		return;
+	}
+}
+
+static struct lmi_wire_id begin(const struct lmi_request *q)
+{
+	ck_assert_msg(fx_call(&fx, &fx_user, q), "%s", fx.a.err.text);
+	return fx.a.r.u.generate.id;
+}
+
+/* From item `after` on, so many in a reply. */
+static struct lmi_wire_item read_all(struct told *t, const struct lmi_wire_id *id, uint64_t after,
+				     int64_t max)
+{
+	struct lmi_wire_item last = {0};
+
+	for (bool end = false; !end;) {
+		struct lmi_request q = fx_next(id, after);
+
+		q.u.next.max = max;
+		ck_assert_msg(fx_call(&fx, &fx_user, &q), "%s", fx.a.err.text);
+		for (uint32_t i = 0; i < fx.a.r.u.next.n_items; i++) {
+			last = fx.a.r.u.next.items[i];
+			ck_assert_int_eq(last.n, (int64_t)++after);
+			take(t, &last);
+		}
+		end = fx.a.r.u.next.end;
+	}
+	return last;
+}
+
+/* The id that a call without one gets depends on the stream. */
+static void check_told(const struct told *t)
+{
+	static const char head[] = "[T:hm, 1]I look.[C0:w#";
+	static const char tail[] = "]{\"c\": [1, \"P\"]}[E0][C1:v#x9]{}[E1].";
+	size_t n = strlen(head);
+
+	ck_assert_msg(!strncmp(t->text, head, n), "%s", t->text);
+	for (size_t i = 0; i < 9; i++)
+		ck_assert_msg(strchr("0123456789abcdef", t->text[n + i]) != NULL, "%s", t->text);
+	ck_assert_str_eq(t->text + n + 9, tail);
+}
+
+START_TEST(thoughts_and_calls)
+{
+	struct lmi_request q;
+	struct lmi_wire_item last;
+	struct lmi_wire_id id;
+	struct told t = {0};
+
+	fx_start(&fx);
+	fx_load(&fx);
+	q = say(script);
+	id = begin(&q);
+	last = read_all(&t, &id, 0, _i ? 1 : 4096);
+	check_told(&t);
+	ck_assert_int_eq(last.kind, LMI_WIRE_ITEM_DONE);
+	ck_assert_int_eq(last.u.done.n_out, t.n_token);
+	fx_check_empty(&fx);
+}
+END_TEST
+
+/* A reader that comes back on another connection goes on behind what it has. */
+START_TEST(resumed)
+{
+	struct lmi_request q;
+	struct lmi_wire_id id;
+	struct told t = {0};
+	uint64_t after;
+
+	fx_start(&fx);
+	fx_load(&fx);
+	q = say(script);
+	q.u.generate.has_lease_ms = true;
+	q.u.generate.lease_ms = 10000;
+	id = begin(&q);
+	while (fx_job(&fx))
+		;
+	fx_step(&fx, 60);
+	q = fx_next(&id, 0);
+	q.u.next.max = 40;
+	ck_assert(fx_call(&fx, &fx_user, &q));
+	after = (uint64_t)fx.a.r.u.next.last;
+	ck_assert_uint_eq(after, 40);
+	for (uint32_t i = 0; i < fx.a.r.u.next.n_items; i++)
+		take(&t, &fx.a.r.u.next.items[i]);
+	lmi_service_gone(fx.svc, fx.now, fx_user.conn);
+	(void)read_all(&t, &id, after, 4096);
+	check_told(&t);
+}
+END_TEST
+
+/* Cancelled at any step: what is there is told, a call that was begun is over and not whole. */
+START_TEST(cancelled)
+{
+	fx_start(&fx);
+	fx_load(&fx);
+	for (int at = 1; at < 120; at += 7) {
+		struct lmi_request q = say(script);
+		struct lmi_wire_id id = begin(&q);
+		struct told t = {0};
+		struct lmi_wire_item last;
+
+		while (fx_job(&fx))
+			;
+		fx_step(&fx, at);
+		lmi_request_init(&q, LMI_WIRE_OP_CANCEL);
+		q.u.cancel.id = id;
+		ck_assert(fx_call(&fx, &fx_user, &q));
+		last = read_all(&t, &id, 0, 4096);
+		ck_assert_int_eq(last.kind, LMI_WIRE_ITEM_CANCELLED);
+		if (strstr(t.text, "[C0"))
+			ck_assert_msg(strstr(t.text, "[!0]") || strstr(t.text, "[E0]"), "%s",
+				      t.text);
+	}
+	fx_check_empty(&fx);
+}
+END_TEST
+
+/* Without parse, and with a format that knows nothing, the answer is what the model writes. */
+START_TEST(as_it_is_written)
+{
+	struct lmi_request q;
+	struct lmi_wire_id id;
+	char text[512];
+
+	fx_start(&fx);
+	fx_load(&fx);
+	q = say(script);
+	q.u.generate.parse = q.u.generate.has_parse_format = false;
+	id = begin(&q);
+	ck_assert_int_eq(fx_read(&fx, &fx_user, &id, text, sizeof(text)).kind, LMI_WIRE_ITEM_DONE);
+	ck_assert_str_eq(text, script);
+	q = say(script);
+	q.u.generate.has_parse_format = false; /* the model has no template */
+	id = begin(&q);
+	ck_assert_int_eq(fx_read(&fx, &fx_user, &id, text, sizeof(text)).kind, LMI_WIRE_ITEM_DONE);
+	ck_assert_str_eq(text, script);
+}
+END_TEST
+
+/* A conversation through a template that opens a thought, and says how its model writes; an
+ * object is a call where there are tools. */
+START_TEST(by_template)
+{
+	static const struct {
+		const char *template, *tools, *script, *want;
+	} t[] = {
+		{"{{ messages[0].content }}<tool_call><think>\n", NULL, "so</think>Yes.",
+		 "[T:so]Yes."},
+		{"{{ messages[0].content }}<|python_tag|>", NULL,
+		 "{\"name\": \"f\", \"parameters\": {}}", "{\"name\": \"f\", \"parameters\": {}}"},
+		{"{{ messages[0].content }}<|python_tag|>", "[]",
+		 "{\"name\": \"f\", \"parameters\": {}}", "[C0:f#]{}[E0]"},
+		{"{{ messages[0].content }}", NULL, "<think>so</think>Yes.",
+		 "<think>so</think>Yes."},
+	};
+
+	fx_start(&fx);
+	fx_load(&fx);
+	for (size_t i = 0; i < LMD_LEN(t); i++) {
+		struct lmi_request q = say(t[i].script);
+		struct lmi_wire_id id;
+		struct told told = {0};
+		char *hash;
+
+		q.u.generate.has_parse_format = false;
+		q.u.generate.has_template = true;
+		q.u.generate.template = str(t[i].template);
+		q.u.generate.has_tools = t[i].tools != NULL;
+		q.u.generate.tools = str(t[i].tools ? t[i].tools : "");
+		id = begin(&q);
+		(void)read_all(&told, &id, 0, 4096);
+		hash = strchr(told.text, '#');
+		if (hash)
+			memmove(hash + 1, hash + 10, strlen(hash + 10) + 1);
+		ck_assert_str_eq(told.text, t[i].want);
+	}
+}
+END_TEST
+
+START_TEST(refused)
+{
+	struct lmi_request q;
+
+	fx_start(&fx);
+	q = say("x");
+	q.u.generate.parse_format = str("nosuch");
+	ck_assert(!fx_call(&fx, &fx_user, &q));
+	ck_assert_int_eq(fx.a.err.status, LMD_INVALID);
+	ck_assert_ptr_nonnull(strstr(fx.a.err.text, "nosuch"));
+	q = say("x");
+	q.u.generate.parse = false;
+	ck_assert(!fx_call(&fx, &fx_user, &q));
+	ck_assert_int_eq(fx.a.err.status, LMD_INVALID);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("answer");
+	TCase *t = tcase_create("answer");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_loop_test(t, thoughts_and_calls, 0, 2);
+	tcase_add_test(t, resumed);
+	tcase_add_test(t, cancelled);
+	tcase_add_test(t, as_it_is_written);
+	tcase_add_test(t, by_template);
+	tcase_add_test(t, refused);
+	tcase_set_timeout(t, 120);
+	suite_add_tcase(s, t);
+	return lmd_check_run(srunner_create(s));
+}
