@@ -4,11 +4,8 @@
  *
  * A repetition that must be copied (a count other than ? * +) becomes a rule of its own
  * first, so that nested counts add up instead of multiplying.  States that only lead to
- * another one for nothing are left out.  Then two questions are answered for all rules at
- * once, by walking every rule from its start as far as nothing is taken: which rules can
- * be empty, and which rules do they call before they took anything?  If the calls have no
- * circle they have an order, which matching needs; a circle is left recursion. */
-#include "core/grammar/net.h"
+ * another one for nothing are left out (draft.c). */
+#include "core/grammar/draft.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,35 +13,12 @@
 #include "core/base/alloc.h"
 #include "core/grammar/expr.h"
 
-struct draft_edge {
-	uint32_t from;
-	struct lmi_edge e;
-};
-
-/* A set while its characters are not classes yet. */
-struct draft_set {
-	const struct lmi_grange *r;
-	uint32_t n, hash;
-};
-
-struct compiler {
-	struct lmi_gbuild *b;
-	struct lmi_grammar *g;
-	struct draft_edge *edge;
-	uint8_t *accept;   /* [n_states] */
-	uint32_t *rule_of; /* [n_states] */
-	struct draft_set *set;
-	uint32_t *set_index; /* open addressing: set + 1 */
-	uint32_t n_states, cap_states, n_edges, cap_edges, n_sets, cap_sets, n_index;
-	uint32_t rule; /* that is compiled */
-};
-
-static void no_memory(struct compiler *c)
+void lmi_draft_no_memory(struct lmi_draft *c)
 {
 	lmi_gbuild_fail(c->b, LMD_NOMEM, "grammar: it takes too much memory");
 }
 
-static bool grow(struct compiler *c, void **p, uint32_t *cap, uint32_t n, size_t item)
+static bool grow(struct lmi_draft *c, void **p, uint32_t *cap, uint32_t n, size_t item)
 {
 	uint32_t want = *cap ? 2 * *cap : 64;
 	void *q;
@@ -53,7 +27,7 @@ static bool grow(struct compiler *c, void **p, uint32_t *cap, uint32_t n, size_t
 		return true;
 	q = lmi_realloc(*p, want, item);
 	if (!q) {
-		no_memory(c);
+		lmi_draft_no_memory(c);
 		return false;
 	}
 	*p = q;
@@ -63,7 +37,7 @@ static bool grow(struct compiler *c, void **p, uint32_t *cap, uint32_t n, size_t
 
 /* States and edges */
 
-static uint32_t new_state(struct compiler *c)
+static uint32_t new_state(struct lmi_draft *c)
 {
 	uint32_t cap = c->cap_states;
 
@@ -78,16 +52,16 @@ static uint32_t new_state(struct compiler *c)
 	return c->n_states++;
 }
 
-static void add_edge(struct compiler *c, uint32_t from, uint32_t to, uint32_t kind, uint32_t arg)
+static void add_edge(struct lmi_draft *c, uint32_t from, uint32_t to, uint32_t kind, uint32_t arg)
 {
 	if (c->b->st != LMD_OK ||
 	    !grow(c, (void **)&c->edge, &c->cap_edges, c->n_edges, sizeof(*c->edge)))
 		return;
-	c->edge[c->n_edges++] = (struct draft_edge){from, {.to = to, .kind = kind, .arg = arg}};
+	c->edge[c->n_edges++] = (struct lmi_draft_edge){from, {.to = to, .kind = kind, .arg = arg}};
 }
 
 /* A new state behind `from`. */
-static uint32_t step(struct compiler *c, uint32_t from, uint32_t kind, uint32_t arg)
+static uint32_t step(struct lmi_draft *c, uint32_t from, uint32_t kind, uint32_t arg)
 {
 	uint32_t to = new_state(c);
 
@@ -106,13 +80,13 @@ static uint32_t hash_ranges(const struct lmi_grange *r, uint32_t n)
 	return h;
 }
 
-static bool rehash_sets(struct compiler *c)
+static bool rehash_sets(struct lmi_draft *c)
 {
 	uint32_t n = c->n_index ? 2 * c->n_index : 256;
 	uint32_t *index = lmi_alloc(n, sizeof(*index));
 
 	if (!index) {
-		no_memory(c);
+		lmi_draft_no_memory(c);
 		return false;
 	}
 	for (uint32_t k = 0; k < c->n_sets; k++) {
@@ -129,26 +103,26 @@ static bool rehash_sets(struct compiler *c)
 }
 
 /* The number of the set of these ranges; equal ones are one. */
-static uint32_t find_set(struct compiler *c, const struct lmi_grange *r, uint32_t n)
+static uint32_t find_set(struct lmi_draft *c, const struct lmi_grange *r, uint32_t n)
 {
 	uint32_t h = hash_ranges(r, n), i;
 
 	if (c->b->st != LMD_OK || (2 * c->n_sets >= c->n_index && !rehash_sets(c)))
 		return 0;
 	for (i = h & (c->n_index - 1); c->set_index[i]; i = (i + 1) & (c->n_index - 1)) {
-		const struct draft_set *s = &c->set[c->set_index[i] - 1];
+		const struct lmi_draft_set *s = &c->set[c->set_index[i] - 1];
 
 		if (s->hash == h && s->n == n && (!n || !memcmp(s->r, r, n * sizeof(*r))))
 			return c->set_index[i] - 1;
 	}
 	if (!grow(c, (void **)&c->set, &c->cap_sets, c->n_sets, sizeof(*c->set)))
 		return 0;
-	c->set[c->n_sets] = (struct draft_set){r, n, h};
+	c->set[c->n_sets] = (struct lmi_draft_set){r, n, h};
 	c->set_index[i] = c->n_sets + 1;
 	return c->n_sets++;
 }
 
-static uint32_t char_set(struct compiler *c, uint32_t ch)
+static uint32_t char_set(struct lmi_draft *c, uint32_t ch)
 {
 	struct lmi_grange one = {ch, ch}, *r;
 	uint32_t n = c->n_sets, set = find_set(c, &one, 1);
@@ -158,7 +132,7 @@ static uint32_t char_set(struct compiler *c, uint32_t ch)
 	/* It is new, so it needs ranges that last. */
 	r = lmi_arena_alloc(c->b->arena, sizeof(*r), 16);
 	if (!r) {
-		no_memory(c);
+		lmi_draft_no_memory(c);
 		return set;
 	}
 	*r = one;
@@ -168,16 +142,16 @@ static uint32_t char_set(struct compiler *c, uint32_t ch)
 
 /* Expressions: each returns the state behind it */
 
-static uint32_t compile(struct compiler *c, const struct lmi_gx *e, uint32_t from);
+static uint32_t compile(struct lmi_draft *c, const struct lmi_gx *e, uint32_t from);
 
-static uint32_t compile_text(struct compiler *c, const struct lmi_gx *e, uint32_t from)
+static uint32_t compile_text(struct lmi_draft *c, const struct lmi_gx *e, uint32_t from)
 {
 	for (uint32_t i = 0; i < e->n && c->b->st == LMD_OK; i++)
 		from = step(c, from, LMI_EDGE_CHARS, char_set(c, e->u.chars[i]));
 	return from;
 }
 
-static uint32_t compile_alt(struct compiler *c, const struct lmi_gx *e, uint32_t from)
+static uint32_t compile_alt(struct lmi_draft *c, const struct lmi_gx *e, uint32_t from)
 {
 	uint32_t to = new_state(c);
 
@@ -193,7 +167,7 @@ static bool is_one_edge(const struct lmi_gx *e)
 	       e->kind == LMI_GX_NOT_TOKEN || (e->kind == LMI_GX_TEXT && e->n == 1);
 }
 
-static const struct lmi_gx *as_one_edge(struct compiler *c, const struct lmi_gx *e)
+static const struct lmi_gx *as_one_edge(struct lmi_draft *c, const struct lmi_gx *e)
 {
 	uint32_t rule;
 
@@ -206,7 +180,7 @@ static const struct lmi_gx *as_one_edge(struct compiler *c, const struct lmi_gx 
 	return lmi_gx_rule(c->b, rule);
 }
 
-static uint32_t compile_loop(struct compiler *c, const struct lmi_gx *kid, uint32_t from)
+static uint32_t compile_loop(struct lmi_draft *c, const struct lmi_gx *kid, uint32_t from)
 {
 	uint32_t head = step(c, from, LMI_EDGE_EMPTY, 0);
 
@@ -214,7 +188,7 @@ static uint32_t compile_loop(struct compiler *c, const struct lmi_gx *kid, uint3
 	return head;
 }
 
-static uint32_t compile_repeat(struct compiler *c, const struct lmi_gx *e, uint32_t from)
+static uint32_t compile_repeat(struct lmi_draft *c, const struct lmi_gx *e, uint32_t from)
 {
 	const struct lmi_gx *kid = e->u.kids[0];
 	uint32_t to;
@@ -245,7 +219,7 @@ static uint32_t compile_repeat(struct compiler *c, const struct lmi_gx *e, uint3
 	return to;
 }
 
-static uint32_t compile(struct compiler *c, const struct lmi_gx *e, uint32_t from)
+static uint32_t compile(struct lmi_draft *c, const struct lmi_gx *e, uint32_t from)
 {
 	/* An id that no vocabulary has matches nothing, as any other that is too large. */
 	uint32_t number = e->number < INT32_MAX ? (uint32_t)e->number : INT32_MAX;
@@ -276,7 +250,7 @@ static uint32_t compile(struct compiler *c, const struct lmi_gx *e, uint32_t fro
 }
 
 /* All rules, those made on the way too. */
-static void compile_rules(struct compiler *c, uint32_t **starts)
+static void compile_rules(struct lmi_draft *c, uint32_t **starts)
 {
 	uint32_t cap = 0;
 
@@ -301,236 +275,9 @@ static void compile_rules(struct compiler *c, uint32_t **starts)
 	}
 }
 
-/* Finishing */
-
-static void *keep(struct compiler *c, uint64_t n, size_t item)
-{
-	void *p = lmi_arena_array(c->g->arena, n ? n : 1, item);
-
-	if (!p)
-		no_memory(c);
-	return p;
-}
-
-/* Where a state that only leads on for nothing leads to. */
-static uint32_t resolve(const struct lmi_state *s, const struct lmi_edge *e, uint32_t i)
-{
-	for (uint32_t hops = 0; hops < 64; hops++) { /* a circle of nothing stays as it is */
-		if (s[i].accept || s[i].n_edges != 1 || e[s[i].edge].kind != LMI_EDGE_EMPTY)
-			break;
-		i = e[s[i].edge].to;
-	}
-	return i;
-}
-
-static void finish_states(struct compiler *c)
-{
-	struct lmi_grammar *g = c->g;
-	uint32_t at = 0;
-
-	g->n_states = c->n_states;
-	g->n_edges = c->n_edges;
-	g->state = keep(c, g->n_states, sizeof(*g->state));
-	g->edge = keep(c, g->n_edges, sizeof(*g->edge));
-	if (!g->state || !g->edge)
-		return;
-	for (uint32_t i = 0; i < c->n_edges; i++)
-		g->state[c->edge[i].from].n_edges++;
-	for (uint32_t i = 0; i < g->n_states; i++) {
-		g->state[i].edge = at;
-		at += g->state[i].n_edges;
-		g->state[i].n_edges = 0;
-		g->state[i].accept = c->accept[i];
-	}
-	for (uint32_t i = 0; i < c->n_edges; i++) {
-		struct lmi_state *s = &g->state[c->edge[i].from];
-
-		g->edge[s->edge + s->n_edges++] = c->edge[i].e;
-		s->takes |=
-			c->edge[i].e.kind != LMI_EDGE_EMPTY && c->edge[i].e.kind != LMI_EDGE_RULE;
-	}
-	for (uint32_t i = 0; i < g->n_edges; i++)
-		g->edge[i].to = resolve(g->state, g->edge, g->edge[i].to);
-	for (uint32_t i = 0; i < g->n_states; i++)
-		g->state[i].only_accept = g->state[i].accept && !g->state[i].n_edges;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* Every end of a range begins a class. */
-static void make_classes(struct compiler *c)
-{
-	struct lmi_grammar *g = c->g;
-	uint64_t n = 1, k = 0;
-
-	for (uint32_t i = 0; i < c->n_sets; i++) {
-		n += 2 * (uint64_t)c->set[i].n;
-		g->n_ranges += c->set[i].n;
-	}
-	g->first = keep(c, n, sizeof(*g->first));
-	if (!g->first)
-		return;
-	g->first[k++] = 0;
-	for (uint32_t i = 0; i < c->n_sets; i++) {
-		for (uint32_t j = 0; j < c->set[i].n; j++) {
-			g->first[k++] = c->set[i].r[j].lo;
-			g->first[k++] = c->set[i].r[j].hi + 1;
-		}
-	}
-	qsort(g->first, k, sizeof(*g->first), by_value);
-	for (uint64_t i = 0; i < k; i++) {
-		if (!g->n_classes || g->first[i] != g->first[g->n_classes - 1])
-			g->first[g->n_classes++] = g->first[i];
-	}
-	for (uint32_t i = 0; i < 128; i++)
-		g->ascii[i] = (uint8_t)lmi_net_class(g, i);
-}
-
-static void finish_sets(struct compiler *c)
-{
-	struct lmi_grammar *g = c->g;
-	uint32_t at = 0;
-
-	make_classes(c);
-	g->n_sets = c->n_sets;
-	g->set = keep(c, g->n_sets, sizeof(*g->set));
-	g->range = keep(c, g->n_ranges, sizeof(*g->range));
-	if (!g->first || !g->set || !g->range)
-		return;
-	for (uint32_t i = 0; i < c->n_sets; i++) {
-		g->set[i] = (struct lmi_set){at, c->set[i].n};
-		for (uint32_t j = 0; j < c->set[i].n; j++)
-			g->range[at++] =
-				(struct lmi_class_range){lmi_net_class(g, c->set[i].r[j].lo),
-							 lmi_net_class(g, c->set[i].r[j].hi)};
-	}
-}
-
-/* What is reached before anything is taken */
-
-struct walk {
-	struct compiler *c;
-	uint8_t *reached; /* [n_states] from the start of its rule */
-	uint32_t *stack, n_stack;
-	uint32_t *waiting;    /* [n_edges] next edge that waits for the same rule, + 1 */
-	uint32_t *first_wait; /* [n_rules] + 1 */
-};
-
-static void reach(struct walk *w, uint32_t state)
-{
-	if (w->reached[state])
-		return;
-	w->reached[state] = 1;
-	w->stack[w->n_stack++] = state;
-}
-
-static void visit(struct walk *w, uint32_t state)
-{
-	struct lmi_grammar *g = w->c->g;
-	const struct lmi_state *s = &g->state[state];
-	uint32_t rule = w->c->rule_of[state];
-
-	for (uint32_t i = s->edge; i < s->edge + s->n_edges; i++) {
-		const struct lmi_edge *e = &g->edge[i];
-
-		if (e->kind == LMI_EDGE_EMPTY ||
-		    (e->kind == LMI_EDGE_RULE && g->rule[e->arg].nullable)) {
-			reach(w, e->to);
-		} else if (e->kind == LMI_EDGE_RULE) {
-			w->waiting[i] = w->first_wait[e->arg];
-			w->first_wait[e->arg] = i + 1;
-		}
-	}
-	if (!s->accept || g->rule[rule].nullable)
-		return;
-	g->rule[rule].nullable = true;
-	for (uint32_t i = w->first_wait[rule]; i; i = w->waiting[i - 1])
-		reach(w, g->edge[i - 1].to);
-}
-
-/* Ranks: callers before those they call first; what has no place is in a circle. */
-static void rank_rules(struct walk *w)
-{
-	struct lmi_grammar *g = w->c->g;
-	uint32_t *callers = w->first_wait, done = 0, n = 0; /* reused: the walk is over */
-
-	memset(callers, 0, g->n_rules * sizeof(*callers));
-	for (uint32_t i = 0; i < g->n_states; i++) {
-		for (uint32_t k = 0; w->reached[i] && k < g->state[i].n_edges; k++) {
-			const struct lmi_edge *e = &g->edge[g->state[i].edge + k];
-
-			if (e->kind == LMI_EDGE_RULE)
-				callers[e->arg]++;
-		}
-	}
-	for (uint32_t r = 0; r < g->n_rules; r++) {
-		if (!callers[r])
-			g->by_rank[n++] = r;
-	}
-	/* the states of a rule are one run of numbers: from its start to the next rule's */
-	for (; done < n; done++) {
-		uint32_t r = g->by_rank[done];
-
-		g->rule[r].rank = done;
-		for (uint32_t i = g->rule[r].start; i < g->n_states && w->c->rule_of[i] == r; i++) {
-			for (uint32_t k = 0; w->reached[i] && k < g->state[i].n_edges; k++) {
-				const struct lmi_edge *e = &g->edge[g->state[i].edge + k];
-
-				if (e->kind == LMI_EDGE_RULE && !--callers[e->arg])
-					g->by_rank[n++] = e->arg;
-			}
-		}
-	}
-	for (uint32_t r = 0; r < g->n_rules && n < g->n_rules; r++) {
-		if (callers[r]) {
-			lmi_gbuild_fail(w->c->b, LMD_INVALID,
-					"grammar: rule '%.100s' calls itself before it takes a "
-					"character (left recursion)",
-					w->c->b->name[r]);
-			return;
-		}
-	}
-}
-
-static void finish_rules(struct compiler *c, const uint32_t *starts)
-{
-	struct lmi_grammar *g = c->g;
-	struct walk w = {.c = c};
-
-	g->n_rules = c->b->n_rules;
-	g->rule = keep(c, g->n_rules, sizeof(*g->rule));
-	g->by_rank = keep(c, g->n_rules, sizeof(*g->by_rank));
-	w.reached = lmi_alloc(g->n_states, 1);
-	w.stack = lmi_alloc(g->n_states, sizeof(*w.stack));
-	w.waiting = lmi_alloc((size_t)g->n_edges + 1, sizeof(*w.waiting));
-	w.first_wait = lmi_alloc((size_t)g->n_rules + 1, sizeof(*w.first_wait));
-	if (!g->rule || !g->by_rank || !w.reached || !w.stack || !w.waiting || !w.first_wait) {
-		no_memory(c);
-	} else {
-		for (uint32_t r = 0; r < g->n_rules; r++)
-			g->rule[r].start = starts[r];
-		for (uint32_t r = 0; r < g->n_rules; r++)
-			reach(&w, starts[r]);
-		while (w.n_stack)
-			visit(&w, w.stack[--w.n_stack]);
-		rank_rules(&w);
-		for (uint32_t r = 0; r < g->n_rules; r++)
-			g->rule[r].start = resolve(g->state, g->edge, starts[r]);
-	}
-	lmi_free(w.reached);
-	lmi_free(w.stack);
-	lmi_free(w.waiting);
-	lmi_free(w.first_wait);
-}
-
 enum lmd_status lmi_gbuild_compile(struct lmi_gbuild *b, uint32_t root, struct lmi_grammar **out)
 {
-	struct compiler c = {.b = b};
+	struct lmi_draft c = {.b = b};
 	uint32_t *starts = NULL;
 
 	c.g = lmi_alloc(1, sizeof(*c.g));
@@ -545,11 +292,11 @@ enum lmd_status lmi_gbuild_compile(struct lmi_gbuild *b, uint32_t root, struct l
 	if (!c.g->free) {
 		compile_rules(&c, &starts);
 		if (b->st == LMD_OK)
-			finish_states(&c);
+			lmi_draft_states(&c);
 		if (b->st == LMD_OK)
-			finish_sets(&c);
+			lmi_draft_sets(&c);
 		if (b->st == LMD_OK)
-			finish_rules(&c, starts);
+			lmi_draft_rules(&c, starts);
 	}
 	lmi_free(starts);
 	lmi_free(c.edge);

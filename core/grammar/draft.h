@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * draft.h - a network while it is compiled, shared by net.c, which makes states and edges, and
+ * draft.c, which makes a grammar of them. */
+#ifndef LLAMAD_GRAMMAR_DRAFT_H
+#define LLAMAD_GRAMMAR_DRAFT_H
+
+#include "core/grammar/expr.h"
+#include "core/grammar/net.h"
+
+struct lmi_draft_edge {
+	uint32_t from;
+	struct lmi_edge e;
+};
+
+/* A set while its characters are not classes yet. */
+struct lmi_draft_set {
+	const struct lmi_grange *r;
+	uint32_t n, hash;
+};
+
+struct lmi_draft {
+	struct lmi_gbuild *b;
+	struct lmi_grammar *g;
+	struct lmi_draft_edge *edge;
+	uint8_t *accept;   /* [n_states] */
+	uint32_t *rule_of; /* [n_states] */
+	struct lmi_draft_set *set;
+	uint32_t *set_index; /* open addressing: set + 1 */
+	uint32_t n_states, cap_states, n_edges, cap_edges, n_sets, cap_sets, n_index;
+	uint32_t rule; /* that is compiled */
+};
+
+void lmi_draft_no_memory(struct lmi_draft *c);
+
+/* One after the other, each when the one before did not fail (c->b->st): states and edges in their
+ * order, classes of characters and the sets in them, rules with their ranks; starts: [n_rules]. */
+void lmi_draft_states(struct lmi_draft *c);
+void lmi_draft_sets(struct lmi_draft *c);
+void lmi_draft_rules(struct lmi_draft *c, const uint32_t *starts);
+
+#endif /* LLAMAD_GRAMMAR_DRAFT_H */
