@@ -21,7 +21,6 @@
 
 #define NEW     0x80000000u      /* frame of a rule that is called here */
 #define TAIL    UINT32_MAX       /* state of a return: wherever the frame returns to */
-#define THE_END (UINT32_MAX - 1) /* state behind the whole grammar, in frame 0 */
 /* Items of one closure: more means that ambiguity explodes. */
 #define ITEMS_MAX 200000
 
@@ -156,7 +155,7 @@ bool lmi_closure_add(struct lmi_closure *c, uint32_t state, uint32_t frame)
 {
 	uint32_t at;
 
-	if (state == THE_END) {
+	if (state == LMI_THE_END) {
 		c->may_end = true;
 		return true;
 	}

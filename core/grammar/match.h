@@ -16,6 +16,8 @@
 
 #define LMI_NOWHERE UINT32_MAX /* a failure: the matcher's status says why */
 #define LMI_DEAD    0u
+/* The state behind the whole grammar, in frame 0. */
+#define LMI_THE_END (UINT32_MAX - 1)
 
 struct lmi_item {
 	uint32_t state, frame;
