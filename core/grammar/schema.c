@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * JSON schemas (drafts 7 to 2020-12) to grammars.  This file finds out what holds at a place;
- * the types have files of their own. */
+ * JSON schemas (drafts 7 to 2020-12) to grammars.  This file finds out which types are possible at
+ * a place; the types have files of their own. */
 #include "core/grammar/schema.h"
 
 #include <stdarg.h>
@@ -10,10 +10,8 @@
 
 #include "core/base/show.h"
 
-/* Memory for expressions, and schemas looked at. */
+/* Memory for expressions. */
 #define BUILD_BYTES (128u << 20)
-#define STEPS_MAX   2000000u
-#define REF_DEPTH   64
 
 /* Sentences */
 
@@ -122,150 +120,6 @@ bool lmi_schema_counts(struct lmi_schema *s, const struct lmi_conj *c, const cha
 	if (*max > LMI_GRAMMAR_COUNT_MAX)
 		*max = UINT32_MAX;
 	return true;
-}
-
-/* References */
-
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c = (char)(c | 32);
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* The next part of a pointer, undone: %XX of URLs, then ~0 and ~1.  Returns its length. */
-static size_t pointer_part(const char **p, const char *end, char *out, size_t cap)
-{
-	size_t n = 0;
-
-	while (*p < end && **p != '/') {
-		char c = *(*p)++;
-
-		if (c == '%' && end - *p >= 2 && hex_digit((*p)[0]) >= 0 &&
-		    hex_digit((*p)[1]) >= 0) {
-			c = (char)(hex_digit((*p)[0]) << 4 | hex_digit((*p)[1]));
-			*p += 2;
-		}
-		if (c == '~' && *p < end && (**p == '0' || **p == '1'))
-			c = *(*p)++ == '0' ? '~' : '/';
-		if (n < cap)
-			out[n] = c;
-		n++;
-	}
-	return n;
-}
-
-static const struct lmi_jnode *child(const struct lmi_jnode *v, const char *name, size_t n)
-{
-	const struct lmi_jnode *k = lmi_jnode_first(v), *found = NULL;
-	uint32_t index = 0;
-
-	if (lmi_jnode_is(v, LMI_JARRAY)) {
-		if (!n || n > 9 || (n > 1 && name[0] == '0'))
-			return NULL;
-		for (size_t i = 0; i < n; i++) {
-			if (name[i] < '0' || name[i] > '9')
-				return NULL;
-			index = index * 10 + (uint32_t)(name[i] - '0');
-		}
-		return lmi_jnode_at(v, index);
-	}
-	if (!lmi_jnode_is(v, LMI_JOBJECT))
-		return NULL;
-	for (uint32_t i = 0; i < v->n; i++, k = lmi_jnode_next(k + 1))
-		if (k->n == n && memcmp(k->u.s, name, n) == 0)
-			found = k + 1;
-	return found;
-}
-
-/* A schema with this $anchor, or this $id; any of the tree. */
-static const struct lmi_jnode *named(const struct lmi_schema *s, const char *keyword,
-				     const char *name)
-{
-	for (const struct lmi_jnode *v = s->root; v < s->root + s->root->span; v++)
-		if (lmi_jnode_eq(lmi_jnode_get(v, keyword), name))
-			return v;
-	return NULL;
-}
-
-static const struct lmi_jnode *resolve(struct lmi_schema *s, const struct lmi_jnode *ref)
-{
-	const struct lmi_jnode *v = s->root;
-	const char *p = ref->u.s, *end = p + ref->n;
-	char part[256], show[128];
-
-	if (p < end && *p != '#') {
-		v = named(s, "$id", p);
-	} else if (end - p > 1 && p[1] != '/') {
-		v = named(s, "$anchor", p + 1);
-	} else if (end - p > 1) {
-		for (p++; v && p < end;) {
-			size_t n;
-
-			p++;
-			n = pointer_part(&p, end, part, sizeof(part));
-			v = n <= sizeof(part) ? child(v, part, n) : NULL;
-		}
-	}
-	if (!v)
-		lmi_schema_fail(s, LMD_INVALID, ref, "'$ref' leads nowhere: %s",
-				lmi_show(show, sizeof(show), ref->u.s, ref->n));
-	return v;
-}
-
-/* Conjunctions */
-
-static void add(struct lmi_schema *s, struct lmi_conj *c, const struct lmi_jnode *schema,
-		uint32_t depth)
-{
-	const struct lmi_jnode *ref, *all, *v;
-
-	if (lmi_schema_failed(s))
-		return;
-	if (lmi_jnode_is(schema, LMI_JBOOL)) {
-		c->never |= !schema->u.b;
-		return;
-	}
-	if (!lmi_jnode_is(schema, LMI_JOBJECT)) {
-		lmi_schema_fail(s, LMD_INVALID, schema, "a schema of the type %s",
-				lmi_jnode_kind(schema));
-		return;
-	}
-	for (uint32_t i = 0; i < c->n; i++)
-		if (c->v[i] == schema)
-			return;
-	if (c->n == LMI_CONJ_MAX || ++s->n_steps > STEPS_MAX || depth > REF_DEPTH) {
-		lmi_schema_fail(s, LMD_INVALID, schema, "too many schemas hold at one place");
-		return;
-	}
-	c->v[c->n++] = schema;
-	ref = lmi_schema_get(s, schema, "$ref", LMI_JSTRING);
-	if (ref) {
-		const struct lmi_jnode *to = resolve(s, ref);
-
-		for (uint32_t i = 0; i < c->n && to; i++)
-			if (c->v[i] == to)
-				lmi_schema_fail(s, LMD_INVALID, ref, "'$ref' leads to itself");
-		if (to)
-			add(s, c, to, depth + 1);
-	}
-	all = lmi_schema_get(s, schema, "allOf", LMI_JARRAY);
-	v = lmi_jnode_first(all);
-	for (uint32_t i = 0; all && i < all->n; i++, v = lmi_jnode_next(v))
-		add(s, c, v, depth + 1);
-}
-
-void lmi_conj_init(struct lmi_schema *s, struct lmi_conj *c, const struct lmi_jnode *schema)
-{
-	c->n = 0;
-	c->never = false;
-	add(s, c, schema, 0);
-}
-
-void lmi_conj_add(struct lmi_schema *s, struct lmi_conj *c, const struct lmi_jnode *schema)
-{
-	add(s, c, schema, 0);
 }
 
 /* Types */
@@ -475,7 +329,7 @@ static struct lmi_gx *expand(struct lmi_schema *s, const struct lmi_conj *c,
 			continue;
 		}
 		one = *c;
-		add(s, &one, v, 0);
+		lmi_conj_add(s, &one, v);
 		lmi_gx_add(&s->b, alt, expand(s, &one, done, n_done + 1));
 	}
 	return alt;

@@ -14,6 +14,8 @@
 
 /* Schemas that hold at one place. */
 #define LMI_CONJ_MAX 256
+/* Schemas looked at while one is compiled. */
+#define LMI_SCHEMA_STEPS 2000000u
 
 /* Schemas whose allOf and $ref are looked through already, in order, each once. */
 struct lmi_conj {
