@@ -355,7 +355,8 @@ static void fit_blocks(const struct lmi_lanes *v, const struct lmi_kshape *k, co
 		}
 		for (int j = 0; importance && j < run; j++)
 			lmi_fit_weights(importance + (i + j) * LMI_K, w + j * LMI_K, LMI_K);
-		lmi_lanefit_load(v, &b, src + i * LMI_K, importance ? w : NULL, run * LMI_K / k->group, k->group);
+		lmi_lanefit_load(v, &b, src + i * LMI_K, importance ? w : NULL,
+				 run * LMI_K / k->group, k->group);
 		if (affine)
 			search_affine(v, k, &b, run, out + i);
 		else

@@ -18,7 +18,7 @@
 /* What values of a group are fit for these loops: see lanefit.h. */
 #define LMI_LANES_LEAST	  1e-12f /* greatest magnitude */
 #define LMI_LANES_MOST	  1e12f
-#define LMI_LANES_PRESENT 8 /* values that are not 0: few are met exactly by fit.c and kfit.c */
+#define LMI_LANES_PRESENT 8 /* values that are not 0: few are met exactly by fit.c, kfit.c */
 
 /* What codes stand for: whole numbers lo..hi, or the values of a book. */
 struct lmi_levels {
