@@ -90,7 +90,7 @@ static void softmax(struct attn_work *w, const struct attn_block *b, uint32_t i,
 		}
 		if (b->n_step)
 			attn_hide(a, row, b->n_step, s, first, ATTN_CHUNK);
-		/* whole tiles that this row sees something of: as many lanes whoever is beside it */
+		/* whole tiles that this row sees some of: as many lanes whoever is beside it */
 		from = (uint32_t)lo / ATTN_TILE * ATTN_TILE;
 		to = ((uint32_t)hi + ATTN_TILE - 1) / ATTN_TILE * ATTN_TILE;
 		w->part.m[i] = fl->max(s + (from - first), to - from);

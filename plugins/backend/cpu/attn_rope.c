@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * ROPE_KV inside of ATTN.  Where every sequence has one row, the item of a (row, key head) turns its own
- * queries and stores the row's key and value before it reads them: nobody else needs them, so
- * there is no barrier in between.  When its keys are split among threads, each turns the queries
- * for itself, and the one with the last keys stores the new one.
+ * ROPE_KV inside of ATTN.  Where every sequence has one row, the item of a (row, key head) turns
+ * its own queries and stores the row's key and value before it reads them: nobody else needs
+ * them, so there is no barrier in between.  When its keys are split among threads, each turns the
+ * queries for itself, and the one with the last keys stores the new one.
  *
  * What ATTN writes must not lie where the unturned heads are still read (values.c). */
 #include "attn_block.h"

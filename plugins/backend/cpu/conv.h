@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * conv.h - CONV by columns, for those that allow it (conv_columns.c); op_conv.c has all the others. */
+ * conv.h - CONV by columns, for those that allow it (conv_columns.c); op_conv.c has all the
+ * others. */
 #ifndef LLAMAD_CPU_CONV_H
 #define LLAMAD_CPU_CONV_H
 

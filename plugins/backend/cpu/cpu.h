@@ -57,8 +57,8 @@ enum lmd_status cpu_pool_op(void *state, struct lmd_queue *q, struct lmd_pool *p
 			    const struct lmd_pool_op *ops, uint32_t n, struct lmd_error *err);
 void cpu_pool_destroy(void *state, struct lmd_pool *pool);
 
-/* Asks the system for large pages behind memory that is read in many pieces: finding a page of 4 KiB
- * can cost as much as reading it.  Best effort. */
+/* Asks the system for large pages behind memory that is read in many pieces: finding a page of 4
+ * KiB can cost as much as reading it.  Best effort. */
 void cpu_large_pages(void *mem, size_t bytes);
 
 /* n numbers into and out of a cache in a row's own order. */
@@ -92,8 +92,8 @@ struct cpu_op {
 				struct lmd_error *err);
 	/* Optional: NULL = every phase is. */
 	bool (*wanted)(const struct cpu_run *r, const struct cpu_node *n, uint32_t phase);
-	/* Optional: is a phase so little work that one thread does it sooner than all can meet?  Then
-	 * it costs no barrier (run.c).  NULL = none is. */
+	/* Optional: is a phase so little work that one thread does it sooner than all can meet?
+	 * Then it costs no barrier (run.c).  NULL = none is. */
 	bool (*little)(const struct cpu_run *r, const struct cpu_node *n, uint32_t phase);
 	void (*run)(const struct cpu_run *r, const struct cpu_node *n, const struct cpu_part *p);
 	/* Optional: the first weights that a part reads in a phase with few rows, NULL: none. */
@@ -193,8 +193,8 @@ struct cpu_build {
 	struct cpu_node *node;
 };
 
-/* Adapters of a site belong to the weight (LMD_NONE: nothing to do, likewise without adapters in the
- * plan); `turned`: to its transpose, a table of rows. */
+/* Adapters of a site belong to the weight (LMD_NONE: nothing to do, likewise without adapters in
+ * the plan); `turned`: to its transpose, a table of rows. */
 enum lmd_status cpu_add_site(struct cpu_build *b, uint32_t site, uint32_t wref, bool turned,
 			     struct lmd_error *err);
 /* The cache with its pool; LMD_INVALID when the pool was not given or is of another kind. */

@@ -2,11 +2,11 @@
  *
  * kv.h - keys and values inside a page.
  *
- * Memory of a pool of pages: for each cache in order K, then V; of these each head; of a head each
- * page.  So a head's keys lie side by side as far as the pages of a sequence do, and are read as one
- * stream.  V of a head in a page is its 32 rows one after the other, each encoded on its own.  K is the
- * same, or, in KV caches of f32, f16 and bf16, turned: for each column the 32 rows' numbers side
- * by side, so that a query is multiplied with 32 keys at once. */
+ * Memory of a pool of pages: for each cache in order K, then V; of these each head; of a head
+ * each page.  So a head's keys lie side by side as far as the pages of a sequence do, and are
+ * read as one stream.  V of a head in a page is its 32 rows one after the other, each encoded on
+ * its own.  K is the same, or, in KV caches of f32, f16 and bf16, turned: for each column the 32
+ * rows' numbers side by side, so that a query is multiplied with 32 keys at once. */
 #ifndef LLAMAD_CPU_KV_H
 #define LLAMAD_CPU_KV_H
 

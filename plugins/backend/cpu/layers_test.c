@@ -116,7 +116,7 @@ START_TEST(five_phases_a_layer)
 }
 END_TEST
 
-/* Rows one by one, where ATTN does the work of ROPE_KV, are those of a prompt, where it does not. */
+/* Rows one by one, where ATTN does the work of ROPE_KV, are those of a prompt, where not. */
 START_TEST(one_by_one_is_together)
 {
 	static const uint32_t types[] = {LMD_DTYPE_F32, LMD_DTYPE_F16};

@@ -18,8 +18,8 @@ struct cpu_norm cpu_norm(const struct cpu_run *r, const struct lmd_norm *n);
 void cpu_norm_row(const struct cpu_run *r, const struct cpu_norm *n, uint32_t row, uint32_t head,
 		  const float *x, float *y, uint32_t width, float *stat);
 
-/* The two halves: mean and 1/sigma of `count` numbers from their mean and the sum of squares (LAYER:
- * of the deviations from the mean) ... */
+/* The two halves: mean and 1/sigma of `count` numbers from their mean and the sum of squares
+ * (LAYER: of the deviations from the mean) ... */
 void cpu_norm_stat(const struct lmd_norm *n, float mean, float sq, uint64_t count, float stat[2]);
 /* ... and y = (x - mean) / sigma * g + b for columns col0..col0+count of a row. */
 void cpu_norm_scale(const struct cpu_run *r, const struct cpu_norm *n, uint32_t row, uint32_t head,

@@ -4,33 +4,8 @@
  *
  * Phases: 0 prepares many rows of x and, with ids, sorts the (row, choice) pairs by slice; 1
  * computes what adapters add; 2 multiplies (and prepares few rows in each thread). */
-#include "act.h"
-#include "backend/common/lists.h"
+#include "linear.h"
 #include "ops.h"
-#include "product.h"
-
-struct lin {
-	const struct cpu_run *r;
-	const struct lmd_op_linear *op;
-	struct hm_view x, ids;
-	uint64_t n_x;    /* rows of x, heads counted */
-	uint64_t n_item; /* rows of each y, heads counted */
-	uint32_t heads;  /* of y */
-	bool small;      /* each thread prepares x */
-	struct cpu_x px;
-	struct hm_lists lists;
-	float *delta[LMD_LINEAR_MAX];
-	char *scratch; /* of the products of this part */
-};
-
-/* One weight's outputs. */
-struct out {
-	const struct lin *l;
-	const struct lmd_weight *w;
-	struct hm_view y, r_in, r_out;
-	const float *delta;
-	bool plain; /* nothing is done to an output but the residual */
-};
 
 /* How the rows of all weights are shared out. */
 struct sharing {
@@ -59,12 +34,6 @@ static bool any_lora(const struct lmd_plan *plan, const struct lmd_op_linear *l)
 			return true;
 	}
 	return false;
-}
-
-/* Columns of an item's output. */
-static uint64_t outputs(const struct lmd_op_linear *l, const struct lmd_weight *w)
-{
-	return l->ids.src == LMD_SRC_NONE ? (uint64_t)w->n_stack * w->n : w->n;
 }
 
 static bool any_q8(const struct cpu_dev *dev, struct lmd_weight *const *weights,
@@ -97,18 +66,18 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 		cpu_product_need(b, &bytes, w, items);
 		most = bytes > most ? bytes : most;
 		if (cpu_lora_wanted(b->hm.plan, l->lora_site[i]))
-			hm_need(&b->hm.shared_bytes, items, outputs(l, w) * sizeof(float));
+			hm_need(&b->hm.shared_bytes, items, linear_cols(l, w) * sizeof(float));
 	}
 	hm_need(&b->hm.part_bytes, 1, most);
 	return st;
 }
 
-static void setup(struct lin *l, const struct cpu_run *r, const struct cpu_node *n)
+static void setup(struct linear *l, const struct cpu_run *r, const struct cpu_node *n)
 {
 	const struct lmd_op_linear *op = &n->op->u.linear;
 	struct hm_view y = hm_view(&r->hm, target(op, 0));
 
-	*l = (struct lin){.r = r, .op = op};
+	*l = (struct linear){.r = r, .op = op};
 	l->x = hm_view(&r->hm, &op->x);
 	l->ids = hm_view(&r->hm, &op->ids);
 	l->n_x = (uint64_t)l->x.n_row * l->x.n_head;
@@ -118,7 +87,7 @@ static void setup(struct lin *l, const struct cpu_run *r, const struct cpu_node 
 		   !(r->lora && any_lora(r->hm.plan, op));
 }
 
-static void setup_memory(struct lin *l, char *scratch)
+static void setup_memory(struct linear *l, char *scratch)
 {
 	const struct cpu_run *r = l->r;
 	bool q8 = any_q8(r->dev, r->cplan->weights, l->op);
@@ -138,13 +107,13 @@ static void setup_memory(struct lin *l, char *scratch)
 
 		if (r->lora && cpu_lora_wanted(r->hm.plan, l->op->lora_site[i]))
 			l->delta[i] =
-				hm_take(&cursor, l->n_item, outputs(l->op, w) * sizeof(float));
+				hm_take(&cursor, l->n_item, linear_cols(l->op, w) * sizeof(float));
 	}
 }
 
 static bool wanted(const struct cpu_run *r, const struct cpu_node *n, uint32_t phase)
 {
-	struct lin l;
+	struct linear l;
 
 	setup(&l, r, n);
 	if (phase == 0)
@@ -152,7 +121,7 @@ static bool wanted(const struct cpu_run *r, const struct cpu_node *n, uint32_t p
 	return phase == 2 || (r->lora && any_lora(r->hm.plan, l.op));
 }
 
-static void prepare(const struct lin *l, uint64_t lo, uint64_t hi)
+static void prepare(const struct linear *l, uint64_t lo, uint64_t hi)
 {
 	struct cpu_norm norm = cpu_norm(l->r, &l->op->pro);
 
@@ -162,19 +131,19 @@ static void prepare(const struct lin *l, uint64_t lo, uint64_t hi)
 }
 
 /* Item i reads row i / div of x. */
-static uint32_t divisor(const struct lin *l)
+static uint32_t divisor(const struct linear *l)
 {
 	return l->ids.base && l->x.n_head == 1 ? l->heads : 1;
 }
 
-static void adapters(const struct lin *l, const struct cpu_part *p)
+static void adapters(const struct linear *l, const struct cpu_part *p)
 {
 	uint64_t lo, hi;
 
 	hm_slice(&p->hm, l->n_item, &lo, &hi);
 	for (uint32_t j = 0; j < l->op->n_w; j++) {
 		const struct lmd_weight *w = l->r->cplan->weights[l->op->w[j]];
-		uint64_t n = outputs(l->op, w);
+		uint64_t n = linear_cols(l->op, w);
 
 		for (uint64_t i = lo; l->delta[j] && i < hi; i++) {
 			uint32_t row = (uint32_t)(i / l->heads);
@@ -190,94 +159,15 @@ static void adapters(const struct lin *l, const struct cpu_part *p)
 	}
 }
 
-/* Column of an output in its item. */
-static size_t column(const struct out *o, uint32_t slice, uint32_t n0)
-{
-	return o->l->ids.base ? n0 : (size_t)slice * o->w->n + n0;
-}
-
-static float *place(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint32_t n)
-{
-	const struct out *o = arg;
-	const struct hm_view *v = o->y.base ? &o->y : &o->r_out;
-
-	(void)n;
-	return hm_el(v, item / o->l->heads, item % o->l->heads, column(o, slice, n0));
-}
-
-/* Everything between the product and the residual. */
-static void epilogue(const struct out *o, uint32_t item, uint32_t slice, uint32_t n0, uint32_t n,
-		     float *v)
-{
-	const struct lmd_op_linear *op = o->l->op;
-	const float *delta =
-		o->delta ? o->delta + item * outputs(op, o->w) + column(o, slice, n0) : NULL;
-
-	for (uint32_t i = 0; o->w->n_scale && i < n; i++)
-		v[i] *= hm_weight_scale(o->w, slice, n0 + i);
-	for (uint32_t i = 0; delta && i < n; i++)
-		v[i] += delta[i];
-	for (uint32_t i = 0; op->scale != 1.0f && i < n; i++)
-		v[i] *= op->scale;
-	for (uint32_t i = 0; o->w->n_bias && i < n; i++)
-		v[i] += hm_weight_bias(o->w, slice, n0 + i);
-	if (op->act != LMD_ACT_NONE)
-		cpu_act_row(o->l->r->dev->fl, op->act, op->p, v, NULL, v, n);
-	for (uint32_t i = 0; op->softcap != 0.0f && i < n; i++)
-		v[i] = hm_softcap(v[i], op->softcap);
-	for (uint32_t i = 0; (op->clamp_lo != 0.0f || op->clamp_hi != 0.0f) && i < n; i++)
-		v[i] = fminf(fmaxf(v[i], op->clamp_lo), op->clamp_hi);
-}
-
-static void done(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint32_t n, float *v)
-{
-	const struct out *o = arg;
-	uint32_t row = item / o->l->heads, head = item % o->l->heads;
-	size_t col = column(o, slice, n0);
-
-	if (!o->plain)
-		epilogue(o, item, slice, n0, n, v);
-	if (o->y.base && o->y.fold > 1) {
-		for (uint32_t i = 0; i < n; i++)
-			hm_put(&o->y, row, head, col + i, v[i]);
-	}
-	if (!o->r_out.base)
-		return;
-	if (o->r_out.fold == 1 && o->r_in.fold == 1 && !o->r_in.i32) {
-		const float *in = hm_el(&o->r_in, row, head, col);
-		float *out = hm_el(&o->r_out, row, head, col);
-
-		o->l->r->dev->fl->madd(out, in, o->l->op->a, v, n);
-		return;
-	}
-	for (uint32_t i = 0; i < n; i++)
-		hm_put(&o->r_out, row, head, col + i,
-		       hm_get(&o->r_in, row, head, col + i) + o->l->op->a * v[i]);
-}
-
-/* Choices without a slice: y = 0. */
-static void skip(const struct out *o, const struct cpu_items *none, uint32_t lo, uint32_t hi)
-{
-	for (uint32_t i = 0; i < none->count; i++) {
-		uint32_t row = none->list[i] / o->l->heads, head = none->list[i] % o->l->heads;
-
-		for (uint32_t c = lo; c < hi; c++) {
-			if (o->y.base)
-				hm_put(&o->y, row, head, c, 0.0f);
-			if (o->r_out.base)
-				hm_put(&o->r_out, row, head, c, hm_get(&o->r_in, row, head, c));
-		}
-	}
-}
-
 /* Where row lo of weight j is, counted over its slices. */
 static const void *row_at(const struct lmd_weight *w, uint64_t lo)
 {
 	return hm_weight_at(w, (uint32_t)(lo / w->n), (uint32_t)(lo % w->n));
 }
 
-static void multiply_all(const struct lin *l, const struct out *o, const struct cpu_items *items,
-			 const struct span *s, const struct cpu_emit *emit)
+static void multiply_all(const struct linear *l, const struct linear_out *o,
+			 const struct cpu_items *items, const struct span *s,
+			 const struct cpu_emit *emit)
 {
 	for (uint64_t lo = s->lo; lo < s->hi;) {
 		struct cpu_rows rows = {.slice = (uint32_t)(lo / o->w->n),
@@ -291,8 +181,9 @@ static void multiply_all(const struct lin *l, const struct out *o, const struct 
 	}
 }
 
-static void multiply_lists(const struct lin *l, const struct out *o, struct cpu_items items,
-			   const struct span *s, const struct cpu_emit *emit)
+static void multiply_lists(const struct linear *l, const struct linear_out *o,
+			   struct cpu_items items, const struct span *s,
+			   const struct cpu_emit *emit)
 {
 	struct cpu_rows rows = {.lo = (uint32_t)s->lo, .hi = (uint32_t)s->hi};
 
@@ -302,14 +193,14 @@ static void multiply_lists(const struct lin *l, const struct out *o, struct cpu_
 		cpu_product(l->r, &l->px, &items, o->w, &rows, l->scratch, emit);
 	}
 	items.list = hm_lists_of(&l->lists, o->w->n_stack, &items.count);
-	skip(o, &items, rows.lo, rows.hi);
+	linear_skip(o, &items, rows.lo, rows.hi);
 }
 
-static void multiply(const struct lin *l, struct cpu_items items, const struct span *s)
+static void multiply(const struct linear *l, struct cpu_items items, const struct span *s)
 {
 	const struct lmd_op_linear *op = l->op;
 	uint32_t j = s->j;
-	struct out o = {
+	struct linear_out o = {
 		.l = l,
 		.w = l->r->cplan->weights[op->w[j]],
 		.y = hm_view(&l->r->hm, &op->y[j]),
@@ -318,7 +209,7 @@ static void multiply(const struct lin *l, struct cpu_items items, const struct s
 		.delta = l->delta[j],
 	};
 	bool folded = (o.y.base ? &o.y : &o.r_out)->fold > 1;
-	const struct cpu_emit emit = {&o, folded ? NULL : place, done};
+	const struct cpu_emit emit = {&o, folded ? NULL : linear_place, linear_done};
 
 	items.div = divisor(l);
 	o.plain = !o.w->n_scale && !o.w->n_bias && !o.delta && op->scale == 1.0f &&
@@ -339,7 +230,7 @@ static struct sharing share(const struct lmd_op_linear *op, struct lmd_weight *c
 
 	for (uint32_t j = 0; j < op->n_w; j++) {
 		s.w[j] = weights[op->w[j]];
-		s.n[j] = outputs(op, s.w[j]);
+		s.n[j] = linear_cols(op, s.w[j]);
 		total += s.n[j];
 	}
 	s.grid = cpu_grid(part, n_part, n_item, total);
@@ -368,7 +259,7 @@ static const void *span_at(const struct sharing *s, uint32_t c)
 	return p.j < s->n_w ? row_at(s->w[p.j], p.lo) : NULL;
 }
 
-static void products(const struct lin *l, const struct cpu_part *p)
+static void products(const struct linear *l, const struct cpu_part *p)
 {
 	struct sharing s = share(l->op, l->r->cplan->weights, p->hm.part, p->hm.n_part,
 				 l->ids.base ? 1 : (uint32_t)l->n_item);
@@ -399,7 +290,7 @@ static const void *first(const struct lmd_cplan *p, const struct cpu_node *n, ui
 
 static void run(const struct cpu_run *r, const struct cpu_node *n, const struct cpu_part *p)
 {
-	struct lin l;
+	struct linear l;
 	uint64_t lo, hi;
 
 	setup(&l, r, n);

@@ -2,9 +2,9 @@
  *
  * ROPE_KV: norm and rotation of the heads of q and k, and the way of k and v into the cache.
  *
- * Cosines and sines depend on the position alone, so the first op of a plan that turns in a certain
- * way computes those of the step (phase 0) for all that follow.  Phase 1 is left to the ATTN behind it
- * where that does better (attn_rope.c). */
+ * Cosines and sines depend on the position alone, so the first op of a plan that turns in a
+ * certain way computes those of the step (phase 0) for all that follow.  Phase 1 is left to the
+ * ATTN behind it where that does better (attn_rope.c). */
 #include "attn.h"
 #include "ops.h"
 #include "rope.h"

@@ -63,8 +63,8 @@ struct cpu_emit {
 	void (*done)(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint32_t n, float *v);
 };
 
-/* Rows lo..hi of a slice of a weight; `next`: what the thread will read after them, if that is known
- * (NULL: it is not), which begins to come from memory while these are multiplied. */
+/* Rows lo..hi of a slice of a weight; `next`: what the thread will read after them, if that is
+ * known (NULL: it is not), which begins to come from memory while these are multiplied. */
 struct cpu_rows {
 	uint32_t slice, lo, hi;
 	const void *next;
@@ -82,8 +82,8 @@ void cpu_product_f32(const struct cpu_run *r, const struct cpu_x *x, const struc
 		     const struct lmd_weight *w, const struct cpu_rows *rows, char *scratch,
 		     const struct cpu_emit *emit);
 
-/* How the work of a product is shared out, in lists of chunks of output rows.  A part claims chunks of
- * its own list first, in order, then those that others left in theirs.
+/* How the work of a product is shared out, in lists of chunks of output rows.  A part claims
+ * chunks of its own list first, in order, then those that others left in theirs.
  *   Few items: a list has a range of the output rows, for all items; so a thread reads a stretch of
  * the weight from one end to the other, and knows what it will read next.
  *   Many items (a prompt): a list has a range of the items, for all output rows; so a row's numbers

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Activations in 8 bits with AVX2: the same bytes as act_c.c, for NaN and infinity too.  min and max
- * of the processor give their second operand when one is NaN; the order of operands follows. */
+ * Activations in 8 bits with AVX2: the same bytes as act_c.c, for NaN and infinity too.  min and
+ * max of the processor give their second operand when one is NaN: hence the order of operands. */
 #include "variants.h"
 #include "x86.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * blocks_256.h - blocks of more than 32 values, of any type.  The same text for both widths: included
- * behind head_k and codes_k, head_small and those of the small types. */
+ * blocks_256.h - blocks of more than 32 values, of any type.  The same text for both widths:
+ * included behind head_k and codes_k, head_small and those of the small types. */
 #ifndef LLAMAD_CPU_KERN_BLOCKS_256_H
 #define LLAMAD_CPU_KERN_BLOCKS_256_H
 
@@ -14,8 +14,8 @@ INLINE void head_256(uint32_t dtype, const uint8_t *const w[8], size_t at, struc
 		head_k(dtype, w, at, h);
 }
 
-/* Part number `part` (as many blocks of 32 as struct codes has) of the larger block at `at`; not of a type
- * with points. */
+/* Part number `part` (as many blocks of 32 as struct codes has) of the larger block at `at`; not
+ * of a type with points. */
 INLINE void codes_256(uint32_t dtype, const struct head *h, const uint8_t *const w[8], size_t at,
 		      int part, struct codes *c)
 {

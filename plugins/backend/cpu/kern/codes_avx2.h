@@ -2,10 +2,10 @@
  *
  * codes_avx2.h - weights out of their blocks: eight rows, one block of 32 at a time.
  *
- * Codes are bytes in the order of the values; a weight is D * (code - 2^shift) + M (no shift, no M:
- * the term is absent).  Codes are unsigned, but for Q8_0, IQ4_NL and IQ4_XS, which have no shift
- * here.  Types with halves have a factor for each 16 values besides D, Q2_K a minimum, too, which M is
- * multiplied with.  A code that is a place in a book has become the book's number. */
+ * Codes are bytes in the order of the values; a weight is D * (code - 2^shift) + M (no shift, no
+ * M: the term is absent).  Codes are unsigned, but for Q8_0, IQ4_NL and IQ4_XS, which have no
+ * shift here.  Types with halves have a factor for each 16 values besides D, Q2_K a minimum, too,
+ * which M is multiplied with.  A code that is a place in a book has become the book's number. */
 #ifndef LLAMAD_CPU_KERN_CODES_AVX2_H
 #define LLAMAD_CPU_KERN_CODES_AVX2_H
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * codes_avx512.h - weights out of their blocks: eight rows, two neighbouring blocks of 32 at a time.
+ * codes_avx512.h - weights out of their blocks: eight rows, two neighbouring blocks of 32 at a
+ * time.
  *
  * Vectors "of rows" have the eight rows of block b in lanes 0-7 and those of block b+1 in 8-15.
  * Codes are unsigned bytes in the order of the values, so that a weight is
  *     D * (code - 2^shift) + M        (no M, no shift: the term is absent)
- * with the shift of kern_shift().  Types with halves have a factor for each 16 values besides D, Q2_K a
- * minimum, too, which M is multiplied with.  A code that is a place in a book has become the book's number. */
+ * with the shift of kern_shift().  Types with halves have a factor for each 16 values besides D,
+ * Q2_K a minimum, too, which M is multiplied with.  A code that is a place in a book has become
+ * the book's number. */
 #ifndef LLAMAD_CPU_KERN_CODES_AVX512_H
 #define LLAMAD_CPU_KERN_CODES_AVX512_H
 
@@ -23,7 +25,7 @@ struct codes {
 struct head {
 	__m512 d, m;   /* of rows, the same for both blocks; m = -dmin */
 	__m512i s[3];  /* Q4_K, Q5_K: bytes 0-3, 4-7, 8-11 of the scales; IQ4_XS: high, low bits */
-	__m256i sc[4]; /* Q2_K, Q3_K, Q6_K: scales 4p..4p+3 of the eight rows; NVFP4: all in sc[0] */
+	__m256i sc[4]; /* Q2_K, Q3_K, Q6_K: scales 4p..4p+3 of the eight rows; NVFP4: all, in [0] */
 };
 
 /* Low nibbles of lanes 0 and 2, high ones of lanes 1 and 3. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * k_avx512.h - types of 256 values and at least 3 bits, and NVFP4: two blocks of 32 of eight rows at a time. */
+ * k_avx512.h - types of 256 values and at least 3 bits, and NVFP4: two blocks of 32 of eight rows
+ * at a time. */
 #ifndef LLAMAD_CPU_KERN_K_AVX512_H
 #define LLAMAD_CPU_KERN_K_AVX512_H
 

@@ -20,9 +20,9 @@
  *     s = sum of q[i];  e = d * (float)s
  * in memory as arrays one after the other, see KERN_Q8_*.
  *
- * Exact kernels (exact = true).  In each block b of 32 a weight is w[i] = D * P[i] + M with integers
- * P (see unpack.h for the types).  An output, in f32 with every operation rounded on its own (no
- * fused multiply-add), blocks in ascending order, is
+ * Exact kernels (exact = true).  In each block b of 32 a weight is w[i] = D * P[i] + M with
+ * integers P (see unpack.h for the types).  An output, in f32 with every operation rounded on its
+ * own (no fused multiply-add), blocks in ascending order, is
  *     sum = 0
  *     for b:  i = sum over the block of P*q                                    (integer, < 2^24)
  *             sum = sum + ((D * d) * (float)i + M * e)                         types with M
@@ -33,8 +33,8 @@
  * and nothing else: so its bits depend neither on the variant nor on the slice nor on how many rows
  * of x are multiplied together.  Backend `ref` opened with int8 activations gives the same bits.
  *
- * Float kernels (exact = false) decode weights and multiply in f32.  The order of the sum depends on
- * the variant alone: slices and the number of rows of x change no bit.  Against the exact sum:
+ * Float kernels (exact = false) decode weights and multiply in f32.  The order of the sum depends
+ * on the variant alone: slices and the number of rows of x change no bit.  Against the exact sum:
  *     |y - sum w[i]*x[i]| <= (k/8 + 12) * 2^-24 * sum |w[i]*x[i]| */
 #ifndef LLAMAD_CPU_KERN_H
 #define LLAMAD_CPU_KERN_H
@@ -88,7 +88,7 @@ struct kern_product {
 	const struct lmd_host *host; /* decoder of types that a kernel of floats does not know */
 	const void *w;         /* first row of the slice, where it lies in the file: any address */
 	size_t w_stride;       /* bytes from row to row */
-	const void *next;      /* what the thread will read after the slice, NULL if unknown: a hint */
+	const void *next;      /* what the thread will read after the slice; NULL: unknown */
 	const void *const *x;  /* [n_col] rows, of the kernel's kind of activations */
 	float *const *y;       /* [n_col] outputs, [n_row] each; must not overlap anything else */
 	uint32_t k;            /* values in a row: a multiple of the type's block, < 2^24 */
@@ -113,8 +113,8 @@ struct kern_linear {
 	void (*run)(const struct kern_linear *self, const struct kern_product *p);
 };
 
-/* The best kernel of a type for these flags.  KERN_ACT_F32: NULL only for types that hold no weights
- * (integers, Q8_1, Q8_K); KERN_ACT_Q8: NULL for the types without an exact kernel. */
+/* The best kernel of a type for these flags.  KERN_ACT_F32: NULL only for types that hold no
+ * weights (integers, Q8_1, Q8_K); KERN_ACT_Q8: NULL for the types without an exact kernel. */
 const struct kern_linear *kern_linear_find(uint32_t dtype, enum kern_act_kind act, uint64_t flags);
 /* All kernels, best first within a type and kind; NULL behind the last. */
 const struct kern_linear *kern_linear_at(size_t i);

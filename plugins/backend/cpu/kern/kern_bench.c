@@ -2,10 +2,10 @@
  *
  * Times the kernels that this machine can run, on one thread:
  *   kern_bench [--type NAME] [--isa NAME] [--k K] [--runs N] [--float] [--json]
- * "memory": one row of x times weights that do not fit into caches, as in decoding; GB/s of weights.
- * "cached": the same with weights of 512 KiB.  Then 8, 64 and 512 rows of x times 512 KiB or more of
- * weights; GFLOP/s, two operations a weight and row.  Lower quartiles of the thread's own time, so
- * that other programs of the machine show less. */
+ * "memory": one row of x times weights that do not fit into caches, as in decoding; GB/s of
+ * weights.  "cached": the same with weights of 512 KiB.  Then 8, 64 and 512 rows of x times 512
+ * KiB or more of weights; GFLOP/s, two operations a weight and row.  Lower quartiles of the
+ * thread's own time, so that other programs of the machine show less. */
 #include <inttypes.h>
 #include <time.h>
 

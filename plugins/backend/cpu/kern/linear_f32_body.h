@@ -41,7 +41,8 @@ INLINE vec load_some(uint32_t dtype, const char *w, size_t i, uint32_t n)
 	return dtype == LMD_DTYPE_F16 ? LOAD_F16(halves) : LOAD_BF16(halves);
 }
 
-/* ROWS weight rows of dtype times n_col rows of x; n_col: 1..TILE, dtype F32, F16, BF16, constant. */
+/* ROWS weight rows of dtype times n_col rows of x; n_col: 1..TILE, dtype F32, F16, BF16,
+ * constant. */
 INLINE void tile(uint32_t dtype, const char *const w[ROWS], const void *const *x, uint32_t k,
 		 uint32_t n_col, float out[TILE][ROWS])
 {

@@ -13,7 +13,8 @@
 
 /* ---- panels ---- */
 
-/* A block of 32 of eight rows: eight vectors of codes, D, and then M, the factors of halves, minima. */
+/* A block of 32 of eight rows: eight vectors of codes, D, and then M, the factors of halves,
+ * minima. */
 INLINE size_t panel_sc(uint32_t dtype)
 {
 	return kern_has_m(dtype) ? 10 : 9;

@@ -2,11 +2,11 @@
  *
  * linear_q8_avx512.h - exact products with AVX-512 and VNNI, of any type: kern_product_512.
  *
- * Few rows of x: rows_avx512.h.  More of them: sixteen weight rows are rearranged to panels, so that a
- * vector holds the same four values of all of them.  Then a lane belongs to a row from the start and
- * nothing is added across lanes; the rearrangement pays when it is used for some five rows of x.
- * Panels are made for as many rows as stay in the second-level cache, then all rows of x pass by in
- * tiles of sixteen. */
+ * Few rows of x: rows_avx512.h.  More of them: sixteen weight rows are rearranged to panels, so
+ * that a vector holds the same four values of all of them.  Then a lane belongs to a row from the
+ * start and nothing is added across lanes; the rearrangement pays when it is used for some five
+ * rows of x.  Panels are made for as many rows as stay in the second-level cache, then all rows of
+ * x pass by in tiles of sixteen. */
 #ifndef LLAMAD_CPU_KERN_LINEAR_Q8_AVX512_H
 #define LLAMAD_CPU_KERN_LINEAR_Q8_AVX512_H
 
@@ -17,7 +17,8 @@
 
 /* ---- panels ---- */
 
-/* A block of 32 of sixteen rows: eight vectors of codes, D, and then M, the factors of halves, minima. */
+/* A block of 32 of sixteen rows: eight vectors of codes, D, and then M, the factors of halves,
+ * minima. */
 INLINE size_t panel_sc(uint32_t dtype)
 {
 	return 512 + 64 + (kern_has_m(dtype) ? 64 : 0);
@@ -132,8 +133,8 @@ INLINE __m512 all_floats(const char *array, size_t i)
 	return _mm512_castsi512_ps(all(array, i));
 }
 
-/* out[0]: sum of code*q over block b of sixteen rows, less the shifts.  With two D: that of the first 16
- * values, and in out[1] that of the others. */
+/* out[0]: sum of code*q over block b of sixteen rows, less the shifts.  With two D: that of the
+ * first 16 values, and in out[1] that of the others. */
 INLINE void panel_sums(uint32_t dtype, const __m512i w[8], const __m512i sc[2], const char *x,
 		       uint32_t k, size_t b, __m512i out[2])
 {

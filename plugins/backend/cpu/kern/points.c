@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tables of points.h, out of the host's decoder: blocks are made that have one point after the other,
- * with d 1, scale 0 and no sign. */
+ * The tables of points.h, out of the host's decoder: blocks are made that have one point after
+ * the other, with d 1, scale 0 and no sign. */
 #include <math.h>
 
 #include "points.h"

@@ -2,10 +2,10 @@
  *
  * points.h - the IQ types whose values are points of a grid: their tables, and how a block is read.
  *
- * In a block of 256 a value is D * sc * P: D = d times kern_point_unit, sc = 2 * scale + 1 of its 16
- * or 32 values, and P what the point says, of IQ2 and IQ3 with a sign, of IQ1 (8 * v) + 1 or - 1.
- * The tables hold a point's values as bytes, the first one lowest: the magnitudes of IQ2 (8 values) and
- * IQ3 (4), and 8 * v + 16 of IQ1 (8). */
+ * In a block of 256 a value is D * sc * P: D = d times kern_point_unit, sc = 2 * scale + 1 of its
+ * 16 or 32 values, and P what the point says, of IQ2 and IQ3 with a sign, of IQ1 (8 * v) + 1
+ * or - 1.  The tables hold a point's values as bytes, the first one lowest: the magnitudes of IQ2
+ * (8 values) and IQ3 (4), and 8 * v + 16 of IQ1 (8). */
 #ifndef LLAMAD_CPU_KERN_POINTS_H
 #define LLAMAD_CPU_KERN_POINTS_H
 
@@ -50,7 +50,8 @@ static inline uint32_t kern_point_d(uint32_t dtype, const uint8_t *b)
 {
 	if (dtype != LMD_DTYPE_IQ1_M)
 		return kern_word(b);
-	return (uint32_t)(b[49] >> 4 | (b[51] & 0xf0)) | (uint32_t)(b[53] >> 4 | (b[55] & 0xf0)) << 8;
+	return (uint32_t)(b[49] >> 4 | (b[51] & 0xf0)) |
+	       (uint32_t)(b[53] >> 4 | (b[55] & 0xf0)) << 8;
 }
 
 /* sc of both halves of block j < 8 of 32. */
@@ -147,8 +148,8 @@ static inline uint32_t kern_points_32(uint32_t dtype, const struct kern_points *
 	}
 }
 
-/* TQ1_0: the trits, 0 to 2, of block j < 8.  A byte holds up to five of them as a fraction in base 3;
- * times 3 brings one above the byte. */
+/* TQ1_0: the trits, 0 to 2, of block j < 8.  A byte holds up to five of them as a fraction in
+ * base 3; times 3 brings one above the byte. */
 static inline void kern_trits_32(const uint8_t *b, int j, uint8_t out[32])
 {
 	static const uint8_t power[5] = {1, 3, 9, 27, 81};

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * quads_avx512.h - types of 32 values with nibbles: four neighbouring blocks of eight rows at a time. */
+ * quads_avx512.h - types of 32 values with nibbles: four neighbouring blocks of eight rows at a
+ * time. */
 #ifndef LLAMAD_CPU_KERN_QUADS_AVX512_H
 #define LLAMAD_CPU_KERN_QUADS_AVX512_H
 
 #include "codes_avx512.h"
 
-/* Four neighbouring blocks of 16 bytes of nibbles.  Vectors "of four" have rows 0-3 ([0]) or 4-7 ([1])
- * of block b in lanes 0-3, of b+1 in 4-7 and so on. */
+/* Four neighbouring blocks of 16 bytes of nibbles.  Vectors "of four" have rows 0-3 ([0]) or 4-7
+ * ([1]) of block b in lanes 0-3, of b+1 in 4-7 and so on. */
 struct quad {
 	__m512i low[8], high[8]; /* values 0-15 and 16-31 of the blocks, one in 16 bytes each */
 	__m512 d[2], m[2];       /* of four */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * rows_avx2.h - few rows of x times eight weight rows at a time, read where they lie; rows_avx512.h with
- * half the width.  Products of bytes are added in 16 bits as long as the greatest codes and -127 cannot
- * leave them, then in 32. */
+ * rows_avx2.h - few rows of x times eight weight rows at a time, read where they lie;
+ * rows_avx512.h with half the width.  Products of bytes are added in 16 bits as long as the
+ * greatest codes and -127 cannot leave them, then in 32. */
 #ifndef LLAMAD_CPU_KERN_ROWS_AVX2_H
 #define LLAMAD_CPU_KERN_ROWS_AVX2_H
 

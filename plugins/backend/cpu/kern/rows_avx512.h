@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * rows_avx512.h - few rows of x times eight weight rows at a time, read where they lie.  A block of a row
- * times a block of x leaves its sum in several lanes; the sums of eight rows are added up together, into
- * one lane for each row, and then go block by block into the running sums, as kern.h wants it. */
+ * rows_avx512.h - few rows of x times eight weight rows at a time, read where they lie.  A block
+ * of a row times a block of x leaves its sum in several lanes; the sums of eight rows are added
+ * up together, into one lane for each row, and then go block by block into the running sums, as
+ * kern.h wants it. */
 #ifndef LLAMAD_CPU_KERN_ROWS_AVX512_H
 #define LLAMAD_CPU_KERN_ROWS_AVX512_H
 
@@ -69,8 +70,8 @@ INLINE __m512i add_fours(uint32_t dtype, int values, const __m512i *v)
 			 add_pairs(dtype, values, v[2], v[3]));
 }
 
-/* out[0]: sums of code*q over blocks b and b+1, of rows; minus 2^shift times the sums of q.  With two D:
- * those of the first 16 values, and in out[1] those of the others. */
+/* out[0]: sums of code*q over blocks b and b+1, of rows; minus 2^shift times the sums of q.  With
+ * two D: those of the first 16 values, and in out[1] those of the others. */
 INLINE void block_sums(uint32_t dtype, const struct codes *c, const char *x, uint32_t k, size_t b,
 		       __m512i out[2])
 {
@@ -142,7 +143,8 @@ INLINE void add_blocks(uint32_t dtype, const struct codes *c, const char *x, uin
 	if (kern_has_minima(dtype))
 		i[1] = minima_sums(c, x, k, b);
 	if (kern_has_minima(dtype) || kern_has_two_d(dtype))
-		t = _mm512_add_ps(t, _mm512_mul_ps(_mm512_mul_ps(c->m, dx), _mm512_cvtepi32_ps(i[1])));
+		t = _mm512_add_ps(
+			t, _mm512_mul_ps(_mm512_mul_ps(c->m, dx), _mm512_cvtepi32_ps(i[1])));
 	*sum = _mm256_add_ps(*sum, _mm512_castps512_ps256(t));
 	if (both)
 		*sum = _mm256_add_ps(*sum, _mm512_extractf32x8_ps(t, 1));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * x86.h - what the kernels of AVX2 and AVX-512 share: facts of the types and the reading of heads of
- * blocks.  Included by files that are compiled for one of them; everything is inlined, with a
+ * x86.h - what the kernels of AVX2 and AVX-512 share: facts of the types and the reading of heads
+ * of blocks.  Included by files that are compiled for one of them; everything is inlined, with a
  * constant `dtype`, so that only the code of one type is left. */
 #ifndef LLAMAD_CPU_KERN_X86_H
 #define LLAMAD_CPU_KERN_X86_H
@@ -180,7 +180,7 @@ INLINE __m256i point_ds(uint32_t dtype, const uint8_t *const w[8], size_t at)
 				 (int)kern_point_d(dtype, w[7] + at));
 }
 
-/* Halves of the E4M3 numbers in bytes `byte` of dwords (NVFP4): 0x7f is 0, bit 7 is nothing else. */
+/* Halves of the E4M3 numbers in bytes `byte` of dwords (NVFP4): 0x7f is 0, bit 7 nothing else. */
 INLINE __m256 half_e4m3(__m256i v, int byte)
 {
 	__m256i b = _mm256_and_si256(_mm256_srli_epi32(v, 8 * byte), _mm256_set1_epi32(255));
@@ -241,7 +241,7 @@ INLINE void columns(const uint8_t *const w[8], size_t at, bool two_off, __m256i 
 	out[3] = _mm256_unpackhi_epi64(t[1], t[3]);
 }
 
-/* The 16 scales of Q3_K less 32, as bytes: four low bits in v[0] and v[1], two high ones in v[2]. */
+/* The 16 scales of Q3_K less 32, as bytes: low bits in v[0] and v[1], two high ones in v[2]. */
 INLINE void scales_3(const __m256i v[4], __m256i sc[4])
 {
 	const __m256i four = _mm256_set1_epi8(15), two = _mm256_set1_epi8(3);
