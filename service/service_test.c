@@ -41,6 +41,81 @@ START_TEST(a_generation)
 }
 END_TEST
 
+/* ---- answers in a form ---- */
+
+static struct lmd_str word(const char *s)
+{
+	return (struct lmd_str){.ptr = s, .len = strlen(s)};
+}
+
+/* A counter of the model in memory; 0 when there is none. */
+static double counter(const char *name)
+{
+	struct lmi_request q = fx_on(&fx, LMI_WIRE_OP_STATS, NULL);
+	double v = 0;
+
+	q.u.stats.has_model = true;
+	q.u.stats.model = word("tiny");
+	ck_assert(fx_call(&fx, &fx_user, &q));
+	for (uint32_t i = 0; i < fx.a.r.u.stats.n_metrics; i++) {
+		const struct lmi_wire_metric *m = &fx.a.r.u.stats.metrics[i];
+
+		if (m->name.len == strlen(name) && !memcmp(m->name.ptr, name, m->name.len))
+			v = m->value;
+	}
+	return v;
+}
+
+static struct lmi_wire_item in_form(const char *gbnf, enum lmi_wire_jump jump, char *text, size_t cap)
+{
+	struct lmi_request q = fx_generate(&fx, "tiny", "hello", 40);
+
+	q.u.generate.has_grammar = true;
+	q.u.generate.grammar = word(gbnf);
+	q.u.generate.jump = jump;
+	ck_assert_msg(fx_call(&fx, &fx_user, &q), "%s", fx.a.err.text);
+	return fx_read(&fx, &fx_user, &fx.a.r.u.generate.id, text, cap);
+}
+
+START_TEST(an_answer_in_a_form)
+{
+	static const char form[] = "root ::= \"key: \" [a-z]{2} \"; done\"";
+	struct lmi_request q;
+	struct lmi_wire_item off, on;
+	char a[256], b[256];
+
+	fx_start(&fx);
+	off = in_form(form, LMI_WIRE_JUMP_OFF, a, sizeof(a));
+	ck_assert_int_eq(off.kind, LMI_WIRE_ITEM_DONE);
+	ck_assert_int_eq(off.u.done.finish, LMI_WIRE_FINISH_EOG);
+	ck_assert_int_eq(off.u.done.n_forced, 0);
+	on = in_form(form, LMI_WIRE_JUMP_TOKEN, b, sizeof(b));
+	ck_assert_str_eq(a, b);
+	ck_assert_int_eq(on.u.done.n_out, off.u.done.n_out);
+	ck_assert_int_gt(on.u.done.n_forced, 5);
+	on = in_form(form, LMI_WIRE_JUMP_TEXT, b, sizeof(b));
+	ck_assert(!strncmp(b, "key: ", 5) && !strcmp(b + 7, "; done"));
+	/* compiled once, while the model is there */
+	ck_assert(counter("llamad_model_grammar_misses_total") == 1);
+	ck_assert(counter("llamad_model_grammar_hits_total") == 2);
+	ck_assert(counter("llamad_model_grammars") == 1);
+	ck_assert(counter("llamad_model_generation_tokens_forced_total") > 5);
+	(void)fx_job_op(&fx, LMI_WIRE_OP_UNLOAD, "tiny");
+	on = in_form(form, LMI_WIRE_JUMP_TOKEN, b, sizeof(b));
+	ck_assert_str_eq(a, b);
+	ck_assert(counter("llamad_model_grammar_misses_total") == 1);
+	ck_assert(counter("llamad_model_grammar_hits_total") == 0);
+	/* nothing is longer than a character here: what is healed stays as it is */
+	q = fx_generate(&fx, "tiny", "abc", 3);
+	q.u.generate.heal = true;
+	ck_assert_msg(fx_call(&fx, &fx_user, &q), "%s", fx.a.err.text);
+	on = fx_read(&fx, &fx_user, &fx.a.r.u.generate.id, b, sizeof(b));
+	ck_assert_str_eq(b, "def");
+	ck_assert_int_eq(on.u.done.n_prompt, 3);
+	fx_check_empty(&fx);
+}
+END_TEST
+
 START_TEST(what_is_wrong_is_said_at_once)
 {
 	struct lmi_request q;
@@ -345,6 +420,7 @@ int main(void)
 	tcase_set_timeout(t, 120);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, a_generation);
+	tcase_add_test(t, an_answer_in_a_form);
 	tcase_add_test(t, what_is_wrong_is_said_at_once);
 	tcase_add_test(t, limits_of_a_request);
 	tcase_add_test(t, the_context_ends_one_alone);

@@ -515,14 +515,14 @@ type Item struct {
 	// Of done. Length of the answer.
 	NOut int64 `msgpack:"n_out,omitempty"`
 
-	// Of done. Of these, those that took no step of their own, since the grammar left no choice.
-	NForced int64 `msgpack:"n_forced,omitempty"`
-
 	// Of done. From the first step to the first token.
 	PromptNS int64 `msgpack:"prompt_ns,omitempty"`
 
 	// Of done. From there to the end.
 	OutNS int64 `msgpack:"out_ns,omitempty"`
+
+	// Of done. Tokens of the answer that took no step of their own, since the grammar left no choice.
+	NForced int64 `msgpack:"n_forced,omitempty"`
 
 	// Of error. The kind of failure.
 	Code string `msgpack:"code,omitempty"`

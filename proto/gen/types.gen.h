@@ -460,13 +460,13 @@ struct lmi_wire_item {
 			int64_t n_prompt;
 			/* Length of the answer. (tokens; >= 0; default 0) */
 			int64_t n_out;
-			/* Of these, those that took no step of their own, since the grammar
-			 * left no choice. (tokens; >= 0; default 0) */
-			int64_t n_forced;
 			/* From the first step to the first token. (ns; >= 0; default 0) */
 			int64_t prompt_ns;
 			/* From there to the end. (ns; >= 0; default 0) */
 			int64_t out_ns;
+			/* Tokens of the answer that took no step of their own, since the
+			 * grammar left no choice. (tokens; >= 0; default 0) */
+			int64_t n_forced;
 		} done;
 		struct {
 			/* The kind of failure. */

@@ -473,13 +473,13 @@ class DoneItem(Message):
     n_prompt: int = field(default=0, metadata={"wire": "n_prompt", "default": 0})
     #: Length of the answer. (tokens, at least 0)
     n_out: int = field(default=0, metadata={"wire": "n_out", "default": 0})
-    #: Of these, those that took no step of their own, since the grammar left no choice. (tokens,
-    #: at least 0)
-    n_forced: int = field(default=0, metadata={"wire": "n_forced", "default": 0})
     #: From the first step to the first token. (ns, at least 0)
     prompt_ns: int = field(default=0, metadata={"wire": "prompt_ns", "default": 0})
     #: From there to the end. (ns, at least 0)
     out_ns: int = field(default=0, metadata={"wire": "out_ns", "default": 0})
+    #: Tokens of the answer that took no step of their own, since the grammar left no choice.
+    #: (tokens, at least 0)
+    n_forced: int = field(default=0, metadata={"wire": "n_forced", "default": 0})
 
 
 @dataclass(kw_only=True)
