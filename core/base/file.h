@@ -66,6 +66,9 @@ struct lmi_map {
 enum lmd_status lmi_map_open(struct lmi_map *m, const struct lmi_file *f, uint64_t bytes,
 			     struct lmd_error *err);
 
+/* `bytes` (> 0) zeros that take no memory, however many they are. */
+enum lmd_status lmi_map_zeros(struct lmi_map *m, uint64_t bytes, struct lmd_error *err);
+
 /* Who waits for a long piece of work: told after each step, false gives up. */
 typedef bool (*lmi_map_fn)(void *arg, uint64_t done);
 

@@ -155,6 +155,20 @@ bool lmi_map_lock(const struct lmi_map *m, lmi_map_fn fn, void *arg)
 	return true;
 }
 
+enum lmd_status lmi_map_zeros(struct lmi_map *m, uint64_t bytes, struct lmd_error *err)
+{
+	void *p = MAP_FAILED;
+
+	if (bytes <= SIZE_MAX / 2) /* never written: all pages are the one of zeros */
+		p = mmap(NULL, (size_t)bytes, PROT_READ,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED)
+		return lmd_fail(err, LMD_NOMEM, "no addresses for %llu bytes",
+				(unsigned long long)bytes);
+	*m = (struct lmi_map){.ptr = p, .bytes = bytes};
+	return LMD_OK;
+}
+
 void lmi_map_close(struct lmi_map *m)
 {
 	if (m->on_heap)

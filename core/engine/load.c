@@ -40,7 +40,8 @@ static enum lmd_status open_model(struct lmi_inst *inst, const struct lmi_inst_o
 
 		lmi_model_file(inst->file, i, &f);
 		inst->file_bytes += f.bytes;
-		*(f.copied ? &inst->estimate.copied : &inst->estimate.file) += f.bytes;
+		inst->estimate.copied += f.made + (f.copied ? f.bytes : 0);
+		inst->estimate.file += f.mapped ? f.bytes : 0;
 	}
 	return lmi_factory_take(inst->registry, LMD_KIND_ARCH, inst->model->arch, &inst->arch, err);
 }
@@ -256,7 +257,7 @@ enum lmd_status lmi_inst_estimate(struct lmi_memory *out, uint32_t *n_ctx,
 	struct lmi_place place;
 	enum lmd_status st;
 
-	o.open_flags = 0; /* what asks for memory is counted below */
+	o.open_flags = LMI_OPEN_MEASURE; /* what asks for memory is counted below */
 	o.n_thread = 1;
 	inst = create(&o, err);
 	if (!inst)

@@ -18,6 +18,8 @@ struct lmi_model;
 #define LMI_OPEN_NO_MMAP     2u /* read into memory instead of mapping */
 #define LMI_OPEN_MLOCK       4u /* keep resident; a refusal is no error, see lmi_model_file */
 #define LMI_OPEN_DIRECT      8u /* NO_MMAP, and past the page cache where that can be */
+#define LMI_OPEN_MEASURE     16u /* to be counted, not run: tensors that a folder would make in memory
+				  * read as zeros and take none */
 
 /* Opens a model: a GGUF file (a split set by its first part), or a Hugging Face folder, also by its
  * config.json or one of its *.safetensors.  On success *out owns files, mappings and tables until
@@ -47,6 +49,8 @@ struct lmi_model_file {
 	uint64_t bytes;
 	bool locked; /* LMI_OPEN_MLOCK was asked for and granted */
 	bool copied; /* its data is a copy in memory, not a mapping */
+	bool mapped; /* tensors lie in it as they are used */
+	uint64_t made; /* bytes of tensors that are made in memory from other files; this one names them */
 };
 uint32_t lmi_model_n_files(const struct lmi_model *m);
 void lmi_model_file(const struct lmi_model *m, uint32_t i, struct lmi_model_file *out);

@@ -15,7 +15,7 @@
 #define MIN_BYTES 24u /* of the shortest container */
 #define HEAD      16u
 #define ALL_FLAGS                                                                                  \
-	(LMI_OPEN_HEADER_ONLY | LMI_OPEN_NO_MMAP | LMI_OPEN_MLOCK | LMI_OPEN_DIRECT)
+	(LMI_OPEN_HEADER_ONLY | LMI_OPEN_NO_MMAP | LMI_OPEN_MLOCK | LMI_OPEN_DIRECT | LMI_OPEN_MEASURE)
 
 /* A format: whether the first bytes of a file are its own, and how a path is opened. */
 struct format {
@@ -153,7 +153,9 @@ void lmi_model_file(const struct lmi_model *m, uint32_t i, struct lmi_model_file
 		.path = m->parts[i].path,
 		.bytes = m->parts[i].file.bytes,
 		.locked = m->parts[i].locked,
-		.copied = m->parts[i].map.on_heap,
+		.copied = m->parts[i].map.on_heap && !m->parts[i].made,
+		.mapped = m->parts[i].map.ptr && !m->parts[i].map.on_heap && !m->parts[i].made,
+		.made = m->parts[i].made,
 	};
 }
 

@@ -27,6 +27,7 @@ struct lmd_arena;
 #define LMI_MAX_DIM     (1ull << 40)
 
 struct lmi_model_part {
+	uint64_t made; /* bytes of `map` that are no part of the file, but made of others */
 	char *path;
 	struct lmi_file file;
 	struct lmi_map map; /* ptr NULL when only the header is open */
@@ -40,7 +41,7 @@ struct lmi_model_wait {
 	uint64_t max_copy;
 	bool (*progress)(void *arg, uint64_t done, uint64_t total);
 	void *arg;
-	uint64_t done, total;
+	uint64_t done, total, copied;
 	bool given_up;
 };
 

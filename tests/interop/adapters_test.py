@@ -243,11 +243,25 @@ def gguf_adapter(t, tmp):
                                           b"\0\0\0\0")], {}),
         ("no such weight", ["no such weight"],
          [(x[0].replace("q_proj", "z_proj"),) + x[1:] for x in pair], {}),
+        ("rows missing", ["does not fit blk.0.attn_q", "63 x 64"],
+         [pair[0], (pair[1][0], "F32", [63, RANK], pair[1][3][:63 * RANK * 4])], {}),
+        ("rows too many", ["does not fit blk.0.attn_q", "65 x 64"],
+         [pair[0], (pair[1][0], "F32", [65, RANK], pair[1][3] + b"\0" * RANK * 4)], {}),
+        ("columns missing", ["does not fit blk.0.attn_q", "64 x 63"],
+         [(pair[0][0], "F32", [RANK, 63], pair[0][3][:63 * RANK * 4]), pair[1]], {}),
         ("another rank", ["one rank"],
          [pair[0], (pair[1][0], "F32", [32, 2 * RANK], pair[1][3])], {}),
     ]:
         write_peft(lora, tensors_, **config)
         t.refused(f"PEFT: {name}", words, *args, lora)
+    # a weight that is used in parts
+    deep = os.path.join(tmp, "deepseek-v3")
+    folders.write_folder(deep, t.models["deepseek-v3"])
+    stem = "base_model.model.model.layers.0.self_attn.kv_b_proj"
+    write_peft(lora, [(stem + ".lora_A.weight", "F32", [RANK, 16], b"\0" * 4 * 16 * RANK),
+                      (stem + ".lora_B.weight", "F32", [160, RANK], b"\0" * 4 * 160 * RANK)])
+    t.refused("PEFT: in parts", ["used in parts"], "debug", "logits", deep, "--tokens", "1", "-o",
+              os.path.join(tmp, "o"), "--lora", lora)
 
 
 def control_vector(t, tmp):

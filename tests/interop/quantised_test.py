@@ -286,6 +286,50 @@ def memory_only(t, tmp):
         t.verdict("as a target", "" if r.returncode else "was accepted")
 
 
+MX_VALUES = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
+MX_VALUES += [-v for v in MX_VALUES]
+
+
+def mxfp4(t, tmp):
+    """Experts in blocks of MXFP4 against the numbers that these stand for, which lie turned."""
+    model = t.models["gpt-oss"]
+    path, file = os.path.join(tmp, "mx"), os.path.join(tmp, "mx.gguf")
+    config = dict(model["config"], quantization_config={"quant_method": "mxfp4"})
+    for p, c in ((path, config), (path + "-plain", model["config"])):
+        os.makedirs(p, exist_ok=True)
+        with open(os.path.join(p, "config.json"), "w") as f:
+            json.dump(c, f)
+    a, b = [], []
+    for name, shape in model["tensors"]:
+        v = folders.values(name, shape)
+        if len(shape) == 3:
+            n, k, rows = shape
+            codes = [int((x * 1000003) % 16) for x in folders.values(name + "q", [n * rows * k])]
+            exps = [120 + i % 4 for i in range(n * rows * k // 32)]
+            w = [MX_VALUES[c] * 2.0 ** (exps[i // 32] - 127) for i, c in enumerate(codes)]
+            data = bytes(codes[i] | codes[i + 1] << 4 for i in range(0, len(codes), 2))
+            a.append((name + "_blocks", "U8", [n, rows, k // 32, 16], data))
+            a.append((name + "_scales", "U8", [n, rows, k // 32], bytes(exps)))
+            v = [w[(e * rows + r) * k + c] for e in range(n) for c in range(k) for r in range(rows)]
+        else:
+            a.append((name, "F32", shape, folders.pack(v, "F32")))
+        b.append((name, "F32", shape, folders.pack(v, "F32")))
+    folders.write_raw(os.path.join(path, "model.safetensors"), a)
+    folders.write_raw(os.path.join(path + "-plain", "model.safetensors"), b)
+    want, why = t.last_row(path + "-plain", model, "cpu")
+    t.verdict("MXFP4: plain", why)
+    if why:
+        return
+    for backend in ("cpu", "ref"):
+        t.compare(f"MXFP4 on {backend}", path, dict(model, last=want), backend=backend)
+    r = t.run("convert", path, file)
+    t.verdict("MXFP4: convert", r.stderr.strip())
+    t.compare("MXFP4: file", file, dict(model, last=want), tolerance=6e-3)
+    info = t.run("info", file).stdout
+    line = [x for x in info.splitlines() if "ffn_down_exps.weight" in x]
+    t.verdict("MXFP4: type", "" if line and " mxfp4 " in line[0] else f"{line[:1]}")
+
+
 def refusals(t, tmp):
     model = t.models["llama"]
     path = os.path.join(tmp, "r")
@@ -319,6 +363,7 @@ def main():
             check(t, tmp, name, "llama" if i % 2 else "qwen2", *rest)
         if len(sys.argv) < 4:
             memory_only(t, tmp)
+            mxfp4(t, tmp)
             refusals(t, tmp)
     print(f"CASES: quantised folders: {t.passed} passed, {t.failed} failed, 0 skipped")
     return 1 if t.failed or not t.passed else 0

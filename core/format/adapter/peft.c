@@ -148,7 +148,8 @@ static bool match(const char *pattern, const char *s, uint32_t n[2])
 static const struct lmi_row *find_row(const struct peft *p, const char *stem, uint32_t n[2])
 {
 	static const char *const prefixes[] = {"model.", "", "transformer.", "gpt_neox.",
-					       "model.language_model.", "language_model.model."};
+					       "model.language_model.", "language_model.model.",
+					       "backbone."};
 	const struct lmi_family *fam;
 
 	for (uint32_t i = 0; (fam = lmi_family_at(i)) != NULL; i++) {
@@ -228,6 +229,11 @@ static uint64_t b_row(const struct peft *p, const struct lmi_row *row, uint64_t 
 	return lmi_recipe_row(&r, u);
 }
 
+/* Weights of which more than the order of the rows is changed. */
+#define REARRANGED                                                                                 \
+	(LMI_ROW_HALF0 | LMI_ROW_HALF1 | LMI_ROW_EVEN0 | LMI_ROW_EVEN1 | LMI_ROW_K_B |             \
+	 LMI_ROW_V_B | LMI_ROW_DELTA | LMI_ROW_DELTA_GATE)
+
 struct found {
 	const struct lmi_st_tensor *a, *b;
 	const struct lmi_row *row;
@@ -245,6 +251,11 @@ static enum lmd_status put_pair(struct peft *p, const struct found *x)
 	enum lmd_status st;
 	char site[128];
 
+	if (x->row->flags & REARRANGED)
+		return lmd_fail(p->err, LMD_UNSUPPORTED,
+				"tensor %.80s: the weight is used in parts, which adapters are not "
+				"taken apart for; merge it into the model",
+				x->a->name);
 	site_of(x->row, x->il, site);
 	base = lmi_adapter_base(p->f, site, x->a->name, p->err);
 	if (!base)

@@ -108,6 +108,8 @@ START_TEST(no_memory)
 	uint64_t n;
 
 	for (int ever_after = 0; ever_after < 2; ever_after++) {
+		unsigned n_ok = 0;
+
 		for (n = 1;; n++) {
 			enum lmd_status st;
 			bool hit;
@@ -118,7 +120,9 @@ START_TEST(no_memory)
 			lmi_alloc_fail_nth(0, false);
 			if (!hit)
 				break;
-			ck_assert_msg(st == LMD_NOMEM, "allocation %llu: %s %s",
+			/* two lists of the tokenizer may stay larger than they need be */
+			n_ok += st == LMD_OK;
+			ck_assert_msg(st == LMD_NOMEM || n_ok <= 2, "allocation %llu: %s %s",
 				      (unsigned long long)n, lmd_status_text((int)st), err.text);
 		}
 		ck_assert_uint_gt(n, 40);

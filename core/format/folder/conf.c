@@ -85,7 +85,7 @@ static const struct lmi_jnode *one_for_all(const struct lmi_jnode *v)
 {
 	const struct lmi_jnode *first = lmi_jnode_first(v), *e = first;
 
-	if (!lmi_jnode_is(v, LMI_JARRAY) || !v->n || first->type != LMI_JINT)
+	if (!lmi_jnode_is(v, LMI_JARRAY) || v->n < 2 || first->type != LMI_JINT)
 		return v;
 	for (uint32_t i = 0; i < v->n; i++, e = lmi_jnode_next(e))
 		if (e->type != LMI_JINT || e->u.i != first->u.i)

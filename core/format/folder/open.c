@@ -221,6 +221,8 @@ static enum lmd_status map_files(struct lmi_folder *f, uint32_t flags, struct lm
 		if ((flags & (LMI_OPEN_NO_MMAP | LMI_OPEN_DIRECT)) && is_needed(f, i))
 			copied += f->m->parts[i].file.bytes;
 	st = lmi_parts_begin(f->m, copied, flags, err);
+	if (st == LMD_OK && !(flags & LMI_OPEN_MEASURE))
+		st = lmi_parts_make(f->m, f->m->parts[0].made, err);
 	for (uint32_t i = 1; st == LMD_OK && i < f->m->n_parts; i++)
 		if (is_needed(f, i))
 			st = in_file(&f->m->parts[i], lmi_part_load(f->m, i, 0, false, flags, err),
@@ -246,13 +248,11 @@ static enum lmd_status make(struct lmi_folder *f, uint32_t i, uint8_t *out, stru
 	return st;
 }
 
-/* What does not lie in a file as it is used: one allocation, the map of part 0. */
-static enum lmd_status make_rest(struct lmi_folder *f, struct lmd_error *err)
+/* Places for what does not lie in a file as it is used, in the map of part 0. */
+static enum lmd_status lay_out(struct lmi_folder *f, struct lmd_error *err)
 {
 	struct lmi_model *m = f->m;
 	uint64_t total = 0;
-	enum lmd_status st = LMD_OK;
-	uint8_t *p;
 
 	for (uint32_t i = 0; i < m->view.n_tensors; i++) {
 		struct lmd_tensor *t = &m->tensors[i];
@@ -264,29 +264,59 @@ static enum lmd_status make_rest(struct lmi_folder *f, struct lmd_error *err)
 		if (!lmi_add_ok(total, t->bytes, &total) || !lmi_align_ok(total, 64, &total))
 			return lmd_fail(err, LMD_INVALID, "tensor %s: the sizes overflow", t->name);
 	}
-	if (!total)
-		return LMD_OK;
-	p = total <= SIZE_MAX / 2 ? lmi_alloc((size_t)total, 1) : NULL;
-	if (!p)
+	m->parts[0].made = total;
+	return LMD_OK;
+}
+
+/* One allocation; to be counted alone, pages of zeros. */
+static enum lmd_status take(struct lmi_folder *f, uint32_t flags, struct lmd_error *err)
+{
+	struct lmi_model_part *p = &f->m->parts[0];
+	uint8_t *data;
+
+	if (flags & LMI_OPEN_MEASURE)
+		return in_file(p, lmi_map_zeros(&p->map, p->made, err), err);
+	data = p->made <= SIZE_MAX / 2 ? lmi_alloc((size_t)p->made, 1) : NULL;
+	if (!data)
 		return lmd_fail(err, LMD_NOMEM,
 				"%s: no memory for the %llu bytes of tensors that are stored in "
 				"another form than they are used; llamactl convert makes a file "
 				"that is mapped whole",
-				f->dir, (unsigned long long)total);
-	m->parts[0].map = (struct lmi_map){
-		.ptr = p, .bytes = total, .on_heap = true, .block = p};
-	for (uint32_t i = 0; st == LMD_OK && i < m->view.n_tensors; i++)
-		if (!f->recipes[i].in_place)
-			st = make(f, i, p + m->tensors[i].offset, err);
+				f->dir, (unsigned long long)p->made);
+	p->map = (struct lmi_map){.ptr = data, .bytes = p->made, .on_heap = true, .block = data};
+	return LMD_OK;
+}
+
+static enum lmd_status make_rest(struct lmi_folder *f, uint32_t flags, struct lmd_error *err)
+{
+	struct lmi_model *m = f->m;
+	enum lmd_status st;
+
+	if (!m->parts[0].made)
+		return LMD_OK;
+	st = take(f, flags, err);
+	for (uint32_t i = 0; st == LMD_OK && !(flags & LMI_OPEN_MEASURE) && i < m->view.n_tensors;
+	     i++) {
+		const struct lmd_tensor *t = &m->tensors[i];
+		uint8_t *data = m->parts[0].map.block;
+
+		if (f->recipes[i].in_place)
+			continue;
+		st = make(f, i, data + t->offset, err);
+		if (st == LMD_OK)
+			st = lmi_parts_made(m, t->bytes, err);
+	}
 	return st;
 }
 
 enum lmd_status lmi_folder_map(struct lmi_folder *f, uint32_t open_flags, struct lmd_error *err)
 {
-	enum lmd_status st = map_files(f, open_flags, err);
+	enum lmd_status st = lay_out(f, err);
 
 	if (st == LMD_OK)
-		st = make_rest(f, err);
+		st = map_files(f, open_flags, err);
+	if (st == LMD_OK)
+		st = make_rest(f, open_flags, err);
 	for (uint32_t i = 0; st == LMD_OK && i < f->m->view.n_tensors; i++) {
 		struct lmd_tensor *t = &f->m->tensors[i];
 

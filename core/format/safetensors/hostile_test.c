@@ -496,6 +496,7 @@ START_TEST(no_memory)
 	for (size_t k = 0; k < LMD_LEN(flags); k++) {
 		for (int ever_after = 0; ever_after < 2; ever_after++) {
 			enum lmd_status st;
+			unsigned n_ok = 0;
 			bool hit;
 
 			for (n = 1;; n++) {
@@ -505,7 +506,9 @@ START_TEST(no_memory)
 				lmi_alloc_fail_nth(0, false);
 				if (!hit)
 					break;
-				ck_assert_msg(st == LMD_NOMEM, "allocation %llu: %s %s",
+				/* two lists of the tokenizer may stay larger than they need be */
+				n_ok += st == LMD_OK;
+				ck_assert_msg(st == LMD_NOMEM || n_ok <= 2, "allocation %llu: %s %s",
 					      (unsigned long long)n, lmd_status_text((int)st),
 					      err.text);
 			}

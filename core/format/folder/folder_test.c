@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a folder takes beyond its files: said before anything is taken, and refused. */
+#include "tests/lmd_check.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "core/format/format.h"
+#include "tests/st_file.h"
+
+static char dir[] = "/tmp/lmd-folder-XXXXXX";
+
+static void write_file(const char *name, const void *p, size_t n)
+{
+	char path[96];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	f = fopen(path, "wb");
+	ck_assert_ptr_nonnull(f);
+	ck_assert(fwrite(p, 1, n, f) == n);
+	ck_assert_int_eq(fclose(f), 0);
+}
+
+static void make_dir(void)
+{
+	struct st_file f = st_build_llama(0, ST_LLAMA_N);
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	write_file("config.json", ST_LLAMA_CONFIG, strlen(ST_LLAMA_CONFIG));
+	write_file("model.safetensors", f.p, f.n);
+	free(f.p);
+}
+
+static void remove_dir(void)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "%s/config.json", dir);
+	ck_assert_int_eq(unlink(path), 0);
+	snprintf(path, sizeof(path), "%s/model.safetensors", dir);
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(rmdir(dir), 0);
+}
+
+/* Bytes of tensors of part 0, each at the next multiple of 64. */
+static uint64_t made_of(const struct lmi_model *m)
+{
+	const struct lmd_model *v = lmi_model_view(m);
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < v->n_tensors; i++)
+		sum += v->tensors[i].file ? 0 : (v->tensors[i].bytes + 63) / 64 * 64;
+	return sum;
+}
+
+static uint64_t said(const struct lmi_model *m)
+{
+	struct lmi_model_file f;
+
+	lmi_model_file(m, 0, &f);
+	ck_assert(!f.copied && !f.mapped);
+	return f.made;
+}
+
+START_TEST(measured)
+{
+	struct lmi_alloc_stats before, small, large;
+	struct lmi_model *m = NULL;
+	struct lmd_error err;
+	uint64_t made;
+
+	lmi_alloc_stats(&before);
+	ck_assert_msg(lmi_model_open(&m, dir, LMI_OPEN_MEASURE, &err) == LMD_OK, "%s", err.text);
+	lmi_alloc_stats(&small);
+	made = said(m);
+	ck_assert_uint_gt(made, 0);
+	ck_assert_uint_eq(made, made_of(m));
+	for (uint32_t i = 0; i < lmi_model_view(m)->n_tensors; i++)
+		ck_assert_ptr_nonnull(lmi_model_view(m)->tensors[i].data);
+	lmi_model_close(m);
+
+	ck_assert_int_eq(lmi_model_open(&m, dir, 0, &err), LMD_OK);
+	lmi_alloc_stats(&large);
+	ck_assert_uint_eq(said(m), made);
+	ck_assert_uint_ge(large.live_bytes - small.live_bytes, made);
+	lmi_model_close(m);
+	lmi_alloc_stats(&large);
+	ck_assert_uint_eq(large.n_live, before.n_live);
+}
+END_TEST
+
+struct seen {
+	uint64_t done, total;
+};
+
+static bool on_progress(void *arg, uint64_t done, uint64_t total)
+{
+	struct seen *s = arg;
+
+	ck_assert(done >= s->done && done <= total);
+	*s = (struct seen){done, total};
+	return s->total < UINT64_MAX;
+}
+
+static bool give_up(void *arg, uint64_t done, uint64_t total)
+{
+	(void)arg;
+	(void)done;
+	(void)total;
+	return false;
+}
+
+/* What may be taken is a bound of what is made, too; the work is told, and can be given up. */
+START_TEST(bounded)
+{
+	struct seen seen = {0};
+	struct lmi_open how = {.progress = on_progress, .arg = &seen};
+	struct lmi_model *m = NULL;
+	struct lmi_alloc_stats before, after;
+	struct lmd_error err;
+	uint64_t made;
+
+	ck_assert_int_eq(lmi_model_open(&m, dir, LMI_OPEN_MEASURE, &err), LMD_OK);
+	made = said(m);
+	lmi_model_close(m);
+	m = NULL;
+
+	lmi_alloc_stats(&before);
+	how.max_copy = made - 1;
+	ck_assert_int_eq(lmi_model_open_with(&m, dir, &how, &err), LMD_NOMEM);
+	ck_assert_ptr_nonnull(strstr(err.text, "would be made in memory"));
+	ck_assert_ptr_null(m);
+	how.max_copy = made;
+	ck_assert_int_eq(lmi_model_open_with(&m, dir, &how, &err), LMD_OK);
+	ck_assert_uint_gt(seen.done, 0);
+	ck_assert_uint_eq(seen.total, made);
+	lmi_model_close(m);
+	m = NULL;
+	how.progress = give_up;
+	ck_assert_int_eq(lmi_model_open_with(&m, dir, &how, &err), LMD_CANCELLED);
+	ck_assert_ptr_null(m);
+	lmi_alloc_stats(&after);
+	ck_assert_uint_eq(after.n_live, before.n_live);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("folders");
+	TCase *tc = tcase_create("memory");
+
+	tcase_add_checked_fixture(tc, make_dir, remove_dir);
+	tcase_add_test(tc, measured);
+	tcase_add_test(tc, bounded);
+	suite_add_tcase(s, tc);
+	return lmd_check_run(srunner_create(s));
+}
