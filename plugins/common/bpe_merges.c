@@ -101,8 +101,8 @@ static bool read_expected(const struct lmi_bpe *b, const struct lmd_str part[2],
 
 /* The same for any merge; its bytes go to m->own, which has room for twice as many as the text.  False
  * if it can never apply. */
-static bool read_other(const struct lmi_bpe *b, const struct lmi_bpe_alphabet *abc, const struct lmd_str part[2],
-		       struct merge *m)
+static bool read_other(const struct lmi_bpe *b, const struct lmi_bpe_alphabet *abc,
+		       const struct lmd_str part[2], struct merge *m)
 {
 	const char *join = m->own;
 	char *p = m->own;
@@ -132,8 +132,8 @@ static bool read_other(const struct lmi_bpe *b, const struct lmi_bpe_alphabet *a
 }
 
 /* Reads merge `rank` into m; room is where its bytes may go. */
-static bool read_merge(const struct lmi_bpe *b, const struct lmi_bpe_alphabet *abc, uint32_t rank, char *room,
-		       uint32_t *guess, struct merge *m)
+static bool read_merge(const struct lmi_bpe *b, const struct lmi_bpe_alphabet *abc, uint32_t rank,
+		       char *room, uint32_t *guess, struct merge *m)
 {
 	struct lmd_str part[2];
 

@@ -95,7 +95,7 @@ static inline struct lmi_textkey lmi_textmap_key(const struct lmi_textmap *m, co
 
 		k.key = (uint64_t)u[0] << 16 | (uint64_t)u[n / 2] << 8 | u[n - 1];
 	}
-	k.hash = lmi_mix(k.key ^ m->seed ^ (n << 56), 0xa0761d6478bd642full);
+	k.hash = lmi_mix(k.key ^ m->seed ^ ((uint64_t)n << 56), 0xa0761d6478bd642full);
 	return k;
 }
 

@@ -5,8 +5,8 @@
 
 #include "core/format/hf/reader.h"
 
-/* The texts of vocabularies and merges are read here in their hundreds of thousands: their parts go
- * from hand to hand as numbers, never as structs, which would be read before they are written. */
+/* Texts of vocabularies and merges come in their hundreds of thousands.  Pointer and length are handed on
+ * one by one: copying a struct waits until what was written in two pieces can be read as one. */
 struct text {
 	const char *p;
 	size_t n;
@@ -17,12 +17,14 @@ struct text {
 static inline enum lmd_status text_of(struct lmi_hf_tokenizer *h, const struct lmi_jr_item *it,
 				      struct text *t, struct lmd_error *err)
 {
-	enum lmd_status st = LMD_OK;
+	enum lmd_status st;
 
 	t->p = it->text.ptr;
 	t->n = it->text.len;
-	if (LMD_UNLIKELY(it->escaped)) {
-		st = lmi_hf_text(h, it, false, &t->own, err);
+	if (LMD_LIKELY(!it->escaped))
+		return LMD_OK;
+	st = lmi_hf_text(h, it, false, &t->own, err);
+	if (st == LMD_OK) {
 		t->p = t->own.ptr;
 		t->n = t->own.len;
 	}
