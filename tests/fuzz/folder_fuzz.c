@@ -96,6 +96,70 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	"\"model.embed_tokens" name "\": {\"dtype\": \"" type "\", \"shape\": [" shape             \
 	"], \"data_offsets\": [" #from ", " #to "]}"
 
+/* clang-format off */
+/* Whole models of one layer whose tensors are turned, taken apart or computed. */
+#define ROW(name, type, shape, from, to)                                                           \
+	"\"" name "\": {\"dtype\": \"" type "\", \"shape\": [" shape                             \
+	"], \"data_offsets\": [" #from ", " #to "]}"
+#define MAMBA_HEADER \
+	"{" ROW("backbone.embeddings.weight", "F32", "4, 2", 0, 32) ", " \
+	ROW("backbone.norm_f.weight", "F32", "2", 32, 40) ", " \
+	ROW("backbone.layers.0.norm.weight", "F32", "2", 40, 48) ", " \
+	ROW("backbone.layers.0.mixer.in_proj.weight", "F32", "8, 2", 48, 112) ", " \
+	ROW("backbone.layers.0.mixer.conv1d.weight", "F32", "4, 1, 2", 112, 144) ", " \
+	ROW("backbone.layers.0.mixer.conv1d.bias", "F32", "4", 144, 160) ", " \
+	ROW("backbone.layers.0.mixer.x_proj.weight", "F32", "5, 4", 160, 240) ", " \
+	ROW("backbone.layers.0.mixer.dt_proj.weight", "F32", "4, 1", 240, 256) ", " \
+	ROW("backbone.layers.0.mixer.dt_proj.bias", "F32", "4", 256, 272) ", " \
+	ROW("backbone.layers.0.mixer.A_log", "F32", "4, 2", 272, 304) ", " \
+	ROW("backbone.layers.0.mixer.D", "F32", "4", 304, 320) ", " \
+	ROW("backbone.layers.0.mixer.out_proj.weight", "F32", "2, 4", 320, 352) "}"
+#define MAMBA_CONFIG \
+	"{\"model_type\": \"mamba\", \"hidden_size\": 2, \"intermediate_size\": 4, " \
+	"\"state_size\": 2, \"num_hidden_layers\": 1, \"time_step_rank\": 1, " \
+	"\"conv_kernel\": 2, \"vocab_size\": 4}"
+#define GPT_OSS_HEADER \
+	"{" ROW("model.embed_tokens.weight", "F16", "4, 32", 0, 256) ", " \
+	ROW("model.norm.weight", "F16", "32", 256, 320) ", " \
+	ROW("model.layers.0.self_attn.q_proj.weight", "F16", "32, 32", 320, 2368) ", " \
+	ROW("model.layers.0.self_attn.k_proj.weight", "F16", "16, 32", 2368, 3392) ", " \
+	ROW("model.layers.0.self_attn.v_proj.weight", "F16", "16, 32", 3392, 4416) ", " \
+	ROW("model.layers.0.self_attn.o_proj.weight", "F16", "32, 32", 4416, 6464) ", " \
+	ROW("model.layers.0.self_attn.sinks", "F16", "2", 6464, 6468) ", " \
+	ROW("model.layers.0.input_layernorm.weight", "F16", "32", 6468, 6532) ", " \
+	ROW("model.layers.0.post_attention_layernorm.weight", "F16", "32", 6532, 6596) ", " \
+	ROW("model.layers.0.mlp.router.weight", "F16", "2, 32", 6596, 6724) ", " \
+	ROW("model.layers.0.mlp.experts.gate_up_proj_blocks", "U8", "2, 64, 1, 16", 6724, 8772) ", " \
+	ROW("model.layers.0.mlp.experts.gate_up_proj_scales", "U8", "2, 64, 1", 8772, 8900) ", " \
+	ROW("model.layers.0.mlp.experts.gate_up_proj_bias", "F16", "2, 64", 8900, 9156) ", " \
+	ROW("model.layers.0.mlp.experts.down_proj", "F16", "2, 32, 32", 9156, 13252) ", " \
+	ROW("model.layers.0.mlp.experts.down_proj_bias", "F16", "2, 32", 13252, 13380) "}"
+#define GPT_OSS_CONFIG \
+	"{\"model_type\": \"gpt_oss\", \"hidden_size\": 32, \"intermediate_size\": 32, " \
+	"\"num_hidden_layers\": 1, \"num_attention_heads\": 2, \"num_key_value_heads\": " \
+	"1, \"head_dim\": 16, \"num_local_experts\": 2, \"num_experts_per_tok\": 1, " \
+	"\"sliding_window\": 4, \"vocab_size\": 4, \"quantization_config\": " \
+	"{\"quant_method\": \"mxfp4\"}}"
+#define DEEPSEEK_HEADER \
+	"{" ROW("model.embed_tokens.weight", "F16", "4, 4", 0, 32) ", " \
+	ROW("model.norm.weight", "F16", "4", 32, 40) ", " \
+	ROW("model.layers.0.self_attn.q_proj.weight", "F16", "8, 4", 40, 104) ", " \
+	ROW("model.layers.0.self_attn.kv_a_proj_with_mqa.weight", "F16", "4, 4", 104, 136) ", " \
+	ROW("model.layers.0.self_attn.kv_a_layernorm.weight", "F16", "2", 136, 140) ", " \
+	ROW("model.layers.0.self_attn.kv_b_proj.weight", "F16", "8, 2", 140, 172) ", " \
+	ROW("model.layers.0.self_attn.o_proj.weight", "F16", "4, 4", 172, 204) ", " \
+	ROW("model.layers.0.mlp.gate_proj.weight", "F16", "4, 4", 204, 236) ", " \
+	ROW("model.layers.0.mlp.up_proj.weight", "F16", "4, 4", 236, 268) ", " \
+	ROW("model.layers.0.mlp.down_proj.weight", "F16", "4, 4", 268, 300) ", " \
+	ROW("model.layers.0.input_layernorm.weight", "F16", "4", 300, 308) ", " \
+	ROW("model.layers.0.post_attention_layernorm.weight", "F16", "4", 308, 316) "}"
+#define DEEPSEEK_CONFIG \
+	"{\"model_type\": \"deepseek_v2\", \"hidden_size\": 4, \"intermediate_size\": " \
+	"4, \"num_hidden_layers\": 1, \"num_attention_heads\": 2, \"qk_nope_head_dim\": " \
+	"2, \"qk_rope_head_dim\": 2, \"v_head_dim\": 2, \"kv_lora_rank\": 2, " \
+	"\"vocab_size\": 4}"
+/* clang-format on */
+
 static const struct {
 	const char *config, *header; /* NULL: the smallest LLaMA */
 	size_t n_data;
@@ -117,6 +181,9 @@ static const struct {
 	 "{" ENTRY(".weight", "F8_E4M3", "4, 32", 0, 128) ", "
 	 ENTRY(".weight_scale_inv", "F32", "1, 1", 128, 132) "}",
 	 132},
+	{MAMBA_CONFIG, MAMBA_HEADER, 352},
+	{GPT_OSS_CONFIG, GPT_OSS_HEADER, 13380},
+	{DEEPSEEK_CONFIG, DEEPSEEK_HEADER, 316},
 };
 
 bool fuzz_seed(size_t k, struct fuzz_bytes *out)
