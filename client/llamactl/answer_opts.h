@@ -64,6 +64,13 @@
 	 .type = LMI_OPT_STR, \
 	 .value = "FILE", \
 	 .doc = "Tools that the template tells the model about: a JSON array."}, \
+	{.name = "show-thinking", \
+	 .type = LMI_OPT_FLAG, \
+	 .doc = "Write out what the model thinks before it answers, also where standard output is " \
+		"no terminal; an empty line ends it."}, \
+	{.name = "hide-thinking", \
+	 .type = LMI_OPT_FLAG, \
+	 .doc = "Leave that out, also on a terminal, where it is dim."}, \
 	{.name = "grammar", \
 	 .type = LMI_OPT_STR, \
 	 .value = "FILE", \

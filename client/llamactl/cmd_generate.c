@@ -10,36 +10,42 @@
 #include "client/llamactl/chat_args.h"
 #include "client/llamactl/json_out.h"
 #include "client/llamactl/remote.h"
+#include "client/llamactl/spoken.h"
 #include "client/llamactl/vocab_file.h"
 
 #define PROMPT_MAX (16u << 20)
 #define TICK_MS	   200
 
 struct answer {
-	bool json;
-	FILE *text;	   /* json: the answer, in memory */
-	char *bytes;	   /* of it */
-	size_t n_bytes;
-	json_t *tokens;
-	char last; /* byte that was written; 0: none yet */
+	struct lmi_spoken spoken;
+	json_t *tokens; /* --json alone */
 	struct lmd_item done;
 };
 
 static enum lmd_status take(struct answer *a, const struct lmd_item *it, struct lmd_error *err)
 {
-	FILE *f = a->json ? a->text : stdout;
+	struct lmi_spoken *s = &a->spoken;
 
-	if (it->kind == LMD_ITEM_TOKEN && a->json &&
+	if (it->kind == LMD_ITEM_TOKEN && a->tokens &&
 	    json_array_append_new(a->tokens, json_integer(it->token)))
 		return lmd_fail(err, LMD_NOMEM, "no memory for the answer");
-	if (!it->n_text)
+	switch (it->kind) {
+	case LMD_ITEM_TOKEN:
+	case LMD_ITEM_TEXT:
+		return lmi_spoken_text(s, it->text, it->n_text, err);
+	case LMD_ITEM_THOUGHT:
+		return lmi_spoken_thought(s, it->text, it->n_text, err);
+	case LMD_ITEM_CALL:
+		return lmi_spoken_call(
+			s, (struct lmd_str){.ptr = it->name, .len = strlen(it->name)},
+			(struct lmd_str){.ptr = it->id, .len = strlen(it->id)}, err);
+	case LMD_ITEM_ARGUMENTS:
+		return lmi_spoken_args(s, it->text, it->n_text, err);
+	case LMD_ITEM_CALL_END:
+		return lmi_spoken_call_end(s, it->complete, err);
+	default: /* of a newer server */
 		return LMD_OK;
-	a->last = it->text[it->n_text - 1];
-	/* flushing: what a pipe or terminal waits for; memory has its size then */
-	if (fwrite(it->text, 1, it->n_text, f) != it->n_text || fflush(f))
-		return lmd_fail(err, LMD_IO, "%s: %s", a->json ? "the answer" : "standard output",
-				strerror(errno));
-	return LMD_OK;
+	}
 }
 
 /* Takes items until the final one; Ctrl-C and failures of our own cancel the stream. */
@@ -74,7 +80,7 @@ static void print_json(const struct answer *a, const char *id)
 
 	lmi_json_init(&j, stdout);
 	lmi_json_object(&j, NULL);
-	lmi_json_strn(&j, "text", a->bytes ? a->bytes : "", a->n_bytes);
+	lmi_spoken_json(&a->spoken, &j);
 	lmi_json_flat_array(&j, "tokens");
 	json_array_foreach(a->tokens, i, t) lmi_json_int(&j, NULL, json_integer_value(t));
 	lmi_json_end(&j);
@@ -177,6 +183,7 @@ static enum lmd_status start(struct lmi_ctl *ctl, const struct lmi_chat_args *ch
 				 .model = lmi_arg_pos(&ctl->args, 0),
 				 .prompt = prompt,
 				 .n_prompt = n,
+				 .flags = lmi_spoken_wanted(&ctl->args, chat) ? LMD_GEN_PARSE : 0,
 				 .hold_ms = (uint32_t)lmi_arg_int(&ctl->args, "hold")};
 	struct lmd_client *c;
 	json_t *m = members(&ctl->args);
@@ -208,7 +215,7 @@ static enum lmd_status start(struct lmi_ctl *ctl, const struct lmi_chat_args *ch
 static enum lmd_status generate(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const char *prompt = lmi_arg_str(&ctl->args, "prompt");
-	struct answer a = {.json = lmi_arg_flag(&ctl->args, "json")};
+	struct answer a = {.spoken = {.json = lmi_arg_flag(&ctl->args, "json")}};
 	struct lmi_chat_args chat;
 	struct lmd_stream *s = NULL;
 	char *in = NULL;
@@ -216,10 +223,11 @@ static enum lmd_status generate(struct lmi_ctl *ctl, struct lmd_error *err)
 	enum lmd_status st = lmi_chat_args(ctl, &chat, err);
 
 	lmi_interrupt_catch();
-	if (st == LMD_OK && a.json) {
-		a.text = open_memstream(&a.bytes, &a.n_bytes);
+	if (st == LMD_OK)
+		st = lmi_spoken_init(&a.spoken, ctl, err);
+	if (st == LMD_OK && a.spoken.json) {
 		a.tokens = json_array();
-		if (!a.text || !a.tokens)
+		if (!a.tokens)
 			st = lmd_fail(err, LMD_NOMEM, "no memory for the answer");
 	}
 	if (st == LMD_OK && !prompt)
@@ -231,15 +239,12 @@ static enum lmd_status generate(struct lmi_ctl *ctl, struct lmd_error *err)
 		st = start(ctl, &chat, prompt ? prompt : n ? in : "", n, &s, err);
 	if (st == LMD_OK)
 		st = collect(s, &a, err);
-	if (!a.json && a.last != '\n' && (a.last || st == LMD_OK))
-		putchar('\n');
-	if (st == LMD_OK && a.json)
+	lmi_spoken_end_line(&a.spoken, st);
+	if (st == LMD_OK && a.spoken.json)
 		print_json(&a, lmd_stream_id(s));
 	lmd_stream_close(s);
 	lmi_chat_args_fini(&chat);
-	if (a.text)
-		(void)fclose(a.text); /* memory */
-	free(a.bytes);
+	lmi_spoken_fini(&a.spoken);
 	json_decref(a.tokens);
 	free(in);
 	return st;

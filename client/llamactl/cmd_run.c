@@ -22,6 +22,7 @@ struct run {
 	struct lmi_engine *e;
 	struct lmi_chat_args chat;
 	bool talks; /* through a chat template; else plain text */
+	bool apart; /* its answers are taken apart */
 };
 
 /* ---- one prompt ---- */
@@ -60,7 +61,8 @@ static enum lmd_status read_stdin(struct lmi_text *out, struct lmd_error *err)
 }
 
 /* The prompt of the command line, or all of standard input, as tokens. */
-static enum lmd_status read_prompt(struct run *r, struct lmi_tokens *out, struct lmd_error *err)
+static enum lmd_status read_prompt(struct run *r, struct lmi_tokens *out,
+				   struct lmi_chat_answer *how, struct lmd_error *err)
 {
 	const char *prompt = lmi_arg_str(&r->ctl->args, "prompt");
 	struct lmi_text in = {0};
@@ -78,7 +80,8 @@ static enum lmd_status read_prompt(struct run *r, struct lmi_tokens *out, struct
 			st = lmi_talk_say(&talk, "user", p, n, err);
 		if (st == LMD_OK)
 			st = lmi_talk_encode(&talk, r->e, &r->chat,
-					     !lmi_arg_flag(&r->ctl->args, "no-special"), out, err);
+					     !lmi_arg_flag(&r->ctl->args, "no-special"), out, how,
+					     err);
 		lmi_talk_fini(&talk);
 	}
 	lmi_text_fini(&in);
@@ -87,14 +90,17 @@ static enum lmd_status read_prompt(struct run *r, struct lmi_tokens *out, struct
 
 static enum lmd_status run_once(struct run *r, struct lmd_error *err)
 {
-	struct lmi_said a = {.e = r->e, .json = lmi_arg_flag(&r->ctl->args, "json")};
+	struct lmi_said a = {.e = r->e,
+			     .spoken = {.json = lmi_arg_flag(&r->ctl->args, "json")}};
 	struct lmi_tokens tokens = {0};
-	enum lmd_status st = read_prompt(r, &tokens, err);
+	enum lmd_status st = lmi_spoken_init(&a.spoken, r->ctl, err);
 
 	if (st == LMD_OK)
+		st = read_prompt(r, &tokens, r->apart ? &a.how : NULL, err);
+	if (st == LMD_OK)
 		st = lmi_said_generate(r->ctl, &a, &r->chat, tokens.id, tokens.n, err);
-	lmi_said_end_line(&a, st);
-	if (st == LMD_OK && a.json)
+	lmi_spoken_end_line(&a.spoken, st);
+	if (st == LMD_OK && a.spoken.json)
 		lmi_said_print_json(&a);
 	if (st == LMD_CANCELLED)
 		st = lmd_fail(err, st, "stopped by a signal");
@@ -122,7 +128,7 @@ static enum lmd_status continue_text(struct run *r, struct lmi_tokens *history, 
 		st = lmi_tokens_add(history, more.id, more.n, err);
 	if (st == LMD_OK)
 		st = lmi_said_generate(r->ctl, &a, &r->chat, history->id, history->n, err);
-	lmi_said_end_line(&a, st);
+	lmi_spoken_end_line(&a.spoken, st);
 	if (st == LMD_OK || st == LMD_CANCELLED) {
 		history->n = a.n_kept; /* the answer has what was taken back */
 		st = lmi_tokens_add(history, a.tokens.id, a.tokens.n, err);
@@ -137,20 +143,22 @@ static enum lmd_status continue_text(struct run *r, struct lmi_tokens *history, 
 static enum lmd_status answer_turn(struct run *r, struct lmi_talk *talk, const char *line, size_t n,
 				   struct lmd_error *err)
 {
-	struct lmi_said a = {.e = r->e, .keep = true};
+	struct lmi_said a = {.e = r->e, .spoken = {.keep = true}};
 	struct lmi_tokens tokens = {0};
-	enum lmd_status st;
+	enum lmd_status st = lmi_spoken_init(&a.spoken, r->ctl, err);
 
 	n -= n && line[n - 1] == '\n';
-	st = lmi_talk_say(talk, "user", line, n, err);
+	if (st == LMD_OK)
+		st = lmi_talk_say(talk, "user", line, n, err);
 	if (st == LMD_OK)
 		st = lmi_talk_encode(talk, r->e, &r->chat,
-				     !lmi_arg_flag(&r->ctl->args, "no-special"), &tokens, err);
+				     !lmi_arg_flag(&r->ctl->args, "no-special"), &tokens,
+				     r->apart ? &a.how : NULL, err);
 	if (st == LMD_OK)
 		st = lmi_said_generate(r->ctl, &a, &r->chat, tokens.id, tokens.n, err);
-	lmi_said_end_line(&a, st);
+	lmi_spoken_end_line(&a.spoken, st);
 	if (st == LMD_OK || st == LMD_CANCELLED)
-		st = lmi_talk_say(talk, "assistant", a.text.p, a.text.n, err);
+		st = lmi_talk_say(talk, "assistant", a.spoken.text.p, a.spoken.text.n, err);
 	lmi_said_fini(&a);
 	lmi_tokens_fini(&tokens);
 	return st;
@@ -225,6 +233,7 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	if (st == LMD_OK) {
 		r.talks = !lmi_arg_flag(&ctl->args, "raw") &&
 			  (r.chat.wanted || lmi_chat_has_template(lmi_engine_chat(r.e)));
+		r.apart = r.talks && lmi_spoken_wanted(&ctl->args, &r.chat);
 		st = interactive ? run_interactive(&r, err) : run_once(&r, err);
 	}
 	lmi_said_uncatch();

@@ -53,6 +53,35 @@ void lmi_said_begin(void)
 
 /* ---- one answer ---- */
 
+/* A part of the answer. */
+static void take_part(void *arg, const struct lmi_out *o)
+{
+	struct lmi_said *a = arg;
+	struct lmi_spoken *s = &a->spoken;
+
+	if (a->parse_st != LMD_OK)
+		return;
+	switch (o->kind) {
+	case LMI_OUT_CONTENT:
+		a->parse_st = lmi_spoken_text(s, o->text.ptr, o->text.len, a->parse_err);
+		return;
+	case LMI_OUT_REASONING:
+		a->parse_st = lmi_spoken_thought(s, o->text.ptr, o->text.len, a->parse_err);
+		return;
+	case LMI_OUT_CALL:
+		a->parse_st = lmi_spoken_call(s, o->text, o->id, a->parse_err);
+		return;
+	case LMI_OUT_ARGS:
+		a->parse_st = lmi_spoken_args(s, o->text.ptr, o->text.len, a->parse_err);
+		return;
+	case LMI_OUT_CALL_END:
+		a->parse_st = lmi_spoken_call_end(s, o->complete, a->parse_err);
+		return;
+	case LMI_OUT_MARKUP:
+		return;
+	}
+}
+
 static enum lmd_status take(struct lmi_said *a, const struct lmi_event *ev, struct lmd_error *err)
 {
 	enum lmd_status st = LMD_OK;
@@ -61,14 +90,11 @@ static enum lmd_status take(struct lmi_said *a, const struct lmi_event *ev, stru
 		st = lmi_tokens_add(&a->tokens, &ev->u.text.token, 1, err);
 	if (st != LMD_OK || !ev->u.text.n)
 		return st;
-	if (a->json || a->keep)
-		st = lmi_text_add(&a->text, ev->u.text.bytes, ev->u.text.n, err);
-	if (st != LMD_OK || a->json)
-		return st;
-	a->last = ev->u.text.bytes[ev->u.text.n - 1];
-	if (fwrite(ev->u.text.bytes, 1, ev->u.text.n, stdout) != ev->u.text.n || fflush(stdout))
-		return lmd_fail(err, LMD_IO, "standard output: %s", strerror(errno));
-	return LMD_OK;
+	if (!a->parse)
+		return lmi_spoken_text(&a->spoken, ev->u.text.bytes, ev->u.text.n, err);
+	a->parse_err = err;
+	st = lmi_parse_feed(a->parse, ev->u.text.bytes, ev->u.text.n, err);
+	return st == LMD_OK ? a->parse_st : st;
 }
 
 /* Reads events until the final one; an interrupt or a failure here cancels the command. */
@@ -89,6 +115,11 @@ static enum lmd_status collect(struct lmi_said *a, uint64_t id, struct lmd_error
 			st = take(a, &ev, err);
 	}
 	a->done = ev;
+	if (a->parse && st == LMD_OK) {
+		a->parse_err = err;
+		lmi_parse_finish(a->parse);
+		st = a->parse_st;
+	}
 	if (st != LMD_OK)
 		return st;
 	if (ev.kind == LMI_EV_FAILED)
@@ -190,6 +221,8 @@ enum lmd_status lmi_said_generate(struct lmi_ctl *ctl, struct lmi_said *a,
 				   .seq = {.tokens = tokens, .n_tokens = (uint32_t)n_tokens},
 				   .n_predict = lmi_arg_int(args, "predict"),
 				   .seed = seed_of(args),
+				   .shown = a->how.shown.id,
+				   .n_shown = (uint32_t)a->how.shown.n,
 				   .class = LMI_CLASS_INTERACTIVE};
 	struct lmd_str *stop = NULL;
 	enum lmd_status st;
@@ -214,6 +247,11 @@ enum lmd_status lmi_said_generate(struct lmi_ctl *ctl, struct lmi_said *a,
 	if (st == LMD_OK)
 		st = constrain(ctl, a->e, chat, &cmd.seq, &cmd.constraint, err);
 	a->n_kept = cmd.seq.n_tokens;
+	if (st == LMD_OK && a->how.format) {
+		st = lmi_chat_answer_parse(&a->how, &a->parse, take_part, a, err);
+		if (st != LMD_OK)
+			lmi_constraint_destroy(cmd.constraint);
+	}
 	if (st == LMD_OK) {
 		st = lmi_engine_generate(a->e, &cmd, err);
 		if (st != LMD_OK) /* it is still ours */
@@ -236,7 +274,7 @@ void lmi_said_print_json(const struct lmi_said *a)
 
 	lmi_json_init(&j, stdout);
 	lmi_json_object(&j, NULL);
-	lmi_json_strn(&j, "text", a->text.p ? a->text.p : "", a->text.n);
+	lmi_spoken_json(&a->spoken, &j);
 	lmi_json_flat_array(&j, "tokens");
 	for (size_t i = 0; i < a->tokens.n; i++)
 		lmi_json_int(&j, NULL, a->tokens.id[i]);
@@ -251,15 +289,11 @@ void lmi_said_print_json(const struct lmi_said *a)
 	lmi_json_fini(&j);
 }
 
-/* A newline if the answer has none; an answer that failed before its first byte is nothing. */
-void lmi_said_end_line(const struct lmi_said *a, enum lmd_status st)
-{
-	if (!a->json && a->last != '\n' && (a->last || st == LMD_OK))
-		putchar('\n');
-}
-
 void lmi_said_fini(struct lmi_said *a)
 {
-	lmi_text_fini(&a->text);
+	lmi_spoken_fini(&a->spoken);
+	lmi_chat_answer_fini(&a->how);
+	lmi_parse_destroy(a->parse);
+	a->parse = NULL;
 	lmi_tokens_fini(&a->tokens);
 }

@@ -7,16 +7,19 @@
 
 #include "client/llamactl/chat_args.h"
 #include "client/llamactl/embedded.h"
+#include "client/llamactl/spoken.h"
+#include "core/text/chat/answer.h"
 #include "core/text/tokenizer.h"
 
 struct lmi_said {
 	struct lmi_engine *e;
-	bool json;                /* not written as it comes */
-	bool keep;                /* its text is wanted afterwards */
-	struct lmi_text text;     /* json, keep: the answer */
+	struct lmi_spoken spoken;
+	struct lmi_chat_answer how; /* format NULL: it is not taken apart */
+	struct lmi_parse *parse;
+	struct lmd_error *parse_err; /* of a failure while it is */
+	enum lmd_status parse_st;
 	struct lmi_tokens tokens; /* generated */
 	size_t n_kept;            /* of the prompt's; less than all when its end was healed */
-	char last;                /* byte that was written; 0: none yet */
 	struct lmi_event done;
 };
 
@@ -32,9 +35,6 @@ enum lmd_status lmi_said_generate(struct lmi_ctl *ctl, struct lmi_said *a,
 				  const struct lmi_chat_args *args, const lmd_token *tokens,
 				  size_t n_tokens, struct lmd_error *err);
 
-/* After it: a newline if the answer has none; an answer that failed before its first byte is
- * nothing. */
-void lmi_said_end_line(const struct lmi_said *a, enum lmd_status st);
 void lmi_said_print_json(const struct lmi_said *a);
 void lmi_said_fini(struct lmi_said *a);
 

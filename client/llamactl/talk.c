@@ -38,7 +38,8 @@ enum lmd_status lmi_talk_begin(struct lmi_talk *t, const struct lmi_chat_args *a
 
 enum lmd_status lmi_talk_encode(const struct lmi_talk *t, const struct lmi_engine *e,
 				const struct lmi_chat_args *args, bool begin,
-				struct lmi_tokens *out, struct lmd_error *err)
+				struct lmi_tokens *out, struct lmi_chat_answer *how,
+				struct lmd_error *err)
 {
 	struct lmi_chat_input in = {.messages = t->m,
 				    .n_messages = t->n,
@@ -48,7 +49,7 @@ enum lmd_status lmi_talk_encode(const struct lmi_talk *t, const struct lmi_engin
 	time_t now = time(NULL);
 
 	(void)localtime_r(&now, &in.now); /* fails for years beyond int alone */
-	return lmi_chat_encode(lmi_engine_chat(e), &in, begin, out, NULL, err);
+	return lmi_chat_encode(lmi_engine_chat(e), &in, begin, out, how, err);
 }
 
 void lmi_talk_fini(struct lmi_talk *t)

@@ -7,6 +7,7 @@
 #include "client/llamactl/chat_args.h"
 #include "core/text/tokenizer.h"
 
+struct lmi_chat_answer;
 struct lmi_engine;
 struct lmi_message;
 
@@ -22,10 +23,12 @@ enum lmd_status lmi_talk_begin(struct lmi_talk *t, const struct lmi_chat_args *a
 /* role is a constant; the text is copied. */
 enum lmd_status lmi_talk_say(struct lmi_talk *t, const char *role, const char *text, size_t n,
 			     struct lmd_error *err);
-/* The prompt for the next answer; begin: with the vocabulary's begin token. */
+/* The prompt for the next answer; begin: with the vocabulary's begin token; how, NULL allowed: as
+ * for lmi_chat_encode. */
 enum lmd_status lmi_talk_encode(const struct lmi_talk *t, const struct lmi_engine *e,
 				const struct lmi_chat_args *args, bool begin,
-				struct lmi_tokens *out, struct lmd_error *err);
+				struct lmi_tokens *out, struct lmi_chat_answer *how,
+				struct lmd_error *err);
 void lmi_talk_fini(struct lmi_talk *t);
 
 #endif /* LLAMAD_LLAMACTL_TALK_H */

@@ -52,6 +52,32 @@ for how in "--template chatml" "--template chatml --system Short." "--template c
 	ctl generate full -p "$prompt" -n $n --temp 0.5 --seed 3 $how >"$dir/got" || bad "generate $how"
 	holds "generate $how: another text than run" cmp -s "$dir/wantc" "$dir/got"
 done
+# thoughts and calls of tools: an answer of one text, by a grammar
+echo '[]' >"$dir/tools.json"
+printf '%s' '{{ messages[0].content }}<tool_call>' >"$dir/apart.jinja"
+cat >"$dir/apart.gbnf" <<'EOF'
+root ::= "<think>hm</think>So.<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": 1}}</tool_call>"
+EOF
+apart="-p x --temp 0 --template $dir/apart.jinja --grammar $dir/apart.gbnf"
+printf 'So.\n{"name":"f","arguments":{"a": 1}}\n' >"$dir/want_said"
+printf 'hm\n\n' | cat - "$dir/want_said" >"$dir/want_shown"
+for how in run generate; do
+	what=$dir/full.gguf
+	test $how = run || what=full
+	# shellcheck disable=SC2086
+	ctl $how "$what" $apart --tools "$dir/tools.json" >"$dir/got" || bad "$how, taken apart"
+	holds "$how: '$(cat "$dir/got")' of thoughts and calls" cmp -s "$dir/want_said" "$dir/got"
+	# shellcheck disable=SC2086
+	ctl $how "$what" $apart --tools "$dir/tools.json" --show-thinking >"$dir/got"
+	holds "$how --show-thinking: '$(cat "$dir/got")'" cmp -s "$dir/want_shown" "$dir/got"
+	# shellcheck disable=SC2086
+	ctl $how "$what" $apart --tools "$dir/tools.json" --json >"$dir/got"
+	holds "$how --json" grep -q '"thinking": "hm"' "$dir/got"
+	holds "$how --json" grep -q '"arguments": "{\\"a\\": 1}"' "$dir/got"
+	# shellcheck disable=SC2086
+	ctl $how "$what" $apart >"$dir/got" # an answer in a form stays as it is
+	holds "$how: a bound answer was taken apart" grep -q '^<think>hm</think>So' "$dir/got"
+done
 "$build/llamactl" run "$dir/full.gguf" -p "$prompt" -n $n --temp 1 --seed 7 --ignore-eos >"$dir/want7"
 ctl generate full -p "$prompt" -n $n --temp 1 --seed 7 --ignore-eos >"$dir/got"
 holds "a seed gives another text in the daemon" cmp -s "$dir/want7" "$dir/got"
