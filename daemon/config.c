@@ -353,7 +353,7 @@ static enum lmd_status store(struct lmi_config *c, const struct lmi_config_row *
 
 static bool keeps_values(const struct lmi_dtype *t)
 {
-	return t && t->quant && t->dequant && !t->is_activation;
+	return t && t->quant && t->dequant && !t->is_activation && !t->row_bytes_extra;
 }
 
 /* What no single row can say. */

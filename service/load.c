@@ -259,7 +259,7 @@ static enum lmd_status kv_type(const struct lmd_str *word, int32_t *out, struct 
 	(void)snprintf(name, sizeof(name), "%.*s", (int)(word->len < 19 ? word->len : 19),
 		       word->ptr);
 	t = lmi_dtype_by_name(name);
-	if (!t || !t->quant || !t->dequant || t->is_activation)
+	if (!t || !t->quant || !t->dequant || t->is_activation || t->row_bytes_extra)
 		return lmd_fail(err, LMD_INVALID, "kv_type: '%s' is no type for keys and values",
 				name);
 	*out = (int32_t)t->id;

@@ -88,22 +88,34 @@ static enum lmd_status check_size(const struct job *j, const char *path, uint64_
 			(unsigned long long)piece, what);
 }
 
-static enum lmd_status dequant_all(struct job *j, const char *path, struct lmd_error *err)
+static enum lmd_status bad_width(const struct job *j, size_t width, struct lmd_error *err)
 {
-	size_t per = CHUNK_VALUES / j->type->block_elems, block = j->type->block_bytes;
-	uint64_t n_blocks = j->in.bytes / block;
-	enum lmd_status st = check_size(j, path, block, "a block", err);
+	return lmd_fail(err, LMD_INVALID, "--width: %zu, type %s has blocks of %u", width,
+			j->type->name, j->type->block_elems);
+}
 
+/* width: values in a row, of a type whose rows have a header; else of a block. */
+static enum lmd_status dequant_all(struct job *j, const char *path, size_t width,
+				   struct lmd_error *err)
+{
+	size_t per = CHUNK_VALUES < width ? 1 : CHUNK_VALUES / width, block;
+	uint64_t n_blocks, bytes = 0;
+	enum lmd_status st;
+
+	if (!lmi_row_bytes(j->type, width, &bytes))
+		return bad_width(j, width, err);
+	block = (size_t)bytes;
+	n_blocks = j->in.bytes / block;
+	st = check_size(j, path, block, width == j->type->block_elems ? "a block" : "a row", err);
 	if (st == LMD_OK)
-		st = job_buffers(j, per * block, CHUNK_VALUES * 4, CHUNK_VALUES, err);
+		st = job_buffers(j, per * block, per * width * 4, per * width, err);
 	for (uint64_t i = 0; st == LMD_OK && i < n_blocks; i += per) {
-		size_t k = n_blocks - i < per ? (size_t)(n_blocks - i) : per;
-		size_t n = k * j->type->block_elems;
+		size_t k = n_blocks - i < per ? (size_t)(n_blocks - i) : per, n = k * width;
 
 		st = lmi_file_read(&j->in, i * block, j->src, k * block, err);
 		if (st != LMD_OK)
 			return st;
-		j->type->dequant(j->src, j->values, n);
+		lmi_dequant_rows(j->type, j->src, j->values, width, k);
 		for (size_t v = 0; v < n; v++)
 			lmi_put_le32(j->dst + 4 * v, lmi_f32_bits(j->values[v]));
 		st = lmi_new_file_write(&j->out, j->dst, 4 * n, err);
@@ -114,10 +126,19 @@ static enum lmd_status dequant_all(struct job *j, const char *path, struct lmd_e
 static enum lmd_status run_dequant(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	struct job j = {.in.fd = -1, .out.fd = -1};
+	bool given = lmi_arg_given(&ctl->args, "width");
 	enum lmd_status st = job_open(&j, ctl, err);
+	size_t width = 0;
 
+	if (st == LMD_OK && j.type->row_bytes_extra && !given)
+		st = lmd_fail(err, LMD_INVALID,
+			      "type %s: each row has a header; how many values are in a row? "
+			      "(--width)",
+			      j.type->name);
 	if (st == LMD_OK)
-		st = dequant_all(&j, lmi_arg_pos(&ctl->args, 0), err);
+		width = given ? (size_t)lmi_arg_int(&ctl->args, "width") : j.type->block_elems;
+	if (st == LMD_OK)
+		st = dequant_all(&j, lmi_arg_pos(&ctl->args, 0), width, err);
 	return job_end(&j, st, err);
 }
 
@@ -175,8 +196,7 @@ static enum lmd_status quant_all(struct job *j, const char *path, size_t width,
 		return lmd_fail(err, LMD_INVALID, "type %s: needs an importance matrix (--imatrix)",
 				j->type->name);
 	if (!lmi_row_bytes(j->type, width, &row_bytes))
-		return lmd_fail(err, LMD_INVALID, "--width: %zu, type %s has blocks of %u", width,
-				j->type->name, j->type->block_elems);
+		return bad_width(j, width, err);
 	st = job_buffers(j, 4 * width, (size_t)row_bytes, width, err);
 	for (uint64_t i = 0; st == LMD_OK && i < n_rows; i++) {
 		st = lmi_file_read(&j->in, i * 4 * width, j->src, 4 * width, err);
@@ -212,6 +232,12 @@ static const struct lmi_opt dequant_opts[] = {
 	 .type = LMI_OPT_STR,
 	 .value = "T",
 	 .doc = "Tensor type of the blocks: q4_k, mxfp4, ..."},
+	{.name = "width",
+	 .type = LMI_OPT_INT,
+	 .value = "N",
+	 .min = 1,
+	 .max = MAX_WIDTH,
+	 .doc = "Values in a row; needed for types whose rows have a header: iq4_ks, ..."},
 };
 
 static const struct lmi_opt quant_opts[] = {

@@ -19,7 +19,7 @@ static enum lmd_status kv_type(const struct lmi_args *a, int32_t *out, struct lm
 	if (!name)
 		return LMD_OK;
 	t = lmi_dtype_by_name(name);
-	if (!t || !t->quant || !t->dequant || t->is_activation)
+	if (!t || !t->quant || !t->dequant || t->is_activation || t->row_bytes_extra)
 		return lmd_fail(err, LMD_INVALID,
 				"--kv-type: '%.40s' is no type for keys and values", name);
 	*out = (int32_t)t->id;

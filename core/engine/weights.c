@@ -99,7 +99,9 @@ static enum lmd_status floats(const struct lmi_inst *inst, const struct lmd_wref
 	if (!*out)
 		return lmd_fail(err, LMD_NOMEM, "%s: no memory for the %llu values of %s",
 				ref->name, (unsigned long long)total, t->name);
-	type->dequant(t->data, *out, (size_t)total);
+	if (total)
+		lmi_dequant_rows(type, t->data, *out, (size_t)t->dims[0],
+				 (size_t)(total / (uint64_t)t->dims[0]));
 	*n = (uint32_t)total;
 	return LMD_OK;
 }

@@ -115,3 +115,18 @@ bool lmi_row_bytes(const struct lmi_dtype *t, uint64_t n, uint64_t *out)
 		return false;
 	return lmi_add_ok(bytes, t->row_bytes_extra, out);
 }
+
+void lmi_dequant_rows(const struct lmi_dtype *t, const void *src, float *dst, size_t n,
+		      size_t n_row)
+{
+	const uint8_t *p = src;
+	uint64_t bytes = 0;
+
+	if (!t->row_bytes_extra) {
+		t->dequant(src, dst, n * n_row);
+		return;
+	}
+	(void)lmi_row_bytes(t, n, &bytes); /* of rows that are there */
+	for (size_t i = 0; i < n_row; i++)
+		t->dequant(p + i * bytes, dst + i * n, n);
+}

@@ -3,20 +3,22 @@
  * A tensor goes through in windows, cut into pieces that the threads take in turn (read, decode to
  * f32, encode); a window's bytes are written while the next one is made.  A piece is a part of a
  * row or a few rows, small enough to stay in a core's cache.  Encoders work block by block, so rows
- * may be cut between blocks and bytes do not depend on the cuts. */
+ * may be cut between blocks and bytes do not depend on the cuts; rows of types that give them a
+ * header are encoded as a whole. */
 #include "core/quantize/encode.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/checked.h"
 #include "core/base/show.h"
 #include "core/base/team.h"
 #include "core/quant/fit.h"
 #include "core/quant/quant.h"
 
 #define PIECE	     16384u /* values: a multiple of every block length */
-#define PIECE_BYTES  (PIECE * 8u)
+#define VALUE_BYTES  8u     /* at most, with the headers of rows */
 #define WINDOW	     32u   /* pieces in a window for each thread, but */
 #define WINDOW_MOST  1024u /* of all threads, as long as */
 #define WINDOW_LEAST 8u	   /* each has so many */
@@ -25,8 +27,9 @@
 struct lmi_encoder {
 	struct lmd_team *team; /* NULL: this thread alone */
 	uint32_t n_thread;
-	float *values; /* [n_thread][PIECE] */
-	uint8_t *in;   /* [n_thread][PIECE_BYTES] */
+	uint64_t piece; /* values in a piece at most */
+	float *values; /* [n_thread][piece] */
+	uint8_t *in;   /* [n_thread][piece * VALUE_BYTES] */
 	struct lmd_error *err; /* [n_thread] */
 	struct lmi_behind *behind;
 	float *means; /* of the tensor's importances */
@@ -55,6 +58,29 @@ struct work {
 	_Atomic uint32_t failed; /* thread + 1 of a read that failed; 0: none */
 };
 
+/* Room for pieces of n values. */
+static enum lmd_status pieces(struct lmi_encoder *e, uint64_t n, struct lmd_error *err)
+{
+	uint64_t all;
+
+	if (n <= e->piece)
+		return LMD_OK;
+	lmi_free(e->values);
+	lmi_free(e->in);
+	e->values = NULL;
+	e->in = NULL;
+	e->piece = 0;
+	if (lmi_mul_ok(n, e->n_thread, &all) && all <= SIZE_MAX / VALUE_BYTES) {
+		e->values = lmi_alloc((size_t)all, sizeof(float));
+		e->in = lmi_alloc((size_t)all, VALUE_BYTES);
+	}
+	if (!e->values || !e->in)
+		return lmd_fail(err, LMD_NOMEM, "no memory for rows of %llu values in %u threads",
+				(unsigned long long)n, e->n_thread);
+	e->piece = n;
+	return LMD_OK;
+}
+
 enum lmd_status lmi_encoder_create(struct lmi_encoder **out, uint32_t n_thread,
 				   struct lmd_error *err)
 {
@@ -65,12 +91,12 @@ enum lmd_status lmi_encoder_create(struct lmi_encoder **out, uint32_t n_thread,
 	if (!e)
 		return lmd_fail(err, LMD_NOMEM, "no memory for an encoder");
 	e->n_thread = n_thread;
-	e->values = lmi_alloc((size_t)n_thread * PIECE, sizeof(float));
-	e->in = lmi_alloc(n_thread, PIECE_BYTES);
 	e->err = lmi_alloc(n_thread, sizeof(*e->err));
-	if (!e->values || !e->in || !e->err)
+	if (!e->err)
 		st = lmd_fail(err, LMD_NOMEM, "no memory for %u threads", n_thread);
-	else
+	if (st == LMD_OK)
+		st = pieces(e, PIECE, err);
+	if (st == LMD_OK)
 		st = lmi_behind_create(&e->behind, err);
 	if (st == LMD_OK && n_thread > 1)
 		st = lmi_team_create(&e->team, &o, err);
@@ -111,9 +137,10 @@ static bool is_native(const struct lmi_dtype *t)
 	return t->id == LMD_DTYPE_F32 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
 }
 
-static uint64_t bytes_of(const struct lmi_dtype *t, uint64_t n)
+/* Of n values from the beginning of a row on. */
+static uint64_t bytes_of(const struct lmi_dtype *t, uint64_t n, uint64_t n_col)
 {
-	return n / t->block_elems * t->block_bytes;
+	return n / t->block_elems * t->block_bytes + n / n_col * t->row_bytes_extra;
 }
 
 /* Values of pieces before `piece`. */
@@ -130,7 +157,7 @@ static uint64_t values_before(const struct work *w, uint64_t piece)
 /* n values of one row, whose source is src and of which the first is value `at` of the tensor. */
 static void encode_run(struct work *w, float *values, const uint8_t *src, uint64_t at, uint64_t n)
 {
-	uint8_t *dst = w->out + bytes_of(w->to, at - w->begin);
+	uint8_t *dst = w->out + bytes_of(w->to, at, w->n_col) - bytes_of(w->to, w->begin, w->n_col);
 	uint64_t row = at / w->n_col, none = 0;
 	const float *mean = w->means, *x = values;
 
@@ -149,19 +176,21 @@ static void encode_run(struct work *w, float *values, const uint8_t *src, uint64
 static void encode_piece(struct work *w, uint32_t thread, uint64_t piece)
 {
 	uint64_t at = values_before(w, piece), end = values_before(w, piece + 1);
-	uint8_t *src = w->e->in + (size_t)thread * PIECE_BYTES;
+	uint64_t from = bytes_of(w->from, at, w->n_col);
+	uint8_t *src = w->e->in + (size_t)thread * w->e->piece * VALUE_BYTES;
 	uint32_t none = 0;
 
-	if (lmi_model_read(w->m, w->t, bytes_of(w->from, at), src,
-			   (size_t)bytes_of(w->from, end - at), &w->e->err[thread]) != LMD_OK) {
+	if (lmi_model_read(w->m, w->t, from, src,
+			   (size_t)(bytes_of(w->from, end, w->n_col) - from),
+			   &w->e->err[thread]) != LMD_OK) {
 		(void)atomic_compare_exchange_strong(&w->failed, &none, thread + 1);
 		return;
 	}
 	while (at < end) {
 		uint64_t n = end - at < w->n_col ? end - at : w->n_col;
 
-		encode_run(w, w->e->values + (size_t)thread * PIECE, src, at, n);
-		src += bytes_of(w->from, n);
+		encode_run(w, w->e->values + (size_t)thread * w->e->piece, src, at, n);
+		src += bytes_of(w->from, n, w->n_col);
 		at += n;
 	}
 }
@@ -187,15 +216,16 @@ static enum lmd_status run_window(struct lmi_encoder *e, const struct lmi_quanti
 				  struct work *w, const struct lmi_encoder_sink *to,
 				  struct lmd_error *err)
 {
-	uint64_t n = values_before(w, w->first + w->n_piece) - values_before(w, w->first), bad;
-	size_t n_dst = (size_t)bytes_of(w->to, n);
+	uint64_t begin = values_before(w, w->first), end = values_before(w, w->first + w->n_piece);
+	size_t n_dst = (size_t)(bytes_of(w->to, end, w->n_col) - bytes_of(w->to, begin, w->n_col));
+	uint64_t n_src = bytes_of(w->from, end, w->n_col) - bytes_of(w->from, begin, w->n_col), bad;
 	enum lmd_status st = lmi_behind_take(e->behind, &w->out, n_dst, err);
 	uint32_t failed;
 	char show[80];
 
 	if (st != LMD_OK)
 		return st;
-	w->begin = values_before(w, w->first);
+	w->begin = begin;
 	atomic_store(&w->next, 0);
 	lmi_team_run(e->team, part, w);
 	failed = atomic_load(&w->failed);
@@ -208,7 +238,7 @@ static enum lmd_status run_window(struct lmi_encoder *e, const struct lmi_quanti
 				"beyond the range of %s",
 				lmi_show(show, sizeof(show), it->name, strlen(it->name)),
 				(unsigned long long)bad - 1, w->to->name);
-	return hand_on(e, to, n_dst, bytes_of(w->from, n), err);
+	return hand_on(e, to, n_dst, n_src, err);
 }
 
 static enum lmd_status load_means(struct lmi_encoder *e, const struct lmi_imatrix_entry *im,
@@ -270,7 +300,11 @@ enum lmd_status lmi_encoder_run(struct lmi_encoder *e, const struct lmi_model *m
 	w.n_mat = t->n_dim > 2 ? (uint64_t)t->dims[2] : 1;
 	w.n_all = w.n_row * w.n_mat * (t->n_dim > 3 ? (uint64_t)t->dims[3] : 1);
 	w.per_row = (w.n_col + PIECE - 1) / PIECE;
-	w.rows = w.per_row > 1 ? 1 : PIECE / w.n_col;
+	if (w.per_row > 1 && (w.from->row_bytes_extra || w.to->row_bytes_extra)) {
+		w.per_row = 1;
+		st = pieces(e, w.n_col, err);
+	}
+	w.rows = w.per_row > 1 || w.n_col > PIECE ? 1 : PIECE / w.n_col;
 	n_piece = w.per_row > 1 ? w.n_all * w.per_row : (w.n_all + w.rows - 1) / w.rows;
 	most = most < WINDOW_MOST ? most : WINDOW_MOST;
 	if (most < (uint64_t)WINDOW_LEAST * e->n_thread)

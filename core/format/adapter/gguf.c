@@ -44,7 +44,8 @@ static enum lmd_status values(const struct lmi_model *m, const struct lmd_tensor
 	st = raw && *out ? lmi_model_read(m, t, 0, raw, (size_t)t->bytes, err)
 			 : lmd_fail(err, LMD_NOMEM, "tensor %s: no memory for its values", t->name);
 	if (st == LMD_OK)
-		type->dequant(raw, *out, (size_t)n);
+		lmi_dequant_rows(type, raw, *out, (size_t)t->dims[0],
+				 (size_t)(n / (uint64_t)t->dims[0]));
 	lmi_free(raw);
 	if (st != LMD_OK) {
 		lmi_free(*out);

@@ -153,7 +153,7 @@ static enum lmd_status merge_rows(struct job *j, const struct lmd_tensor *t, uin
 	st = lmi_model_read(j->m->model, t, row0 * in, j->raw, (size_t)(n * in), err);
 	if (st != LMD_OK)
 		return st;
-	from->dequant(j->raw, j->v, (size_t)(n * width));
+	lmi_dequant_rows(from, j->raw, j->v, (size_t)width, (size_t)n);
 	for (uint32_t i = 0; i < j->m->n; i++) {
 		const struct lmi_adapter_pair *p = pair_for(j->m, i, t->name);
 
