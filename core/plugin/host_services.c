@@ -103,6 +103,14 @@ static bool host_dtype_info(void *ctx, enum lmd_dtype type, uint32_t *block_elem
 	return true;
 }
 
+static uint32_t host_dtype_head(void *ctx, enum lmd_dtype type)
+{
+	const struct lmi_dtype *t = lmi_dtype((uint32_t)type);
+
+	(void)ctx;
+	return t ? t->row_bytes_extra : 0;
+}
+
 static void host_team_run(void *ctx, struct lmd_team *team, lmd_part_fn fn, void *arg)
 {
 	(void)ctx;
@@ -145,6 +153,7 @@ enum lmd_status lmi_host_create(struct lmd_host **out, uint64_t cpu_flags_mask)
 		.team_run = host_team_run,
 		.team_size = host_team_size,
 		.team_barrier = host_team_barrier,
+		.dtype_head = host_dtype_head,
 	};
 	*out = &h->pub;
 	return LMD_OK;

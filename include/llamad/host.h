@@ -77,12 +77,13 @@ struct lmd_host {
 	uint64_t (*now_ns)(void *ctx);
 
 	/* Decodes n values of one row of a tensor type to float.  n is a multiple of the
-	 * type's block length.  src needs no alignment.  LMD_UNSUPPORTED for a type that
+	 * type's block length.  src needs no alignment; it is any block of the row, and for a
+	 * type with dtype_head the row's beginning.  LMD_UNSUPPORTED for a type that
 	 * the host cannot decode, which a loader has refused before. */
 	enum lmd_status (*dequant_rows)(void *ctx, enum lmd_dtype type, const void *src, float *dst,
 					size_t n);
-	/* The inverse for types with an encoder, round to nearest; weights from a file never
-	 * pass here.  Used for KV caches in a block type. */
+	/* The inverse for types with an encoder, round to nearest, a whole row for a type with
+	 * dtype_head; weights from a file never pass here.  Used for KV caches in a block type. */
 	enum lmd_status (*quant_rows)(void *ctx, enum lmd_dtype type, const float *src, void *dst,
 				      size_t n);
 	/* Block length in elements and bytes of a block; false for an unknown id. */
@@ -95,6 +96,10 @@ struct lmd_host {
 	/* Inside a job of team_run, called in every part the same number of times: returns when
 	 * all parts have called it; what they wrote before is visible then.  Since ABI 0.2. */
 	void (*team_barrier)(void *ctx, struct lmd_team *team);
+
+	/* Bytes before the blocks of each row, which belong to all of them: 0 for most types and
+	 * for unknown ids.  Since ABI 0.2. */
+	uint32_t (*dtype_head)(void *ctx, enum lmd_dtype type);
 };
 
 LMD_END_DECLS

@@ -14,6 +14,11 @@ static enum lmd_status row_bytes(const struct lmd_host *h, uint32_t cache, uint3
 
 	if (!h->dtype_info(h->ctx, dtype, &elems, &bytes) || !elems)
 		return lmd_fail(err, LMD_UNSUPPORTED, "cache %u: type %u is unknown", cache, dtype);
+	if (h->dtype_head(h->ctx, dtype))
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"cache %u: rows of type %u begin with a header, for which a cache "
+				"has no room",
+				cache, dtype);
 	if (cols % elems)
 		return lmd_fail(err, LMD_UNSUPPORTED,
 				"cache %u: %u values do not divide into blocks of "

@@ -40,11 +40,13 @@ static enum lmd_status check(const struct lmd_host *h, const struct lmd_wdesc *d
 {
 	const struct lmd_wref *ref = d->ref;
 	uint32_t cols = ref->xform == LMD_XFORM_HEAD_TRANSPOSE ? ref->n : ref->k;
+	uint32_t head = h->dtype_head(h->ctx, d->dtype);
 	uint8_t zeros[512] = {0};
 	float *row;
 	enum lmd_status st;
 
-	if (!h->dtype_info(h->ctx, d->dtype, elems, bytes) || *bytes > sizeof(zeros) || !*elems)
+	if (!h->dtype_info(h->ctx, d->dtype, elems, bytes) || !*elems ||
+	    head + *bytes > sizeof(zeros))
 		return lmd_fail(err, LMD_UNSUPPORTED, "%s: tensor type %u is unknown", ref->name,
 				d->dtype);
 	if (!ref->n || !ref->k || !ref->n_stack)
