@@ -55,11 +55,31 @@ enum lmd_dtype {
 	LMD_DTYPE_NVFP4 = 40,
 	LMD_DTYPE_Q1_0 = 41,
 	LMD_DTYPE_Q2_0 = 42,
-	LMD_DTYPE_Q8_A = 63 /* weights in memory alone: no file has this number */
+	LMD_DTYPE_Q8_A = 63, /* weights in memory alone: no file has this number */
+	/* Of the fork ik_llama.cpp; where docs/formats.md says so, rows have a header. */
+	LMD_DTYPE_Q6_0 = 133,
+	LMD_DTYPE_IQ1_BN = 134,
+	LMD_DTYPE_IQ2_BN = 135,
+	LMD_DTYPE_IQ2_K = 137,
+	LMD_DTYPE_IQ3_K = 138,
+	LMD_DTYPE_IQ4_K = 139,
+	LMD_DTYPE_IQ5_K = 140,
+	LMD_DTYPE_IQ6_K = 141,
+	LMD_DTYPE_IQ4_KS = 144,
+	LMD_DTYPE_IQ2_KS = 145,
+	LMD_DTYPE_IQ4_KSS = 146,
+	LMD_DTYPE_Q8_KV = 151,
+	LMD_DTYPE_IQ5_KS = 152,
+	LMD_DTYPE_IQ2_KT = 153,
+	LMD_DTYPE_IQ3_KT = 154,
+	LMD_DTYPE_IQ4_KT = 155,
+	LMD_DTYPE_IQ3_KS = 156,
+	LMD_DTYPE_IQ2_KL = 157,
+	LMD_DTYPE_IQ1_KT = 158
 };
 
 /* One past the greatest id a file may carry; tables indexed by type have this length. */
-#define LMD_DTYPE_END 64
+#define LMD_DTYPE_END 160
 
 /* Bytes with a length, not terminated; text from a file or a client is bytes and may
  * hold NUL.  Whoever hands a span out owns the memory. */
