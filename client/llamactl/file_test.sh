@@ -56,6 +56,20 @@ does debug quant --type f32 --width 32 "$dir/out.f32" "$dir/copy.f32"
 holds "debug quant to f32 is a copy" cmp -s "$dir/out.f32" "$dir/copy.f32"
 does debug quant --type q4_0 --width 32 --imatrix "$dir/in.f32" "$dir/in.f32" "$dir/q4.blk"
 holds "debug quant: size of a q4_0 block" [ "$(wc -c <"$dir/q4.blk")" -eq 18 ]
+# Types whose rows have a header: 256 values of iq4_ks are 4 + 136 bytes.
+i=0
+while [ $i -lt 8 ]; do
+	cat "$dir/in.f32"
+	i=$((i + 1))
+done >"$dir/in256.f32"
+does debug quant --type iq4_ks --width 256 "$dir/in256.f32" "$dir/ks.blk"
+holds "debug quant: a header and a block" [ "$(wc -c <"$dir/ks.blk")" -eq 140 ]
+does debug dequant --type iq4_ks --width 256 "$dir/ks.blk" "$dir/ks.f32"
+holds "debug dequant: all values" [ "$(wc -c <"$dir/ks.f32")" -eq 1024 ]
+refused 1 'how many values are in a row' debug dequant --type iq4_ks "$dir/ks.blk" "$dir/x"
+refused 1 '140 bytes, no multiple of 276' debug dequant --type iq4_ks --width 512 "$dir/ks.blk" \
+	"$dir/x"
+refused 1 'blocks of 256' debug dequant --type iq4_ks --width 32 "$dir/ks.blk" "$dir/x"
 refused 1 'no tensor type "q9_9"' debug dequant --type q9_9 "$dir/q.blk" "$dir/x"
 refused 1 '34 bytes, no multiple of 18' debug dequant --type q4_0 "$dir/q.blk" "$dir/x"
 refused 1 '34 bytes' debug quant --type q8_0 --width 32 "$dir/q.blk" "$dir/x"

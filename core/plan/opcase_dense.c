@@ -66,6 +66,7 @@ static const struct opcase embed_cases[] = {
 	{"f16, zeros, position and type", embed, {LMD_DTYPE_F16, 1, 0, LMD_NEG_ZERO, 3, 1},
 	 .nmse = OC_ELEM},
 	{"q4_0, three ids side by side", embed, {LMD_DTYPE_Q4_0, 3, 1, 0, 1, 1}, .nmse = OC_ELEM},
+	{"q8_kv, rows with a header", embed, {LMD_DTYPE_Q8_KV, 1}, .nmse = OC_ELEM},
 	{"f32 with adapters", embed, {LMD_DTYPE_F32, 1}, OC_LORA, .nmse = OC_ELEM},
 	{"i32 table", embed_table, {LMD_NEG_ROW}, .nmse = OC_EXACT},
 	{"i32 table, zeros", embed_table, {LMD_NEG_ZERO}, .nmse = OC_EXACT},
@@ -213,7 +214,13 @@ static const struct opcase linear_cases[] = {
 	TYPE("iq1_s", IQ1_S), TYPE("iq1_m", IQ1_M),	TYPE("iq4_nl", IQ4_NL),
 	TYPE("iq4_xs", IQ4_XS), TYPE("tq1_0", TQ1_0),	TYPE("tq2_0", TQ2_0),
 	TYPE("mxfp4", MXFP4), TYPE("nvfp4", NVFP4),	TYPE("q1_0", Q1_0),
-	TYPE("q2_0", Q2_0),
+	TYPE("q2_0", Q2_0),   TYPE("q6_0", Q6_0),	TYPE("iq1_bn", IQ1_BN),
+	TYPE("iq2_bn", IQ2_BN), TYPE("iq2_k", IQ2_K),	TYPE("iq3_k", IQ3_K),
+	TYPE("iq4_k", IQ4_K), TYPE("iq5_k", IQ5_K),	TYPE("iq6_k", IQ6_K),
+	TYPE("iq2_ks", IQ2_KS), TYPE("iq3_ks", IQ3_KS),	TYPE("iq4_ks", IQ4_KS),
+	TYPE("iq5_ks", IQ5_KS), TYPE("iq4_kss", IQ4_KSS), TYPE("iq2_kl", IQ2_KL),
+	TYPE("iq1_kt", IQ1_KT), TYPE("iq2_kt", IQ2_KT), TYPE("iq3_kt", IQ3_KT),
+	TYPE("iq4_kt", IQ4_KT), TYPE("q8_kv", Q8_KV),
 	{"q8_a", linear, {LMD_DTYPE_Q8_A, 256, 17, 1}, .nmse = OC_SUM},
 };
 SET(linear, LMD_OP_LINEAR);

@@ -20,3 +20,12 @@ uint8_t lmi_fp4_code(float v)
 		code++;
 	return code && v < 0 ? code | 8 : code;
 }
+
+/* The values of the fork's types; the second book of a type lies a constant higher. */
+const int8_t lmi_book_iq2k[4] = {-31, -13, 1, 17};
+
+const int8_t lmi_book_iq3k[8] = {-63, -40, -23, -10, 1, 13, 28, 47};
+
+const int8_t lmi_book_iq5k[32] = {-126, -114, -103, -92, -83, -74, -65, -57, -50, -43, -36,
+				  -30,  -24,  -18,  -12, -6,  -1,  5,   11,  17,  23,  29,
+				  36,   43,   51,   59,  68,  77,  87,  97,  109, 121};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * book.h - the 16-entry code books of 4-bit types that are not linear. */
+ * book.h - the code books of types that are not linear. */
 #ifndef LLAMAD_CORE_QUANT_BOOK_H
 #define LLAMAD_CORE_QUANT_BOOK_H
 
@@ -8,6 +8,12 @@
 
 /* IQ4_NL and IQ4_XS, ascending. */
 extern const int8_t lmi_book_iq4[16];
+
+/* IQ2_K and IQ2_KS, IQ3_K and IQ3_KS, IQ5_K and IQ5_KS, ascending; lmi_book_iq4 is that of IQ4_K and
+ * IQ4_KS, too. */
+extern const int8_t lmi_book_iq2k[4];
+extern const int8_t lmi_book_iq3k[8];
+extern const int8_t lmi_book_iq5k[32];
 
 /* Twice the values of the 4-bit float E2M1 (MXFP4, NVFP4): 0 .. 6 and, from code 8, the
  * negatives. */

@@ -81,6 +81,20 @@ static void ranged(const float *src, int hi, uint8_t q[N], float *d, float *m)
 		q[j] = code((x[j] - min) * inv, 0.5f, hi);
 }
 
+void lmi_q6_0_near(const float *src, void *dst, size_t n, const float *importance)
+{
+	uint8_t *b = dst, q[N];
+
+	(void)importance;
+	for (size_t i = 0; i < n; i += N, b += 26) {
+		lmi_put_f16(b, lmi_fit_f16(symmetric(src + i, 32, q)));
+		for (int j = 0; j < N / 4; j++) /* order of q6_0.c */
+			b[2 + j] = (uint8_t)(q[j] >> 4 | q[j + 16] >> 4 << 2 | q[j + 8] >> 4 << 4 |
+					     q[j + 24] >> 4 << 6);
+		put_nibbles(b + 10, q);
+	}
+}
+
 void lmi_q4_0_near(const float *src, void *dst, size_t n, const float *importance)
 {
 	uint8_t *b = dst, q[N];

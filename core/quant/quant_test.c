@@ -94,7 +94,7 @@ START_TEST(table)
 		ck_assert_ptr_nonnull(t->dequant);
 		ck_assert_uint_gt(t->block_elems, 0);
 		ck_assert(lmi_row_bytes(t, t->block_elems * 3ull, &bytes));
-		ck_assert_uint_eq(bytes, t->block_bytes * 3ull);
+		ck_assert_uint_eq(bytes, t->block_bytes * 3ull + t->row_bytes_extra);
 		if (t->block_elems > 1)
 			ck_assert(!lmi_row_bytes(t, t->block_elems + 1ull, &bytes));
 	}
@@ -410,7 +410,7 @@ END_TEST
 static void encode_odd(const struct lmi_dtype *t, lmi_quant_fn quant, const float *x,
 		       const float *w, size_t n)
 {
-	size_t bytes = n / t->block_elems * t->block_bytes;
+	size_t bytes = n / t->block_elems * t->block_bytes + t->row_bytes_extra;
 	uint8_t blk[2][4096];
 	float y[512];
 

@@ -23,6 +23,10 @@
 #define ACTIV(ID, type, elems, bytes)                                                              \
 	ROW(ID, #type, elems, bytes, IN_OUT(type), .is_activation = true)
 
+/* Each row begins with so many bytes. */
+#define ROWS(ID, type, elems, bytes, head)                                                         \
+	ROW(ID, #type, elems, bytes, IN_OUT(type), .is_quant = true, .row_bytes_extra = head)
+
 static const struct lmi_dtype table[LMD_DTYPE_END] = {
 	PLAIN(F32, f32, 4),
 	PLAIN(F16, f16, 2),
@@ -58,6 +62,25 @@ static const struct lmi_dtype table[LMD_DTYPE_END] = {
 	WEIGHT(Q1_0, q1_0, 128, 18),
 	WEIGHT(Q2_0, q2_0, 64, 18),
 	ROW(Q8_A, "q8_a", 32, 40, IN(q8_a), .is_quant = true, .memory_only = true),
+	CACHE(Q6_0, q6_0, 32, 26),
+	ROWS(IQ1_BN, iq1_bn, 64, 13, 2),
+	ROWS(IQ2_BN, iq2_bn, 64, 16, 4),
+	WEIGHT(IQ2_K, iq2_k, 256, 76),
+	WEIGHT(IQ3_K, iq3_k, 256, 110),
+	WEIGHT(IQ4_K, iq4_k, 256, 144),
+	WEIGHT(IQ5_K, iq5_k, 256, 176),
+	WEIGHT(IQ6_K, iq6_k, 256, 212),
+	ROWS(IQ2_KS, iq2_ks, 256, 70, 2),
+	ROWS(IQ3_KS, iq3_ks, 256, 102, 2),
+	ROWS(IQ4_KS, iq4_ks, 256, 136, 4),
+	ROWS(IQ5_KS, iq5_ks, 256, 168, 4),
+	ROWS(IQ4_KSS, iq4_kss, 256, 128, 4),
+	ROWS(IQ2_KL, iq2_kl, 256, 86, 2),
+	ROWS(IQ1_KT, iq1_kt, 256, 56, 4),
+	ROWS(IQ2_KT, iq2_kt, 256, 68, 4),
+	ROWS(IQ3_KT, iq3_kt, 256, 100, 4),
+	ROWS(IQ4_KT, iq4_kt, 256, 128, 4),
+	ROWS(Q8_KV, q8_kv, 32, 32, 8),
 	ACTIV(Q8_1, q8_1, 32, 36),
 	ACTIV(Q8_K, q8_k, 256, 292),
 };
@@ -86,6 +109,21 @@ const char *lmi_dtype_refusal(uint32_t id, char *buf, size_t n)
 		{33, "q4_0_8_8"}, {36, "iq4_nl_4_4"}, {37, "iq4_nl_4_8"}, {38, "iq4_nl_8_8"},
 	};
 
+	/* of ik_llama.cpp */
+	static const struct {
+		uint32_t id;
+		const char *name;
+	} repacks[] = {
+		{202, "q4_0_r8"},    {206, "q5_0_r4"},    {208, "q8_0_r8"},   {210, "q2_k_r4"},
+		{211, "q3_k_r4"},    {212, "q4_k_r4"},    {213, "q5_k_r4"},   {214, "q6_k_r4"},
+		{216, "iq2_xxs_r4"}, {217, "iq2_xs_r4"},  {218, "iq3_xxs_r4"}, {219, "iq1_s_r4"},
+		{220, "iq4_nl_r4"},  {221, "iq3_s_r4"},   {222, "iq2_s_r4"},  {223, "iq4_xs_r8"},
+		{229, "iq1_m_r4"},   {230, "bf16_r16"},   {233, "q6_0_r4"},   {335, "iq2_bn_r4"},
+		{337, "iq2_k_r4"},   {338, "iq3_k_r4"},   {339, "iq4_k_r4"},  {340, "iq5_k_r4"},
+		{344, "iq4_ks_r4"},  {352, "iq5_ks_r4"},  {353, "mxfp4_r8"},  {397, "q8_k_r16"},
+		{398, "q8_kv_r8"},   {399, "q8_k_r8"},
+	};
+
 	for (size_t i = 0; i < LMD_LEN(removed); i++) {
 		if (removed[i].id == id) {
 			(void)snprintf(buf, n, "type %u (%s) was removed from the format", id,
@@ -93,10 +131,16 @@ const char *lmi_dtype_refusal(uint32_t id, char *buf, size_t n)
 			return buf;
 		}
 	}
-	if (id >= 133 && id < 400)
-		(void)snprintf(buf, n, "type %u is private to a fork of the format", id);
-	else
-		(void)snprintf(buf, n, "type %u is unknown", id);
+	for (size_t i = 0; i < LMD_LEN(repacks); i++) {
+		if (repacks[i].id == id) {
+			(void)snprintf(buf, n,
+				       "type %u (%s) has rows interleaved for one kind of processor; "
+				       "it needs the file before it was repacked",
+				       id, repacks[i].name);
+			return buf;
+		}
+	}
+	(void)snprintf(buf, n, "type %u is unknown", id);
 	return buf;
 }
 

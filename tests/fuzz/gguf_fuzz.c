@@ -110,6 +110,7 @@ static const char *const specs[] = {
 	SPEC_HEAD(1, 1) SPEC_ARCH SPEC_TENSOR(t, 0) SPEC_DATA,
 	SPEC_HEAD(3, 2) SPEC_ARCH "s:general.alignment 4:4 4:8 s:a 4:2 8:32 8:2 4:2 8:0 "
 				  "s:b 4:1 8:256 4:12 8:40 s:c 4:0 4:1 8:184 p:8 z:192",
+	SPEC_HEAD(1, 1) SPEC_ARCH "s:a 4:2 8:256 8:2 4:144 8:0 p:32 z:280",
 	SPEC_HEAD(0, 13) SPEC_ARCH
 	"s:a 4:0 1:1 s:b 4:1 1:1 s:c 4:2 2:1 s:d 4:3 2:1 s:e 4:4 4:1 s:f 4:5 4:1 s:g 4:6 f:1 "
 	"s:h 4:7 1:1 s:i 4:8 s:x s:j 4:10 8:1 s:k 4:11 8:1 s:l 4:12 d:1",

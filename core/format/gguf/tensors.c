@@ -76,7 +76,7 @@ static enum lmd_status size_of(const struct lmi_reader *r, struct lmd_tensor *t,
 	const struct lmi_dtype *type = lmi_dtype(t->dtype);
 	uint64_t rows = 1;
 	bool ok = true;
-	char why[80];
+	char why[160];
 
 	if (!type || type->is_activation || type->memory_only)
 		return lmd_fail(err, LMD_UNSUPPORTED, "%s: %s", r->what,

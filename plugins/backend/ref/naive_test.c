@@ -149,7 +149,7 @@ static double *decode_part(const struct naive *n, const struct lmd_wpart *pt, ui
 		for (size_t i = 0; i < total; i++)
 			out[i] = ((const int32_t *)t->data)[i];
 	} else {
-		type->dequant(t->data, f, total);
+		lmi_dequant_rows(type, t->data, f, (size_t)t->dims[0], (size_t)t->dims[1]);
 		for (size_t i = 0; i < total; i++)
 			out[i] = (double)f[i];
 	}
@@ -234,6 +234,8 @@ double wbias(const struct naive *n, uint32_t wref, uint32_t slice, uint32_t row)
 
 static bool is_int8(uint32_t t)
 {
+	if (t >= LMD_DTYPE_Q6_0) /* those of the fork */
+		return false;
 	switch (t) {
 	case LMD_DTYPE_F32:
 	case LMD_DTYPE_F16:

@@ -45,7 +45,9 @@ static const struct halves halves[] = {
 	{LMD_DTYPE_IQ2_S, {0, 0}},    {LMD_DTYPE_IQ3_XXS, {0, 0}}, {LMD_DTYPE_IQ3_S, {0, 0}},
 	{LMD_DTYPE_IQ1_S, {0, 0}},    {LMD_DTYPE_IQ4_NL, {0, 0}},  {LMD_DTYPE_IQ4_XS, {0, 0}},
 	{LMD_DTYPE_TQ1_0, {52, 52}},  {LMD_DTYPE_TQ2_0, {64, 64}}, {LMD_DTYPE_Q1_0, {0, 0}},
-	{LMD_DTYPE_Q2_0, {0, 0}},
+	{LMD_DTYPE_Q2_0, {0, 0}},     {LMD_DTYPE_Q6_0, {0, 0}},    {LMD_DTYPE_IQ2_K, {0, 0}},
+	{LMD_DTYPE_IQ3_K, {0, 0}},    {LMD_DTYPE_IQ4_K, {0, 0}},   {LMD_DTYPE_IQ5_K, {0, 0}},
+	{LMD_DTYPE_IQ6_K, {0, 0}},
 };
 
 static uint16_t half(enum kern_data kind, uint64_t *seed)
@@ -91,6 +93,22 @@ static void fill_block(uint8_t *b, const struct lmi_dtype *t, enum kern_data kin
 	}
 }
 
+/* What a row begins with. */
+static void fill_head(uint8_t *b, const struct lmi_dtype *t, enum kern_data kind, uint64_t *seed)
+{
+	float v;
+
+	memset(b, 0, t->row_bytes_extra);
+	if (kind == KERN_DATA_ZERO)
+		return;
+	if (t->row_bytes_extra == 2) {
+		put(b, half(kind, seed));
+	} else {
+		kern_fill_floats(&v, 1, kind, seed);
+		memcpy(b, &v, sizeof(v));
+	}
+}
+
 static void fill_plain(uint8_t *b, const struct lmi_dtype *t, enum kern_data kind, uint64_t *seed)
 {
 	float v;
@@ -116,6 +134,9 @@ bool kern_fill_weights(void *w, uint32_t dtype, uint32_t k, uint32_t n_row, size
 	for (uint32_t r = 0; r < n_row; r++) {
 		uint8_t *b = (uint8_t *)w + r * stride;
 
+		if (t->row_bytes_extra)
+			fill_head(b, t, kind, seed);
+		b += t->row_bytes_extra;
 		for (uint32_t at = 0; at < k; at += t->block_elems, b += t->block_bytes) {
 			if (kind == KERN_DATA_ZERO)
 				memset(b, 0, t->block_bytes);

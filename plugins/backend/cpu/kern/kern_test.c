@@ -315,14 +315,15 @@ static unsigned check_type(uint32_t dtype, enum kern_act_kind act, const struct 
 static void check_all(enum kern_act_kind act, const struct kern_act *prepare)
 {
 	const struct kern_linear *l;
-	uint64_t done = 0, seed = lmd_seed("kernels", 7);
+	uint64_t seed = lmd_seed("kernels", 7);
+	bool done[LMD_DTYPE_END] = {false};
 	unsigned n = 0;
 
 	for (size_t i = 0; (l = kern_linear_at(i)) != NULL; i++) {
-		ck_assert_uint_lt(l->dtype, 64);
-		if (l->act != act || done >> l->dtype & 1)
+		ck_assert_uint_lt(l->dtype, LMD_DTYPE_END);
+		if (l->act != act || done[l->dtype])
 			continue;
-		done |= 1ull << l->dtype;
+		done[l->dtype] = true;
 		n += check_type(l->dtype, act, prepare, &seed);
 	}
 	ck_assert_uint_gt(n, 0);

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * IQ1_KT: a row has one d; 256 values in 8 groups of 32, and 8 values are a point of the trellis with
+ * an index of 13 bits: x = (d * book[scale]) * value. */
+#include <stdint.h>
+#include <string.h>
+
+#include "core/quant/book.h"
+#include "core/quant/codec.h"
+#include "core/quant/half.h"
+#include "core/quant/trellis.h"
+
+#define N 256
+
+struct block {
+	uint8_t scales[N / 32]; /* low nibble: of group g; bit 4 + i: bit 12 of its point i */
+	uint8_t ql[N / 8];      /* low bits of indices */
+	uint8_t qh[N / 16];     /* bits 8 to 11: low nibbles of the first 16, high of the last */
+};
+_Static_assert(sizeof(struct block) == 56, "iq1_kt block");
+
+struct row {
+	uint8_t d[4]; /* f32 */
+	struct block b[];
+};
+
+LMI_DECODER(iq1_kt)
+{
+	const struct row *r = src;
+	const struct block *b = r->b;
+	float d = lmi_bits_f32(lmi_get_le32(r->d));
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		for (int p = 0; p < N / 8; p++) {
+			uint8_t s = b->scales[p / 4];
+			float dg = d * (float)lmi_book_iq4[s & 15];
+			uint32_t x = LMI_TRELLIS_FIRST + b->ql[p];
+
+			x += (uint32_t)(b->qh[p % 16] >> 4 * (p / 16) & 15) << 8;
+			x += (uint32_t)(s >> (4 + p % 4) & 1) << 12;
+			for (int k = 0; k < 8; k++)
+				*dst++ = dg * (float)lmi_trellis_next(&x);
+		}
+	}
+}
+
+static void pack(void *dst, const struct lmi_bookblock *k)
+{
+	struct block *b = dst;
+
+	memset(b, 0, sizeof(*b));
+	for (int g = 0; g < N / 32; g++)
+		for (int i = 0; i < 16; i++)
+			if (lmi_book_iq4[i] == k->s[g])
+				b->scales[g] = (uint8_t)i;
+	for (int p = 0; p < N / 8; p++) {
+		int q = k->q[8 * p];
+
+		b->ql[p] = (uint8_t)q;
+		b->qh[p % 16] |= (uint8_t)((q >> 8 & 15) << 4 * (p / 16));
+		b->scales[p / 4] |= (uint8_t)(q >> 12 << (4 + p % 4));
+	}
+}
+
+LMI_ENCODER(iq1_kt)
+{
+	static const struct lmi_trellis_shape points = {
+		.dim = 8, .bits = 13, .n_first = 1, .n_cut = 1};
+	static const struct lmi_bookshape shape = {
+		.s_book = lmi_book_iq4, .n_s = 16};
+	struct row *r = dst;
+	float d = lmi_trellis_row(&points, &shape, src, importance, n, r->b, sizeof(struct block),
+				  pack);
+
+	lmi_put_le32(r->d, lmi_f32_bits(d));
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * IQ2_K: 256 values in 16 groups of 16, x = (d * (scale - 8)) * book[q]. */
+#include <stdint.h>
+#include <string.h>
+
+#include "core/quant/book.h"
+#include "core/quant/bookfit.h"
+#include "core/quant/codec.h"
+#include "core/quant/half.h"
+#include "core/quant/iqk.h"
+
+#define N 256
+#define SHIFT 5 /* of the second book */
+
+struct block {
+	uint8_t d[2];           /* f16 */
+	uint8_t second[2];      /* bit g: group g uses the second book */
+	uint8_t scales[N / 32]; /* nibbles */
+	uint8_t qs[N / 4];      /* two bits: iqk.h */
+};
+_Static_assert(sizeof(struct block) == 76, "iq2_k block");
+
+LMI_DECODER(iq2_k)
+{
+	const struct block *b = src;
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		float d = lmi_get_f16(b->d);
+
+		for (int e = 0; e < N; e++) {
+			float dg = d * (float)(lmi_iqk_field(b->scales, 4, e / 16) - 8);
+			int second = lmi_iqk_field(b->second, 1, e / 16);
+
+			*dst++ = dg * (float)(lmi_book_iq2k[lmi_iqk_get(b->qs, 2, e)] +
+					      second * SHIFT);
+		}
+	}
+}
+
+static void pack(void *dst, const struct lmi_bookblock *k)
+{
+	struct block *b = dst;
+
+	memset(b, 0, sizeof(*b));
+	lmi_put_f16(b->d, k->d);
+	for (int g = 0; g < N / 16; g++) {
+		lmi_iqk_set_field(b->second, 1, g, k->second[g]);
+		lmi_iqk_set_field(b->scales, 4, g, k->s[g] + 8);
+	}
+	for (int e = 0; e < N; e++)
+		lmi_iqk_put(b->qs, 2, e, k->q[e]);
+}
+
+static float value(int q)
+{
+	return (float)lmi_book_iq2k[q];
+}
+
+static const struct lmi_bookshape shape = {
+	.group = 16,
+	.n_code = 4,
+	.value = value,
+	.n_book = 2,
+	.shift = SHIFT,
+	.s_lo = -8,
+	.s_step = 1,
+	.n_s = 16,
+	.fan_lo = 0.5f,
+	.fan_hi = 1.15f,
+	.n_fan = 9,
+	.half = true,
+};
+
+LMI_ENCODER(iq2_k)
+{
+	lmi_bookfit_blocks(&shape, src, importance, n, dst, sizeof(struct block), pack);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * IQ2_KS: a row has one d; 256 values in 8 groups of 32, x = (d * (scale - 16)) * book[q]. */
+#include <stdint.h>
+#include <string.h>
+
+#include "core/quant/book.h"
+#include "core/quant/bookfit.h"
+#include "core/quant/codec.h"
+#include "core/quant/half.h"
+#include "core/quant/iqk.h"
+
+#define N 256
+#define SHIFT 5 /* of the second book */
+
+struct block {
+	uint8_t second;         /* bit g: group g uses the second book */
+	uint8_t scales_h;       /* bit g: the fifth bit of its scale */
+	uint8_t scales[N / 64]; /* nibbles: the others */
+	uint8_t qs[N / 4];      /* two bits: iqk.h */
+};
+_Static_assert(sizeof(struct block) == 70, "iq2_ks block");
+
+struct row {
+	uint8_t d[2]; /* f16 */
+	struct block b[];
+};
+
+LMI_DECODER(iq2_ks)
+{
+	const struct row *r = src;
+	const struct block *b = r->b;
+	float d = lmi_get_f16(r->d);
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		for (int e = 0; e < N; e++) {
+			int g = e / 32, s = lmi_iqk_field(b->scales, 4, g) |
+					    (b->scales_h >> g & 1) << 4;
+			float dg = d * (float)(s - 16);
+
+			*dst++ = dg * (float)(lmi_book_iq2k[lmi_iqk_get(b->qs, 2, e)] +
+					      (b->second >> g & 1) * SHIFT);
+		}
+	}
+}
+
+static void pack(void *dst, const struct lmi_bookblock *k)
+{
+	struct block *b = dst;
+
+	memset(b, 0, sizeof(*b));
+	for (int g = 0; g < N / 32; g++) {
+		int s = k->s[g] + 16;
+
+		b->second |= (uint8_t)(k->second[g] << g);
+		b->scales_h |= (uint8_t)(s >> 4 << g);
+		lmi_iqk_set_field(b->scales, 4, g, s & 15);
+	}
+	for (int e = 0; e < N; e++)
+		lmi_iqk_put(b->qs, 2, e, k->q[e]);
+}
+
+static float value(int q)
+{
+	return (float)lmi_book_iq2k[q];
+}
+
+static const struct lmi_bookshape shape = {
+	.group = 32,
+	.n_code = 4,
+	.value = value,
+	.n_book = 2,
+	.shift = SHIFT,
+	.s_lo = -16,
+	.s_step = 1,
+	.n_s = 32,
+	.fan_lo = 0.45f,
+	.fan_hi = 1.1f,
+	.n_fan = 9,
+	.half = true,
+};
+
+LMI_ENCODER(iq2_ks)
+{
+	struct row *r = dst;
+
+	lmi_put_f16(r->d, lmi_bookfit_row(&shape, src, importance, n, r->b, sizeof(struct block),
+					  pack));
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * IQ3_K: 256 values in 16 groups of 16, x = (d * (2 scale + 1, or minus that)) * book[q]. */
+#include <stdint.h>
+#include <string.h>
+
+#include "core/quant/book.h"
+#include "core/quant/bookfit.h"
+#include "core/quant/codec.h"
+#include "core/quant/half.h"
+#include "core/quant/iqk.h"
+
+#define N 256
+#define SHIFT 4 /* of the second book */
+
+struct block {
+	uint8_t d[2];           /* f16 */
+	uint8_t second[2];      /* bit g: group g uses the second book */
+	uint8_t minus[2];       /* bit g: its scale is negative */
+	uint8_t scales[N / 32]; /* nibbles */
+	uint8_t qs[N / 4];      /* two bits: iqk.h */
+	uint8_t qh[N / 8];      /* the third */
+};
+_Static_assert(sizeof(struct block) == 110, "iq3_k block");
+
+LMI_DECODER(iq3_k)
+{
+	const struct block *b = src;
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		float d = lmi_get_f16(b->d);
+
+		for (int e = 0; e < N; e++) {
+			int g = e / 16, s = 2 * lmi_iqk_field(b->scales, 4, g) + 1;
+			int q = lmi_iqk_get(b->qs, 2, e) | lmi_iqk_get(b->qh, 1, e) << 2;
+			float dg = d * (float)(lmi_iqk_field(b->minus, 1, g) ? -s : s);
+
+			*dst++ = dg * (float)(lmi_book_iq3k[q] +
+					      lmi_iqk_field(b->second, 1, g) * SHIFT);
+		}
+	}
+}
+
+static void pack(void *dst, const struct lmi_bookblock *k)
+{
+	struct block *b = dst;
+
+	memset(b, 0, sizeof(*b));
+	lmi_put_f16(b->d, k->d);
+	for (int g = 0; g < N / 16; g++) {
+		int s = k->s[g];
+
+		lmi_iqk_set_field(b->second, 1, g, k->second[g]);
+		lmi_iqk_set_field(b->minus, 1, g, s < 0);
+		lmi_iqk_set_field(b->scales, 4, g, ((s < 0 ? -s : s) - 1) / 2);
+	}
+	for (int e = 0; e < N; e++) {
+		lmi_iqk_put(b->qs, 2, e, k->q[e] & 3);
+		lmi_iqk_put(b->qh, 1, e, k->q[e] >> 2);
+	}
+}
+
+static float value(int q)
+{
+	return (float)lmi_book_iq3k[q];
+}
+
+static const struct lmi_bookshape shape = {
+	.group = 16,
+	.n_code = 8,
+	.value = value,
+	.n_book = 2,
+	.shift = SHIFT,
+	.s_lo = -31,
+	.s_step = 2,
+	.n_s = 32,
+	.fan_lo = 0.65f,
+	.fan_hi = 1.15f,
+	.n_fan = 9,
+	.half = true,
+};
+
+LMI_ENCODER(iq3_k)
+{
+	lmi_bookfit_blocks(&shape, src, importance, n, dst, sizeof(struct block), pack);
+}

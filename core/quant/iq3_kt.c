@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * IQ3_KT: a row has one d; 256 values in 8 groups of 32, and 8 values are a point of the trellis with
+ * an index of 16 bits and signs of their own: x = +-((d * scale) * |value|). */
+#include <stdint.h>
+#include <string.h>
+
+#include "core/quant/codec.h"
+#include "core/quant/half.h"
+#include "core/quant/trellis.h"
+
+#define N 256
+
+struct block {
+	uint8_t scales[N / 64]; /* low nibbles: groups 0 to 3, high nibbles: 4 to 7 */
+	uint8_t ql[N / 8][2];   /* u16: indices */
+	uint8_t minus[N / 8];   /* bit g of byte j: of value j of group g */
+};
+_Static_assert(sizeof(struct block) == 100, "iq3_kt block");
+
+struct row {
+	uint8_t d[4]; /* f32 */
+	struct block b[];
+};
+
+LMI_DECODER(iq3_kt)
+{
+	const struct row *r = src;
+	const struct block *b = r->b;
+	float d = lmi_bits_f32(lmi_get_le32(r->d));
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		for (int p = 0; p < N / 8; p++) {
+			int g = p / 4, s = b->scales[g % 4] >> 4 * (g / 4) & 15;
+			uint32_t x = LMI_TRELLIS_FIRST + lmi_get_le16(b->ql[p]);
+			float dg = d * (float)s;
+
+			for (int k = 0; k < 8; k++) {
+				int v = lmi_trellis_next(&x);
+				float y = dg * (float)(v < 0 ? -v : v);
+
+				*dst++ = b->minus[p % 4 * 8 + k] >> g & 1 ? -y : y;
+			}
+		}
+	}
+}
+
+static void pack(void *dst, const struct lmi_bookblock *k)
+{
+	struct block *b = dst;
+
+	memset(b, 0, sizeof(*b));
+	for (int g = 0; g < N / 32; g++)
+		b->scales[g % 4] |= (uint8_t)(k->s[g] << 4 * (g / 4));
+	for (int p = 0; p < N / 8; p++) {
+		lmi_put_le16(b->ql[p], k->q[8 * p]);
+		for (int i = 0; i < 8; i++)
+			b->minus[p % 4 * 8 + i] |=
+				(uint8_t)((k->q[8 * p + 1] >> i & 1) << (p / 4));
+	}
+}
+
+LMI_ENCODER(iq3_kt)
+{
+	static const struct lmi_trellis_shape points = {
+		.dim = 8, .bits = 16, .magnitude = true, .n_first = 1, .n_cut = 1, .cut = {25}};
+	static const struct lmi_bookshape shape = {
+		.s_lo = 0, .s_step = 1, .n_s = 16};
+	struct row *r = dst;
+	float d = lmi_trellis_row(&points, &shape, src, importance, n, r->b, sizeof(struct block),
+				  pack);
+
+	lmi_put_le32(r->d, lmi_f32_bits(d));
+}

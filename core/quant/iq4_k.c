@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * IQ4_K: 256 values in 16 groups of 16, x = (d * (scale - 32)) * book[q]. */
+#include <stdint.h>
+#include <string.h>
+
+#include "core/quant/book.h"
+#include "core/quant/bookfit.h"
+#include "core/quant/codec.h"
+#include "core/quant/half.h"
+#include "core/quant/iqk.h"
+
+#define N 256
+#define SHIFT 4 /* of the second book */
+
+struct block {
+	uint8_t d[2];             /* f16 */
+	uint8_t second[2];        /* bit g: group g uses the second book */
+	uint8_t scales_h[N / 64]; /* two high bits of a scale each */
+	uint8_t scales_l[N / 32]; /* nibbles: its low bits */
+	uint8_t qs[N / 2];        /* nibble order of 32 */
+};
+_Static_assert(sizeof(struct block) == 144, "iq4_k block");
+
+LMI_DECODER(iq4_k)
+{
+	const struct block *b = src;
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		float d = lmi_get_f16(b->d);
+
+		for (int e = 0; e < N; e++) {
+			int g = e / 16, s = lmi_iqk_field(b->scales_l, 4, g) |
+					    lmi_iqk_field(b->scales_h, 2, g) << 4;
+			float dg = d * (float)(s - 32);
+
+			*dst++ = dg * (float)(lmi_book_iq4[lmi_iqk_get_nibble(b->qs, e)] +
+					      lmi_iqk_field(b->second, 1, g) * SHIFT);
+		}
+	}
+}
+
+static void pack(void *dst, const struct lmi_bookblock *k)
+{
+	struct block *b = dst;
+
+	memset(b, 0, sizeof(*b));
+	lmi_put_f16(b->d, k->d);
+	for (int g = 0; g < N / 16; g++) {
+		int s = k->s[g] + 32;
+
+		lmi_iqk_set_field(b->second, 1, g, k->second[g]);
+		lmi_iqk_set_field(b->scales_l, 4, g, s & 15);
+		lmi_iqk_set_field(b->scales_h, 2, g, s >> 4);
+	}
+	for (int e = 0; e < N; e++)
+		lmi_iqk_put_nibble(b->qs, e, k->q[e]);
+}
+
+static float value(int q)
+{
+	return (float)lmi_book_iq4[q];
+}
+
+static const struct lmi_bookshape shape = {
+	.group = 16,
+	.n_code = 16,
+	.value = value,
+	.n_book = 2,
+	.shift = SHIFT,
+	.s_lo = -32,
+	.s_step = 1,
+	.n_s = 64,
+	.fan_lo = 0.8f,
+	.fan_hi = 1.1f,
+	.n_fan = 9,
+	.half = true,
+};
+
+LMI_ENCODER(iq4_k)
+{
+	lmi_bookfit_blocks(&shape, src, importance, n, dst, sizeof(struct block), pack);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * IQ4_KS: a row has one d; 256 values in 8 groups of 32, x = (d * (2 scale - 127)) * book[q]. */
+#include <stdint.h>
+#include <string.h>
+
+#include "core/quant/book.h"
+#include "core/quant/bookfit.h"
+#include "core/quant/codec.h"
+#include "core/quant/half.h"
+#include "core/quant/iqk.h"
+
+#define N 256
+#define SHIFT 4 /* of the second book */
+
+struct block {
+	uint8_t scales[N / 32]; /* bit 0: the group uses the second book; the rest: its scale */
+	uint8_t qs[N / 2];      /* nibble order of 32 */
+};
+_Static_assert(sizeof(struct block) == 136, "iq4_ks block");
+
+struct row {
+	uint8_t d[4]; /* f32 */
+	struct block b[];
+};
+
+LMI_DECODER(iq4_ks)
+{
+	const struct row *r = src;
+	const struct block *b = r->b;
+	float d = lmi_bits_f32(lmi_get_le32(r->d));
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		for (int e = 0; e < N; e++) {
+			int s = b->scales[e / 32];
+			float dg = d * (float)((s & 254) - 127);
+
+			*dst++ = dg * (float)(lmi_book_iq4[lmi_iqk_get_nibble(b->qs, e)] +
+					      (s & 1) * SHIFT);
+		}
+	}
+}
+
+static void pack(void *dst, const struct lmi_bookblock *k)
+{
+	struct block *b = dst;
+
+	memset(b, 0, sizeof(*b));
+	for (int g = 0; g < N / 32; g++)
+		b->scales[g] = (uint8_t)(k->s[g] + 127 + k->second[g]);
+	for (int e = 0; e < N; e++)
+		lmi_iqk_put_nibble(b->qs, e, k->q[e]);
+}
+
+static float value(int q)
+{
+	return (float)lmi_book_iq4[q];
+}
+
+static const struct lmi_bookshape shape = {
+	.group = 32,
+	.n_code = 16,
+	.value = value,
+	.n_book = 2,
+	.shift = SHIFT,
+	.s_lo = -127,
+	.s_step = 2,
+	.n_s = 128,
+	.fan_lo = 0.75f,
+	.fan_hi = 1.1f,
+	.n_fan = 9,
+	.half = false,
+};
+
+LMI_ENCODER(iq4_ks)
+{
+	struct row *r = dst;
+	float d = lmi_bookfit_row(&shape, src, importance, n, r->b, sizeof(struct block), pack);
+
+	lmi_put_le32(r->d, lmi_f32_bits(d));
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * IQ4_KSS: a row has one d; 256 values in 8 groups of 32, x = (d * (2 scale - 127)) * book[q].
+ *
+ * 16 bits hold the codes of four values in 15 bits and one bit of the group's scale: the exclusive
+ * or of the 16 bits of four codes is 0. */
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "core/quant/book.h"
+#include "core/quant/bookfit.h"
+#include "core/quant/codec.h"
+#include "core/quant/half.h"
+#include "core/quant/iqk.h"
+
+#define N 256
+#define SHIFT 4 /* of the second book */
+
+struct block {
+	uint8_t qs[N / 32][16]; /* of a group: 8 words of 16 bits */
+};
+_Static_assert(sizeof(struct block) == 128, "iq4_kss block");
+
+struct row {
+	uint8_t d[4]; /* f32 */
+	struct block b[];
+};
+
+/* Word k of a group: bit 0 is bit k of a byte as IQ4_KS has it, with the scale and the book.  The rest
+ * exclusive or itself shifted right are bytes 2k and 2k + 1 of codes in nibble order. */
+static int unpack(const uint8_t words[16], uint8_t codes[16])
+{
+	int s = 0;
+
+	for (int k = 0; k < 8; k++) {
+		unsigned word = lmi_get_le16(words + 2 * k), v = word & 0xFFFEu;
+
+		s |= (int)(word & 1) << k;
+		lmi_put_le16(codes + 2 * k, (uint16_t)(v ^ v >> 1));
+	}
+	return s;
+}
+
+LMI_DECODER(iq4_kss)
+{
+	const struct row *r = src;
+	const struct block *b = r->b;
+	float d = lmi_bits_f32(lmi_get_le32(r->d));
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		for (int g = 0; g < N / 32; g++) {
+			uint8_t codes[16];
+			int s = unpack(b->qs[g], codes);
+			float dg = d * (float)((s & 254) - 127);
+
+			for (int e = 0; e < 32; e++)
+				*dst++ = dg * (float)(lmi_book_iq4[lmi_iqk_get_nibble(codes, e)] +
+						      (s & 1) * SHIFT);
+		}
+	}
+}
+
+static void pack(void *dst, const struct lmi_bookblock *k)
+{
+	struct block *b = dst;
+
+	for (int g = 0; g < N / 32; g++) {
+		int s = k->s[g] + 127 + k->second[g];
+		uint8_t codes[16] = {0};
+
+		for (int e = 0; e < 32; e++)
+			lmi_iqk_put_nibble(codes, e, k->q[32 * g + e]);
+		for (int w = 0; w < 8; w++) {
+			unsigned v = lmi_get_le16(codes + 2 * w);
+
+			/* bit i becomes the exclusive or of bits i to 15: the inverse of unpack */
+			for (int shift = 1; shift < 16; shift *= 2)
+				v ^= v >> shift;
+			lmi_put_le16(b->qs[g] + 2 * w, (uint16_t)((v & 0xFFFEu) | (s >> w & 1)));
+		}
+	}
+}
+
+static int parity(unsigned v)
+{
+	return __builtin_popcount(v) & 1;
+}
+
+/* Makes the parity of four codes even: the one whose change costs least goes to the nearest value
+ * of the other parity. */
+static void make_even(const struct lmi_bookfit *f, const float *x, const float *w, float inv,
+		      int second, float *v, uint16_t *q)
+{
+	int at = 0, to = q[0] ^ 1; /* what stays when x * inv is no number */
+	float best = INFINITY, best_v = lmi_bookfit_value(f, second, to);
+
+	for (int i = 0; i < 4; i++) {
+		int e = (i & 1) + 16 * (i >> 1);
+		float u = x[e] * inv, have = (u - v[e]) * (u - v[e]);
+
+		for (int c = q[e] < 3 ? 0 : q[e] - 3; c < 16 && c <= q[e] + 3; c++) {
+			float other = lmi_bookfit_value(f, second, c), cost;
+
+			cost = w[e] * ((u - other) * (u - other) - have);
+			if (parity((unsigned)c) != parity(q[e]) && cost < best) {
+				best = cost;
+				best_v = other;
+				at = e;
+				to = c;
+			}
+		}
+	}
+	v[at] = best_v;
+	q[at] = (uint16_t)to;
+}
+
+static void even_codes(const struct lmi_bookfit *f, const float *x, const float *w, int n,
+		       float inv, int second, float *v, uint16_t *q)
+{
+	uint16_t own[32];
+
+	q = q ? q : own;
+	lmi_bookfit_nearest(f, x, w, n, inv, second, v, q);
+	for (int e = 0; e < 16; e += 2)
+		if (parity((unsigned)(q[e] ^ q[e + 1] ^ q[e + 16] ^ q[e + 17])))
+			make_even(f, x + e, w + e, inv, second, v + e, q + e);
+}
+
+static float value(int q)
+{
+	return (float)lmi_book_iq4[q];
+}
+
+static const struct lmi_bookshape shape = {
+	.group = 32,
+	.n_code = 16,
+	.value = value,
+	.n_book = 2,
+	.shift = SHIFT,
+	.code = even_codes,
+	.s_lo = -127,
+	.s_step = 2,
+	.n_s = 128,
+	.fan_lo = 0.75f,
+	.fan_hi = 1.1f,
+	.n_fan = 9,
+	.half = false,
+};
+
+LMI_ENCODER(iq4_kss)
+{
+	struct row *r = dst;
+	float d = lmi_bookfit_row(&shape, src, importance, n, r->b, sizeof(struct block), pack);
+
+	lmi_put_le32(r->d, lmi_f32_bits(d));
+}

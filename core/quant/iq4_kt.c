@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * IQ4_KT: a row has one d; 256 values in 8 groups of 32, and 4 values are a point of the trellis with
+ * an index of 15 bits, which a group may begin to count elsewhere: x = (d * (scale - 64)) * value. */
+#include <stdint.h>
+#include <string.h>
+
+#include "core/quant/codec.h"
+#include "core/quant/half.h"
+#include "core/quant/trellis.h"
+
+#define N 256
+
+struct block {
+	/* u32: bit 0: second beginning; bits 1 to 7: scale; bits 8 + 3i to 10 + 3i: bits 12 to 14 of
+	 * point i of the group */
+	uint8_t groups[N / 32][4];
+	uint8_t ql[N / 4]; /* low bits of indices */
+	uint8_t qh[N / 8]; /* bits 8 to 11: low nibbles of the first 32, high of the last */
+};
+_Static_assert(sizeof(struct block) == 128, "iq4_kt block");
+
+struct row {
+	uint8_t d[4]; /* f32 */
+	struct block b[];
+};
+
+LMI_DECODER(iq4_kt)
+{
+	const struct row *r = src;
+	const struct block *b = r->b;
+	float d = lmi_bits_f32(lmi_get_le32(r->d));
+
+	for (size_t i = 0; i < n; i += N, b++) {
+		for (int p = 0; p < N / 4; p++) {
+			uint32_t v = lmi_get_le32(b->groups[p / 8]);
+			uint32_t x = v & 1 ? LMI_TRELLIS_SECOND : LMI_TRELLIS_FIRST;
+			float dg = d * (float)((int)(v >> 1 & 127) - 64);
+
+			x += b->ql[p];
+			x += (uint32_t)(b->qh[p % 32] >> 4 * (p / 32) & 15) << 8;
+			x += (v >> (8 + 3 * (p % 8)) & 7) << 12;
+			for (int k = 0; k < 4; k++)
+				*dst++ = dg * (float)lmi_trellis_next(&x);
+		}
+	}
+}
+
+static void pack(void *dst, const struct lmi_bookblock *k)
+{
+	struct block *b = dst;
+
+	memset(b, 0, sizeof(*b));
+	for (int g = 0; g < N / 32; g++) {
+		uint32_t v = (uint32_t)k->second[g] | (uint32_t)(k->s[g] + 64) << 1;
+
+		for (int i = 0; i < 8; i++)
+			v |= (uint32_t)(k->q[32 * g + 4 * i] >> 12) << (8 + 3 * i);
+		lmi_put_le32(b->groups[g], v);
+	}
+	for (int p = 0; p < N / 4; p++) {
+		int q = k->q[4 * p];
+
+		b->ql[p] = (uint8_t)q;
+		b->qh[p % 32] |= (uint8_t)((q >> 8 & 15) << 4 * (p / 32));
+	}
+}
+
+LMI_ENCODER(iq4_kt)
+{
+	static const struct lmi_trellis_shape points = {
+		.dim = 4, .bits = 15, .n_first = 2, .n_cut = 3, .cut = {-25, 0, 25}};
+	static const struct lmi_bookshape shape = {
+		.s_lo = -64, .s_step = 1, .n_s = 128};
+	struct row *r = dst;
+	float d = lmi_trellis_row(&points, &shape, src, importance, n, r->b, sizeof(struct block),
+				  pack);
+
+	lmi_put_le32(r->d, lmi_f32_bits(d));
+}

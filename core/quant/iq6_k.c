@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * IQ6_K: 256 values in 16 groups of 16, x = (d * scale) * value(q), where the book is a cubic:
+ * value(q) = -127 + q (6.2568 + q (-0.11218 + 0.0011972 q)), and one more in the second book. */
+#include <stdint.h>
+#include <string.h>
+
+#include "core/quant/bookfit.h"
+#include "core/quant/codec.h"
+#include "core/quant/half.h"
+#include "core/quant/iqk.h"
+
+#define N 256
+#define SHIFT 1 /* of the second book */
+
+struct block {
+	uint8_t d[2];          /* f16 */
+	uint8_t second[2];     /* bit g: group g uses the second book */
+	int8_t scales[N / 16];
+	uint8_t qs[N / 2];     /* four bits: iqk.h */
+	uint8_t qh[N / 4];     /* two more */
+};
+_Static_assert(sizeof(struct block) == 212, "iq6_k block");
+
+static float value(int q)
+{
+	float v = (float)q;
+
+	return -127.0f + v * (6.2568f + v * (-0.11218f + v * 0.0011972f));
+}
+
+LMI_DECODER(iq6_k)
+{
+	const struct block *b = src;
+	float book[64];
+
+	for (int q = 0; q < 64; q++)
+		book[q] = value(q);
+	for (size_t i = 0; i < n; i += N, b++) {
+		float d = lmi_get_f16(b->d);
+
+		for (int e = 0; e < N; e++) {
+			int g = e / 16, second = lmi_iqk_field(b->second, 1, g);
+			int q = lmi_iqk_get(b->qs, 4, e) | lmi_iqk_get(b->qh, 2, e) << 4;
+
+			*dst++ = d * (float)b->scales[g] * (book[q] + (float)(second * SHIFT));
+		}
+	}
+}
+
+static void pack(void *dst, const struct lmi_bookblock *k)
+{
+	struct block *b = dst;
+
+	memset(b, 0, sizeof(*b));
+	lmi_put_f16(b->d, k->d);
+	for (int g = 0; g < N / 16; g++) {
+		lmi_iqk_set_field(b->second, 1, g, k->second[g]);
+		b->scales[g] = (int8_t)k->s[g];
+	}
+	for (int e = 0; e < N; e++) {
+		lmi_iqk_put(b->qs, 4, e, k->q[e] & 15);
+		lmi_iqk_put(b->qh, 2, e, k->q[e] >> 4);
+	}
+}
+
+static const struct lmi_bookshape shape = {
+	.group = 16,
+	.n_code = 64,
+	.value = value,
+	.n_book = 2,
+	.shift = SHIFT,
+	.s_lo = -128,
+	.s_step = 1,
+	.n_s = 256,
+	.fan_lo = 0.92f,
+	.fan_hi = 1.04f,
+	.n_fan = 9,
+	.half = true,
+};
+
+LMI_ENCODER(iq6_k)
+{
+	lmi_bookfit_blocks(&shape, src, importance, n, dst, sizeof(struct block), pack);
+}

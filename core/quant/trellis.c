@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The nearest point.  Points are sorted into cells, by which side of the cuts each of their values
+ * lies on; a search looks into the cell of what it is for and into those behind the nearest cuts, as
+ * long as these are nearer than the best point.  Tables are made for each row, which costs little
+ * beside the searches; without memory for them all points are made anew for each search. */
+#include "core/quant/trellis.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+
+#define N_CELL 256
+#define CHUNK  64 /* points side by side */
+#define NEAR   4  /* cuts that the final search looks behind; all ways of crossing them */
+#define QUICK  1  /* the same, when a scale is tried */
+
+struct cells {
+	const struct lmi_trellis_shape *t;
+	uint32_t first, n;
+	uint16_t *index; /* [n] of the points, cell by cell; NULL: no memory */
+	float *v;        /* [dim][n] */
+	uint32_t begin[N_CELL + 1];
+};
+
+struct search {
+	struct cells c[2];
+};
+
+static void point(const struct cells *c, uint32_t index, float *v)
+{
+	uint32_t x = c->first + index;
+
+	for (int d = 0; d < c->t->dim; d++) {
+		int value = lmi_trellis_next(&x);
+
+		v[d] = (float)(c->t->magnitude && value < 0 ? -value : value);
+	}
+}
+
+static int level(const struct lmi_trellis_shape *t, float v)
+{
+	int l = 0;
+
+	while (l < t->n_cut && v >= t->cut[l])
+		l++;
+	return l;
+}
+
+static uint32_t cell_of(const struct lmi_trellis_shape *t, const float *v)
+{
+	uint32_t cell = 0;
+
+	for (int d = 0; d < t->dim; d++)
+		cell = cell * (uint32_t)(t->n_cut + 1) + (uint32_t)level(t, v[d]);
+	return cell;
+}
+
+static void cells_init(struct cells *c, const struct lmi_trellis_shape *t, uint32_t first)
+{
+	uint32_t at[N_CELL];
+	float v[8];
+
+	*c = (struct cells){.t = t, .first = first, .n = 1u << t->bits};
+	c->index = lmi_alloc(c->n, sizeof(*c->index));
+	c->v = lmi_alloc((size_t)c->n * (size_t)t->dim, sizeof(*c->v));
+	if (!c->index || !c->v) {
+		lmi_free(c->index);
+		c->index = NULL;
+		return;
+	}
+	for (uint32_t i = 0; i < c->n; i++) {
+		point(c, i, v);
+		c->begin[cell_of(t, v) + 1]++;
+	}
+	for (int i = 0; i < N_CELL; i++) {
+		c->begin[i + 1] += c->begin[i];
+		at[i] = c->begin[i];
+	}
+	for (uint32_t i = 0; i < c->n; i++) {
+		uint32_t to;
+
+		point(c, i, v);
+		to = at[cell_of(t, v)]++;
+		c->index[to] = (uint16_t)i;
+		for (int d = 0; d < t->dim; d++)
+			c->v[(size_t)d * c->n + to] = v[d];
+	}
+}
+
+static void cells_fini(struct cells *c)
+{
+	lmi_free(c->index);
+	lmi_free(c->v);
+}
+
+struct nearest {
+	float err;
+	uint32_t at; /* in the order of the cells */
+};
+
+static void scan(const struct cells *c, uint32_t cell, const float *u, const float *w,
+		 struct nearest *best)
+{
+	for (uint32_t i = c->begin[cell]; i < c->begin[cell + 1]; i += CHUNK) {
+		uint32_t left = c->begin[cell + 1] - i, n = left < CHUNK ? left : CHUNK;
+		float err[CHUNK] = {0};
+
+		for (int d = 0; d < c->t->dim; d++) {
+			const float *v = c->v + (size_t)d * c->n + i;
+
+			for (uint32_t k = 0; k < n; k++)
+				err[k] += w[d] * (u[d] - v[k]) * (u[d] - v[k]);
+		}
+		for (uint32_t k = 0; k < n; k++)
+			if (err[k] < best->err)
+				*best = (struct nearest){.err = err[k], .at = i + k};
+	}
+}
+
+/* A cut that is not crossed yet. */
+struct door {
+	float cost; /* w (distance)^2 */
+	int32_t step; /* to the number of the cell */
+};
+
+/* The nearest cut of each dimension, the `n` cheapest first. */
+static void doors(const struct lmi_trellis_shape *t, const float *u, const float *w, int n,
+		  struct door *out)
+{
+	int32_t step = 1;
+	int have = 0;
+
+	for (int d = t->dim - 1; d >= 0; d--, step *= t->n_cut + 1) {
+		int l = level(t, u[d]), at;
+		float down = l ? u[d] - t->cut[l - 1] : INFINITY;
+		float up = l < t->n_cut ? t->cut[l] - u[d] : INFINITY;
+		float dist = down < up ? down : up;
+		struct door door = {.cost = w[d] * dist * dist, .step = down < up ? -step : step};
+
+		for (at = have < n ? have++ : n; at > 0 && out[at - 1].cost > door.cost; at--)
+			if (at < n)
+				out[at] = out[at - 1];
+		if (at < n)
+			out[at] = door;
+	}
+}
+
+static uint32_t find(const struct cells *c, const float *u, const float *w, int n_door)
+{
+	struct nearest best = {.err = INFINITY};
+	struct door door[NEAR];
+	uint32_t cell = cell_of(c->t, u);
+
+	scan(c, cell, u, w, &best);
+	doors(c->t, u, w, n_door, door);
+	for (int mask = 1; mask < 1 << n_door; mask++) {
+		float cost = 0;
+		int32_t to = (int32_t)cell;
+
+		for (int i = 0; i < n_door; i++) {
+			cost += mask >> i & 1 ? door[i].cost : 0;
+			to += mask >> i & 1 ? door[i].step : 0;
+		}
+		if (cost < best.err)
+			scan(c, (uint32_t)to, u, w, &best);
+	}
+	return c->index[best.at];
+}
+
+static uint32_t find_slowly(const struct cells *c, const float *u, const float *w)
+{
+	float best = INFINITY, v[8];
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < c->n; i++) {
+		float err = 0;
+
+		point(c, i, v);
+		for (int d = 0; d < c->t->dim; d++)
+			err += w[d] * (u[d] - v[d]) * (u[d] - v[d]);
+		at = err < best ? i : at;
+		best = err < best ? err : best;
+	}
+	return at;
+}
+
+static void codes(const struct lmi_bookfit *f, const float *x, const float *w, int n, float inv,
+		  int second, float *v, uint16_t *q)
+{
+	const struct search *s = lmi_bookfit_ctx(f);
+	const struct cells *c = &s->c[second];
+	int dim = c->t->dim;
+
+	for (int i = 0; i < n; i += dim) {
+		unsigned minus = 0;
+		uint32_t index;
+		float u[8];
+
+		for (int d = 0; d < dim; d++) {
+			u[d] = x[i + d] * inv;
+			u[d] = fabsf(u[d]) < 1e6f ? u[d] : 0; /* no number, too */
+			if (c->t->magnitude && u[d] < 0) {
+				u[d] = -u[d];
+				minus |= 1u << d;
+			}
+		}
+		index = c->index ? find(c, u, w + i, q ? NEAR : QUICK) : find_slowly(c, u, w + i);
+		point(c, index, v + i);
+		for (int d = 0; d < dim; d++)
+			v[i + d] = minus >> d & 1 ? -v[i + d] : v[i + d];
+		if (q) {
+			q[i] = (uint16_t)index;
+			q[i + 1] = (uint16_t)minus;
+		}
+	}
+}
+
+/* The range of the points but for the far-off ones, for the fan of scales. */
+static float value(int q)
+{
+	return q ? 100 : -100;
+}
+
+float lmi_trellis_row(const struct lmi_trellis_shape *t, const struct lmi_bookshape *shape,
+		      const float *src, const float *importance, size_t n, void *dst,
+		      size_t block_bytes, lmi_bookpack_fn pack)
+{
+	struct lmi_bookshape k = *shape;
+	struct search s;
+	float d;
+
+	memset(&s, 0, sizeof(s));
+	for (int i = 0; i < t->n_first; i++)
+		cells_init(&s.c[i], t, i ? LMI_TRELLIS_SECOND : LMI_TRELLIS_FIRST);
+	k.group = 32;
+	k.n_code = 2;
+	k.value = value;
+	k.n_book = t->n_first;
+	k.code = codes;
+	k.one_sign = t->magnitude;
+	k.fan_lo = 0.7f;
+	k.fan_hi = 1.5f;
+	k.n_fan = 4;
+	k.n_d = 3;
+	k.ctx = &s;
+	d = lmi_bookfit_row(&k, src, importance, n, dst, block_bytes, pack);
+	for (int i = 0; i < t->n_first; i++)
+		cells_fini(&s.c[i]);
+	return d;
+}

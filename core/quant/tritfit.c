@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A fan of d, each improved by rounding and solving in turn. */
+#include "core/quant/tritfit.h"
+
+#include <math.h>
+
+#include "core/quant/fit.h"
+
+#define N_FAN	 8
+#define N_ROUNDS 4
+
+int lmi_trit(float x, float d)
+{
+	return d > 0 ? x > 0.5f * d ? 2 : x < -0.5f * d ? 0 : 1 : 1;
+}
+
+/* How much of sum w x^2 the trits for d explain; *next: the d that is best for these trits. */
+static double explained(const float *src, const float *importance, size_t n, float d, float *next)
+{
+	double xt = 0, tt = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		float w = importance ? importance[i] : 1, x;
+		int t;
+
+		lmi_fit_clean(src + i, &x, 1);
+		t = lmi_trit(x, d) - 1;
+		w = w > 0 ? fminf(w, 0x1p100f) : 0;
+		xt += (double)w * x * t;
+		tt += (double)w * (t != 0);
+	}
+	*next = tt > 0 ? (float)(xt / tt) : 0;
+	return tt > 0 ? xt * (xt / tt) : 0;
+}
+
+float lmi_tritfit(const float *src, const float *importance, size_t n, bool half)
+{
+	float most = 0, best_d = 0;
+	double best = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		float x;
+
+		lmi_fit_clean(src + i, &x, 1);
+		most = fmaxf(most, fabsf(x));
+	}
+	for (int k = 1; k <= N_FAN; k++) {
+		float d = most * (float)k / N_FAN, next = d;
+
+		for (int r = 0; r < N_ROUNDS; r++) {
+			double gain = explained(src, importance, n, d, &next);
+
+			if (gain > best) {
+				best = gain;
+				best_d = next;
+			}
+			if (next == d)
+				break;
+			d = next;
+		}
+	}
+	if (best == 0) /* nothing has any weight */
+		best_d = most;
+	return half ? lmi_fit_f16(best_d) : best_d;
+}
