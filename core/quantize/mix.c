@@ -28,16 +28,30 @@ enum {
 	MIDDLE = 1u << 11,   /* neither in the first nor in the last eighth */
 	MORE = 1u << 12,     /* in the first or last eighth, or every third between */
 	ODD_ROW = 1u << 13,  /* the file's type has no whole number of blocks in a row */
-	STACK = 1u << 14     /* matrices of several experts in one tensor */
+	STACK = 1u << 14,    /* matrices of several experts in one tensor */
+	GQA2 = 1u << 15,     /* two and more query heads share keys and values */
+	TIED = 1u << 16	     /* the embedding is the head, too */
 };
 
-#define T(ID) (1ull << LMI_FTYPE_##ID)
+/* Sets of file types: those of the fork, 135 to 156, follow the others. */
+#define BIT(id) ((id) < 64 ? (id) : (id) - 93)
+#define T(ID) (1ull << BIT(LMI_FTYPE_##ID))
+_Static_assert(BIT(LMI_FTYPE_Q6_0) == LMI_FTYPE_Q2_0 + 1 && BIT(LMI_FTYPE_END - 1) == 63,
+	       "a bit for each file type");
 
 #define ANY   UINT64_MAX
 #define IQ1   (T(IQ1_S) | T(IQ1_M))
 #define IQ2SM (T(IQ2_S) | T(IQ2_M))
 #define LOW   (IQ1 | T(IQ2_XXS) | T(IQ2_XS) | IQ2SM) /* rules of their own in all layers */
 #define IQ4   (T(IQ4_NL) | T(IQ4_XS))
+/* of the fork: all, those below four bits, and those for which experts double attn_output */
+#define FORK (~0ull << BIT(LMI_FTYPE_Q6_0))
+#define FLOW                                                                                       \
+	(T(IQ2_K) | T(IQ3_K) | T(IQ2_KS) | T(IQ3_KS) | T(IQ2_KL) | T(IQ1_KT) | T(IQ2_KT) |         \
+	 T(IQ3_KT))
+#define FOUT                                                                                       \
+	(T(IQ2_K) | T(IQ2_KS) | T(IQ3_K) | T(IQ3_KL) | T(IQ3_KS) | T(IQ4_K) | T(IQ4_KS) |          \
+	 T(IQ4_KSS) | T(IQ5_KS) | T(IQ3_KT))
 /* attn_output of models with eight experts */
 #define OUT8                                                                                       \
 	(T(Q2_K) | T(IQ3_XS) | T(IQ3_XXS) | T(Q3_K_S) | T(Q3_K_M) | T(Q4_K_S) | T(Q4_K_M) |        \
@@ -61,12 +75,50 @@ static const struct rule rules[] = {
 	{ANY, LMI_ROLE_OUTPUT, FALCON, TO(Q8_0)},
 	{ANY, LMI_ROLE_OUTPUT, ODD_ROW, TO(Q8_0)},
 	{LOW | T(IQ3_XXS), LMI_ROLE_OUTPUT, 0, TO(Q5_K)},
+	{FLOW, LMI_ROLE_OUTPUT, TIED, TO(IQ4_K)},
+	{FLOW, LMI_ROLE_OUTPUT, 0, TO(Q5_K)},
+	{T(IQ3_KL) | T(IQ4_KS) | T(IQ4_KSS), LMI_ROLE_OUTPUT, TIED, TO(IQ5_K)},
+	{T(IQ6_K) | T(Q8_KV), LMI_ROLE_OUTPUT, 0, KEEP},
 	{T(Q8_0), LMI_ROLE_OUTPUT, 0, TO(Q8_0)},
 	{ANY, LMI_ROLE_OUTPUT, 0, TO(Q6_K)},
 
 	{T(IQ2_XXS) | T(IQ2_XS) | IQ1, LMI_ROLE_EMBD, 0, TO(Q2_K)},
 	{IQ2SM | T(IQ3_XXS), LMI_ROLE_EMBD, 0, TO(IQ3_S)},
 	{T(TQ1_0) | T(TQ2_0) | T(Q2_0), LMI_ROLE_EMBD, 0, TO(Q4_K)},
+	{T(IQ1_BN) | T(IQ2_BN), LMI_ROLE_EMBD, 0, TO(IQ4_NL)},
+	{T(IQ3_KT), LMI_ROLE_EMBD, 0, TO(IQ3_S)},
+
+	/* the fork's */
+	{T(IQ2_KS) | T(IQ2_KT), LMI_ROLE_V, E4, TO(IQ4_K)},
+	{T(IQ2_KS) | T(IQ2_KT), LMI_ROLE_V, GQA4, TO(IQ4_K)},
+	{T(IQ2_KS) | T(IQ2_KT), LMI_ROLE_V, GQA2, TO(IQ3_K)},
+	{T(IQ2_KS) | T(IQ2_KT), LMI_ROLE_V, 0, TO(Q2_K)},
+	{T(IQ2_KS), LMI_ROLE_DOWN, FIRST_8TH, TO(Q2_K)},
+	{FORK, LMI_ROLE_V, E4, TO(Q8_0)},
+	{T(IQ2_K), LMI_ROLE_V, GQA2, TO(IQ4_K)},
+	{T(IQ2_K), LMI_ROLE_V, 0, TO(IQ3_K)},
+	{T(IQ3_K), LMI_ROLE_V, GQA2, TO(IQ4_K)},
+	{T(IQ3_KT), LMI_ROLE_V, GQA4, TO(IQ4_K)},
+	{T(IQ3_KT), LMI_ROLE_V, 0, TO(IQ3_K)},
+	{T(IQ4_KT), LMI_ROLE_V, GQA4, TO(IQ5_K)},
+	{T(IQ4_KT), LMI_ROLE_V, 0, TO(IQ4_K)},
+	{T(IQ3_KS) | T(IQ2_KL), LMI_ROLE_V, GQA2, TO(IQ4_KS)},
+	{T(IQ3_KL), LMI_ROLE_V, GQA2, TO(IQ5_K)},
+	{T(IQ3_KL), LMI_ROLE_V, 0, TO(IQ4_K)},
+	{T(IQ4_K) | T(IQ4_KS) | T(IQ4_KSS), LMI_ROLE_V, GQA2, TO(IQ5_K)},
+	{FORK, LMI_ROLE_K, E4, TO(Q8_0)},
+	{T(IQ4_KS) | T(IQ4_KSS), LMI_ROLE_DOWN, BLIND | FIRST_8TH, TO(Q5_K)},
+	{T(IQ3_KT), LMI_ROLE_DOWN, BLIND | FIRST_8TH, TO(IQ4_K)},
+	{T(IQ3_KT), LMI_ROLE_DOWN, BLIND, TO(IQ3_K)},
+	{T(IQ3_KL), LMI_ROLE_DOWN, MORE, TO(IQ4_KS)},
+	{T(IQ3_KL), LMI_ROLE_GATE, MORE, TO(IQ4_KS)},
+	{T(IQ3_KL), LMI_ROLE_UP, MORE, TO(IQ4_KS)},
+	{FOUT, LMI_ROLE_O, NOFALCON | E4, TO(Q5_K)},
+	{T(IQ2_KL), LMI_ROLE_O, NOFALCON | E4, TO(IQ4_KS)},
+	{FORK, LMI_ROLE_O, E4, KEEP},
+	{T(IQ2_K), LMI_ROLE_O, NOFALCON, TO(IQ3_K)},
+	{T(IQ3_KT), LMI_ROLE_O, NOFALCON | GQA4, TO(IQ3_K)},
+	{T(IQ3_KL), LMI_ROLE_O, NOFALCON, TO(IQ4_KS)},
 
 	/* one to two and a half bits */
 	{LOW, LMI_ROLE_V, GQA4, TO(Q4_K)},
@@ -276,16 +328,22 @@ static uint32_t at_position(int64_t i, int64_t n)
 	return c;
 }
 
+static bool has(uint64_t ftypes, const struct lmi_ftype *f)
+{
+	return (ftypes >> BIT(f->id) & 1) != 0;
+}
+
 /* The conditions that hold for a tensor; counts it. */
 static uint32_t conditions(struct lmi_mix *m, const struct lmd_tensor *t, const char *name,
 			   enum lmi_role role)
 {
 	const struct lmi_mix_facts *f = &m->facts;
-	bool falcon = !strcmp(f->arch, "falcon"), low = (LOW >> m->ftype->id & 1) != 0;
+	bool falcon = !strcmp(f->arch, "falcon"), low = has(LOW, m->ftype);
 	int64_t layer = lmi_mix_layer(name), i = 0, n = f->n_layer;
 	uint32_t c = falcon ? FALCON : NOFALCON;
 
 	c |= f->n_head_kv > 0 && f->n_head / f->n_head_kv >= 4 ? GQA4 : 0;
+	c |= f->n_head_kv > 0 && f->n_head / f->n_head_kv >= 2 ? GQA2 : 0;
 	c |= f->n_expert >= 4 ? E4 : 0;
 	c |= f->n_expert == 8 ? E8 : 0;
 	c |= f->has_imatrix ? IMATRIX : BLIND;
@@ -322,24 +380,25 @@ enum lmd_dtype lmi_mix_type(struct lmi_mix *m, const struct lmd_tensor *t, const
 {
 	enum lmi_role role = lmi_role(name);
 	enum lmd_dtype type = m->ftype->type;
+	bool tied = role == LMI_ROLE_EMBD && !m->facts.has_output;
 	uint32_t have;
 
-	if (role == LMI_ROLE_EMBD && !m->facts.has_output)
+	if (tied)
 		role = LMI_ROLE_OUTPUT;
-	have = conditions(m, t, name, role);
+	have = conditions(m, t, name, role) | (tied ? TIED : 0);
 	if (m->ftype->id == LMI_FTYPE_MXFP4_MOE && role != LMI_ROLE_OUTPUT)
 		return mxfp4_type(m, role, have);
 	for (size_t i = 0; i < LMD_LEN(rules); i++) {
 		const struct rule *r = &rules[i];
 
-		if (r->role == role && (r->ftypes >> m->ftype->id & 1) &&
+		if (r->role == role && has(r->ftypes, m->ftype) &&
 		    (r->when & have) == r->when) {
 			if (r->to != KEEP)
 				type = (enum lmd_dtype)r->to;
 			break;
 		}
 	}
-	if (role == LMI_ROLE_V && !(LOW >> m->ftype->id & 1) && is_70b(&m->facts) &&
+	if (role == LMI_ROLE_V && !has(LOW, m->ftype) && is_70b(&m->facts) &&
 	    (type == LMD_DTYPE_Q3_K || type == LMD_DTYPE_Q4_K))
 		type = LMD_DTYPE_Q5_K;
 	return type;
@@ -359,6 +418,15 @@ enum lmd_dtype lmi_mix_fallback(enum lmd_dtype type, int64_t n_col)
 		{LMD_DTYPE_Q2_0, LMD_DTYPE_Q4_0},      {LMD_DTYPE_Q1_0, LMD_DTYPE_Q4_0},
 		{LMD_DTYPE_NVFP4, LMD_DTYPE_Q4_0},     {LMD_DTYPE_Q4_K, LMD_DTYPE_Q5_0},
 		{LMD_DTYPE_Q5_K, LMD_DTYPE_Q5_1},      {LMD_DTYPE_Q6_K, LMD_DTYPE_Q8_0},
+		{LMD_DTYPE_IQ2_K, LMD_DTYPE_IQ4_NL},   {LMD_DTYPE_IQ2_KS, LMD_DTYPE_IQ4_NL},
+		{LMD_DTYPE_IQ2_KL, LMD_DTYPE_IQ4_NL},  {LMD_DTYPE_IQ3_K, LMD_DTYPE_IQ4_NL},
+		{LMD_DTYPE_IQ3_KS, LMD_DTYPE_IQ4_NL},  {LMD_DTYPE_IQ4_KS, LMD_DTYPE_IQ4_NL},
+		{LMD_DTYPE_IQ4_KSS, LMD_DTYPE_IQ4_NL}, {LMD_DTYPE_IQ4_K, LMD_DTYPE_Q5_0},
+		{LMD_DTYPE_IQ5_KS, LMD_DTYPE_Q5_0},    {LMD_DTYPE_IQ5_K, LMD_DTYPE_Q6_0},
+		{LMD_DTYPE_IQ6_K, LMD_DTYPE_Q8_0},     {LMD_DTYPE_IQ1_BN, LMD_DTYPE_Q4_0},
+		{LMD_DTYPE_IQ2_BN, LMD_DTYPE_Q4_0},    {LMD_DTYPE_IQ1_KT, LMD_DTYPE_IQ4_NL},
+		{LMD_DTYPE_IQ2_KT, LMD_DTYPE_IQ4_NL},  {LMD_DTYPE_IQ3_KT, LMD_DTYPE_IQ4_NL},
+		{LMD_DTYPE_IQ4_KT, LMD_DTYPE_IQ4_NL},
 	};
 
 	if (n_col % lmi_dtype(type)->block_elems == 0)

@@ -346,7 +346,7 @@ START_TEST(file_types)
 		ck_assert_ptr_nonnull(lmi_dtype(t->type));
 		ck_assert_ptr_nonnull(strstr(lmi_ftype_names(names, sizeof(names)), t->name));
 	}
-	ck_assert_uint_eq(n, 36);
+	ck_assert_uint_eq(n, 56);
 	ck_assert_ptr_eq(lmi_ftype_by_name("q4_k"), lmi_ftype(LMI_FTYPE_Q4_K_M));
 	ck_assert_ptr_eq(lmi_ftype_by_name("15"), lmi_ftype(LMI_FTYPE_Q4_K_M));
 	ck_assert_ptr_null(lmi_ftype_by_name("4"));
@@ -361,7 +361,8 @@ END_TEST
 START_TEST(bytes)
 {
 	const char *const ftypes[] = {"Q4_0", "Q4_K_M", "Q6_K", "IQ4_XS", "IQ2_M", "Q8_0",
-				      "BF16", "MXFP4_MOE"};
+				      "BF16", "MXFP4_MOE", "IQ4_KS", "IQ1_BN", "Q8_KV",
+				      "IQ5_K"};
 	struct lmi_model *a = open_file(src);
 
 	for (size_t f = 0; f < LMD_LEN(ftypes); f++) {
