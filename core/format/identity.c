@@ -59,7 +59,7 @@ void lmi_identity_encoder(struct lmi_sha256 *h, enum lmd_dtype type)
 	const struct lmi_dtype *t = lmi_dtype(type);
 	uint8_t out[SAMPLE_MOST];
 	float x[SAMPLE], w[SAMPLE];
-	size_t n = SAMPLE / t->block_elems * t->block_bytes;
+	size_t n = SAMPLE / t->block_elems * t->block_bytes + t->row_bytes_extra;
 
 	make_sample(x, w);
 	for (int weighted = 0; weighted < 2; weighted++) {

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/quantize/digest.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "core/format/identity.h"
+
+#define SEEN 1024 /* above every number of a type */
 
 static void add_item(struct lmi_sha256 *h, const struct lmi_quantize_item *it)
 {
@@ -22,7 +25,7 @@ static void add_item(struct lmi_sha256 *h, const struct lmi_quantize_item *it)
 enum lmd_status lmi_quantize_digest(const struct lmi_quantize_plan *p,
 				    uint8_t out[LMI_SHA256_BYTES], struct lmd_error *err)
 {
-	uint64_t seen = 0; /* types, by their number: below 64 */
+	bool seen[SEEN] = {false};
 	struct lmi_sha256 h = {0};
 	enum lmd_status st;
 
@@ -31,13 +34,12 @@ enum lmd_status lmi_quantize_digest(const struct lmi_quantize_plan *p,
 	st = lmi_identity_files(&h, p->model, err);
 	for (uint32_t i = 0; i < p->n_items; i++) {
 		const struct lmi_quantize_item *it = &p->items[i];
-		uint64_t bit = (uint64_t)1 << it->type;
 
 		add_item(&h, it);
-		if (it->type == it->src->dtype || seen & bit)
+		if (it->type == it->src->dtype || seen[it->type % SEEN])
 			continue;
 		lmi_identity_encoder(&h, it->type);
-		seen |= bit;
+		seen[it->type % SEEN] = true;
 	}
 	if (st != LMD_OK)
 		lmi_sha256_fini(&h);
