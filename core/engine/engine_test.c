@@ -660,6 +660,31 @@ START_TEST(a_thread_of_its_own)
 }
 END_TEST
 
+/* An engine that is closed as soon as its last answer has ended, with the sequence that stays. */
+START_TEST(a_kept_sequence_goes_with_its_engine)
+{
+	struct lmi_engine_opts o = opts(2);
+	struct lmi_alloc_stats before, after;
+
+	o.in_line = false;
+	lmi_engine_fini(open_engine(&o)); /* plugins are loaded */
+	lmi_alloc_stats(&before);
+	for (int i = 0; i < 200; i++) {
+		struct lmi_generate cmd = command(1, hello, 5, 2);
+		struct lmi_engine *e = open_engine(&o);
+		struct lmi_event ev = {0};
+
+		cmd.flags |= LMI_GEN_KEEP;
+		ck_assert_int_eq(lmi_engine_generate(e, &cmd, NULL), LMD_OK);
+		while (!lmi_engine_wait(e, &ev, -1) || ev.kind < LMI_EV_DONE)
+			;
+		lmi_engine_fini(e);
+		lmi_alloc_stats(&after);
+		ck_assert_uint_eq(before.n_live, after.n_live);
+	}
+}
+END_TEST
+
 /* ---- a file that shrinks ---- */
 
 static void copy_file(const char *from, const char *to)
@@ -789,6 +814,7 @@ int main(void)
 	tcase_add_test(t, nobody_reads);
 	tcase_add_test(t, too_many_at_a_time);
 	tcase_add_test(t, a_thread_of_its_own);
+	tcase_add_test(t, a_kept_sequence_goes_with_its_engine);
 	tcase_add_loop_test(t, the_file_shrinks_while_it_is_read, 0, 3);
 	tcase_add_test(t, every_allocation_may_fail);
 	suite_add_tcase(s, t);

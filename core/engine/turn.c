@@ -196,7 +196,7 @@ static void take_orders(struct lmi_engine *e)
 
 bool lmi_engine_is_quiet(struct lmi_engine *e)
 {
-	return !e->sessions && !atomic_load(&e->orders.n);
+	return !e->sessions && !e->kept && !atomic_load(&e->orders.n);
 }
 
 /* ---- results ---- */
