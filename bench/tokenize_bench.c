@@ -5,9 +5,10 @@
  *     tokenize_bench [-r ROUNDS] [-p PLUGINS] VOCABULARY TEXT...
  *
  * VOCABULARY: a GGUF file, a tokenizer.json, a tokenizer.model or a folder.  One line of JSON for
- * the vocabulary, {"ready_ms", "heap_mib"}, and one for each text: {"text", "bytes", "tokens", "mbs",
- * "heap_per_byte"}; times are processor time, the best of ROUNDS (default 5), heaps the most that was taken above
- * what was there before.  PLUGINS: a folder with plugins beside the installed ones. */
+ * the vocabulary, {"ready_ms", "heap_mib"}, and one for each text: {"text", "bytes", "tokens",
+ * "mbs", "heap_per_byte"}; times are processor time, the best of ROUNDS (default 5), heaps the most
+ * that was taken above what was there before.  PLUGINS: a folder with plugins beside the installed
+ * ones. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

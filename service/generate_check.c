@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A generate request against the limits of this server; what the protocol bounds was checked when the
- * message was read. */
+ * A generate request against the limits of this server; what the protocol bounds was checked when
+ * the message was read. */
 #include "service/generate.h"
 
 #include "core/text/parse/parse.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * st_file.h - safetensors files and folders for tests, written byte by byte, so that any of them may
- * be wrong. */
+ * st_file.h - safetensors files and folders for tests, written byte by byte, so that any of them
+ * may be wrong. */
 #ifndef LLAMAD_TESTS_ST_FILE_H
 #define LLAMAD_TESTS_ST_FILE_H
 

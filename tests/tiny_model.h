@@ -25,8 +25,8 @@ extern const char *const lmt_words[LMT_N_WORDS];
 
 const char *lmt_tiny_name(enum lmt_tiny kind);
 
-/* LMT_FULL has a vocabulary: token i < 95 is the character 32 + i, the last ends a text.  In that of
- * LMT_WORDS the characters from '#' to '+' are lmt_words.  The others have none. */
+/* LMT_FULL has a vocabulary: token i < 95 is the character 32 + i, the last ends a text.  In that
+ * of LMT_WORDS the characters from '#' to '+' are lmt_words.  The others have none. */
 #define LMT_EOS 95
 
 /* Writes the file; ends the test when it cannot. */

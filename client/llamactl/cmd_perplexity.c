@@ -7,8 +7,9 @@
  * replaced by the begin token where the vocabulary wants one; each piece stands alone, and
  * the second half of it is scored, so that every scored token has a context of at least half
  * a window.  What does not fill a window is left out.
- * Strided: the pieces overlap and begin every --stride tokens; the last --stride of each are scored.
- * Plain: the beginning of the text in one context, everything but the first token scored. */
+ * Strided: the pieces overlap and begin every --stride tokens; the last --stride of each are
+ * scored.  Plain: the beginning of the text in one context, everything but the first token
+ * scored. */
 #include <math.h>
 #include <string.h>
 

@@ -78,7 +78,8 @@
 		LMI_OPT_ATTENTION, LMI_OPTS_FILE, LMI_OPTS_ADAPTERS
 
 /* What those options and the file say, for the engine to be opened, with a bar for whoever waits
- * long; numbers that the command wants otherwise are changed by it before.  The list of adapters belongs to ctl. */
+ * long; numbers that the command wants otherwise are changed by it before.  The list of adapters
+ * belongs to ctl. */
 enum lmd_status lmi_embedded_opts(struct lmi_ctl *ctl, const char *path,
 				  struct lmi_engine_opts *out, struct lmd_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl plugins --matrix: which backend takes which op, and which types of weights.  The cases of
- * `plugins test` are asked: an op with several kinds of arguments has several. */
+ * llamactl plugins --matrix: which backend takes which op, and which types of weights.  The cases
+ * of `plugins test` are asked: an op with several kinds of arguments has several. */
 #include "client/llamactl/plugins_matrix.h"
 
 #include <string.h>

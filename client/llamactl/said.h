@@ -29,8 +29,8 @@ void lmi_said_uncatch(void);
 /* An interrupt that came before is forgotten. */
 void lmi_said_begin(void);
 
-/* Generates behind the tokens, of which a->n_kept stay, by the options of the command line.  LMD_CANCELLED: Ctrl-C; what
- * was said until then is there. */
+/* Generates behind the tokens, of which a->n_kept stay, by the options of the command line.
+ * LMD_CANCELLED: Ctrl-C; what was said until then is there. */
 enum lmd_status lmi_said_generate(struct lmi_ctl *ctl, struct lmi_said *a,
 				  const struct lmi_chat_args *args, const lmd_token *tokens,
 				  size_t n_tokens, struct lmd_error *err);

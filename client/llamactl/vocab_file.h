@@ -20,8 +20,9 @@ struct lmi_vocab_file {
 	struct lmi_tokenizer *tok;
 };
 
-/* Opens the tokenizer of a model file, or of a Hugging Face folder or file; `pre` replaces the pre-tokenizer's name unless NULL.
- * Failures name the file.  Release with lmi_vocab_file_close, after a failure too. */
+/* Opens the tokenizer of a model file, or of a Hugging Face folder or file; `pre` replaces the
+ * pre-tokenizer's name unless NULL.  Failures name the file.  Release with lmi_vocab_file_close,
+ * after a failure too. */
 enum lmd_status lmi_vocab_file_open(struct lmi_vocab_file *v, struct lmi_ctl *ctl, const char *path,
 				    const char *pre, struct lmd_error *err);
 void lmi_vocab_file_close(struct lmi_vocab_file *v);

@@ -25,7 +25,8 @@ struct lmi_log {
 
 void lmi_log_init(struct lmi_log *log, int level, int fd);
 
-/* "llamad: warn: topic: sentence", for the journal "<4>topic: sentence".  Control characters become spaces.  Any thread. */
+/* "llamad: warn: topic: sentence", for the journal "<4>topic: sentence".  Control characters become
+ * spaces.  Any thread. */
 void lmi_log_vwrite(struct lmi_log *log, const char *topic, int level, const char *fmt, va_list ap);
 void lmi_log_write(struct lmi_log *log, const char *topic, int level, const char *fmt, ...)
 	LMD_PRINTF(4, 5);

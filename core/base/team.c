@@ -11,8 +11,8 @@
  * A barrier inside a job is the same with `arrived`, a count, and `phase`, the number of barriers
  * passed: the last one to arrive sets the count back and increments the number.
  *
- * All but `arrived` are futexes.  A side that is about to sleep first says so in a counter and the kernel
- * then compares the word once more; the other side changes the word first and then looks at
+ * All but `arrived` are futexes.  A side that is about to sleep first says so in a counter and the
+ * kernel then compares the word once more; the other side changes the word first and then looks at
  * the counter.  These accesses are sequentially consistent, so at least one side sees the
  * other and no wake-up is lost.  A late wake-up is harmless: sleepers compare again. */
 #include "core/base/team.h"

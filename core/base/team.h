@@ -24,9 +24,9 @@ struct lmi_team_opts {
 	/* Ties part i > 0 to the i-th processor of the affinity mask (modulo their number). */
 	bool pin;
 	/* How long a thread looks for the others at a barrier inside a job, in ns; 0 takes the
-	 * default.  With spin_ns 0 it sleeps at once.  On a virtual machine a barrier of two spinning
-	 * threads takes 0.3 us, one that sleeps and wakes 14 us; phases of small models differ by
-	 * a few us between threads. */
+	 * default.  With spin_ns 0 it sleeps at once.  On a virtual machine a barrier of two
+	 * spinning threads takes 0.3 us, one that sleeps and wakes 14 us; phases of small models
+	 * differ by a few us between threads. */
 	uint32_t barrier_ns;
 };
 #define LMI_TEAM_SPIN_DEFAULT    200000u

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Numbers as people write them on a command line or into a configuration file.  The whole text must be the number. */
+ * Numbers as people write them on a command line or into a configuration file.  The whole text must
+ * be the number. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

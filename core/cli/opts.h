@@ -11,9 +11,10 @@
  *
  *     PROGRAM [COMMON OPTION]... COMMAND [OPTION]... [ARGUMENT]...
  *
- * or, for a program without commands, its options alone.  Options and arguments may be mixed; "--" ends the options; "-" alone is an argument.  An
- * option takes its value as the next word or after "=" (long) or directly (short: -n8), so
- * a value may begin with "-".  Given twice, the later one holds; a LIST keeps all. */
+ * or, for a program without commands, its options alone.  Options and arguments may be mixed; "--"
+ * ends the options; "-" alone is an argument.  An option takes its value as the next word or after
+ * "=" (long) or directly (short: -n8), so a value may begin with "-".  Given twice, the later one
+ * holds; a LIST keeps all. */
 #ifndef LLAMAD_CORE_CLI_OPTS_H
 #define LLAMAD_CORE_CLI_OPTS_H
 

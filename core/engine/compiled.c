@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The list is short (LMI_COMPILED_MAX), so it is walked.  An entry is in it from the moment somebody
- * compiles it: who finds it without a grammar waits.  n_ref counts those who use or make it; one that
- * was taken out of the list dies with its last reference.  Nothing slow happens under the lock: what
- * is to be freed is gathered and freed behind it. */
+ * The list is short (LMI_COMPILED_MAX), so it is walked.  An entry is in it from the moment
+ * somebody compiles it: who finds it without a grammar waits.  n_ref counts those who use or make
+ * it; one that was taken out of the list dies with its last reference.  Nothing slow happens under
+ * the lock: what is to be freed is gathered and freed behind it. */
 #include "core/engine/compiled.h"
 
 #include <assert.h>

@@ -3,13 +3,13 @@
  * compiled.h - grammars that were compiled for a vocabulary, to be used again.
  *
  * An entry is found by the SHA-256 of what it was made from: kind, text and triggers.  It holds the
- * compiled grammar, which any number of answers share, and matchers of it that no answer uses now.  A
- * matcher knows the masks that were asked for before, so a request that is sent often pays for its
- * masks once; it belongs to one answer at a time.
+ * compiled grammar, which any number of answers share, and matchers of it that no answer uses now.
+ * A matcher knows the masks that were asked for before, so a request that is sent often pays for
+ * its masks once; it belongs to one answer at a time.
  *
  * The cache is bounded in number and bytes; what was not used for the longest time goes first.
- * Who uses an entry that goes keeps it until it is given back.  Any thread; compiling happens on the
- * thread that asks, and who asks for the same meanwhile waits for it. */
+ * Who uses an entry that goes keeps it until it is given back.  Any thread; compiling happens on
+ * the thread that asks, and who asks for the same meanwhile waits for it. */
 #ifndef LLAMAD_CORE_ENGINE_COMPILED_H
 #define LLAMAD_CORE_ENGINE_COMPILED_H
 

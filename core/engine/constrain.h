@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * constrain.h - what one answer must be: a grammar that it follows, the text that it heals, or both.
+ * constrain.h - what one answer must be: a grammar that it follows, the text that it heals, or
+ * both.
  *
  * Compiling is slow and happens where the caller is, off the engine's thread; so does the first
  * look at the engine's vocabulary.  From then on it belongs to one generation.  What the grammar
@@ -10,13 +11,13 @@
  * many of them are computed as rows of one step, like a prompt.
  *
  * LMI_JUMP_TOKEN takes a token when the mask allows no other.  Any sampler would have chosen it,
- * whatever the logits; samplers that remember (mirostat) are told so.  The answer is the one without
- * jumps, token for token, but for what rows that are computed together may differ in their last
- * bits.
+ * whatever the logits; samplers that remember (mirostat) are told so.  The answer is the one
+ * without jumps, token for token, but for what rows that are computed together may differ in their
+ * last bits.
  *
  * LMI_JUMP_TEXT takes text that is forced (lmi_gstate_forced), in the tokens that the tokenizer has
- * for it.  The text is tokenised behind the last tokens of the sequence, and is taken only when they
- * come out again as they are: at a border where they would become others, the model chooses as
+ * for it.  The text is tokenised behind the last tokens of the sequence, and is taken only when
+ * they come out again as they are: at a border where they would become others, the model chooses as
  * usual.  Where something goes on behind the forced text, its last token is held back, and as many
  * before it as together begin a longer token of the vocabulary: these are left to the model.  The
  * answer follows the grammar, since each token is taken by it; but a model that would have spelled
@@ -53,8 +54,8 @@ enum lmi_jump {
 };
 
 struct lmi_constrain_opts {
-	/* gbnf and schema: one or none; triggers: regular expressions, the grammar counts from where
-	 * the answer matches one of them; none: from the beginning.  See grammar.h. */
+	/* gbnf and schema: one or none; triggers: regular expressions, the grammar counts from
+	 * where the answer matches one of them; none: from the beginning.  See grammar.h. */
 	struct lmi_grammar_source grammar;
 	enum lmi_jump jump;
 	bool heal; /* the end of the prompt; one of its tokens stays at least */

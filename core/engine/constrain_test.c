@@ -239,7 +239,8 @@ START_TEST(forced_text_is_taken_in_tokens)
 	ck_assert(lmi_tokenizer_encode(tok, text.text, text.n_text, 0, &t, NULL) == LMD_OK);
 	ck_assert_uint_eq(text.n_tokens, t.n + 1);
 	ck_assert_mem_eq(text.tokens, t.id, t.n * sizeof(t.id[0]));
-	/* a step for the prompt, one for the held back blank, two letters, and one at most beside */
+	/* a step for the prompt, one for the held back blank, two letters, and one at most
+	 * beside */
 	ck_assert_msg(text.n_step <= 5, "%u steps", text.n_step);
 	lmi_tokens_fini(&t);
 	lmi_engine_fini(e);

@@ -3,9 +3,9 @@
  * Tokens of forced text: see constrain.h for what may be taken and what is left to the model.
  *
  * A tokenizer cuts a text with its surroundings, so the forced text is tokenised behind the last
- * tokens of the sequence, and these must come out as they are.  Vocabularies that put a blank before
- * every text would put it before those, so there is a second try behind a line feed, whose own
- * tokens are known. */
+ * tokens of the sequence, and these must come out as they are.  Vocabularies that put a blank
+ * before every text would put it before those, so there is a second try behind a line feed, whose
+ * own tokens are known. */
 #include <string.h>
 
 #include "core/engine/constrain_impl.h"

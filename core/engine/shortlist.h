@@ -26,8 +26,8 @@ struct lmi_touched {
 	uint32_t n_ids;
 };
 
-/* Adds what a sampler changes.  *goes_on: it is one of those, and what it changes is little.  False:
- * no memory. */
+/* Adds what a sampler changes.  *goes_on: it is one of those, and what it changes is little.
+ * False: no memory. */
 bool lmi_touched_add(struct lmi_touched *t, const char *name, const struct lmd_sampler_ops *ops,
 		     const struct lmd_sampler_init *in, bool *goes_on);
 /* Zeroed allowed. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Short ways of choosing give what the long ones give: chains whose top_k stands behind penalties and
- * biases against the same chains over all candidates, and top_p over a whole vocabulary against a
- * full sort. */
+ * Short ways of choosing give what the long ones give: chains whose top_k stands behind penalties
+ * and biases against the same chains over all candidates, and top_p over a whole vocabulary against
+ * a full sort. */
 #include <math.h>
 #include <stdlib.h>
 

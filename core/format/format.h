@@ -23,8 +23,9 @@ struct lmi_model;
 
 /* Opens a model: a GGUF file (a split set by its first part), or a Hugging Face folder, also by its
  * config.json or one of its *.safetensors.  On success *out owns files, mappings and tables until
- * lmi_model_close.  Symlinks are followed; devices, FIFOs and other folders are refused.  A mapped file that somebody shortens raises SIGBUS in the
- * thread that reads its weights; the engine has the handler.  Any thread. */
+ * lmi_model_close.  Symlinks are followed; devices, FIFOs and other folders are refused.  A mapped
+ * file that somebody shortens raises SIGBUS in the thread that reads its weights; the engine has
+ * the handler.  Any thread. */
 enum lmd_status lmi_model_open(struct lmi_model **out, const char *path, uint32_t flags,
 			       struct lmd_error *err);
 

@@ -64,8 +64,8 @@ struct lmi_opcase_known {
 };
 typedef void (*lmi_opcase_known_fn)(void *arg, const struct lmi_opcase_known *k);
 
-/* Asks a backend about all cases, always in the same order; nothing is compared.  The texts `op` and
- * `name` live as long as the program.  An error when the backend cannot be opened. */
+/* Asks a backend about all cases, always in the same order; nothing is compared.  The texts `op`
+ * and `name` live as long as the program.  An error when the backend cannot be opened. */
 enum lmd_status lmi_opcase_support(const struct lmd_host *host, const struct lmi_factory *backend,
 				   lmi_opcase_known_fn report, void *arg, struct lmd_error *err);
 

@@ -9,8 +9,8 @@
 /* IQ4_NL and IQ4_XS, ascending. */
 extern const int8_t lmi_book_iq4[16];
 
-/* IQ2_K and IQ2_KS, IQ3_K and IQ3_KS, IQ5_K and IQ5_KS, ascending; lmi_book_iq4 is that of IQ4_K and
- * IQ4_KS, too. */
+/* IQ2_K and IQ2_KS, IQ3_K and IQ3_KS, IQ5_K and IQ5_KS, ascending; lmi_book_iq4 is that of IQ4_K
+ * and IQ4_KS, too. */
 extern const int8_t lmi_book_iq2k[4];
 extern const int8_t lmi_book_iq3k[8];
 extern const int8_t lmi_book_iq5k[32];

@@ -263,7 +263,8 @@ START_TEST(decode_by_hand)
 	lmi_dtype(LMD_DTYPE_Q8_KV)->dequant(row, y, 32);
 	ck_assert_float_eq(y[0], 2);
 	ck_assert_float_eq(y[31], -6);
-	/* d = 1; code 63 of value 24 (high bits 6, 7 of byte 0, high nibble of byte 8), 32 of value 0 */
+	/* d = 1; code 63 of value 24 (high bits 6, 7 of byte 0, high nibble of byte 8), 32 of value
+	 * 0 */
 	memset(row, 0, sizeof(row));
 	lmi_put_f16(row, 1);
 	row[2] = 0xC2;
@@ -282,8 +283,8 @@ START_TEST(decode_by_hand)
 	lmi_dtype(LMD_DTYPE_IQ4_K)->dequant(row, y, 256);
 	ck_assert_float_eq(y[37], 58.5f);
 	ck_assert_float_eq(y[38], -61.5f);
-	/* d = 1; group 1 of IQ4_KSS: scale byte 129 by the lowest bits of words 0 and 7, so 128 - 127 and
-	 * the second book; word 3 = 0x8000 makes bytes 6, 7 of codes 0x00, 0xC0 */
+	/* d = 1; group 1 of IQ4_KSS: scale byte 129 by the lowest bits of words 0 and 7, so 128 -
+	 * 127 and the second book; word 3 = 0x8000 makes bytes 6, 7 of codes 0x00, 0xC0 */
 	memset(row, 0, sizeof(row));
 	lmi_put_le32(row, lmi_f32_bits(1));
 	row[4 + 16] = 1;
@@ -293,7 +294,8 @@ START_TEST(decode_by_hand)
 	ck_assert_float_eq(y[32 + 16 + 7], 57);
 	ck_assert_float_eq(y[32 + 7], -123);
 	ck_assert_float_eq(y[0], -127 * -127);
-	/* d = 1; trits of the last byte: 2, 0, 1, 0 from the lowest: 256 / 243 * (2 + 9), rounded up */
+	/* d = 1; trits of the last byte: 2, 0, 1, 0 from the lowest: 256 / 243 * (2 + 9), rounded
+	 * up */
 	memset(row, 0, sizeof(row));
 	lmi_put_f16(row, 1);
 	row[2 + 12] = 12;

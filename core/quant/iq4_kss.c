@@ -27,8 +27,8 @@ struct row {
 	struct block b[];
 };
 
-/* Word k of a group: bit 0 is bit k of a byte as IQ4_KS has it, with the scale and the book.  The rest
- * exclusive or itself shifted right are bytes 2k and 2k + 1 of codes in nibble order. */
+/* Word k of a group: bit 0 is bit k of a byte as IQ4_KS has it, with the scale and the book.  The
+ * rest exclusive or itself shifted right are bytes 2k and 2k + 1 of codes in nibble order. */
 static int unpack(const uint8_t words[16], uint8_t codes[16])
 {
 	int s = 0;

@@ -40,11 +40,11 @@ typedef float lmi_lane_floats[LMI_LANES];
  * to code 0 (or the code nearest to value 0 of a book). */
 struct lmi_lanes {
 	const char *name;
-	/* to[i][l] = from[l][i] for groups of n (16 or 32) values; lanes from n_group on get the first
-	 * group, so that they hold numbers.  Any alignment of `from`. */
+	/* to[i][l] = from[l][i] for groups of n (16 or 32) values; lanes from n_group on get the
+	 * first group, so that they hold numbers.  Any alignment of `from`. */
 	void (*turn)(const float *from, int n_group, int n, float (*to)[LMI_LANES]);
-	/* 1 for a lane whose values differ, are numbers within +-LMI_LANES_MOST, have a magnitude of at
-	 * least LMI_LANES_LEAST among them, and LMI_LANES_PRESENT that are not 0; else 0. */
+	/* 1 for a lane whose values differ, are numbers within +-LMI_LANES_MOST, have a magnitude
+	 * of at least LMI_LANES_LEAST among them, and LMI_LANES_PRESENT that are not 0; else 0. */
 	void (*ordinary)(const struct lmi_batch *b, float *yes);
 	/* The value of greatest magnitude times f. */
 	void (*peaks)(const struct lmi_batch *b, float f, float *out);

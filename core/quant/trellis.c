@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The nearest point.  Points are sorted into cells, by which side of the cuts each of their values
- * lies on; a search looks into the cell of what it is for and into those behind the nearest cuts, as
- * long as these are nearer than the best point.  Tables are made for each row, which costs little
- * beside the searches; without memory for them all points are made anew for each search. */
+ * lies on; a search looks into the cell of what it is for and into those behind the nearest cuts,
+ * as long as these are nearer than the best point.  Tables are made for each row, which costs
+ * little beside the searches; without memory for them all points are made anew for each search. */
 #include "core/quant/trellis.h"
 
 #include <math.h>

@@ -36,8 +36,9 @@ struct lmi_trellis_shape {
 	float cut[3];
 };
 
-/* lmi_bookfit_row with these points for a book.  Of codes q[32] of a group, that at the beginning of
- * each point is its index, and for magnitudes the next one the signs, bit i = minus of value i. */
+/* lmi_bookfit_row with these points for a book.  Of codes q[32] of a group, that at the beginning
+ * of each point is its index, and for magnitudes the next one the signs, bit i = minus of value
+ * i. */
 float lmi_trellis_row(const struct lmi_trellis_shape *t, const struct lmi_bookshape *shape,
 		      const float *src, const float *importance, size_t n, void *dst,
 		      size_t block_bytes, lmi_bookpack_fn pack);

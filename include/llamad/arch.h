@@ -140,12 +140,12 @@ struct lmd_arch_ops {
 				    const struct lmd_arch_params *params,
 				    struct lmd_arch_desc *out, struct lmd_error *err);
 
-	/* Mandatory with tensor sets.  Value of a dim symbol in a layer (-1 for GLOBAL rows); 0 when
-	 * the layer has no such thing. */
+	/* Mandatory with tensor sets.  Value of a dim symbol in a layer (-1 for GLOBAL rows); 0
+	 * when the layer has no such thing. */
 	int64_t (*dim)(const void *state, uint32_t symbol, int32_t layer);
 
-	/* Optional (NULL: all ones).  Which kinds of block layer il is: bits that lmd_tensor_row.when
-	 * refers to. */
+	/* Optional (NULL: all ones).  Which kinds of block layer il is: bits that
+	 * lmd_tensor_row.when refers to. */
 	uint32_t (*layer_class)(const void *state, int32_t il);
 
 	/* Mandatory.  Emits the plan for `key`; a key it cannot serve is LMD_UNSUPPORTED. */

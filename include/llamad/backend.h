@@ -146,10 +146,10 @@ enum lmd_pool_op_kind {
 	LMD_POOL_COPY_SLOT = 2, /* state slot src to dst */
 	LMD_POOL_ZERO_SLOT = 3, /* state slot dst */
 	LMD_POOL_EXPORT = 4,    /* rows [row0, row0+n_row) of page src to host, canonical: for each
-				 * cache n_row rows of K (heads side by side), then n_row rows of V, in
-				 * the cache's dtype, each head encoded on its own.  Of a state slot
-				 * always everything: CONV dk rows of n_head*dv, each encoded as a
-				 * whole; STATE n_head matrices as SCAN writes S, row-major */
+				 * cache n_row rows of K (heads side by side), then n_row rows of V,
+				 * in the cache's dtype, each head encoded on its own.  Of a state
+				 * slot always everything: CONV dk rows of n_head*dv, each encoded
+				 * as a whole; STATE n_head matrices as SCAN writes S, row-major */
 	LMD_POOL_IMPORT = 5     /* the same, into page/slot dst */
 };
 struct lmd_pool_op {
@@ -222,7 +222,8 @@ struct lmd_backend_ops {
 	uint32_t struct_size;
 	uint32_t reserved;
 
-	/* Mandatory.  Number of devices; fills up to cap.  0 with a sentence in why[0..n): none here. */
+	/* Mandatory.  Number of devices; fills up to cap.  0 with a sentence in why[0..n): none
+	 * here. */
 	uint32_t (*enumerate)(const struct lmd_host *host, struct lmd_device_info *out, uint32_t cap,
 			      char *why, size_t n);
 	/* Mandatory.  state: factory state_bytes, zeroed. */
@@ -240,11 +241,12 @@ struct lmd_backend_ops {
 				       void *dst_ptr, uint64_t dst_off, struct lmd_buffer *src,
 				       const void *src_ptr, uint64_t src_off, uint64_t bytes);
 
-	/* Mandatory.  What loading this weight would cost; LMD_UNSUPPORTED names type or transform. */
+	/* Mandatory.  What loading this weight would cost; LMD_UNSUPPORTED names type or
+	 * transform. */
 	enum lmd_status (*weight_query)(void *state, const struct lmd_wdesc *d,
 					struct lmd_wplan *out, struct lmd_error *err);
-	/* Mandatory.  d and its arrays are valid in the call; the data behind `pieces`, and scale and
-	 * bias, live as long as the weight. */
+	/* Mandatory.  d and its arrays are valid in the call; the data behind `pieces`, and scale
+	 * and bias, live as long as the weight. */
 	enum lmd_status (*weight_load)(void *state, const struct lmd_wdesc *d,
 				       struct lmd_weight **out, struct lmd_error *err);
 	/* Optional: repacked bytes for the cache file; *n as in encode (tokenizer.h). */

@@ -56,8 +56,8 @@ struct lmd_client_opts {
 
 /* opts NULL: all defaults.  Connects and says hello, with the key; so does each connection that
  * is made again later.  LMD_IO: nobody listens there, or its certificate is not trusted;
- * LMD_DENIED: the key is missing, wrong or has expired; LMD_BUSY: too many wrong keys came from this
- * address. */
+ * LMD_DENIED: the key is missing, wrong or has expired; LMD_BUSY: too many wrong keys came from
+ * this address. */
 LMD_EXPORT enum lmd_status lmd_client_open(struct lmd_client **out,
 					   const struct lmd_client_opts *opts,
 					   struct lmd_error *err);

@@ -445,7 +445,8 @@ struct lmd_op_moe_ffn {
 	uint32_t lora_site[3];
 };
 
-/* 13. BMM.  y[r, h, :] = s_h x[r, h, :] B_h^T + b_h with B stacked [H, N, K]; s and b are the wref's. */
+/* 13. BMM.  y[r, h, :] = s_h x[r, h, :] B_h^T + b_h with B stacked [H, N, K]; s and b are the
+ * wref's. */
 struct lmd_op_bmm {
 	struct lmd_opnd x;    /* H heads of K */
 	uint32_t w;
@@ -576,11 +577,11 @@ struct lmd_op_mix {
  * the last `local` units that the row sees are always in (before all others).  The list holds
  * key or unit numbers, -1 beyond the end; its order is free, its choice is not:
  * the first n keys enter a heap with the worst on top, a later key replaces the top only if its
- * score is strictly greater.  The heap is an array in which the parent of i > 0 is (i - 1)/2; it is made
- * by sifting places n/2 - 1 .. 0.  To sift x into place i: the hole at i goes down to a leaf,
- * always to the child with the lower score (the right one if they are equal), then x rises from there,
- * not above i, while its parent's score is strictly greater.  The `local` units have the score
- * +infinity. */
+ * score is strictly greater.  The heap is an array in which the parent of i > 0 is (i - 1)/2; it is
+ * made by sifting places n/2 - 1 .. 0.  To sift x into place i: the hole at i goes down to a leaf,
+ * always to the child with the lower score (the right one if they are equal), then x rises from
+ * there, not above i, while its parent's score is strictly greater.  The `local` units have the
+ * score +infinity. */
 enum lmd_index { LMD_INDEX_WEIGHTED = 1, LMD_INDEX_SUM = 2, LMD_INDEX_PER_HEAD = 3 };
 struct lmd_op_index {
 	struct lmd_opnd q;    /* H heads of d */

@@ -115,7 +115,8 @@ enum lmd_rope_sections {
 	LMD_SECTIONS_BLOCKS = 1,      /* section[0] pairs of plane 0, section[1] of plane 1, ...;
 				       * repeated when their sum is less than n_rot/2 */
 	LMD_SECTIONS_INTERLEAVED = 2, /* pair i (modulo their sum): i%3 == 1 and i < 3*section[1]: plane 1; i%3 == 2 and
-				       * i < 3*section[2]: plane 2; i%3 == 0 and i < 3*section[0]: 0; else 3 */
+				       * i < 3*section[2]: plane 2; i%3 == 0 and i < 3*section[0]:
+				       * 0; else 3 */
 	LMD_SECTIONS_2D = 3           /* first half of the pairs plane 0, second half plane 1, each with
 				       * its own frequencies from the start */
 };

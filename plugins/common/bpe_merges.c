@@ -2,9 +2,9 @@
  *
  * Merges into the table of pairs, and the places that they cannot reach across.
  *
- * There are half a million in some files, so that each is to cost little: the bytes of its parts are
- * those of the token that it makes, which is mostly the one that is expected next, and merges go
- * in groups through each step, so that the tables have time to come into the cache. */
+ * There are half a million in some files, so that each is to cost little: the bytes of its parts
+ * are those of the token that it makes, which is mostly the one that is expected next, and merges
+ * go in groups through each step, so that the tables have time to come into the cache. */
 #include "common/bpe_tables.h"
 
 /* A merge on its way through the tables. */
@@ -73,8 +73,8 @@ static inline bool same(const char *a, const char *b, size_t n)
 	return !n || (a[0] == b[0] && a[n / 2] == b[n / 2] && a[n - 1] == b[n - 1]);
 }
 
-/* Most files have tokens in the order of the merges that make them.  Is it the one at *guess, or the
- * one behind it?  Then the bytes of left and right are those of that symbol. */
+/* Most files have tokens in the order of the merges that make them.  Is it the one at *guess, or
+ * the one behind it?  Then the bytes of left and right are those of that symbol. */
 static bool read_expected(const struct lmi_bpe *b, const struct lmd_str part[2], uint32_t *guess,
 			  struct merge *m)
 {
@@ -99,8 +99,8 @@ static bool read_expected(const struct lmi_bpe *b, const struct lmd_str part[2],
 	return false;
 }
 
-/* The same for any merge; its bytes go to m->own, which has room for twice as many as the text.  False
- * if it can never apply. */
+/* The same for any merge; its bytes go to m->own, which has room for twice as many as the text.
+ * False if it can never apply. */
 static bool read_other(const struct lmi_bpe *b, const struct lmi_bpe_alphabet *abc,
 		       const struct lmd_str part[2], struct merge *m)
 {
@@ -212,8 +212,8 @@ struct walk {
 	struct merge m[GROUP];
 };
 
-/* Merges from..to, at most GROUP, each step for all of them.  Of equal pairs the first counts; by the
- * strict rules the last. */
+/* Merges from..to, at most GROUP, each step for all of them.  Of equal pairs the first counts; by
+ * the strict rules the last. */
 static enum lmd_status add_group(struct lmi_bpe *b, struct walk *k, uint32_t from, uint32_t to,
 				 struct lmd_error *err)
 {

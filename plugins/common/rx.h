@@ -2,11 +2,11 @@
  *
  * rx.h - the regular expressions of pre-tokenizers: a small backtracking matcher over UTF-8.
  *
- * Syntax: alternation, groups ( ) (?<name> ) (?: ) (?i: ) (?> ), look-ahead (?= ) (?! ), look-behind for one
- * character (?<= ) (?<! ), quantifiers * + ? {n} {n,} {n,m} with the suffixes + (possessive) and
- * ? (lazy), sets [ ] with ranges, nested sets and &&, \p{..} \P{..} by general category, \s \d
- * \w \h and their opposites, ^ $ \A \z \b \B, and the usual escapes.  The first alternative that
- * matches wins, as in Perl.  Everything else is refused by name when compiled.
+ * Syntax: alternation, groups ( ) (?<name> ) (?: ) (?i: ) (?> ), look-ahead (?= ) (?! ),
+ * look-behind for one character (?<= ) (?<! ), quantifiers * + ? {n} {n,} {n,m} with the suffixes +
+ * (possessive) and ? (lazy), sets [ ] with ranges, nested sets and &&, \p{..} \P{..} by general
+ * category, \s \d \w \h and their opposites, ^ $ \A \z \b \B, and the usual escapes.  The first
+ * alternative that matches wins, as in Perl.  Everything else is refused by name when compiled.
  *
  * Text is canonical UTF-8 (lmi_utf8_canonical).  A compiled expression is immutable and may
  * be used by any number of threads, each with its own struct lmi_rx_run. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * rx_parser.h - inside of the parser of expressions: rx_parse.c has the descent through alternatives,
- * groups and repetitions, rx_escape.c what begins with a backslash, rx_set.c sets of characters and
- * what is in brackets.
+ * rx_parser.h - inside of the parser of expressions: rx_parse.c has the descent through
+ * alternatives, groups and repetitions, rx_escape.c what begins with a backslash, rx_set.c sets of
+ * characters and what is in brackets.
  *
  * All of them read at p and leave it behind what they took.  A failure sets t->st and the sentence,
  * once; then numbers of nodes and sets are LMI_RX_INF. */
@@ -31,8 +31,9 @@ void lmi_rx_add_alphabetic(struct lmi_rx_parser *ps, uint32_t set);
 /* Behind [ ; reads through ]. */
 uint32_t lmi_rx_parse_set(struct lmi_rx_parser *ps);
 
-/* rx_escape.c: the set of a class escape, by the letter in front of p: \s \d \w \h \p and opposites;
- * LMI_RX_INF, without a failure, if the letter is none.  Then the code point of any other. */
+/* rx_escape.c: the set of a class escape, by the letter in front of p: \s \d \w \h \p and
+ * opposites; LMI_RX_INF, without a failure, if the letter is none.  Then the code point of any
+ * other. */
 uint32_t lmi_rx_class_escape(struct lmi_rx_parser *ps, char c);
 uint32_t lmi_rx_char_escape(struct lmi_rx_parser *ps, char c);
 

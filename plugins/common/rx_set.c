@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sets of characters: what is in brackets, and what a set answers.  They are finished here, so that the
- * rest knows only set numbers. */
+ * Sets of characters: what is in brackets, and what a set answers.  They are finished here, so that
+ * the rest knows only set numbers. */
 #include "common/rx_parser.h"
 
 #include <stdlib.h>

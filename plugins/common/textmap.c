@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Open addressing with linear probing: texts at most five eighths full, pairs at most two thirds. */
+ * Open addressing with linear probing: texts at most five eighths full, pairs at most two
+ * thirds. */
 #include "common/textmap.h"
 
 #include "common/mem.h"

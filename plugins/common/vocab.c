@@ -91,7 +91,8 @@ static void fill_attrs(struct lmi_vocab *v)
 			     "byte tokens whose text is not <0xNN> are taken as text n=%zu", n_bad);
 }
 
-/* May a role be found by this text?  Those texts begin with a bracket, some with a sign in front. */
+/* May a role be found by this text?  Those texts begin with a bracket, some with a sign in
+ * front. */
 static bool may_have_role(const struct lmd_str *t)
 {
 	static const char sign[] = "\xe2\x96\x81<"; /* U+2581 */

@@ -59,7 +59,8 @@ struct lmi_vocab {
 	char *own_text;            /* texts that are not the file's */
 	struct lmi_textmap map;     /* text to id */
 	bool few;                  /* only of texts that may be special: added tokens, and what begins
-				    * like one; so for kind hf, whose models have maps of their own */
+				    * like one; so for kind hf, whose models have maps of their
+				    * own */
 	struct lmi_special special;
 	struct lmd_tok_info info;  /* what open hands out */
 	int32_t *eog;

@@ -2,8 +2,8 @@
  *
  * Full vocabularies as tokenizer.json: those of the parity pack are model files, whose ids are
  * known.  Each is written as the tokenizer.json that it came from, read again, and has to give
- * the same ids, where both say the same: what they do to errors in UTF-8, and at ties of equal scores,
- * is not in the files. */
+ * the same ids, where both say the same: what they do to errors in UTF-8, and at ties of equal
+ * scores, is not in the files. */
 #include <jansson.h>
 
 #include "core/base/utf8.h"
@@ -16,8 +16,8 @@
 #define MAX_PRINTED 8
 
 /* Where the two programs that the forms come from do not agree, by the ids of the cases:
- * bert-bge: one takes all marks away, of a Hangul syllable all but the first letter, and any control
- * character; BertNormalizer takes marks of the category Mn away, and leaves some controls;
+ * bert-bge: one takes all marks away, of a Hangul syllable all but the first letter, and any
+ * control character; BertNormalizer takes marks of the category Mn away, and leaves some controls;
  * ugm-keep-spaces: one writes no sign in front of a fragment of blanks alone, and looks up no
  * control token in the text of a word, which shows when special tokens are not asked for. */
 static const struct vocab {

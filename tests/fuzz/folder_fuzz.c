@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fuzz target: any bytes as a folder.  The first two bytes say how many of the rest are config.json;
- * what follows is model.safetensors.  Whatever opens must be consistent: every tensor has data of its
- * size, and the same bytes come by reading. */
+ * Fuzz target: any bytes as a folder.  The first two bytes say how many of the rest are
+ * config.json; what follows is model.safetensors.  Whatever opens must be consistent: every tensor
+ * has data of its size, and the same bytes come by reading. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Every architecture against numbers of another implementation: tiny random models, each in one
- * batch and token by token, in a long run in other chunks too.  The cases, the models and the limits are a pack of their own
- * (LLAMAD_PARITY_DIR/arch); without it, or for an architecture without a plugin, a case is
- * skipped by name. */
+ * batch and token by token, in a long run in other chunks too.  The cases, the models and the
+ * limits are a pack of their own (LLAMAD_PARITY_DIR/arch); without it, or for an architecture
+ * without a plugin, a case is skipped by name. */
 #include <jansson.h>
 #include <math.h>
 

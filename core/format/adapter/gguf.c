@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Adapters in GGUF: tensors NAME.lora_a [k, rank] and NAME.lora_b [rank, n] for a tensor NAME [k, n] of
- * the model; of embeddings both are turned, NAME.lora_a [rank, tokens], NAME.lora_b [rank, width].
- * Control vectors: tensors direction.N [width], added to what layer N gives. */
+ * Adapters in GGUF: tensors NAME.lora_a [k, rank] and NAME.lora_b [rank, n] for a tensor NAME [k,
+ * n] of the model; of embeddings both are turned, NAME.lora_a [rank, tokens], NAME.lora_b [rank,
+ * width].  Control vectors: tensors direction.N [width], added to what layer N gives. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

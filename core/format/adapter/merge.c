@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * W + sum of scale * B A, a piece of rows at a time.  The rows of an embedding are tokens, and there
- * the pair is meant transposed (adapter.h): A has a column for each token. */
+ * W + sum of scale * B A, a piece of rows at a time.  The rows of an embedding are tokens, and
+ * there the pair is meant transposed (adapter.h): A has a column for each token. */
 #include "core/format/adapter/merge.h"
 
 #include <string.h>

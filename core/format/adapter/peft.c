@@ -3,8 +3,8 @@
  * Adapters of PEFT: adapter_config.json says rank and alpha, adapter_model.safetensors has tensors
  *     base_model.model.STEM.lora_A.weight [rank, in]     STEM.lora_B.weight [out, rank]
  *     base_model.model.STEM.lora_embedding_A [rank, tokens]    STEM.lora_embedding_B [width, rank]
- * whose stems are those of the checkpoint.  The rows of its family lead to ours; what a row does to the
- * rows of a weight is done to those of B. */
+ * whose stems are those of the checkpoint.  The rows of its family lead to ours; what a row does to
+ * the rows of a weight is done to those of B. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Keys are copied as the reader of folders made them, with those that belong to a file; tensors are
- * streamed in pieces of rows.  Types: vectors, norms, routers and tables of positions are F32, as in
- * all files of this format; all other tensors get the type that was asked for, or F16 where their
- * rows are no whole blocks. */
+ * streamed in pieces of rows.  Types: vectors, norms, routers and tables of positions are F32, as
+ * in all files of this format; all other tensors get the type that was asked for, or F16 where
+ * their rows are no whole blocks. */
 #include "core/format/convert/convert.h"
 
 #include <math.h>

@@ -28,8 +28,8 @@ const struct lmi_family lmi_family_gemma = {.type = "gemma",
 					    .rows = {HEAD, ATTN, GLU, LMI_ROWS(gemma_norms)},
 					    .keys = gemma};
 
-/* Scores are scaled by the width of a head; of the largest models, told by their layers, by the share
- * of a head in the embedding. */
+/* Scores are scaled by the width of a head; of the largest models, told by their layers, by the
+ * share of a head in the embedding. */
 static void check_scale(struct lmi_folder *f, uint32_t n_layer_large)
 {
 	double want = f->n_layer == n_layer_large ? (double)(f->n_embd / f->n_head) : f->head_dim;

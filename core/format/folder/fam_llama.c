@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * LLaMA and its kin.  Checkpoints rotate the halves of a head; files in GGUF for these architectures
- * have the rows of queries and keys in the order of adjacent pairs. */
+ * LLaMA and its kin.  Checkpoints rotate the halves of a head; files in GGUF for these
+ * architectures have the rows of queries and keys in the order of adjacent pairs. */
 #include "core/format/folder/families.h"
 
 #define HEAD LMI_ROWS(lmi_rows_head)

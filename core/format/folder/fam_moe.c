@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Families whose first layers have one block and whose other layers have experts, most of them beside
- * an expert that always computes: DeepSeek and what is built alike. */
+ * Families whose first layers have one block and whose other layers have experts, most of them
+ * beside an expert that always computes: DeepSeek and what is built alike. */
 #include "core/format/folder/families.h"
 
 #define HEAD LMI_ROWS(lmi_rows_head)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Families whose experts are stacks of [in, out] in the files: gpt-oss, where columns of the gate and
- * of what it multiplies take turns, and Llama 4, where they are halves. */
+ * Families whose experts are stacks of [in, out] in the files: gpt-oss, where columns of the gate
+ * and of what it multiplies take turns, and Llama 4, where they are halves. */
 #include "core/format/folder/families.h"
 
 #define HEAD LMI_ROWS(lmi_rows_head)

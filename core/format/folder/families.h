@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * families.h - the families of checkpoints that are known: one line for each model_type, whose table
- * is in a file fam_*.c.  A new one is a table there and a line here. */
+ * families.h - the families of checkpoints that are known: one line for each model_type, whose
+ * table is in a file fam_*.c.  A new one is a table there and a line here. */
 #ifndef LLAMAD_CORE_FORMAT_FOLDER_FAMILIES_H
 #define LLAMAD_CORE_FORMAT_FOLDER_FAMILIES_H
 
@@ -51,8 +51,8 @@ void lmi_conf_granite(struct lmi_folder *f);
 /* A window that files of the architecture have no key for: of all layers, or of those with is[il]
  * (NULL: all; [n_layer], of lmi_folder_alloc).  n 0: none. */
 void lmi_conf_own_window(struct lmi_folder *f, int64_t n, const uint8_t *is);
-/* "sliding_window" of a model whose layers all have it; `absent` when the key is not there, 0 when it
- * is null. */
+/* "sliding_window" of a model whose layers all have it; `absent` when the key is not there, 0 when
+ * it is null. */
 int64_t lmi_conf_window_size(struct lmi_folder *f, int64_t absent);
 
 #endif /* LLAMAD_CORE_FORMAT_FOLDER_FAMILIES_H */

@@ -35,8 +35,8 @@ struct lmi_folder;
 			       * else a tensor for each expert, mapped */
 
 /* Fills m, which is empty but for its arena: keys, vocabulary, tensors without data, parts.
- * path: a folder, its config.json, or one of its *.safetensors.  pre: name of the pre-tokenizer that
- * the keys shall state; NULL: found by its steps.  The folder refers to m and is
+ * path: a folder, its config.json, or one of its *.safetensors.  pre: name of the pre-tokenizer
+ * that the keys shall state; NULL: found by its steps.  The folder refers to m and is
  * closed before it.  On failure m may be half filled. */
 enum lmd_status lmi_folder_open(struct lmi_folder **out, struct lmi_model *m, const char *path,
 				uint32_t flags, const char *pre, struct lmd_error *err);

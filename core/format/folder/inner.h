@@ -55,7 +55,8 @@ enum lmi_recipe_op {
 
 /* DELTA: slices of `rows` rows hold `first` queries, as many keys, n values, n gates.
  * A slice is a head, an expert, or all there is: so many rows of the source.  PART takes the rows
- * first, first + step, ..., n of them; TRANSPOSE takes as many columns, of the first n_used rows. */
+ * first, first + step, ..., n of them; TRANSPOSE takes as many columns, of the first n_used
+ * rows. */
 struct lmi_slices {
 	uint64_t rows, n_used;
 	uint64_t first, step, n;

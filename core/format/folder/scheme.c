@@ -11,9 +11,9 @@
  *     packed    STEM.weight_packed [out, in/8], weight_scale, weight_shape      x = s (q - 8)
  *     MXFP4     STEM_blocks [experts, out, in/32, 16], STEM_scales: the exponent of each block
  *
- * MXFP4 is a type of its own.  All others but the first two are codes with a scale and an offset for each group of columns, which is
- * what Q4_0, Q4_1, Q8_0 and, of codes of other widths, Q8_A are: where the group is a multiple of 32
- * the codes go over as they are. */
+ * MXFP4 is a type of its own.  All others but the first two are codes with a scale and an offset
+ * for each group of columns, which is what Q4_0, Q4_1, Q8_0 and, of codes of other widths, Q8_A
+ * are: where the group is a multiple of 32 the codes go over as they are. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The vocabulary: core/format/hf reads the tokenizer of the folder; here it is fitted to the model,
- * which may have more rows in its embedding than there are tokens, or fewer, and the tokens that end a
- * text are taken from generation_config.json. */
+ * which may have more rows in its embedding than there are tokens, or fewer, and the tokens that
+ * end a text are taken from generation_config.json. */
 #include <string.h>
 
 #include "core/base/arena.h"

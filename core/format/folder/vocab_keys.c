@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The vocabulary as keys of GGUF, for files that are made of a folder.  Four kinds have a form there:
- * byte-level pairs ("gpt2", with the name of the pre-tokenizer), pairs with byte tokens and
+ * The vocabulary as keys of GGUF, for files that are made of a folder.  Four kinds have a form
+ * there: byte-level pairs ("gpt2", with the name of the pre-tokenizer), pairs with byte tokens and
  * SentencePiece pairs ("llama", with scores), unigram ("t5"), WordPiece ("bert"). */
 #include <stdio.h>
 #include <string.h>
@@ -82,8 +82,8 @@ static void put_types(struct lmi_folder *f, const struct lmd_tokspec *s, bool by
 	lmi_folder_put_ints(f, PREFIX "token_type", v, s->n_tokens);
 }
 
-/* Scores that order pairs as their ranks do: a token is worth minus the rank of the first merge that
- * makes it.  Tokens that no merge makes are never the better pair. */
+/* Scores that order pairs as their ranks do: a token is worth minus the rank of the first merge
+ * that makes it.  Tokens that no merge makes are never the better pair. */
 static void put_rank_scores(struct lmi_folder *f, const struct lmd_tokspec *s)
 {
 	double *v = lmi_folder_alloc(f, s->n_tokens, sizeof(*v));

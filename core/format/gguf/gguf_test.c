@@ -721,7 +721,8 @@ START_TEST(parity_vocabularies)
 			 json_string_value(json_object_get(e, "file")));
 		OK(lmi_model_open(&m, name, 0, &err));
 		t = lmi_model_view(m)->tok;
-		/* an id that the file has is the id of the reference, whose defaults fill the rest */
+		/* an id that the file has is the id of the reference, whose defaults fill the
+		 * rest */
 		if (t->n_tokens == json_integer_value(json_object_get(e, "n_tokens")) &&
 		    (t->bos < 0 || t->bos == json_integer_value(json_object_get(e, "bos"))) &&
 		    (t->eos < 0 || t->eos == json_integer_value(json_object_get(e, "eos"))) &&

@@ -36,8 +36,8 @@ bool lmi_hf_is_tokenizer_path(const char *path);
 LMD_NODISCARD enum lmd_status lmi_hf_tokenizer_open(struct lmi_hf_tokenizer **out, const char *path,
 						    struct lmd_error *err);
 
-/* The same from the bytes of a tokenizer.json or, if their beginning is no text, of a tokenizer.model;
- * they outlive the tokenizer.  Nothing beside. */
+/* The same from the bytes of a tokenizer.json or, if their beginning is no text, of a
+ * tokenizer.model; they outlive the tokenizer.  Nothing beside. */
 LMD_NODISCARD enum lmd_status lmi_hf_tokenizer_parse(struct lmi_hf_tokenizer **out, const char *text,
 						     size_t bytes, struct lmd_error *err);
 

@@ -5,8 +5,9 @@
 
 #include "core/format/hf/reader.h"
 
-/* Texts of vocabularies and merges come in their hundreds of thousands.  Pointer and length are handed on
- * one by one: copying a struct waits until what was written in two pieces can be read as one. */
+/* Texts of vocabularies and merges come in their hundreds of thousands.  Pointer and length are
+ * handed on one by one: copying a struct waits until what was written in two pieces can be read as
+ * one. */
 struct text {
 	const char *p;
 	size_t n;

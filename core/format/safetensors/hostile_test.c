@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Folders that lie: headers of safetensors files, indices, configurations.  Tables with the status
- * and the words that the sentence must hold; then sweeps: cut at every byte, each byte changed, each
- * allocation failing.  No case may crash, leak, take long or take much memory. */
+ * and the words that the sentence must hold; then sweeps: cut at every byte, each byte changed,
+ * each allocation failing.  No case may crash, leak, take long or take much memory. */
 #include "tests/lmd_check.h"
 
 #include <fcntl.h>

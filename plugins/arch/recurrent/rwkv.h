@@ -72,8 +72,8 @@ extern const struct lmd_tensor_row rwkv_channel_rows[C_N];
 /* x + channel_mix(norm(x)); with a receptance (RWKV-6) the result is gated by it. */
 uint32_t rwkv_channel_mix(struct lmi_emit *e, const struct rwkv *m, uint32_t x);
 
-/* An architecture with mixers of a kind; qwen: in the layers of Qwen 2, with its norms and feed-forward
- * blocks. */
+/* An architecture with mixers of a kind; qwen: in the layers of Qwen 2, with its norms and
+ * feed-forward blocks. */
 #define RWKV_ARCH(ident, kind_, qwen_, sets_)                                                      \
 	static enum lmd_status ident##_describe(                                                   \
 		const struct lmd_host *host, struct lmd_arena *arena,                              \

@@ -7,12 +7,12 @@
  * hm_build, hm_run and hm_part.
  *
  * An op has two functions: `plan` runs when a plan is compiled, says how much scratch memory the op
- * needs and in how many phases it runs; `run` does the share of one thread in one phase.  Every output
- * element is computed by one thread in an order that depends on nothing but the op, so results are
- * the same for any number of threads.
+ * needs and in how many phases it runs; `run` does the share of one thread in one phase.  Every
+ * output element is computed by one thread in an order that depends on nothing but the op, so
+ * results are the same for any number of threads.
  *
- * Threads: as backend.h has it for devices; inside a phase the parts share struct hm_run read-only and
- * own their slice of the outputs and of the scratch. */
+ * Threads: as backend.h has it for devices; inside a phase the parts share struct hm_run read-only
+ * and own their slice of the outputs and of the scratch. */
 #ifndef LLAMAD_BACKEND_COMMON_HM_H
 #define LLAMAD_BACKEND_COMMON_HM_H
 

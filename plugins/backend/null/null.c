@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A backend that computes nothing: it takes any weight, pool and plan, and answers every step at once
- * with results that are a function of the step block alone (README.md).  All the paperwork of a real
- * one is here, so this is also the shortest complete example of a backend. */
+ * A backend that computes nothing: it takes any weight, pool and plan, and answers every step at
+ * once with results that are a function of the step block alone (README.md).  All the paperwork of
+ * a real one is here, so this is also the shortest complete example of a backend. */
 #include "null.h"
 
 #include <stdio.h>
@@ -109,7 +109,8 @@ static enum lmd_status pool_create(void *state, const struct lmd_pool_desc *d,
 	return LMD_OK;
 }
 
-/* What is exported is zeros, what is imported is forgotten; ids are checked as a real device would. */
+/* What is exported is zeros, what is imported is forgotten; ids are checked as a real device
+ * would. */
 static enum lmd_status pool_op(void *state, struct lmd_queue *q, struct lmd_pool *pool,
 			       const struct lmd_pool_op *ops, uint32_t n, struct lmd_error *err)
 {

@@ -383,7 +383,8 @@ static void half_dots(const int16_t *p, const int8_t *q, uint32_t k, float *dots
 	}
 }
 
-/* dots: the sums of P*q by block, of nvfp4 by half of a block; sums: those of q by half of a block. */
+/* dots: the sums of P*q by block, of nvfp4 by half of a block; sums: those of q by half of a
+ * block. */
 static float output(const struct row *w, uint32_t dtype, const float *dots, const float *d,
 		    const int32_t *sums, uint32_t k)
 {

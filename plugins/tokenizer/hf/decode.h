@@ -36,8 +36,8 @@ static inline size_t hf_texts_bytes(const struct hf_texts *t)
 /* Empties a list; memory stays. */
 void hf_texts_clear(struct hf_texts *t);
 
-/* Add to the text that is being written: bytes; bytes of which what is no UTF-8 becomes U+FFFD, once
- * for each beginning of a character; what a text in the byte alphabet spells, or a text with
+/* Add to the text that is being written: bytes; bytes of which what is no UTF-8 becomes U+FFFD,
+ * once for each beginning of a character; what a text in the byte alphabet spells, or a text with
  * another character as it stands; a text with all places of one replaced by another. */
 void hf_texts_add(struct hf_texts *t, const char *s, size_t n);
 void hf_texts_add_lossy(struct hf_texts *t, const char *s, size_t n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The piece of one token, as it is in the middle of a text: what the decoders make of it there, less
- * what they only do at the ends or to the whole. */
+ * The piece of one token, as it is in the middle of a text: what the decoders make of it there,
+ * less what they only do at the ends or to the whole. */
 #include "tokenizer/hf/decode.h"
 
 #include "common/uni.h"
@@ -32,8 +32,8 @@ static bool decodes(const struct hf_state *h, uint32_t i, enum hf_decoder what)
 	return i < h->n_decode && h->decode[i].type->detail == (int)what;
 }
 
-/* What vocabularies with tokens of bytes have: one text replaced by another (no longer one, so that the
- * longest piece is known), tokens of bytes, and then only what joins and strips the whole. */
+/* What vocabularies with tokens of bytes have: one text replaced by another (no longer one, so that
+ * the longest piece is known), tokens of bytes, and then only what joins and strips the whole. */
 static enum hf_piece_rule rule_of(const struct hf_state *h)
 {
 	const struct hf_step *s = h->decode;

@@ -28,8 +28,8 @@ static unsigned class_of(utf8proc_int32_t c)
 	return (unsigned)utf8proc_get_property(c)->combining_class;
 }
 
-/* Marks in the order of their classes, equal ones as they were; spare holds n as well.  Takes time in
- * proportion to n, however many marks a text piles up. */
+/* Marks in the order of their classes, equal ones as they were; spare holds n as well.  Takes time
+ * in proportion to n, however many marks a text piles up. */
 static void order_marks(utf8proc_int32_t *c, size_t n, utf8proc_int32_t *spare)
 {
 	uint32_t at[256] = {0}, sum = 0;
