@@ -14,6 +14,10 @@ LMD_NODISCARD enum lmd_status lmi_store_file_open(int *fd, int at_fd, const char
 /* Those of an open file. */
 LMD_NODISCARD enum lmd_status lmi_store_file_identity(struct lmi_store_file *id, int fd,
 						      struct lmd_error *err);
+/* Files get the time of the system's last tick, so one that was changed just now could change again
+ * under its reader without another time.  Waits for the next tick, some milliseconds; where a file
+ * system has coarser times, changes within one of them stay unseen. */
+void lmi_store_file_settle(const struct lmi_store_file *id);
 bool lmi_store_same_identity(const struct lmi_store_file *a, const struct lmi_store_file *b);
 
 /* The next piece of a file, at most n bytes; *got 0 at its end.  Looks at work->cancel. */

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/base/alloc.h"
@@ -163,6 +164,23 @@ enum lmd_status lmi_store_digest_fd(char out[LMI_STORE_DIGEST_HEX], int fd, uint
 	return st;
 }
 
+/* Bounds the wait for a file whose time lies in the future. */
+#define SETTLE_TRIES 32
+
+void lmi_store_file_settle(const struct lmi_store_file *id)
+{
+	int64_t last = id->mtime_ns > id->ctime_ns ? id->mtime_ns : id->ctime_ns;
+
+	for (int i = 0; i < SETTLE_TRIES; i++) {
+		struct timespec now, ms = {.tv_nsec = 1000000};
+
+		if (clock_gettime(CLOCK_REALTIME_COARSE, &now) < 0 ||
+		    (int64_t)now.tv_sec * 1000000000 + now.tv_nsec > last)
+			return;
+		(void)nanosleep(&ms, NULL);
+	}
+}
+
 bool lmi_store_same_identity(const struct lmi_store_file *a, const struct lmi_store_file *b)
 {
 	return a->size == b->size && a->dev == b->dev && a->ino == b->ino &&
@@ -180,6 +198,7 @@ enum lmd_status lmi_store_digest_file(struct lmi_store_file *out, const char *pa
 	st = lmi_store_file_open(&fd, AT_FDCWD, path, &f, err);
 	if (st != LMD_OK)
 		return st;
+	lmi_store_file_settle(&f);
 	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	st = lmi_store_digest_fd(f.digest, fd, f.size, 0, f.size, work, err);
 	if (st == LMD_OK)
