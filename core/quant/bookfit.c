@@ -10,6 +10,7 @@
 #include "core/quant/fit.h"
 
 #define CACHED	 4096  /* groups of a row whose scales are kept; those of longer rows are found again */
+#define N_FAN	 9     /* scales of a group that are tried */
 #define N_D	 9     /* a fan of d */
 #define N_ROUNDS 3     /* of "integers, then d" */
 #define LEAST_W	 1e-9f /* no value is without any weight */
@@ -46,7 +47,7 @@ static void books(struct lmi_bookfit *f)
 	int q = 0;
 
 	for (int i = 0; i < k->n_code; i++) {
-		f->v[0][i] = k->value(i);
+		f->v[0][i] = k->book ? (float)k->book[i] : k->value(i);
 		f->v[1][i] = f->v[0][i] + (float)k->shift;
 	}
 	for (int i = 0; i < k->n_code; i++)
@@ -128,6 +129,7 @@ static float alone(const struct lmi_bookfit *f, const struct group *g, int secon
 {
 	const struct lmi_bookshape *k = f->shape;
 	float top = f->v[second][k->n_code - 1], low = -f->v[second][0], most = 0, least = 0;
+	int n_fan = k->n_fan ? k->n_fan : N_FAN;
 	struct probe best = {0};
 
 	for (int i = 0; i < k->group; i++) {
@@ -138,10 +140,10 @@ static float alone(const struct lmi_bookfit *f, const struct group *g, int secon
 		float a = (sign > 0 ? most : -least) / top, b = (sign > 0 ? -least : most) / low;
 		float t = (float)sign * (a > b ? a : b);
 
-		for (int i = 0; t != 0 && i < k->n_fan; i++)
+		for (int i = 0; t != 0 && i < n_fan; i++)
 			probe(f, g,
 			      t * (k->fan_lo + (k->fan_hi - k->fan_lo) * (float)i /
-						       (float)(k->n_fan > 1 ? k->n_fan - 1 : 1)),
+						       (float)(n_fan > 1 ? n_fan - 1 : 1)),
 			      second, &best);
 	}
 	for (int i = 0; i < 2 && best.t != 0; i++)

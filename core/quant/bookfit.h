@@ -31,14 +31,15 @@ typedef void (*lmi_bookcode_fn)(const struct lmi_bookfit *f, const float *x, con
 struct lmi_bookshape {
 	int group;             /* 16 or 32 */
 	int n_code;            /* values of the book, 2..64 */
-	float (*value)(int q); /* ascending, at least 1 apart, within +-128 */
+	const int8_t *book;    /* [n_code] ascending, at least 1 apart; NULL: value() */
+	float (*value)(int q); /* the same, computed, within +-128; NULL where there is a book */
 	int n_book;            /* 1 or 2 */
 	int shift;             /* of the second book */
 	lmi_bookcode_fn code;  /* NULL: the nearest value of the book */
 	int s_lo, s_step, n_s; /* scales s_lo, s_lo + s_step, ... */
 	const int8_t *s_book;  /* [n_s] the scales, ascending, where they are no series; or NULL */
 	float fan_lo, fan_hi;  /* scales of a group to try, relative to that which cuts nothing */
-	int n_fan;
+	int n_fan;             /* how many of them; 0: 9 */
 	int n_d;               /* how many d are tried for each end of the scales; 0: 9 */
 	bool one_sign;         /* the book has every value with both signs, scales have one */
 	bool half;             /* d is an f16, else an f32 */

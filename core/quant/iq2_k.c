@@ -52,15 +52,10 @@ static void pack(void *dst, const struct lmi_bookblock *k)
 		lmi_iqk_put(b->qs, 2, e, k->q[e]);
 }
 
-static float value(int q)
-{
-	return (float)lmi_book_iq2k[q];
-}
-
 static const struct lmi_bookshape shape = {
 	.group = 16,
 	.n_code = 4,
-	.value = value,
+	.book = lmi_book_iq2k,
 	.n_book = 2,
 	.shift = SHIFT,
 	.s_lo = -8,
@@ -68,7 +63,6 @@ static const struct lmi_bookshape shape = {
 	.n_s = 16,
 	.fan_lo = 0.5f,
 	.fan_hi = 1.15f,
-	.n_fan = 9,
 	.half = true,
 };
 

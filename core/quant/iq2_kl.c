@@ -102,15 +102,12 @@ static void pair_codes(const struct lmi_bookfit *f, const float *x, const float 
 }
 
 /* The range of the pairs, for the fan of scales. */
-static float value(int q)
-{
-	return q ? 47 : -63;
-}
+static const int8_t range[2] = {-63, 47};
 
 static const struct lmi_bookshape shape = {
 	.group = 32,
 	.n_code = 2,
-	.value = value,
+	.book = range,
 	.n_book = 1,
 	.code = pair_codes,
 	.s_lo = -32,

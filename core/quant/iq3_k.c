@@ -60,15 +60,10 @@ static void pack(void *dst, const struct lmi_bookblock *k)
 	}
 }
 
-static float value(int q)
-{
-	return (float)lmi_book_iq3k[q];
-}
-
 static const struct lmi_bookshape shape = {
 	.group = 16,
 	.n_code = 8,
-	.value = value,
+	.book = lmi_book_iq3k,
 	.n_book = 2,
 	.shift = SHIFT,
 	.s_lo = -31,
@@ -76,7 +71,6 @@ static const struct lmi_bookshape shape = {
 	.n_s = 32,
 	.fan_lo = 0.65f,
 	.fan_hi = 1.15f,
-	.n_fan = 9,
 	.half = true,
 };
 

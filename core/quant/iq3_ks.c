@@ -63,15 +63,10 @@ static void pack(void *dst, const struct lmi_bookblock *k)
 	}
 }
 
-static float value(int q)
-{
-	return (float)lmi_book_iq3k[q];
-}
-
 static const struct lmi_bookshape shape = {
 	.group = 32,
 	.n_code = 8,
-	.value = value,
+	.book = lmi_book_iq3k,
 	.n_book = 2,
 	.shift = SHIFT,
 	.s_lo = -16,
@@ -79,7 +74,6 @@ static const struct lmi_bookshape shape = {
 	.n_s = 32,
 	.fan_lo = 0.6f,
 	.fan_hi = 1.1f,
-	.n_fan = 9,
 	.half = true,
 };
 

@@ -57,15 +57,10 @@ static void pack(void *dst, const struct lmi_bookblock *k)
 		lmi_iqk_put_nibble(b->qs, e, k->q[e]);
 }
 
-static float value(int q)
-{
-	return (float)lmi_book_iq4[q];
-}
-
 static const struct lmi_bookshape shape = {
 	.group = 16,
 	.n_code = 16,
-	.value = value,
+	.book = lmi_book_iq4,
 	.n_book = 2,
 	.shift = SHIFT,
 	.s_lo = -32,
@@ -73,7 +68,6 @@ static const struct lmi_bookshape shape = {
 	.n_s = 64,
 	.fan_lo = 0.8f,
 	.fan_hi = 1.1f,
-	.n_fan = 9,
 	.half = true,
 };
 

@@ -127,15 +127,10 @@ static void even_codes(const struct lmi_bookfit *f, const float *x, const float 
 			make_even(f, x + e, w + e, inv, second, v + e, q + e);
 }
 
-static float value(int q)
-{
-	return (float)lmi_book_iq4[q];
-}
-
 static const struct lmi_bookshape shape = {
 	.group = 32,
 	.n_code = 16,
-	.value = value,
+	.book = lmi_book_iq4,
 	.n_book = 2,
 	.shift = SHIFT,
 	.code = even_codes,
@@ -144,7 +139,6 @@ static const struct lmi_bookshape shape = {
 	.n_s = 128,
 	.fan_lo = 0.75f,
 	.fan_hi = 1.1f,
-	.n_fan = 9,
 	.half = false,
 };
 

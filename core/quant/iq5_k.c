@@ -61,15 +61,10 @@ static void pack(void *dst, const struct lmi_bookblock *k)
 	}
 }
 
-static float value(int q)
-{
-	return (float)lmi_book_iq5k[q];
-}
-
 static const struct lmi_bookshape shape = {
 	.group = 16,
 	.n_code = 32,
-	.value = value,
+	.book = lmi_book_iq5k,
 	.n_book = 2,
 	.shift = SHIFT,
 	.s_lo = -32,
@@ -77,7 +72,6 @@ static const struct lmi_bookshape shape = {
 	.n_s = 64,
 	.fan_lo = 0.86f,
 	.fan_hi = 1.06f,
-	.n_fan = 9,
 	.half = true,
 };
 

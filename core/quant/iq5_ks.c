@@ -55,15 +55,10 @@ static void pack(void *dst, const struct lmi_bookblock *k)
 	}
 }
 
-static float value(int q)
-{
-	return (float)lmi_book_iq5k[q];
-}
-
 static const struct lmi_bookshape shape = {
 	.group = 32,
 	.n_code = 32,
-	.value = value,
+	.book = lmi_book_iq5k,
 	.n_book = 2,
 	.shift = SHIFT,
 	.s_lo = -127,
@@ -71,7 +66,6 @@ static const struct lmi_bookshape shape = {
 	.n_s = 128,
 	.fan_lo = 0.84f,
 	.fan_hi = 1.06f,
-	.n_fan = 9,
 	.half = false,
 };
 

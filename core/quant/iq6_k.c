@@ -75,7 +75,6 @@ static const struct lmi_bookshape shape = {
 	.n_s = 256,
 	.fan_lo = 0.92f,
 	.fan_hi = 1.04f,
-	.n_fan = 9,
 	.half = true,
 };
 

@@ -218,10 +218,7 @@ static void codes(const struct lmi_bookfit *f, const float *x, const float *w, i
 }
 
 /* The range of the points but for the far-off ones, for the fan of scales. */
-static float value(int q)
-{
-	return q ? 100 : -100;
-}
+static const int8_t range[2] = {-100, 100};
 
 float lmi_trellis_row(const struct lmi_trellis_shape *t, const struct lmi_bookshape *shape,
 		      const float *src, const float *importance, size_t n, void *dst,
@@ -236,7 +233,7 @@ float lmi_trellis_row(const struct lmi_trellis_shape *t, const struct lmi_booksh
 		cells_init(&s.c[i], t, i ? LMI_TRELLIS_SECOND : LMI_TRELLIS_FIRST);
 	k.group = 32;
 	k.n_code = 2;
-	k.value = value;
+	k.book = range;
 	k.n_book = t->n_first;
 	k.code = codes;
 	k.one_sign = t->magnitude;
