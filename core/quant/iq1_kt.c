@@ -8,6 +8,7 @@
 #include "core/quant/book.h"
 #include "core/quant/codec.h"
 #include "core/quant/half.h"
+#include "core/quant/iqk.h"
 #include "core/quant/trellis.h"
 
 #define N 256
@@ -36,7 +37,7 @@ LMI_DECODER(iq1_kt)
 			float dg = d * (float)lmi_book_iq4[s & 15];
 			uint32_t x = LMI_TRELLIS_FIRST + b->ql[p];
 
-			x += (uint32_t)(b->qh[p % 16] >> 4 * (p / 16) & 15) << 8;
+			x += (uint32_t)lmi_iqk_get_half(b->qh, 16, p) << 8;
 			x += (uint32_t)(s >> (4 + p % 4) & 1) << 12;
 			for (int k = 0; k < 8; k++)
 				*dst++ = dg * (float)lmi_trellis_next(&x);
@@ -57,7 +58,7 @@ static void pack(void *dst, const struct lmi_bookblock *k)
 		int q = k->q[8 * p];
 
 		b->ql[p] = (uint8_t)q;
-		b->qh[p % 16] |= (uint8_t)((q >> 8 & 15) << 4 * (p / 16));
+		lmi_iqk_put_half(b->qh, 16, p, q >> 8 & 15);
 		b->scales[p / 4] |= (uint8_t)(q >> 12 << (4 + p % 4));
 	}
 }

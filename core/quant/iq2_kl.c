@@ -43,7 +43,7 @@ LMI_DECODER(iq2_kl)
 
 	for (size_t i = 0; i < n; i += N, b++) {
 		for (int g = 0; g < N / 32; g++) {
-			int s = (b->scales_l[g % 4] >> 4 * (g / 4) & 15) |
+			int s = lmi_iqk_get_half(b->scales_l, 4, g) |
 				lmi_iqk_field(b->scales_h, 2, g) << 4;
 			float dg = d * (float)(s - 32);
 
@@ -66,7 +66,7 @@ static void pack(void *dst, const struct lmi_bookblock *k)
 	for (int g = 0; g < N / 32; g++) {
 		int s = k->s[g] + 32;
 
-		b->scales_l[g % 4] |= (uint8_t)((s & 15) << 4 * (g / 4));
+		lmi_iqk_put_half(b->scales_l, 4, g, s & 15);
 		lmi_iqk_set_field(b->scales_h, 2, g, s >> 4);
 		for (int j = 0; j < 16; j++) {
 			int q = k->q[32 * g + 2 * j];

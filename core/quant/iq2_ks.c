@@ -34,8 +34,7 @@ LMI_DECODER(iq2_ks)
 
 	for (size_t i = 0; i < n; i += N, b++) {
 		for (int e = 0; e < N; e++) {
-			int g = e / 32, s = lmi_iqk_field(b->scales, 4, g) |
-					    (b->scales_h >> g & 1) << 4;
+			int g = e / 32, s = lmi_iqk_field_split(b->scales, &b->scales_h, 1, g);
 			float dg = d * (float)(s - 16);
 
 			*dst++ = dg * (float)(lmi_book_iq2k[lmi_iqk_get(b->qs, 2, e)] +
@@ -50,11 +49,8 @@ static void pack(void *dst, const struct lmi_bookblock *k)
 
 	memset(b, 0, sizeof(*b));
 	for (int g = 0; g < N / 32; g++) {
-		int s = k->s[g] + 16;
-
 		b->second |= (uint8_t)(k->second[g] << g);
-		b->scales_h |= (uint8_t)(s >> 4 << g);
-		lmi_iqk_set_field(b->scales, 4, g, s & 15);
+		lmi_iqk_set_field_split(b->scales, &b->scales_h, 1, g, k->s[g] + 16);
 	}
 	for (int e = 0; e < N; e++)
 		lmi_iqk_put(b->qs, 2, e, k->q[e]);

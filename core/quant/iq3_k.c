@@ -32,7 +32,7 @@ LMI_DECODER(iq3_k)
 
 		for (int e = 0; e < N; e++) {
 			int g = e / 16, s = 2 * lmi_iqk_field(b->scales, 4, g) + 1;
-			int q = lmi_iqk_get(b->qs, 2, e) | lmi_iqk_get(b->qh, 1, e) << 2;
+			int q = lmi_iqk_get_split(b->qs, 2, b->qh, 1, e);
 			float dg = d * (float)(lmi_iqk_field(b->minus, 1, g) ? -s : s);
 
 			*dst++ = dg * (float)(lmi_book_iq3k[q] +
@@ -54,10 +54,8 @@ static void pack(void *dst, const struct lmi_bookblock *k)
 		lmi_iqk_set_field(b->minus, 1, g, s < 0);
 		lmi_iqk_set_field(b->scales, 4, g, ((s < 0 ? -s : s) - 1) / 2);
 	}
-	for (int e = 0; e < N; e++) {
-		lmi_iqk_put(b->qs, 2, e, k->q[e] & 3);
-		lmi_iqk_put(b->qh, 1, e, k->q[e] >> 2);
-	}
+	for (int e = 0; e < N; e++)
+		lmi_iqk_put_split(b->qs, 2, b->qh, 1, e, k->q[e]);
 }
 
 static const struct lmi_bookshape shape = {

@@ -35,9 +35,9 @@ LMI_DECODER(iq3_ks)
 
 	for (size_t i = 0; i < n; i += N, b++) {
 		for (int e = 0; e < N; e++) {
-			int g = e / 32, s = (b->scales[g % 4] >> 4 * (g / 4) & 15) |
+			int g = e / 32, s = lmi_iqk_get_half(b->scales, 4, g) |
 					    (b->scales_h >> g & 1) << 4;
-			int q = lmi_iqk_get(b->qs, 2, e) | lmi_iqk_get(b->qh, 1, e) << 2;
+			int q = lmi_iqk_get_split(b->qs, 2, b->qh, 1, e);
 			float dg = d * (float)(s - 16);
 
 			*dst++ = dg * (float)(lmi_book_iq3k[q] + (b->second >> g & 1) * SHIFT);
@@ -55,12 +55,10 @@ static void pack(void *dst, const struct lmi_bookblock *k)
 
 		b->second |= (uint8_t)(k->second[g] << g);
 		b->scales_h |= (uint8_t)(s >> 4 << g);
-		b->scales[g % 4] |= (uint8_t)((s & 15) << 4 * (g / 4));
+		lmi_iqk_put_half(b->scales, 4, g, s & 15);
 	}
-	for (int e = 0; e < N; e++) {
-		lmi_iqk_put(b->qs, 2, e, k->q[e] & 3);
-		lmi_iqk_put(b->qh, 1, e, k->q[e] >> 2);
-	}
+	for (int e = 0; e < N; e++)
+		lmi_iqk_put_split(b->qs, 2, b->qh, 1, e, k->q[e]);
 }
 
 static const struct lmi_bookshape shape = {

@@ -7,6 +7,7 @@
 
 #include "core/quant/codec.h"
 #include "core/quant/half.h"
+#include "core/quant/iqk.h"
 #include "core/quant/trellis.h"
 
 #define N 256
@@ -31,7 +32,7 @@ LMI_DECODER(iq3_kt)
 
 	for (size_t i = 0; i < n; i += N, b++) {
 		for (int p = 0; p < N / 8; p++) {
-			int g = p / 4, s = b->scales[g % 4] >> 4 * (g / 4) & 15;
+			int g = p / 4, s = lmi_iqk_get_half(b->scales, 4, g);
 			uint32_t x = LMI_TRELLIS_FIRST + lmi_get_le16(b->ql[p]);
 			float dg = d * (float)s;
 
@@ -51,7 +52,7 @@ static void pack(void *dst, const struct lmi_bookblock *k)
 
 	memset(b, 0, sizeof(*b));
 	for (int g = 0; g < N / 32; g++)
-		b->scales[g % 4] |= (uint8_t)(k->s[g] << 4 * (g / 4));
+		lmi_iqk_put_half(b->scales, 4, g, k->s[g]);
 	for (int p = 0; p < N / 8; p++) {
 		lmi_put_le16(b->ql[p], k->q[8 * p]);
 		for (int i = 0; i < 8; i++)

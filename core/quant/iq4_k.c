@@ -30,8 +30,8 @@ LMI_DECODER(iq4_k)
 		float d = lmi_get_f16(b->d);
 
 		for (int e = 0; e < N; e++) {
-			int g = e / 16, s = lmi_iqk_field(b->scales_l, 4, g) |
-					    lmi_iqk_field(b->scales_h, 2, g) << 4;
+			int g = e / 16;
+			int s = lmi_iqk_field_split(b->scales_l, b->scales_h, 2, g);
 			float dg = d * (float)(s - 32);
 
 			*dst++ = dg * (float)(lmi_book_iq4[lmi_iqk_get_nibble(b->qs, e)] +
@@ -47,11 +47,8 @@ static void pack(void *dst, const struct lmi_bookblock *k)
 	memset(b, 0, sizeof(*b));
 	lmi_put_f16(b->d, k->d);
 	for (int g = 0; g < N / 16; g++) {
-		int s = k->s[g] + 32;
-
 		lmi_iqk_set_field(b->second, 1, g, k->second[g]);
-		lmi_iqk_set_field(b->scales_l, 4, g, s & 15);
-		lmi_iqk_set_field(b->scales_h, 2, g, s >> 4);
+		lmi_iqk_set_field_split(b->scales_l, b->scales_h, 2, g, k->s[g] + 32);
 	}
 	for (int e = 0; e < N; e++)
 		lmi_iqk_put_nibble(b->qs, e, k->q[e]);

@@ -8,6 +8,7 @@
 
 #include "core/quant/codec.h"
 #include "core/quant/half.h"
+#include "core/quant/iqk.h"
 #include "core/quant/trellis.h"
 
 #define N 256
@@ -39,7 +40,7 @@ LMI_DECODER(iq4_kt)
 			float dg = d * (float)((int)(v >> 1 & 127) - 64);
 
 			x += b->ql[p];
-			x += (uint32_t)(b->qh[p % 32] >> 4 * (p / 32) & 15) << 8;
+			x += (uint32_t)lmi_iqk_get_half(b->qh, 32, p) << 8;
 			x += (v >> (8 + 3 * (p % 8)) & 7) << 12;
 			for (int k = 0; k < 4; k++)
 				*dst++ = dg * (float)lmi_trellis_next(&x);
@@ -63,7 +64,7 @@ static void pack(void *dst, const struct lmi_bookblock *k)
 		int q = k->q[4 * p];
 
 		b->ql[p] = (uint8_t)q;
-		b->qh[p % 32] |= (uint8_t)((q >> 8 & 15) << 4 * (p / 32));
+		lmi_iqk_put_half(b->qh, 32, p, q >> 8 & 15);
 	}
 }
 

@@ -31,9 +31,9 @@ LMI_DECODER(iq5_k)
 		float d = lmi_get_f16(b->d);
 
 		for (int e = 0; e < N; e++) {
-			int g = e / 16, s = lmi_iqk_field(b->scales_l, 4, g) |
-					    lmi_iqk_field(b->scales_h, 2, g) << 4;
-			int q = lmi_iqk_get(b->qs, 4, e) | lmi_iqk_get(b->qh, 1, e) << 4;
+			int g = e / 16;
+			int s = lmi_iqk_field_split(b->scales_l, b->scales_h, 2, g);
+			int q = lmi_iqk_get_split(b->qs, 4, b->qh, 1, e);
 			float dg = d * (float)(s - 32);
 
 			*dst++ = dg * (float)(lmi_book_iq5k[q] +
@@ -49,16 +49,11 @@ static void pack(void *dst, const struct lmi_bookblock *k)
 	memset(b, 0, sizeof(*b));
 	lmi_put_f16(b->d, k->d);
 	for (int g = 0; g < N / 16; g++) {
-		int s = k->s[g] + 32;
-
 		lmi_iqk_set_field(b->second, 1, g, k->second[g]);
-		lmi_iqk_set_field(b->scales_l, 4, g, s & 15);
-		lmi_iqk_set_field(b->scales_h, 2, g, s >> 4);
+		lmi_iqk_set_field_split(b->scales_l, b->scales_h, 2, g, k->s[g] + 32);
 	}
-	for (int e = 0; e < N; e++) {
-		lmi_iqk_put(b->qs, 4, e, k->q[e] & 15);
-		lmi_iqk_put(b->qh, 1, e, k->q[e] >> 4);
-	}
+	for (int e = 0; e < N; e++)
+		lmi_iqk_put_split(b->qs, 4, b->qh, 1, e, k->q[e]);
 }
 
 static const struct lmi_bookshape shape = {

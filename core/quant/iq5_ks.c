@@ -34,7 +34,7 @@ LMI_DECODER(iq5_ks)
 	for (size_t i = 0; i < n; i += N, b++) {
 		for (int e = 0; e < N; e++) {
 			int s = b->scales[e / 32];
-			int q = lmi_iqk_get(b->qs, 4, e) | lmi_iqk_get(b->qh, 1, e) << 4;
+			int q = lmi_iqk_get_split(b->qs, 4, b->qh, 1, e);
 			float dg = d * (float)((s & 254) - 127);
 
 			*dst++ = dg * (float)(lmi_book_iq5k[q] + (s & 1) * SHIFT);
@@ -49,10 +49,8 @@ static void pack(void *dst, const struct lmi_bookblock *k)
 	memset(b, 0, sizeof(*b));
 	for (int g = 0; g < N / 32; g++)
 		b->scales[g] = (uint8_t)(k->s[g] + 127 + k->second[g]);
-	for (int e = 0; e < N; e++) {
-		lmi_iqk_put(b->qs, 4, e, k->q[e] & 15);
-		lmi_iqk_put(b->qh, 1, e, k->q[e] >> 4);
-	}
+	for (int e = 0; e < N; e++)
+		lmi_iqk_put_split(b->qs, 4, b->qh, 1, e, k->q[e]);
 }
 
 static const struct lmi_bookshape shape = {

@@ -41,7 +41,7 @@ LMI_DECODER(iq6_k)
 
 		for (int e = 0; e < N; e++) {
 			int g = e / 16, second = lmi_iqk_field(b->second, 1, g);
-			int q = lmi_iqk_get(b->qs, 4, e) | lmi_iqk_get(b->qh, 2, e) << 4;
+			int q = lmi_iqk_get_split(b->qs, 4, b->qh, 2, e);
 
 			*dst++ = d * (float)b->scales[g] * (book[q] + (float)(second * SHIFT));
 		}
@@ -58,10 +58,8 @@ static void pack(void *dst, const struct lmi_bookblock *k)
 		lmi_iqk_set_field(b->second, 1, g, k->second[g]);
 		b->scales[g] = (int8_t)k->s[g];
 	}
-	for (int e = 0; e < N; e++) {
-		lmi_iqk_put(b->qs, 4, e, k->q[e] & 15);
-		lmi_iqk_put(b->qh, 2, e, k->q[e] >> 4);
-	}
+	for (int e = 0; e < N; e++)
+		lmi_iqk_put_split(b->qs, 4, b->qh, 2, e, k->q[e]);
 }
 
 static const struct lmi_bookshape shape = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * iqk.h - where the types IQ*_K and IQ*_KS keep the bits of value e of a block of 256. */
+ * iqk.h - where the types IQ*_K, IQ*_KS and IQ*_KT keep the bits of value e of a block of 256, and
+ * the scales of its groups.  What is put must be clear before. */
 #ifndef LLAMAD_CORE_QUANT_IQK_H
 #define LLAMAD_CORE_QUANT_IQK_H
 
@@ -15,7 +16,6 @@ static inline int lmi_iqk_get(const uint8_t *p, int bits, int e)
 	return p[32 * (e / 32 / runs) + e % 32] >> bits * (e / 32 % runs) & ((1 << bits) - 1);
 }
 
-/* The bits must be clear. */
 static inline void lmi_iqk_put(uint8_t *p, int bits, int e, int v)
 {
 	int runs = 8 / bits;
@@ -23,15 +23,40 @@ static inline void lmi_iqk_put(uint8_t *p, int bits, int e, int v)
 	p[32 * (e / 32 / runs) + e % 32] |= (uint8_t)(v << bits * (e / 32 % runs));
 }
 
+/* Codes in two arrays: the low bits of each in lo, the bits above them in hi. */
+static inline int lmi_iqk_get_split(const uint8_t *lo, int lo_bits, const uint8_t *hi, int hi_bits,
+				    int e)
+{
+	return lmi_iqk_get(lo, lo_bits, e) | lmi_iqk_get(hi, hi_bits, e) << lo_bits;
+}
+
+static inline void lmi_iqk_put_split(uint8_t *lo, int lo_bits, uint8_t *hi, int hi_bits, int e,
+				     int v)
+{
+	lmi_iqk_put(lo, lo_bits, e, v & ((1 << lo_bits) - 1));
+	lmi_iqk_put(hi, hi_bits, e, v >> lo_bits);
+}
+
+/* 2n values in n bytes: the first n in the low nibbles, the others in the high ones. */
+static inline int lmi_iqk_get_half(const uint8_t *p, int n, int i)
+{
+	return p[i % n] >> 4 * (i / n) & 15;
+}
+
+static inline void lmi_iqk_put_half(uint8_t *p, int n, int i, int v)
+{
+	p[i % n] |= (uint8_t)(v << 4 * (i / n));
+}
+
 /* Nibble order of 32: value j in the low, j + 16 in the high nibble of byte j of 16. */
 static inline int lmi_iqk_get_nibble(const uint8_t *p, int e)
 {
-	return p[16 * (e / 32) + e % 16] >> 4 * (e / 16 % 2) & 15;
+	return lmi_iqk_get_half(p + 16 * (e / 32), 16, e % 32);
 }
 
 static inline void lmi_iqk_put_nibble(uint8_t *p, int e, int v)
 {
-	p[16 * (e / 32) + e % 16] |= (uint8_t)(v << 4 * (e / 16 % 2));
+	lmi_iqk_put_half(p + 16 * (e / 32), 16, e % 32, v);
 }
 
 /* Field i of fields of `bits` bits, the first in the lowest bits. */
@@ -43,6 +68,18 @@ static inline int lmi_iqk_field(const uint8_t *p, int bits, int i)
 static inline void lmi_iqk_set_field(uint8_t *p, int bits, int i, int v)
 {
 	p[i * bits / 8] |= (uint8_t)(v << i * bits % 8);
+}
+
+/* Field i whose four low bits are a nibble of lo, and those above them a field of hi. */
+static inline int lmi_iqk_field_split(const uint8_t *lo, const uint8_t *hi, int hi_bits, int i)
+{
+	return lmi_iqk_field(lo, 4, i) | lmi_iqk_field(hi, hi_bits, i) << 4;
+}
+
+static inline void lmi_iqk_set_field_split(uint8_t *lo, uint8_t *hi, int hi_bits, int i, int v)
+{
+	lmi_iqk_set_field(lo, 4, i, v & 15);
+	lmi_iqk_set_field(hi, hi_bits, i, v >> 4);
 }
 
 #endif /* LLAMAD_CORE_QUANT_IQK_H */
