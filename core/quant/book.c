@@ -8,6 +8,15 @@
 const int8_t lmi_book_iq4[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
 				 1,    13,   25,  38,  53,  69,  89,  113};
 
+int lmi_book_iq4_code(int value)
+{
+	int code = 0;
+
+	while (code < 15 && lmi_book_iq4[code] < value)
+		code++;
+	return code;
+}
+
 const int8_t lmi_book_fp4[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 uint8_t lmi_fp4_code(float v)

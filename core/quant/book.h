@@ -9,6 +9,9 @@
 /* IQ4_NL and IQ4_XS, ascending. */
 extern const int8_t lmi_book_iq4[16];
 
+/* The code of a value of lmi_book_iq4. */
+int lmi_book_iq4_code(int value);
+
 /* IQ2_K and IQ2_KS, IQ3_K and IQ3_KS, IQ5_K and IQ5_KS, ascending; lmi_book_iq4 is that of IQ4_K
  * and IQ4_KS, too. */
 extern const int8_t lmi_book_iq2k[4];

@@ -51,9 +51,7 @@ static void pack(void *dst, const struct lmi_bookblock *k)
 
 	memset(b, 0, sizeof(*b));
 	for (int g = 0; g < N / 32; g++)
-		for (int i = 0; i < 16; i++)
-			if (lmi_book_iq4[i] == k->s[g])
-				b->scales[g] = (uint8_t)i;
+		b->scales[g] = (uint8_t)lmi_book_iq4_code(k->s[g]);
 	for (int p = 0; p < N / 8; p++) {
 		int q = k->q[8 * p];
 

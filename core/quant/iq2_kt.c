@@ -48,9 +48,7 @@ static void pack(void *dst, const struct lmi_bookblock *k)
 
 	memset(b->scales, 0, sizeof(b->scales));
 	for (int g = 0; g < N / 32; g++)
-		for (int i = 0; i < 16; i++)
-			if (lmi_book_iq4[i] == k->s[g])
-				lmi_iqk_put_half(b->scales, 4, g, i);
+		lmi_iqk_put_half(b->scales, 4, g, lmi_book_iq4_code(k->s[g]));
 	for (int p = 0; p < N / 8; p++)
 		lmi_put_le16(b->ql[p], k->q[8 * p]);
 }
