@@ -7,30 +7,11 @@
 
 #include <math.h>
 
+#include "core/quant/decode_test.h"
 #include "core/quant/half.h"
 #include "core/quant/quant.h"
 
-enum { N = 8192, WIDTH = 1024 };
-
-/* Hash of what pseudo-random rows decode to; any NaN counts as one. */
-static uint64_t decode_hash(const struct lmi_dtype *t)
-{
-	uint64_t seed = 1, h = 0xCBF29CE484222325u, bytes = 0; /* FNV-1a */
-	uint8_t *rows;
-	float *y = malloc(N * sizeof(*y));
-
-	ck_assert(lmi_row_bytes(t, WIDTH, &bytes));
-	rows = malloc(bytes * N / WIDTH + 1);
-	ck_assert(rows && y);
-	for (size_t i = 0; i < bytes * N / WIDTH; i++)
-		rows[i + 1] = (uint8_t)lmd_rand(&seed); /* at an odd address */
-	lmi_dequant_rows(t, rows + 1, y, WIDTH, N / WIDTH);
-	for (size_t i = 0; i < N; i++)
-		h = (h ^ (y[i] == y[i] ? lmi_f32_bits(y[i]) : 0x7FC00000u)) * 0x100000001B3u;
-	free(rows);
-	free(y);
-	return h;
-}
+enum { WIDTH = 1024 };
 
 START_TEST(decode_hashes)
 {

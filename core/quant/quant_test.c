@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "core/quant/codec.h"
+#include "core/quant/decode_test.h"
 #include "core/quant/half.h"
 #include "core/quant/quant.h"
 
@@ -473,26 +474,6 @@ static void decode_hex(const char *type, const char *hex, float *y, size_t n)
 		blk[i] = (uint8_t)v;
 	}
 	t->dequant(blk, y, n);
-}
-
-/* Hash of what 8192 values of pseudo-random blocks decode to; any NaN counts as one. */
-static uint64_t decode_hash(const struct lmi_dtype *t)
-{
-	enum { N = 8192 };
-	size_t bytes = N / t->block_elems * t->block_bytes;
-	uint8_t *blk = malloc(bytes);
-	float *y = malloc(N * sizeof(*y));
-	uint64_t seed = 1, h = 0xCBF29CE484222325u; /* FNV-1a */
-
-	ck_assert(blk && y);
-	for (size_t i = 0; i < bytes; i++)
-		blk[i] = (uint8_t)lmd_rand(&seed);
-	t->dequant(blk, y, N);
-	for (size_t i = 0; i < N; i++)
-		h = (h ^ (y[i] == y[i] ? lmi_f32_bits(y[i]) : 0x7FC00000u)) * 0x100000001B3u;
-	free(blk);
-	free(y);
-	return h;
 }
 
 /* Where there is no pack: the values of the day when the decoders agreed with it. */
