@@ -13,6 +13,7 @@
 #include "tokenizer/spm/spm.h"
 
 #include "common/uni.h"
+#include "common/word_cache.h"
 
 #define JOINT_BITS 20
 #define SHORT_MAX  32
@@ -252,59 +253,19 @@ static const char *escaped(struct lmi_job *j, const char *s, size_t *n, bool pre
 	return j->buf[BUF_TEXT].p;
 }
 
-/* Parts between cuts, remembered by their text. */
-#define CACHE_TEXT 22
-#define CACHE_IDS  9
-struct cached {
-	uint32_t tag;
-	uint8_t n_text, n_id; /* n_text 0 = free */
-	char text[CACHE_TEXT];
-	uint32_t id[CACHE_IDS];
-};
-
-static struct cached *cache_slot(const struct spm_state *s, struct lmi_job *j, const char *w,
-				 size_t n, uint32_t *tag)
-{
-	size_t slots = 256;
-	uint64_t h;
-
-	if (n > CACHE_TEXT || j->text_bytes < 2048)
-		return NULL;
-	if (!j->buf[BUF_CACHE].p) {
-		while (slots < 8192 && slots * 64 * 4 <= j->text_bytes)
-			slots *= 2;
-		if (!lmi_buf_need(&j->buf[BUF_CACHE], j->host, slots * sizeof(struct cached)))
-			return NULL;
-	}
-	slots = j->buf[BUF_CACHE].bytes / sizeof(struct cached);
-	h = lmi_hash(w, n, s->tok.vocab.map.seed);
-	*tag = (uint32_t)(h >> 32);
-	return (struct cached *)j->buf[BUF_CACHE].p + (h & (slots - 1));
-}
-
+/* A part between cuts. */
 static enum lmd_status put_word(const struct spm_state *s, struct lmi_job *j, const char *w, size_t n,
 				size_t n_chars)
 {
-	size_t first = j->n;
-	uint32_t tag;
-	struct cached *c = cache_slot(s, j, w, n, &tag);
+	struct lmi_word word =
+		lmi_word_find(j, &j->buf[BUF_CACHE], s->tok.vocab.map.seed, w, n);
 
-	if (c && c->n_text == n && c->tag == tag && !memcmp(c->text, w, n)) {
-		for (unsigned i = 0; i < c->n_id; i++)
-			lmi_job_put(j, c->id[i]);
+	if (lmi_word_put(&word, j))
 		return LMD_OK;
-	}
 	if (n_chars > SHORT_MAX)
 		return merge_long(s, j, w, n);
 	merge_short(s, j, w, n);
-	if (c && j->n - first <= CACHE_IDS && j->n <= j->cap) {
-		c->tag = tag;
-		c->n_text = (uint8_t)n;
-		c->n_id = (uint8_t)(j->n - first);
-		memcpy(c->text, w, n);
-		for (unsigned i = 0; i < c->n_id; i++)
-			c->id[i] = (uint32_t)j->out[first + i];
-	}
+	lmi_word_keep(&word, j);
 	return LMD_OK;
 }
 
