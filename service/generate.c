@@ -48,7 +48,43 @@ uint64_t lmi_generate_deadline(const struct lmi_service *svc)
 
 		when = end < when ? end : when;
 	}
+	for (const struct lmi_resident *r = svc->residents; r; r = r->next)
+		when = r->doze_ns && r->doze_ns < when ? r->doze_ns : when;
 	return when;
+}
+
+/* Until when its next token changes nothing. */
+static uint64_t settled_until(const struct lmi_gen_work *g)
+{
+	const struct lmi_stream *s = g->work.stream;
+
+	if (!s || s->given_up || g->stopping)
+		return UINT64_MAX;
+	return g->n_out ? lmi_stream_settled_until(s) : 0; /* the first ends a deadline */
+}
+
+void lmi_generate_doze(struct lmi_service *svc, uint64_t now)
+{
+	uint64_t longest = now + svc->limits.hold_default * LMI_MS;
+
+	for (struct lmi_resident *r = svc->residents; r; r = r->next)
+		r->doze_ns = r->n_running ? UINT64_MAX : 0;
+	for (const struct lmi_gen_work *g = svc->works; g; g = g->next) {
+		uint64_t until;
+
+		if (g->state != LMI_GEN_RUN)
+			continue;
+		until = settled_until(g);
+		/* without a reader nothing is due: what comes is fetched now and then */
+		until = until == UINT64_MAX ? longest : until;
+		g->res->doze_ns = until < g->res->doze_ns ? until : g->res->doze_ns;
+	}
+	for (struct lmi_resident *r = svc->residents; r; r = r->next) {
+		if (r->doze_ns <= now)
+			r->doze_ns = 0;
+		if (r->state == LMI_RES_READY || r->state == LMI_RES_DRAINING)
+			lmi_engine_doze(r->engine, r->doze_ns);
+	}
 }
 
 void lmi_generate_cancel_all(struct lmi_service *svc, uint64_t now, const struct lmi_resident *r,

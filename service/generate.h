@@ -23,6 +23,9 @@ void lmi_generate_turn(struct lmi_service *svc, uint64_t now);
 /* Starts what can start. */
 void lmi_generate_pump(struct lmi_service *svc, uint64_t now);
 uint64_t lmi_generate_deadline(const struct lmi_service *svc);
+/* At the end of a turn: engines whose tokens matter to no reader before some time wake nobody until
+ * then. */
+void lmi_generate_doze(struct lmi_service *svc, uint64_t now);
 
 /* Ends those of an engine; reason as in enum lmi_wire_cancel_reason. */
 void lmi_generate_cancel_all(struct lmi_service *svc, uint64_t now, const struct lmi_resident *r,

@@ -145,6 +145,7 @@ void lmi_generate_events(struct lmi_service *svc, uint64_t now, struct lmi_resid
 {
 	struct lmi_event ev;
 
+	lmi_engine_doze(r->engine, 0);
 	lmi_engine_clear_fd(r->engine);
 	while (lmi_engine_poll(r->engine, &ev)) {
 		struct lmi_gen_work *g = svc->run[(ev.id & 0xffff) % LMI_SESSIONS_MAX];

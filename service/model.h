@@ -75,6 +75,7 @@ struct lmi_resident {
 	uint32_t n_user;            /* streams and jobs */
 	uint32_t n_running;         /* generations of them */
 	uint64_t ready_ns, idle_ns; /* became ready; lost its last user */
+	uint64_t doze_ns;           /* until then its engine's tokens wake nobody; 0: they do */
 	struct lmi_gone *gone;
 	/* the job that opens or closes it */
 	struct lmi_job job;

@@ -224,6 +224,7 @@ void lmi_service_turn(struct lmi_service *svc, uint64_t now)
 	lmi_generate_pump(svc, now);
 	lmi_models_turn(svc, now);
 	streams(svc, now);
+	lmi_generate_doze(svc, now);
 	lmi_rids_expire(&svc->rids, now);
 }
 

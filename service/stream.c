@@ -9,7 +9,8 @@
 
 #include "core/base/alloc.h"
 
-#define N_BUCKET 1024u
+#define N_BUCKET    1024u
+#define NEARLY_FULL 16u /* items below a reader's max */
 
 /* ---- owners ---- */
 
@@ -144,6 +145,20 @@ static uint64_t park_due(const struct lmi_stream *s, const struct lmi_park *p)
 	uint64_t due = lmi_output_due(&s->out, p->after, p->hold_ns, p->max);
 
 	return due < p->until_ns ? due : p->until_ns;
+}
+
+uint64_t lmi_stream_settled_until(const struct lmi_stream *s)
+{
+	uint64_t when = UINT64_MAX;
+
+	for (const struct lmi_park *p = s->parked; p; p = p->next) {
+		uint64_t n = lmi_output_last(&s->out) - p->after, due = park_due(s, p);
+
+		if (!n || n + NEARLY_FULL >= p->max)
+			return 0;
+		when = due < when ? due : when;
+	}
+	return when;
 }
 
 static struct lmi_park *take(struct lmi_streams *t, struct lmi_park **at)

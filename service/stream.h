@@ -88,6 +88,9 @@ struct lmi_park *lmi_stream_due(struct lmi_streams *t, struct lmi_stream *s, uin
 struct lmi_park *lmi_stream_unpark(struct lmi_streams *t, struct lmi_stream *s, uint64_t conn);
 /* Tells a reader that was taken that its connection is gone, and frees it. */
 void lmi_park_drop(struct lmi_park *own_p);
+/* Until when a new item changes nothing for the readers: 0 if one of them has all that is there, or
+ * its reply is nearly full; else the time when the next one is due; UINT64_MAX: nobody reads. */
+uint64_t lmi_stream_settled_until(const struct lmi_stream *s);
 /* When the next reader is due or the lease ends; UINT64_MAX: not by time alone. */
 uint64_t lmi_stream_deadline(const struct lmi_stream *s);
 /* The lease is over. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Streams as clients read them: cursors, what is held back, and how they end. */
+#include "service/model.h"
+#include "service/service_impl.h"
 #include "tests/service_fixture.h"
 
 static struct fx fx;
@@ -117,6 +119,72 @@ START_TEST(hold_rule)
 	ck_assert_uint_eq(a.n, 1);
 	ck_assert(a.r.u.next.end);
 	ck_assert_uint_eq(a.r.u.next.n_items, 0);
+	fx_answer_fini(&a);
+}
+END_TEST
+
+/* Until when tokens wake nobody: as long as a reader's reply is held back, or as nobody reads. */
+START_TEST(tokens_that_wait_wake_nobody)
+{
+	struct lmi_wire_id id;
+	struct lmi_request q;
+	struct fx_answer a;
+	const uint64_t *doze;
+
+	fx_start(&fx);
+	id = begin_slow();
+	doze = &fx.svc->residents->doze_ns;
+	fx_step(&fx, 5);
+	ck_assert_uint_eq(*doze, fx.svc->now + fx.svc->limits.hold_default * LMI_MS);
+	ck_assert_uint_le(lmi_service_deadline(fx.svc), *doze);
+	q = fx_next(&id, 0);
+	fx_ask(&fx, &fx_user, &q, &a);
+	ck_assert_uint_eq(a.n, 1);
+	q.u.next.after = a.r.u.next.last;
+	fx_answer_fini(&a);
+	q.u.next.has_hold_ms = true;
+	q.u.next.hold_ms = 40;
+	/* who has everything waits for the next one */
+	fx_ask(&fx, &fx_user, &q, &a);
+	ck_assert(!a.n);
+	ck_assert_uint_eq(lmi_stream_settled_until(fx.svc->streams.last), 0);
+	/* and then for the time of its reply */
+	fx_step(&fx, 2);
+	ck_assert(!a.n);
+	ck_assert_uint_gt(*doze, fx.svc->now);
+	ck_assert_uint_le(*doze, fx.svc->now + 40 * LMI_MS);
+	fx_step(&fx, 50);
+	ck_assert(a.n);
+	fx_answer_fini(&a);
+	fx_step(&fx, 250); /* ended */
+	ck_assert_uint_eq(*doze, 0);
+}
+END_TEST
+
+/* A reply that is nearly full goes when it is full. */
+START_TEST(a_reply_that_is_nearly_full_is_waited_for)
+{
+	struct lmi_wire_id id;
+	struct lmi_request q;
+	struct fx_answer a;
+
+	fx_start(&fx);
+	id = begin_slow();
+	fx_step(&fx, 10);
+	q = fx_next(&id, 2);
+	q.u.next.has_hold_ms = true;
+	q.u.next.hold_ms = 1000;
+	q.u.next.max = 60;
+	fx_ask(&fx, &fx_user, &q, &a);
+	fx_step(&fx, 20);
+	ck_assert(!a.n);
+	ck_assert_uint_gt(fx.svc->residents->doze_ns, fx.svc->now);
+	fx_step(&fx, 25);
+	ck_assert(!a.n);
+	ck_assert_uint_eq(fx.svc->residents->doze_ns, 0);
+	fx_step(&fx, 10);
+	ck_assert_uint_eq(a.n, 1);
+	ck_assert_uint_eq(a.r.u.next.n_items, 60);
 	fx_answer_fini(&a);
 }
 END_TEST
@@ -380,6 +448,8 @@ int main(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, next_is_idempotent);
 	tcase_add_loop_test(t, hold_rule, 0, 2);
+	tcase_add_test(t, tokens_that_wait_wake_nobody);
+	tcase_add_test(t, a_reply_that_is_nearly_full_is_waited_for);
 	tcase_add_test(t, waiting_ends);
 	tcase_add_test(t, a_slow_reader_costs_only_itself);
 	tcase_add_test(t, cancel_within_one_step);

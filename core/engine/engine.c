@@ -314,6 +314,11 @@ void lmi_engine_clear_fd(struct lmi_engine *e)
 	(void)lmi_eventfd_wait(e->events.fd, 0);
 }
 
+void lmi_engine_doze(struct lmi_engine *e, uint64_t until_ns)
+{
+	atomic_store(&e->doze_ns, until_ns);
+}
+
 void lmi_event_release(struct lmi_event *ev)
 {
 	if (ev->kind == LMI_EV_ROWS)

@@ -37,6 +37,7 @@ struct lmi_engine {
 	struct lmi_event_ring events;
 
 	/* any thread */
+	_Atomic uint64_t doze_ns; /* until then the reader is not woken for tokens and text */
 	_Atomic uint32_t n_live; /* sequences that were accepted and have not ended */
 	_Atomic bool closed, stopping, quiet;
 	_Atomic uint64_t only_id;    /* all rows of the running step are of this command; 0 */
@@ -52,6 +53,7 @@ struct lmi_engine {
 	struct lmi_seq **part_seq;	 /* [inst->n_seq] of its parts; NULL: gone meanwhile */
 	struct lmi_session **session_of; /* [inst->n_seq] of its parts */
 	bool pushed;			 /* events were queued in this turn */
+	bool urgent;			 /* some of them are no tokens or text */
 	bool evaluated;			 /* ... rows among them, which are allocated */
 	struct lmd_error broken;	 /* status LMD_OK, or why nothing runs any more */
 

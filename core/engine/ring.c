@@ -82,7 +82,7 @@ struct lmi_event *lmi_event_ring_next(struct lmi_event_ring *r)
 
 void lmi_event_ring_push(struct lmi_event_ring *r)
 {
-	atomic_fetch_add_explicit(&r->tail, 1, memory_order_release);
+	atomic_fetch_add(&r->tail, 1); /* before any look at how the reader wants to be told */
 }
 
 void lmi_event_ring_wake(struct lmi_event_ring *r)
@@ -94,7 +94,7 @@ bool lmi_event_ring_pop(struct lmi_event_ring *r, struct lmi_event *out)
 {
 	uint32_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
 
-	if (head == atomic_load_explicit(&r->tail, memory_order_acquire))
+	if (head == atomic_load(&r->tail))
 		return false;
 	*out = r->v[head & (r->size - 1)];
 	atomic_store_explicit(&r->head, head + 1, memory_order_release);

@@ -22,7 +22,27 @@ struct lmi_event *lmi_emit(struct lmi_engine *e, const struct lmi_session *s,
 	ev->id = s->id;
 	ev->kind = kind;
 	e->pushed = true;
+	e->urgent |= kind != LMI_EV_TOKEN && kind != LMI_EV_TEXT;
 	return ev;
+}
+
+/* Events that must have room before a step: what it may write, beside a final event for each that
+ * lives. */
+static uint32_t room_for_step(const struct lmi_engine *e)
+{
+	return e->events_per_seq * e->inst->n_seq + atomic_load(&e->n_live) + 1;
+}
+
+/* Does the reader not want to hear of it yet?  It is told of a queue that is half full, or so full
+ * that no step can run. */
+static bool is_left_alone(const struct lmi_engine *e)
+{
+	const struct lmd_host *host = e->inst->host;
+	uint64_t until = atomic_load(&e->doze_ns);
+	uint32_t room = lmi_event_ring_room(&e->events);
+
+	return until && !e->urgent && room >= e->events.size / 2 && room >= room_for_step(e) &&
+	       host->now_ns(host->ctx) < until;
 }
 
 /* Makes the last event readable and tells the reader. */
@@ -31,8 +51,9 @@ static void flush(struct lmi_engine *e)
 	if (!e->pushed)
 		return;
 	lmi_event_ring_push(&e->events);
-	e->pushed = false;
-	lmi_event_ring_wake(&e->events);
+	if (!is_left_alone(e))
+		lmi_event_ring_wake(&e->events);
+	e->pushed = e->urgent = false;
 }
 
 /* ---- sessions ---- */
@@ -343,13 +364,6 @@ static bool tell_token(struct lmi_engine *e, struct lmi_seq *q, const struct lmi
 	assert(grown); /* there was room in the tokens */
 	(void)grown;
 	return true;
-}
-
-/* Events that must have room before a step: what it may write, beside a final event for each that
- * lives. */
-static uint32_t room_for_step(const struct lmi_engine *e)
-{
-	return e->events_per_seq * e->inst->n_seq + atomic_load(&e->n_live) + 1;
 }
 
 /* Takes tokens that come without a choice, so that the next step computes them all.  What finds no
