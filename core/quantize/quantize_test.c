@@ -2,9 +2,6 @@
  *
  * Quantising whole files: what the result holds, what is refused, and that no failure of memory,
  * disk or source leaves a file behind. */
-#include "tests/lmd_check.h"
-
-#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <sys/stat.h>
@@ -17,6 +14,7 @@
 #include "core/quantize/mix.h"
 #include "core/quantize/quantize.h"
 #include "llamad/attr.h"
+#include "tests/temp_dir.h"
 
 /* ---- a file system that fails: these stand in the place of libc's ---- */
 
@@ -81,7 +79,6 @@ int rename(const char *from, const char *to)
 
 /* ---- fixtures ---- */
 
-static char dir[] = "/tmp/lmd-quantize-XXXXXX";
 static char src[128], dst[128];
 static struct lmd_error err;
 static struct lmi_imatrix imatrix;
@@ -237,9 +234,9 @@ static void add_importance(const char *name, uint64_t n, uint32_t n_count)
 
 static void setup(void)
 {
-	ck_assert_ptr_nonnull(mkdtemp(dir));
-	snprintf(src, sizeof(src), "%s/src.gguf", dir);
-	snprintf(dst, sizeof(dst), "%s/dst.gguf", dir);
+	temp_dir_make();
+	snprintf(src, sizeof(src), "%s", temp_path("src.gguf"));
+	snprintf(dst, sizeof(dst), "%s", temp_path("dst.gguf"));
 	write_source(0);
 	lmi_imatrix_init(&imatrix);
 	for (uint32_t l = 0; l < N_LAYER; l++) {
@@ -258,12 +255,10 @@ static void setup(void)
 static void teardown(void)
 {
 	struct lmi_alloc_stats s;
-	char cmd[160];
 
 	fault.kind = NONE;
 	lmi_imatrix_fini(&imatrix);
-	snprintf(cmd, sizeof(cmd), "rm -rf %s", dir);
-	ck_assert_int_eq(system(cmd), 0);
+	temp_dir_remove();
 	lmi_alloc_stats(&s);
 	ck_assert_uint_eq(s.n_live, 0);
 }
@@ -298,17 +293,6 @@ static enum lmd_status convert_from(const char *from, const struct lmi_quantize_
 static enum lmd_status convert(const struct lmi_quantize_opts *o)
 {
 	return convert_from(src, o);
-}
-
-static unsigned n_files(void)
-{
-	DIR *d = opendir(dir);
-	unsigned n = 0;
-
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n - 2; /* . and .. */
 }
 
 static struct lmi_model *open_file(const char *path)
@@ -538,10 +522,10 @@ START_TEST(sets)
 	OK(convert_from(first, &o)); /* into one file */
 	one = open_file(dst);
 	o.keep_split = true;
-	before = n_files();
+	before = temp_n_files();
 	OK(convert_from(first, &o));
-	ck_assert_uint_eq(n_files(), before + 2);
-	snprintf(out, sizeof(out), "%s/dst-00001-of-00002.gguf", dir);
+	ck_assert_uint_eq(temp_n_files(), before + 2);
+	snprintf(out, sizeof(out), "%s", temp_path("dst-00001-of-00002.gguf"));
 	set = open_file(out);
 	ck_assert_uint_eq(lmi_model_n_files(set), 2);
 	ck_assert_uint_eq(lmi_model_view(set)->n_tensors, lmi_model_view(one)->n_tensors);
@@ -560,11 +544,11 @@ START_TEST(sets)
 	(void)unlink(out);
 	out[strlen(dir) + 9] = '2';
 	(void)unlink(out);
-	before = n_files();
+	before = temp_n_files();
 	fault.kind = NAME_EIO;
 	fault.after = 1;
 	ck_assert_int_eq(convert_from(first, &o), LMD_IO);
-	ck_assert_uint_eq(n_files(), before);
+	ck_assert_uint_eq(temp_n_files(), before);
 }
 END_TEST
 
@@ -603,7 +587,7 @@ START_TEST(refusals)
 	OK(lmi_imatrix_add(&imatrix, "odd.weight", 1, 1, &one, NULL, &one, &err));
 	ck_assert_int_eq(convert(&o), LMD_INVALID);
 	ck_assert_ptr_nonnull(strstr(err.text, "odd.weight"));
-	ck_assert_uint_eq(n_files(), 1);
+	ck_assert_uint_eq(temp_n_files(), 1);
 }
 END_TEST
 
@@ -617,7 +601,7 @@ START_TEST(values_that_cannot_be)
 		write_source(bad[i]);
 		ck_assert_int_eq(convert(&o), LMD_INVALID);
 		ck_assert_ptr_nonnull(strstr(err.text, "blk.5.attn_q.weight, row 2"));
-		ck_assert_uint_eq(n_files(), 1);
+		ck_assert_uint_eq(temp_n_files(), 1);
 		o = options("BF16");
 		OK(convert(&o));
 		(void)unlink(dst);
@@ -645,11 +629,11 @@ START_TEST(interrupted)
 
 	o.progress = give_up;
 	ck_assert_int_eq(convert(&o), LMD_CANCELLED);
-	ck_assert_uint_eq(n_files(), 1);
+	ck_assert_uint_eq(temp_n_files(), 1);
 	o.progress = cut_source;
 	ck_assert_int_eq(convert(&o), LMD_IO);
 	ck_assert_ptr_nonnull(strstr(err.text, "src.gguf"));
-	ck_assert_uint_eq(n_files(), 1);
+	ck_assert_uint_eq(temp_n_files(), 1);
 }
 END_TEST
 
@@ -684,7 +668,7 @@ START_TEST(faults)
 				ck_assert_ptr_nonnull(strstr(err.text, kinds[i].text));
 				n++;
 			}
-			ck_assert_uint_eq(n_files(), 1);
+			ck_assert_uint_eq(temp_n_files(), 1);
 			if (!fault.hit)
 				break;
 		}
@@ -715,7 +699,7 @@ START_TEST(no_memory)
 			break;
 		lmi_alloc_fail_nth(0, false);
 		ck_assert_msg(st == LMD_NOMEM, "allocation %u: %s", (unsigned)n, err.text);
-		ck_assert_uint_eq(n_files(), 1);
+		ck_assert_uint_eq(temp_n_files(), 1);
 		lmi_alloc_stats(&after);
 		ck_assert_uint_eq(after.n_live, before.n_live);
 	}
@@ -731,6 +715,7 @@ int main(void)
 	TCase *tc = tcase_create("files");
 	SRunner *r = srunner_create(s);
 
+	tcase_set_timeout(tc, 300);
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, file_types);
 	tcase_add_test(tc, bytes);

@@ -2,9 +2,6 @@
  *
  * Runs that are killed and gone on with: whenever that happens, the file is the one of a single
  * run; and nothing is gone on with that was made of something else. */
-#include "tests/lmd_check.h"
-
-#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
@@ -16,6 +13,7 @@
 #include "core/base/alloc.h"
 #include "core/format/gguf/write.h"
 #include "core/quantize/quantize.h"
+#include "tests/temp_dir.h"
 
 #define N_TENSOR 12
 #define N_COL	 256
@@ -63,7 +61,6 @@ int ftruncate(int fd, off_t n)
 
 /* ---- fixtures ---- */
 
-static char dir[] = "/tmp/lmd-resume-XXXXXX";
 static char src[64], dst[64], whole[64], partial[80], journal[96];
 static struct lmd_error err;
 static char said[256];
@@ -166,17 +163,6 @@ static bool run_until(long n)
 	return true;
 }
 
-static unsigned n_files(void)
-{
-	DIR *d = opendir(dir);
-	unsigned n = 0;
-
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n - 2; /* . and .. */
-}
-
 static bool is_same(const char *a, const char *b)
 {
 	char *x, *y;
@@ -195,7 +181,7 @@ static bool is_same(const char *a, const char *b)
 static void check_result(void)
 {
 	ck_assert(is_same(whole, dst));
-	ck_assert_uint_eq(n_files(), 3);
+	ck_assert_uint_eq(temp_n_files(), 3);
 	ck_assert_int_eq(unlink(dst), 0);
 }
 
@@ -203,10 +189,10 @@ static void setup(void)
 {
 	const struct call single = {.to = whole};
 
-	ck_assert_ptr_nonnull(mkdtemp(dir));
-	snprintf(src, sizeof(src), "%s/src.gguf", dir);
-	snprintf(dst, sizeof(dst), "%s/dst.gguf", dir);
-	snprintf(whole, sizeof(whole), "%s/whole.gguf", dir);
+	temp_dir_make();
+	snprintf(src, sizeof(src), "%s", temp_path("src.gguf"));
+	snprintf(dst, sizeof(dst), "%s", temp_path("dst.gguf"));
+	snprintf(whole, sizeof(whole), "%s", temp_path("whole.gguf"));
 	snprintf(partial, sizeof(partial), "%s.partial", dst);
 	snprintf(journal, sizeof(journal), "%s.journal", partial);
 	write_source(0.5f);
@@ -216,11 +202,9 @@ static void setup(void)
 static void teardown(void)
 {
 	struct lmi_alloc_stats s;
-	char cmd[96];
 
 	kill_in = -1;
-	snprintf(cmd, sizeof(cmd), "rm -rf %s", dir);
-	ck_assert_int_eq(system(cmd), 0);
+	temp_dir_remove();
 	lmi_alloc_stats(&s);
 	ck_assert_uint_eq(s.n_live, 0);
 }
@@ -273,7 +257,7 @@ static void leave_half(void)
 
 	ck_assert_int_eq(run(&c), LMD_CANCELLED);
 	ck_assert_ptr_nonnull(strstr(err.text, "dst.gguf.partial, the same command goes on"));
-	ck_assert_uint_eq(n_files(), 4);
+	ck_assert_uint_eq(temp_n_files(), 4);
 }
 
 static void change(const char *path, off_t at)

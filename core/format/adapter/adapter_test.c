@@ -2,8 +2,6 @@
  *
  * Adapters when things go wrong: each allocation failing, files cut at every byte.  What adapters
  * compute is compared with merged models in tests/interop. */
-#include "tests/lmd_check.h"
-
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +9,7 @@
 #include "core/format/adapter/adapter.h"
 #include "core/format/format.h"
 #include "tests/st_file.h"
+#include "tests/temp_dir.h"
 
 #define CONFIG "{\"peft_type\": \"LORA\", \"r\": 2, \"lora_alpha\": 4}"
 #define STEM   "base_model.model.model.layers.0.self_attn.q_proj.lora_"
@@ -19,36 +18,23 @@
 	"64]}, \"" STEM "B.weight\": {\"dtype\": \"F32\", \"shape\": [8, 2], \"data_offsets\": "   \
 	"[64, 128]}}"
 
-static char dir[] = "/tmp/lmd-adapter-XXXXXX";
 static char lora[64];
 static struct lmi_model *base;
-
-static void write_file(const char *name, const void *p, size_t n)
-{
-	char path[160];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	f = fopen(path, "wb");
-	ck_assert_ptr_nonnull(f);
-	ck_assert(n == 0 || fwrite(p, 1, n, f) == n);
-	ck_assert_int_eq(fclose(f), 0);
-}
 
 static void make_dir(void)
 {
 	struct st_file f = st_build_llama(0, ST_LLAMA_N);
 	struct lmd_error err = {0};
 
-	ck_assert_ptr_nonnull(mkdtemp(dir));
+	temp_dir_make();
 	snprintf(lora, sizeof(lora), "%s/lora", dir);
 	ck_assert_int_eq(mkdir(lora, 0700), 0);
-	write_file("config.json", ST_LLAMA_CONFIG, strlen(ST_LLAMA_CONFIG));
-	write_file("model.safetensors", f.p, f.n);
+	temp_write("config.json", ST_LLAMA_CONFIG, strlen(ST_LLAMA_CONFIG));
+	temp_write("model.safetensors", f.p, f.n);
 	free(f.p);
-	write_file("lora/adapter_config.json", CONFIG, strlen(CONFIG));
+	temp_write("lora/adapter_config.json", CONFIG, strlen(CONFIG));
 	f = st_build(PAIR, -1, 128);
-	write_file("lora/adapter_model.safetensors", f.p, f.n);
+	temp_write("lora/adapter_model.safetensors", f.p, f.n);
 	free(f.p);
 	ck_assert_msg(lmi_model_open(&base, dir, LMI_OPEN_HEADER_ONLY, &err) == LMD_OK, "%s",
 		      err.text);
@@ -56,11 +42,8 @@ static void make_dir(void)
 
 static void remove_dir(void)
 {
-	char cmd[128];
-
 	lmi_model_close(base);
-	snprintf(cmd, sizeof(cmd), "rm -rf %s", dir);
-	ck_assert_int_eq(system(cmd), 0);
+	temp_dir_remove();
 }
 
 static enum lmd_status try_open(struct lmd_error *err)
@@ -111,13 +94,13 @@ START_TEST(cut_at_every_byte)
 	struct lmd_error err;
 
 	for (size_t n = 0; n < f.n; n++) {
-		write_file("lora/adapter_model.safetensors", f.p, n);
+		temp_write("lora/adapter_model.safetensors", f.p, n);
 		ck_assert_msg(try_open(&err) != LMD_OK, "cut at %zu", n);
 	}
-	write_file("lora/adapter_model.safetensors", f.p, f.n);
+	temp_write("lora/adapter_model.safetensors", f.p, f.n);
 	free(f.p);
 	for (size_t n = 0; n < strlen(CONFIG); n++) {
-		write_file("lora/adapter_config.json", CONFIG, n);
+		temp_write("lora/adapter_config.json", CONFIG, n);
 		ck_assert_msg(try_open(&err) != LMD_OK, "configuration cut at %zu", n);
 	}
 }

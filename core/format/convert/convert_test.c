@@ -2,9 +2,6 @@
  *
  * Conversion when things go wrong: each allocation failing, sources that end too early, a run that
  * is given up, values beyond the type.  No file is left behind, nothing stays allocated. */
-#include "tests/lmd_check.h"
-
-#include <dirent.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,21 +9,9 @@
 #include "core/format/convert/convert.h"
 #include "core/format/format.h"
 #include "tests/st_file.h"
+#include "tests/temp_dir.h"
 
-static char dir[] = "/tmp/lmd-convert-XXXXXX";
 static char out[64];
-
-static void write_file(const char *name, const void *p, size_t n)
-{
-	char path[160];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	f = fopen(path, "wb");
-	ck_assert_ptr_nonnull(f);
-	ck_assert(fwrite(p, 1, n, f) == n);
-	ck_assert_int_eq(fclose(f), 0);
-}
 
 /* Weights of 0.5, or of `v` in the embedding. */
 static void write_model(float v)
@@ -39,7 +24,7 @@ static void write_model(float v)
 
 		memcpy(f.p + i, &x, 4);
 	}
-	write_file("model.safetensors", f.p, f.n);
+	temp_write("model.safetensors", f.p, f.n);
 	free(f.p);
 }
 
@@ -52,33 +37,18 @@ static void make_dir(void)
 		"\"content\": \"<s>\", \"special\": true}]}";
 	static const char config[] = "{\"chat_template\": \"{{x}}\", \"bos_token\": \"<s>\"}";
 
-	ck_assert_ptr_nonnull(mkdtemp(dir));
+	temp_dir_make();
 	snprintf(out, sizeof(out), "%s/out.gguf", dir);
-	write_file("config.json", ST_LLAMA_CONFIG, strlen(ST_LLAMA_CONFIG));
-	write_file("tokenizer.json", tokenizer, strlen(tokenizer));
-	write_file("tokenizer_config.json", config, strlen(config));
+	temp_write("config.json", ST_LLAMA_CONFIG, strlen(ST_LLAMA_CONFIG));
+	temp_write("tokenizer.json", tokenizer, strlen(tokenizer));
+	temp_write("tokenizer_config.json", config, strlen(config));
 	write_model(0.5f);
-}
-
-static void remove_dir(void)
-{
-	char cmd[128];
-
-	snprintf(cmd, sizeof(cmd), "rm -rf %s", dir);
-	ck_assert_int_eq(system(cmd), 0);
 }
 
 /* Only the four files of the folder are there. */
 static void check_nothing_left(void)
 {
-	DIR *d = opendir(dir);
-	unsigned n = 0;
-
-	ck_assert_ptr_nonnull(d);
-	while (readdir(d))
-		n++;
-	closedir(d);
-	ck_assert_uint_eq(n, 2 + 4);
+	ck_assert_uint_eq(temp_n_files(), 4);
 }
 
 static enum lmd_status convert(const struct lmi_convert_opts *o, struct lmd_error *err)
@@ -237,7 +207,7 @@ int main(void)
 	TCase *tc = tcase_create("convert");
 
 	tcase_set_timeout(tc, 300);
-	tcase_add_checked_fixture(tc, make_dir, remove_dir);
+	tcase_add_checked_fixture(tc, make_dir, temp_dir_remove);
 	tcase_add_test(tc, no_memory);
 	tcase_add_test(tc, short_reads);
 	tcase_add_test(tc, given_up);

@@ -1,48 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
  * What a folder takes beyond its files: said before anything is taken, and refused. */
-#include "tests/lmd_check.h"
-
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "core/base/alloc.h"
 #include "core/format/format.h"
 #include "tests/st_file.h"
-
-static char dir[] = "/tmp/lmd-folder-XXXXXX";
-
-static void write_file(const char *name, const void *p, size_t n)
-{
-	char path[96];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	f = fopen(path, "wb");
-	ck_assert_ptr_nonnull(f);
-	ck_assert(fwrite(p, 1, n, f) == n);
-	ck_assert_int_eq(fclose(f), 0);
-}
+#include "tests/temp_dir.h"
 
 static void make_dir(void)
 {
 	struct st_file f = st_build_llama(0, ST_LLAMA_N);
 
-	ck_assert_ptr_nonnull(mkdtemp(dir));
-	write_file("config.json", ST_LLAMA_CONFIG, strlen(ST_LLAMA_CONFIG));
-	write_file("model.safetensors", f.p, f.n);
+	temp_dir_make();
+	temp_write("config.json", ST_LLAMA_CONFIG, strlen(ST_LLAMA_CONFIG));
+	temp_write("model.safetensors", f.p, f.n);
 	free(f.p);
-}
-
-static void remove_dir(void)
-{
-	char path[96];
-
-	snprintf(path, sizeof(path), "%s/config.json", dir);
-	ck_assert_int_eq(unlink(path), 0);
-	snprintf(path, sizeof(path), "%s/model.safetensors", dir);
-	ck_assert_int_eq(unlink(path), 0);
-	ck_assert_int_eq(rmdir(dir), 0);
 }
 
 /* Bytes of tensors of part 0, each at the next multiple of 64. */
@@ -152,7 +123,7 @@ int main(void)
 	Suite *s = suite_create("folders");
 	TCase *tc = tcase_create("memory");
 
-	tcase_add_checked_fixture(tc, make_dir, remove_dir);
+	tcase_add_checked_fixture(tc, make_dir, temp_dir_remove);
 	tcase_add_test(tc, measured);
 	tcase_add_test(tc, bounded);
 	suite_add_tcase(s, tc);

@@ -2,8 +2,6 @@
  *
  * What a well-formed file becomes: values, tensors and vocabulary of files that the writer
  * made, the older versions, sets of parts, and the vocabularies of the parity pack. */
-#include "tests/lmd_check.h"
-
 #include <jansson.h>
 #include <math.h>
 #include <unistd.h>
@@ -14,24 +12,22 @@
 #include "core/quant/quant.h"
 #include "llamad/attr.h"
 #include "tests/gguf_spec.h"
+#include "tests/temp_dir.h"
 
-static char dir[] = "/tmp/lmd-gguf-XXXXXX";
 static char path[128];
 static struct lmd_error err;
 
 static void make_dir(void)
 {
-	ck_assert_ptr_nonnull(mkdtemp(dir));
-	snprintf(path, sizeof(path), "%s/m.gguf", dir);
+	temp_dir_make();
+	snprintf(path, sizeof(path), "%s", temp_path("m.gguf"));
 }
 
 static void remove_dir(void)
 {
 	struct lmi_alloc_stats s;
-	char cmd[256];
 
-	snprintf(cmd, sizeof(cmd), "rm -rf %s", dir);
-	ck_assert_int_eq(system(cmd), 0);
+	temp_dir_remove();
 	lmi_alloc_stats(&s);
 	ck_assert_uint_eq(s.n_live, 0);
 }
@@ -581,8 +577,7 @@ START_TEST(writer)
 	ck_assert_ptr_nonnull(strstr(err.text, "tensor u: 8 bytes"));
 	lmi_gguf_writer_destroy(w);
 	ck_assert_int_ne(access(path, F_OK), 0);
-	snprintf(path, sizeof(path), "ls -A %s | grep -q .", dir);
-	ck_assert_int_ne(system(path), 0); /* the folder is empty */
+	ck_assert_uint_eq(temp_n_files(), 0);
 	w = new_writer(32);
 	ck_assert_int_eq(lmi_gguf_writer_start(w, "/nonexistent/x.gguf", &err), LMD_IO);
 	lmi_gguf_writer_destroy(w);

@@ -3,78 +3,21 @@
  * Files that lie.  A table of specs with the status and the words that the sentence must
  * hold; then sweeps: cut at every byte, each byte changed, each allocation failing.  No
  * case may crash, leak, take long or take much memory. */
-#include "tests/lmd_check.h"
-
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "core/base/alloc.h"
-#include "core/format/format.h"
-#include "core/model/model.h"
-#include "llamad/attr.h"
 #include "tests/gguf_spec.h"
+#include "tests/hostile.h"
 
-static char dir[] = "/tmp/lmd-hostile-XXXXXX";
 static char path[128];
 
 static void make_dir(void)
 {
-	ck_assert_ptr_nonnull(mkdtemp(dir));
-	snprintf(path, sizeof(path), "%s/m.gguf", dir);
-}
-
-static void remove_dir(void)
-{
-	char cmd[256];
-
-	snprintf(cmd, sizeof(cmd), "rm -rf %s", dir);
-	ck_assert_int_eq(system(cmd), 0);
-}
-
-static void write_file(const char *name, const void *p, size_t n)
-{
-	FILE *f = fopen(name, "wb");
-
-	ck_assert_ptr_nonnull(f);
-	ck_assert(n == 0 || fwrite(p, 1, n, f) == n); /* p may be NULL then */
-	ck_assert_int_eq(fclose(f), 0);
-}
-
-static double seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* Opens and closes; the sentence in *err.  Nothing stays allocated; refusals are quick. */
-static enum lmd_status try_open(const char *name, uint32_t flags, struct lmd_error *err)
-{
-	struct lmi_alloc_stats before, after;
-	struct lmi_model *m = NULL;
-	enum lmd_status st;
-	double t = seconds();
-
-	memset(err, 0, sizeof(*err));
-	lmi_alloc_stats(&before);
-	st = lmi_model_open(&m, name, flags, err);
-	ck_assert_int_eq(st == LMD_OK, m != NULL);
-	if (st != LMD_OK) {
-		ck_assert_int_eq(err->status, st);
-		ck_assert_uint_gt(strlen(err->text), 8);
-	}
-	lmi_model_close(m);
-	lmi_alloc_stats(&after);
-	ck_assert_uint_eq(after.n_live, before.n_live);
-	ck_assert_uint_eq(after.live_bytes, before.live_bytes);
-	ck_assert_uint_lt(after.peak_bytes, 256u << 20);
-	ck_assert(seconds() - t < 10);
-	return st;
+	temp_dir_make();
+	snprintf(path, sizeof(path), "%s", temp_path("m.gguf"));
 }
 
 struct row {
@@ -338,21 +281,6 @@ static const struct row good[] = {
 	 ""},
 };
 
-static bool has_words(const char *text, const char *words)
-{
-	char one[128];
-
-	while (words && *words) {
-		size_t n = strcspn(words, "|");
-
-		snprintf(one, sizeof(one), "%.*s", (int)n, words);
-		if (!strstr(text, one))
-			return false;
-		words += n + (words[n] == '|');
-	}
-	return true;
-}
-
 static unsigned run_rows(const struct row *r, size_t n, unsigned *failed)
 {
 	struct lmd_error err;
@@ -361,7 +289,7 @@ static unsigned run_rows(const struct row *r, size_t n, unsigned *failed)
 		struct spec_file f = spec_build(r[i].spec);
 		enum lmd_status st;
 
-		write_file(path, f.p, f.n);
+		temp_write("m.gguf", f.p, f.n);
 		free(f.p);
 		st = try_open(path, 0, &err);
 		if (st == r[i].want && (st == LMD_OK || (has_words(err.text, r[i].words) &&
@@ -369,7 +297,7 @@ static unsigned run_rows(const struct row *r, size_t n, unsigned *failed)
 			continue;
 		printf("%s: %s \"%s\", expected %s and \"%s\"\n", r[i].name,
 		       lmd_status_text((int)st), err.text, lmd_status_text((int)r[i].want),
-		       r[i].words ? r[i].words : "");
+		       r[i].words);
 		(*failed)++;
 	}
 	return (unsigned)n;
@@ -407,7 +335,7 @@ START_TEST(cut_at_every_byte)
 	struct spec_file f = rich_file();
 	struct lmd_error err;
 
-	write_file(path, f.p, f.n);
+	temp_write("m.gguf", f.p, f.n);
 	ck_assert_msg(try_open(path, 0, &err) == LMD_OK, "%s", err.text);
 	for (size_t n = 0; n < f.n; n++) {
 		enum lmd_status st;
@@ -434,7 +362,7 @@ START_TEST(change_every_byte)
 
 		for (size_t k = 0; k <= LMD_LEN(to); k++) {
 			f.p[i] = k < LMD_LEN(to) ? to[k] : old ^ 0x10;
-			write_file(path, f.p, f.n);
+			temp_write("m.gguf", f.p, f.n);
 			if (try_open(path, 0, &err) == LMD_OK)
 				taken++;
 			else
@@ -468,7 +396,7 @@ START_TEST(change_at_random)
 
 			memcpy(copy + at, &v, lmd_rand(&seed) % 2 ? 8 : 4);
 		}
-		write_file(path, copy, f.n);
+		temp_write("m.gguf", copy, f.n);
 		(void)try_open(path, round % 2 ? LMI_OPEN_NO_MMAP : 0, &err); /* either is fine */
 	}
 	free(copy);
@@ -478,50 +406,23 @@ END_TEST
 
 START_TEST(no_memory)
 {
-	static const uint32_t flags[] = {0, LMI_OPEN_NO_MMAP, LMI_OPEN_HEADER_ONLY};
 	struct spec_file f = rich_file();
-	struct lmd_error err;
-	uint64_t n = 0;
 
-	write_file(path, f.p, f.n);
+	temp_write("m.gguf", f.p, f.n);
 	free(f.p);
-	for (size_t k = 0; k < LMD_LEN(flags); k++) {
-		for (int ever_after = 0; ever_after < 2; ever_after++) {
-			enum lmd_status st;
-			bool hit;
-
-			for (n = 1;; n++) {
-				lmi_alloc_fail_nth(n, ever_after);
-				st = try_open(path, flags[k], &err);
-				hit = lmi_alloc_did_fail();
-				lmi_alloc_fail_nth(0, false);
-				if (!hit)
-					break;
-				ck_assert_msg(st == LMD_NOMEM, "allocation %llu: %s %s",
-					      (unsigned long long)n, lmd_status_text((int)st),
-					      err.text);
-			}
-			ck_assert_msg(st == LMD_OK, "%s", err.text);
-			ck_assert_uint_gt(n, 5);
-		}
-	}
-	printf("%llu allocations failed in turn\n", (unsigned long long)n - 1);
+	open_without_memory(path, 0, 5);
 }
 END_TEST
 
 static void check_refused(const char *name, enum lmd_status want, const char *words)
 {
-	struct lmd_error err;
-	enum lmd_status st = try_open(name, 0, &err);
-
-	ck_assert_msg(st == want && has_words(err.text, words), "%s: %s \"%s\"", name,
-		      lmd_status_text((int)st), err.text);
+	check_open(name, name, want, words);
 }
 
 START_TEST(not_a_file)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	char other[128];
+	const char *other;
 	struct lmd_error err;
 	struct spec_file f = rich_file();
 	int fd;
@@ -530,25 +431,25 @@ START_TEST(not_a_file)
 	check_refused("/dev/null", LMD_INVALID, "/dev/null|device");
 	check_refused(dir, LMD_NOTFOUND, "config.json"); /* a folder may be a model */
 	check_refused("", LMD_NOTFOUND, "");
-	snprintf(other, sizeof(other), "%s/missing.gguf", dir);
+	other = temp_path("missing.gguf");
 	check_refused(other, LMD_NOTFOUND, "missing.gguf");
-	snprintf(other, sizeof(other), "%s/fifo.gguf", dir);
+	other = temp_path("fifo.gguf");
 	ck_assert_int_eq(mkfifo(other, 0600), 0);
 	check_refused(other, LMD_INVALID, "fifo.gguf|FIFO");
-	snprintf(other, sizeof(other), "%s/loop.gguf", dir);
+	other = temp_path("loop.gguf");
 	ck_assert_int_eq(symlink("loop.gguf", other), 0);
 	check_refused(other, LMD_IO, "loop.gguf");
-	snprintf(other, sizeof(other), "%s/nowhere.gguf", dir);
+	other = temp_path("nowhere.gguf");
 	ck_assert_int_eq(symlink("missing.gguf", other), 0);
 	check_refused(other, LMD_NOTFOUND, "nowhere.gguf");
-	snprintf(other, sizeof(other), "%s/fifo2.gguf", dir);
+	other = temp_path("fifo2.gguf");
 	ck_assert_int_eq(symlink("fifo.gguf", other), 0);
 	check_refused(other, LMD_INVALID, "FIFO");
-	snprintf(other, sizeof(other), "%s/m.gguf/x", dir);
-	write_file(path, f.p, f.n);
+	other = temp_path("m.gguf/x");
+	temp_write("m.gguf", f.p, f.n);
 	free(f.p);
 	check_refused(other, LMD_IO, "m.gguf/x");
-	snprintf(other, sizeof(other), "%s/link.gguf", dir);
+	other = temp_path("link.gguf");
 	ck_assert_int_eq(symlink("m.gguf", other), 0);
 	ck_assert_msg(try_open(other, 0, &err) == LMD_OK, "%s", err.text);
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/sock.gguf", dir);
@@ -577,13 +478,13 @@ START_TEST(large)
 
 	/* 4 GiB of bytes that would be 32 GiB of integers */
 	f = spec_build(KEY("s:a 4:9 4:0 8:0xffff0000"));
-	write_file(path, f.p, f.n);
+	temp_write("m.gguf", f.p, f.n);
 	free(f.p);
 	ck_assert_int_eq(truncate(path, (off_t)1 << 32), 0);
 	check_refused(path, LMD_INVALID, "keys, vocabulary and tensor table|125829120");
 	/* 64 times the longest string allowed */
 	f = spec_build(KEY("s:a 4:9 4:8 8:64"));
-	write_file(path, f.p, f.n);
+	temp_write("m.gguf", f.p, f.n);
 	ck_assert_int_eq(truncate(path, (off_t)(64 * (8 + LONGEST) + f.n)), 0);
 	fd = open(path, O_WRONLY);
 	ck_assert_int_ge(fd, 0);
@@ -614,7 +515,7 @@ START_TEST(large)
 		spec_word(&f, "s:general.architecture", 22);
 		spec_word(&f, "4:8", 3);
 		spec_word(&f, "s:llama", 7);
-		write_file(path, f.p, f.n);
+		temp_write("m.gguf", f.p, f.n);
 		free(f.p);
 		if (twice)
 			check_refused(path, LMD_CORRUPT, "twice");
@@ -630,12 +531,12 @@ START_TEST(flags)
 	struct lmi_model *m = NULL;
 	struct lmd_error err;
 
-	write_file(path, f.p, f.n);
+	temp_write("m.gguf", f.p, f.n);
 	free(f.p);
 	ck_assert_int_eq(try_open(path, 0x80, &err), LMD_INVALID);
 	ck_assert_int_eq(lmi_model_open(&m, path, 0x80, NULL), LMD_INVALID);
 	ck_assert_int_eq(lmi_model_open(&m, dir, 0, NULL), LMD_NOTFOUND);
-	write_file(path, "GGUF", 4);
+	temp_write("m.gguf", "GGUF", 4);
 	ck_assert_int_eq(lmi_model_open(&m, path, 0, NULL), LMD_CORRUPT);
 	ck_assert_ptr_null(m);
 }
@@ -647,7 +548,7 @@ int main(void)
 	TCase *tc = tcase_create("files");
 
 	tcase_set_timeout(tc, 300);
-	tcase_add_checked_fixture(tc, make_dir, remove_dir);
+	tcase_add_checked_fixture(tc, make_dir, temp_dir_remove);
 	tcase_add_test(tc, table);
 	tcase_add_test(tc, cut_at_every_byte);
 	tcase_add_test(tc, change_every_byte);

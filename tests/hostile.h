@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hostile.h - for tests of models that lie: opening one leaves nothing behind, takes little memory
+ * and time, and a refusal says why. */
+#ifndef LLAMAD_TESTS_HOSTILE_H
+#define LLAMAD_TESTS_HOSTILE_H
+
+#include <time.h>
+
+#include "core/base/alloc.h"
+#include "core/format/format.h"
+#include "llamad/attr.h"
+#include "tests/temp_dir.h"
+
+static inline double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Opens and closes; the sentence in *err.  Nothing stays allocated; refusals are quick. */
+static inline enum lmd_status try_open(const char *path, uint32_t flags, struct lmd_error *err)
+{
+	struct lmi_alloc_stats before, after;
+	struct lmi_model *m = NULL;
+	enum lmd_status st;
+	double t = seconds();
+
+	memset(err, 0, sizeof(*err));
+	lmi_alloc_stats(&before);
+	st = lmi_model_open(&m, path, flags, err);
+	ck_assert_int_eq(st == LMD_OK, m != NULL);
+	if (st != LMD_OK) {
+		ck_assert_int_eq(err->status, st);
+		ck_assert_uint_gt(strlen(err->text), 8);
+	}
+	lmi_model_close(m);
+	lmi_alloc_stats(&after);
+	ck_assert_uint_eq(after.n_live, before.n_live);
+	ck_assert_uint_eq(after.live_bytes, before.live_bytes);
+	ck_assert_uint_lt(after.peak_bytes, 256u << 20);
+	ck_assert(seconds() - t < 10);
+	return st;
+}
+
+/* Each of "a|b|c" is in the text. */
+static inline bool has_words(const char *text, const char *words)
+{
+	char word[128];
+
+	while (*words) {
+		size_t n = strcspn(words, "|");
+
+		snprintf(word, sizeof(word), "%.*s", (int)n, words);
+		if (!strstr(text, word))
+			return false;
+		words += n + (words[n] == '|');
+	}
+	return true;
+}
+
+/* Opening ends so; what: for the message when it does not. */
+static inline void check_open(const char *what, const char *path, enum lmd_status want,
+			      const char *words)
+{
+	struct lmd_error err;
+	enum lmd_status st = try_open(path, 0, &err);
+
+	ck_assert_msg(st == want && has_words(err.text, words), "%s: %s \"%s\"", what,
+		      lmd_status_text((int)st), err.text);
+}
+
+/* Each allocation fails once, alone and with all later ones, for each way to open.  n_spared: so
+ * many may fail without harm.  At least n_least are made. */
+static inline void open_without_memory(const char *path, unsigned n_spared, uint64_t n_least)
+{
+	static const uint32_t flags[] = {0, LMI_OPEN_NO_MMAP, LMI_OPEN_HEADER_ONLY};
+	struct lmd_error err;
+	uint64_t n = 0;
+
+	for (size_t k = 0; k < 2 * LMD_LEN(flags); k++) {
+		enum lmd_status st;
+		unsigned n_ok = 0;
+		bool hit;
+
+		for (n = 1;; n++) {
+			lmi_alloc_fail_nth(n, k % 2);
+			st = try_open(path, flags[k / 2], &err);
+			hit = lmi_alloc_did_fail();
+			lmi_alloc_fail_nth(0, false);
+			if (!hit)
+				break;
+			n_ok += st == LMD_OK;
+			ck_assert_msg(st == LMD_NOMEM || (st == LMD_OK && n_ok <= n_spared),
+				      "allocation %llu: %s %s", (unsigned long long)n,
+				      lmd_status_text((int)st), err.text);
+		}
+		ck_assert_msg(st == LMD_OK, "%s", err.text);
+		ck_assert_uint_gt(n, n_least);
+	}
+	printf("%llu allocations failed in turn\n", (unsigned long long)n - 1);
+}
+
+#endif /* LLAMAD_TESTS_HOSTILE_H */
