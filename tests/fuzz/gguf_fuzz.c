@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Fuzz target: any bytes as a model file.  Whatever opens must be consistent: every tensor
- * lies in the file, every string ends in zero, every id names a token. */
+ * lies in the file, every string ends in zero, every id names a token.
+ *
+ * Keys and tensors as they stand in files are a dictionary:
+ *     tests/fuzz/gguf_fuzz -dict=SOURCE/tests/fuzz/gguf.dict FOLDER */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Fuzz target: any bytes as an importance matrix of either format.  What is read is in order, has
- * the shape that it says, no negative sum, and can be written and read again. */
+ * the shape that it says, no negative sum, and can be written and read again.
+ *
+ * Keys and names as they stand in files are a dictionary:
+ *     tests/fuzz/imatrix_fuzz -dict=SOURCE/tests/fuzz/imatrix.dict FOLDER */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
