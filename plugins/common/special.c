@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The places of special tokens.  One scan of the text with a filter over two bytes finds
+ * The places of special tokens.  One scan of the text with filters over its bytes finds
  * the positions where some token begins, and which lengths occur at all; then one pass over
  * these positions for each length that occurs, the longest first.  So the time is the length
  * of the text, plus positions times lengths, whatever the number of tokens. */
@@ -13,7 +13,7 @@
 
 static inline unsigned slot_of(unsigned char b0, unsigned char b1)
 {
-	return (b0 * 37u + b1 * 5u) & 1023u;
+	return (b0 * 37u + b1 * 5u) & (LMI_SPECIAL_PAIRS - 1);
 }
 
 static inline unsigned bit_of(uint32_t bucket)
@@ -26,12 +26,13 @@ static void add_start(struct lmi_special *sp, const struct lmd_str *t, uint32_t 
 	const unsigned char *b = (const unsigned char *)t->ptr;
 	uint64_t bit = 1ull << bit_of(bucket);
 
+	sp->first[b[0]] |= bit;
 	if (t->len > 1) {
-		sp->start[slot_of(b[0], b[1])] |= bit;
+		sp->pair[slot_of(b[0], b[1])] |= bit;
 		return;
 	}
 	for (unsigned i = 0; i < 256; i++)
-		sp->start[slot_of(b[0], (unsigned char)i)] |= bit;
+		sp->pair[slot_of(b[0], (unsigned char)i)] |= bit;
 }
 
 /* Ids by falling length, then rising id: a merge sort over two arrays. */
@@ -135,13 +136,16 @@ static uint32_t token_at(const struct finder *f, uint32_t pos, uint32_t len)
 
 static bool scan(struct finder *f)
 {
-	const uint64_t *start = f->v->special.start;
+	const struct lmi_special *sp = &f->v->special;
 	const unsigned char *t = (const unsigned char *)f->text;
 
 	for (uint32_t i = 0; i < f->n; i++) {
-		uint64_t bits = start[slot_of(t[i], i + 1 < f->n ? t[i + 1] : 0)];
+		uint64_t bits = sp->first[t[i]];
 
 		if (LMD_LIKELY(!bits))
+			continue;
+		bits &= sp->pair[slot_of(t[i], i + 1 < f->n ? t[i + 1] : 0)];
+		if (!bits)
 			continue;
 		if (!lmi_buf_need(&f->pos, f->v->host, (f->n_pos + 1) * sizeof(uint32_t)))
 			return false;

@@ -36,6 +36,8 @@ struct lmi_vocab_defaults {
 	int8_t mask_lstrip;   /* "<mask>" takes the white space in front of it */
 };
 
+#define LMI_SPECIAL_PAIRS 1024u
+
 /* The tokens that are matched in the text before anything else, made by lmi_special_init. */
 struct lmi_special {
 	uint32_t *id;         /* [n] longest text first, then lower id */
@@ -44,7 +46,8 @@ struct lmi_special {
 	uint32_t n_bucket;
 	uint8_t *strips;      /* [n_bucket] some token of the bucket strips white space */
 	struct lmi_textmap map;
-	uint64_t start[1024]; /* by lmi_special_slot: bit b = a text of bucket b may begin here */
+	/* bit b = a text of bucket b may begin so: by the first byte, and by a hash of the first two */
+	uint64_t first[256], pair[LMI_SPECIAL_PAIRS];
 };
 
 struct lmi_vocab {
