@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Seeds of folder_fuzz: small models, one for each way in which tensors of the files become those
- * of a model, all of which open.  Headers are written from rows "NAME TYPE DIM,DIM". */
+ * of a model, all of which open; and one for each family, so that its keys are read.  Headers are
+ * written from rows "NAME TYPE DIM,DIM". */
 #include <string.h>
 
 #include "core/base/bytes.h"
@@ -171,22 +172,21 @@
 	"\"linear\", \"factor\": 8.0, \"rope_theta\": 1000000.0}, \"sliding_attention\": " \
 	"{\"rope_theta\": 20000.0}}}}"
 
-/* ---- members that many families ask for ---- */
+/* ---- members that families ask for ---- */
 
-#define ANY_SIZES "\"hidden_size\": 8, \"num_hidden_layers\": 1, \"num_attention_heads\": 2, " \
-	"\"num_key_value_heads\": 1, \"head_dim\": 4, \"intermediate_size\": 8, \"vocab_size\": 4, "
-#define ANY_DENSE ANY_SIZES "\"sliding_window\": 4, \"use_sliding_window\": true, " \
-	"\"max_window_layers\": 0, \"layer_types\": [\"sliding_attention\"], \"state_size\": 2, " \
-	"\"mamba_d_state\": 2, \"num_heads\": 2, \"query_pre_attn_scalar\": 4, \"clip_qkv\": 8.0, " \
-	"\"conv_L_cache\": 3, \"no_rope_layers\": [1], \"shared_intermediate_size\": 4}"
-#define ANY_SPARSE ANY_SIZES "\"num_experts\": 2, \"num_experts_per_tok\": 1, " \
+#define ANY "\"hidden_size\": 8, \"num_hidden_layers\": 1, \"num_attention_heads\": 2, " \
+	"\"num_key_value_heads\": 1, \"head_dim\": 4, \"intermediate_size\": 8, \"vocab_size\": 4, " \
+	"\"sliding_window\": 4, \"use_sliding_window\": true, \"max_window_layers\": 0, " \
+	"\"layer_types\": [\"sliding_attention\"], \"state_size\": 2, \"num_heads\": 2, " \
+	"\"query_pre_attn_scalar\": 4, \"clip_qkv\": 8.0, \"conv_L_cache\": 3, " \
+	"\"no_rope_layers\": [1], \"num_experts\": 2, \"num_experts_per_tok\": 1, " \
 	"\"moe_intermediate_size\": 4, \"first_k_dense_replace\": 0, \"n_group\": 1, " \
 	"\"topk_group\": 1, \"scoring_func\": \"sigmoid\", \"routed_scaling_factor\": 2.5, " \
 	"\"n_shared_experts\": 1, \"shared_expert_intermediate_size\": 4, " \
-	"\"moe_layer_interval\": 1, \"num_dense_layers\": 0, \"interleave_moe_layer_step\": 1, " \
-	"\"expert_layer_period\": 1, \"expert_layer_offset\": 0, \"attn_layer_period\": 2, " \
-	"\"attn_layer_offset\": 1, \"mamba_d_state\": 2, \"layer_types\": [\"full_attention\"], " \
-	"\"use_qk_norm\": true, \"norm_topk_prob\": true}"
+	"\"shared_intermediate_size\": 4, \"moe_layer_interval\": 1, \"num_dense_layers\": 0, " \
+	"\"interleave_moe_layer_step\": 1, \"expert_layer_period\": 1, \"expert_layer_offset\": 0, " \
+	"\"attn_layer_period\": 2, \"attn_layer_offset\": 1, \"mamba_d_state\": 2, " \
+	"\"mamba_n_heads\": 2, \"use_qk_norm\": true, \"norm_topk_prob\": true}"
 
 /* ---- what lies beside ---- */
 
@@ -221,7 +221,6 @@
 
 static const struct {
 	const char *config, *rows;
-	const char *any;   /* the family whose name goes before config.json; or NULL */
 	const char *data;  /* NULL: counts up */
 	size_t n_data;
 	size_t raw_bytes;  /* not 0: the file as it stands, with so many bytes of data */
@@ -276,8 +275,6 @@ static const struct {
 	{.config = TINY_CONFIG, .rows = TINY_ROWS, .more = "t" TOKENIZER END TOKENS},
 	{.config = TINY_CONFIG, .rows = TINY_ROWS, .more = SENTENCEPIECE TOKENS},
 	{.config = MAMBA_CONFIG, .rows = MAMBA_ROWS, .raw_bytes = 352},
-	{.any = "qwen2", .config = ANY_DENSE, .rows = TINY_ROWS},
-	{.any = "qwen3_moe", .config = ANY_SPARSE, .rows = MOE_ROWS},
 };
 
 /* ---- writing ---- */
@@ -400,39 +397,46 @@ static void put_tensors(struct text *t, const char *rows, unsigned split, const 
 	put_str(t, END);
 }
 
-/* How config.json begins. */
-static void put_first(struct text *t, const char *family)
+/* Seed k of those of families: the members that one or the other asks for, and a few tensors. */
+static bool put_any(struct text *t, size_t k)
 {
-	char i = 0;
+	char number = (char)k;
 
-	put_str(t, family ? "f" : "c");
-	if (!family)
-		return;
-	while (strcmp(lmi_family_at((uint32_t)i)->type, family) != 0)
-		i++;
-	put(t, &i, 1);
+	if (!lmi_family_at((uint32_t)k))
+		return false;
+	put_str(t, "f");
+	put(t, &number, 1);
+	put_str(t, ANY END);
+	put_tensors(t, TINY_ROWS, 0, NULL, 0);
+	return true;
+}
+
+static void put_seed(struct text *t, size_t k)
+{
+	put_str(t, "c");
+	put_str(t, seeds[k].config);
+	put_str(t, END);
+	if (seeds[k].lora) {
+		put_str(t, "a" LORA_CONFIG END "b");
+		(void)put_header(t, seeds[k].lora, UINT32_MAX);
+		put_str(t, END);
+	}
+	if (seeds[k].more)
+		put_str(t, seeds[k].more);
+	if (seeds[k].raw_bytes)
+		put_raw(t, seeds[k].rows, seeds[k].raw_bytes);
+	else
+		put_tensors(t, seeds[k].rows, seeds[k].split, seeds[k].data, seeds[k].n_data);
 }
 
 bool fuzz_seed(size_t k, struct fuzz_bytes *out)
 {
 	struct text t = {.n = 0};
 
-	if (k >= LMD_LEN(seeds))
+	if (k < LMD_LEN(seeds))
+		put_seed(&t, k);
+	else if (!put_any(&t, k - LMD_LEN(seeds)))
 		return false;
-	put_first(&t, seeds[k].any);
-	put_str(&t, seeds[k].config);
-	put_str(&t, END);
-	if (seeds[k].lora) {
-		put_str(&t, "a" LORA_CONFIG END "b");
-		(void)put_header(&t, seeds[k].lora, UINT32_MAX);
-		put_str(&t, END);
-	}
-	if (seeds[k].more)
-		put_str(&t, seeds[k].more);
-	if (seeds[k].raw_bytes)
-		put_raw(&t, seeds[k].rows, seeds[k].raw_bytes);
-	else
-		put_tensors(&t, seeds[k].rows, seeds[k].split, seeds[k].data, seeds[k].n_data);
 	*out = (struct fuzz_bytes){malloc(t.n), t.n};
 	REQUIRE(out->p);
 	memcpy(out->p, t.p, t.n);

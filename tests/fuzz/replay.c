@@ -13,8 +13,9 @@
 #include "tests/fuzz/target.h"
 #include "tests/lmd_check.h"
 
-#define N_SHORT   2000 /* changes of each seed */
+#define N_SHORT   2000 /* changes of each seed, where there are at most SEEDS_FEW */
 #define N_LONG    200000
+#define SEEDS_FEW 32 /* of more, each is changed in proportion fewer times */
 #define SIZE_LAST 16384
 #define SEEDS_MAX 256
 
@@ -172,6 +173,8 @@ int main(int argc, char **argv)
 	s = lmd_seed("replay", 1);
 	while (n_seed < SEEDS_MAX && fuzz_seed(n_seed, &seeds[n_seed]))
 		n_seed++;
+	if (n_seed > SEEDS_FEW)
+		n_change = (uint32_t)(n_change * SEEDS_FEW / n_seed);
 	for (size_t k = 0; k < n_seed; k++) {
 		set_input(seeds[k].p, seeds[k].n);
 		run();
