@@ -69,11 +69,11 @@ static size_t strict(const unsigned char *p, const unsigned char *end, size_t *b
 
 bool hf_is_utf8(const char *s, size_t n)
 {
-	const unsigned char *p = (const unsigned char *)s, *end = p + n;
+	const unsigned char *p = (const unsigned char *)s;
 	size_t bad, len;
 
-	for (; p < end; p += len) {
-		len = strict(p, end, &bad);
+	for (size_t i = 0; i < n; i += len) {
+		len = strict(p + i, p + n, &bad);
 		if (!len)
 			return false;
 	}
@@ -82,20 +82,21 @@ bool hf_is_utf8(const char *s, size_t n)
 
 void hf_texts_add_lossy(struct hf_texts *t, const char *s, size_t n)
 {
-	const unsigned char *p = (const unsigned char *)s, *end = p + n, *from = p;
-	size_t bad, len;
+	const unsigned char *p = (const unsigned char *)s;
+	size_t i = 0, from = 0, bad, len;
 
-	while (p < end) {
-		len = strict(p, end, &bad);
+	while (i < n) {
+		len = strict(p + i, p + n, &bad);
 		if (len) {
-			p += len;
+			i += len;
 			continue;
 		}
-		hf_texts_add(t, (const char *)from, (size_t)(p - from));
+		hf_texts_add(t, s + from, i - from);
 		hf_texts_add(t, REPLACEMENT, 3);
-		from = p += bad;
+		from = i += bad;
 	}
-	hf_texts_add(t, (const char *)from, (size_t)(p - from));
+	if (n > from)
+		hf_texts_add(t, s + from, n - from);
 }
 
 void hf_texts_add_spelt(struct hf_texts *t, const struct lmd_str *s)
