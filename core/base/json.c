@@ -452,12 +452,13 @@ bool lmi_jr_is(const struct lmi_jr_item *it, const char *text)
 
 bool lmi_jr_int(const struct lmi_jr_item *it, int64_t *out)
 {
-	const char *p = it->text.ptr, *end = p + it->text.len;
+	const char *p = it->text.ptr, *end;
 	bool minus, fits = true;
 	uint64_t v = 0, max;
 
 	if (it->type != LMI_JR_NUMBER)
 		return false;
+	end = p + it->text.len;
 	minus = *p == '-';
 	max = (uint64_t)INT64_MAX + minus;
 	p += minus;
