@@ -11,6 +11,8 @@ void lmi_sink_put(struct lmi_sink *s, const char *p, size_t n)
 {
 	size_t skip = s->skip < n ? s->skip : n;
 
+	if (!n) /* p may be NULL */
+		return;
 	s->skip -= skip;
 	p += skip;
 	n -= skip;
