@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * engine_impl.h - the inside of an engine, shared by engine.c (life, queues) and turn.c (one
- * turn of the loop). */
+ * engine_impl.h - the inside of an engine, shared by its files: engine.c (life, queues), turn.c (one
+ * turn), orders.c (sessions come and go), results.c (what a step gave), emit.c (events). */
 #ifndef LLAMAD_CORE_ENGINE_ENGINE_IMPL_H
 #define LLAMAD_CORE_ENGINE_ENGINE_IMPL_H
 
@@ -65,8 +65,36 @@ enum lmi_turn lmi_turn(struct lmi_engine *e);
 /* No sequence and no command is left. */
 bool lmi_engine_is_quiet(struct lmi_engine *e);
 
+/* What follows: the engine's thread. */
+
+/* ---- emit.c ---- */
+
 /* Queues an event of a session; there is room.  The caller fills it before the next call. */
 struct lmi_event *lmi_emit(struct lmi_engine *e, const struct lmi_session *s,
 			   enum lmi_event_kind kind);
+/* Events that must have room before a step: what it may write, beside a final event for each
+ * sequence that lives. */
+uint32_t lmi_emit_room(const struct lmi_engine *e);
+/* Makes the last event readable and tells the reader, unless it wants to be left alone. */
+void lmi_emit_flush(struct lmi_engine *e);
+
+/* ---- orders.c ---- */
+
+/* Starts and cancels what was asked for; ends everything when the engine is being stopped. */
+void lmi_orders_take(struct lmi_engine *e);
+/* After its final event: frees a session, or keeps its sequence for the next one. */
+void lmi_engine_end(struct lmi_engine *e, struct lmi_session *s);
+/* Its final event is this error. */
+void lmi_engine_fail(struct lmi_engine *e, struct lmi_session *s, const struct lmd_error *err);
+/* A sequence is not computed any more; its pages are free. */
+void lmi_engine_leave(struct lmi_engine *e, struct lmi_seq *q);
+/* Frees the sequence that was kept, if there is one. */
+void lmi_kept_drop(struct lmi_engine *e);
+
+/* ---- results.c ---- */
+
+/* Hands out the rows of a part of the step that ran; false when its session is gone. */
+bool lmi_results_hand(struct lmi_engine *e, const struct lmi_exec *x, uint32_t part,
+		      const float *rows);
 
 #endif /* LLAMAD_CORE_ENGINE_ENGINE_IMPL_H */

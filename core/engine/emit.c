@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Events on their way to the reader. */
+#include "core/engine/engine_impl.h"
+
+struct lmi_event *lmi_emit(struct lmi_engine *e, const struct lmi_session *s,
+			   enum lmi_event_kind kind)
+{
+	struct lmi_event *ev;
+
+	if (e->pushed) /* the one before is complete now */
+		lmi_event_ring_push(&e->events);
+	ev = lmi_event_ring_next(&e->events);
+	ev->id = s->id;
+	ev->kind = kind;
+	e->pushed = true;
+	e->urgent |= kind != LMI_EV_TOKEN && kind != LMI_EV_TEXT;
+	return ev;
+}
+
+uint32_t lmi_emit_room(const struct lmi_engine *e)
+{
+	return e->events_per_seq * e->inst->n_seq + atomic_load(&e->n_live) + 1;
+}
+
+/* Does the reader not want to hear of it yet?  It is told of a queue that is half full, or so full
+ * that no step can run. */
+static bool is_left_alone(const struct lmi_engine *e)
+{
+	const struct lmd_host *host = e->inst->host;
+	uint64_t until = atomic_load(&e->doze_ns);
+	uint32_t room = lmi_event_ring_room(&e->events);
+
+	return until && !e->urgent && room >= e->events.size / 2 && room >= lmi_emit_room(e) &&
+	       host->now_ns(host->ctx) < until;
+}
+
+void lmi_emit_flush(struct lmi_engine *e)
+{
+	if (!e->pushed)
+		return;
+	lmi_event_ring_push(&e->events);
+	if (!is_left_alone(e))
+		lmi_event_ring_wake(&e->events);
+	e->pushed = e->urgent = false;
+}

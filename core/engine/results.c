@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a step gave, part by part: rows of evaluations, tokens of generations. */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/engine/engine_impl.h"
+
+/* -log softmax(logits)[id], in double: sums over a vocabulary lose digits in float. */
+static float neg_log_prob(const float *logits, uint32_t n, lmd_token id)
+{
+	double sum = 0, most = -INFINITY;
+
+	for (uint32_t i = 0; i < n; i++)
+		most = logits[i] > most ? logits[i] : most;
+	for (uint32_t i = 0; i < n; i++)
+		sum += exp((double)logits[i] - most);
+	return (float)(log(sum) - ((double)logits[id] - most));
+}
+
+/* Queues a block of n rows; false without memory. */
+static bool emit_rows(struct lmi_engine *e, const struct lmi_seq *q, uint32_t first, uint32_t n,
+		      uint32_t width, float **v)
+{
+	struct lmi_event *ev;
+
+	e->evaluated = true;
+	*v = lmi_alloc((size_t)n * width, sizeof(**v));
+	if (!*v)
+		return false;
+	ev = lmi_emit(e, q->session, LMI_EV_ROWS);
+	ev->u.rows.seq = q->index;
+	ev->u.rows.first = first;
+	ev->u.rows.n = n;
+	ev->u.rows.width = width;
+	ev->u.rows.v = *v;
+	return true;
+}
+
+static bool eval_nll(struct lmi_engine *e, const struct lmi_seq *q, uint32_t first, uint32_t n,
+		     const float *logits, uint32_t width)
+{
+	float *v;
+
+	if (first + n == q->n_rows)
+		n--; /* nothing follows the last row */
+	if (!n)
+		return true;
+	if (!emit_rows(e, q, first, n, 1, &v))
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		v[i] = neg_log_prob(logits + (size_t)i * width, width, q->tokens[first + i + 1]);
+	return true;
+}
+
+/* Hands out what a part of the step gave; false without memory. */
+static bool eval_results(struct lmi_engine *e, const struct lmi_exec *x, const struct lmi_rows *p,
+			 const struct lmi_seq *q, uint32_t part, const float *rows)
+{
+	const struct lmi_session *s = q->session;
+	uint32_t first = p->first + p->n - p->n_out, n = p->n_out;
+	float *v;
+
+	if (s->want == LMI_WANT_EMBED && s->pooling != LMD_POOL_NONE) {
+		if (p->first + p->n < q->n_rows)
+			return true; /* LAST: the vector of a part that is not the last */
+		rows = e->inst->out + (size_t)part * x->out_width;
+		first = 0;
+		n = 1;
+	}
+	if (!n)
+		return true;
+	if (s->want == LMI_WANT_NLL)
+		return eval_nll(e, q, first, n, rows, x->out_width);
+	if (!emit_rows(e, q, first, n, x->out_width, &v))
+		return false;
+	memcpy(v, rows, (size_t)n * x->out_width * sizeof(*v));
+	return true;
+}
+
+/* False when the session is gone. */
+static bool eval_part(struct lmi_engine *e, const struct lmi_exec *x, uint32_t part,
+		      const float *rows)
+{
+	const struct lmi_rows *p = &e->parts[part];
+	struct lmi_seq *q = e->part_seq[part];
+	struct lmi_session *s = q->session;
+
+	if (!eval_results(e, x, p, q, part, rows)) {
+		struct lmd_error err;
+
+		(void)lmd_fail(&err, LMD_NOMEM, "no memory for %u rows of %u results", p->n_out,
+			       x->out_width);
+		lmi_engine_fail(e, s, &err);
+		return false;
+	}
+	if (p->first + p->n < q->n_rows)
+		return true;
+	lmi_engine_leave(e, q);
+	if (--s->n_left)
+		return true;
+	lmi_emit(e, s, LMI_EV_DONE)->u.done.finish = LMI_FINISH_NONE;
+	lmi_engine_end(e, s);
+	return false;
+}
+
+/* Text in as many events as it takes; the first one carries the token. */
+static void emit_text(struct lmi_engine *e, const struct lmi_session *s,
+		      const struct lmi_gen_step *g)
+{
+	enum lmi_event_kind kind = LMI_EV_TOKEN;
+	size_t at = 0;
+
+	do {
+		size_t n = g->n_text - at < LMI_EVENT_TEXT ? g->n_text - at : LMI_EVENT_TEXT;
+		struct lmi_event *ev = lmi_emit(e, s, kind);
+
+		ev->u.text.token = g->token;
+		ev->u.text.n = (uint32_t)n;
+		memcpy(ev->u.text.bytes, g->text + at, n);
+		at += n;
+		kind = LMI_EV_TEXT;
+	} while (at < g->n_text);
+}
+
+static void fail_generation(struct lmi_engine *e, struct lmi_session *s, enum lmd_status st)
+{
+	struct lmd_error err;
+
+	(void)lmd_fail(&err, st, "sampling: %s",
+		       st == LMD_NOTFOUND ? "the grammar allows no token here"
+					  : lmd_status_text(st));
+	lmi_engine_fail(e, s, &err);
+}
+
+/* Says what a token gave; false when it was the last one. */
+static bool tell_token(struct lmi_engine *e, struct lmi_seq *q, const struct lmi_gen_step *g)
+{
+	bool grown;
+
+	if (g->token >= 0) {
+		atomic_fetch_add_explicit(&e->count.n_generated, 1, memory_order_relaxed);
+		emit_text(e, q->session, g);
+	}
+	if (g->finish != LMI_FINISH_NONE)
+		return false;
+	grown = lmi_sched_grow(e->sched, q->handle);
+	assert(grown); /* there was room in the tokens */
+	(void)grown;
+	return true;
+}
+
+/* Takes tokens that come without a choice, so that the next step computes them all.  What finds no
+ * room among the events is taken in the next step. */
+static enum lmd_status take_forced(struct lmi_engine *e, struct lmi_seq *q, uint32_t n_logits,
+				   struct lmi_gen_step *g)
+{
+	const struct lmd_host *host = e->inst->host;
+
+	for (uint32_t i = 0; i < LMI_JUMP_MAX && g->finish == LMI_FINISH_NONE; i++) {
+		enum lmd_status st;
+
+		if (lmi_event_ring_room(&e->events) < lmi_emit_room(e) + e->events_per_seq + 1)
+			break;
+		st = lmi_gen_forced(q->session->gen, q, n_logits, q->n_tokens < q->cap,
+				    host->now_ns(host->ctx), g);
+		if (st != LMD_OK || g->token < 0)
+			return st;
+		atomic_fetch_add_explicit(&e->count.n_forced, 1, memory_order_relaxed);
+		(void)tell_token(e, q, g);
+	}
+	return LMD_OK;
+}
+
+/* False when the session is gone. */
+static bool gen_part(struct lmi_engine *e, const struct lmi_exec *x, uint32_t part,
+		     const float *logits)
+{
+	struct lmi_seq *q = e->part_seq[part];
+	struct lmi_session *s = q->session;
+	struct lmi_gen_step g;
+	enum lmd_status st;
+
+	if (!e->parts[part].n_out)
+		return true;
+	st = lmi_gen_next(s->gen, q, logits, x->out_width, q->n_tokens < q->cap,
+			  e->inst->host->now_ns(e->inst->host->ctx), &g);
+	if (st == LMD_OK && tell_token(e, q, &g))
+		st = take_forced(e, q, x->out_width, &g);
+	if (st != LMD_OK) {
+		fail_generation(e, s, st);
+		return false;
+	}
+	if (g.finish == LMI_FINISH_NONE)
+		return true;
+	lmi_gen_report(s->gen, lmi_emit(e, s, LMI_EV_DONE));
+	lmi_engine_end(e, s);
+	return false;
+}
+
+bool lmi_results_hand(struct lmi_engine *e, const struct lmi_exec *x, uint32_t part,
+		      const float *rows)
+{
+	return e->part_seq[part]->session->gen ? gen_part(e, x, part, rows)
+					       : eval_part(e, x, part, rows);
+}
