@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * engine_impl.h - the inside of an engine, shared by its files: engine.c (life, queues), turn.c (one
- * turn), orders.c (sessions come and go), results.c (what a step gave), emit.c (events). */
+ * engine_impl.h - the inside of an engine, shared by its files: engine.c (life, queues), turn.c
+ * (one turn), orders.c (sessions come and go), results.c (what a step gave), emit.c (events). */
 #ifndef LLAMAD_CORE_ENGINE_ENGINE_IMPL_H
 #define LLAMAD_CORE_ENGINE_ENGINE_IMPL_H
 
