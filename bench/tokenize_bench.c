@@ -103,7 +103,8 @@ static char *read_text(const char *path, size_t *n)
 		*n = (size_t)len;
 	}
 	if (!p) {
-		fprintf(stderr, "tokenize_bench: %s: %s\n", path, errno ? strerror(errno) : "empty");
+		fprintf(stderr, "tokenize_bench: %s: %s\n", path,
+			errno ? strerror(errno) : "empty");
 		exit(1);
 	}
 	fclose(f);
@@ -157,7 +158,8 @@ int main(int argc, char **argv)
 		}
 	}
 	if (rounds < 1 || optind >= argc) {
-		fprintf(stderr, "usage: tokenize_bench [-r ROUNDS] [-p PLUGINS] VOCABULARY TEXT...\n");
+		fprintf(stderr,
+			"usage: tokenize_bench [-r ROUNDS] [-p PLUGINS] VOCABULARY TEXT...\n");
 		return 2;
 	}
 	must(lmi_host_create(&host, UINT64_MAX));

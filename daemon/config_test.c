@@ -169,20 +169,20 @@ END_TEST
 
 START_TEST(values)
 {
-	struct lmi_config *c =
-		good("# comment\n; comment\n\n"
-		     "  [daemon]  \r\n"
-		     "socket=ipc:///tmp/a = b.sock \t\n"
-		     "\tstate_dir = /tmp/st\xC3\xA4te\n"
-		     "log = trace\ndrain=1500ms\n"
-		     "[plugins]\nplugin_dir = /a b\nplugin_dir = /c\n"
-		     "plugin_trust = system\n"
-		     "[limits]\nmessage_bytes = 128k\n[daemon]\n[limits]\nconnections = 8\n"
-		     "fail = 2m\nstream_bytes = 64k\nqueue = 0\n[engine]\n"
-		     "[limits]\nidle = 0s\nmessage_time = 1s\n[daemon]\nlisten = tcp://127.255.0.1:0\n"
-		     "listen = tcp://[::1]:65535\nlisten = tls+tcp://[2001:db8::7]:4433\n"
-		     "tls_cert = /c\ntls_key = /k\n[engine]\n"
-		     "kv_type = q8_0\nctx = 8k\n[models]\nmodel_dir = /srv/models");
+	struct lmi_config *c = good(
+		"# comment\n; comment\n\n"
+		"  [daemon]  \r\n"
+		"socket=ipc:///tmp/a = b.sock \t\n"
+		"\tstate_dir = /tmp/st\xC3\xA4te\n"
+		"log = trace\ndrain=1500ms\n"
+		"[plugins]\nplugin_dir = /a b\nplugin_dir = /c\n"
+		"plugin_trust = system\n"
+		"[limits]\nmessage_bytes = 128k\n[daemon]\n[limits]\nconnections = 8\n"
+		"fail = 2m\nstream_bytes = 64k\nqueue = 0\n[engine]\n"
+		"[limits]\nidle = 0s\nmessage_time = 1s\n[daemon]\nlisten = tcp://127.255.0.1:0\n"
+		"listen = tcp://[::1]:65535\nlisten = tls+tcp://[2001:db8::7]:4433\n"
+		"tls_cert = /c\ntls_key = /k\n[engine]\n"
+		"kv_type = q8_0\nctx = 8k\n[models]\nmodel_dir = /srv/models");
 
 	ck_assert_str_eq(c->socket, "ipc:///tmp/a = b.sock");
 	ck_assert_str_eq(c->state_dir, "/tmp/st\xC3\xA4te");

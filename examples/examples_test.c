@@ -64,8 +64,9 @@ START_TEST(tokenizer)
 
 	ck_assert_int_eq(ops->open(state, host, &spec, &info, &err), LMD_OK);
 	ck_assert_uint_eq(info.n_tokens, 258);
-	ck_assert_int_eq(ops->encode(state, text, 5, LMD_ENCODE_ADD_SPECIAL | LMD_ENCODE_PARSE_SPECIAL,
-				     ids, 64, &n, &err),
+	ck_assert_int_eq(ops->encode(state, text, 5,
+				     LMD_ENCODE_ADD_SPECIAL | LMD_ENCODE_PARSE_SPECIAL, ids, 64, &n,
+				     &err),
 			 LMD_OK);
 	ck_assert_uint_eq(n, 3);
 	ck_assert(ids[0] == info.bos && ids[1] == 'a' && ids[2] == info.eos);
@@ -76,7 +77,8 @@ START_TEST(tokenizer)
 		for (size_t k = 0; k < len; k++)
 			bytes[k] = (char)lmd_rand(&seed);
 		ck_assert_int_eq(ops->encode(state, bytes, len, 0, ids, 64, &n, &err), LMD_OK);
-		ck_assert_int_eq(ops->decode(state, ids, n, 0, back, sizeof(back), &m, &err), LMD_OK);
+		ck_assert_int_eq(ops->decode(state, ids, n, 0, back, sizeof(back), &m, &err),
+				 LMD_OK);
 		ck_assert_uint_eq(m, len);
 		ck_assert_mem_eq(back, bytes, len);
 	}

@@ -198,9 +198,10 @@ static enum lmd_status describe(struct add_work *w, const struct lmi_model *file
 	struct lmi_model_file f;
 
 	if (request(w)->copy && !strcmp(m->format, "safetensors"))
-		return lmd_fail(&w->err, LMD_UNSUPPORTED,
-				"a folder is not imported, as its files need their names: add it where "
-				"it is, or make one file of it with llamactl convert");
+		return lmd_fail(
+			&w->err, LMD_UNSUPPORTED,
+			"a folder is not imported, as its files need their names: add it where "
+			"it is, or make one file of it with llamactl convert");
 	w->files = lmi_arena_array(w->arena, n, sizeof(*w->files));
 	w->row.name = lmi_arena_strndup(w->arena, request(w)->name.ptr, request(w)->name.len);
 	w->row.arch = lmi_arena_printf(w->arena, "%s", m->arch);

@@ -154,8 +154,9 @@ void lmi_resident_submit(struct lmi_service *svc, struct lmi_resident *r)
 	struct lmd_error err;
 	enum lmd_status st;
 
-	r->job = (struct lmi_job){
-		.run = close ? run_close : run_open, .done = close ? closed : lmi_model_opened, .arg = r};
+	r->job = (struct lmi_job){.run = close ? run_close : run_open,
+				  .done = close ? closed : lmi_model_opened,
+				  .arg = r};
 	st = lmi_jobs_submit(svc->o.io, &r->job, &err);
 	r->job_waits = st == LMD_BUSY;
 	if (st == LMD_BUSY)

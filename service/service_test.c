@@ -66,7 +66,8 @@ static double counter(const char *name)
 	return v;
 }
 
-static struct lmi_wire_item in_form(const char *gbnf, enum lmi_wire_jump jump, char *text, size_t cap)
+static struct lmi_wire_item in_form(const char *gbnf, enum lmi_wire_jump jump, char *text,
+				    size_t cap)
 {
 	struct lmi_request q = fx_generate(&fx, "tiny", "hello", 40);
 
@@ -135,7 +136,7 @@ START_TEST(what_is_wrong_is_said_at_once)
 	fx_load(&fx);
 	fx_settle(&fx);
 	lmi_service_gone(fx.svc, fx.now, fx_admin.conn);
-	(void)fx_begin(&fx, &fx_user, "warm", 1); /* now the name is known, and answers come at once */
+	(void)fx_begin(&fx, &fx_user, "warm", 1); /* now the name is known: answers come at once */
 	lmi_service_gone(fx.svc, fx.now, fx_user.conn);
 	fx_settle(&fx);
 	q = fx_generate(&fx, "tiny", "a", 1);

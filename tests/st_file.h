@@ -67,7 +67,8 @@ static inline struct st_file st_build_llama(size_t first, size_t last)
 	char json[4096];
 	size_t n = 0, at = 0;
 
-	n += (size_t)snprintf(json + n, sizeof(json) - n, "{\"__metadata__\": {\"format\": \"pt\"}");
+	n += (size_t)snprintf(json + n, sizeof(json) - n,
+			      "{\"__metadata__\": {\"format\": \"pt\"}");
 	for (size_t i = first; i < last; i++) {
 		const struct st_row *r = &st_llama[i];
 		size_t bytes = 4u * (size_t)r->cols * (size_t)(r->rows ? r->rows : 1);
@@ -77,7 +78,8 @@ static inline struct st_file st_build_llama(size_t first, size_t last)
 		if (r->rows)
 			n += (size_t)snprintf(json + n, sizeof(json) - n, "%d, ", r->rows);
 		n += (size_t)snprintf(json + n, sizeof(json) - n,
-				      "%d], \"data_offsets\": [%zu, %zu]}", r->cols, at, at + bytes);
+				      "%d], \"data_offsets\": [%zu, %zu]}", r->cols, at,
+				      at + bytes);
 		at += bytes;
 	}
 	n += (size_t)snprintf(json + n, sizeof(json) - n, "}");

@@ -32,7 +32,8 @@ static enum lmd_status failed(const struct lmd_client *c, int rv, struct lmd_err
 	if (rv == NNG_ENOMEM)
 		return lmd_fail(err, LMD_NOMEM, "%s: no memory", c->url);
 	if (rv == NNG_ENOENT || rv == NNG_ECONNREFUSED)
-		return lmd_fail(err, LMD_IO, "%s: nobody listens there; is llamad running?", c->url);
+		return lmd_fail(err, LMD_IO, "%s: nobody listens there; is llamad running?",
+				c->url);
 	if (rv == NNG_EPEERAUTH || rv == NNG_ECRYPTO)
 		return lmd_fail(err, LMD_IO,
 				"%s: its certificate is not trusted or is not for that name, or no "

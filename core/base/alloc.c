@@ -130,14 +130,16 @@ void *lmi_alloc(size_t n, size_t item_bytes)
 /* A large block that stays one: its pages move, their bytes do not.  NULL: not possible. */
 static char *map_resize(char *block, uint64_t old, uint64_t bytes)
 {
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), end = (old + HEAD + page - 1) / page * page;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE),
+		 end = (old + HEAD + page - 1) / page * page;
 	char *p = mremap(block, (size_t)old + HEAD, (size_t)bytes + HEAD, MREMAP_MAYMOVE);
 
 	if (p == MAP_FAILED)
 		return NULL;
 	/* what was behind the old end on its last page is zero but for a block that shrank */
 	if (bytes > old)
-		memset(p + HEAD + old, 0, (size_t)((end < bytes + HEAD ? end : bytes + HEAD) - old - HEAD));
+		memset(p + HEAD + old, 0,
+		       (size_t)((end < bytes + HEAD ? end : bytes + HEAD) - old - HEAD));
 	memcpy(p, &bytes, sizeof(bytes));
 	return p;
 }

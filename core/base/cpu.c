@@ -174,7 +174,8 @@ void lmi_cpu_caches(const char *dir, struct lmd_cpu *out)
 
 void lmi_cpu_detect(struct lmd_cpu *out)
 {
-	*out = (struct lmd_cpu){.flags = detect_flags(), .n_core = lmi_cpu_count(), .line_bytes = 64};
+	*out = (struct lmd_cpu){
+		.flags = detect_flags(), .n_core = lmi_cpu_count(), .line_bytes = 64};
 	lmi_cpu_caches("/sys/devices/system/cpu/cpu0/cache", out);
 #if defined(_SC_LEVEL2_CACHE_SIZE) && defined(_SC_LEVEL3_CACHE_SIZE)
 	if (!out->l2_bytes && sysconf(_SC_LEVEL2_CACHE_SIZE) > 0)

@@ -136,8 +136,8 @@ START_TEST(random_against_jansson)
 	unsigned sound = 0;
 
 	for (int round = 0; round < 200000; round++) {
-		static const char *const seeds[] = {"{\"a\":[1,2.5e3,true],\"b\":null}", "[[],{},\"x\\n\"]",
-						    "[-0.5,\"\\u00e4\"]"};
+		static const char *const seeds[] = {"{\"a\":[1,2.5e3,true],\"b\":null}",
+						    "[[],{},\"x\\n\"]", "[-0.5,\"\\u00e4\"]"};
 		char text[64], out[4096];
 		const char *s = seeds[lmd_rand(&seed) % 3];
 		size_t n = strlen(s);
@@ -146,7 +146,8 @@ START_TEST(random_against_jansson)
 
 		memcpy(text, s, n);
 		for (uint64_t k = lmd_rand(&seed) % 3; k; k--)
-			text[lmd_rand(&seed) % n] = letters[lmd_rand(&seed) % (sizeof(letters) - 1)];
+			text[lmd_rand(&seed) % n] =
+				letters[lmd_rand(&seed) % (sizeof(letters) - 1)];
 		ok = dump(text, n, out, NULL) == LMD_OK;
 		j = json_loadb(text, n, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
 		ck_assert_msg(ok == (j != NULL), "%.*s: %d", (int)n, text, ok);

@@ -65,7 +65,8 @@ static void join(const struct files *fs, const struct lmi_adapter_pair *p, uint3
 		if (!q)
 			continue;
 		for (uint32_t s = 0; s < q->n_slice && q->rank; s++) {
-			memcpy(a + ((size_t)s * rank + at) * q->k, q->a + (size_t)s * q->rank * q->k,
+			memcpy(a + ((size_t)s * rank + at) * q->k,
+			       q->a + (size_t)s * q->rank * q->k,
 			       (size_t)q->rank * q->k * sizeof(float));
 			for (uint32_t r = 0; r < q->n; r++)
 				for (uint32_t j = 0; j < q->rank; j++)

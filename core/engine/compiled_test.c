@@ -67,7 +67,8 @@ static void count_is(uint64_t hit, uint64_t miss, uint64_t evicted, uint32_t n)
 
 START_TEST(the_same_is_compiled_once)
 {
-	struct lmi_grammar_source a = gbnf("root ::= \"a\""), s = {.schema = {.ptr = "{}", .len = 2}};
+	struct lmi_grammar_source a = gbnf("root ::= \"a\""),
+				  s = {.schema = {.ptr = "{}", .len = 2}};
 	struct lmd_str trigger[] = {{"x", 1}, {"y", 1}};
 	struct lmi_lent l[3];
 

@@ -149,7 +149,8 @@ static const char schema[] =
 	"\"degrees\": {\"type\": \"integer\", \"minimum\": 10, \"maximum\": 99}, "
 	"\"is_raining\": {\"type\": \"boolean\"}}, \"required\": [\"city\", \"degrees\", "
 	"\"is_raining\"], \"additionalProperties\": false}";
-static const char form[] = "root ::= \"name: \" [a-z]{3} \"; kind: \" (\"old\" | \"olive\") \"; done\"";
+static const char form[] =
+	"root ::= \"name: \" [a-z]{3} \"; kind: \" (\"old\" | \"olive\") \"; done\"";
 
 static const struct lmi_sampler_arg tau = {.name = "tau", .type = LMD_PARAM_FLOAT, .v.f = 3};
 static const struct lmi_sampler_arg temp = {.name = "t", .type = LMD_PARAM_FLOAT, .v.f = 1.5};
@@ -337,14 +338,16 @@ static size_t spelled(struct lmi_engine *e, const struct answer *a, char *out, s
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < a->n_tokens; i++)
-		n += lmi_tokenizer_piece(lmi_engine_tokenizer(e), a->tokens[i], 0, out + n, cap - n);
+		n += lmi_tokenizer_piece(lmi_engine_tokenizer(e), a->tokens[i], 0, out + n,
+					 cap - n);
 	out[n] = 0;
 	return n;
 }
 
 static void heals(struct lmi_engine *e, const char *prompt, const char *back)
 {
-	struct ask q = {.prompt = prompt, .heal = true, .n_predict = 12, .flags = LMI_GEN_IGNORE_EOG};
+	struct ask q = {
+		.prompt = prompt, .heal = true, .n_predict = 12, .flags = LMI_GEN_IGNORE_EOG};
 	struct answer a = ask(e, &q);
 	char text[2048];
 

@@ -221,7 +221,8 @@ static enum lmd_status submit(struct lmi_engine *e, struct lmi_session *own_s,
 			      "this engine",
 			      before, n, e->n_request);
 	else if (!lmi_order_ring_push(&e->orders, &o))
-		st = lmd_fail(err, LMD_BUSY, "the queue of %u commands is full, or the engine stops",
+		st = lmd_fail(err, LMD_BUSY,
+			      "the queue of %u commands is full, or the engine stops",
 			      e->orders.size);
 	if (st != LMD_OK) {
 		atomic_fetch_sub(&e->n_live, n);

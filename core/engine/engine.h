@@ -73,8 +73,9 @@ int lmi_engine_fd(const struct lmi_engine *e);
 void lmi_engine_clear_fd(struct lmi_engine *e);
 /* Tokens and text that come before until_ns of the host's clock need not make it readable: the
  * reader polls by then on its own.  Other events still do, and so does a queue that fills.  0:
- * everything does, as in the beginning.  The reader's thread: 0 before a round of lmi_engine_poll, a
- * time only after one that ended with false, so that nothing lies there that it does not know of. */
+ * everything does, as in the beginning.  The reader's thread: 0 before a round of
+ * lmi_engine_poll, a time only after one that ended with false, so that nothing lies there that it
+ * does not know of. */
 void lmi_engine_doze(struct lmi_engine *e, uint64_t until_ns);
 /* Frees what an event carries. */
 void lmi_event_release(struct lmi_event *ev);

@@ -20,7 +20,7 @@
 
 struct jump {
 	const struct lmi_tokenizer *tok;
-	const lmd_token *tail; /* [n_tail] the last tokens of the sequence, as far as they are text */
+	const lmd_token *tail; /* [n_tail] the last tokens, as far as they are text */
 	uint32_t n_tail;
 	size_t tail_bytes; /* that stand before HEAD */
 	size_t n_text;	   /* bytes from HEAD on */

@@ -180,7 +180,8 @@ START_TEST(who_waits_is_told)
 		ck_assert_msg(lmi_inst_open(&inst, &o.inst, &err) == LMD_OK, "%s", err.text);
 		lmi_inst_close(inst);
 		ck_assert(w.seen[LMI_LOAD_WEIGHTS] && w.done == w.total && w.total > 1000);
-		ck_assert(w.seen[LMI_LOAD_READ] || !(ways[k] & (LMI_OPEN_NO_MMAP | LMI_OPEN_DIRECT)));
+		ck_assert(w.seen[LMI_LOAD_READ] ||
+			  !(ways[k] & (LMI_OPEN_NO_MMAP | LMI_OPEN_DIRECT)));
 		n = w.n;
 		lmi_alloc_stats(&before);
 		for (uint32_t stop = 1; stop <= n; stop++) {

@@ -167,7 +167,8 @@ enum lmd_status lmi_inst_settle(struct lmi_inst *inst, const struct lmi_inst_opt
 	in.kv_dtype = inst->kv_dtype;
 	in.n_seq = inst->n_seq;
 	in.n_batch = inst->n_batch;
-	in.budget = inst->budget - (inst->budget < UINT64_MAX ? lmi_memory_sum(&inst->estimate) : 0);
+	in.budget =
+		inst->budget - (inst->budget < UINT64_MAX ? lmi_memory_sum(&inst->estimate) : 0);
 	st = lmi_place(place, &in, err);
 	if (st == LMD_OK && place->n_ctx != o->n_ctx)
 		st = describe(inst, o, place->n_ctx, err);

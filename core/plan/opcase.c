@@ -174,7 +174,8 @@ static void one_case(struct session *s, uint32_t op, const struct opcase *def,
 						     act > 0 ? 0.03 : 0, &r, text, sizeof(text)))
 			r.verdict = LMI_OPCASE_FAIL;
 		if (st != LMD_OK)
-			(void)snprintf(text, sizeof(text), "%s: %.400s", s->o->a->f->name, err.text);
+			(void)snprintf(text, sizeof(text), "%s: %.400s", s->o->a->f->name,
+				       err.text);
 	}
 	r.text = text;
 	conclude(s, &r);

@@ -11,9 +11,10 @@ enum lmd_status lmi_trust_judge(enum lmi_trust trust, uid_t euid, uid_t owner, m
 				const char *what, struct lmd_error *err)
 {
 	if (trust == LMI_TRUST_SYSTEM && owner != 0)
-		return lmd_fail(err, LMD_INVALID,
-				"%s belongs to user %u; with trust \"system\" only root's are loaded",
-				what, (unsigned)owner);
+		return lmd_fail(
+			err, LMD_INVALID,
+			"%s belongs to user %u; with trust \"system\" only root's are loaded", what,
+			(unsigned)owner);
 	if (owner != euid && owner != 0)
 		return lmd_fail(err, LMD_INVALID,
 				"%s belongs to user %u, neither to user %u nor to root", what,

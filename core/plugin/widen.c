@@ -59,10 +59,11 @@ static enum lmd_status check_aliases(const struct lmd_factory *f, struct lmd_err
 
 	for (const char *a = f->aliases; a && *a; a += strlen(a) + 1) {
 		if (!lmi_name_ok(a))
-			return lmd_fail(err, LMD_INVALID,
-					"factory '%s': alias %u is no name ([a-z0-9][a-z0-9_.-]*, at "
-					"most %u)",
-					f->name, n, NAME_MAX_LEN);
+			return lmd_fail(
+				err, LMD_INVALID,
+				"factory '%s': alias %u is no name ([a-z0-9][a-z0-9_.-]*, at "
+				"most %u)",
+				f->name, n, NAME_MAX_LEN);
 		if (++n > MAX_ALIASES)
 			return lmd_fail(err, LMD_INVALID, "factory '%s': more than %u aliases",
 					f->name, MAX_ALIASES);
@@ -85,20 +86,21 @@ enum lmd_status lmi_factory_widen(const struct lmd_plugin *p, uint32_t i, struct
 	at = (const char *)p->factories + (size_t)i * stride;
 	memcpy(&size, at, sizeof(size));
 	if (size != stride)
-		return lmd_fail(err, LMD_INVALID, "factory %u says it has %u bytes, the first %u", i,
-				size, stride);
+		return lmd_fail(err, LMD_INVALID, "factory %u says it has %u bytes, the first %u",
+				i, size, stride);
 	*out = (struct lmd_factory){0};
 	memcpy(out, at, stride < sizeof(*out) ? stride : sizeof(*out));
 	out->struct_size = sizeof(*out);
 	if (!out->name || !lmi_name_ok(out->name))
 		return lmd_fail(err, LMD_INVALID,
-				"factory %u: its name is none ([a-z0-9][a-z0-9_.-]*, at most %u)", i,
-				NAME_MAX_LEN);
+				"factory %u: its name is none ([a-z0-9][a-z0-9_.-]*, at most %u)",
+				i, NAME_MAX_LEN);
 	if (!lmi_kind(out->kind))
 		return lmd_fail(err, LMD_INVALID, "factory '%s': kind %u cannot be loaded",
 				out->name, out->kind);
 	if (out->state_bytes > MAX_STATE_BYTES)
-		return lmd_fail(err, LMD_INVALID, "factory '%s': %zu bytes of state, more than %llu",
-				out->name, out->state_bytes, (unsigned long long)MAX_STATE_BYTES);
+		return lmd_fail(err, LMD_INVALID,
+				"factory '%s': %zu bytes of state, more than %llu", out->name,
+				out->state_bytes, (unsigned long long)MAX_STATE_BYTES);
 	return check_aliases(out, err);
 }

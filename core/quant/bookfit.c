@@ -9,7 +9,7 @@
 
 #include "core/quant/fit.h"
 
-#define CACHED	 4096  /* groups of a row whose scales are kept; those of longer rows are found again */
+#define CACHED	 4096  /* groups of a row whose scales are kept; of longer rows they are found again */
 #define N_FAN	 9     /* scales of a group that are tried */
 #define N_D	 9     /* a fan of d */
 #define N_ROUNDS 3     /* of "integers, then d" */

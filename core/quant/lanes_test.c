@@ -99,10 +99,10 @@ START_TEST(one_level)
 			int8_t qa[MAX_VALUES], qb[MAX_VALUES];
 
 			fill(&seed);
-			lmi_lanefit_single(&lmi_lanes_c, kinds[t].lo, kinds[t].hi, kinds[t].book, x, im,
-					   n, da, qa);
-			lmi_lanefit_single(*v, kinds[t].lo, kinds[t].hi, kinds[t].book, x, im, n, db,
-					   qb);
+			lmi_lanefit_single(&lmi_lanes_c, kinds[t].lo, kinds[t].hi, kinds[t].book, x,
+					   im, n, da, qa);
+			lmi_lanefit_single(*v, kinds[t].lo, kinds[t].hi, kinds[t].book, x, im, n,
+					   db, qb);
 			ck_assert_msg(!memcmp(da, db, (size_t)n * sizeof(float)), "%s: scales",
 				      (*v)->name);
 			ck_assert_msg(!memcmp(qa, qb, (size_t)n * 32), "%s: codes", (*v)->name);

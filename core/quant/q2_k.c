@@ -52,6 +52,6 @@ LMI_ENCODER(q2_k)
 {
 	static const struct lmi_kshape shape = {.group = 16, .q_hi = 3, .s_hi = 15};
 
-	lmi_lanefit_encode(lmi_lanefit_affine, &shape, src, importance, n, dst, sizeof(struct block),
-			   pack);
+	lmi_lanefit_encode(lmi_lanefit_affine, &shape, src, importance, n, dst,
+			   sizeof(struct block), pack);
 }

@@ -56,6 +56,6 @@ LMI_ENCODER(q4_k)
 {
 	static const struct lmi_kshape shape = {.group = 32, .q_hi = 15, .s_hi = 63};
 
-	lmi_lanefit_encode(lmi_lanefit_affine, &shape, src, importance, n, dst, sizeof(struct block),
-			   pack);
+	lmi_lanefit_encode(lmi_lanefit_affine, &shape, src, importance, n, dst,
+			   sizeof(struct block), pack);
 }

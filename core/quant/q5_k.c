@@ -63,6 +63,6 @@ LMI_ENCODER(q5_k)
 {
 	static const struct lmi_kshape shape = {.group = 32, .q_hi = 31, .s_hi = 63};
 
-	lmi_lanefit_encode(lmi_lanefit_affine, &shape, src, importance, n, dst, sizeof(struct block),
-			   pack);
+	lmi_lanefit_encode(lmi_lanefit_affine, &shape, src, importance, n, dst,
+			   sizeof(struct block), pack);
 }

@@ -133,10 +133,11 @@ const char *lmi_dtype_refusal(uint32_t id, char *buf, size_t n)
 	}
 	for (size_t i = 0; i < LMD_LEN(repacks); i++) {
 		if (repacks[i].id == id) {
-			(void)snprintf(buf, n,
-				       "type %u (%s) has rows interleaved for one kind of processor; "
-				       "it needs the file before it was repacked",
-				       id, repacks[i].name);
+			(void)snprintf(
+				buf, n,
+				"type %u (%s) has rows interleaved for one kind of processor; "
+				"it needs the file before it was repacked",
+				id, repacks[i].name);
 			return buf;
 		}
 	}

@@ -37,7 +37,8 @@ static enum lmd_status bigram_describe(const struct lmd_host *host, struct lmd_a
 	if (!width || width->type != LMD_META_I64)
 		return lmd_fail(err, LMD_NOTFOUND, "bigram.embedding_length is missing");
 	if (width->v.i < 1 || width->v.i > 65536)
-		return lmd_fail(err, LMD_INVALID, "bigram.embedding_length: %lld is outside 1..65536",
+		return lmd_fail(err, LMD_INVALID,
+				"bigram.embedding_length: %lld is outside 1..65536",
 				(long long)width->v.i);
 	if (!embd || embd->n_dim != 2 || embd->dims[1] > 1 << 24)
 		return lmd_fail(err, LMD_NOTFOUND, "token_embd.weight is missing or no matrix");

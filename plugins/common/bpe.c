@@ -132,7 +132,8 @@ static inline bool next_symbol(struct reader *r, uint32_t *sym, size_t *at)
 	return true;
 }
 
-static inline uint32_t rank_of(const struct lmi_bpe *b, uint32_t left, uint32_t right, uint32_t *join)
+static inline uint32_t rank_of(const struct lmi_bpe *b, uint32_t left, uint32_t right,
+			       uint32_t *join)
 {
 	const struct lmi_pairslot *e = lmi_pairmap_find(&b->pairs, left, right);
 
@@ -260,7 +261,8 @@ static bool join_pair(const struct lmi_bpe *b, struct heap *q, struct link *l, u
 	return offer(b, q, l, i) && (l[i].prev == LMI_NONE || offer(b, q, l, l[i].prev));
 }
 
-static enum lmd_status merge_long(const struct lmi_bpe *b, struct lmi_job *j, const char *w, size_t n)
+static enum lmd_status merge_long(const struct lmi_bpe *b, struct lmi_job *j, const char *w,
+				  size_t n)
 {
 	struct heap q = {&j->buf[2], j->host, 0};
 	struct reader r = {.b = b, .w = w, .n = n};

@@ -38,8 +38,8 @@ bool lmi_bpe_to_bytes(const struct lmi_bpe_alphabet *a, const char *text, size_t
 }
 
 /* Tokens as symbols. */
-static bool add_tokens(struct lmi_bpe *b, const struct lmd_host *host, const struct lmi_bpe_alphabet *abc,
-		       size_t extra)
+static bool add_tokens(struct lmi_bpe *b, const struct lmd_host *host,
+		       const struct lmi_bpe_alphabet *abc, size_t extra)
 {
 	const struct lmi_vocab *v = b->vocab;
 	size_t total = extra;
@@ -62,7 +62,8 @@ static bool add_tokens(struct lmi_bpe *b, const struct lmd_host *host, const str
 			size_t len;
 
 			s = (struct lmd_str){NULL, 0};
-			if (lmi_bpe_to_bytes(abc, v->text[i].ptr, v->text[i].len, at, &len) && len) {
+			if (lmi_bpe_to_bytes(abc, v->text[i].ptr, v->text[i].len, at, &len) &&
+			    len) {
 				s = (struct lmd_str){at, len};
 				at += len;
 			}
@@ -106,7 +107,8 @@ static bool add_bytes(struct lmi_bpe *b, const struct lmd_host *host)
 							     : lmi_vocab_byte(b->vocab, c);
 		if (b->byte_tok[c] != LMI_NONE) {
 			b->byte_low = b->byte_tok[c] < b->byte_low ? b->byte_tok[c] : b->byte_low;
-			b->byte_high = b->byte_tok[c] > b->byte_high ? b->byte_tok[c] : b->byte_high;
+			b->byte_high =
+				b->byte_tok[c] > b->byte_high ? b->byte_tok[c] : b->byte_high;
 		}
 		if (b->byte_level) {
 			b->byte_sym[c] = lmi_textmap_find(&b->map, b->sym.p, &all[c], 1);
@@ -135,7 +137,8 @@ enum lmd_status lmi_bpe_open(struct lmi_bpe *b, const struct lmi_vocab *v, struc
 	for (uint32_t i = 0; b->byte_level && i < v->n; i++)
 		tokens += v->text[i].len;
 	fill_alphabet(&abc);
-	st = add_tokens(b, v->host, &abc, 2 * merge_bytes) && add_bytes(b, v->host) ? LMD_OK : LMD_NOMEM;
+	st = add_tokens(b, v->host, &abc, 2 * merge_bytes) && add_bytes(b, v->host) ? LMD_OK
+										    : LMD_NOMEM;
 	if (st == LMD_OK)
 		st = lmi_bpe_add_merges(b, v->host, &abc, b->bytes + tokens, err);
 	if (st == LMD_OK)

@@ -161,8 +161,9 @@ static enum lmd_status find_symbols(struct lmi_bpe *b, const struct lmd_host *ho
 		if (m->sym[i] != LMI_NONE)
 			continue;
 		if (b->strict)
-			return lmd_fail(err, LMD_CORRUPT, "vocabulary: merge %u: '%.*s' is no token",
-					m->rank, (int)(k->len < 60 ? k->len : 60), k->s);
+			return lmd_fail(err, LMD_CORRUPT,
+					"vocabulary: merge %u: '%.*s' is no token", m->rank,
+					(int)(k->len < 60 ? k->len : 60), k->s);
 		m->sym[i] = lmi_bpe_new_symbol(b, host, k->s, k->len);
 		*used = true;
 		if (m->sym[i] == LMI_NONE)

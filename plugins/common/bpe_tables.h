@@ -22,7 +22,8 @@ static inline struct lmd_str *lmi_bpe_sym(const struct lmi_bpe *b, uint32_t i)
 }
 
 /* A new symbol for bytes that are no token, which stay where they are; LMI_NONE without memory. */
-uint32_t lmi_bpe_new_symbol(struct lmi_bpe *b, const struct lmd_host *host, const char *s, size_t n);
+uint32_t lmi_bpe_new_symbol(struct lmi_bpe *b, const struct lmd_host *host, const char *s,
+			    size_t n);
 
 /* The merges of the spec, when the tokens and the bytes have their symbols.  room: for twice the
  * bytes of all merges. */

@@ -128,7 +128,8 @@ START_TEST(against_definition)
 			size_t n = 1 + lmd_rand(&seed) % (k < 4 ? 30 : 400), n_want;
 			lmd_token want[512], have[512];
 			char w[512];
-			struct lmi_job j = {.host = host, .out = have, .cap = 512, .text_bytes = 9999};
+			struct lmi_job j = {
+				.host = host, .out = have, .cap = 512, .text_bytes = 9999};
 
 			for (size_t i = 0; i < n; i++)
 				w[i] = (char)('a' + lmd_rand(&seed) % 4);

@@ -22,7 +22,8 @@ static bool is_whole(const struct lmi_bpe *b, const char *w, size_t n, uint32_t 
 
 /* A piece of a word: no rule for whole words looks at it, so that what is remembered of it is not
  * to be mixed up with a word of the same text. */
-static enum lmd_status put_piece(const struct lmi_bpe *b, struct lmi_job *j, const char *w, size_t n)
+static enum lmd_status put_piece(const struct lmi_bpe *b, struct lmi_job *j, const char *w,
+				 size_t n)
 {
 	bool apart = b->ignore_merges || b->lines_whole;
 	struct lmi_word word = lmi_word_find(j, &j->buf[BUF_CACHE], b->map.seed ^ apart, w, n);

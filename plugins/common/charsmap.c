@@ -8,7 +8,8 @@ static uint32_t le32(const unsigned char *p)
 	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-enum lmd_status lmi_charsmap_open(struct lmi_charsmap *m, struct lmd_str blob, struct lmd_error *err)
+enum lmd_status lmi_charsmap_open(struct lmi_charsmap *m, struct lmd_str blob,
+				  struct lmd_error *err)
 {
 	uint32_t bytes;
 
@@ -21,8 +22,8 @@ enum lmd_status lmi_charsmap_open(struct lmi_charsmap *m, struct lmd_str blob, s
 	bytes = le32((const unsigned char *)blob.ptr);
 	if (bytes >= blob.len - 4 || bytes % 4)
 		return lmd_fail(err, LMD_CORRUPT,
-				"precompiled_charsmap: array of %u bytes in %zu bytes of data", bytes,
-				blob.len);
+				"precompiled_charsmap: array of %u bytes in %zu bytes of data",
+				bytes, blob.len);
 	m->unit = (const unsigned char *)blob.ptr + 4;
 	m->n_unit = bytes / 4;
 	m->text = blob.ptr + 4 + bytes;
@@ -72,12 +73,14 @@ static size_t find(const struct lmi_charsmap *m, const char *s, size_t n, bool s
 	return len;
 }
 
-size_t lmi_charsmap_find(const struct lmi_charsmap *m, const char *s, size_t n, struct lmd_str *with)
+size_t lmi_charsmap_find(const struct lmi_charsmap *m, const char *s, size_t n,
+			 struct lmd_str *with)
 {
 	return find(m, s, n, false, with);
 }
 
-size_t lmi_charsmap_first(const struct lmi_charsmap *m, const char *s, size_t n, struct lmd_str *with)
+size_t lmi_charsmap_first(const struct lmi_charsmap *m, const char *s, size_t n,
+			  struct lmd_str *with)
 {
 	return find(m, s, n, true, with);
 }

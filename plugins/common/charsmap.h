@@ -27,13 +27,16 @@ struct lmi_charsmap {
 };
 
 /* Points into blob.  An empty blob is no table. */
-enum lmd_status lmi_charsmap_open(struct lmi_charsmap *m, struct lmd_str blob, struct lmd_error *err);
+enum lmd_status lmi_charsmap_open(struct lmi_charsmap *m, struct lmd_str blob,
+				  struct lmd_error *err);
 
 /* The longest string of the table that s[0..n) begins with: its length, and the
  * replacement; 0 if there is none. */
-size_t lmi_charsmap_find(const struct lmi_charsmap *m, const char *s, size_t n, struct lmd_str *with);
+size_t lmi_charsmap_find(const struct lmi_charsmap *m, const char *s, size_t n,
+			 struct lmd_str *with);
 
 /* The same for the shortest. */
-size_t lmi_charsmap_first(const struct lmi_charsmap *m, const char *s, size_t n, struct lmd_str *with);
+size_t lmi_charsmap_first(const struct lmi_charsmap *m, const char *s, size_t n,
+			  struct lmd_str *with);
 
 #endif /* LLAMAD_PLUGINS_COMMON_CHARSMAP_H */

@@ -230,7 +230,8 @@ static bool is_space_set(const struct lmi_rx_set *s)
 
 static bool is_line_set(const struct lmi_rx_set *s)
 {
-	return s->simple && !s->mask && s->ascii[0] == (1ull << '\r' | 1ull << '\n') && !s->ascii[1];
+	return s->simple && !s->mask && s->ascii[0] == (1ull << '\r' | 1ull << '\n') &&
+	       !s->ascii[1];
 }
 
 /* Is the alternative \s*[\r\n] or \s*[\r\n]+ and nothing else?  Both end behind the last

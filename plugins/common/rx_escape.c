@@ -105,7 +105,8 @@ static void parse_property(struct lmi_rx_parser *ps, uint32_t set, bool neg)
 		if (strlen(scripts[i].name) != n || memcmp(scripts[i].name, name, n) != 0)
 			continue;
 		for (unsigned r = 0; r < scripts[i].n; r++)
-			lmi_rx_add_range(ps, set, scripts[i].range[r].first, scripts[i].range[r].last);
+			lmi_rx_add_range(ps, set, scripts[i].range[r].first,
+					 scripts[i].range[r].last);
 		if (ps->t->st == LMD_OK)
 			lmi_rx_set(ps->t, set)->neg = neg;
 		return;

@@ -173,7 +173,8 @@ static bool parse_number(struct lmi_rx_parser *ps, uint32_t *out)
 	while (ps->p < ps->end && *ps->p >= '0' && *ps->p <= '9') {
 		v = v * 10 + (uint32_t)(*ps->p++ - '0');
 		if (v > 65535)
-			return lmi_rx_fail(ps, LMD_UNSUPPORTED, "repeated more than 65535 times"), false;
+			return lmi_rx_fail(ps, LMD_UNSUPPORTED, "repeated more than 65535 times"),
+			       false;
 	}
 	*out = v;
 	return ps->p > at;

@@ -87,7 +87,7 @@ struct lmi_rx {
 	uint32_t alt[LMI_RX_MAX_ALT]; /* where the alternatives begin */
 	uint32_t nullable;            /* alternatives that may match nothing */
 	uint32_t word;                /* set of \b; LMI_RX_INF = LMI_RX_WORD_CATS */
-	uint32_t start[129];          /* alternatives that may begin with this byte; [128]: any other */
+	uint32_t start[129]; /* alternatives that may begin with this byte; [128]: any other */
 };
 
 /* The expression as a tree; arrays are scratch of the compiler. */

@@ -128,8 +128,8 @@ START_TEST(syntax)
 		char have[256];
 
 		all_matches(rx, cases[i].text, strlen(cases[i].text), have);
-		ck_assert_msg(!strcmp(have, cases[i].want), "%s on %s: %s, not %s", cases[i].pattern,
-			      cases[i].text, have, cases[i].want);
+		ck_assert_msg(!strcmp(have, cases[i].want), "%s on %s: %s, not %s",
+			      cases[i].pattern, cases[i].text, have, cases[i].want);
 		lmi_rx_free(rx);
 	}
 }
@@ -163,8 +163,8 @@ START_TEST(ruby)
 					     LMI_RX_RUBY, &err) == LMD_OK,
 			      "%s: %s", cases[i].pattern, err.text);
 		all_matches(rx, cases[i].text, strlen(cases[i].text), have);
-		ck_assert_msg(!strcmp(have, cases[i].want), "%s on %s: %s, not %s", cases[i].pattern,
-			      cases[i].text, have, cases[i].want);
+		ck_assert_msg(!strcmp(have, cases[i].want), "%s on %s: %s, not %s",
+			      cases[i].pattern, cases[i].text, have, cases[i].want);
 		lmi_rx_free(rx);
 	}
 }
@@ -279,8 +279,8 @@ START_TEST(same_as_pcre2)
 			}
 			all_matches(rx, text, n, have);
 			pcre_matches(patterns[i], text, n, want);
-			ck_assert_msg(!strcmp(have, want), "%s on '%s': %s, not %s", patterns[i], text,
-				      have, want);
+			ck_assert_msg(!strcmp(have, want), "%s on '%s': %s, not %s", patterns[i],
+				      text, have, want);
 		}
 		lmi_rx_free(rx);
 	}
@@ -351,7 +351,8 @@ END_TEST
 
 START_TEST(out_of_memory)
 {
-	static const char pattern[] = "(?i:'s|[a-f\\p{Lu}&&[^B]]{2,3})+(?=x|\\s*[\\r\\n]+)|\\p{Han}";
+	static const char pattern[] =
+		"(?i:'s|[a-f\\p{Lu}&&[^B]]{2,3})+(?=x|\\s*[\\r\\n]+)|\\p{Han}";
 
 	for (uint64_t i = 1;; i++) {
 		struct lmi_alloc_stats before, after;

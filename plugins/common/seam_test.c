@@ -101,8 +101,8 @@ static void random_merges(size_t n)
 }
 
 /* A word and then its pieces as words of their own, from the same memory of words. */
-static size_t encode(const struct lmi_bpe *b, const struct lmi_seams *seams, const char *w, size_t n,
-		     lmd_token *out, size_t cap)
+static size_t encode(const struct lmi_bpe *b, const struct lmi_seams *seams, const char *w,
+		     size_t n, lmd_token *out, size_t cap)
 {
 	struct lmi_job j = {.host = host, .out = out, .cap = cap, .text_bytes = 9999};
 
@@ -162,7 +162,8 @@ START_TEST(byte_symbols)
 			char byte = (char)c;
 
 			if (b.strict || lmd_rand(&seed) % 32) /* else a byte may be no token */
-				spec_addn(&t, spelt[c], spell(spelt[c], &byte, 1), LMD_TOKEN_NORMAL, 0);
+				spec_addn(&t, spelt[c], spell(spelt[c], &byte, 1), LMD_TOKEN_NORMAL,
+					  0);
 		}
 		t.spec.merge_left = merge_left;
 		for (size_t i = 0; i < 40; i++) { /* of bytes of the alphabet, else nothing meets */

@@ -125,13 +125,15 @@ START_TEST(against_definition)
 		n_want = slow_find(&v, text, n, control, want);
 		ck_assert_int_eq(lmi_special_find(&v, text, n, control, &claims, &n_have), LMD_OK);
 		have = claims.p;
-		ck_assert_msg(n_have == n_want, "round %d: %zu claims, not %zu", round, n_have, n_want);
+		ck_assert_msg(n_have == n_want, "round %d: %zu claims, not %zu", round, n_have,
+			      n_want);
 		for (size_t i = 0; i < n_want; i++)
-			ck_assert_msg(have[i].begin == want[i].begin && have[i].end == want[i].end &&
-					      have[i].id == want[i].id,
-				      "round %d, claim %zu of '%.*s': %u..%u is %u, not %u..%u is %u",
-				      round, i, (int)n, text, have[i].begin, have[i].end, have[i].id,
-				      want[i].begin, want[i].end, want[i].id);
+			ck_assert_msg(
+				have[i].begin == want[i].begin && have[i].end == want[i].end &&
+					have[i].id == want[i].id,
+				"round %d, claim %zu of '%.*s': %u..%u is %u, not %u..%u is %u",
+				round, i, (int)n, text, have[i].begin, have[i].end, have[i].id,
+				want[i].begin, want[i].end, want[i].id);
 		lmi_buf_fini(&claims, host);
 		lmi_vocab_close(&v);
 	}

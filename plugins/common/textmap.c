@@ -95,8 +95,8 @@ uint32_t lmi_textmap_add_all(struct lmi_textmap *m, const struct lmd_str *keys, 
 	return LMI_NONE;
 }
 
-bool lmi_textmap_grow(struct lmi_textmap *m, const struct lmd_host *host, const struct lmd_str *keys,
-		     size_t n)
+bool lmi_textmap_grow(struct lmi_textmap *m, const struct lmd_host *host,
+		      const struct lmd_str *keys, size_t n)
 {
 	struct lmi_textmap more;
 
@@ -132,8 +132,8 @@ void lmi_pairmap_fini(struct lmi_pairmap *m, const struct lmd_host *host)
 	m->slot = NULL;
 }
 
-void lmi_pairmap_add(struct lmi_pairmap *m, uint32_t left, uint32_t right, uint32_t rank, uint32_t id,
-		     bool replace)
+void lmi_pairmap_add(struct lmi_pairmap *m, uint32_t left, uint32_t right, uint32_t rank,
+		     uint32_t id, bool replace)
 {
 	uint64_t key = (uint64_t)left << 32 | right;
 	uint32_t i = lmi_pair_start(m, key);

@@ -76,7 +76,8 @@ bool lmi_textmap_init(struct lmi_textmap *m, const struct lmd_host *host, size_t
 void lmi_textmap_fini(struct lmi_textmap *m, const struct lmd_host *host);
 
 /* n < 2^32 */
-static inline struct lmi_textkey lmi_textmap_key(const struct lmi_textmap *m, const char *s, size_t n)
+static inline struct lmi_textkey lmi_textmap_key(const struct lmi_textmap *m, const char *s,
+						 size_t n)
 {
 	struct lmi_textkey k = {.s = s, .len = (uint32_t)n};
 
@@ -101,7 +102,8 @@ static inline struct lmi_textkey lmi_textmap_key(const struct lmi_textmap *m, co
 
 /* Where a key is looked for: to be prefetched, some work before.  These are addresses because a
  * function that only prefetches has no effect for some compilers, and vanishes. */
-static inline const void *lmi_textmap_place(const struct lmi_textmap *m, const struct lmi_textkey *k)
+static inline const void *lmi_textmap_place(const struct lmi_textmap *m,
+					    const struct lmi_textkey *k)
 {
 	return &m->slot[(uint32_t)k->hash & m->mask];
 }
@@ -156,8 +158,8 @@ uint32_t lmi_textmap_add_all(struct lmi_textmap *m, const struct lmd_str *keys, 
 			     uint32_t *other);
 
 /* Makes room for n entries in all.  False without memory; the map is unchanged then. */
-bool lmi_textmap_grow(struct lmi_textmap *m, const struct lmd_host *host, const struct lmd_str *keys,
-		     size_t n);
+bool lmi_textmap_grow(struct lmi_textmap *m, const struct lmd_host *host,
+		      const struct lmd_str *keys, size_t n);
 
 /* Pairs of ids to two numbers. */
 struct lmi_pairmap {
@@ -178,8 +180,8 @@ static inline uint32_t lmi_pair_start(const struct lmi_pairmap *m, uint64_t key)
 	return (uint32_t)lmi_mix(key ^ 0x8ebc6af09c88c6e3ull, m->mul) & m->mask;
 }
 
-static inline const struct lmi_pairslot *lmi_pairmap_find(const struct lmi_pairmap *m, uint32_t left,
-							  uint32_t right)
+static inline const struct lmi_pairslot *lmi_pairmap_find(const struct lmi_pairmap *m,
+							  uint32_t left, uint32_t right)
 {
 	uint64_t key = (uint64_t)left << 32 | right;
 
@@ -193,13 +195,14 @@ static inline const struct lmi_pairslot *lmi_pairmap_find(const struct lmi_pairm
 	}
 }
 
-static inline const void *lmi_pairmap_place(const struct lmi_pairmap *m, uint32_t left, uint32_t right)
+static inline const void *lmi_pairmap_place(const struct lmi_pairmap *m, uint32_t left,
+					    uint32_t right)
 {
 	return &m->slot[lmi_pair_start(m, (uint64_t)left << 32 | right)];
 }
 
 /* Adds a pair; one that is there already stays, or is replaced.  rank < LMI_NONE. */
-void lmi_pairmap_add(struct lmi_pairmap *m, uint32_t left, uint32_t right, uint32_t rank, uint32_t id,
-		     bool replace);
+void lmi_pairmap_add(struct lmi_pairmap *m, uint32_t left, uint32_t right, uint32_t rank,
+		     uint32_t id, bool replace);
 
 #endif /* LLAMAD_PLUGINS_COMMON_TEXTMAP_H */

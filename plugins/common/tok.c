@@ -124,9 +124,10 @@ enum lmd_status lmi_tok_check_ids(const struct lmi_vocab *v, const lmd_token *id
 {
 	for (size_t i = 0; i < n_ids; i++)
 		if (ids[i] < 0 || (uint32_t)ids[i] >= v->n)
-			return lmd_fail(err, LMD_INVALID,
-					"token %d at position %zu is outside of the vocabulary 0..%u",
-					ids[i], i, v->n - 1);
+			return lmd_fail(
+				err, LMD_INVALID,
+				"token %d at position %zu is outside of the vocabulary 0..%u",
+				ids[i], i, v->n - 1);
 	return LMD_OK;
 }
 

@@ -111,7 +111,8 @@ static void put_unknown(const struct lmi_unigram *u, struct lmi_job *j, const ch
 		lmi_job_put(j, (uint32_t)unk);
 }
 
-enum lmd_status lmi_unigram_text(const struct lmi_unigram *u, struct lmi_job *j, const char *s, size_t n)
+enum lmd_status lmi_unigram_text(const struct lmi_unigram *u, struct lmi_job *j, const char *s,
+				 size_t n)
 {
 	int32_t unk = u->exact ? u->unk : u->vocab->info.unk;
 	struct found *f;

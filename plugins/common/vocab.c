@@ -98,7 +98,8 @@ static bool may_have_role(const struct lmd_str *t)
 	static const char sign[] = "\xe2\x96\x81<"; /* U+2581 */
 	size_t n = sizeof(sign) - 1;
 
-	return *t->ptr == '<' || *t->ptr == '[' || (t->len > 1 && *t->ptr == '_' && t->ptr[1] == '<') ||
+	return *t->ptr == '<' || *t->ptr == '[' ||
+	       (t->len > 1 && *t->ptr == '_' && t->ptr[1] == '<') ||
 	       (t->len > n && !memcmp(t->ptr, sign, n));
 }
 

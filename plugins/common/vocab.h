@@ -46,7 +46,7 @@ struct lmi_special {
 	uint32_t n_bucket;
 	uint8_t *strips;      /* [n_bucket] some token of the bucket strips white space */
 	struct lmi_textmap map;
-	/* bit b = a text of bucket b may begin so: by the first byte, and by a hash of the first two */
+	/* bit b = a text of bucket b may begin so: by its first byte, by a hash of the first two */
 	uint64_t first[256], pair[LMI_SPECIAL_PAIRS];
 };
 
@@ -61,7 +61,7 @@ struct lmi_vocab {
 				    * part of its piece; LMI_NONE = nowhere */
 	char *own_text;            /* texts that are not the file's */
 	struct lmi_textmap map;     /* text to id */
-	bool few;                  /* only of texts that may be special: added tokens, and what begins
+	bool few; /* only of texts that may be special: added tokens, and what begins
 				    * like one; so for kind hf, whose models have maps of their
 				    * own */
 	struct lmi_special special;

@@ -250,7 +250,8 @@ static void fill_strip(struct lmi_vocab *v, const struct lmi_vocab_defaults *def
 {
 	const char *arch = v->spec->arch, *model = v->spec->model;
 
-	if (def->mask_lstrip || mentions(arch, "nomic-bert-moe") || mentions(arch, "jina-bert-v3")) {
+	if (def->mask_lstrip || mentions(arch, "nomic-bert-moe") ||
+	    mentions(arch, "jina-bert-v3")) {
 		set_strip(v, "<mask>", LMI_ATTR_LSTRIP, true);
 	} else if (mentions(model, "phi-3") || mentions(model, "phi3")) {
 		for (uint32_t i = 0; i < v->n; i++)

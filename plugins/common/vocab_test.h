@@ -33,7 +33,8 @@ static inline void spec_init(struct test_spec *t, const char *kind, const char *
 	};
 }
 
-static inline uint32_t spec_addn(struct test_spec *t, const char *s, size_t n, int type, float score)
+static inline uint32_t spec_addn(struct test_spec *t, const char *s, size_t n, int type,
+				 float score)
 {
 	uint32_t i = t->spec.n_tokens++;
 

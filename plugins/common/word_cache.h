@@ -11,8 +11,8 @@
  * to a slot, or 8192.  Memory that is short means no table either, and is no failure.
  *
  * The table lies in a buffer of the job, which owns it: it is taken zeroed at the first word and
- * goes with the job's other buffers.  A job belongs to one thread, and so does its table.  Tables are
- * never shared between tokenizers; one tokenizer that has two sets of rules for the same text tells
+ * goes with the job's other buffers.  A job belongs to one thread, and so does its table.  Tables
+ * are never shared between tokenizers; one tokenizer that has two sets of rules for the same text tells
  * them apart by the seed.
  *
  *	struct lmi_word word = lmi_word_find(job, &job->buf[0], seed, s, n);

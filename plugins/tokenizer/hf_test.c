@@ -32,9 +32,10 @@ static bool agrees(const struct lmi_tokenizer *t, const struct parity_case *c, c
 	ok = lmi_tokenizer_encode(t, c->text, c->bytes, special | LMD_ENCODE_PARSE_SPECIAL, &ids,
 				  &err) == LMD_OK;
 	if (decode) {
-		ok = ok && lmi_tokenizer_decode(t, ids.id, ids.n,
-						kind[1] == '1' ? 0 : LMD_DECODE_UNPARSE_SPECIAL, &text,
-						&err) == LMD_OK &&
+		ok = ok &&
+		     lmi_tokenizer_decode(t, ids.id, ids.n,
+					  kind[1] == '1' ? 0 : LMD_DECODE_UNPARSE_SPECIAL, &text,
+					  &err) == LMD_OK &&
 		     parity_bytes_equal(want, c, text.p, text.n);
 	} else {
 		ok = ok && parity_ids_equal(want, ids.id, ids.n);
@@ -54,7 +55,8 @@ static void check_file(const char *name, const char *file, const char *folder)
 	struct tsv e;
 
 	ck_assert_msg(lmi_hf_tokenizer_open(&hf, file, &err) == LMD_OK, "%s", err.text);
-	ck_assert_msg(lmi_tokenizer_open(&t, registry, host, lmi_hf_tokenizer_spec(hf), &err) == LMD_OK,
+	ck_assert_msg(lmi_tokenizer_open(&t, registry, host, lmi_hf_tokenizer_spec(hf), &err) ==
+			      LMD_OK,
 		      "%s: %s", file, err.text);
 	snprintf(path, sizeof(path), "%s/tokenizers/cases.tsv", folder);
 	ck_assert(parity_cases_add(&cases, path));
@@ -183,8 +185,10 @@ static struct lmi_tokenizer *open_text(struct lmi_hf_tokenizer **hf, const char 
 	struct lmi_tokenizer *t;
 	struct lmd_error err;
 
-	ck_assert_msg(lmi_hf_tokenizer_parse(hf, json, strlen(json), &err) == LMD_OK, "%s", err.text);
-	ck_assert_msg(lmi_tokenizer_open(&t, registry, host, lmi_hf_tokenizer_spec(*hf), &err) == LMD_OK,
+	ck_assert_msg(lmi_hf_tokenizer_parse(hf, json, strlen(json), &err) == LMD_OK, "%s",
+		      err.text);
+	ck_assert_msg(lmi_tokenizer_open(&t, registry, host, lmi_hf_tokenizer_spec(*hf), &err) ==
+			      LMD_OK,
 		      "%s: %s", json, err.text);
 	return t;
 }
@@ -199,14 +203,15 @@ START_TEST(made_up_tokenizers)
 	struct lmd_error err;
 
 	ck_assert_int_eq(lmi_tokenizer_encode(t, made_up[_i].text, strlen(made_up[_i].text),
-					      LMD_ENCODE_ADD_SPECIAL | LMD_ENCODE_PARSE_SPECIAL, &ids,
-					      &err),
+					      LMD_ENCODE_ADD_SPECIAL | LMD_ENCODE_PARSE_SPECIAL,
+					      &ids, &err),
 			 LMD_OK);
 	for (size_t i = 0; i < ids.n; i++)
 		sprintf(have + strlen(have), "%s%d", i ? "," : "", ids.id[i]);
 	ck_assert_str_eq(have, made_up[_i].ids);
-	ck_assert_int_eq(lmi_tokenizer_decode(t, ids.id, ids.n, LMD_DECODE_UNPARSE_SPECIAL, &text, &err),
-			 LMD_OK);
+	ck_assert_int_eq(
+		lmi_tokenizer_decode(t, ids.id, ids.n, LMD_DECODE_UNPARSE_SPECIAL, &text, &err),
+		LMD_OK);
 	snprintf(have, sizeof(have), "%.*s", (int)text.n, text.p ? text.p : "");
 	ck_assert_str_eq(have, made_up[_i].decoded);
 	lmi_tokens_fini(&ids);
@@ -278,7 +283,8 @@ START_TEST(refusals)
 		enum lmd_status st = lmi_hf_tokenizer_parse(&hf, t[i][0], strlen(t[i][0]), &err);
 
 		if (st == LMD_OK)
-			st = lmi_tokenizer_open(&tok, registry, host, lmi_hf_tokenizer_spec(hf), &err);
+			st = lmi_tokenizer_open(&tok, registry, host, lmi_hf_tokenizer_spec(hf),
+						&err);
 		ck_assert_msg(st != LMD_OK, "%s", t[i][0]);
 		ck_assert_msg(strstr(err.text, t[i][1]) != NULL, "%s: %s", t[i][0], err.text);
 		lmi_hf_tokenizer_close(hf);
@@ -304,7 +310,8 @@ START_TEST(sentencepiece)
 	ck_assert_str_eq(lmi_hf_tokenizer_spec(hf)->kind, "llama");
 	ck_assert_int_eq(lmi_hf_tokenizer_spec(hf)->bos, 1);
 	ck_assert_int_eq(lmi_hf_tokenizer_spec(hf)->add_space_prefix, 0);
-	ck_assert_msg(lmi_tokenizer_open(&t, registry, host, lmi_hf_tokenizer_spec(hf), &err) == LMD_OK,
+	ck_assert_msg(lmi_tokenizer_open(&t, registry, host, lmi_hf_tokenizer_spec(hf), &err) ==
+			      LMD_OK,
 		      "%s", err.text);
 	ck_assert_int_eq(lmi_tokenizer_encode(t, "aab", 3, 0, &ids, &err), LMD_OK);
 	ck_assert(ids.n == 2 && ids.id[0] == 1 && ids.id[1] == 3);

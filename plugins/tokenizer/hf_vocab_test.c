@@ -61,8 +61,8 @@ static bool agree(const struct vocab *v, const struct parity_case *c)
 }
 
 /* Ids for the settings in `kinds`, "as,as,...". */
-static void check_ids(const struct vocab *v, const struct lmi_tokenizer *t, const struct parity_case *c,
-		      const char *kinds, const char *want)
+static void check_ids(const struct vocab *v, const struct lmi_tokenizer *t,
+		      const struct parity_case *c, const char *kinds, const char *want)
 {
 	struct lmi_tokens ids = {0};
 	struct lmd_error err;
@@ -120,15 +120,18 @@ static void check_vocab(const struct vocab *v, const char *folder, const char *f
 	struct lmd_error err;
 	char *json;
 
-	ck_assert_msg(lmi_model_open(&m, file, LMI_OPEN_HEADER_ONLY, &err) == LMD_OK, "%s", err.text);
-	ck_assert_msg(lmi_tokenizer_open(&t, registry, host, lmi_model_view(m)->tok, &err) == LMD_OK,
+	ck_assert_msg(lmi_model_open(&m, file, LMI_OPEN_HEADER_ONLY, &err) == LMD_OK, "%s",
+		      err.text);
+	ck_assert_msg(lmi_tokenizer_open(&t, registry, host, lmi_model_view(m)->tok, &err) ==
+			      LMD_OK,
 		      "%s", err.text);
 	json = hf_write(lmi_model_view(m)->tok, lmi_tokenizer_info(t));
 	lmi_tokenizer_close(t);
 	ck_assert_msg(json != NULL, "%s has no form as tokenizer.json", name);
-	ck_assert_msg(lmi_hf_tokenizer_parse(&hf, json, strlen(json), &err) == LMD_OK, "%s: %s", name,
-		      err.text);
-	ck_assert_msg(lmi_tokenizer_open(&t, registry, host, lmi_hf_tokenizer_spec(hf), &err) == LMD_OK,
+	ck_assert_msg(lmi_hf_tokenizer_parse(&hf, json, strlen(json), &err) == LMD_OK, "%s: %s",
+		      name, err.text);
+	ck_assert_msg(lmi_tokenizer_open(&t, registry, host, lmi_hf_tokenizer_spec(hf), &err) ==
+			      LMD_OK,
 		      "%s: %s", name, err.text);
 	passed = failed = 0;
 	check_cases(v, t, folder);

@@ -61,16 +61,16 @@ static json_t *step(const char *type)
 
 static json_t *split(const char *expression)
 {
-	return json_pack("{s:s, s:{s:s}, s:s, s:b}", "type", "Split", "pattern", "Regex", expression,
-			 "behavior", "Isolated", "invert", 0);
+	return json_pack("{s:s, s:{s:s}, s:s, s:b}", "type", "Split", "pattern", "Regex",
+			 expression, "behavior", "Isolated", "invert", 0);
 }
 
 /* Tokens that end or frame something are special, whatever the file says of their type. */
 static bool has_role(const struct writer *w, uint32_t id)
 {
 	const struct lmd_tok_info *f = w->info;
-	const int32_t roles[] = {f->eot, f->eom, f->fim_pre, f->fim_suf, f->fim_mid, f->fim_pad, f->fim_rep,
-				 f->fim_sep};
+	const int32_t roles[] = {f->eot,     f->eom,     f->fim_pre, f->fim_suf,
+				 f->fim_mid, f->fim_pad, f->fim_rep, f->fim_sep};
 
 	for (size_t i = 0; i < LMD_LEN(roles); i++)
 		if (roles[i] == (int32_t)id)
@@ -99,15 +99,16 @@ static json_t *added_tokens(const struct writer *w)
 
 	for (uint32_t id = 0; id < w->spec->n_tokens; id++) {
 		uint8_t type = type_of(w, id);
-		bool special = type == LMD_TOKEN_CONTROL || type == LMD_TOKEN_UNKNOWN || has_role(w, id);
+		bool special =
+			type == LMD_TOKEN_CONTROL || type == LMD_TOKEN_UNKNOWN || has_role(w, id);
 
 		if (special || type == LMD_TOKEN_USER_DEFINED)
-			json_array_append_new(list, json_pack("{s:i, s:o, s:b, s:b, s:b, s:b, s:b}", "id",
-							      (int)id, "content", token_text(w, id),
-							      "special", special, "single_word", 0,
-							      "lstrip", 0, "rstrip",
-							      takes_space(w, &w->spec->text[id]),
-							      "normalized", 0));
+			json_array_append_new(
+				list,
+				json_pack("{s:i, s:o, s:b, s:b, s:b, s:b, s:b}", "id", (int)id,
+					  "content", token_text(w, id), "special", special,
+					  "single_word", 0, "lstrip", 0, "rstrip",
+					  takes_space(w, &w->spec->text[id]), "normalized", 0));
 	}
 	return list;
 }
@@ -124,17 +125,18 @@ static json_t *post_processor(const struct writer *w)
 
 	for (int i = 0; i < 2; i++) {
 		if (i)
-			json_array_append_new(single, json_pack("{s:{s:s, s:i}}", "Sequence", "id", "A",
-								"type_id", 0));
+			json_array_append_new(single, json_pack("{s:{s:s, s:i}}", "Sequence", "id",
+								"A", "type_id", 0));
 		if (around[i] < 0)
 			continue;
 		json_array_append_new(single, json_pack("{s:{s:s, s:i}}", "SpecialToken",
 								     "id", name[i], "type_id", 0));
-		json_object_set_new(ids, name[i], json_pack("{s:s, s:[i], s:[s]}", "id", name[i], "ids",
-							    around[i], "tokens", name[i]));
+		json_object_set_new(ids, name[i],
+				    json_pack("{s:s, s:[i], s:[s]}", "id", name[i], "ids",
+					      around[i], "tokens", name[i]));
 	}
-	return json_pack("{s:s, s:o, s:[], s:o}", "type", "TemplateProcessing", "single", single, "pair",
-			 "special_tokens", ids);
+	return json_pack("{s:s, s:o, s:[], s:o}", "type", "TemplateProcessing", "single", single,
+			 "pair", "special_tokens", ids);
 }
 
 /* A blank becomes the sign, one stands in front where the vocabulary says so. */
@@ -143,7 +145,8 @@ static json_t *block_normalizer(const struct writer *w)
 	json_t *list = json_array();
 
 	if (w->info->add_space_prefix)
-		json_array_append_new(list, json_pack("{s:s, s:s}", "type", "Prepend", "prepend", BLOCK));
+		json_array_append_new(list,
+				      json_pack("{s:s, s:s}", "type", "Prepend", "prepend", BLOCK));
 	json_array_append_new(list, json_pack("{s:s, s:{s:s}, s:s}", "type", "Replace", "pattern",
 					      "String", " ", "content", BLOCK));
 	return json_pack("{s:s, s:o}", "type", "Sequence", "normalizers", list);
@@ -151,12 +154,13 @@ static json_t *block_normalizer(const struct writer *w)
 
 static json_t *block_decoder(const struct writer *w)
 {
-	json_t *list = json_pack("[{s:s, s:{s:s}, s:s}, {s:s}, {s:s}]", "type", "Replace", "pattern",
-				 "String", BLOCK, "content", " ", "type", "ByteFallback", "type", "Fuse");
+	json_t *list =
+		json_pack("[{s:s, s:{s:s}, s:s}, {s:s}, {s:s}]", "type", "Replace", "pattern",
+			  "String", BLOCK, "content", " ", "type", "ByteFallback", "type", "Fuse");
 
 	if (w->info->add_space_prefix)
-		json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:i}", "type", "Strip", "content",
-						      " ", "start", 1, "stop", 0));
+		json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:i}", "type", "Strip",
+						      "content", " ", "start", 1, "stop", 0));
 	return json_pack("{s:s, s:o}", "type", "Sequence", "decoders", list);
 }
 
@@ -250,7 +254,8 @@ static json_t *scored_merges(const struct writer *w, const json_t *vocab)
 		const struct lmd_str *t = &w->spec->text[id];
 
 		for (size_t at = 1; type_of(w, id) == LMD_TOKEN_NORMAL && at < t->len; at++) {
-			if (!is_part(w, vocab, t->ptr, at) || !is_part(w, vocab, t->ptr + at, t->len - at))
+			if (!is_part(w, vocab, t->ptr, at) ||
+			    !is_part(w, vocab, t->ptr + at, t->len - at))
 				continue;
 			if (n == cap) {
 				cap = cap ? 2 * cap : 4096;
@@ -276,8 +281,8 @@ static json_t *write_llama(struct writer *w)
 	json_t *vocab = vocab_object(w), *merges = scored_merges(w, vocab);
 
 	return json_pack("{s:o, s:n, s:o, s:{s:s, s:b, s:b, s:o, s:o, s:o}}", "normalizer",
-			 block_normalizer(w), "pre_tokenizer", "decoder", block_decoder(w), "model", "type",
-			 "BPE", "byte_fallback", 1, "fuse_unk", 1, "unk_token",
+			 block_normalizer(w), "pre_tokenizer", "decoder", block_decoder(w), "model",
+			 "type", "BPE", "byte_fallback", 1, "fuse_unk", 1, "unk_token",
 			 token_text(w, (uint32_t)w->info->unk), "vocab", vocab, "merges", merges);
 }
 
@@ -294,15 +299,17 @@ static json_t *write_bert(struct writer *w)
 		if (begins)
 			set_id(vocab, "", t->ptr + 3, t->len - 3, id);
 		else
-			set_id(vocab, type_of(w, id) == LMD_TOKEN_NORMAL ? "##" : "", t->ptr, t->len, id);
+			set_id(vocab, type_of(w, id) == LMD_TOKEN_NORMAL ? "##" : "", t->ptr,
+			       t->len, id);
 	}
 	return json_pack("{s:{s:s, s:b, s:b, s:b, s:b}, s:o, s:o, s:{s:s, s:s, s:s, s:i, s:o}}",
-			 "normalizer", "type", "BertNormalizer", "clean_text", 1, "handle_chinese_chars", 1,
-			 "lowercase", s->lowercase != 0, "strip_accents",
-			 s->strip_accents >= 0 ? s->strip_accents : s->lowercase != 0, "pre_tokenizer",
-			 step("BertPreTokenizer"), "decoder", step("WordPiece"), "model", "type",
-			 "WordPiece", "unk_token", "[UNK]", "continuing_subword_prefix", "##",
-			 "max_input_chars_per_word", 1 << 20, "vocab", vocab);
+			 "normalizer", "type", "BertNormalizer", "clean_text", 1,
+			 "handle_chinese_chars", 1, "lowercase", s->lowercase != 0, "strip_accents",
+			 s->strip_accents >= 0 ? s->strip_accents : s->lowercase != 0,
+			 "pre_tokenizer", step("BertPreTokenizer"), "decoder", step("WordPiece"),
+			 "model", "type", "WordPiece", "unk_token", "[UNK]",
+			 "continuing_subword_prefix", "##", "max_input_chars_per_word", 1 << 20,
+			 "vocab", vocab);
 }
 
 static json_t *write_t5(struct writer *w)
@@ -314,10 +321,11 @@ static json_t *write_t5(struct writer *w)
 		return NULL;
 	vocab = json_array();
 	for (uint32_t id = 0; id < s->n_tokens; id++)
-		json_array_append_new(vocab, json_pack("[o, f]", token_text(w, id), (double)s->score[id]));
+		json_array_append_new(vocab,
+				      json_pack("[o, f]", token_text(w, id), (double)s->score[id]));
 	return json_pack("{s:o, s:n, s:o, s:{s:s, s:i, s:o}}", "normalizer", block_normalizer(w),
-			 "pre_tokenizer", "decoder", block_decoder(w), "model", "type", "Unigram", "unk_id",
-			 w->info->unk, "vocab", vocab);
+			 "pre_tokenizer", "decoder", block_decoder(w), "model", "type", "Unigram",
+			 "unk_id", w->info->unk, "vocab", vocab);
 }
 
 char *hf_write(const struct lmd_tokspec *spec, const struct lmd_tok_info *info)

@@ -34,14 +34,16 @@ static void refused(enum lmd_status want, const char *words)
 }
 
 /* The ids of a text as "1,2,3". */
-static const char *ids_of(const struct lmi_tokenizer *tok, const char *text, size_t n, uint32_t flags)
+static const char *ids_of(const struct lmi_tokenizer *tok, const char *text, size_t n,
+			  uint32_t flags)
 {
 	static char out[1024];
 	struct lmi_tokens ids = {0};
 	struct lmd_error err;
 	size_t at = 0;
 
-	ck_assert_msg(lmi_tokenizer_encode(tok, text, n, flags, &ids, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_tokenizer_encode(tok, text, n, flags, &ids, &err) == LMD_OK, "%s",
+		      err.text);
 	*out = '\0';
 	for (size_t i = 0; i < ids.n && at < sizeof(out) - 16; i++)
 		at += (size_t)sprintf(out + at, "%s%d", i ? "," : "", ids.id[i]);
@@ -58,8 +60,8 @@ static void check(const char *text, const char *want)
 	lmi_tokenizer_close(tok);
 }
 
-static const char *const kinds[] = {"llama", "gpt2", "gemma4", "whitespace", "hybriddna", "bert", "t5",
-				    "rwkv", "plamo2"};
+static const char *const kinds[] = {"llama", "gpt2", "gemma4", "whitespace", "hybriddna",
+				    "bert",  "t5",   "rwkv",   "plamo2"};
 
 static void some_tokens(const char *kind)
 {
@@ -128,8 +130,8 @@ END_TEST
 
 START_TEST(byte_tokens)
 {
-	static const char *const bad[] = {"<0x-1>", "<0x>", "<0x1>", "<0x123>", "<0xGG>", "<0xAA", "<",
-					  "<0x 1>", "0x41"};
+	static const char *const bad[] = {"<0x-1>", "<0x>", "<0x1>",  "<0x123>", "<0xGG>",
+					  "<0xAA",  "<",    "<0x 1>", "0x41"};
 
 	for (size_t i = 0; i < LMD_LEN(bad); i++) {
 		struct lmi_tokenizer *tok;
@@ -351,8 +353,8 @@ START_TEST(many_tokens)
 		t.spec.add_bos = 0;
 		t.spec.add_space_prefix = 0;
 		spec_merge(&t, "1 0");
-		ck_assert_msg(lmi_tokenizer_open(&tok, registry, host, &t.spec, &err) == LMD_OK, "%s",
-			      err.text);
+		ck_assert_msg(lmi_tokenizer_open(&tok, registry, host, &t.spec, &err) == LMD_OK,
+			      "%s", err.text);
 		ck_assert_str_eq(ids_of(tok, "10", 2, 0), "16");
 		lmi_tokenizer_close(tok);
 	}
@@ -375,7 +377,8 @@ START_TEST(nested_specials)
 
 		some_tokens(kinds[i]);
 		for (size_t k = 1; k < sizeof(run); k += 7)
-			spec_addn(&t, run, k, k % 2 ? LMD_TOKEN_USER_DEFINED : LMD_TOKEN_CONTROL, 0);
+			spec_addn(&t, run, k, k % 2 ? LMD_TOKEN_USER_DEFINED : LMD_TOKEN_CONTROL,
+				  0);
 		tok = open_spec();
 		text = malloc(100000);
 		memset(text, '<', 100000);

@@ -126,8 +126,8 @@ static void decode(const struct lmi_tokenizer *t, const struct lmi_tokens *ids, 
 }
 
 /* Streaming gives the bytes of decode, whole characters as soon as they are there. */
-static void check_stream(const struct lmi_tokenizer *t, const struct lmi_tokens *ids, uint32_t flags,
-			 bool utf8)
+static void check_stream(const struct lmi_tokenizer *t, const struct lmi_tokens *ids,
+			 uint32_t flags, bool utf8)
 {
 	size_t room = lmi_detok_room(t), n = 0;
 	struct lmi_text want = {0};
@@ -224,8 +224,8 @@ START_TEST(any_bytes)
 			}
 			encode(v.t, text, n, flags, &ids);
 			for (size_t k = 0; k < ids.n; k++)
-				ck_assert(ids.id[k] >= 0 && (uint32_t)ids.id[k] <
-								    lmi_tokenizer_info(v.t)->n_tokens);
+				ck_assert(ids.id[k] >= 0 &&
+					  (uint32_t)ids.id[k] < lmi_tokenizer_info(v.t)->n_tokens);
 			decode(v.t, &ids, LMD_DECODE_REMOVE_SPECIAL, &back);
 			check_stream(v.t, &ids, round % 2 ? LMD_DECODE_UNPARSE_SPECIAL : 0, false);
 		}
@@ -255,16 +255,17 @@ START_TEST(small_buffers)
 		}
 		encode(v.t, text, sizeof(text) - 1, 3, &ids);
 		decode(v.t, &ids, LMD_DECODE_UNPARSE_SPECIAL, &whole);
-		ck_assert_int_eq(lmi_factory_take(registry, LMD_KIND_TOKENIZER, v.spec.kind, &f, NULL),
-				 LMD_OK);
+		ck_assert_int_eq(
+			lmi_factory_take(registry, LMD_KIND_TOKENIZER, v.spec.kind, &f, NULL),
+			LMD_OK);
 		state = lmi_alloc(1, f->f->state_bytes);
 		ck_assert_int_eq(f->ops.tokenizer->open(state, host, &v.spec, &info, NULL), LMD_OK);
 		for (size_t cap = 0; cap <= ids.n; cap++) {
 			lmd_token *out = malloc(cap * sizeof(*out) + 1);
 			size_t n = 0;
 
-			ck_assert_int_eq(f->ops.tokenizer->encode(state, text, sizeof(text) - 1, 3, out,
-								  cap, &n, NULL),
+			ck_assert_int_eq(f->ops.tokenizer->encode(state, text, sizeof(text) - 1, 3,
+								  out, cap, &n, NULL),
 					 LMD_OK);
 			ck_assert_uint_eq(n, ids.n);
 			ck_assert(!cap || !memcmp(out, ids.id, cap * sizeof(*out)));
@@ -275,8 +276,8 @@ START_TEST(small_buffers)
 			size_t n = 0;
 
 			ck_assert_int_eq(f->ops.tokenizer->decode(state, ids.id, ids.n,
-								  LMD_DECODE_UNPARSE_SPECIAL, out, cap,
-								  &n, NULL),
+								  LMD_DECODE_UNPARSE_SPECIAL, out,
+								  cap, &n, NULL),
 					 LMD_OK);
 			ck_assert_uint_eq(n, whole.n);
 			ck_assert(!cap || !memcmp(out, whole.p, cap));
@@ -401,8 +402,8 @@ START_TEST(spm_by_definition)
 			text[i] = letter[lmd_rand(&seed) % n_letter];
 		n_want = slow_spm(&v, text, n, want);
 		encode(v.t, text, n, 0, &ids);
-		ck_assert_msg(ids.n == n_want && !memcmp(ids.id, want, n_want * sizeof(*want)), "'%.*s'",
-			      (int)n, text);
+		ck_assert_msg(ids.n == n_want && !memcmp(ids.id, want, n_want * sizeof(*want)),
+			      "'%.*s'", (int)n, text);
 	}
 	lmi_tokens_fini(&ids);
 	close_vocab(&v);
@@ -513,8 +514,9 @@ END_TEST
 /* Every allocation of open and encode may fail: an error, and nothing is left. */
 START_TEST(out_of_memory)
 {
-	static const char text[] = "Hello w\xc3\xb6rld \xe4\xbd\xa0 <dna>ACG</dna> \xff aaaaaaaaaaaaaaaaaaaa"
-				   "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+	static const char text[] =
+		"Hello w\xc3\xb6rld \xe4\xbd\xa0 <dna>ACG</dna> \xff aaaaaaaaaaaaaaaaaaaa"
+		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 	static const char *const small[] = {
 		"synth/ugm-charsmap", "synth/rwkv", "synth/plamo2", "synth/spm-no-prefix",
 		"synth/wpm-cased", "synth/hybriddna", "pre/probe-raw",

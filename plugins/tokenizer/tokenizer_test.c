@@ -25,8 +25,8 @@ static void tally(struct count *c, bool ok, const char *what, const char *id, co
 }
 
 /* One line of expect_*.tsv. */
-static void check_line(const struct lmi_tokenizer *t, const struct parity_case *c, const char *kinds,
-		       const char *want, struct count *n, const char *what)
+static void check_line(const struct lmi_tokenizer *t, const struct parity_case *c,
+		       const char *kinds, const char *want, struct count *n, const char *what)
 {
 	struct lmi_tokens ids = {0};
 	struct lmi_text text = {0};
@@ -37,25 +37,28 @@ static void check_line(const struct lmi_tokenizer *t, const struct parity_case *
 		bool ok = false;
 
 		if (*kinds == '~' || *kinds == '-') {
-			uint32_t enc = *kinds == '~' ? LMD_ENCODE_ADD_SPECIAL | LMD_ENCODE_PARSE_SPECIAL
-						     : 0;
+			uint32_t enc = *kinds == '~'
+					       ? LMD_ENCODE_ADD_SPECIAL | LMD_ENCODE_PARSE_SPECIAL
+					       : 0;
 
 			flags = (k[0] == '1' ? LMD_DECODE_REMOVE_SPECIAL : 0u) |
 				(k[1] == '1' ? LMD_DECODE_UNPARSE_SPECIAL : 0u);
-			ok = lmi_tokenizer_encode(t, c->text, c->bytes, enc, &ids, &err) == LMD_OK &&
+			ok = lmi_tokenizer_encode(t, c->text, c->bytes, enc, &ids, &err) ==
+				     LMD_OK &&
 			     lmi_tokenizer_decode(t, ids.id, ids.n, flags, &text, &err) == LMD_OK &&
 			     parity_bytes_equal(want, c, text.p, text.n);
 		} else if (*kinds == '!') {
 			ok = true;
 			for (uint32_t f = 0; f < 4; f++)
-				ok = ok &&
-				     lmi_tokenizer_encode(t, c->text, c->bytes, f, &ids, &err) == LMD_OK;
+				ok = ok && lmi_tokenizer_encode(t, c->text, c->bytes, f, &ids,
+								&err) == LMD_OK;
 			tally(n, ok, what, c->id, "!");
 			break;
 		} else {
 			flags = (k[0] == '1' ? LMD_ENCODE_ADD_SPECIAL : 0u) |
 				(k[1] == '1' ? LMD_ENCODE_PARSE_SPECIAL : 0u);
-			ok = lmi_tokenizer_encode(t, c->text, c->bytes, flags, &ids, &err) == LMD_OK &&
+			ok = lmi_tokenizer_encode(t, c->text, c->bytes, flags, &ids, &err) ==
+				     LMD_OK &&
 			     parity_ids_equal(want, ids.id, ids.n);
 		}
 		tally(n, ok, what, c->id, kinds);
@@ -82,7 +85,8 @@ static void check_cases(const struct lmi_tokenizer *t, const struct parity_cases
 	tsv_free(&e);
 }
 
-static void check_id(const char *what, const char *key, const json_t *facts, int have, struct count *n)
+static void check_id(const char *what, const char *key, const json_t *facts, int have,
+		     struct count *n)
 {
 	int want = (int)json_integer_value(json_object_get(facts, key));
 
@@ -113,9 +117,12 @@ static void check_facts(const struct lmi_tokenizer *t, const json_t *facts, cons
 	check_id(what, "fim_rep", facts, f->fim_rep, n);
 	check_id(what, "fim_sep", facts, f->fim_sep, n);
 	check_id(what, "n_tokens", facts, (int)f->n_tokens, n);
-	tally(n, json_is_true(json_object_get(facts, "add_bos")) == f->add_bos, what, "add_bos", "facts");
-	tally(n, json_is_true(json_object_get(facts, "add_eos")) == f->add_eos, what, "add_eos", "facts");
-	tally(n, json_is_true(json_object_get(facts, "add_sep")) == f->add_sep, what, "add_sep", "facts");
+	tally(n, json_is_true(json_object_get(facts, "add_bos")) == f->add_bos, what, "add_bos",
+	      "facts");
+	tally(n, json_is_true(json_object_get(facts, "add_eos")) == f->add_eos, what, "add_eos",
+	      "facts");
+	tally(n, json_is_true(json_object_get(facts, "add_sep")) == f->add_sep, what, "add_sep",
+	      "facts");
 	for (i = 0; same && i < f->n_eog; i++)
 		same = json_integer_value(json_array_get(eog, i)) == f->eog[i];
 	tally(n, same, what, "eog", "facts");
@@ -140,7 +147,8 @@ static void check_vocab(const char *file, const char *name, const json_t *facts,
 	struct count n = {0};
 	enum lmd_status st;
 
-	ck_assert_msg(lmi_model_open(&m, file, LMI_OPEN_HEADER_ONLY, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_model_open(&m, file, LMI_OPEN_HEADER_ONLY, &err) == LMD_OK, "%s",
+		      err.text);
 	st = lmi_tokenizer_open(&t, registry, host, lmi_model_view(m)->tok, &err);
 	if (st == LMD_NOTFOUND) {
 		LMD_SKIP(name, "no plugin for kind %s", lmi_model_view(m)->tok->kind);
@@ -246,10 +254,10 @@ static void check_pre(const struct lmd_tokspec *base, const char *vocab, const c
 		n->failed += (unsigned)cases->n;
 		return;
 	}
-	tally(n, json_is_true(json_object_get(group, "add_bos")) == lmi_tokenizer_info(t)->add_bos, what,
-	      "add_bos", "facts");
-	tally(n, json_is_true(json_object_get(group, "add_sep")) == lmi_tokenizer_info(t)->add_sep, what,
-	      "add_sep", "facts");
+	tally(n, json_is_true(json_object_get(group, "add_bos")) == lmi_tokenizer_info(t)->add_bos,
+	      what, "add_bos", "facts");
+	tally(n, json_is_true(json_object_get(group, "add_sep")) == lmi_tokenizer_info(t)->add_sep,
+	      what, "add_sep", "facts");
 	/* Seen by what decoding does, so it says something for vocabularies that fit alone. */
 	if (strcmp(pre, "sarvam-moe") != 0 || !strcmp(vocab, "probe-raw"))
 		tally(n, json_is_true(json_object_get(group, "clean_spaces_on_decode")) ==
@@ -280,8 +288,10 @@ static void check_matrix(const char *folder, const json_t *matrix, const struct 
 	size_t i, k;
 	char path[1024];
 
-	snprintf(path, sizeof(path), "%s/%s%s", folder, !strcmp(vocab, "bpe") ? "../vocabs/" : "", name);
-	ck_assert_msg(lmi_model_open(&m, path, LMI_OPEN_HEADER_ONLY, &err) == LMD_OK, "%s", err.text);
+	snprintf(path, sizeof(path), "%s/%s%s", folder, !strcmp(vocab, "bpe") ? "../vocabs/" : "",
+		 name);
+	ck_assert_msg(lmi_model_open(&m, path, LMI_OPEN_HEADER_ONLY, &err) == LMD_OK, "%s",
+		      err.text);
 	json_array_foreach(groups, i, group) {
 		json_array_foreach(json_object_get(group, "names"), k, pre) {
 			struct count n = {0};
@@ -354,16 +364,18 @@ static void check_prompts(const struct lmi_tokenizer *t, const char *model, cons
 	json_array_foreach(cases, i, c) {
 		const json_t *want = json_object_get(c, "ids"), *text = json_object_get(c, "text");
 		uint32_t flags =
-			(json_is_true(json_object_get(c, "add_special")) ? LMD_ENCODE_ADD_SPECIAL : 0u) |
-			(json_is_true(json_object_get(c, "parse_special")) ? LMD_ENCODE_PARSE_SPECIAL
-									   : 0u);
+			(json_is_true(json_object_get(c, "add_special")) ? LMD_ENCODE_ADD_SPECIAL
+									 : 0u) |
+			(json_is_true(json_object_get(c, "parse_special"))
+				 ? LMD_ENCODE_PARSE_SPECIAL
+				 : 0u);
 		bool ok;
 
 		if (strcmp(json_string_value(json_object_get(c, "model")), model) != 0 ||
 		    !json_is_string(text))
 			continue;
-		ok = lmi_tokenizer_encode(t, json_string_value(text), json_string_length(text), flags,
-					  &ids, &err) == LMD_OK &&
+		ok = lmi_tokenizer_encode(t, json_string_value(text), json_string_length(text),
+					  flags, &ids, &err) == LMD_OK &&
 		     ids.n == json_array_size(want);
 		json_array_foreach(want, k, id)
 			ok = ok && json_integer_value(id) == ids.id[k];
@@ -401,8 +413,9 @@ START_TEST(real_models)
 		}
 		ck_assert_msg(lmi_model_open(&m, file, LMI_OPEN_HEADER_ONLY, &err) == LMD_OK, "%s",
 			      err.text);
-		ck_assert_msg(lmi_tokenizer_open(&t, registry, host, lmi_model_view(m)->tok, &err) ==
-				      LMD_OK, "%s", err.text);
+		ck_assert_msg(lmi_tokenizer_open(&t, registry, host, lmi_model_view(m)->tok,
+						 &err) == LMD_OK,
+			      "%s", err.text);
 		same = json_array_size(eog) == lmi_tokenizer_info(t)->n_eog;
 		for (uint32_t i = 0; same && i < lmi_tokenizer_info(t)->n_eog; i++)
 			same = json_integer_value(json_array_get(eog, i)) ==

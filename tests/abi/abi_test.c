@@ -97,7 +97,8 @@ START_TEST(as_recorded)
 	ck_assert_msg(f != NULL, "%s is missing", path);
 	bad = compare(f);
 	fclose(f);
-	LMD_CASES("plugin ABI", LMD_LEN(rows) - (bad < LMD_LEN(rows) ? bad : LMD_LEN(rows)), bad, 0);
+	LMD_CASES("plugin ABI", LMD_LEN(rows) - (bad < LMD_LEN(rows) ? bad : LMD_LEN(rows)), bad,
+		  0);
 	ck_assert_msg(!bad, "%u rows differ: the ABI changed (docs/abi.md; make update-abi)", bad);
 }
 END_TEST

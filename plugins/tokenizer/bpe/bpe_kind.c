@@ -96,8 +96,9 @@ enum lmd_status bpe_open(struct bpe_state *b, const struct lmd_host *host,
 	enum lmd_status st;
 
 	if (!name)
-		return lmd_fail(err, LMD_UNSUPPORTED, "tokenizer.ggml.pre: pre-tokenizer '%.80s' is "
-						      "not known",
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"tokenizer.ggml.pre: pre-tokenizer '%.80s' is "
+				"not known",
 				pre);
 	if (!spec->merge && !(name->flags & PRETOK_NO_MERGES))
 		return lmd_fail(err, LMD_CORRUPT, "vocabulary: tokenizer '%s' without merges",
@@ -113,8 +114,8 @@ enum lmd_status bpe_open(struct bpe_state *b, const struct lmd_host *host,
 	if (!b->tok.kind.text)
 		b->tok.kind.text = bpe_text;
 	b->bpe.byte_level = !(name->flags & PRETOK_PLAIN);
-	b->bpe.ignore_merges =
-		spec->ignore_merges >= 0 ? spec->ignore_merges : (name->flags & PRETOK_IGNORE_MERGES) != 0;
+	b->bpe.ignore_merges = spec->ignore_merges >= 0 ? spec->ignore_merges
+							: (name->flags & PRETOK_IGNORE_MERGES) != 0;
 	b->bpe.lines_whole = name->flags & PRETOK_LINES_WHOLE;
 	def = (struct lmi_vocab_defaults){
 		.bos = name->flags & PRETOK_NO_BOS ? -1 : def_bos,

@@ -61,8 +61,7 @@
 
 static const struct pretok_family
 	f_default = {"default", {"[\\p{P}$+<=>^~|]+", GPT2_STEP, "\\p{N}+", "[0-9][0-9][0-9]"}},
-	f_gpt2 = {"gpt2", {GPT2_STEP}},
-	f_starcoder = {"starcoder", {"\\p{N}", GPT2_STEP}},
+	f_gpt2 = {"gpt2", {GPT2_STEP}}, f_starcoder = {"starcoder", {"\\p{N}", GPT2_STEP}},
 	f_llama3 = {"llama3",
 		    {SHORT_ANY "|" WORD "|\\p{N}{1,3}|" SIGNS "[\\r\\n]*|" LINES "|" SPACES}},
 	f_minicpm5 = {"minicpm5",
@@ -84,8 +83,9 @@ static const struct pretok_family
 	f_seed = {"seed",
 		  {SHORT_ANY "|" WORD "|\\p{N}| ?[^\\s\\p{L}\\p{N}\\r\\n]+|" LINES "|" SPACES}},
 	f_exaone_moe = {"exaone-moe",
-			{SHORT_ANY "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}(?:\\p{M}| ?\\p{L})*+|\\p{N}|" SIGNS
-				   "[\\r\\n/]?|\\s*[\\r\\n]|" SPACES}},
+			{SHORT_ANY
+			 "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}(?:\\p{M}| ?\\p{L})*+|\\p{N}|" SIGNS
+			 "[\\r\\n/]?|\\s*[\\r\\n]|" SPACES}},
 	f_deepseek_llm = {"deepseek-llm",
 			  {"[\\r\\n]", "\\s?" CASED_LETTERS "+",
 			   "\\s?[!-/:-~\\x{FF01}-\\x{FF0F}\\x{FF1A}-\\x{FF5E}"
@@ -133,8 +133,7 @@ static const struct pretok_family
 	f_kimi = {"kimi",
 		  {HAN "+|[^\\r\\n\\p{L}\\p{N}]?" NOT_HAN "+" SHORT_ANY "?|\\p{N}{1,3}|" SIGNS
 		       "[\\r\\n]*|" LINES "|" SPACES}},
-	f_lines = {"lines", {"[^\\n]+|\\n+"}},
-	f_whitespace = {"whitespace", {"\\S+"}};
+	f_lines = {"lines", {"[^\\n]+|\\n+"}}, f_whitespace = {"whitespace", {"\\S+"}};
 
 #define KEEP PRETOK_KEEP_SPACES
 #define IM   PRETOK_IGNORE_MERGES

@@ -111,8 +111,8 @@ static bool find(const struct hf_matcher *m, const char **at, const char *end, c
 	return false;
 }
 
-enum lmd_status hf_added_cut(const struct hf_state *h, const struct hf_matcher *m, struct lmi_job *j,
-			     const struct hf_fragment *f, hf_fragment_fn text)
+enum lmd_status hf_added_cut(const struct hf_state *h, const struct hf_matcher *m,
+			     struct lmi_job *j, const struct hf_fragment *f, hf_fragment_fn text)
 {
 	const char *s = f->s, *end = s + f->n, *done = s, *at = s, *begin, *stop;
 	struct hf_fragment part = *f;
@@ -125,7 +125,8 @@ enum lmd_status hf_added_cut(const struct hf_state *h, const struct hf_matcher *
 		begin = at;
 		at = stop; /* where the search goes on, whatever is said below */
 		if (((how & LMD_ADDED_SPECIAL) && !f->control) ||
-		    ((how & LMD_ADDED_SINGLE_WORD) && (word_before(begin, s) || word_at(stop, end))))
+		    ((how & LMD_ADDED_SINGLE_WORD) &&
+		     (word_before(begin, s) || word_at(stop, end))))
 			continue;
 		for (const char *p = begin; (how & LMD_ADDED_LSTRIP) && p > done; begin = p)
 			if (!hf_is_space(lmi_utf8_get_back(&p, done)))

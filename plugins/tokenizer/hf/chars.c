@@ -68,7 +68,8 @@ uint32_t hf_lower(uint32_t cp)
 {
 	uint32_t low = lmi_ucd_lower(cp);
 
-	for (uint32_t i = 0; low == cp && cp >= hf_lower_pairs[0].first && i < hf_n_lower_pairs; i++)
+	for (uint32_t i = 0; low == cp && cp >= hf_lower_pairs[0].first && i < hf_n_lower_pairs;
+	     i++)
 		if (hf_lower_pairs[i].first == cp)
 			return hf_lower_pairs[i].last;
 	return low;

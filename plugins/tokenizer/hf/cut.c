@@ -35,7 +35,8 @@ static enum lmd_status emit(struct joiner *q)
 	bool keep = q->held && !(q->behavior == HF_REMOVED && q->match);
 
 	q->held = false;
-	return keep ? hf_cut_give(q->c, q->level + 1, q->from, q->to, q->zero && q->from == q->begin)
+	return keep ? hf_cut_give(q->c, q->level + 1, q->from, q->to,
+				  q->zero && q->from == q->begin)
 		    : LMD_OK;
 }
 
@@ -335,9 +336,10 @@ enum lmd_status hf_cut_text(const struct hf_state *h, struct lmi_job *j, const c
 		lmi_buf_fini(&c.text[i], j->host);
 		lmi_buf_fini(&c.space[i], j->host);
 		if (c.run[i].st == LMD_INVALID)
-			return lmd_fail(j->err, LMD_INVALID,
-					"pre-tokenizer %s: a text of %zu bytes takes too many steps",
-					h->cut[i].type->name, n);
+			return lmd_fail(
+				j->err, LMD_INVALID,
+				"pre-tokenizer %s: a text of %zu bytes takes too many steps",
+				h->cut[i].type->name, n);
 	}
 	return st;
 }

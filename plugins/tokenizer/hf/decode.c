@@ -34,7 +34,8 @@ enum lmd_status hf_decode(const void *state, const lmd_token *ids, size_t n_ids,
 	for (size_t i = 0; i < n_ids; i++) {
 		uint32_t id = (uint32_t)ids[i];
 
-		if (hf_is_hole(v, id) || (!(flags & LMD_DECODE_UNPARSE_SPECIAL) && hf_is_special(v, id)))
+		if (hf_is_hole(v, id) ||
+		    (!(flags & LMD_DECODE_UNPARSE_SPECIAL) && hf_is_special(v, id)))
 			continue;
 		if (!h->n_decode && d.in.n)
 			hf_texts_add(&d.in, " ", 1);

@@ -42,7 +42,8 @@ void hf_texts_clear(struct hf_texts *t);
 void hf_texts_add(struct hf_texts *t, const char *s, size_t n);
 void hf_texts_add_lossy(struct hf_texts *t, const char *s, size_t n);
 void hf_texts_add_spelt(struct hf_texts *t, const struct lmd_str *s);
-void hf_texts_add_replaced(struct hf_texts *t, const struct lmd_str *s, const char *from, const char *to);
+void hf_texts_add_replaced(struct hf_texts *t, const struct lmd_str *s, const char *from,
+			   const char *to);
 
 /* Ends it. */
 void hf_texts_end(struct hf_texts *t);

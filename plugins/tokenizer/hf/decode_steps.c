@@ -9,8 +9,9 @@
 static void clean_up(struct hf_texts *t, struct hf_texts *spare)
 {
 	static const char *const rules[][2] = {
-		{" .", "."}, {" ?", "?"}, {" !", "!"}, {" ,", ","}, {" ' ", "'"}, {" n't", "n't"},
-		{" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"},
+		{" .", "."},   {" ?", "?"},     {" !", "!"},     {" ,", ","},
+		{" ' ", "'"},  {" n't", "n't"}, {" 'm", "'m"},   {" do not", " don't"},
+		{" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"},
 	};
 
 	for (size_t r = 0; r < LMD_LEN(rules); r++) {
@@ -163,7 +164,8 @@ static void each_metaspace(struct hf_decoding *d, const struct hf_step *s)
 {
 	char r[32];
 
-	snprintf(r, sizeof(r), "%.*s", (int)(s->content.len < 31 ? s->content.len : 31), s->content.ptr);
+	snprintf(r, sizeof(r), "%.*s", (int)(s->content.len < 31 ? s->content.len : 31),
+		 s->content.ptr);
 	for (size_t i = 0; i < d->in.n; i++) {
 		struct lmd_str t = hf_texts_get(&d->in, i);
 		bool first = !i && !d->middle && s->prepend != HF_NEVER;

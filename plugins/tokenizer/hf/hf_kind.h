@@ -66,7 +66,7 @@ struct hf_state {
 	/* WordPiece and WordLevel */
 	struct lmi_trie words;
 	uint32_t unk;             /* LMI_NONE: there is none */
-	uint32_t continuing;      /* node of the trie behind the prefix, or LMI_NONE: no such token */
+	uint32_t continuing; /* node of the trie behind the prefix, or LMI_NONE: no such token */
 	uint32_t max_chars;
 	/* Pieces: those that cannot be read off the text are made by open. */
 	enum hf_piece_rule piece_rule;
@@ -161,8 +161,8 @@ struct hf_fragment {
 };
 typedef enum lmd_status (*hf_fragment_fn)(const struct hf_state *h, struct lmi_job *j,
 					  const struct hf_fragment *f);
-enum lmd_status hf_added_cut(const struct hf_state *h, const struct hf_matcher *m, struct lmi_job *j,
-			     const struct hf_fragment *f, hf_fragment_fn text);
+enum lmd_status hf_added_cut(const struct hf_state *h, const struct hf_matcher *m,
+			     struct lmi_job *j, const struct hf_fragment *f, hf_fragment_fn text);
 
 /* decode.c, pieces.c */
 enum lmd_status hf_decode(const void *state, const lmd_token *ids, size_t n_ids, uint32_t flags,

@@ -18,7 +18,8 @@ static uint32_t find_token(const struct hf_state *h, struct lmd_str s)
 	return LMI_NONE;
 }
 
-static enum lmd_status open_bpe(struct hf_state *h, const struct lmd_tokstep *m, struct lmd_error *err)
+static enum lmd_status open_bpe(struct hf_state *h, const struct lmd_tokstep *m,
+				struct lmd_error *err)
 {
 	const struct lmd_meta *dropout = hf_param(m, "dropout");
 	struct hf_step *last = h->n_cut ? &h->cut[h->n_cut - 1] : NULL;
@@ -63,7 +64,8 @@ static enum lmd_status open_unigram(struct hf_state *h, const struct lmd_tokstep
 	return lmi_unigram_open(u, &h->tok.vocab, err);
 }
 
-static enum lmd_status open_words(struct hf_state *h, const struct lmd_tokstep *m, struct lmd_error *err)
+static enum lmd_status open_words(struct hf_state *h, const struct lmd_tokstep *m,
+				  struct lmd_error *err)
 {
 	const struct lmd_meta *max = hf_param(m, "max_input_chars_per_word");
 	struct lmd_str prefix = hf_param_str(m, "continuing_subword_prefix");
@@ -86,11 +88,13 @@ static enum lmd_status open_words(struct hf_state *h, const struct lmd_tokstep *
 		return lmd_fail(err, LMD_NOMEM, "vocabulary: no memory for %u tokens", v->n);
 	h->continuing = LMI_TRIE_ROOT;
 	for (size_t i = 0; i < prefix.len && h->continuing != LMI_NONE; i++)
-		h->continuing = lmi_trie_next(&h->words, h->continuing, (unsigned char)prefix.ptr[i]);
+		h->continuing =
+			lmi_trie_next(&h->words, h->continuing, (unsigned char)prefix.ptr[i]);
 	return LMD_OK;
 }
 
-enum lmd_status hf_model_open(struct hf_state *h, const struct lmd_tokstep *m, struct lmd_error *err)
+enum lmd_status hf_model_open(struct hf_state *h, const struct lmd_tokstep *m,
+			      struct lmd_error *err)
 {
 	h->unk = find_token(h, hf_param_str(m, "unk_token"));
 	for (uint32_t i = 0; i < h->n_cut; i++)
@@ -121,7 +125,8 @@ void hf_model_close(struct hf_state *h)
 	lmi_trie_fini(&h->words, h->tok.vocab.host);
 }
 
-static enum lmd_status put_unknown(const struct hf_state *h, struct lmi_job *j, const char *w, size_t n)
+static enum lmd_status put_unknown(const struct hf_state *h, struct lmi_job *j, const char *w,
+				   size_t n)
 {
 	if (h->unk == LMI_NONE)
 		return lmd_fail(j->err, LMD_CORRUPT,
@@ -131,7 +136,8 @@ static enum lmd_status put_unknown(const struct hf_state *h, struct lmi_job *j, 
 	return LMD_OK;
 }
 
-static enum lmd_status word_piece(const struct hf_state *h, struct lmi_job *j, const char *w, size_t n)
+static enum lmd_status word_piece(const struct hf_state *h, struct lmi_job *j, const char *w,
+				  size_t n)
 {
 	size_t first = j->n, chars = 0, at = 0;
 

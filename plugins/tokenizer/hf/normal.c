@@ -86,7 +86,8 @@ bool hf_prepend(const struct hf_step *s, const struct lmd_str *in, struct hf_out
 {
 	(void)j;
 	(void)zero;
-	return !in->len || (hf_put(o, s->content.ptr, s->content.len) && hf_put(o, in->ptr, in->len));
+	return !in->len ||
+	       (hf_put(o, s->content.ptr, s->content.len) && hf_put(o, in->ptr, in->len));
 }
 
 bool hf_replace(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
@@ -230,8 +231,10 @@ enum lmd_status hf_normalize(const struct hf_state *h, struct lmi_job *j, struct
 		enum lmd_status st = step(s->type->normal, s, text, buf, j, zero);
 
 		if (st == LMD_INVALID)
-			return lmd_fail(j->err, st, "normalizer %s: a text of %zu bytes takes too many "
-						    "steps", s->type->name, text->len);
+			return lmd_fail(j->err, st,
+					"normalizer %s: a text of %zu bytes takes too many "
+					"steps",
+					s->type->name, text->len);
 		if (st != LMD_OK)
 			return st;
 	}

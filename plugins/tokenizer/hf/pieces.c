@@ -41,8 +41,9 @@ static enum hf_piece_rule rule_of(const struct hf_state *h)
 
 	if (h->n_decode == 1 && decodes(h, 0, HF_DEC_BYTES))
 		return HF_PIECE_SPELT;
-	if (!decodes(h, 0, HF_DEC_REPLACE) || s->rx || !s->pattern.len || s->content.len > s->pattern.len ||
-	    !decodes(h, 1, HF_DEC_FALLBACK) || !decodes(h, 2, HF_DEC_FUSE))
+	if (!decodes(h, 0, HF_DEC_REPLACE) || s->rx || !s->pattern.len ||
+	    s->content.len > s->pattern.len || !decodes(h, 1, HF_DEC_FALLBACK) ||
+	    !decodes(h, 2, HF_DEC_FUSE))
 		return HF_PIECE_MADE;
 	for (i = 3; decodes(h, i, HF_DEC_STRIP); i++)
 		;
@@ -70,7 +71,8 @@ enum lmd_status hf_pieces_open(struct hf_state *h, struct lmd_error *err)
 	if (d.st == LMD_OK) {
 		for (uint32_t i = 0; i <= v->n; i++) {
 			h->piece_at[i] = (uint32_t)hf_texts_at(&d.in)[i];
-			if (i && h->piece_at[i] - h->piece_at[i - 1] > h->tok.vocab.info.max_piece_bytes)
+			if (i &&
+			    h->piece_at[i] - h->piece_at[i - 1] > h->tok.vocab.info.max_piece_bytes)
 				h->tok.vocab.info.max_piece_bytes =
 					h->piece_at[i] - h->piece_at[i - 1];
 		}

@@ -75,7 +75,8 @@ static enum lmd_status put_normal(const struct hf_state *h, struct lmi_job *j,
 }
 
 /* What the added tokens of the raw text leave over. */
-static enum lmd_status put_raw(const struct hf_state *h, struct lmi_job *j, const struct hf_fragment *f)
+static enum lmd_status put_raw(const struct hf_state *h, struct lmi_job *j,
+			       const struct hf_fragment *f)
 {
 	struct hf_fragment normal = *f;
 	struct lmd_str text = {f->s, f->n};
@@ -88,8 +89,8 @@ static enum lmd_status put_raw(const struct hf_state *h, struct lmi_job *j, cons
 	return hf_added_cut(h, &h->normalized, j, &normal, put_normal);
 }
 
-static enum lmd_status encode_text(const struct hf_state *h, struct lmi_job *j, const char *s, size_t n,
-				   bool control)
+static enum lmd_status encode_text(const struct hf_state *h, struct lmi_job *j, const char *s,
+				   size_t n, bool control)
 {
 	struct lmi_buf *clean = &j->buf[HF_BUF_CLEAN];
 	struct hf_fragment f = {s, n, true, control};

@@ -81,7 +81,8 @@ static uint32_t param_count(const struct lmd_tokstep *s, const char *key)
 {
 	const struct lmd_meta *p = hf_param(s, key);
 
-	return p && p->type == LMD_META_I64 && p->v.i > 0 && p->v.i < INT32_MAX ? (uint32_t)p->v.i : 0;
+	return p && p->type == LMD_META_I64 && p->v.i > 0 && p->v.i < INT32_MAX ? (uint32_t)p->v.i
+										: 0;
 }
 
 static enum lmd_status refuse(const struct lmd_tokstep *t, enum lmd_status st, const char *what,
@@ -171,7 +172,8 @@ static int digit_of(unsigned char c)
 }
 
 /* The table, which the file has in base 64. */
-static enum lmd_status read_table(struct hf_step *s, const struct lmd_tokstep *t, struct lmd_error *err)
+static enum lmd_status read_table(struct hf_step *s, const struct lmd_tokstep *t,
+				  struct lmd_error *err)
 {
 	struct lmd_str b = hf_param_str(t, "precompiled_charsmap");
 	uint32_t bits = 0, n_bits = 0;
@@ -198,7 +200,8 @@ static enum lmd_status read_table(struct hf_step *s, const struct lmd_tokstep *t
 }
 
 /* Parameters by the name of the type; each phase has its own meaning of a name. */
-static enum lmd_status read_params(struct hf_step *s, const struct lmd_tokstep *t, struct lmd_error *err)
+static enum lmd_status read_params(struct hf_step *s, const struct lmd_tokstep *t,
+				   struct lmd_error *err)
 {
 	const char *name = s->type->name;
 	bool decode = t->phase == LMD_TOK_DECODE;
@@ -231,7 +234,8 @@ static enum lmd_status read_params(struct hf_step *s, const struct lmd_tokstep *
 	if (!strcmp(name, "Punctuation"))
 		return read_behavior(s, t, err);
 	if (!strcmp(name, "Digits"))
-		s->behavior = hf_param_bool(t, "individual_digits", false) ? HF_ISOLATED : HF_CONTIGUOUS;
+		s->behavior =
+			hf_param_bool(t, "individual_digits", false) ? HF_ISOLATED : HF_CONTIGUOUS;
 	else if (!strcmp(name, "FixedLength"))
 		s->stop = param_count(t, "length") ? param_count(t, "length") : 5;
 	else if (!strcmp(name, "Precompiled"))
@@ -266,7 +270,8 @@ static const struct hf_type *find_type(const struct lmd_tokstep *t)
 	return NULL;
 }
 
-static enum lmd_status add_step(struct hf_state *h, const struct lmd_tokstep *t, struct lmd_error *err)
+static enum lmd_status add_step(struct hf_state *h, const struct lmd_tokstep *t,
+				struct lmd_error *err)
 {
 	struct hf_step *list = t->phase == LMD_TOK_NORMALIZE ? h->normal
 			       : t->phase == LMD_TOK_SPLIT   ? h->cut

@@ -115,7 +115,8 @@ void hf_texts_add_spelt(struct hf_texts *t, const struct lmd_str *s)
 	}
 }
 
-void hf_texts_add_replaced(struct hf_texts *t, const struct lmd_str *s, const char *from, const char *to)
+void hf_texts_add_replaced(struct hf_texts *t, const struct lmd_str *s, const char *from,
+			   const char *to)
 {
 	const char *p = s->ptr, *end = p + s->len, *q;
 	size_t n = strlen(from);

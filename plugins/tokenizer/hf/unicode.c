@@ -165,7 +165,8 @@ static const char *cluster(const char *p, const char *end)
 }
 
 /* The table's text for the shortest beginning of s..end that it knows. */
-static bool look_up(const struct hf_step *s, const char *from, const char *end, struct lmd_str *with)
+static bool look_up(const struct hf_step *s, const char *from, const char *end,
+		    struct lmd_str *with)
 {
 	return lmi_charsmap_first(&s->map, from, (size_t)(end - from), with) > 0;
 }

@@ -32,8 +32,9 @@ static void none_close(void *state)
 	(void)state;
 }
 
-static enum lmd_status none_encode(const void *state, const char *text, size_t bytes, uint32_t flags,
-				   lmd_token *out, size_t cap, size_t *n, struct lmd_error *err)
+static enum lmd_status none_encode(const void *state, const char *text, size_t bytes,
+				   uint32_t flags, lmd_token *out, size_t cap, size_t *n,
+				   struct lmd_error *err)
 {
 	(void)state;
 	(void)text;
@@ -60,9 +61,10 @@ static enum lmd_status none_decode(const void *state, const lmd_token *ids, size
 	(void)cap;
 	for (size_t i = 0; i < n_ids; i++)
 		if (ids[i] < 0 || (uint32_t)ids[i] >= s->n_tokens)
-			return lmd_fail(err, LMD_INVALID,
-					"token %d at position %zu is outside of the vocabulary of %u",
-					ids[i], i, s->n_tokens);
+			return lmd_fail(
+				err, LMD_INVALID,
+				"token %d at position %zu is outside of the vocabulary of %u",
+				ids[i], i, s->n_tokens);
 	*n = 0;
 	return LMD_OK;
 }

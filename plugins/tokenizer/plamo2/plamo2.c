@@ -72,7 +72,8 @@ static bool choose(const struct plamo2_state *p, struct lmi_job *j, const char *
 	return true;
 }
 
-static enum lmd_status plamo2_text(const struct lmi_tok *t, struct lmi_job *j, const char *s, size_t n)
+static enum lmd_status plamo2_text(const struct lmi_tok *t, struct lmi_job *j, const char *s,
+				   size_t n)
 {
 	const struct plamo2_state *p = (const struct plamo2_state *)t;
 	struct best *b;

@@ -11,7 +11,8 @@ struct rwkv_state {
 	struct lmi_trie trie;
 };
 
-static enum lmd_status rwkv_text(const struct lmi_tok *t, struct lmi_job *j, const char *s, size_t n)
+static enum lmd_status rwkv_text(const struct lmi_tok *t, struct lmi_job *j, const char *s,
+				 size_t n)
 {
 	const struct rwkv_state *r = (const struct rwkv_state *)t;
 

@@ -33,7 +33,8 @@ static inline uint32_t char_at(const char *s, size_t left, size_t *len)
 
 static inline uint32_t joint_bit(uint32_t a, uint32_t b)
 {
-	return (uint32_t)(lmi_mix((uint64_t)a << 32 | b, 0x9fb21c651e98df25ull) >> (64 - JOINT_BITS));
+	return (uint32_t)(lmi_mix((uint64_t)a << 32 | b, 0x9fb21c651e98df25ull) >>
+			  (64 - JOINT_BITS));
 }
 
 static inline bool is_joint(const struct spm_state *s, uint32_t a, uint32_t b)
@@ -172,7 +173,8 @@ static inline uint64_t heap_key(const struct lmi_vocab *v, uint32_t join, uint32
 	return (uint64_t)score_key(v, join) << 32 | (UINT32_MAX - at);
 }
 
-static bool offer(const struct spm_state *s, const char *text, struct heap *q, struct part *p, uint32_t i)
+static bool offer(const struct spm_state *s, const char *text, struct heap *q, struct part *p,
+		  uint32_t i)
 {
 	p[i].join = LMI_NONE;
 	if (p[i].next == LMI_NONE)
@@ -254,8 +256,8 @@ static const char *escaped(struct lmi_job *j, const char *s, size_t *n, bool pre
 }
 
 /* A part between cuts. */
-static enum lmd_status put_word(const struct spm_state *s, struct lmi_job *j, const char *w, size_t n,
-				size_t n_chars)
+static enum lmd_status put_word(const struct spm_state *s, struct lmi_job *j, const char *w,
+				size_t n, size_t n_chars)
 {
 	struct lmi_word word =
 		lmi_word_find(j, &j->buf[BUF_CACHE], s->tok.vocab.map.seed, w, n);
@@ -269,7 +271,8 @@ static enum lmd_status put_word(const struct spm_state *s, struct lmi_job *j, co
 	return LMD_OK;
 }
 
-static enum lmd_status spm_text(const struct lmi_tok *t, struct lmi_job *j, const char *text, size_t n)
+static enum lmd_status spm_text(const struct lmi_tok *t, struct lmi_job *j, const char *text,
+				size_t n)
 {
 	const struct spm_state *s = (const struct spm_state *)t;
 	size_t from = 0, chars = 0, len;

@@ -6,7 +6,8 @@
 
 struct spm_state {
 	struct lmi_tok tok; /* first */
-	uint32_t byte_tok[256]; /* token of a byte that no token covers; the unknown token if none */
+	/* token of a byte that no token covers; the unknown token if none */
+	uint32_t byte_tok[256];
 	uint64_t *joint;        /* 2^20 bits by joint_bit: a token has these two characters side by
 				 * side; a text is cut where none has */
 };

@@ -99,7 +99,8 @@ static size_t sequence(const char *s, size_t n)
 	return len;
 }
 
-static enum lmd_status unigram_text(const struct lmi_tok *t, struct lmi_job *j, const char *s, size_t n)
+static enum lmd_status unigram_text(const struct lmi_tok *t, struct lmi_job *j, const char *s,
+				    size_t n)
 {
 	const struct unigram_state *u = (const struct unigram_state *)t;
 	bool prefix = t->vocab.info.add_space_prefix;

@@ -98,7 +98,8 @@ static enum lmd_status wordpiece_text(const struct lmi_tok *t, struct lmi_job *j
 			st = put_word(s, j, &w);
 			continue;
 		}
-		if (!cp || cp == 0xfffd || (set & LMI_UCD_C) || (s->strip_accents && (set & LMI_UCD_M)))
+		if (!cp || cp == 0xfffd || (set & LMI_UCD_C) ||
+		    (s->strip_accents && (set & LMI_UCD_M)))
 			continue;
 		alone = (set & LMI_UCD_P) || (cp < 0x7f && (set & LMI_UCD_S)) || is_chinese(cp);
 		if (alone)
