@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backend/common/binding.h"
 #include "llamad/backend.h"
 
 #define HM_LINE 64

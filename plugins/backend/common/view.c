@@ -6,11 +6,7 @@
 
 const struct lmd_binding *hm_input(const struct hm_run *r, uint32_t id)
 {
-	for (uint32_t i = 0; i < r->n_in; i++) {
-		if (r->in[i].id == id && r->in[i].ptr)
-			return &r->in[i];
-	}
-	return NULL;
+	return hm_binding(r->in, r->n_in, id);
 }
 
 static void view_value(const struct hm_run *r, uint32_t id, struct hm_view *v)

@@ -25,8 +25,8 @@ int64_t attn_key(const struct attn *a, const struct attn_keys *s, int64_t j)
 
 static uint32_t page_of(const struct attn *a, const struct attn_keys *s, uint32_t index)
 {
-	return hm_pool_page(a->r->cplan->pools[a->op->src[s->src].group],
-			     (uint32_t)a->r->hm.step->seq_slot[s->seq], index);
+	return hm_pool_page(a->r->cplan->hm.pools[a->op->src[s->src].group],
+			    (uint32_t)a->r->hm.step->seq_slot[s->seq], index);
 }
 
 /* Row of the step's k and v for a key. */
@@ -205,7 +205,7 @@ static float relative(const struct attn *a, const struct attn_keys *s, uint32_t 
 
 		if (!a->q2[j].base)
 			continue;
-		w = a->r->cplan->weights[rel->r];
+		w = a->r->cplan->hm.weights[rel->r];
 		at = (int64_t)hm_pos(&a->r->hm, a->q.space, row, rel->plane) -
 		     key_pos(a, s, key, rel->plane) + rel->off;
 		at = at < 0 ? 0 : at >= (int64_t)w->n ? (int64_t)w->n - 1 : at;
@@ -224,7 +224,7 @@ static float bias(const struct attn *a, const struct attn_keys *s, uint32_t row,
 
 	if (op->bias == LMD_BIAS_REL)
 		return relative(a, s, row, head, key);
-	w = a->r->cplan->weights[op->bias_w]->flat;
+	w = a->r->cplan->hm.weights[op->bias_w]->flat;
 	d = key_pos(a, s, key, 0) - hm_pos(&a->r->hm, a->q.space, row, 0);
 	if (op->bias == LMD_BIAS_ALIBI)
 		return -w[head] * fabsf((float)d);
@@ -250,7 +250,7 @@ uint32_t attn_step_keys(const struct attn *a, const struct attn_keys *s)
 {
 	const struct lmd_attn_src *src = &a->op->src[s->src];
 	const struct lmd_step *step = a->r->hm.step;
-	const struct lmd_pool *p = a->r->cplan->pools[src->group];
+	const struct lmd_pool *p = a->r->cplan->hm.pools[src->group];
 	const uint32_t *table;
 	uint32_t first, n, last;
 

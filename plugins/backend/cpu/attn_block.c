@@ -157,7 +157,7 @@ void attn_finish(struct attn_work *w, const struct attn_block *b, uint32_t i)
 	float *y = hm_at(&a->y, row, head, w->part.o);
 
 	if (a->op->sinks != LMD_NONE && m != -INFINITY) {
-		float sink = a->r->cplan->weights[a->op->sinks]->flat[head];
+		float sink = a->r->cplan->hm.weights[a->op->sinks]->flat[head];
 		float top = sink > m ? sink : m;
 
 		scale = expf(m - top);

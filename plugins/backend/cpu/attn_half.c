@@ -21,7 +21,7 @@ void attn_half_init(const struct attn *a, struct attn_half *h)
 	bool sink = a->op->sinks != LMD_NONE;
 
 	memset(h->o, 0, a->dv * sizeof(*h->o));
-	h->m = sink ? a->r->cplan->weights[a->op->sinks]->flat[h->head] : -INFINITY;
+	h->m = sink ? a->r->cplan->hm.weights[a->op->sinks]->flat[h->head] : -INFINITY;
 	h->l = sink ? 1 : 0;
 }
 

@@ -21,7 +21,7 @@ static uint32_t n_chunk(const struct cpu_run *r, const struct lmd_op_attn *op, u
 static bool stores_last(const struct cpu_run *r, const struct lmd_op_attn *op, uint32_t row)
 {
 	const struct lmd_step_group *g = &r->hm.step->group[op->src[0].group];
-	const struct lmd_pool *p = r->cplan->pools[op->src[0].group];
+	const struct lmd_pool *p = r->cplan->hm.pools[op->src[0].group];
 
 	if (!g->slot || g->slot[row] < 0)
 		return true;

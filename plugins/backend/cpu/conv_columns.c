@@ -52,7 +52,7 @@ static const float *row_at(const struct columns *c, int64_t i)
 
 static char *slot_row(const struct columns *c, int32_t slot, uint32_t row)
 {
-	return hm_pool_unit(c->r->cplan->pools[c->cache->desc.group], (uint32_t)slot) +
+	return hm_pool_unit(c->r->cplan->hm.pools[c->cache->desc.group], (uint32_t)slot) +
 	       c->cache->k_off + row * c->cache->k_row + c->col0 * sizeof(float);
 }
 
@@ -108,9 +108,9 @@ void conv_columns(const struct cpu_run *r, const struct lmd_op_conv *op, const f
 	struct columns c = {
 		.r = r,
 		.op = op,
-		.w = r->cplan->weights[op->w],
+		.w = r->cplan->hm.weights[op->w],
 		.turned = turned,
-		.cache = op->cache == LMD_NONE ? NULL : r->cplan->caches[op->cache],
+		.cache = op->cache == LMD_NONE ? NULL : r->cplan->hm.caches[op->cache],
 		.x = hm_view(&r->hm, &op->x),
 		.y = hm_view(&r->hm, &op->y),
 		.history = (block *)(void *)p->hm.scratch,

@@ -21,8 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backend/common/hm.h"
-#include "common/lora.h"
+#include "backend/common/cplan.h"
 
 /* ---- device ---- */
 
@@ -151,11 +150,7 @@ struct cpu_turns {
 };
 
 struct lmd_cplan {
-	const struct lmd_plan *plan;
-	struct lmi_lora_sites sites;
-	struct lmd_weight **weights;     /* [n_wref] */
-	struct lmd_pool **pools;         /* [n_group] */
-	const struct hm_cache **caches; /* [n_cache]; NULL: not in a given pool */
+	struct hm_cplan hm;
 	uint32_t n_node;
 	struct cpu_node *nodes;
 	uint32_t n_phase, cap_phase;
@@ -164,12 +159,7 @@ struct lmd_cplan {
 	const void **ahead; /* [n_phase][n_part] first weights of the phases that follow, or NULL */
 	uint32_t n_turns;
 	struct cpu_turns *turns; /* room for n_op */
-	char **value;            /* [n_value] row 0 of each */
 	bool *direct;            /* [n_output] may be computed where the caller wants it */
-	char *values;            /* plan->scratch_bytes */
-	char *shared;            /* scratch of the running op */
-	char *part;              /* [n_part][part_bytes] */
-	size_t shared_bytes, part_bytes;
 	/* values that lie elsewhere than the host would have them: see values.c */
 	bool *moved; /* [n_value] */
 	char *moved_mem;
@@ -192,13 +182,6 @@ struct cpu_build {
 	struct lmd_cplan *cplan;
 	struct cpu_node *node;
 };
-
-/* Adapters of a site belong to the weight (LMD_NONE: nothing to do, likewise without adapters in
- * the plan); `turned`: to its transpose, a table of rows. */
-enum lmd_status cpu_add_site(struct cpu_build *b, uint32_t site, uint32_t wref, bool turned,
-			     struct lmd_error *err);
-/* The cache with its pool; LMD_INVALID when the pool was not given or is of another kind. */
-enum lmd_status cpu_need_cache(const struct cpu_build *b, uint32_t cache, struct lmd_error *err);
 
 /* ---- memory of values (values.c) ---- */
 

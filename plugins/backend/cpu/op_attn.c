@@ -36,7 +36,7 @@ static enum lmd_status plan_split(struct cpu_build *b, const struct lmd_op_attn 
 				  struct attn_data *d, struct lmd_error *err)
 {
 	const struct lmd_host *h = b->dev->host;
-	const struct lmd_pool *p = b->cplan->pools[a->src[0].group];
+	const struct lmd_pool *p = b->cplan->hm.pools[a->src[0].group];
 	uint64_t per_chunk = (uint64_t)(a->q.n_head / a->n_kv_head) * (a->y.width + 2) * 4;
 	uint64_t chunks;
 
@@ -94,7 +94,7 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 	d->block = d->block < 1 ? 1 : d->block > MOST_ROWS ? MOST_ROWS : d->block;
 	for (int i = 0; i < ATTN_N_SRC; i++) {
 		if (a->src[i].kind == LMD_KV_CACHE && st == LMD_OK)
-			st = cpu_need_cache(b, a->src[i].cache, err);
+			st = hm_need_cache(&b->cplan->hm, a->src[i].cache, err);
 		if (a->src[i].kind != LMD_KV_NONE && a->src[i].list.src != LMD_SRC_NONE)
 			d->block = 1;
 	}
@@ -141,7 +141,7 @@ static void setup(struct attn_work *w, const struct cpu_run *r, const struct cpu
 		const struct lmd_attn_src *s = &op->src[i];
 
 		if (s->kind == LMD_KV_CACHE)
-			a->cache[i] = r->cplan->caches[s->cache];
+			a->cache[i] = r->cplan->hm.caches[s->cache];
 		if (s->kind == LMD_KV_ROWS) {
 			a->k[i] = hm_view(&r->hm, &s->k);
 			a->v[i] = hm_view(&r->hm, &s->v);

@@ -18,7 +18,7 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 	(void)err;
 	b->hm.n_phase = 2;
 	cpu_x_need(&b->hm.shared_bytes, hm_max_rows(b->hm.plan, &o->x), o->x.width, false);
-	cpu_product_need(b, &b->hm.part_bytes, b->cplan->weights[o->w],
+	cpu_product_need(b, &b->hm.part_bytes, b->cplan->hm.weights[o->w],
 			 hm_max_rows(b->hm.plan, &o->x) / o->x.n_head);
 	return LMD_OK;
 }
@@ -37,7 +37,7 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 {
 	const struct lmd_op_bmm *o = &n->op->u.bmm;
 	struct hm_view x = hm_view(&r->hm, &o->x);
-	struct out out = {r->cplan->weights[o->w], hm_view(&r->hm, &o->y), x.n_row};
+	struct out out = {r->cplan->hm.weights[o->w], hm_view(&r->hm, &o->y), x.n_row};
 	const struct cpu_emit emit = {&out, NULL, done};
 	uint64_t n_x = (uint64_t)x.n_row * x.n_head, lo, hi;
 	uint32_t chunk = cpu_grid(p->hm.part, p->hm.n_part, 1, (uint64_t)out.w->n * x.n_head).chunk;

@@ -27,20 +27,20 @@ struct conv {
 static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct lmd_error *err)
 {
 	const struct lmd_op_conv *o = &op->u.conv;
-	enum lmd_status st = cpu_need_cache(b, o->cache, err);
+	enum lmd_status st = hm_need_cache(&b->cplan->hm, o->cache, err);
 
 	if (st == LMD_OK && o->kind == LMD_CONV_DEPTHWISE)
 		st = hm_flatten(&b->hm, o->w, err);
 	if (st == LMD_OK && o->cache != LMD_NONE) {
-		const struct hm_cache *c = b->cplan->caches[o->cache];
+		const struct hm_cache *c = b->cplan->hm.caches[o->cache];
 
 		hm_need(&b->hm.part_bytes, c->desc.dk, c->k_cols * sizeof(float));
 		hm_need(&b->hm.part_bytes, c->k_cols, sizeof(float));
 		hm_need(&b->hm.part_bytes, c->desc.dk, CONV_BLOCK * sizeof(float));
 	}
 	if (st == LMD_OK &&
-	    conv_has_columns(o, o->cache == LMD_NONE ? NULL : b->cplan->caches[o->cache])) {
-		b->node->data = conv_turn(b->dev, b->cplan->weights[o->w], o->kernel);
+	    conv_has_columns(o, o->cache == LMD_NONE ? NULL : b->cplan->hm.caches[o->cache])) {
+		b->node->data = conv_turn(b->dev, b->cplan->hm.weights[o->w], o->kernel);
 		if (!b->node->data)
 			return lmd_fail(err, LMD_NOMEM, "conv: no memory for a turned weight");
 	}
@@ -49,7 +49,7 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 
 static const struct lmd_pool *pool(const struct conv *c)
 {
-	return c->r->cplan->pools[c->cache->desc.group];
+	return c->r->cplan->hm.pools[c->cache->desc.group];
 }
 
 static void load(struct conv *c)
@@ -197,8 +197,8 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 		.x = hm_view(&r->hm, &o->x),
 		.score = hm_view(&r->hm, &o->score),
 		.y = hm_view(&r->hm, &o->y),
-		.w = o->kind == LMD_CONV_DEPTHWISE ? r->cplan->weights[o->w] : NULL,
-		.cache = o->cache == LMD_NONE ? NULL : r->cplan->caches[o->cache],
+		.w = o->kind == LMD_CONV_DEPTHWISE ? r->cplan->hm.weights[o->w] : NULL,
+		.cache = o->cache == LMD_NONE ? NULL : r->cplan->hm.caches[o->cache],
 	};
 	char *scratch = p->hm.scratch;
 	uint64_t lo, hi;

@@ -13,7 +13,7 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 	for (int i = 0; i < 2; i++)
 		hm_need(&b->hm.part_bytes, (uint64_t)y->width * y->n_head, sizeof(float));
 	/* an adapter's A has a column for each row of the table */
-	return cpu_add_site(b, op->u.embed.lora_site, op->u.embed.table, true, err);
+	return hm_add_site(&b->cplan->hm, op->u.embed.lora_site, op->u.embed.table, true, err);
 }
 
 struct embed {
@@ -33,7 +33,7 @@ static int32_t id_of(const struct embed *e, uint32_t row, uint32_t j)
 
 static const float *table_row(const struct embed *e, uint32_t wref, int64_t row)
 {
-	const struct lmd_weight *w = e->r->cplan->weights[wref];
+	const struct lmd_weight *w = e->r->cplan->hm.weights[wref];
 
 	if (row < 0 || row >= (int64_t)w->n_stack * w->n)
 		return NULL;
@@ -93,7 +93,7 @@ static void one_id(const struct embed *e, uint32_t row, uint32_t j, float *y)
 
 	if (id >= 0) {
 		add(y, table_row(e, op->table, id), op->scale, e->w->k);
-		if (e->r->lora && cpu_lora_wanted(e->r->hm.plan, op->lora_site))
+		if (e->r->lora && hm_lora_wanted(e->r->hm.plan, op->lora_site))
 			add_adapter(e, row, (uint32_t)id, y);
 	} else if (op->idx_kind == LMD_IDX_TOKEN && op->neg == LMD_NEG_ROW) {
 		add(y, table_row(e, op->table, op->neg_row), op->scale, e->w->k);
@@ -146,7 +146,7 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 	struct embed e = {
 		.r = r,
 		.op = op,
-		.w = r->cplan->weights[op->table],
+		.w = r->cplan->hm.weights[op->table],
 		.y = hm_view(&r->hm, &op->y),
 		.idx = hm_view(&r->hm, &op->idx),
 		.pos = hm_view(&r->hm, &op->pos),

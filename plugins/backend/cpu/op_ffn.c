@@ -27,8 +27,8 @@ enum { GATE, UP, DOWN };
 
 static bool any_lora(const struct lmd_plan *plan, const struct lmd_op_ffn *f)
 {
-	return cpu_lora_wanted(plan, f->lora_site[GATE]) ||
-	       cpu_lora_wanted(plan, f->lora_site[UP]) || cpu_lora_wanted(plan, f->lora_site[DOWN]);
+	return hm_lora_wanted(plan, f->lora_site[GATE]) || hm_lora_wanted(plan, f->lora_site[UP]) ||
+	       hm_lora_wanted(plan, f->lora_site[DOWN]);
 }
 
 static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct lmd_error *err)
@@ -36,7 +36,7 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 	const struct lmd_op_ffn *f = &op->u.ffn;
 	const uint32_t wref[3] = {f->gate, f->up, f->down};
 	uint64_t n = hm_max_rows(b->hm.plan, &f->x), most = 0;
-	uint32_t width = b->cplan->weights[f->up]->n;
+	uint32_t width = b->cplan->hm.weights[f->up]->n;
 
 	enum lmd_status st = LMD_OK;
 
@@ -52,12 +52,12 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 
 		if (wref[i] == LMD_NONE)
 			continue;
-		st = cpu_add_site(b, f->lora_site[i], wref[i], false, err);
-		cpu_product_need(b, &bytes, b->cplan->weights[wref[i]], n);
+		st = hm_add_site(&b->cplan->hm, f->lora_site[i], wref[i], false, err);
+		cpu_product_need(b, &bytes, b->cplan->hm.weights[wref[i]], n);
 		most = bytes > most ? bytes : most;
-		if (cpu_lora_wanted(b->hm.plan, f->lora_site[i]))
+		if (hm_lora_wanted(b->hm.plan, f->lora_site[i]))
 			hm_need(&b->hm.shared_bytes, n,
-				b->cplan->weights[wref[i]]->n * sizeof(float));
+				b->cplan->hm.weights[wref[i]]->n * sizeof(float));
 	}
 	hm_need(&b->hm.part_bytes, 1, most);
 	return st;
@@ -70,7 +70,7 @@ static void setup(struct ffn *f, const struct cpu_run *r, const struct cpu_node 
 	*f = (struct ffn){.r = r, .op = o, .x = hm_view(&r->hm, &o->x)};
 	f->n = (uint64_t)f->x.n_row * f->x.n_head;
 	f->heads = f->x.n_head;
-	f->width = r->cplan->weights[o->up]->n;
+	f->width = r->cplan->hm.weights[o->up]->n;
 	f->lora = r->lora && any_lora(r->hm.plan, o);
 	f->small_x = f->n * f->x.width <= CPU_SMALL && !f->lora;
 	f->small_h = f->n * f->width <= CPU_SMALL && !f->lora;
@@ -92,7 +92,7 @@ static void setup_memory(struct ffn *f, char *scratch)
 	bool q8_x, q8_h;
 
 	for (int i = 0; i < 3; i++)
-		f->w[i] = wref[i] == LMD_NONE ? NULL : f->r->cplan->weights[wref[i]];
+		f->w[i] = wref[i] == LMD_NONE ? NULL : f->r->cplan->hm.weights[wref[i]];
 	f->y = hm_view(&f->r->hm, &o->y);
 	f->r_in = hm_view(&f->r->hm, &o->r_in);
 	f->r_out = hm_view(&f->r->hm, &o->r_out);
@@ -104,7 +104,7 @@ static void setup_memory(struct ffn *f, char *scratch)
 	f->gate = hm_take(&shared, f->n, f->width * sizeof(float));
 	f->hidden = hm_take(&shared, f->n, f->width * sizeof(float));
 	for (int i = 0; f->lora && i < 3; i++) {
-		if (f->w[i] && cpu_lora_wanted(f->r->hm.plan, o->lora_site[i]))
+		if (f->w[i] && hm_lora_wanted(f->r->hm.plan, o->lora_site[i]))
 			f->delta[i] = hm_take(&shared, f->n, f->w[i]->n * sizeof(float));
 	}
 	f->scratch = scratch;
@@ -263,9 +263,9 @@ static const void *first(const struct lmd_cplan *p, const struct cpu_node *n, ui
 	const struct lmd_op_ffn *o = &n->op->u.ffn;
 
 	if (phase == 2)
-		return cpu_grid_first(p->weights[o->gate == LMD_NONE ? o->up : o->gate], part,
+		return cpu_grid_first(p->hm.weights[o->gate == LMD_NONE ? o->up : o->gate], part,
 				      n_part);
-	return phase == 4 ? cpu_grid_first(p->weights[o->down], part, n_part) : NULL;
+	return phase == 4 ? cpu_grid_first(p->hm.weights[o->down], part, n_part) : NULL;
 }
 
 static void run(const struct cpu_run *r, const struct cpu_node *n, const struct cpu_part *p)

@@ -23,7 +23,7 @@ struct head {
 static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct lmd_error *err)
 {
 	const struct lmd_op_head *h = &op->u.head;
-	const struct lmd_weight *w = b->cplan->weights[h->w];
+	const struct lmd_weight *w = b->cplan->hm.weights[h->w];
 	uint64_t rows = b->hm.plan->max_rows[LMD_SPACE_OUTPUTS];
 	bool q8 = cpu_wants_q8(b->dev, w);
 	enum lmd_status st;
@@ -32,9 +32,9 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 	cpu_x_need(&b->hm.shared_bytes, rows, w->k, q8);
 	cpu_x_need(&b->hm.part_bytes, CPU_SMALL / w->k, w->k, q8);
 	cpu_product_need(b, &b->hm.part_bytes, w, rows);
-	if (cpu_lora_wanted(b->hm.plan, h->lora_site))
+	if (hm_lora_wanted(b->hm.plan, h->lora_site))
 		hm_need(&b->hm.shared_bytes, rows, (uint64_t)w->n * sizeof(float));
-	st = cpu_add_site(b, h->lora_site, h->w, false, err);
+	st = hm_add_site(&b->cplan->hm, h->lora_site, h->w, false, err);
 	return st == LMD_OK ? hm_flatten(&b->hm, h->bias, err) : st;
 }
 
@@ -42,8 +42,9 @@ static void setup(struct head *h, const struct cpu_run *r, const struct cpu_node
 {
 	const struct lmd_op_head *o = &n->op->u.head;
 
-	*h = (struct head){.r = r, .op = o, .w = r->cplan->weights[o->w], .n = r->hm.step->n_out};
-	h->lora = r->lora && cpu_lora_wanted(r->hm.plan, o->lora_site);
+	*h = (struct head){
+		.r = r, .op = o, .w = r->cplan->hm.weights[o->w], .n = r->hm.step->n_out};
+	h->lora = r->lora && hm_lora_wanted(r->hm.plan, o->lora_site);
 	h->small = (uint64_t)h->n * h->w->k <= CPU_SMALL && !h->lora;
 }
 
@@ -67,7 +68,7 @@ static void setup_memory(struct head *h, char *scratch)
 	if (h->lora)
 		h->delta = hm_take(&shared, h->n, (uint64_t)h->w->n * sizeof(float));
 	if (h->op->bias != LMD_NONE)
-		h->bias = r->cplan->weights[h->op->bias]->flat;
+		h->bias = r->cplan->hm.weights[h->op->bias]->flat;
 	h->scratch = scratch;
 }
 
@@ -137,7 +138,7 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 static const void *first(const struct lmd_cplan *p, const struct cpu_node *n, uint32_t phase,
 			 uint32_t part, uint32_t n_part)
 {
-	return phase == 2 ? cpu_grid_first(p->weights[n->op->u.head.w], part, n_part) : NULL;
+	return phase == 2 ? cpu_grid_first(p->hm.weights[n->op->u.head.w], part, n_part) : NULL;
 }
 
 const struct cpu_op cpu_op_head = {

@@ -29,16 +29,16 @@ static uint64_t most_units(const struct lmd_pool *p, const struct lmd_op_index *
 static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct lmd_error *err)
 {
 	const struct lmd_op_index *o = &op->u.index;
-	enum lmd_status st = cpu_need_cache(b, o->cache, err);
+	enum lmd_status st = hm_need_cache(&b->cplan->hm, o->cache, err);
 	uint32_t of;
 
 	if (st != LMD_OK)
 		return st;
 	of = o->each > 1 ? o->of : b->hm.plan->caches[o->cache].group;
-	if (!b->cplan->pools[of])
+	if (!b->cplan->hm.pools[of])
 		return lmd_fail(err, LMD_INVALID, "index: group %s has no cache",
 				b->hm.plan->groups[of].name);
-	hm_need(&b->hm.part_bytes, most_units(b->cplan->pools[of], o), sizeof(float));
+	hm_need(&b->hm.part_bytes, most_units(b->cplan->hm.pools[of], o), sizeof(float));
 	hm_need(&b->hm.part_bytes, o->q.width, sizeof(float));
 	hm_need(&b->hm.part_bytes, o->q.width, sizeof(float));
 	hm_need(&b->hm.part_bytes, o->n, sizeof(uint32_t));
@@ -160,7 +160,7 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 	struct work w = {
 		.r = r,
 		.op = o,
-		.cache = r->cplan->caches[o->cache],
+		.cache = r->cplan->hm.caches[o->cache],
 		.q = hm_view(&r->hm, &o->q),
 		.w = hm_view(&r->hm, &o->w),
 		.y = hm_view(&r->hm, &o->y),
@@ -168,10 +168,11 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 	char *scratch = p->hm.scratch;
 	uint64_t lo, hi;
 
-	w.pool = r->cplan->pools[w.cache->desc.group];
-	w.score = hm_take(&scratch,
-			  most_units(r->cplan->pools[o->each > 1 ? o->of : w.cache->desc.group], o),
-			  sizeof(float));
+	w.pool = r->cplan->hm.pools[w.cache->desc.group];
+	w.score = hm_take(
+		&scratch,
+		most_units(r->cplan->hm.pools[o->each > 1 ? o->of : w.cache->desc.group], o),
+		sizeof(float));
 	w.tq = hm_take(&scratch, o->q.width, sizeof(float));
 	w.tk = hm_take(&scratch, o->q.width, sizeof(float));
 	w.heap = hm_take(&scratch, o->n, sizeof(uint32_t));

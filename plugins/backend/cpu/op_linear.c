@@ -30,7 +30,7 @@ static const struct lmd_opnd *target(const struct lmd_op_linear *l, uint32_t i)
 static bool any_lora(const struct lmd_plan *plan, const struct lmd_op_linear *l)
 {
 	for (uint32_t i = 0; i < l->n_w; i++) {
-		if (cpu_lora_wanted(plan, l->lora_site[i]))
+		if (hm_lora_wanted(plan, l->lora_site[i]))
 			return true;
 	}
 	return false;
@@ -50,22 +50,22 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 {
 	const struct lmd_op_linear *l = &op->u.linear;
 	uint64_t items = hm_max_rows(b->hm.plan, target(l, 0)), most = 0;
-	bool q8 = any_q8(b->dev, b->cplan->weights, l);
+	bool q8 = any_q8(b->dev, b->cplan->hm.weights, l);
 	enum lmd_status st = LMD_OK;
 
 	b->hm.n_phase = 3;
 	cpu_x_need(&b->hm.shared_bytes, hm_max_rows(b->hm.plan, &l->x), l->x.width, q8);
 	cpu_x_need(&b->hm.part_bytes, CPU_SMALL / l->x.width, l->x.width, q8);
 	if (l->ids.src != LMD_SRC_NONE)
-		hm_lists_need(&b->hm.shared_bytes, items, b->cplan->weights[l->w[0]]->n_stack);
+		hm_lists_need(&b->hm.shared_bytes, items, b->cplan->hm.weights[l->w[0]]->n_stack);
 	for (uint32_t i = 0; i < l->n_w && st == LMD_OK; i++) {
-		const struct lmd_weight *w = b->cplan->weights[l->w[i]];
+		const struct lmd_weight *w = b->cplan->hm.weights[l->w[i]];
 		uint64_t bytes = 0;
 
-		st = cpu_add_site(b, l->lora_site[i], l->w[i], false, err);
+		st = hm_add_site(&b->cplan->hm, l->lora_site[i], l->w[i], false, err);
 		cpu_product_need(b, &bytes, w, items);
 		most = bytes > most ? bytes : most;
-		if (cpu_lora_wanted(b->hm.plan, l->lora_site[i]))
+		if (hm_lora_wanted(b->hm.plan, l->lora_site[i]))
 			hm_need(&b->hm.shared_bytes, items, linear_cols(l, w) * sizeof(float));
 	}
 	hm_need(&b->hm.part_bytes, 1, most);
@@ -90,7 +90,7 @@ static void setup(struct linear *l, const struct cpu_run *r, const struct cpu_no
 static void setup_memory(struct linear *l, char *scratch)
 {
 	const struct cpu_run *r = l->r;
-	bool q8 = any_q8(r->dev, r->cplan->weights, l->op);
+	bool q8 = any_q8(r->dev, r->cplan->hm.weights, l->op);
 	char *cursor = l->small ? scratch : r->hm.shared;
 
 	l->px = cpu_x_take(&cursor, l->n_x, l->x.width, q8);
@@ -100,12 +100,12 @@ static void setup_memory(struct linear *l, char *scratch)
 	}
 	l->scratch = scratch;
 	if (l->ids.base)
-		l->lists =
-			hm_lists_take(&cursor, l->n_item, r->cplan->weights[l->op->w[0]]->n_stack);
+		l->lists = hm_lists_take(&cursor, l->n_item,
+					 r->cplan->hm.weights[l->op->w[0]]->n_stack);
 	for (uint32_t i = 0; i < l->op->n_w; i++) {
-		const struct lmd_weight *w = r->cplan->weights[l->op->w[i]];
+		const struct lmd_weight *w = r->cplan->hm.weights[l->op->w[i]];
 
-		if (r->lora && cpu_lora_wanted(r->hm.plan, l->op->lora_site[i]))
+		if (r->lora && hm_lora_wanted(r->hm.plan, l->op->lora_site[i]))
 			l->delta[i] =
 				hm_take(&cursor, l->n_item, linear_cols(l->op, w) * sizeof(float));
 	}
@@ -142,7 +142,7 @@ static void adapters(const struct linear *l, const struct cpu_part *p)
 
 	hm_slice(&p->hm, l->n_item, &lo, &hi);
 	for (uint32_t j = 0; j < l->op->n_w; j++) {
-		const struct lmd_weight *w = l->r->cplan->weights[l->op->w[j]];
+		const struct lmd_weight *w = l->r->cplan->hm.weights[l->op->w[j]];
 		uint64_t n = linear_cols(l->op, w);
 
 		for (uint64_t i = lo; l->delta[j] && i < hi; i++) {
@@ -202,7 +202,7 @@ static void multiply(const struct linear *l, struct cpu_items items, const struc
 	uint32_t j = s->j;
 	struct linear_out o = {
 		.l = l,
-		.w = l->r->cplan->weights[op->w[j]],
+		.w = l->r->cplan->hm.weights[op->w[j]],
 		.y = hm_view(&l->r->hm, &op->y[j]),
 		.r_in = hm_view(&l->r->hm, &op->r_in[j]),
 		.r_out = hm_view(&l->r->hm, &op->r_out[j]),
@@ -261,7 +261,7 @@ static const void *span_at(const struct sharing *s, uint32_t c)
 
 static void products(const struct linear *l, const struct cpu_part *p)
 {
-	struct sharing s = share(l->op, l->r->cplan->weights, p->hm.part, p->hm.n_part,
+	struct sharing s = share(l->op, l->r->cplan->hm.weights, p->hm.part, p->hm.n_part,
 				 l->ids.base ? 1 : (uint32_t)l->n_item);
 	struct cpu_claim c;
 
@@ -283,7 +283,7 @@ static const void *first(const struct lmd_cplan *p, const struct cpu_node *n, ui
 
 	if (phase != 2 || op->ids.src != LMD_SRC_NONE)
 		return NULL;
-	s = share(op, p->weights, part, n_part, 1);
+	s = share(op, p->hm.weights, part, n_part, 1);
 	cpu_grid_list(&s.grid, s.n_chunk, s.grid.own, &lo, &hi);
 	return lo < hi ? span_at(&s, lo) : NULL;
 }

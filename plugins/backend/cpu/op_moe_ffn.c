@@ -43,14 +43,14 @@ static void weights_of(const struct lmd_op_moe_ffn *o, uint32_t wref[3])
 
 static bool any_lora(const struct lmd_plan *plan, const struct lmd_op_moe_ffn *o)
 {
-	return cpu_lora_wanted(plan, o->lora_site[GATE]) ||
-	       cpu_lora_wanted(plan, o->lora_site[UP]) || cpu_lora_wanted(plan, o->lora_site[DOWN]);
+	return hm_lora_wanted(plan, o->lora_site[GATE]) || hm_lora_wanted(plan, o->lora_site[UP]) ||
+	       hm_lora_wanted(plan, o->lora_site[DOWN]);
 }
 
 static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct lmd_error *err)
 {
 	const struct lmd_op_moe_ffn *o = &op->u.moe_ffn;
-	const struct lmd_weight *down = b->cplan->weights[o->down];
+	const struct lmd_weight *down = b->cplan->hm.weights[o->down];
 	uint64_t pairs = hm_max_rows(b->hm.plan, &o->ids) * o->ids.width, most = 0;
 	enum lmd_status st = LMD_OK;
 	uint32_t wref[3];
@@ -68,12 +68,12 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 
 		if (wref[i] == LMD_NONE)
 			continue;
-		st = cpu_add_site(b, o->lora_site[i], wref[i], false, err);
-		cpu_product_need(b, &bytes, b->cplan->weights[wref[i]], pairs);
+		st = hm_add_site(&b->cplan->hm, o->lora_site[i], wref[i], false, err);
+		cpu_product_need(b, &bytes, b->cplan->hm.weights[wref[i]], pairs);
 		most = bytes > most ? bytes : most;
-		if (cpu_lora_wanted(b->hm.plan, o->lora_site[i]))
+		if (hm_lora_wanted(b->hm.plan, o->lora_site[i]))
 			hm_need(&b->hm.shared_bytes, pairs,
-				b->cplan->weights[wref[i]]->n * sizeof(float));
+				b->cplan->hm.weights[wref[i]]->n * sizeof(float));
 	}
 	hm_need(&b->hm.part_bytes, 1, most);
 	return st;
@@ -101,7 +101,7 @@ static void setup(struct moe *m, const struct cpu_run *r, const struct cpu_node 
 		.scratch = scratch,
 	};
 	for (int i = 0; i < 3; i++)
-		m->w[i] = wref[i] == LMD_NONE ? NULL : r->cplan->weights[wref[i]];
+		m->w[i] = wref[i] == LMD_NONE ? NULL : r->cplan->hm.weights[wref[i]];
 	m->k = hm_cols(&m->ids);
 	m->width = m->w[DOWN]->k;
 	m->dim = m->w[DOWN]->n;
@@ -116,7 +116,7 @@ static void setup(struct moe *m, const struct cpu_run *r, const struct cpu_node 
 	m->d = hm_take(&cursor, m->n_pair, m->dim * sizeof(float));
 	for (int i = 0; m->lora && i < 3; i++) {
 		if (m->w[i] && !(m->fused && i == UP) &&
-		    cpu_lora_wanted(r->hm.plan, o->lora_site[i]))
+		    hm_lora_wanted(r->hm.plan, o->lora_site[i]))
 			m->delta[i] = hm_take(&cursor, m->n_pair, m->w[i]->n * sizeof(float));
 	}
 }
@@ -129,7 +129,7 @@ static bool wanted(const struct cpu_run *r, const struct cpu_node *n, uint32_t p
 /* All but the products, for few pairs. */
 static bool little(const struct cpu_run *r, const struct cpu_node *n, uint32_t phase)
 {
-	const struct lmd_weight *down = r->cplan->weights[n->op->u.moe_ffn.down];
+	const struct lmd_weight *down = r->cplan->hm.weights[n->op->u.moe_ffn.down];
 	struct hm_view ids = hm_view(&r->hm, &n->op->u.moe_ffn.ids);
 	uint64_t pairs = (uint64_t)ids.n_row * hm_cols(&ids);
 

@@ -18,7 +18,7 @@ struct patch {
 static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct lmd_error *err)
 {
 	const struct lmd_op_patch *o = &op->u.patch;
-	const struct lmd_weight *w = b->cplan->weights[o->w];
+	const struct lmd_weight *w = b->cplan->hm.weights[o->w];
 	uint64_t rows = hm_max_rows(b->hm.plan, &o->y) / o->y.n_head;
 
 	(void)err;
@@ -110,7 +110,7 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 	struct patch p = {
 		.r = r,
 		.op = o,
-		.w = r->cplan->weights[o->w],
+		.w = r->cplan->hm.weights[o->w],
 		.x = hm_view(&r->hm, &o->x),
 		.y = hm_view(&r->hm, &o->y),
 		.space = o->x.src == LMD_SRC_INPUT ? o->x_space : r->hm.plan->values[o->x.id].space,

@@ -63,7 +63,7 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 	if (o->rope != LMD_NONE)
 		st = find_turns(b, o, d, err);
 	if (st == LMD_OK && o->cache != LMD_NONE && o->append)
-		st = cpu_need_cache(b, o->cache, err);
+		st = hm_need_cache(&b->cplan->hm, o->cache, err);
 	return st;
 }
 

@@ -143,11 +143,6 @@ const void *cpu_grid_first(const struct lmd_weight *w, uint32_t part, uint32_t n
 
 /* ---- adapters ---- */
 
-/* Does the plan leave room for adapters at this site? */
-static inline bool cpu_lora_wanted(const struct lmd_plan *plan, uint32_t site)
-{
-	return site != LMD_NONE && (plan->key.flags & LMD_PLAN_LORA);
-}
 /* delta[0..n) = scale * B (A x) of the adapter of (slot, site), zeros without one; of an adapter
  * with slices, those of `slice`. */
 void cpu_lora_row(const struct cpu_run *r, uint32_t site, uint32_t slot, uint32_t slice,

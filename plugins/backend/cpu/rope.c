@@ -38,7 +38,7 @@ void cpu_rope_setup(struct cpu_rope *w, const struct cpu_run *r, const struct cp
 		.k_out = hm_view(&r->hm, &o->k_out),
 		.qn = cpu_norm(r, &o->qn),
 		.kn = cpu_norm(r, &o->kn),
-		.cache = o->cache == LMD_NONE ? NULL : r->cplan->caches[o->cache],
+		.cache = o->cache == LMD_NONE ? NULL : r->cplan->hm.caches[o->cache],
 	};
 	w->tmp = hm_take(scratch, widest(o), sizeof(float));
 	w->head = hm_take(scratch, widest(o), sizeof(float));

@@ -11,6 +11,7 @@
  * the same place is written again only after the next barrier. */
 #include <string.h>
 
+#include "backend/common/outputs.h"
 #include "cpu.h"
 
 struct job {
@@ -64,7 +65,7 @@ static void run_phase(const struct cpu_run *r, uint32_t i, uint32_t thread, uint
 		.hm = {.phase = ph->phase,
 		       .part = part,
 		       .n_part = n_part,
-		       .scratch = p->part ? p->part + (size_t)thread * p->part_bytes : NULL},
+		       .scratch = hm_part_scratch(&p->hm, thread)},
 		.counter = counter(r, i),
 		.ahead = p->ahead[(size_t)i * r->dev->n_part + thread],
 	};
@@ -153,86 +154,23 @@ static enum lmd_status run_phases(struct cpu_run *r, uint32_t first, uint32_t en
 	return LMD_OK;
 }
 
-static const struct lmd_binding *binding(const struct lmd_binding *b, uint32_t n, uint32_t id)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		if (b[i].id == id && b[i].ptr)
-			return &b[i];
-	}
-	return NULL;
-}
-
-static enum lmd_status check_outputs(const struct cpu_run *r, const struct lmd_binding *out,
-				     uint32_t n_out, struct lmd_error *err)
-{
-	for (uint32_t i = 0; i < r->hm.plan->n_output; i++) {
-		const struct lmd_output *o = &r->hm.plan->outputs[i];
-		const struct lmd_value *v = &r->hm.plan->values[o->value];
-		const struct lmd_binding *b = binding(out, n_out, o->id);
-
-		if (b && (b->n_row < r->hm.rows[v->space] || b->row_bytes < 4 * (uint64_t)v->width))
-			return lmd_fail(err, LMD_INVALID,
-					"cpu: output %u has room for %u rows of %llu bytes, %u "
-					"rows of %llu are needed",
-					o->id, b->n_row, (unsigned long long)b->row_bytes,
-					r->hm.rows[v->space], 4 * (unsigned long long)v->width);
-	}
-	return LMD_OK;
-}
-
-static void copy_rows(const struct cpu_run *r, uint32_t value, char *to, uint64_t row_bytes)
-{
-	const struct lmd_value *v = &r->hm.plan->values[value];
-
-	for (uint32_t row = 0; row < r->hm.rows[v->space]; row++)
-		memcpy(to + row_bytes * row, r->cplan->value[value] + (size_t)v->row_bytes * row,
-		       4 * (size_t)v->width);
-}
-
 /* Where outputs are computed: in the caller's rows if they are like the value's. */
 static void place_outputs(struct lmd_cplan *p, const struct lmd_binding *out, uint32_t n_out)
 {
-	for (uint32_t i = 0; i < p->plan->n_output; i++) {
-		uint32_t id = p->plan->outputs[i].value;
-		const struct lmd_value *v = &p->plan->values[id];
-		const struct lmd_binding *b = binding(out, n_out, p->plan->outputs[i].id);
+	const struct lmd_plan *plan = p->hm.plan;
+
+	for (uint32_t i = 0; i < plan->n_output; i++) {
+		uint32_t id = plan->outputs[i].value;
+		const struct lmd_value *v = &plan->values[id];
+		const struct lmd_binding *b = hm_binding(out, n_out, plan->outputs[i].id);
 
 		if (!p->direct[i])
 			continue;
-		p->value[id] =
+		p->hm.value[id] =
 			b && b->row_bytes == v->row_bytes && (uintptr_t)b->ptr % sizeof(float) == 0
 				? b->ptr
-				: p->values + v->offset;
+				: p->hm.values + v->offset;
 	}
-}
-
-/* Outputs that nobody bound are left out. */
-static void copy_outputs(const struct cpu_run *r, const struct lmd_binding *out, uint32_t n_out)
-{
-	for (uint32_t i = 0; i < r->hm.plan->n_output; i++) {
-		const struct lmd_output *o = &r->hm.plan->outputs[i];
-		const struct lmd_binding *b = binding(out, n_out, o->id);
-
-		if (b && r->cplan->value[o->value] != b->ptr)
-			copy_rows(r, o->value, b->ptr, b->row_bytes);
-	}
-}
-
-static struct cpu_run running(struct cpu_dev *dev, struct lmd_cplan *p, const struct lmd_step *step,
-			      const struct lmd_binding *in, uint32_t n_in)
-{
-	return (struct cpu_run){
-		.hm = {.host = dev->host,
-		       .plan = p->plan,
-		       .step = step,
-		       .weights = p->weights,
-		       .value = p->value,
-		       .in = in,
-		       .n_in = n_in,
-		       .shared = p->shared},
-		.dev = dev,
-		.cplan = p,
-	};
 }
 
 enum lmd_status cpu_plan_run(void *state, struct lmd_queue *q, struct lmd_cplan *p,
@@ -241,43 +179,21 @@ enum lmd_status cpu_plan_run(void *state, struct lmd_queue *q, struct lmd_cplan 
 			     struct lmd_event *done)
 {
 	struct cpu_dev *dev = state;
-	struct cpu_run r = running(dev, p, step, in, n_in);
+	struct cpu_run r = {.hm = hm_running(&p->hm, step, in, n_in), .dev = dev, .cplan = p};
 	enum lmd_status st;
 
 	(void)q;
 	(void)done; /* this device has no queues and no events */
 	st = cpu_step_begin(&r, &dev->error);
 	if (st == LMD_OK)
-		st = check_outputs(&r, out, n_out, &dev->error);
+		st = hm_check_outputs(&r.hm, out, n_out, "cpu", &dev->error);
 	if (st != LMD_OK)
 		return st;
 	place_outputs(p, out, n_out);
 	st = run_phases(&r, 0, p->n_phase);
 	if (st == LMD_OK)
-		copy_outputs(&r, out, n_out);
+		hm_copy_outputs(&r.hm, out, n_out);
 	return st;
-}
-
-/* Shows each value that the op writes, once. */
-static bool show(const struct cpu_run *r, uint32_t op, char *rows, lmd_observe_fn fn, void *arg)
-{
-	const struct cpu_node *n = &r->cplan->nodes[op];
-	uint32_t last = LMD_NONE;
-
-	for (uint32_t i = 0; i < n->info->n_out; i++) {
-		const struct lmd_opnd *o = hm_operand(n->op, n->info->out[i]);
-		struct lmd_observed seen = {.op = op, .value = o->id, .data = rows};
-
-		if (o->src != LMD_SRC_VALUE || o->id == last)
-			continue;
-		last = o->id;
-		seen.n_row = r->hm.rows[r->hm.plan->values[o->id].space];
-		seen.width = r->hm.plan->values[o->id].width;
-		copy_rows(r, o->id, rows, 4 * (uint64_t)seen.width);
-		if (!fn(arg, &seen))
-			return false;
-	}
-	return true;
 }
 
 enum lmd_status cpu_plan_observe(void *state, struct lmd_cplan *p, const struct lmd_step *step,
@@ -286,24 +202,19 @@ enum lmd_status cpu_plan_observe(void *state, struct lmd_cplan *p, const struct 
 {
 	struct cpu_dev *dev = state;
 	const struct lmd_host *h = dev->host;
-	struct cpu_run r = running(dev, p, step, in, n_in);
+	struct cpu_run r = {
+		.hm = hm_running(&p->hm, step, in, n_in), .dev = dev, .cplan = p, .observed = true};
 	enum lmd_status st;
-	size_t most = 1;
 	uint32_t at = 0;
-	char *rows;
+	float *rows;
+	size_t most;
 
-	r.observed = true;
 	st = cpu_step_begin(&r, &dev->error);
 	if (st != LMD_OK)
 		return st;
 	place_outputs(p, NULL, 0);
-	for (uint32_t i = 0; i < p->plan->n_value; i++) {
-		const struct lmd_value *v = &p->plan->values[i];
-		size_t n = (size_t)r.hm.rows[v->space] * v->width;
-
-		most = n > most ? n : most;
-	}
-	rows = h->alloc(h->ctx, most * 4);
+	most = hm_most_numbers(&r.hm);
+	rows = h->alloc(h->ctx, most * sizeof(*rows));
 	if (!rows)
 		return lmd_fail(&dev->error, LMD_NOMEM, "cpu: no memory to show %zu numbers", most);
 	for (uint32_t i = 0; st == LMD_OK && i < p->n_node; i++) {
@@ -311,7 +222,7 @@ enum lmd_status cpu_plan_observe(void *state, struct lmd_cplan *p, const struct 
 
 		st = run_phases(&r, at, end);
 		at = end;
-		if (st == LMD_OK && !show(&r, i, rows, fn, arg))
+		if (st == LMD_OK && !hm_show(&r.hm, i, rows, fn, arg))
 			break;
 	}
 	h->free(h->ctx, rows);

@@ -96,7 +96,7 @@ enum lmd_status cpu_step_begin(struct cpu_run *r, struct lmd_error *err)
 	enum lmd_status st = count_rows(r, err);
 
 	for (uint32_t g = 0; st == LMD_OK && g < r->hm.plan->n_group; g++) {
-		struct lmd_pool *p = r->cplan->pools[g];
+		struct lmd_pool *p = r->cplan->hm.pools[g];
 		const struct lmd_step_group *x = &r->hm.step->group[g];
 
 		if (!p)
@@ -112,7 +112,7 @@ enum lmd_status cpu_step_begin(struct cpu_run *r, struct lmd_error *err)
 	if (st == LMD_OK)
 		st = check_inputs(r, err);
 	if (st == LMD_OK && r->lora)
-		st = lmi_lora_check(&r->dev->loras, &r->cplan->sites, r->hm.step->lora_slot,
+		st = lmi_lora_check(&r->dev->loras, &r->cplan->hm.sites, r->hm.step->lora_slot,
 				    r->hm.step->n_tok, err);
 	return st;
 }

@@ -43,24 +43,24 @@ static uint64_t bytes(const struct lmd_plan *plan, uint32_t value)
 
 bool cpu_value_shares(const struct lmd_cplan *p, uint32_t value, const struct lmd_opnd *with)
 {
-	const struct lmd_value *a = &p->plan->values[value], *b;
+	const struct lmd_value *a = &p->hm.plan->values[value], *b;
 
 	if (with->src != LMD_SRC_VALUE || p->moved[value] || p->moved[with->id])
 		return false;
-	b = &p->plan->values[with->id];
-	return a->offset < b->offset + bytes(p->plan, with->id) &&
-	       b->offset < a->offset + bytes(p->plan, value);
+	b = &p->hm.plan->values[with->id];
+	return a->offset < b->offset + bytes(p->hm.plan, with->id) &&
+	       b->offset < a->offset + bytes(p->hm.plan, value);
 }
 
 bool cpu_value_move(struct cpu_build *b, uint32_t value)
 {
 	struct lmd_cplan *p = b->cplan;
 	uint32_t op = (uint32_t)(b->node - p->nodes), last;
-	uint64_t n = bytes(p->plan, value);
+	uint64_t n = bytes(p->hm.plan, value);
 
-	(void)cpu_value_uses(p->plan, value, &last);
+	(void)cpu_value_uses(p->hm.plan, value, &last);
 	if ((p->moved_bytes && p->moved_until >= op) || n > SIZE_MAX / 4 ||
-	    cpu_value_kept(p->plan, value))
+	    cpu_value_kept(p->hm.plan, value))
 		return false;
 	p->moved[value] = true;
 	p->moved_until = last;

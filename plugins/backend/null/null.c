@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backend/common/binding.h"
+
 struct lmd_weight {
 	uint32_t n; /* nothing of it is ever read */
 };
@@ -229,15 +231,6 @@ static void canned(const struct lmd_step *s, const struct lmd_value *v, uint32_t
 		out[c] = (float)(token + 1ull) / (float)(pos + c + 1ull);
 }
 
-static const struct lmd_binding *find(const struct lmd_binding *b, uint32_t n, uint32_t id)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		if (b[i].id == id && b[i].ptr)
-			return &b[i];
-	}
-	return NULL;
-}
-
 static enum lmd_status plan_run(void *state, struct lmd_queue *q, struct lmd_cplan *p,
 				const struct lmd_step *step, const struct lmd_binding *in,
 				uint32_t n_in, const struct lmd_binding *out, uint32_t n_out,
@@ -253,7 +246,7 @@ static enum lmd_status plan_run(void *state, struct lmd_queue *q, struct lmd_cpl
 		return lmd_fail(&dev->error, LMD_CANCELLED, "null: cancelled");
 	for (uint32_t i = 0; i < p->plan->n_output; i++) {
 		const struct lmd_value *v = &p->plan->values[p->plan->outputs[i].value];
-		const struct lmd_binding *b = find(out, n_out, p->plan->outputs[i].id);
+		const struct lmd_binding *b = hm_binding(out, n_out, p->plan->outputs[i].id);
 		uint32_t n = live_rows(step, v->space);
 
 		if (b && (b->n_row < n || b->row_bytes < 4 * (uint64_t)v->width))

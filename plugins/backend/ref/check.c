@@ -110,7 +110,7 @@ static enum lmd_status check_keys(const struct ref_run *r, uint32_t group, struc
 {
 	const struct lmd_step_group *g = &r->hm.step->group[group];
 	const struct lmd_group *d = &r->hm.plan->groups[group];
-	const struct lmd_pool *p = r->cplan->pools[group];
+	const struct lmd_pool *p = r->cplan->hm.pools[group];
 	bool tokens = d->kind == LMD_GROUP_PAGED;
 	uint32_t space = tokens ? LMD_SPACE_TOKENS : d->q_space, n = r->hm.rows[space];
 
@@ -155,7 +155,7 @@ static enum lmd_status check_group(const struct ref_run *r, uint32_t group, stru
 {
 	const struct lmd_step *s = r->hm.step;
 	const struct lmd_step_group *g = &s->group[group];
-	struct lmd_pool *p = r->cplan->pools[group];
+	struct lmd_pool *p = r->cplan->hm.pools[group];
 	enum lmd_status st = LMD_OK;
 
 	if (p && p->state) {
@@ -245,7 +245,7 @@ enum lmd_status ref_step_begin(struct ref_run *r, struct lmd_error *err)
 	if (st == LMD_OK)
 		st = check_folds(r, err);
 	if (st == LMD_OK && r->hm.step->lora_slot)
-		st = lmi_lora_check(&r->dev->loras, &r->cplan->sites, r->hm.step->lora_slot,
+		st = lmi_lora_check(&r->dev->loras, &r->cplan->hm.sites, r->hm.step->lora_slot,
 				    r->hm.step->n_tok, err);
 	return st;
 }

@@ -33,7 +33,7 @@ struct attn {
 };
 
 /* Greatest number of keys a row can see in a source. */
-static uint64_t most_keys(const struct lmd_cplan *c, const struct lmd_attn_src *s)
+static uint64_t most_keys(const struct hm_cplan *c, const struct lmd_attn_src *s)
 {
 	const struct lmd_pool *p;
 
@@ -66,10 +66,10 @@ static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct
 	uint64_t keys = 0;
 
 	for (int i = 0; i < N_SRC; i++) {
-		uint64_t n = most_keys(b->cplan, &a->src[i]);
+		uint64_t n = most_keys(&b->cplan->hm, &a->src[i]);
 
 		if (a->src[i].kind == LMD_KV_CACHE) {
-			enum lmd_status st = ref_need_cache(b, a->src[i].cache, err);
+			enum lmd_status st = hm_need_cache(&b->cplan->hm, a->src[i].cache, err);
 
 			if (st != LMD_OK)
 				return st;
@@ -107,7 +107,7 @@ static void setup(struct attn *a, const struct ref_run *r, const struct lmd_op *
 		if (s->kind != LMD_KV_NONE)
 			a->list[i] = hm_view(&r->hm, &s->list);
 		a->q2[i] = hm_view(&r->hm, &a->op->rel[i].q2);
-		a->cap[i] = (uint32_t)most_keys(r->cplan, s);
+		a->cap[i] = (uint32_t)most_keys(&r->cplan->hm, s);
 		a->key[i] = hm_take(&scratch, a->cap[i], sizeof(int32_t));
 		keys += a->cap[i];
 	}
@@ -154,7 +154,7 @@ static bool hidden(const struct attn *a, const struct lmd_attn_src *s, uint32_t 
 		return false;
 	if (s->kind == LMD_KV_ROWS)
 		return key >= 64 || !(step->tree[t] >> key & 1);
-	p = a->r->cplan->pools[s->group];
+	p = a->r->cplan->hm.pools[s->group];
 	place = ref_pool_row(p, (uint32_t)step->seq_slot[seq], key, &at) - p->mem;
 	place = place / (int64_t)p->unit_bytes * p->page_tokens + at;
 	hm_seq_rows(&a->r->hm, LMD_SPACE_TOKENS, seq, &first, &n);
@@ -209,8 +209,8 @@ static const float *stored_key(const struct attn *a, int i, uint32_t seq, uint32
 		hm_seq_rows(&a->r->hm, a->k[i].space, seq, &first, &n);
 		return hm_f32(&a->k[i], first + key, kv_head, a->tk);
 	}
-	c = a->r->cplan->caches[s->cache];
-	page = ref_pool_row(a->r->cplan->pools[s->group], (uint32_t)a->r->hm.step->seq_slot[seq],
+	c = a->r->cplan->hm.caches[s->cache];
+	page = ref_pool_row(a->r->cplan->hm.pools[s->group], (uint32_t)a->r->hm.step->seq_slot[seq],
 			    key, &at);
 	return ref_cache_decode(a->r->dev, c->desc.k_dtype,
 				page + c->k_off + at * c->k_row + kv_head * c->k_head, a->tk,
@@ -227,7 +227,8 @@ static const float *stored_value(const struct attn *a, int i, uint32_t seq, uint
 				 uint32_t key)
 {
 	const struct lmd_attn_src *s = &a->op->src[i];
-	const struct hm_cache *c = s->kind == LMD_KV_CACHE ? a->r->cplan->caches[s->cache] : NULL;
+	const struct hm_cache *c =
+		s->kind == LMD_KV_CACHE ? a->r->cplan->hm.caches[s->cache] : NULL;
 	uint32_t first, n, at;
 	const char *page;
 
@@ -237,7 +238,7 @@ static const float *stored_value(const struct attn *a, int i, uint32_t seq, uint
 	}
 	if (!c->has_v) /* the first dv columns of the key */
 		return stored_key(a, i, seq, kv_head, key);
-	page = ref_pool_row(a->r->cplan->pools[s->group], (uint32_t)a->r->hm.step->seq_slot[seq],
+	page = ref_pool_row(a->r->cplan->hm.pools[s->group], (uint32_t)a->r->hm.step->seq_slot[seq],
 			    key, &at);
 	return ref_cache_decode(a->r->dev, c->desc.v_dtype,
 				page + c->v_off + at * c->v_row + kv_head * c->v_head, a->tv,
@@ -294,7 +295,8 @@ static float bias(const struct attn *a, int i, uint32_t seq, uint32_t row, uint3
 		  uint32_t key)
 {
 	const struct lmd_op_attn *op = a->op;
-	const struct lmd_weight *const *w = (const struct lmd_weight *const *)a->r->cplan->weights;
+	const struct lmd_weight *const *w =
+		(const struct lmd_weight *const *)a->r->cplan->hm.weights;
 	float sum = 0;
 	int32_t d;
 
@@ -332,7 +334,8 @@ static uint32_t head_of(const struct attn *a, uint32_t kv_head, uint32_t g)
 /* Scores of one head become weights; false if it sees nothing. */
 static bool softmax(const struct attn *a, float *s, uint32_t n, uint32_t head)
 {
-	float sink = a->op->sinks == LMD_NONE ? 0 : a->r->cplan->weights[a->op->sinks]->flat[head];
+	float sink =
+		a->op->sinks == LMD_NONE ? 0 : a->r->cplan->hm.weights[a->op->sinks]->flat[head];
 	float max = a->op->sinks == LMD_NONE ? -INFINITY : sink;
 	double sum = 0;
 
@@ -397,7 +400,7 @@ static void sum_half(const struct attn *a, const float *s, uint32_t seq, uint32_
 	uint32_t at = 0;
 
 	if (a->op->sinks != LMD_NONE) {
-		max = a->r->cplan->weights[a->op->sinks]->flat[head];
+		max = a->r->cplan->hm.weights[a->op->sinks]->flat[head];
 		total = 1;
 	}
 	for (int i = 0; i < N_SRC; i++) {

@@ -9,7 +9,7 @@ static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct
 	(void)err;
 	b->hm.n_phase = 2;
 	ref_x_need(b, hm_max_rows(b->hm.plan, &op->u.bmm.x), op->u.bmm.x.width);
-	ref_product_need(b, b->cplan->weights[op->u.bmm.w]);
+	ref_product_need(b, b->cplan->hm.weights[op->u.bmm.w]);
 	return LMD_OK;
 }
 
@@ -36,7 +36,7 @@ static void emit(void *arg, uint32_t item, uint32_t n0, uint32_t n, const float 
 static void run(const struct ref_run *r, const struct lmd_op *op, const struct hm_part *p)
 {
 	struct hm_view x = hm_view(&r->hm, &op->u.bmm.x);
-	struct out o = {r->cplan->weights[op->u.bmm.w], hm_view(&r->hm, &op->u.bmm.y), x.n_row};
+	struct out o = {r->cplan->hm.weights[op->u.bmm.w], hm_view(&r->hm, &op->u.bmm.y), x.n_row};
 	uint64_t n = (uint64_t)x.n_row * x.n_head, lo, hi;
 	char *cursor = r->hm.shared;
 	struct ref_x px = ref_x_take(r, &cursor, n, x.width);

@@ -25,14 +25,14 @@ struct conv {
 static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct lmd_error *err)
 {
 	const struct lmd_op_conv *o = &op->u.conv;
-	enum lmd_status st = ref_need_cache(b, o->cache, err);
+	enum lmd_status st = hm_need_cache(&b->cplan->hm, o->cache, err);
 
 	if (st == LMD_OK && o->kind == LMD_CONV_DEPTHWISE)
 		st = hm_flatten(&b->hm, o->w, err);
 	if (o->kind == LMD_CONV_POOL)
 		b->cplan->group_write[o->group] = true;
 	if (st == LMD_OK && o->cache != LMD_NONE) {
-		const struct hm_cache *c = b->cplan->caches[o->cache];
+		const struct hm_cache *c = b->cplan->hm.caches[o->cache];
 
 		hm_need(&b->hm.part_bytes, c->desc.dk, c->k_cols * sizeof(float));
 		hm_need(&b->hm.part_bytes, c->k_cols, sizeof(float));
@@ -42,7 +42,7 @@ static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct
 
 static const struct lmd_pool *pool(const struct conv *c)
 {
-	return c->r->cplan->pools[c->cache->desc.group];
+	return c->r->cplan->hm.pools[c->cache->desc.group];
 }
 
 static void load(struct conv *c)
@@ -192,8 +192,8 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct h
 		.x = hm_view(&r->hm, &o->x),
 		.score = hm_view(&r->hm, &o->score),
 		.y = hm_view(&r->hm, &o->y),
-		.w = o->kind == LMD_CONV_DEPTHWISE ? r->cplan->weights[o->w] : NULL,
-		.cache = o->cache == LMD_NONE ? NULL : r->cplan->caches[o->cache],
+		.w = o->kind == LMD_CONV_DEPTHWISE ? r->cplan->hm.weights[o->w] : NULL,
+		.cache = o->cache == LMD_NONE ? NULL : r->cplan->hm.caches[o->cache],
 	};
 	char *scratch = p->scratch;
 	uint64_t lo, hi;

@@ -8,7 +8,7 @@
 static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct lmd_error *err)
 {
 	const struct lmd_op_embed *e = &op->u.embed;
-	const struct lmd_weight *w = b->cplan->weights[e->table];
+	const struct lmd_weight *w = b->cplan->hm.weights[e->table];
 
 	if (e->idx_kind == LMD_IDX_TOKEN) {
 		uint64_t n = (uint64_t)w->n_stack * w->n;
@@ -20,9 +20,7 @@ static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct
 	hm_need(&b->hm.part_bytes, (uint64_t)e->y.width * e->y.n_head, sizeof(float));
 	hm_need(&b->hm.part_bytes, (uint64_t)e->y.width * e->y.n_head, sizeof(float));
 	/* an adapter's A has a column for each row of the table */
-	return ref_lora_wanted(b->hm.plan, e->lora_site)
-		       ? ref_add_site(b, e->lora_site, e->table, true, err)
-		       : LMD_OK;
+	return hm_add_site(&b->cplan->hm, e->lora_site, e->table, true, err);
 }
 
 struct embed {
@@ -35,7 +33,7 @@ struct embed {
 
 static const float *table_row(const struct embed *e, uint32_t wref, int64_t row)
 {
-	const struct lmd_weight *w = e->r->cplan->weights[wref];
+	const struct lmd_weight *w = e->r->cplan->hm.weights[wref];
 
 	if (row < 0 || row >= (int64_t)w->n_stack * w->n)
 		return NULL;
@@ -96,7 +94,7 @@ static void one_id(const struct embed *e, uint32_t r, uint32_t j, float *y)
 		id = e->r->dev->chained[(uint32_t)id - (uint32_t)LMD_TOKEN_CHAINED];
 	if (id >= 0) {
 		add(y, table_row(e, op->table, id), op->scale, e->w->k);
-		if (ref_lora_wanted(e->r->hm.plan, op->lora_site))
+		if (hm_lora_wanted(e->r->hm.plan, op->lora_site))
 			add_adapter(e, r, (uint32_t)id, y);
 	} else if (op->idx_kind == LMD_IDX_TOKEN && op->neg == LMD_NEG_ROW) {
 		add(y, table_row(e, op->table, op->neg_row), op->scale, e->w->k);
@@ -148,7 +146,7 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct h
 	struct embed e = {
 		.r = r,
 		.op = &op->u.embed,
-		.w = r->cplan->weights[op->u.embed.table],
+		.w = r->cplan->hm.weights[op->u.embed.table],
 		.y = hm_view(&r->hm, &op->u.embed.y),
 		.idx = hm_view(&r->hm, &op->u.embed.idx),
 		.pos = hm_view(&r->hm, &op->u.embed.pos),

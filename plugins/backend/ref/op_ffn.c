@@ -30,7 +30,7 @@ static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct
 	const struct lmd_op_ffn *f = &op->u.ffn;
 	const uint32_t wref[3] = {f->gate, f->up, f->down};
 	uint64_t n = hm_max_rows(b->hm.plan, &f->x);
-	uint32_t width = b->cplan->weights[f->up]->n;
+	uint32_t width = b->cplan->hm.weights[f->up]->n;
 
 	b->hm.n_phase = 5;
 	ref_x_need(b, n, f->x.width);
@@ -42,13 +42,13 @@ static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct
 
 		if (wref[i] == LMD_NONE)
 			continue;
-		ref_product_need(b, b->cplan->weights[wref[i]]);
-		if (!ref_lora_wanted(b->hm.plan, f->lora_site[i]))
+		ref_product_need(b, b->cplan->hm.weights[wref[i]]);
+		if (!hm_lora_wanted(b->hm.plan, f->lora_site[i]))
 			continue;
-		st = ref_add_site(b, f->lora_site[i], wref[i], false, err);
+		st = hm_add_site(&b->cplan->hm, f->lora_site[i], wref[i], false, err);
 		if (st != LMD_OK)
 			return st;
-		hm_need(&b->hm.shared_bytes, n, b->cplan->weights[wref[i]]->n * sizeof(float));
+		hm_need(&b->hm.shared_bytes, n, b->cplan->hm.weights[wref[i]]->n * sizeof(float));
 	}
 	return LMD_OK;
 }
@@ -69,7 +69,7 @@ static void setup(struct ffn *f, const struct ref_run *r, const struct lmd_op *o
 		.r_out = hm_view(&r->hm, &o->r_out),
 	};
 	for (int i = 0; i < 3; i++)
-		f->w[i] = wref[i] == LMD_NONE ? NULL : r->cplan->weights[wref[i]];
+		f->w[i] = wref[i] == LMD_NONE ? NULL : r->cplan->hm.weights[wref[i]];
 	f->heads = target(o)->n_head;
 	f->n = (uint64_t)f->x.n_row * f->x.n_head;
 	width = f->w[1]->n;
@@ -78,7 +78,7 @@ static void setup(struct ffn *f, const struct ref_run *r, const struct lmd_op *o
 	f->v[0] = hm_take(&cursor, f->n, width * sizeof(float));
 	f->v[1] = hm_take(&cursor, f->n, width * sizeof(float));
 	for (int i = 0; i < 3; i++) {
-		if (f->w[i] && ref_lora_wanted(r->hm.plan, o->lora_site[i]))
+		if (f->w[i] && hm_lora_wanted(r->hm.plan, o->lora_site[i]))
 			f->delta[i] = hm_take(&cursor, f->n, f->w[i]->n * sizeof(float));
 	}
 }

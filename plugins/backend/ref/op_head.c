@@ -20,18 +20,18 @@ struct head {
 static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct lmd_error *err)
 {
 	const struct lmd_op_head *h = &op->u.head;
-	const struct lmd_weight *w = b->cplan->weights[h->w];
+	const struct lmd_weight *w = b->cplan->hm.weights[h->w];
 	uint64_t rows = b->hm.plan->max_rows[LMD_SPACE_OUTPUTS];
 	enum lmd_status st = hm_flatten(&b->hm, h->bias, err);
 
 	b->hm.n_phase = 2;
 	ref_x_need(b, rows, w->k);
 	ref_product_need(b, w);
-	if (st != LMD_OK || !ref_lora_wanted(b->hm.plan, h->lora_site))
+	if (st != LMD_OK || !hm_lora_wanted(b->hm.plan, h->lora_site))
 		return st;
 	b->hm.n_phase = 3;
 	hm_need(&b->hm.shared_bytes, rows, (uint64_t)w->n * sizeof(float));
-	return ref_add_site(b, h->lora_site, h->w, false, err);
+	return hm_add_site(&b->cplan->hm, h->lora_site, h->w, false, err);
 }
 
 static void emit(void *arg, uint32_t item, uint32_t n0, uint32_t n, const float *v)
@@ -55,13 +55,13 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct h
 	struct head h = {
 		.r = r,
 		.op = &op->u.head,
-		.w = r->cplan->weights[op->u.head.w],
+		.w = r->cplan->hm.weights[op->u.head.w],
 		.x = hm_view(&r->hm, &op->u.head.x),
 		.y = hm_view(&r->hm, &op->u.head.y),
 	};
 	struct ref_items items = {.count = r->hm.step->n_out, .div = 1};
 	struct ref_norm norm = ref_norm(r, &h.op->norm);
-	bool lora = ref_lora_wanted(r->hm.plan, h.op->lora_site);
+	bool lora = hm_lora_wanted(r->hm.plan, h.op->lora_site);
 	char *cursor = r->hm.shared;
 	uint64_t lo, hi;
 
@@ -69,7 +69,7 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct h
 	if (lora)
 		h.delta = hm_take(&cursor, r->hm.step->n_out, (uint64_t)h.w->n * sizeof(float));
 	if (h.op->bias != LMD_NONE)
-		h.bias = r->cplan->weights[h.op->bias]->flat;
+		h.bias = r->cplan->hm.weights[h.op->bias]->flat;
 	if (p->phase == 0 || (p->phase == 1 && lora)) {
 		hm_slice(p, r->hm.step->n_out, &lo, &hi);
 		for (uint32_t i = (uint32_t)lo; i < hi; i++) {

@@ -27,18 +27,18 @@ static uint64_t most_units(const struct lmd_pool *p, const struct lmd_op_index *
 static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct lmd_error *err)
 {
 	const struct lmd_op_index *o = &op->u.index;
-	enum lmd_status st = ref_need_cache(b, o->cache, err);
+	enum lmd_status st = hm_need_cache(&b->cplan->hm, o->cache, err);
 	uint32_t group, of;
 
 	if (st != LMD_OK)
 		return st;
 	group = b->hm.plan->caches[o->cache].group;
 	of = o->each > 1 ? o->of : group;
-	if (!b->cplan->pools[of])
+	if (!b->cplan->hm.pools[of])
 		return lmd_fail(err, LMD_INVALID, "index: group %s has no cache",
 				b->hm.plan->groups[of].name);
 	b->cplan->group_read[group] = b->cplan->group_read[of] = true;
-	hm_need(&b->hm.part_bytes, most_units(b->cplan->pools[of], o), sizeof(float));
+	hm_need(&b->hm.part_bytes, most_units(b->cplan->hm.pools[of], o), sizeof(float));
 	hm_need(&b->hm.part_bytes, o->q.width, sizeof(float));
 	hm_need(&b->hm.part_bytes, o->q.width, sizeof(float));
 	hm_need(&b->hm.part_bytes, o->n, sizeof(uint32_t));
@@ -162,7 +162,7 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct h
 	struct work w = {
 		.r = r,
 		.op = o,
-		.cache = r->cplan->caches[o->cache],
+		.cache = r->cplan->hm.caches[o->cache],
 		.q = hm_view(&r->hm, &o->q),
 		.w = hm_view(&r->hm, &o->w),
 		.y = hm_view(&r->hm, &o->y),
@@ -170,8 +170,8 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct h
 	char *scratch = p->scratch;
 	uint64_t lo, hi;
 
-	w.pool = r->cplan->pools[w.cache->desc.group];
-	w.score = hm_take(&scratch, most_units(o->each > 1 ? r->cplan->pools[o->of] : w.pool, o),
+	w.pool = r->cplan->hm.pools[w.cache->desc.group];
+	w.score = hm_take(&scratch, most_units(o->each > 1 ? r->cplan->hm.pools[o->of] : w.pool, o),
 			  sizeof(float));
 	w.tq = hm_take(&scratch, o->q.width, sizeof(float));
 	w.tk = hm_take(&scratch, o->q.width, sizeof(float));

@@ -37,7 +37,7 @@ static const struct lmd_opnd *target(const struct lmd_op_linear *l, uint32_t i)
 static bool any_lora(const struct lmd_plan *plan, const struct lmd_op_linear *l)
 {
 	for (uint32_t i = 0; i < l->n_w; i++) {
-		if (ref_lora_wanted(plan, l->lora_site[i]))
+		if (hm_lora_wanted(plan, l->lora_site[i]))
 			return true;
 	}
 	return false;
@@ -56,15 +56,15 @@ static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct
 	b->hm.n_phase = any_lora(b->hm.plan, l) ? 3 : 2;
 	ref_x_need(b, hm_max_rows(b->hm.plan, &l->x), l->x.width);
 	if (l->ids.src != LMD_SRC_NONE)
-		hm_lists_need(&b->hm.shared_bytes, items, b->cplan->weights[l->w[0]]->n_stack);
+		hm_lists_need(&b->hm.shared_bytes, items, b->cplan->hm.weights[l->w[0]]->n_stack);
 	for (uint32_t i = 0; i < l->n_w; i++) {
-		const struct lmd_weight *w = b->cplan->weights[l->w[i]];
+		const struct lmd_weight *w = b->cplan->hm.weights[l->w[i]];
 		enum lmd_status st;
 
 		ref_product_need(b, w);
-		if (!ref_lora_wanted(b->hm.plan, l->lora_site[i]))
+		if (!hm_lora_wanted(b->hm.plan, l->lora_site[i]))
 			continue;
-		st = ref_add_site(b, l->lora_site[i], l->w[i], false, err);
+		st = hm_add_site(&b->cplan->hm, l->lora_site[i], l->w[i], false, err);
 		if (st != LMD_OK)
 			return st;
 		hm_need(&b->hm.shared_bytes, items, outputs(l, w) * sizeof(float));
@@ -86,12 +86,12 @@ static void setup(struct lin *l, const struct ref_run *r, const struct lmd_op *o
 	l->heads = y.n_head;
 	l->px = ref_x_take(r, &cursor, l->n_x, l->x.width);
 	if (l->ids.base)
-		l->lists =
-			hm_lists_take(&cursor, l->n_item, r->cplan->weights[l->op->w[0]]->n_stack);
+		l->lists = hm_lists_take(&cursor, l->n_item,
+					 r->cplan->hm.weights[l->op->w[0]]->n_stack);
 	for (uint32_t i = 0; i < l->op->n_w; i++) {
-		const struct lmd_weight *w = r->cplan->weights[l->op->w[i]];
+		const struct lmd_weight *w = r->cplan->hm.weights[l->op->w[i]];
 
-		if (ref_lora_wanted(r->hm.plan, l->op->lora_site[i]))
+		if (hm_lora_wanted(r->hm.plan, l->op->lora_site[i]))
 			l->delta[i] =
 				hm_take(&cursor, l->n_item, outputs(l->op, w) * sizeof(float));
 	}
@@ -122,13 +122,13 @@ static void adapters(const struct lin *l, const struct hm_part *p)
 
 	hm_slice(p, l->n_item, &lo, &hi);
 	for (uint32_t j = 0; j < l->op->n_w; j++) {
-		uint64_t n = outputs(l->op, l->r->cplan->weights[l->op->w[j]]);
+		uint64_t n = outputs(l->op, l->r->cplan->hm.weights[l->op->w[j]]);
 
 		for (uint64_t i = lo; l->delta[j] && i < hi; i++) {
 			uint32_t row = (uint32_t)(i / l->heads);
 			uint32_t slice =
 				l->ids.base ? (uint32_t)hm_cell_i32(&l->ids, row, i % l->heads) : 0;
-			uint32_t slot = slice < l->r->cplan->weights[l->op->w[j]]->n_stack
+			uint32_t slot = slice < l->r->cplan->hm.weights[l->op->w[j]]->n_stack
 						? hm_lora_slot(&l->r->hm, l->x.space, row)
 						: 0;
 
@@ -185,7 +185,7 @@ static void multiply(const struct lin *l, const struct hm_part *p)
 	for (uint32_t j = 0; j < l->op->n_w; j++) {
 		struct out o = {
 			.l = l,
-			.w = l->r->cplan->weights[l->op->w[j]],
+			.w = l->r->cplan->hm.weights[l->op->w[j]],
 			.y = hm_view(&l->r->hm, &l->op->y[j]),
 			.r_in = hm_view(&l->r->hm, &l->op->r_in[j]),
 			.r_out = hm_view(&l->r->hm, &l->op->r_out[j]),

@@ -37,7 +37,7 @@ static void weights_of(const struct lmd_op_moe_ffn *o, uint32_t wref[3])
 static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct lmd_error *err)
 {
 	const struct lmd_op_moe_ffn *o = &op->u.moe_ffn;
-	const struct lmd_weight *down = b->cplan->weights[o->down];
+	const struct lmd_weight *down = b->cplan->hm.weights[o->down];
 	uint64_t pairs = hm_max_rows(b->hm.plan, &o->ids) * o->ids.width;
 	uint32_t wref[3];
 
@@ -54,13 +54,14 @@ static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct
 
 		if (wref[i] == LMD_NONE)
 			continue;
-		ref_product_need(b, b->cplan->weights[wref[i]]);
-		if (!ref_lora_wanted(b->hm.plan, o->lora_site[i]))
+		ref_product_need(b, b->cplan->hm.weights[wref[i]]);
+		if (!hm_lora_wanted(b->hm.plan, o->lora_site[i]))
 			continue;
-		st = ref_add_site(b, o->lora_site[i], wref[i], false, err);
+		st = hm_add_site(&b->cplan->hm, o->lora_site[i], wref[i], false, err);
 		if (st != LMD_OK)
 			return st;
-		hm_need(&b->hm.shared_bytes, pairs, b->cplan->weights[wref[i]]->n * sizeof(float));
+		hm_need(&b->hm.shared_bytes, pairs,
+			b->cplan->hm.weights[wref[i]]->n * sizeof(float));
 	}
 	return LMD_OK;
 }
@@ -83,7 +84,7 @@ static void setup(struct moe *m, const struct ref_run *r, const struct lmd_op *o
 		.r_out = hm_view(&r->hm, &o->r_out),
 	};
 	for (int i = 0; i < 3; i++)
-		m->w[i] = wref[i] == LMD_NONE ? NULL : r->cplan->weights[wref[i]];
+		m->w[i] = wref[i] == LMD_NONE ? NULL : r->cplan->hm.weights[wref[i]];
 	m->k = hm_cols(&m->ids);
 	m->width = m->w[DOWN]->k;
 	m->dim = m->w[DOWN]->n;
@@ -96,7 +97,7 @@ static void setup(struct moe *m, const struct ref_run *r, const struct lmd_op *o
 	m->v[1] = hm_take(&cursor, m->n_pair, m->width * sizeof(float));
 	m->d = hm_take(&cursor, m->n_pair, m->dim * sizeof(float));
 	for (int i = 0; i < 3; i++) {
-		if (m->w[i] && ref_lora_wanted(r->hm.plan, o->lora_site[i]))
+		if (m->w[i] && hm_lora_wanted(r->hm.plan, o->lora_site[i]))
 			m->delta[i] = hm_take(&cursor, m->n_pair, m->w[i]->n * sizeof(float));
 	}
 }

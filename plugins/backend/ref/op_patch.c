@@ -18,7 +18,7 @@ struct patch {
 static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct lmd_error *err)
 {
 	const struct lmd_op_patch *o = &op->u.patch;
-	const struct lmd_weight *w = b->cplan->weights[o->w];
+	const struct lmd_weight *w = b->cplan->hm.weights[o->w];
 
 	(void)err;
 	b->hm.n_phase = 2;
@@ -108,7 +108,7 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct h
 	struct patch p = {
 		.r = r,
 		.op = o,
-		.w = r->cplan->weights[o->w],
+		.w = r->cplan->hm.weights[o->w],
 		.x = hm_view(&r->hm, &o->x),
 		.y = hm_view(&r->hm, &o->y),
 		.space = o->x.src == LMD_SRC_INPUT ? o->x_space : r->hm.plan->values[o->x.id].space,

@@ -19,7 +19,7 @@ static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct
 	if (o->rope != LMD_NONE)
 		hm_need(&b->hm.part_bytes, b->hm.plan->ropes[o->rope].n_rot, sizeof(float));
 	if (o->cache != LMD_NONE && o->append) {
-		enum lmd_status st = ref_need_cache(b, o->cache, err);
+		enum lmd_status st = hm_need_cache(&b->cplan->hm, o->cache, err);
 
 		if (st != LMD_OK)
 			return st;
@@ -104,7 +104,7 @@ static char *place(const struct work *w, uint32_t row, uint32_t *in_page)
 	if (w->op->cache == LMD_NONE || !w->op->append)
 		return NULL;
 	group = w->r->hm.plan->caches[w->op->cache].group;
-	pool = w->r->cplan->pools[group];
+	pool = w->r->cplan->hm.pools[group];
 	slot = w->r->hm.step->group[group].slot[row];
 	if (slot < 0)
 		return NULL;
@@ -120,7 +120,7 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct h
 	struct hm_view q_out = hm_view(&r->hm, &o->q_out), k_out = hm_view(&r->hm, &o->k_out);
 	struct ref_norm qn = ref_norm(r, &o->qn), kn = ref_norm(r, &o->kn);
 	const struct hm_view *any = q.base ? &q : k.base ? &k : &v;
-	const struct hm_cache *c = o->cache == LMD_NONE ? NULL : r->cplan->caches[o->cache];
+	const struct hm_cache *c = o->cache == LMD_NONE ? NULL : r->cplan->hm.caches[o->cache];
 	struct work w = {.r = r, .op = o, .pos = hm_view(&r->hm, &o->pos)};
 	uint32_t most = q.width > k.width ? q.width : k.width;
 	char *scratch = p->scratch;

@@ -25,7 +25,7 @@ struct scan {
 static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct lmd_error *err)
 {
 	const struct lmd_op_scan *o = &op->u.scan;
-	enum lmd_status st = ref_need_cache(b, o->cache, err);
+	enum lmd_status st = hm_need_cache(&b->cplan->hm, o->cache, err);
 
 	for (int i = 0; st == LMD_OK && i < 2; i++)
 		st = hm_flatten(&b->hm, o->w[i], err);
@@ -218,7 +218,7 @@ static void gather(const struct scan *s, uint32_t row)
 
 static char *slot_memory(const struct scan *s, int32_t slot)
 {
-	const struct lmd_pool *p = s->r->cplan->pools[s->cache->desc.group];
+	const struct lmd_pool *p = s->r->cplan->hm.pools[s->cache->desc.group];
 
 	return p->mem + (size_t)slot * p->unit_bytes + s->cache->k_off + s->head * s->cache->k_row;
 }
@@ -267,7 +267,7 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct h
 	struct scan s = {
 		.r = r,
 		.op = o,
-		.cache = r->cplan->caches[o->cache],
+		.cache = r->cplan->hm.caches[o->cache],
 		.y = hm_view(&r->hm, &o->y),
 		.dk = o->dk,
 		.dv = o->dv,
@@ -284,7 +284,7 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct h
 	s.out = hm_take(&scratch, o->dv, sizeof(float));
 	s.d = hm_take(&scratch, o->dv, sizeof(float));
 	for (int i = 0; i < 2; i++)
-		s.w[i] = o->w[i] == LMD_NONE ? NULL : r->cplan->weights[o->w[i]]->flat;
+		s.w[i] = o->w[i] == LMD_NONE ? NULL : r->cplan->hm.weights[o->w[i]]->flat;
 	hm_slice(p, (uint64_t)r->hm.step->n_seq * o->n_head, &lo, &hi);
 	for (uint64_t i = lo; i < hi; i++) {
 		s.head = (uint32_t)(i % o->n_head);

@@ -122,11 +122,6 @@ void ref_tiles(const struct hm_part *p, uint64_t n, uint64_t *lo, uint64_t *hi)
 	*hi = *hi * REF_TILE < n ? *hi * REF_TILE : n;
 }
 
-bool ref_lora_wanted(const struct lmd_plan *plan, uint32_t site)
-{
-	return site != LMD_NONE && (plan->key.flags & LMD_PLAN_LORA);
-}
-
 void ref_lora_row(const struct ref_run *r, uint32_t site, uint32_t slot, uint32_t slice,
 		  const float *x, uint32_t n, float *delta)
 {

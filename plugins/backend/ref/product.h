@@ -61,8 +61,6 @@ void ref_product(const struct ref_run *r, const struct ref_x *x, const struct re
 /* A part's share of n outputs, in whole tiles. */
 void ref_tiles(const struct hm_part *p, uint64_t n, uint64_t *lo, uint64_t *hi);
 
-/* Does the plan leave room for adapters at this site? */
-bool ref_lora_wanted(const struct lmd_plan *plan, uint32_t site);
 /* delta[0..n) = scale * B (A x) of the adapter of (slot, site), zeros without one; of an adapter
  * with slices, those of `slice`. */
 void ref_lora_row(const struct ref_run *r, uint32_t site, uint32_t slot, uint32_t slice,

@@ -17,8 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backend/common/hm.h"
-#include "common/lora.h"
+#include "backend/common/cplan.h"
 
 /* ---- device ---- */
 
@@ -78,23 +77,14 @@ struct ref_node {
 };
 
 struct lmd_cplan {
-	const struct lmd_plan *plan;
-	struct lmd_weight **weights;     /* [n_wref] */
-	struct lmd_pool **pools;         /* [n_group] */
-	const struct hm_cache **caches; /* [n_cache]; NULL: not in a given pool */
+	struct hm_cplan hm;
 	uint32_t n_node;
 	struct ref_node *nodes;
-	struct lmi_lora_sites sites;
 	bool *need_input;                /* [n_input] must be bound with all rows of its space */
 	bool group_read[LMD_MAX_GROUP];  /* kv_lo, kv_hi are used */
 	bool group_write[LMD_MAX_GROUP]; /* slot is used */
 	bool reads_tokens;
 	uint32_t token_limit; /* ids below */
-	char **value;         /* [n_value] row 0 of each */
-	char *values;         /* plan->scratch_bytes */
-	char *shared;         /* scratch of the running op */
-	char *part;           /* [n_part][part_bytes] */
-	size_t shared_bytes, part_bytes;
 };
 
 enum lmd_status ref_plan_compile(void *state, const struct lmd_compile *c, struct lmd_cplan **out,
@@ -111,13 +101,6 @@ struct ref_build {
 	struct ref_dev *dev;
 	struct lmd_cplan *cplan;
 };
-
-/* Notes an adapter site (LMD_NONE: nothing to do) at a weight; turned: an adapter has a column for
- * each of its rows. */
-enum lmd_status ref_add_site(struct ref_build *b, uint32_t site, uint32_t wref, bool turned,
-			     struct lmd_error *err);
-/* The cache with its pool; LMD_INVALID when the pool was not given or is of another kind. */
-enum lmd_status ref_need_cache(const struct ref_build *b, uint32_t cache, struct lmd_error *err);
 
 /* ---- running (run.c, check.c) ---- */
 

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * INDEX: units are scored and the best of them chosen. */
+#include "backend/common/index.h"
+
+static uint64_t most_units(const struct lmd_pool *p, const struct lmd_op_index *o)
+{
+	return (uint64_t)p->n_index * p->page_tokens / o->unit + 1;
+}
+
+const struct lmd_pool *hm_index_pool(const struct hm_cplan *p, const struct lmd_op_index *op)
+{
+	return p->pools[op->each > 1 ? op->of : p->plan->caches[op->cache].group];
+}
+
+void hm_index_need(uint64_t *bytes, const struct lmd_op_index *op, const struct lmd_pool *pool)
+{
+	hm_need(bytes, most_units(pool, op), sizeof(float));
+	hm_need(bytes, op->n, sizeof(uint32_t));
+}
+
+struct hm_index hm_index_take(char **cursor, const struct hm_run *r, const struct hm_cplan *p,
+			      const struct lmd_op_index *op)
+{
+	struct hm_index x = {
+		.r = r,
+		.op = op,
+		.group = p->plan->caches[op->cache].group,
+		.y = hm_view(r, &op->y),
+	};
+
+	x.score = hm_take(cursor, most_units(hm_index_pool(p, op), op), sizeof(float));
+	x.heap = hm_take(cursor, op->n, sizeof(uint32_t));
+	return x;
+}
+
+/* Puts unit u, for which there is a hole at i, into the heap of n.  The hole first goes down to a
+ * leaf, always to the worse child (the right one if they are equal); then u rises as long as its
+ * parent is better. */
+static void sift(const struct hm_index *x, uint32_t n, uint32_t i, uint32_t u)
+{
+	const float *s = x->score;
+	uint32_t *h = x->heap, top = i;
+
+	for (uint32_t c; (c = 2 * i + 1) < n; i = c) {
+		if (c + 1 < n && !(s[h[c + 1]] > s[h[c]]))
+			c++;
+		h[i] = h[c];
+	}
+	while (i > top && s[h[(i - 1) / 2]] > s[u]) {
+		h[i] = h[(i - 1) / 2];
+		i = (i - 1) / 2;
+	}
+	h[i] = u;
+}
+
+/* Fills the heap with the best of units lo..hi; their number. */
+static uint32_t choose(const struct hm_index *x, uint32_t lo, uint32_t hi)
+{
+	uint32_t n = hi - lo < x->op->n ? hi - lo : x->op->n;
+
+	for (uint32_t i = 0; i < n; i++)
+		x->heap[i] = lo + i;
+	for (uint32_t i = n / 2; i-- > 0;)
+		sift(x, n, i, x->heap[i]);
+	for (uint32_t u = lo + n; n && u < hi; u++) {
+		if (x->score[u] > x->score[x->heap[0]])
+			sift(x, n, 0, u);
+	}
+	return n;
+}
+
+/* Scores of the keys lo..hi of the group `of`, `each` of which share a row of the cache. */
+static void spread(const struct hm_index *x, uint32_t seq, uint32_t row, uint32_t list, uint32_t *lo,
+		   uint32_t *hi)
+{
+	const struct lmd_step_group *rows = &x->r->step->group[x->group];
+	const struct lmd_step_group *keys = &x->r->step->group[x->op->of];
+	uint32_t e = x->op->each, first = (uint32_t)rows->kv_lo[row],
+		 end = (uint32_t)rows->kv_hi[row];
+	float score = INFINITY;
+
+	if (keys->kv_lo[row] >= keys->kv_hi[row])
+		return;
+	*lo = (uint32_t)keys->kv_lo[row] > first * e ? (uint32_t)keys->kv_lo[row] : first * e;
+	*hi = (uint32_t)keys->kv_hi[row];
+	if (*lo > *hi)
+		*lo = *hi;
+	for (uint32_t key = *lo; key < *hi; key++) {
+		if (key == *lo || key % e == 0)
+			score = key / e < end ? key_score(w, seq, row, list, key / e) : INFINITY;
+		x->score[key] = score;
+	}
+}
+
+static void one(const struct hm_index *x, uint32_t row, uint32_t list)
+{
+	const struct lmd_step_group *g = &x->r->step->group[x->group];
+	uint32_t seq = (uint32_t)x->r->step->seq_of[row], u = x->op->unit, lo = 0, hi = 0, n;
+
+	if (x->op->each > 1) {
+		spread(x, &k, &lo, &hi);
+	} else if (g->kv_lo[row] < g->kv_hi[row]) {
+		lo = (uint32_t)g->kv_lo[row] / u;
+		hi = (uint32_t)(g->kv_hi[row] - 1) / u + 1;
+		for (uint32_t i = lo; i < hi; i++)
+			x->score[i] = -INFINITY;
+		for (uint32_t key = (uint32_t)g->kv_lo[row]; key < (uint32_t)g->kv_hi[row]; key++)
+			x->score[key / u] =
+				fmaxf(x->score[key / u], key_score(w, seq, row, list, key));
+	}
+	for (uint32_t i = 0; i < x->op->local && i < hi - lo; i++)
+		x->score[hi - 1 - i] = INFINITY;
+	n = choose(x, lo, hi);
+	for (uint32_t i = 0; i < x->op->n; i++)
+		hm_put_i32(&x->y, row, list, i, i < n ? (int32_t)x->heap[i] : -1);
+}
+
