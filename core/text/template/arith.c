@@ -4,7 +4,9 @@
  * and lists are added and repeated. */
 #include <math.h>
 
-#include "core/text/template/value.h"
+#include "core/text/template/ops.h"
+#include "core/text/template/run.h"
+#include "core/text/template/text.h"
 
 static const char *const signs[] = {
 	[LMI_OP_ADD] = "+", [LMI_OP_SUB] = "-",      [LMI_OP_MUL] = "*",  [LMI_OP_DIV] = "/",

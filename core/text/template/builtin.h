@@ -4,10 +4,13 @@
 #ifndef LLAMAD_TEMPLATE_BUILTIN_H
 #define LLAMAD_TEMPLATE_BUILTIN_H
 
+#include "core/text/template/call.h"
+#include "core/text/template/ops.h"
+#include "core/text/template/run.h"
+#include "core/text/template/text.h"
 #include "core/text/template/uni.h"
-#include "core/text/template/value.h"
 
-/* Texts (case.c, find.c, pad.c); v is a STR */
+/* Texts (case.c, strip.c, join.c, split.c, pad.c); v is a STR */
 
 enum lmi_str_case {
 	LMI_STR_UPPER,
@@ -39,7 +42,7 @@ struct lmi_val lmi_str_join(struct lmi_run *run, struct lmi_val sep, const struc
 /* All cased characters are of that case, and there is one. */
 bool lmi_str_is_case(struct lmi_val v, bool upper);
 
-/* str.format (format.c) */
+/* str.format (format_braces.c) */
 struct lmi_val lmi_format_braces(struct lmi_run *run, struct lmi_val self,
 				 const struct lmi_call_args *args);
 
@@ -74,8 +77,9 @@ struct lmi_table {
 	size_t n;
 };
 
-extern const struct lmi_table lmi_find_methods, lmi_case_methods, lmi_pad_methods, lmi_list_methods,
-	lmi_tuple_methods, lmi_dict_methods, lmi_number_methods, lmi_loop_methods;
+extern const struct lmi_table lmi_find_methods, lmi_strip_methods, lmi_split_methods,
+	lmi_join_methods, lmi_case_methods, lmi_pad_methods, lmi_list_methods, lmi_tuple_methods,
+	lmi_dict_methods, lmi_number_methods, lmi_loop_methods;
 extern const struct lmi_table lmi_text_filters, lmi_list_filters, lmi_pick_filters,
 	lmi_number_filters, lmi_web_filters;
 

@@ -2,7 +2,6 @@
  *
  * Calls: arguments to parameters, and what can be called. */
 #include "core/text/template/eval.h"
-#include "core/text/template/value.h"
 
 struct lmi_val lmi_builtin_value(struct lmi_run *run, const struct lmi_builtin *f,
 				 struct lmi_val self)

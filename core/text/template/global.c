@@ -252,8 +252,10 @@ const struct lmi_builtin *lmi_filter_find(const char *name, size_t n)
 
 const struct lmi_builtin *lmi_method_find(enum lmi_vkind kind, const char *name, size_t n)
 {
-	static const struct lmi_table *const str[] = {&lmi_find_methods, &lmi_case_methods,
-						      &lmi_pad_methods};
+	static const struct lmi_table *const str[] = {
+		&lmi_find_methods, &lmi_strip_methods, &lmi_split_methods,
+		&lmi_join_methods, &lmi_case_methods,  &lmi_pad_methods,
+	};
 
 	switch (kind) {
 	case LMI_V_STR:

@@ -34,6 +34,9 @@ void lmi_parse_no_memory(struct lmi_parser *p);
 bool lmi_parse_enter(struct lmi_parser *p);
 
 struct lmi_node *lmi_node_new(struct lmi_parser *p, enum lmi_op op);
+/* A node with this a; a constant. */
+struct lmi_node *lmi_node_unary(struct lmi_parser *p, enum lmi_op op, struct lmi_node *a);
+struct lmi_node *lmi_node_const(struct lmi_parser *p, struct lmi_val v);
 void lmi_nodes_add(struct lmi_parser *p, struct lmi_nodes *l, struct lmi_node *n);
 
 /* Tokens */
@@ -55,5 +58,19 @@ struct lmi_node *lmi_parse_tuple(struct lmi_parser *p, bool plain);
 struct lmi_node *lmi_parse_target(struct lmi_parser *p, bool members);
 /* "f | g(x)" behind a node, or a chain that begins without one. */
 struct lmi_node *lmi_parse_filters(struct lmi_parser *p, struct lmi_node *a, bool inline_start);
+
+/* Parts of expressions */
+
+/* A name, a constant, or what stands in brackets (parse_primary.c). */
+struct lmi_node *lmi_parse_primary(struct lmi_parser *p);
+/* Items by `item` with commas between them; one without a comma is itself.  Only in brackets there
+ * may be none. */
+struct lmi_node *lmi_parse_tuple_of(struct lmi_parser *p,
+				    struct lmi_node *(*item)(struct lmi_parser *),
+				    bool in_brackets);
+/* Attributes, items and calls behind a node; filters, tests and calls behind that
+ * (parse_postfix.c). */
+struct lmi_node *lmi_parse_postfix(struct lmi_parser *p, struct lmi_node *n);
+struct lmi_node *lmi_parse_filter_expr(struct lmi_parser *p, struct lmi_node *n);
 
 #endif /* LLAMAD_TEMPLATE_PARSE_H */

@@ -7,7 +7,6 @@
 
 #include "core/text/template/eval.h"
 #include "core/text/template/uni.h"
-#include "core/text/template/value.h"
 
 /* Digits and exponent of the shortest decimal text that reads back as f. */
 static int shortest(double f, char digits[24], int *exponent)

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Equality and order of values. */
+#include <math.h>
+
+#include "core/text/template/call.h"
+#include "core/text/template/ops.h"
+#include "core/text/template/run.h"
+
+static int compare_bytes(struct lmi_val a, struct lmi_val b)
+{
+	uint32_t n = a.n < b.n ? a.n : b.n;
+	int c = n ? memcmp(a.u.s, b.u.s, n) : 0;
+
+	return c ? c : (a.n > b.n) - (a.n < b.n);
+}
+
+static bool equal_lists(struct lmi_run *run, const struct lmi_list *a, const struct lmi_list *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (uint32_t i = 0; i < a->n && lmi_run_step(run, 1); i++) {
+		if (!lmi_val_equal(run, a->v[i], b->v[i]))
+			return false;
+	}
+	return true;
+}
+
+static bool equal_dicts(struct lmi_run *run, const struct lmi_dict *a, const struct lmi_dict *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (uint32_t i = 0; i < a->n && lmi_run_step(run, 1); i++) {
+		const struct lmi_val *v = lmi_dict_find(run, b, a->e[i].key);
+
+		if (!v || !lmi_val_equal(run, a->e[i].value, *v))
+			return false;
+	}
+	return true;
+}
+
+static bool equal_deep(struct lmi_run *run, struct lmi_val a, struct lmi_val b)
+{
+	bool same = false;
+
+	if (!lmi_run_enter(run))
+		return false;
+	if (a.kind == LMI_V_DICT)
+		same = equal_dicts(run, a.u.dict, b.u.dict);
+	else
+		same = equal_lists(run, a.u.list, b.u.list);
+	lmi_run_leave(run);
+	return same;
+}
+
+/* Views of keys and of items are sets; one of values is itself alone. */
+static bool equal_views(struct lmi_run *run, const struct lmi_view *a, const struct lmi_view *b)
+{
+	bool same;
+
+	if (a->of != b->of || a->of == LMI_VIEW_VALUES || a->dict->n != b->dict->n)
+		return false;
+	if (a->of == LMI_VIEW_KEYS) {
+		for (uint32_t i = 0; i < a->dict->n && lmi_run_step(run, 1); i++)
+			if (!lmi_dict_find(run, b->dict, a->dict->e[i].key))
+				return false;
+		return true;
+	}
+	if (!lmi_run_enter(run))
+		return false;
+	same = equal_dicts(run, a->dict, b->dict);
+	lmi_run_leave(run);
+	return same;
+}
+
+/* long double holds every int64 and every double. */
+static long double wide(struct lmi_val v)
+{
+	return v.kind == LMI_V_FLOAT ? (long double)v.u.f : (long double)lmi_integer(v);
+}
+
+static bool equal_ranges(const struct lmi_range *a, const struct lmi_range *b)
+{
+	return a->n == b->n &&
+	       (!a->n || (a->start == b->start && (a->n == 1 || a->step == b->step)));
+}
+
+bool lmi_val_equal(struct lmi_run *run, struct lmi_val a, struct lmi_val b)
+{
+	if (lmi_is_number(a) && lmi_is_number(b))
+		return wide(a) == wide(b);
+	if (a.kind != b.kind)
+		return false;
+	switch ((enum lmi_vkind)a.kind) {
+	case LMI_V_MISSING:
+	case LMI_V_UNDEF:
+	case LMI_V_NONE:
+		return true;
+	case LMI_V_STR:
+	case LMI_V_BYTES:
+		(void)lmi_run_step(run, a.n / 64); /* the caller sees the failure */
+		return a.n == b.n && !compare_bytes(a, b);
+	case LMI_V_LIST:
+	case LMI_V_TUPLE:
+	case LMI_V_DICT:
+		return a.u.list == b.u.list || equal_deep(run, a, b);
+	case LMI_V_RANGE:
+		return equal_ranges(a.u.range, b.u.range);
+	case LMI_V_VIEW:
+		return a.u.view == b.u.view || equal_views(run, a.u.view, b.u.view);
+	case LMI_V_BUILTIN:
+		return a.u.bound->f == b.u.bound->f &&
+		       (a.u.bound == b.u.bound || (lmi_is(a.u.bound->self, b.u.bound->self.kind) &&
+						   a.u.bound->self.u.s == b.u.bound->self.u.s));
+	default: /* the others are equal to themselves alone */
+		return a.u.s == b.u.s;
+	}
+}
+
+static bool holds(enum lmi_cmp op, int c)
+{
+	switch (op) {
+	case LMI_CMP_LT:
+		return c < 0;
+	case LMI_CMP_LE:
+		return c <= 0;
+	case LMI_CMP_GT:
+		return c > 0;
+	case LMI_CMP_GE:
+		return c >= 0;
+	}
+	return false;
+}
+
+static bool compare_numbers(enum lmi_cmp op, struct lmi_val a, struct lmi_val b)
+{
+	long double x = wide(a), y = wide(b);
+
+	if (isnan(x) || isnan(y))
+		return false;
+	return holds(op, (x > y) - (x < y));
+}
+
+static bool compare_lists(struct lmi_run *run, enum lmi_cmp op, const struct lmi_list *a,
+			  const struct lmi_list *b)
+{
+	uint32_t n = a->n < b->n ? a->n : b->n;
+	bool yes;
+
+	for (uint32_t i = 0; i < n && lmi_run_step(run, 1); i++) {
+		if (lmi_val_equal(run, a->v[i], b->v[i]))
+			continue;
+		if (!lmi_run_enter(run))
+			return false;
+		yes = lmi_val_compare(run, op, a->v[i], b->v[i]);
+		lmi_run_leave(run);
+		return yes;
+	}
+	return holds(op, (a->n > b->n) - (a->n < b->n));
+}
+
+bool lmi_val_compare(struct lmi_run *run, enum lmi_cmp op, struct lmi_val a, struct lmi_val b)
+{
+	static const char *const sign[] = {"<", "<=", ">", ">="};
+
+	if (lmi_is_number(a) && lmi_is_number(b))
+		return compare_numbers(op, a, b);
+	if (a.kind == LMI_V_UNDEF || b.kind == LMI_V_UNDEF) {
+		struct lmi_val u = a.kind == LMI_V_UNDEF ? a : b;
+
+		lmi_run_fail(run, "'%.*s' is undefined", (int)u.n, u.u.s);
+		return false;
+	}
+	if (a.kind == b.kind && (a.kind == LMI_V_STR || a.kind == LMI_V_BYTES))
+		return holds(op, compare_bytes(a, b));
+	if (a.kind == b.kind && (a.kind == LMI_V_LIST || a.kind == LMI_V_TUPLE))
+		return compare_lists(run, op, a.u.list, b.u.list);
+	lmi_run_fail(run, "'%s' not supported between instances of '%s' and '%s'", sign[op],
+		     lmi_val_type(a), lmi_val_type(b));
+	return false;
+}

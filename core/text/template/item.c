@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Items and attributes of values. */
+#include "core/text/template/call.h"
+#include "core/text/template/ops.h"
+#include "core/text/template/run.h"
+#include "core/text/template/text.h"
+#include "core/text/template/uni.h"
+
+static struct lmi_val undef_of(struct lmi_run *run, struct lmi_val key)
+{
+	struct lmi_val text;
+
+	if (key.kind == LMI_V_STR)
+		return lmi_undef(key.u.s, key.n);
+	text = lmi_val_repr(run, key);
+	return lmi_undef(text.u.s, text.n);
+}
+
+bool lmi_val_fail_undefined(struct lmi_run *run, struct lmi_val v)
+{
+	if (v.kind != LMI_V_UNDEF)
+		return false;
+	lmi_run_fail(run, "'%.*s' is undefined", (int)v.n, v.u.s);
+	return true;
+}
+
+/* Item i of a sequence of n, counted from the end if negative; false if there is none. */
+static bool item_at(struct lmi_run *run, struct lmi_val v, int64_t i, struct lmi_val *out)
+{
+	int64_t n = lmi_val_length(v);
+	size_t at, from;
+
+	(void)lmi_run_step(run, v.kind == LMI_V_STR ? v.n / 64 : 0); /* seen later */
+	i += i < 0 ? n : 0;
+	if (i < 0 || i >= n)
+		return false;
+	switch ((enum lmi_vkind)v.kind) {
+	case LMI_V_STR:
+		from = at = lmi_uni_offset(v.u.s, v.n, (size_t)i);
+		(void)lmi_uni_next(v.u.s, v.n, &at); /* only the way matters */
+		*out = lmi_strn(v.u.s + from, at - from);
+		out->flags = v.flags;
+		return true;
+	case LMI_V_BYTES:
+		*out = lmi_int((unsigned char)v.u.s[i]);
+		return true;
+	case LMI_V_RANGE:
+		*out = lmi_int(v.u.range->start + i * v.u.range->step);
+		return true;
+	default: /* list, tuple */
+		*out = v.u.list->v[i];
+		return true;
+	}
+}
+
+bool lmi_val_is_sequence(struct lmi_val v)
+{
+	return v.kind == LMI_V_STR || v.kind == LMI_V_BYTES || v.kind == LMI_V_RANGE ||
+	       v.kind == LMI_V_LIST || v.kind == LMI_V_TUPLE;
+}
+
+struct lmi_val lmi_val_item(struct lmi_run *run, struct lmi_val v, struct lmi_val key)
+{
+	struct lmi_val out;
+
+	if (lmi_val_fail_undefined(run, v))
+		return v;
+	if (v.kind == LMI_V_DICT && lmi_val_hashable(key)) {
+		const struct lmi_val *p = lmi_dict_find(run, v.u.dict, key);
+
+		if (p)
+			return *p;
+	}
+	if (lmi_val_is_sequence(v) && lmi_is_integer(key) &&
+	    item_at(run, v, lmi_integer(key), &out))
+		return out;
+	if (key.kind == LMI_V_STR && lmi_val_find_attr(run, v, key.u.s, key.n, &out))
+		return out;
+	return undef_of(run, key);
+}
+
+static bool name_is(const char *name, size_t n, const char *want)
+{
+	return n == strlen(want) && !memcmp(name, want, n);
+}
+
+static bool find_data(struct lmi_run *run, struct lmi_val v, const char *name, size_t n,
+		      struct lmi_val *out)
+{
+	const struct lmi_val *p;
+
+	switch ((enum lmi_vkind)v.kind) {
+	case LMI_V_NAMESPACE:
+		p = lmi_dict_find_str(run, v.u.dict, name, n);
+		if (p)
+			*out = *p;
+		return p != NULL;
+	case LMI_V_LOOP:
+		return lmi_loop_attr(run, v.u.loop, name, n, out);
+	case LMI_V_MACRO:
+		return lmi_macro_attr(run, v.u.macro, name, n, out);
+	case LMI_V_TUPLE:
+		if (!(v.flags & LMI_VF_GROUP))
+			return false;
+		if (!name_is(name, n, "grouper") && !name_is(name, n, "list"))
+			return false;
+		*out = v.u.list->v[name_is(name, n, "list")];
+		return true;
+	case LMI_V_CYCLER:
+		if (!name_is(name, n, "current"))
+			return false;
+		*out = v.u.cycler->items->v[v.u.cycler->at];
+		return true;
+	case LMI_V_RANGE:
+		if (name_is(name, n, "start"))
+			*out = lmi_int(v.u.range->start);
+		else if (name_is(name, n, "stop"))
+			*out = lmi_int(v.u.range->stop);
+		else if (name_is(name, n, "step"))
+			*out = lmi_int(v.u.range->step);
+		else
+			return false;
+		return true;
+	case LMI_V_BOOL:
+	case LMI_V_INT:
+		if (name_is(name, n, "real") || name_is(name, n, "numerator"))
+			*out = lmi_int(lmi_integer(v));
+		else if (name_is(name, n, "imag"))
+			*out = lmi_int(0);
+		else if (name_is(name, n, "denominator"))
+			*out = lmi_int(1);
+		else
+			return false;
+		return true;
+	case LMI_V_FLOAT:
+		if (!name_is(name, n, "real") && !name_is(name, n, "imag"))
+			return false;
+		*out = name_is(name, n, "real") ? v : lmi_float(0.0);
+		return true;
+	default: /* methods only */
+		return false;
+	}
+}
+
+bool lmi_val_find_attr(struct lmi_run *run, struct lmi_val v, const char *name, size_t n,
+		       struct lmi_val *out)
+{
+	const struct lmi_builtin *f;
+
+	if (find_data(run, v, name, n, out))
+		return true;
+	f = lmi_method_find((enum lmi_vkind)v.kind, name, n);
+	if (f)
+		*out = lmi_builtin_value(run, f, v);
+	return f != NULL;
+}
+
+struct lmi_val lmi_val_attr(struct lmi_run *run, struct lmi_val v, const char *name, size_t n)
+{
+	const struct lmi_val *p;
+	struct lmi_val out;
+
+	if (lmi_val_fail_undefined(run, v))
+		return v;
+	if (lmi_val_find_attr(run, v, name, n, &out))
+		return out;
+	p = v.kind == LMI_V_DICT ? lmi_dict_find_str(run, v.u.dict, name, n) : NULL;
+	return p ? *p : lmi_undef(name, n);
+}

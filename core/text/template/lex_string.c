@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Texts in quotes. */
+#include "core/base/utf8.h"
+#include "core/text/template/lexer.h"
+
+/* \xHH, \uXXXX, \UXXXXXXXX, with the letter at s[i]; returns the bytes taken, 0: bad. */
+static size_t hex_escape(const char *s, size_t left, uint32_t *c)
+{
+	size_t n = s[0] == 'x' ? 2 : s[0] == 'u' ? 4 : 8;
+	bool ok = left > n;
+
+	if (ok)
+		*c = lmi_lex_hex(s + 1, n, &ok);
+	if (!ok || *c > 0x10ffff)
+		return 0;
+	n++;
+	/* a pair of surrogates is one character */
+	if (*c >= 0xd800 && *c < 0xdc00 && left >= n + 6 && s[n] == '\\' && s[n + 1] == 'u') {
+		uint32_t low = lmi_lex_hex(s + n + 2, 4, &ok);
+
+		if (ok && low >= 0xdc00 && low < 0xe000) {
+			*c = 0x10000 + ((*c - 0xd800) << 10) + (low - 0xdc00);
+			return n + 6;
+		}
+	}
+	return *c >= 0xd800 && *c < 0xe000 ? 0 : n;
+}
+
+/* Resolves the escapes of s[0..n) into out; the length, or SIZE_MAX. */
+static size_t unescape(const char *s, size_t n, char *out)
+{
+	static const char from[] = "abfnrtv\\'\"", to[] = "\a\b\f\n\r\t\v\\'\"";
+	size_t k = 0;
+
+	for (size_t i = 0; i < n;) {
+		uint32_t c = 0;
+		const char *p;
+
+		if (s[i] != '\\') {
+			out[k++] = s[i++];
+			continue;
+		}
+		i++;
+		p = strchr(from, s[i]);
+		if (p && *p) {
+			out[k++] = to[p - from];
+			i++;
+		} else if (s[i] == '\n') {
+			i++;
+		} else if (strchr("xuU", s[i]) && s[i]) {
+			size_t taken = hex_escape(s + i, n - i, &c);
+
+			if (!taken)
+				return SIZE_MAX;
+			i += taken;
+			k += lmi_utf8_put(out + k, c);
+		} else if (s[i] >= '0' && s[i] <= '7') {
+			for (int d = 0; d < 3 && i < n && s[i] >= '0' && s[i] <= '7'; d++)
+				c = c * 8 + (uint32_t)(s[i++] - '0');
+			k += lmi_utf8_put(out + k, c);
+		} else if (s[i] == 'N') {
+			return SIZE_MAX;
+		} else {
+			out[k++] = '\\';
+		}
+	}
+	return k;
+}
+
+void lmi_lex_string(struct lmi_lexer *x)
+{
+	char quote = x->s[x->at], *text;
+	size_t from = x->at + 1, to = from, n;
+
+	while (to < x->n && x->s[to] != quote)
+		to += x->s[to] == '\\' ? 2 : 1;
+	if (to >= x->n) {
+		lmi_lex_fail(x, "a text is not closed");
+		return;
+	}
+	text = lmi_arena_alloc(x->arena, to - from + 1, 1);
+	if (!text) {
+		lmi_lex_no_memory(x);
+		return;
+	}
+	n = unescape(x->s + from, to - from, text);
+	if (n == SIZE_MAX)
+		lmi_lex_fail(x, "a text has an escape that is incomplete or no character");
+	else
+		lmi_lex_add_text(x, LMI_TOK_STRING, text, n);
+	lmi_lex_advance(x, to + 1);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Growing texts.
+ *
+ * The last text that was made often grows next (a template that appends to a variable), so
+ * appending looks whether the text ends where the free memory of the run begins and then goes on
+ * in place. */
+#include "core/text/template/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "core/base/utf8.h"
+#include "core/text/template/marks.h"
+#include "core/text/template/run.h"
+
+struct lmi_val lmi_str_copy(struct lmi_run *run, const char *s, size_t n)
+{
+	char *p = n <= LMI_TEXT_MAX ? lmi_run_take(run, n, 1) : NULL;
+
+	if (!p)
+		return lmi_strn("", 0);
+	memcpy(p, s, n);
+	lmi_marks_copy(run->marks, p, s, n);
+	return lmi_strn(p, n);
+}
+
+/* Room for `more` bytes behind the n that s has, s in a block of cap bytes; NULL: failed. */
+static char *grow(struct lmi_run *run, char *s, size_t n, size_t *cap, size_t more)
+{
+	size_t want = n + more;
+	char *p;
+
+	if (want <= *cap)
+		return s;
+	if (want > LMI_TEXT_MAX) {
+		lmi_run_fail_status(run, LMD_NOMEM, "a text is longer than %u bytes", LMI_TEXT_MAX);
+		return NULL;
+	}
+	want = want < LMI_TEXT_MAX / 2 ? 2 * want : want;
+	if (s && s + *cap == run->mem && want - *cap <= (size_t)(run->mem_end - run->mem)) {
+		if (!lmi_run_take(run, want - *cap, 1))
+			return NULL;
+		*cap = want;
+		return s;
+	}
+	p = lmi_run_take(run, want, 1);
+	if (!p)
+		return NULL;
+	if (n) {
+		memcpy(p, s, n);
+		lmi_marks_copy(run->marks, p, s, n);
+	}
+	*cap = want;
+	return p;
+}
+
+void lmi_buf_add(struct lmi_buf *b, const char *s, size_t n)
+{
+	char *p;
+
+	if (!n || !lmi_run_step(b->run, n / 16))
+		return;
+	p = grow(b->run, b->s, b->n, &b->cap, n);
+	if (!p)
+		return;
+	b->s = p;
+	memcpy(p + b->n, s, n);
+	lmi_marks_copy(b->run->marks, p + b->n, s, n);
+	b->n += n;
+}
+
+/* Where a character came from is not known here: it counts as coming from outside. */
+void lmi_buf_char(struct lmi_buf *b, uint32_t c)
+{
+	size_t from = b->n;
+	char utf8[4];
+
+	lmi_buf_add(b, utf8, lmi_utf8_put(utf8, c));
+	if (b->n > from)
+		lmi_marks_set(b->run->marks, b->s + from, b->n - from, false);
+}
+
+void lmi_buf_fill(struct lmi_buf *b, uint32_t c, uint64_t n)
+{
+	if (!lmi_run_step(b->run, n / 16))
+		return;
+	while (n-- && !b->run->failed)
+		lmi_buf_char(b, c);
+}
+
+void lmi_buf_printf(struct lmi_buf *b, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (n > 0)
+		lmi_buf_add(b, text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
+}
+
+struct lmi_val lmi_buf_done(struct lmi_buf *b)
+{
+	struct lmi_run *run = b->run;
+
+	/* What was not used goes back, if nothing was taken behind it. */
+	if (b->s && b->s + b->cap == run->mem)
+		run->mem = b->s + b->n;
+	return lmi_strn(b->s ? b->s : "", b->n);
+}
+
+struct lmi_val lmi_str_cat(struct lmi_run *run, struct lmi_val a, struct lmi_val b)
+{
+	char *p;
+
+	if (!b.n)
+		return a;
+	if (!a.n)
+		return b;
+	if (!lmi_run_step(run, b.n / 16))
+		return a;
+	if ((uint64_t)a.n + b.n > LMI_TEXT_MAX) {
+		lmi_run_fail_status(run, LMD_NOMEM, "a text is longer than %u bytes", LMI_TEXT_MAX);
+		return a;
+	}
+	if (a.u.s + a.n == run->mem && b.n <= (size_t)(run->mem_end - run->mem)) {
+		p = lmi_run_take(run, b.n, 1);
+		if (!p)
+			return a;
+		memcpy(p, b.u.s, b.n);
+		lmi_marks_copy(run->marks, p, b.u.s, b.n);
+		return lmi_strn(a.u.s, (size_t)a.n + b.n);
+	}
+	if (!lmi_run_step(run, a.n / 16))
+		return a;
+	p = lmi_run_take(run, (size_t)a.n + b.n, 1);
+	if (!p)
+		return a;
+	memcpy(p, a.u.s, a.n);
+	memcpy(p + a.n, b.u.s, b.n);
+	lmi_marks_copy(run->marks, p, a.u.s, a.n);
+	lmi_marks_copy(run->marks, p + a.n, b.u.s, b.n);
+	return lmi_strn(p, (size_t)a.n + b.n);
+}
