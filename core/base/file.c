@@ -156,6 +156,7 @@ enum lmd_status lmi_new_file_open(struct lmi_new_file *f, const char *path, unsi
 				  struct lmd_error *err)
 {
 	size_t n = strlen(path);
+	enum lmd_status st;
 	char show[SHOW];
 	struct stat sb;
 
@@ -179,11 +180,11 @@ enum lmd_status lmi_new_file_open(struct lmi_new_file *f, const char *path, unsi
 	}
 	if (f->fd >= 0)
 		return LMD_OK;
-	(void)lmi_fail_errno(err, f->temp, "cannot create");
+	st = lmi_fail_errno(err, f->temp, "cannot create");
 	lmi_free(f->temp);
 	f->temp = NULL; /* not ours: nothing to remove */
 	lmi_new_file_abort(f);
-	return LMD_IO;
+	return st;
 }
 
 enum lmd_status lmi_new_file_write(struct lmi_new_file *f, const void *data, size_t n,
@@ -196,6 +197,7 @@ enum lmd_status lmi_new_file_write_at(struct lmi_new_file *f, uint64_t at, const
 				      size_t n, struct lmd_error *err)
 {
 	const uint8_t *p = data;
+	char show[SHOW];
 
 	while (n) {
 		ssize_t k = pwrite(f->fd, p, n < IO_MAX ? n : IO_MAX, (off_t)at);
@@ -204,6 +206,9 @@ enum lmd_status lmi_new_file_write_at(struct lmi_new_file *f, uint64_t at, const
 			continue;
 		if (k < 0)
 			return lmi_fail_errno(err, f->temp, "write");
+		if (k == 0) /* trying again may never end */
+			return lmd_fail(err, LMD_IO, "%s: write: wrote nothing of %zu bytes",
+					lmi_show_path(show, sizeof(show), f->temp), n);
 		p += k;
 		at += (uint64_t)k;
 		n -= (size_t)k;

@@ -89,7 +89,8 @@ START_TEST(replace)
 	ck_assert_int_eq(n_entries(), 1);
 	ck_assert_int_eq(lmi_new_file_open(&f, dir, 0600, &err), LMD_INVALID);
 	ck_assert_int_eq(lmi_new_file_open(&f, "/dev/null", 0600, &err), LMD_INVALID);
-	ck_assert_int_eq(lmi_new_file_open(&f, "/nonexistent/f", 0600, &err), LMD_IO);
+	ck_assert_int_eq(lmi_new_file_open(&f, "/nonexistent/f", 0600, &err), LMD_NOTFOUND);
+	ck_assert_int_eq(err.status, LMD_NOTFOUND);
 	lmi_new_file_abort(&f);
 	for (uint64_t n = 1; n < 4; n++) {
 		enum lmd_status st;
