@@ -6,58 +6,18 @@
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/base/alloc.h"
 #include "core/format/gguf/write.h"
 #include "core/quantize/quantize.h"
+#include "tests/faults.h"
 #include "tests/temp_dir.h"
 
 #define N_TENSOR 12
 #define N_COL	 256
 #define N_ROW	 40
-
-/* ---- a process that is killed at a system call: these stand in the place of libc's ---- */
-
-static long kill_in = -1; /* calls that go well before; -1: none is the last */
-
-/* True once: the call is done by half, or not at all, and is the last one. */
-static bool is_last(void)
-{
-	return kill_in >= 0 && kill_in-- == 0;
-}
-
-ssize_t pwrite(int fd, const void *buf, size_t n, off_t at)
-{
-	if (is_last()) {
-		(void)syscall(SYS_pwrite64, fd, buf, n / 2, at);
-		(void)raise(SIGKILL);
-	}
-	return syscall(SYS_pwrite64, fd, buf, n, at);
-}
-
-int rename(const char *from, const char *to)
-{
-	if (is_last())
-		(void)raise(SIGKILL);
-	return (int)syscall(SYS_rename, from, to);
-}
-
-int unlink(const char *path)
-{
-	if (is_last())
-		(void)raise(SIGKILL);
-	return (int)syscall(SYS_unlink, path);
-}
-
-int ftruncate(int fd, off_t n)
-{
-	if (is_last())
-		(void)raise(SIGKILL);
-	return (int)syscall(SYS_ftruncate, fd, n);
-}
 
 /* ---- fixtures ---- */
 
@@ -145,13 +105,13 @@ static enum lmd_status run(const struct call *c)
 static const struct call go_on = {.keep = LMI_GGUF_KEEP};
 
 /* In a child that is killed after n calls; true when it ended by itself. */
-static bool run_until(long n)
+static bool run_until(unsigned n)
 {
 	int status;
 	pid_t child = fork();
 
 	if (!child) {
-		kill_in = n;
+		fault_arm(FAULT_KILL, n);
 		_exit(run(&go_on) == LMD_OK ? 0 : 1);
 	}
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
@@ -203,7 +163,6 @@ static void teardown(void)
 {
 	struct lmi_alloc_stats s;
 
-	kill_in = -1;
 	temp_dir_remove();
 	lmi_alloc_stats(&s);
 	ck_assert_uint_eq(s.n_live, 0);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Conversion when things go wrong: each allocation failing, sources that end too early, a run that
- * is given up, values beyond the type.  No file is left behind, nothing stays allocated. */
+ * Conversion when things go wrong: calls that fail, sources that end too early, a run that is given
+ * up, values beyond the type.  No file is left behind, nothing stays allocated. */
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/alloc.h"
 #include "core/format/convert/convert.h"
 #include "core/format/format.h"
+#include "tests/fault_loops.h"
 #include "tests/st_file.h"
-#include "tests/temp_dir.h"
 
 static char out[64];
 
@@ -71,35 +71,76 @@ static enum lmd_status convert(const struct lmi_convert_opts *o, struct lmd_erro
 	return st;
 }
 
-START_TEST(no_memory)
+/* ---- a machine that fails ---- */
+
+static enum lmd_status run(fault_progress_fn progress, bool keep, struct lmd_error *err)
 {
-	const struct lmi_convert_opts o = {.type = LMI_CONVERT_AUTO};
-	struct lmd_error err;
-	uint64_t n;
+	const struct lmi_convert_opts o = {
+		.type = LMI_CONVERT_AUTO,
+		.progress = progress,
+		.resume.keep = keep ? LMI_GGUF_KEEP : LMI_GGUF_KEEP_NONE,
+	};
+	struct lmi_convert *c = NULL;
+	enum lmd_status st = lmi_convert_open(&c, dir, &o, err);
 
-	for (int ever_after = 0; ever_after < 2; ever_after++) {
-		unsigned n_ok = 0;
+	if (st == LMD_OK)
+		st = lmi_convert_run(c, out, err);
+	lmi_convert_close(c);
+	return st;
+}
 
-		for (n = 1;; n++) {
-			enum lmd_status st;
-			bool hit;
+static enum lmd_status run_once(fault_progress_fn progress, struct lmd_error *err)
+{
+	return run(progress, false, err);
+}
 
-			lmi_alloc_fail_nth(n, ever_after);
-			st = convert(&o, &err);
-			hit = lmi_alloc_did_fail();
-			lmi_alloc_fail_nth(0, false);
-			if (!hit)
-				break;
-			/* two lists of the tokenizer may stay larger than they need be */
-			n_ok += st == LMD_OK;
-			ck_assert_msg(st == LMD_NOMEM || n_ok <= 2, "allocation %llu: %s %s",
-				      (unsigned long long)n, lmd_status_text((int)st), err.text);
-		}
-		ck_assert_uint_gt(n, 40);
-		printf("%llu allocations failed in turn\n", (unsigned long long)n - 1);
-	}
+static enum lmd_status run_keeping(fault_progress_fn progress, struct lmd_error *err)
+{
+	return run(progress, true, err);
+}
+
+static const struct fault_job jobs[] = {
+	{.name = "folder", .run = run_once, .source = dir, .result = {"out.gguf"}, .stem = "out."},
+	{.name = "folder that is gone on with",
+	 .run = run_keeping,
+	 .source = dir,
+	 .result = {"out.gguf"},
+	 .stem = "out.",
+	 .keep = true},
+};
+
+START_TEST(every_write)
+{
+	fault_writes(&jobs[_i]);
 }
 END_TEST
+
+START_TEST(every_read)
+{
+	fault_reads(&jobs[_i], NULL);
+}
+END_TEST
+
+static bool give_up(void *arg, uint64_t done, uint64_t total)
+{
+	(void)arg;
+	return done < total - total / 4;
+}
+
+START_TEST(every_read_going_on)
+{
+	fault_reads(&jobs[1], give_up);
+}
+END_TEST
+
+/* Two lists of the tokenizer may stay larger than they need be. */
+START_TEST(every_allocation)
+{
+	fault_allocations(&jobs[_i], 2);
+}
+END_TEST
+
+/* ---- other ends ---- */
 
 /* The source ends at each of its bytes while it is read. */
 START_TEST(short_reads)
@@ -208,7 +249,10 @@ int main(void)
 
 	tcase_set_timeout(tc, 300);
 	tcase_add_checked_fixture(tc, make_dir, temp_dir_remove);
-	tcase_add_test(tc, no_memory);
+	tcase_add_loop_test(tc, every_write, 0, LMD_LEN(jobs));
+	tcase_add_loop_test(tc, every_read, 0, LMD_LEN(jobs));
+	tcase_add_test(tc, every_read_going_on);
+	tcase_add_loop_test(tc, every_allocation, 0, LMD_LEN(jobs));
 	tcase_add_test(tc, short_reads);
 	tcase_add_test(tc, given_up);
 	tcase_add_test(tc, values_beyond);
