@@ -101,7 +101,14 @@ static void stem_of(const struct lmi_folder *f, const struct lmi_row *row, uint3
 	(void)snprintf(out, 2 * NAME, "%s%s", row->flags & LMI_ROW_ROOT ? "" : f->prefix, name);
 }
 
-/* One tensor for each expert: as many as there are, each of its own. */
+/* Of the experts the first k are there and number k, of that stem, is not. */
+static void is_missing(struct lmi_folder *f, const char *stem, uint32_t k)
+{
+	lmi_folder_fail(f, LMD_CORRUPT, "%s: tensor %.120s is missing, %u before it are there", f->dir,
+			stem, k);
+}
+
+/* One tensor for each expert. */
 static bool add_each(struct lmi_folder *f, const struct lmi_row *row, uint32_t il, bool bias)
 {
 	struct lmi_source src;
@@ -117,6 +124,8 @@ static bool add_each(struct lmi_folder *f, const struct lmi_row *row, uint32_t i
 		(void)snprintf(to, sizeof(to), "%s.%u", base, k);
 		lmi_folder_add(f, row, &src, 1, bias, to);
 	}
+	if (k && k < f->n_expert)
+		is_missing(f, stem, k);
 	return k > 0;
 }
 
@@ -144,8 +153,7 @@ static bool add_stacked(struct lmi_folder *f, const struct lmi_row *row, uint32_
 	if (k && k == n)
 		lmi_folder_add(f, row, src, n, bias, to);
 	else if (k)
-		lmi_folder_fail(f, LMD_CORRUPT, "%s: tensor %.120s is missing, %u before it are there",
-				f->dir, stem, k);
+		is_missing(f, stem, k);
 	lmi_free(src);
 	return k > 0;
 }

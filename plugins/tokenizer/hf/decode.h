@@ -24,6 +24,8 @@ static inline struct lmd_str hf_texts_get(const struct hf_texts *t, size_t i)
 {
 	const size_t *at = hf_texts_at(t);
 
+	if (at[i] == at[i + 1]) /* perhaps there are no bytes at all */
+		return (struct lmd_str){"", 0};
 	return (struct lmd_str){(const char *)t->bytes.p + at[i], at[i + 1] - at[i]};
 }
 
