@@ -61,16 +61,16 @@ static const struct st_row st_llama[] = {
 };
 #define ST_LLAMA_N (sizeof(st_llama) / sizeof(st_llama[0]))
 
-/* Tensors first..last-1 of that model. */
-static inline struct st_file st_build_llama(size_t first, size_t last)
+/* A file of these tensors. */
+static inline struct st_file st_build_rows(const struct st_row *rows, size_t n_rows)
 {
 	char json[4096];
 	size_t n = 0, at = 0;
 
 	n += (size_t)snprintf(json + n, sizeof(json) - n,
 			      "{\"__metadata__\": {\"format\": \"pt\"}");
-	for (size_t i = first; i < last; i++) {
-		const struct st_row *r = &st_llama[i];
+	for (size_t i = 0; i < n_rows; i++) {
+		const struct st_row *r = &rows[i];
 		size_t bytes = 4u * (size_t)r->cols * (size_t)(r->rows ? r->rows : 1);
 
 		n += (size_t)snprintf(json + n, sizeof(json) - n,
@@ -87,6 +87,12 @@ static inline struct st_file st_build_llama(size_t first, size_t last)
 		json[n++] = ' ';
 	json[n] = 0;
 	return st_build(json, -1, at);
+}
+
+/* Tensors first..last-1 of that model. */
+static inline struct st_file st_build_llama(size_t first, size_t last)
+{
+	return st_build_rows(st_llama + first, last - first);
 }
 
 #endif /* LLAMAD_TESTS_ST_FILE_H */

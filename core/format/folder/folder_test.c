@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a folder takes beyond its files: said before anything is taken, and refused. */
+ * What a folder takes beyond its files: said before anything is taken, and refused; what it
+ * lacks. */
 #include "core/base/alloc.h"
 #include "core/format/format.h"
 #include "tests/st_file.h"
@@ -118,6 +119,63 @@ START_TEST(bounded)
 }
 END_TEST
 
+/* Two experts of the three that the configuration says, however it is opened. */
+START_TEST(an_expert_is_missing)
+{
+	static const char config[] =
+		"{\"model_type\": \"qwen3_moe\", \"hidden_size\": 8, \"num_hidden_layers\": 1, "
+		"\"num_attention_heads\": 2, \"num_key_value_heads\": 1, \"head_dim\": 4, "
+		"\"intermediate_size\": 8, \"moe_intermediate_size\": 4, \"num_experts\": 3, "
+		"\"num_experts_per_tok\": 1, \"norm_topk_prob\": true, \"vocab_size\": 4, "
+		"\"tie_word_embeddings\": true}";
+#define LAYER "model.layers.0."
+#define EXPERT(k)                                                                                  \
+	{LAYER "mlp.experts." #k ".gate_proj.weight", 4, 8},                                       \
+		{LAYER "mlp.experts." #k ".up_proj.weight", 4, 8},                                 \
+		{LAYER "mlp.experts." #k ".down_proj.weight", 8, 4}
+	static const struct st_row rows[] = {
+		{"model.embed_tokens.weight", 4, 8},
+		{"model.norm.weight", 0, 8},
+		{LAYER "input_layernorm.weight", 0, 8},
+		{LAYER "post_attention_layernorm.weight", 0, 8},
+		{LAYER "self_attn.q_proj.weight", 8, 8},
+		{LAYER "self_attn.k_proj.weight", 4, 8},
+		{LAYER "self_attn.v_proj.weight", 4, 8},
+		{LAYER "self_attn.o_proj.weight", 8, 8},
+		{LAYER "self_attn.q_norm.weight", 0, 4},
+		{LAYER "self_attn.k_norm.weight", 0, 4},
+		{LAYER "mlp.gate.weight", 3, 8},
+		EXPERT(0),
+		EXPERT(1),
+		EXPERT(2),
+	};
+	const uint32_t flags[] = {0, LMI_OPEN_HEADER_ONLY, LMI_OPEN_MEASURE};
+	struct lmi_model *m = NULL;
+	struct lmd_error err;
+
+	temp_write("config.json", config, strlen(config));
+	for (size_t missing = 0; missing < 4; missing++) {
+		struct st_file f = st_build_rows(rows, LMD_LEN(rows) - missing);
+		const char *want = missing == 3 ? "experts.2.gate_proj is missing, 2 before it"
+				 : missing == 2 ? "experts.2.up_proj is missing, 2 before it"
+						: "experts.2.down_proj is missing, 2 before it";
+
+		temp_write("model.safetensors", f.p, f.n);
+		free(f.p);
+		for (size_t k = 0; k < LMD_LEN(flags); k++) {
+			enum lmd_status st = lmi_model_open(&m, dir, flags[k], &err);
+
+			ck_assert_int_eq(st, missing ? LMD_CORRUPT : LMD_OK);
+			ck_assert_msg(!missing || strstr(err.text, want), "%s", err.text);
+			lmi_model_close(m);
+			m = NULL;
+		}
+	}
+#undef EXPERT
+#undef LAYER
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("folders");
@@ -126,6 +184,10 @@ int main(void)
 	tcase_add_checked_fixture(tc, make_dir, temp_dir_remove);
 	tcase_add_test(tc, measured);
 	tcase_add_test(tc, bounded);
+	suite_add_tcase(s, tc);
+	tc = tcase_create("experts");
+	tcase_add_checked_fixture(tc, temp_dir_make, temp_dir_remove);
+	tcase_add_test(tc, an_expert_is_missing);
 	suite_add_tcase(s, tc);
 	return lmd_check_run(srunner_create(s));
 }
