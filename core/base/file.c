@@ -233,23 +233,22 @@ static void sync_folder(char *path)
 	close(fd);
 }
 
+enum lmd_status lmi_new_file_publish(struct lmi_new_file *f, struct lmd_error *err)
+{
+	if (fsync(f->fd) < 0)
+		return lmi_fail_errno(err, f->temp, "fsync");
+	if (rename(f->temp, f->path) < 0)
+		return lmi_fail_errno(err, f->path, "rename");
+	lmi_free(f->temp);
+	f->temp = NULL;
+	sync_folder(f->path);
+	return LMD_OK;
+}
+
 enum lmd_status lmi_new_file_commit(struct lmi_new_file *f, struct lmd_error *err)
 {
-	enum lmd_status st = LMD_OK;
-	int fd = f->fd;
+	enum lmd_status st = lmi_new_file_publish(f, err);
 
-	if (fsync(fd) < 0)
-		st = lmi_fail_errno(err, f->temp, "fsync");
-	f->fd = -1;
-	if (close(fd) < 0 && st == LMD_OK)
-		st = lmi_fail_errno(err, f->temp, "close");
-	if (st == LMD_OK && rename(f->temp, f->path) < 0)
-		st = lmi_fail_errno(err, f->path, "rename");
-	if (st == LMD_OK) {
-		lmi_free(f->temp);
-		f->temp = NULL;
-		sync_folder(f->path);
-	}
 	lmi_new_file_abort(f);
 	return st;
 }

@@ -110,6 +110,9 @@ enum lmd_status lmi_new_file_commit(struct lmi_new_file *f, struct lmd_error *er
 /* Gives up: removes the temporary file.  Nothing after commit, or for a struct whose open
  * failed. */
 void lmi_new_file_abort(struct lmi_new_file *f);
+/* For core/base alone: commit that leaves the file open, and on failure under its temporary
+ * name. */
+enum lmd_status lmi_new_file_publish(struct lmi_new_file *f, struct lmd_error *err);
 
 /* A whole file of at most max bytes, with a zero behind; to be given to lmi_free().  Failures name
  * the path. */

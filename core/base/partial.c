@@ -297,11 +297,14 @@ enum lmd_status lmi_partial_mark(struct lmi_partial *p, struct lmd_error *err)
 
 enum lmd_status lmi_partial_commit(struct lmi_partial *p, struct lmd_error *err)
 {
-	enum lmd_status st = lmi_new_file_commit(&p->file, err);
+	/* the lock is held until the file has its name: nobody else goes on with it meanwhile */
+	enum lmd_status st = lmi_new_file_publish(&p->file, err);
 
+	if (st != LMD_OK)
+		return st;
 	(void)unlink(p->journal_path);
 	lmi_partial_keep(p);
-	return st;
+	return LMD_OK;
 }
 
 void lmi_partial_abort(struct lmi_partial *p)

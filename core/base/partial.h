@@ -59,7 +59,8 @@ enum lmd_status lmi_partial_write(struct lmi_partial *p, const void *data, size_
 /* A stretch ends here. */
 enum lmd_status lmi_partial_mark(struct lmi_partial *p, struct lmd_error *err);
 
-/* One of these ends it; after open failed, none. */
+/* One of these ends it; after open failed, none.  A commit that failed does not: all is there,
+ * and is kept or removed. */
 enum lmd_status lmi_partial_commit(struct lmi_partial *p, struct lmd_error *err);
 void lmi_partial_keep(struct lmi_partial *p);  /* for a later run */
 void lmi_partial_abort(struct lmi_partial *p); /* removes both files */

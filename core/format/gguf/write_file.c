@@ -215,15 +215,18 @@ enum lmd_status lmi_gguf_writer_data(struct lmi_gguf_writer *w, const void *data
 
 enum lmd_status lmi_gguf_writer_finish(struct lmi_gguf_writer *w, struct lmd_error *err)
 {
+	enum lmd_status st;
+
 	if (!w->is_open)
 		return lmd_fail(err, LMD_INVALID, "the writer has not begun a file");
 	if (w->current < w->n_tensors)
 		return lmd_fail(err, LMD_INVALID, "tensor %s: %llu bytes of data are missing",
 				w->tensors[w->current].name,
 				(unsigned long long)(w->tensors[w->current].bytes - w->written));
-	w->is_open = false;
-	return w->resumable ? lmi_partial_commit(&w->out, err)
-			    : lmi_new_file_commit(&w->out.file, err);
+	st = w->resumable ? lmi_partial_commit(&w->out, err)
+			  : lmi_new_file_commit(&w->out.file, err);
+	w->is_open = w->resumable && st != LMD_OK; /* for lmi_gguf_writer_leave */
+	return st;
 }
 
 void lmi_gguf_writer_give_up(struct lmi_gguf_writer *w)
