@@ -579,7 +579,7 @@ START_TEST(writer)
 	ck_assert_int_ne(access(path, F_OK), 0);
 	ck_assert_uint_eq(temp_n_files(), 0);
 	w = new_writer(32);
-	ck_assert_int_eq(lmi_gguf_writer_start(w, "/nonexistent/x.gguf", &err), LMD_IO);
+	ck_assert_int_eq(lmi_gguf_writer_start(w, "/nonexistent/x.gguf", &err), LMD_NOTFOUND);
 	lmi_gguf_writer_destroy(w);
 	lmi_gguf_writer_destroy(NULL);
 }
