@@ -7,63 +7,35 @@
 #include <math.h>
 
 #include "core/base/alloc.h"
-#include "core/base/arena.h"
 #include "core/engine/sample_params.h"
-#include "core/engine/sample_spec.h"
-#include "core/plugin/host_services.h"
+#include "tests/chain_fixture.h"
 #include "tests/lmd_check.h"
 
 #define N_VOCAB 1000
 
-static struct lmd_host *host;
-static struct lmi_registry *registry;
+static struct chain_env env;
 
 static void setup(void)
 {
-	char plugins[4200];
-	const char *dirs[] = {plugins};
-	struct lmi_registry_opts opts = {.dirs = dirs, .n_dirs = 1, .no_default_dirs = true};
-	struct lmd_error err = {0};
-
-	snprintf(plugins, sizeof(plugins), "%s/plugins/sampler/basic/.libs", lmd_build_dir());
-	ck_assert_int_eq(lmi_host_create(&host, UINT64_MAX), LMD_OK);
-	opts.host = host;
-	ck_assert_msg(lmi_registry_create(&registry, &opts, &err) == LMD_OK, "%s", err.text);
+	chain_env_init(&env);
 }
 
 static void teardown(void)
 {
-	lmi_registry_destroy(registry);
-	lmi_host_destroy(host);
+	chain_env_fini(&env);
 }
 
 static enum lmd_status try_make(struct lmi_chain **out, const char *json, uint64_t seed,
 				struct lmd_cand *scratch, struct lmd_error *err)
 {
-	struct lmd_arena *arena = lmi_arena_create(0);
-	struct lmi_chain_opts opts = {.registry = registry, .host = host, .n_vocab = N_VOCAB,
-				      .seed = seed, .scratch = scratch};
-	struct lmi_sampler_spec *specs;
-	enum lmd_status st;
+	struct lmi_chain_opts opts = {.n_vocab = N_VOCAB, .seed = seed, .scratch = scratch};
 
-	if (!arena)
-		return LMD_NOMEM;
-	st = lmi_specs_parse(json, strlen(json), arena, &specs, &opts.n_specs, err);
-	if (st == LMD_OK) {
-		opts.specs = specs;
-		st = lmi_chain_create(out, &opts, err);
-	}
-	lmi_arena_destroy(arena);
-	return st;
+	return chain_try(out, &env, json, opts, err);
 }
 
 static struct lmi_chain *make(const char *json, uint64_t seed)
 {
-	struct lmi_chain *ch = NULL;
-	struct lmd_error err = {0};
-
-	ck_assert_msg(try_make(&ch, json, seed, NULL, &err) == LMD_OK, "%s: %s", json, err.text);
-	return ch;
+	return chain_make(&env, json, (struct lmi_chain_opts){.n_vocab = N_VOCAB, .seed = seed});
 }
 
 static lmd_token take(struct lmi_chain *ch, const float *logits, size_t n, const uint64_t *mask)
@@ -535,8 +507,8 @@ END_TEST
 
 static void expect_names(const struct lmi_spec_list *l, const char *want)
 {
-	struct lmi_chain_opts opts = {.registry = registry, .host = host, .specs = l->spec,
-				      .n_specs = l->n, .n_vocab = N_VOCAB};
+	struct lmi_chain_opts opts = {.registry = env.registry, .host = env.host,
+				      .specs = l->spec, .n_specs = l->n, .n_vocab = N_VOCAB};
 	struct lmd_error err = {0};
 	struct lmi_chain *ch;
 	char got[400] = "";

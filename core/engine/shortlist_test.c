@@ -7,53 +7,30 @@
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
-#include "core/base/arena.h"
-#include "core/engine/sample.h"
-#include "core/engine/sample_spec.h"
-#include "core/plugin/host_services.h"
+#include "tests/chain_fixture.h"
 #include "tests/lmd_check.h"
 
 #define N 20000
 
-static struct lmd_host *host;
-static struct lmi_registry *registry;
+static struct chain_env env;
 static float logits[N];
 static uint64_t rng;
 
 static void setup(void)
 {
-	char plugins[4200];
-	const char *dirs[] = {plugins};
-	struct lmi_registry_opts opts = {.dirs = dirs, .n_dirs = 1, .no_default_dirs = true};
-	struct lmd_error err = {0};
-
-	snprintf(plugins, sizeof(plugins), "%s/plugins/sampler/basic/.libs", lmd_build_dir());
-	ck_assert_int_eq(lmi_host_create(&host, UINT64_MAX), LMD_OK);
-	opts.host = host;
-	ck_assert_msg(lmi_registry_create(&registry, &opts, &err) == LMD_OK, "%s", err.text);
+	chain_env_init(&env);
 	rng = lmd_seed("shortlist", 11);
 }
 
 static void teardown(void)
 {
-	lmi_registry_destroy(registry);
-	lmi_host_destroy(host);
+	chain_env_fini(&env);
 }
 
 static struct lmi_chain *make(const char *json, bool partial)
 {
-	struct lmd_arena *arena = lmi_arena_create(0);
-	struct lmi_chain_opts o = {
-		.registry = registry, .host = host, .n_vocab = N, .seed = 5, .partial = partial};
-	struct lmi_sampler_spec *specs;
-	struct lmi_chain *ch = NULL;
-	struct lmd_error err = {0};
-
-	ck_assert(lmi_specs_parse(json, strlen(json), arena, &specs, &o.n_specs, &err) == LMD_OK);
-	o.specs = specs;
-	ck_assert_msg(lmi_chain_create(&ch, &o, &err) == LMD_OK, "%s: %s", json, err.text);
-	lmi_arena_destroy(arena);
-	return ch;
+	return chain_make(&env, json,
+			  (struct lmi_chain_opts){.n_vocab = N, .seed = 5, .partial = partial});
 }
 
 /* Rows of several kinds: spread, peaked, full of equal logits, with infinities and NaN. */

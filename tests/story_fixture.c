@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/story_fixture.h"
+
+#include <unistd.h>
+
+#include "core/engine/sample_params.h"
+#include "tests/lmd_check.h"
+#include "tests/tiny_model.h"
+
+void story_env_init(struct story_env *s, const char *name)
+{
+	struct lmd_error err;
+
+	ck_assert_msg(lmt_env_init(&s->env, &err) == LMD_OK, "%s", err.text);
+	s->seed = lmd_seed(name, 7);
+	snprintf(s->path, sizeof(s->path), "%s/core/engine/%s.%d.gguf", lmd_build_dir(), name,
+		 (int)getpid());
+	lmt_tiny_write(LMT_FULL, s->seed, s->path);
+}
+
+void story_env_fini(struct story_env *s)
+{
+	(void)remove(s->path);
+	lmt_env_fini(&s->env);
+}
+
+struct lmi_engine_opts story_opts(const struct story_env *s, uint32_t n_seq)
+{
+	struct lmi_engine_opts o = lmt_opts(&s->env, s->path);
+
+	o.no_tokenizer = false;
+	o.inst.n_seq = n_seq;
+	return o;
+}
+
+struct lmi_engine *story_engine(const struct lmi_engine_opts *o)
+{
+	struct lmi_engine *e = NULL;
+	struct lmd_error err;
+
+	ck_assert_msg(lmi_engine_open(&e, o, &err) == LMD_OK, "%s", err.text);
+	return e;
+}
+
+void story_tell(struct story *s, const struct lmi_event *ev)
+{
+	ck_assert_uint_eq(s->n_final, 0); /* nothing comes after the end */
+	switch (ev->kind) {
+	case LMI_EV_TOKEN:
+		s->tokens[s->n_tokens++] = ev->u.text.token;
+		/* fall through */
+	case LMI_EV_TEXT:
+		ck_assert_uint_lt(s->n_text + ev->u.text.n, sizeof(s->text));
+		memcpy(s->text + s->n_text, ev->u.text.bytes, ev->u.text.n);
+		s->n_text += ev->u.text.n;
+		s->text[s->n_text] = 0;
+		break;
+	default:
+		s->n_final++;
+		s->end = (enum lmi_event_kind)ev->kind;
+		s->last = *ev;
+	}
+}
+
+void story_run(struct lmi_engine *e, struct story *s, uint32_t n)
+{
+	struct lmi_event ev;
+
+	while (lmi_engine_turn(e) != LMI_TURN_IDLE)
+		while (lmi_engine_poll(e, &ev)) {
+			ck_assert(ev.id >= 1 && ev.id <= n);
+			story_tell(&s[ev.id - 1], &ev);
+		}
+	while (lmi_engine_poll(e, &ev))
+		story_tell(&s[ev.id - 1], &ev);
+}
+
+struct lmi_generate story_command(uint64_t id, const lmd_token *v, uint32_t n, int64_t n_predict)
+{
+	static const struct lmi_sampler_spec greedy = {.name = "greedy"};
+
+	return (struct lmi_generate){.id = id,
+				     .seq = lmt_tokens(v, n),
+				     .n_predict = n_predict,
+				     .specs = &greedy,
+				     .n_specs = 1,
+				     .flags = LMI_GEN_IGNORE_EOG};
+}
+
+struct story story_generate(struct lmi_engine *e, const struct lmi_generate *cmd)
+{
+	struct story s = {0};
+	struct lmd_error err;
+
+	ck_assert_msg(lmi_engine_generate(e, cmd, &err) == LMD_OK, "%s", err.text);
+	story_run(e, &s, (uint32_t)cmd->id);
+	ck_assert_uint_eq(s.n_final, 1);
+	return s;
+}

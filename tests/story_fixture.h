@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * story_fixture.h - for tests of engines that generate: a tiny model in a file, engines for it, and
+ * what the events tell of each generation. */
+#ifndef LLAMAD_TESTS_STORY_FIXTURE_H
+#define LLAMAD_TESTS_STORY_FIXTURE_H
+
+#include "tests/engine_fixture.h"
+
+/* The model and the plugins of one program; name: of its seed and its file. */
+struct story_env {
+	struct lmt_env env;
+	char path[256];
+	uint64_t seed;
+};
+void story_env_init(struct story_env *s, const char *name);
+void story_env_fini(struct story_env *s);
+
+/* Options with a tokenizer and n_seq sequences at a time. */
+struct lmi_engine_opts story_opts(const struct story_env *s, uint32_t n_seq);
+struct lmi_engine *story_engine(const struct lmi_engine_opts *o);
+
+struct story {
+	char text[2048];
+	lmd_token tokens[512];
+	uint32_t n_text, n_tokens, n_final;
+	enum lmi_event_kind end;
+	struct lmi_event last;
+};
+
+/* Appends an event; one behind the final event fails the test. */
+void story_tell(struct story *s, const struct lmi_event *ev);
+/* Turns until nothing is left to do; events of id 1..n go to s[id - 1]. */
+void story_run(struct lmi_engine *e, struct story *s, uint32_t n);
+
+static const lmd_token hello[] = {40, 69, 76, 76, 79};
+
+/* A greedy generation that no token ends. */
+struct lmi_generate story_command(uint64_t id, const lmd_token *v, uint32_t n, int64_t n_predict);
+/* That of id 1, from its begin to its final event. */
+struct story story_generate(struct lmi_engine *e, const struct lmi_generate *cmd);
+
+#endif /* LLAMAD_TESTS_STORY_FIXTURE_H */
