@@ -97,6 +97,9 @@ func TestAnswer(t *testing.T) {
 	if int64(len(s.Tokens)) != s.Last.NOut {
 		t.Fatalf("%d tokens, not %d", len(s.Tokens), s.Last.NOut)
 	}
+	if s.Last.NForced < 1 {
+		t.Fatalf("%d tokens without a choice", s.Last.NForced)
+	}
 }
 
 func TestEightAtOnce(t *testing.T) {

@@ -157,6 +157,7 @@ static enum lmd_status hand_out(struct lmd_stream *s, const struct lmi_wire_item
 		it.finish = word(&lmi_wire_words_finish, (int)w->u.done.finish);
 		it.n_prompt = (uint64_t)w->u.done.n_prompt;
 		it.n_out = (uint64_t)w->u.done.n_out;
+		it.n_forced = (uint64_t)w->u.done.n_forced;
 		it.prompt_ns = (uint64_t)w->u.done.prompt_ns;
 		it.out_ns = (uint64_t)w->u.done.out_ns;
 		break;

@@ -87,6 +87,7 @@ static void print_json(const struct answer *a, const char *id)
 	lmi_json_str(&j, "finish", a->done.finish);
 	lmi_json_uint(&j, "n_prompt", a->done.n_prompt);
 	lmi_json_uint(&j, "n_out", a->done.n_out);
+	lmi_json_uint(&j, "n_forced", a->done.n_forced);
 	lmi_json_f64(&j, "prompt_ms", (double)a->done.prompt_ns / 1e6);
 	lmi_json_f64(&j, "out_ms", (double)a->done.out_ns / 1e6);
 	lmi_json_str(&j, "id", id);

@@ -157,6 +157,8 @@ struct lmd_item {
 	union {
 		uint64_t total;	   /* 0: not known */
 		uint64_t complete; /* CALL_END: 1, the arguments are whole and JSON; else 0 */
+		uint64_t n_forced; /* DONE: of n_out, tokens without a step of their own, since the
+				    * grammar left no choice */
 	};
 	union {
 		const char *finish; /* "eog", "stop", "length", "context", "done" */

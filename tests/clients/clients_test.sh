@@ -74,6 +74,7 @@ for how in run generate; do
 	ctl $how "$what" $apart --tools "$dir/tools.json" --json >"$dir/got"
 	holds "$how --json" grep -q '"thinking": "hm"' "$dir/got"
 	holds "$how --json" grep -q '"arguments": "{\\"a\\": 1}"' "$dir/got"
+	holds "$how --json: tokens without a choice" grep -q '"n_forced": [1-9]' "$dir/got"
 	# shellcheck disable=SC2086
 	ctl $how "$what" $apart >"$dir/got" # an answer in a form stays as it is
 	holds "$how: a bound answer was taken apart" grep -q '^<think>hm</think>So' "$dir/got"

@@ -47,6 +47,7 @@ class Sync(unittest.TestCase):
         self.assertEqual((call.name, call.parsed(), call.complete), ("f", {"a": 1}, True))
         self.assertEqual(len(call.id), 9)
         self.assertEqual(len(s.tokens), s.done.n_out)
+        self.assertGreater(s.done.n_forced, 0)
         m = a.message()
         self.assertEqual(m.reasoning, "hm")
         self.assertIn('"arguments": {"a": 1}', m.tool_calls)
