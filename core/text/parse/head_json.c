@@ -37,6 +37,16 @@ static enum lmi_got key(const struct lmi_parse *p, size_t *i, const char *const 
 	return some;
 }
 
+/* "NAME" */
+static enum lmi_got quoted_name(const struct lmi_parse *p, size_t *i, struct lmd_str *out)
+{
+	enum lmi_got g = lmi_parse_lit(p, i, "\"");
+
+	if (g == LMI_GOT_YES)
+		g = lmi_parse_name_at(p, i, out);
+	return g == LMI_GOT_YES ? lmi_parse_lit(p, i, "\"") : g;
+}
+
 /* Where the arguments' object is to begin; g: of what stands before. */
 static enum lmi_got behind_key(const struct lmi_parse *p, size_t i, enum lmi_got g)
 {
@@ -53,11 +63,7 @@ static enum lmi_got usual(const struct lmi_parse *p, size_t *i, struct lmd_str *
 	lmi_parse_blanks(p, i);
 	if (p->f->keyed) { /* {"f": {...}} */
 		if (g == LMI_GOT_YES)
-			g = lmi_parse_lit(p, i, "\"");
-		if (g == LMI_GOT_YES)
-			g = lmi_parse_name_at(p, i, out);
-		if (g == LMI_GOT_YES)
-			g = lmi_parse_lit(p, i, "\"");
+			g = quoted_name(p, i, out);
 		lmi_parse_blanks(p, i);
 		if (g == LMI_GOT_YES)
 			g = lmi_parse_lit(p, i, ":");
@@ -68,11 +74,7 @@ static enum lmi_got usual(const struct lmi_parse *p, size_t *i, struct lmd_str *
 		g = key(p, i, name_keys, LMD_LEN(name_keys));
 	lmi_parse_blanks(p, i);
 	if (g == LMI_GOT_YES)
-		g = lmi_parse_lit(p, i, "\"");
-	if (g == LMI_GOT_YES)
-		g = lmi_parse_name_at(p, i, out);
-	if (g == LMI_GOT_YES)
-		g = lmi_parse_lit(p, i, "\"");
+		g = quoted_name(p, i, out);
 	lmi_parse_blanks(p, i);
 	if (g == LMI_GOT_YES)
 		g = lmi_parse_lit(p, i, ",");
