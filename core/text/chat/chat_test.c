@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "core/text/chat/builtin.h"
 #include "core/text/chat/caps.h"
 #include "core/text/chat/controls.h"
 #include "core/text/template/template.h"
@@ -384,90 +383,6 @@ START_TEST(capabilities)
 }
 END_TEST
 
-/* ---- built-in templates ---- */
-
-static const struct {
-	const char *name, *want;
-} formats[] = {
-	{"llama2", "[INST] S\nU [/INST]A</s>[INST] V [/INST]"},
-	{"llama2-sys", "[INST] <<SYS>>\nS\n<</SYS>>\n\nU [/INST]A</s>[INST] V [/INST]"},
-	{"llama2-sys-bos", "[INST] <<SYS>>\nS\n<</SYS>>\n\nU [/INST]A</s><s>[INST] V [/INST]"},
-	{"mistral-v1", " [INST] S\n\nU [/INST] A</s> [INST] V [/INST]"},
-	{"mistral-v3", "[INST] S\n\nU[/INST] A</s>[INST] V[/INST]"},
-	{"mistral-v3-tekken", "[INST]S\n\nU[/INST]A</s>[INST]V[/INST]"},
-	{"mistral-v7", "[SYSTEM_PROMPT] S[/SYSTEM_PROMPT][INST] U[/INST] A</s>[INST] V[/INST]"},
-	{"gemma", "<start_of_turn>user\nS\n\nU<end_of_turn>\n<start_of_turn>model\nA<end_of_turn>\n"
-		  "<start_of_turn>user\nV<end_of_turn>\n<start_of_turn>model\n"},
-	{"orion", "Human: S\n\nU\n\nAssistant: </s>A</s>Human: V\n\nAssistant: </s>"},
-	{"openchat", "S<|end_of_turn|>GPT4 Correct User: U<|end_of_turn|>GPT4 Correct Assistant: A"
-		     "<|end_of_turn|>GPT4 Correct User: V<|end_of_turn|>GPT4 Correct Assistant:"},
-	{"vicuna", "S\n\nUSER: U\nASSISTANT: A</s>\nUSER: V\nASSISTANT:"},
-	{"monarch", "system\nS</s>\n<s>user\nU</s>\n<s>assistant\nA</s>\n<s>user\nV</s>\n"
-		    "<s>assistant\n"},
-	{"llama3", "<|start_header_id|>system<|end_header_id|>\n\nS<|eot_id|>"
-		   "<|start_header_id|>user<|end_header_id|>\n\nU<|eot_id|>"
-		   "<|start_header_id|>assistant<|end_header_id|>\n\nA<|eot_id|>"
-		   "<|start_header_id|>user<|end_header_id|>\n\nV<|eot_id|>"
-		   "<|start_header_id|>assistant<|end_header_id|>\n\n"},
-	{"phi4", "<|im_start|>system<|im_sep|>S<|im_end|><|im_start|>user<|im_sep|>U<|im_end|>"
-		 "<|im_start|>assistant<|im_sep|>A<|im_end|><|im_start|>user<|im_sep|>V<|im_end|>"
-		 "<|im_start|>assistant<|im_sep|>"},
-	{"rwkv-world", "System: S\n\nUser: U\n\nAssistant: A\n\nUser: V\n\nAssistant:"},
-	{"chatglm3", "[gMASK]sop<|system|>\n S<|user|>\n U<|assistant|>\n A<|user|>\n V"
-		     "<|assistant|>"},
-	{"deepseek2", "S\n\nUser: U\n\nAssistant: A<｜end▁of▁sentence｜>User: V\n\nAssistant:"},
-	{"gigachat", "<s>S<|message_sep|>user<|role_sep|>U<|message_sep|>available functions"
-		     "<|role_sep|>[]<|message_sep|>assistant<|role_sep|>A<|message_sep|>user"
-		     "<|role_sep|>V<|message_sep|>available functions<|role_sep|>[]<|message_sep|>"
-		     "assistant<|role_sep|>"},
-	{"bailing", "<role>SYSTEM</role>S<role>HUMAN</role>U<role>ASSISTANT</role>A<role>HUMAN"
-		    "</role>V<role>ASSISTANT</role>"},
-	{"gpt-oss", "<|start|>system<|message|>S<|end|><|start|>user<|message|>U<|end|><|start|>"
-		    "assistant<|message|>A<|return|><|start|>user<|message|>V<|end|><|start|>"
-		    "assistant"},
-	{"minicpm", "S<用户>U<AI>A<用户>V<AI>"},
-	{"deepseek-ocr", "SUAV"},
-	{"smolvlm", "<|im_start|>S\n\nUser: U<end_of_utterance>\nAssistant: A<end_of_utterance>\n"
-		    "User: V<end_of_utterance>\nAssistant:"},
-	{"hunyuan-dense", "S<｜hy_place▁holder▁no▁3｜><｜hy_User｜>U<｜hy_Assistant｜>A"
-			  "<｜hy_place▁holder▁no▁2｜><｜hy_User｜>V<｜hy_Assistant｜>"},
-};
-
-START_TEST(built_in)
-{
-	const struct lmi_message m[] = {
-		{.role = str("system"), .content = str("S")},
-		{.role = str("user"), .content = str("U")},
-		{.role = str("assistant"), .content = str("A")},
-		{.role = str("user"), .content = str("V")},
-	};
-	char name[64] = "", before[64];
-	struct lmd_error err;
-
-	ck_assert_uint_eq(lmi_chat_builtins_n, 54);
-	for (unsigned i = 0; i < lmi_chat_builtins_n; i++) {
-		const char *file = lmi_chat_builtins[i].name, *dot = strstr(file, ".jinja");
-		const char *got;
-
-		ck_assert_ptr_nonnull(dot);
-		snprintf(before, sizeof(before), "%s", name);
-		snprintf(name, sizeof(name), "%.*s", (int)(dot - file), file);
-		ck_assert(strcmp(before, name) < 0);
-		got = render(m, 4, name, NULL, &err);
-		ck_assert_msg(got, "%s: %s", name, err.text);
-		/* everything that was said is there, in order */
-		got = strstr(got, "U");
-		ck_assert_msg(got && strchr(got, 'A') && strchr(strchr(got, 'A'), 'V'), "%s", name);
-	}
-	for (size_t i = 0; i < LMD_LEN(formats); i++) {
-		const char *got = render(m, 4, formats[i].name, NULL, &err);
-
-		ck_assert_msg(got && !strcmp(got, formats[i].want), "%s: \"%s\", not \"%s\"",
-			      formats[i].name, got ? got : err.text, formats[i].want);
-	}
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("chat");
@@ -481,7 +396,6 @@ int main(void)
 	tcase_add_test(tc, conversations);
 	tcase_add_test(tc, begin_token_once);
 	tcase_add_test(tc, capabilities);
-	tcase_add_test(tc, built_in);
 	suite_add_tcase(suite, tc);
 	return lmd_check_run(srunner_create(suite));
 }
