@@ -119,7 +119,7 @@ static const char *const seeds[] = {
 	"\"suffix\":\"</w>\"},\"model\":{\"type\":\"BPE\",\"unk_token\":\"?\",\"fuse_unk\":true,"
 	"\"end_of_word_suffix\":\"</w>\",\"continuing_subword_prefix\":\"##\",\"vocab\":{\"?\":0,"
 	"\"H\":1,\"##l\":2,\"##lo</w>\":3,\"##o</w>\":4},\"merges\":[\"##l ##o</w>\"]}}" TEXT,
-	"\n\x0b\n\x05<unk>\x15" "AAAA\x18\x02\n\x0c\n\x01" "a\x15\x00\x00\x80\xbf\x18\x01\x12\x02\x18\x02"
+	"\n\x0e\n\x05<unk>\x15" "AAAA\x18\x02\n\x0a\n\x01" "a\x15\x01\x01\x80\xbf\x18\x01\x12\x02\x18\x02"
 	TEXT,
 };
 
