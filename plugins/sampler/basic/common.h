@@ -41,15 +41,24 @@ static inline bool lmi_cand_is_home(const struct lmd_cands *c, lmd_token id)
 	return id >= 0 && (size_t)id < c->n && c->v[id].id == id;
 }
 
-/* Sorts all candidates; nothing to do if they are sorted.  At most n log n. */
+/* Sorts all candidates; nothing to do if they are sorted.  About n for logits that are spread,
+ * n log n at worst. */
 void lmi_cands_sort(struct lmd_cands *c);
 
 /* Brings the k first of v[0..n) in order to its front, the others behind in any order.
  * About n + k log k for logits in random order, n log k at worst. */
 void lmi_cands_top(struct lmd_cand *v, size_t n, size_t k);
 
-/* Sorts v[0..n) by p, smallest first, equal p by lower id. */
-void lmi_cands_sort_by_p(struct lmd_cand *v, size_t n);
+/* Candidates on their way into order, a piece after the other, for those who need only the first
+ * ones.  by_p: smallest p first, equal p by lower id; no p is NaN.  next: sorts the next piece, and
+ * says how many are in order then, more than before unless all were. */
+#define LMI_PIECES 4096
+struct lmi_pieces {
+	uint32_t n, at;           /* pieces; the next one */
+	uint32_t end[LMI_PIECES]; /* where each ends */
+};
+void lmi_pieces_by_p(struct lmi_pieces *p, struct lmd_cand *v, size_t n);
+size_t lmi_pieces_next(struct lmi_pieces *p, struct lmd_cand *v);
 
 /* Clears c->sorted if the logits have lost the order. */
 void lmi_cands_recheck(struct lmd_cands *c);

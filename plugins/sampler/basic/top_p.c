@@ -4,9 +4,10 @@
  * (nucleus sampling: Holtzman et al., "The Curious Case of Neural Text Degeneration").
  *
  * The list is usually short, so candidates are brought into order in growing portions and the
- * long tail is never sorted.  Where a whole vocabulary comes in, how much probability lies how far
- * below the greatest logit is counted first; what reaches p for certain is put in front and sorted
- * alone, with the tail as the sort's memory. */
+ * long tail is never sorted.  Where a whole vocabulary comes in, how much weight lies how far below
+ * the greatest logit is counted first; what reaches p for certain is put in front and sorted alone,
+ * with the tail as the sort's memory.  Of the tail no exponential is taken, where it could not
+ * change the sum. */
 #include "common.h"
 
 #include <string.h>
@@ -15,6 +16,8 @@
 
 /* Fewer candidates are not worth counting. */
 #define COUNT_MIN 4096
+/* Candidates that are counted together. */
+#define BLOCK 512
 /* Distances from the greatest logit are counted in steps of 1/16, up to 64. */
 #define STEPS	 16.0f
 #define DISTANCES 1024
@@ -53,6 +56,18 @@ static enum lmd_status init(void *state, const struct lmd_sampler_init *in, stru
 	return LMD_OK;
 }
 
+/* A weight of less than exp(this) leaves a sum of floats as it is: it is less than half of the last
+ * bit of the sum, with room for how exp is rounded. */
+static float unseen(float sum)
+{
+	int e;
+
+	if (!(sum > 0))
+		return -INFINITY;
+	(void)frexpf(sum, &e); /* the exponent alone */
+	return (float)(e - 25) * 0.69314718f - 0.01f;
+}
+
 static inline unsigned distance(const struct lmd_cand *c, float max)
 {
 	float d = (max - lmi_logit(c)) * STEPS;
@@ -60,24 +75,51 @@ static inline unsigned distance(const struct lmd_cand *c, float max)
 	return d < DISTANCES - 1 ? (unsigned)d : DISTANCES - 1;
 }
 
+/* Candidates by their distance. */
+struct counts {
+	double weight[DISTANCES];
+	uint32_t n[DISTANCES];
+	float sum; /* of all weights, in the order of the candidates */
+};
+
+/* Counts all; each p becomes the weight, or 0 where it is too little to be seen. */
+static void count(struct counts *k, struct lmd_cands *c, float max)
+{
+	uint16_t some[BLOCK];
+
+	memset(k, 0, sizeof(*k));
+	for (size_t from = 0; from < c->n; from += BLOCK) {
+		size_t n = c->n - from < BLOCK ? c->n - from : BLOCK, m = 0;
+		struct lmd_cand *v = c->v + from;
+		float low = unseen(k->sum);
+
+		for (size_t i = 0; i < n; i++) {
+			k->n[distance(&v[i], max)]++;
+			v[i].p = 0;
+			some[m] = (uint16_t)i;
+			m += v[i].logit - max >= low;
+		}
+		for (size_t i = 0; i < m; i++) {
+			struct lmd_cand *x = &v[some[i]];
+
+			x->p = lmi_weight(x, max);
+			k->sum += x->p;
+			k->weight[distance(x, max)] += (double)x->p;
+		}
+	}
+}
+
 /* The distance up to which candidates reach p, however their sum is rounded, and are min_keep or
  * more; *m of them.  DISTANCES: none is known to. */
-static unsigned reach(const struct state *s, const struct lmd_cands *c, float max, size_t *m)
+static unsigned reach(const struct state *s, const struct counts *k, size_t *m)
 {
-	double mass[DISTANCES] = {0}, sum = 0;
-	uint32_t count[DISTANCES] = {0};
+	double sum = 0, want = ((double)s->p + UNIT) * (double)k->sum;
 
-	for (size_t i = 0; i < c->n; i++) {
-		unsigned d = distance(&c->v[i], max);
-
-		mass[d] += (double)c->v[i].p;
-		count[d]++;
-	}
 	*m = 0;
 	for (unsigned d = 0; d < DISTANCES; d++) {
-		sum += mass[d];
-		*m += count[d];
-		if (*m >= s->min_keep && sum * (1 - (double)*m * UNIT) > (double)s->p + UNIT)
+		sum += k->weight[d];
+		*m += k->n[d];
+		if (*m >= s->min_keep && sum * (1 - (double)*m * UNIT) > want)
 			return d;
 	}
 	return DISTANCES;
@@ -122,52 +164,62 @@ static void radix_sort(struct lmd_cand *v, size_t m)
 	memcpy(v, from, m * sizeof(*v)); /* three rounds end behind */
 }
 
-/* Where it is worth it, leaves only candidates that are sure to hold the list, in order. */
-static void narrow(const struct state *s, struct lmd_cands *c, float max)
+/* Leaves only candidates that are sure to hold the list, in order and with their p; false if none
+ * are known to: then only the p are lost. */
+static bool narrow(const struct state *s, struct lmd_cands *c, float max)
 {
+	size_t n = c->n, m, k = 0;
+	struct counts counts;
 	bool by_id = true;
-	size_t m, k = 0;
 	unsigned d;
 
-	if (c->sorted || c->n < COUNT_MIN || isinf(max))
-		return;
-	d = reach(s, c, max, &m);
-	if (d == DISTANCES || m > c->n / 2)
-		return;
-	for (size_t i = 0; i < c->n; i++) {
-		if (distance(&c->v[i], max) > d)
+	count(&counts, c, max);
+	d = reach(s, &counts, &m);
+	if (d == DISTANCES)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		struct lmd_cand x = c->v[i];
+
+		if (distance(&x, max) > d)
 			continue;
-		by_id = by_id && (!k || c->v[k - 1].id < c->v[i].id);
-		c->v[k++] = c->v[i];
+		by_id = by_id && (!k || c->v[k - 1].id < x.id);
+		x.p = (x.p > 0 ? x.p : lmi_weight(&x, max)) / counts.sum;
+		c->v[k++] = x;
 	}
 	c->n = m;
-	if (by_id)
+	if (by_id && m <= n / 2) {
 		radix_sort(c->v, m);
-	else
+		c->sorted = true;
+	} else {
 		lmi_cands_sort(c);
-	c->sorted = true;
+	}
+	return true;
+}
+
+/* How many of the best there are to be in order after the first `ordered`: all where all are. */
+static size_t order_more(struct lmd_cands *c, size_t ordered)
+{
+	size_t left = c->n - ordered, k = ordered < FIRST_PORTION ? FIRST_PORTION : 7 * ordered;
+
+	k = k < left ? k : left;
+	lmi_cands_top(c->v + ordered, left, k);
+	return ordered + k;
 }
 
 static void apply(void *state, struct lmd_cands *c)
 {
 	const struct state *s = state;
-	size_t portion = FIRST_PORTION, ordered;
-	float sum = 0.0f;
+	float max = lmi_cands_max(c), sum = 0.0f;
+	size_t ordered;
 
 	if (s->p >= 1.0f)
 		return;
-	/* the p are wanted */
-	narrow(s, c, lmi_cands_softmax(c).max);
+	if (c->sorted || c->n < COUNT_MIN || isinf(max) || !narrow(s, c, max))
+		(void)lmi_cands_softmax(c); /* the p are wanted */
 	ordered = c->sorted ? c->n : 0;
 	for (size_t i = 0; i < c->n; i++) {
-		if (i == ordered) {
-			size_t left = c->n - ordered;
-			size_t k = portion < left ? portion : left;
-
-			lmi_cands_top(c->v + ordered, left, k);
-			ordered += k;
-			portion *= 8;
-		}
+		if (i == ordered)
+			ordered = order_more(c, ordered);
 		sum += c->v[i].p;
 		if (sum >= s->p && i + 1 >= s->min_keep) {
 			c->n = i + 1;

@@ -4,7 +4,7 @@
  * probabilities exceed p (Meister et al., "Locally Typical Sampling").
  *
  * The field p of a candidate carries first its probability, then its distance from the
- * entropy as the key of the sort; the probability is computed again from the logit,
+ * entropy as the key of the order; the probability is computed again from the logit,
  * with the same operations and so to the same bit. */
 #include "common.h"
 
@@ -37,22 +37,41 @@ static enum lmd_status init(void *state, const struct lmd_sampler_init *in, stru
 	return LMD_OK;
 }
 
+/* Entropy of the candidates, as lmi_cands_entropy has it; each p becomes its logarithm. */
+static float to_logs(struct lmd_cands *c)
+{
+	float h = 0.0f;
+
+	for (size_t i = 0; i < c->n; i++) {
+		float p = c->v[i].p, l = logf(p);
+
+		if (p > 0.0f)
+			h -= p * l;
+		c->v[i].p = l;
+	}
+	return h;
+}
+
 static void apply(void *state, struct lmd_cands *c)
 {
 	const struct state *s = state;
 	float entropy, sum = 0.0f;
+	struct lmi_pieces pieces;
 	struct lmi_softmax sm;
+	size_t ordered = 0;
 
 	if (s->p >= 1.0f)
 		return;
 	lmi_cands_sort(c);
 	sm = lmi_cands_softmax(c);
-	entropy = lmi_cands_entropy(c);
+	entropy = to_logs(c);
 	for (size_t i = 0; i < c->n; i++)
-		c->v[i].p = fabsf(-logf(c->v[i].p) - entropy);
-	lmi_cands_sort_by_p(c->v, c->n);
+		c->v[i].p = fabsf(-c->v[i].p - entropy);
+	lmi_pieces_by_p(&pieces, c->v, c->n);
 	c->sorted = false;
 	for (size_t i = 0; i < c->n; i++) {
+		if (i == ordered)
+			ordered = lmi_pieces_next(&pieces, c->v);
 		c->v[i].p = lmi_probability(&c->v[i], sm);
 		sum += c->v[i].p;
 		if (sum > s->p && i + 1 >= s->min_keep)
