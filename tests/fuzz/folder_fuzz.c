@@ -145,13 +145,15 @@ static void put_safetensors(int fd, const uint8_t *p, size_t n)
 static void put_family(int fd, const uint8_t *p, size_t n)
 {
 	static uint32_t n_family;
+	const char *type;
 	char head[96];
 
 	while (lmi_family_at(n_family))
 		n_family++;
 	if (!n)
 		return;
-	snprintf(head, sizeof(head), "{\"model_type\": \"%s\", ", lmi_family_at(p[0] % n_family)->type);
+	type = lmi_family_at(p[0] % n_family)->type;
+	snprintf(head, sizeof(head), "{\"model_type\": \"%s\", ", type);
 	put_all(fd, head, strlen(head));
 	put_all(fd, p + 1, n - 1);
 }

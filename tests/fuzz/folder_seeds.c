@@ -45,7 +45,8 @@
 
 #define TINY_ROWS "model.embed_tokens.weight F32 4,8 model.norm.weight BF16 8 " \
 	"lm_head.weight F32 4,8 " AT("0") "input_layernorm.weight F32 8 " \
-	AT("0") "post_attention_layernorm.weight F32 8 " AT("0") "self_attn.q_proj.weight F32 8,8 " \
+	AT("0") "post_attention_layernorm.weight F32 8 " AT("0") \
+	"self_attn.q_proj.weight F32 8,8 " \
 	AT("0") "self_attn.q_proj.bias F32 8 " AT("0") "self_attn.k_proj.weight F32 4,8 " \
 	AT("0") "self_attn.v_proj.weight F32 4,8 " AT("0") "self_attn.o_proj.weight F64 8,8 " \
 	AT("0") "mlp.gate_proj.weight F32 8,8 " AT("0") "mlp.up_proj.weight F16 8,8 " \
@@ -77,14 +78,17 @@
 	"\"quantization_config\": {\"quant_method\": \"mxfp4\"}")
 
 #define DEEPSEEK_ROWS "model.embed_tokens.weight F16 4,4 model.norm.weight F16 4 " \
-	AT("0") "self_attn.q_proj.weight F16 8,4 " AT("0") "self_attn.kv_a_proj_with_mqa.weight F16 4,4 " \
-	AT("0") "self_attn.kv_a_layernorm.weight F16 2 " AT("0") "self_attn.kv_b_proj.weight F16 8,2 " \
+	AT("0") "self_attn.q_proj.weight F16 8,4 " AT("0") \
+	"self_attn.kv_a_proj_with_mqa.weight F16 4,4 " \
+	AT("0") "self_attn.kv_a_layernorm.weight F16 2 " AT("0") \
+	"self_attn.kv_b_proj.weight F16 8,2 " \
 	AT("0") "self_attn.o_proj.weight F16 4,4 " AT("0") "mlp.gate_proj.weight F16 4,4 " \
 	AT("0") "mlp.up_proj.weight F16 4,4 " AT("0") "mlp.down_proj.weight F16 4,4 " \
 	AT("0") "input_layernorm.weight F16 4 " AT("0") "post_attention_layernorm.weight F16 4 "
 #define DEEPSEEK_CONFIG "{\"model_type\": \"deepseek_v2\", \"hidden_size\": 4, " \
 	"\"intermediate_size\": 4, \"num_hidden_layers\": 1, \"num_attention_heads\": 2, " \
-	"\"qk_nope_head_dim\": 2, \"qk_rope_head_dim\": 2, \"v_head_dim\": 2, \"kv_lora_rank\": 2, " \
+	"\"qk_nope_head_dim\": 2, \"qk_rope_head_dim\": 2, \"v_head_dim\": 2, " \
+	"\"kv_lora_rank\": 2, " \
 	"\"vocab_size\": 4}"
 
 #define NEOX "gpt_neox.layers.0."
@@ -94,7 +98,9 @@
 	NEOX "attention.query_key_value.bias F16 24 " NEOX "attention.dense.weight F16 8,8 " \
 	NEOX "attention.masked_bias F32 1 " NEOX "post_attention_layernorm.weight F16 8 " \
 	NEOX "mlp.dense_h_to_4h.weight F16 32,8 " NEOX "mlp.dense_4h_to_h.weight F16 8,32 "
-#define NEOX_CONFIG "{\"model_type\": \"gpt_neox\", \"hidden_size\": 8, \"num_hidden_layers\": 1, " \
+#define \
+	NEOX_CONFIG \
+	"{\"model_type\": \"gpt_neox\", \"hidden_size\": 8, \"num_hidden_layers\": 1, " \
 	"\"num_attention_heads\": 2, \"intermediate_size\": 32, \"vocab_size\": 4, " \
 	"\"rotary_pct\": 0.5, \"use_parallel_residual\": true}"
 
@@ -115,7 +121,8 @@
 	BERT "attention.output.LayerNorm.weight F32 4 " BERT "intermediate.dense.weight F32 8,4 " \
 	BERT "output.dense.weight F32 4,8 " BERT "output.LayerNorm.weight F32 4 "
 #define BERT_CONFIG "{\"model_type\": \"roberta\", \"hidden_size\": 4, \"num_hidden_layers\": 1, " \
-	"\"num_attention_heads\": 2, \"intermediate_size\": 8, \"vocab_size\": 4, \"pad_token_id\": 1, " \
+	"\"num_attention_heads\": 2, \"intermediate_size\": 8, \"vocab_size\": 4, " \
+	"\"pad_token_id\": 1, " \
 	"\"max_position_embeddings\": 8, \"type_vocab_size\": 1, " \
 	"\"position_embedding_type\": \"absolute\"}"
 
@@ -128,7 +135,9 @@
 	AT("0") "self_attn.v_proj.weight F16 4,8 " AT("0") "self_attn.o_proj.weight F16 8,8 " \
 	AT("0") "self_attn.q_norm.weight F16 4 " AT("0") "self_attn.k_norm.weight F16 4 " \
 	AT("0") "mlp.gate.weight F16 2,8 " EXPERT("0") EXPERT("1")
-#define MOE_CONFIG "{\"model_type\": \"qwen3_moe\", \"hidden_size\": 8, \"num_hidden_layers\": 1, " \
+#define \
+	MOE_CONFIG \
+	"{\"model_type\": \"qwen3_moe\", \"hidden_size\": 8, \"num_hidden_layers\": 1, " \
 	"\"num_attention_heads\": 2, \"num_key_value_heads\": 1, \"head_dim\": 4, " \
 	"\"intermediate_size\": 8, \"moe_intermediate_size\": 4, \"num_experts\": 2, " \
 	"\"num_experts_per_tok\": 1, \"norm_topk_prob\": true, \"decoder_sparse_step\": 1, " \
@@ -145,12 +154,15 @@
 	AT("0") "mlp.gate.weight F16 1,8 " EXPERT("0") SHARED "_gate.weight F16 1,8 " \
 	SHARED ".gate_proj.weight F16 4,8 " SHARED ".up_proj.weight F16 4,8 " \
 	SHARED ".down_proj.weight F16 8,4 mtp.norm.weight F16 8 "
-#define NEXT_CONFIG "{\"model_type\": \"qwen3_next\", \"hidden_size\": 8, \"num_hidden_layers\": 1, " \
+#define \
+	NEXT_CONFIG \
+	"{\"model_type\": \"qwen3_next\", \"hidden_size\": 8, \"num_hidden_layers\": 1, " \
 	"\"num_attention_heads\": 2, \"head_dim\": 4, \"partial_rotary_factor\": 0.5, " \
 	"\"intermediate_size\": 8, \"moe_intermediate_size\": 4, \"num_experts\": 1, " \
 	"\"num_experts_per_tok\": 1, \"shared_expert_intermediate_size\": 4, " \
 	"\"linear_num_key_heads\": 2, \"linear_num_value_heads\": 2, \"linear_key_head_dim\": 2, " \
-	"\"linear_value_head_dim\": 2, \"linear_conv_kernel_dim\": 4, \"full_attention_interval\": 4, " \
+	"\"linear_value_head_dim\": 2, \"linear_conv_kernel_dim\": 4, " \
+	"\"full_attention_interval\": 4, " \
 	"\"norm_topk_prob\": true, \"decoder_sparse_step\": 1, \"vocab_size\": 4}"
 
 #define GEMMA "language_model.model."
@@ -159,14 +171,21 @@
 	GEMMA "layers.0.post_attention_layernorm.weight BF16 8 " \
 	GEMMA "layers.0.pre_feedforward_layernorm.weight BF16 8 " \
 	GEMMA "layers.0.post_feedforward_layernorm.weight BF16 8 " \
-	GEMMA "layers.0.self_attn.q_norm.weight BF16 4 " GEMMA "layers.0.self_attn.k_norm.weight BF16 4 " \
-	GEMMA "layers.0.self_attn.q_proj.weight BF16 8,8 " GEMMA "layers.0.self_attn.k_proj.weight BF16 4,8 " \
-	GEMMA "layers.0.self_attn.v_proj.weight BF16 4,8 " GEMMA "layers.0.self_attn.o_proj.weight BF16 8,8 " \
-	GEMMA "layers.0.mlp.gate_proj.weight BF16 8,8 " GEMMA "layers.0.mlp.up_proj.weight BF16 8,8 " \
+	GEMMA "layers.0.self_attn.q_norm.weight BF16 4 " GEMMA \
+	"layers.0.self_attn.k_norm.weight BF16 4 " \
+	GEMMA "layers.0.self_attn.q_proj.weight BF16 8,8 " GEMMA \
+	"layers.0.self_attn.k_proj.weight BF16 4,8 " \
+	GEMMA "layers.0.self_attn.v_proj.weight BF16 4,8 " GEMMA \
+	"layers.0.self_attn.o_proj.weight BF16 8,8 " \
+	GEMMA "layers.0.mlp.gate_proj.weight BF16 8,8 " GEMMA \
+	"layers.0.mlp.up_proj.weight BF16 8,8 " \
 	GEMMA "layers.0.mlp.down_proj.weight BF16 8,8 vision_tower.a BF16 2 "
-#define GEMMA_CONFIG "{\"model_type\": \"gemma3\", \"text_config\": {\"model_type\": \"gemma3_text\", " \
+#define \
+	GEMMA_CONFIG \
+	"{\"model_type\": \"gemma3\", \"text_config\": {\"model_type\": \"gemma3_text\", " \
 	"\"hidden_size\": 8, \"num_hidden_layers\": 1, \"num_attention_heads\": 2, " \
-	"\"num_key_value_heads\": 1, \"head_dim\": 4, \"intermediate_size\": 8, \"vocab_size\": 4, " \
+	"\"num_key_value_heads\": 1, \"head_dim\": 4, \"intermediate_size\": 8, " \
+	"\"vocab_size\": 4, " \
 	"\"sliding_window\": 4, \"layer_types\": [\"sliding_attention\"], " \
 	"\"query_pre_attn_scalar\": 4, \"rope_parameters\": {\"full_attention\": {\"rope_type\": " \
 	"\"linear\", \"factor\": 8.0, \"rope_theta\": 1000000.0}, \"sliding_attention\": " \
@@ -175,7 +194,8 @@
 /* ---- members that families ask for ---- */
 
 #define ANY "\"hidden_size\": 8, \"num_hidden_layers\": 1, \"num_attention_heads\": 2, " \
-	"\"num_key_value_heads\": 1, \"head_dim\": 4, \"intermediate_size\": 8, \"vocab_size\": 4, " \
+	"\"num_key_value_heads\": 1, \"head_dim\": 4, \"intermediate_size\": 8, " \
+	"\"vocab_size\": 4, " \
 	"\"sliding_window\": 4, \"use_sliding_window\": true, \"max_window_layers\": 0, " \
 	"\"layer_types\": [\"sliding_attention\"], \"state_size\": 2, \"num_heads\": 2, " \
 	"\"query_pre_attn_scalar\": 4, \"clip_qkv\": 8.0, \"conv_L_cache\": 3, " \
@@ -184,17 +204,21 @@
 	"\"topk_group\": 1, \"scoring_func\": \"sigmoid\", \"routed_scaling_factor\": 2.5, " \
 	"\"n_shared_experts\": 1, \"shared_expert_intermediate_size\": 4, " \
 	"\"shared_intermediate_size\": 4, \"moe_layer_interval\": 1, \"num_dense_layers\": 0, " \
-	"\"interleave_moe_layer_step\": 1, \"expert_layer_period\": 1, \"expert_layer_offset\": 0, " \
+	"\"interleave_moe_layer_step\": 1, \"expert_layer_period\": 1, " \
+	"\"expert_layer_offset\": 0, " \
 	"\"attn_layer_period\": 2, \"attn_layer_offset\": 1, \"mamba_d_state\": 2, " \
 	"\"mamba_n_heads\": 2, \"use_qk_norm\": true, \"norm_topk_prob\": true}"
 
 /* ---- what lies beside ---- */
 
 #define LORA "base_model.model." AT("0")
-#define LORA_CONFIG "{\"peft_type\": \"LORA\", \"r\": 2, \"lora_alpha\": 4, \"use_rslora\": true, " \
+#define \
+	LORA_CONFIG \
+	"{\"peft_type\": \"LORA\", \"r\": 2, \"lora_alpha\": 4, \"use_rslora\": true, " \
 	"\"use_dora\": false, \"alpha_pattern\": {}, \"target_modules\": [\"q_proj\"]}"
 #define LORA_ROWS LORA "self_attn.q_proj.lora_A.weight F32 2,8 " \
-	LORA "self_attn.q_proj.lora_B.weight F16 8,2 " LORA "mlp.down_proj.lora_A.default.weight F32 1,8 " \
+	LORA "self_attn.q_proj.lora_B.weight F16 8,2 " LORA \
+	"mlp.down_proj.lora_A.default.weight F32 1,8 " \
 	LORA "mlp.down_proj.lora_B.default.weight F32 8,1 " \
 	"base_model.model.model.embed_tokens.lora_embedding_A F32 2,4 " \
 	"base_model.model.model.embed_tokens.lora_embedding_B F32 8,2 " \
@@ -204,16 +228,21 @@
 #define TOKENIZER "{\"added_tokens\": [{\"id\": 3, \"content\": \"<s>\", \"special\": true}], " \
 	"\"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": \"Digits\", " \
 	"\"individual_digits\": true}, {\"type\": \"ByteLevel\", \"add_prefix_space\": false, " \
-	"\"use_regex\": true}]}, \"post_processor\": {\"type\": \"TemplateProcessing\", \"single\": " \
+	"\"use_regex\": true}]}, \"post_processor\": {\"type\": \"TemplateProcessing\", " \
+	"\"single\": " \
 	"[{\"SpecialToken\": {\"id\": \"<s>\"}}, {\"Sequence\": {\"id\": \"A\"}}], " \
 	"\"special_tokens\": {\"<s>\": {\"ids\": [3]}}}, \"decoder\": {\"type\": \"ByteLevel\"}, " \
 	"\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1, \"ab\": 2}, " \
 	"\"merges\": [\"a b\"]}}"
-#define TOKENS "k{\"bos_token\": {\"content\": \"<s>\"}, \"chat_template\": [{\"name\": \"default\", " \
-	"\"template\": \"{{ messages }}\"}], \"add_bos_token\": true}" END "s{\"eos_token\": \"ab\"}" END \
+#define \
+	TOKENS \
+	"k{\"bos_token\": {\"content\": \"<s>\"}, \"chat_template\": [{\"name\": \"default\", " \
+	"\"template\": \"{{ messages }}\"}], \"add_bos_token\": true}" END \
+	"s{\"eos_token\": \"ab\"}" END \
 	"g{\"temperature\": 0.6, \"top_k\": 20, \"top_p\": 0.9, \"repetition_penalty\": 1.05, " \
 	"\"eos_token_id\": [2, 3]}" END "j{{ bos_token }}" END
-#define SENTENCEPIECE "v\n\x0e\n\x05<unk>\x15" "AAAA\x18\x02\n\x0a\n\x01" "a\x15\x01\x01\x80\xbf\x18\x01\x12" \
+#define SENTENCEPIECE "v\n\x0e\n\x05<unk>\x15" "AAAA\x18\x02\n\x0a\n\x01" \
+	"a\x15\x01\x01\x80\xbf\x18\x01\x12" \
 	"\x02\x18\x02" END "d{\"<x>\": 2}" END
 #define POOLING "p{\"word_embedding_dimension\": 4, \"pooling_mode_mean_tokens\": true}" END
 
@@ -237,7 +266,9 @@ static const struct {
 	{.config = ALIKE("qwen2", ", \"quantization\": {\"bits\": 8, \"group_size\": 16, \"mode\": "
 				  "\"affine\"}"),
 	 .rows = LLAMA(MLX8)},
-	{.config = QUANT("granite", "\"quant_method\": \"gptq\", \"bits\": 4, \"group_size\": -1, \"sym\": true"),
+	{.config = QUANT("granite",
+			"\"quant_method\": \"gptq\", \"bits\": 4, \"group_size\": -1, "
+			"\"sym\": true"),
 	 .rows = LLAMA(GPTQ),
 	 .data = "\x77",
 	 .n_data = 1},
@@ -248,10 +279,12 @@ static const struct {
 	 .n_data = 1},
 	{.config = QUANT("gemma", "\"quant_method\": \"awq\", \"bits\": 4, \"version\": \"gemm\""),
 	 .rows = LLAMA(AWQ)},
-	{.config = QUANT("seed_oss", "\"quant_method\": \"fp8\", \"weight_block_size\": [128, 128]"),
+	{.config = QUANT("seed_oss",
+			"\"quant_method\": \"fp8\", \"weight_block_size\": [128, 128]"),
 	 .rows = LLAMA(FP8)},
 	{.config = QUANT("stablelm", "\"quant_method\": \"fp8\""), .rows = LLAMA(FP8ROW)},
-	{.config = QUANT("ernie4_5", "\"quant_method\": \"compressed-tensors\", \"format\": \"pack-quantized\""),
+	{.config = QUANT("ernie4_5",
+			"\"quant_method\": \"compressed-tensors\", \"format\": \"pack-quantized\""),
 	 .rows = LLAMA(PACKED)},
 	{.config = MAMBA_CONFIG, .rows = MAMBA_ROWS},
 	{.config = GPT_OSS_CONFIG, .rows = GPT_OSS_ROWS},
@@ -261,15 +294,19 @@ static const struct {
 	{.config = BERT_CONFIG, .rows = BERT_ROWS, .more = POOLING},
 	{.config = NEXT_CONFIG, .rows = NEXT_ROWS},
 	{.config = GEMMA_CONFIG, .rows = GEMMA_ROWS},
-	{.config = ROPE("llama", "\"rope_type\": \"llama3\", \"factor\": 8.0, \"low_freq_factor\": 1.0, "
+	{.config = ROPE("llama",
+			"\"rope_type\": \"llama3\", \"factor\": 8.0, \"low_freq_factor\": 1.0, "
 			"\"high_freq_factor\": 4.0, \"original_max_position_embeddings\": 8192"),
 	 .rows = LLAMA(F16)},
-	{.config = ROPE("mistral", "\"type\": \"longrope\", \"long_factor\": [1, 1, 1, 1, 2, 2, 2, 2], "
+	{.config = ROPE("mistral",
+			"\"type\": \"longrope\", \"long_factor\": [1, 1, 1, 1, 2, 2, 2, 2], "
 			"\"short_factor\": [1, 1, 1, 1, 1, 1, 1, 1]}, "
-			"\"max_position_embeddings\": 64, \"original_max_position_embeddings\": 16, "
+			"\"max_position_embeddings\": 64, "
+			"\"original_max_position_embeddings\": 16, "
 			"\"x\": {"),
 	 .rows = LLAMA(F16)},
-	{.config = ROPE("qwen2_vl", "\"type\": \"yarn\", \"factor\": 4.0, \"beta_fast\": 32, \"beta_slow\": 1, "
+	{.config = ROPE("qwen2_vl",
+			"\"type\": \"yarn\", \"factor\": 4.0, \"beta_fast\": 32, \"beta_slow\": 1, "
 			"\"mrope_section\": [2, 3, 3]"),
 	 .rows = LLAMA(F16)},
 	{.config = TINY_CONFIG, .rows = TINY_ROWS, .more = "t" TOKENIZER END TOKENS},

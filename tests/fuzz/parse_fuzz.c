@@ -3,8 +3,8 @@
  * Fuzz target: any bytes as the answer of a model, taken apart.
  *
  * The first byte says in which format, whether the prompt left a thought open (bit 7) and whether
- * calls have markers (bit 6); the second how the text, which is all the rest, comes in pieces: one of
- * 1 + its low four bits, then pieces of 1 + its high four bits.
+ * calls have markers (bit 6); the second how the text, which is all the rest, comes in pieces: one
+ * of 1 + its low four bits, then pieces of 1 + its high four bits.
  *
  * What must hold: the pieces change nothing but how events are cut, those of one byte too; the raw
  * bytes of all events are those that were fed; what is said and thought is told as it was written;

@@ -43,7 +43,8 @@ static json_t *variables(const char *const *messages, bool prompt)
 }
 
 /* The text until the next call. */
-static const char *render(const struct lmi_chat_builtin *b, const char *const *messages, bool prompt)
+static const char *render(const struct lmi_chat_builtin *b, const char *const *messages,
+			  bool prompt)
 {
 	static char text[4096];
 	json_t *vars = variables(messages, prompt);
@@ -151,7 +152,7 @@ START_TEST(all_of_them)
 		snprintf(name, sizeof(name), "%.*s", (int)(dot - b->name), b->name);
 		ck_assert(strcmp(before, name) < 0);
 		got = strchr(render(b, letters, true), 'U');
-		ck_assert_msg(got && strchr(got, 'A') && strchr(strchr(got, 'A'), 'V'), "%s", b->name);
+		ck_assert_msg(got && strchr(got, 'A') && strchr(strchr(got, 'A'), 'V'), "%s", name);
 	}
 	ck_assert_ptr_null(lmi_chat_builtin_find((struct lmd_str){.ptr = "nosuch", .len = 6}));
 }
