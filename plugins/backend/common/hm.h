@@ -148,6 +148,13 @@ static inline char *hm_pool_unit(const struct lmd_pool *p, uint32_t unit)
 	return p->mem + (size_t)unit * p->unit_bytes;
 }
 
+/* Row `row` of a cache in a slot of its pool. */
+static inline char *hm_state_row(const struct lmd_pool *p, const struct hm_cache *c, int32_t slot,
+				 uint32_t row)
+{
+	return hm_pool_unit(p, (uint32_t)slot) + c->k_off + row * c->k_row;
+}
+
 /* ---- compiling (operands.c) ---- */
 
 /* What an op's plan function sees and fills. */

@@ -8,15 +8,23 @@ static uint64_t most_units(const struct lmd_pool *p, const struct lmd_op_index *
 	return (uint64_t)p->n_index * p->page_tokens / o->unit + 1;
 }
 
-const struct lmd_pool *hm_index_pool(const struct hm_cplan *p, const struct lmd_op_index *op)
+/* The group whose keys are chosen. */
+static uint32_t group_of(const struct lmd_plan *plan, const struct lmd_op_index *o)
 {
-	return p->pools[op->each > 1 ? op->of : p->plan->caches[op->cache].group];
+	return o->each > 1 ? o->of : plan->caches[o->cache].group;
 }
 
-void hm_index_need(uint64_t *bytes, const struct lmd_op_index *op, const struct lmd_pool *pool)
+enum lmd_status hm_index_plan(struct hm_build *b, const struct hm_cplan *p,
+			      const struct lmd_op_index *op, struct lmd_error *err)
 {
-	hm_need(bytes, most_units(pool, op), sizeof(float));
-	hm_need(bytes, op->n, sizeof(uint32_t));
+	uint32_t group = group_of(b->plan, op);
+
+	if (!p->pools[group])
+		return lmd_fail(err, LMD_INVALID, "index: group %s has no cache",
+				b->plan->groups[group].name);
+	hm_need(&b->part_bytes, most_units(p->pools[group], op), sizeof(float));
+	hm_need(&b->part_bytes, op->n, sizeof(uint32_t));
+	return LMD_OK;
 }
 
 struct hm_index hm_index_take(char **cursor, const struct hm_run *r, const struct hm_cplan *p,
@@ -29,7 +37,7 @@ struct hm_index hm_index_take(char **cursor, const struct hm_run *r, const struc
 		.y = hm_view(r, &op->y),
 	};
 
-	x.score = hm_take(cursor, most_units(hm_index_pool(p, op), op), sizeof(float));
+	x.score = hm_take(cursor, most_units(p->pools[group_of(p->plan, op)], op), sizeof(float));
 	x.heap = hm_take(cursor, op->n, sizeof(uint32_t));
 	return x;
 }
@@ -71,12 +79,11 @@ static uint32_t choose(const struct hm_index *x, uint32_t lo, uint32_t hi)
 }
 
 /* Scores of the keys lo..hi of the group `of`, `each` of which share a row of the cache. */
-static void spread(const struct hm_index *x, uint32_t seq, uint32_t row, uint32_t list, uint32_t *lo,
-		   uint32_t *hi)
+static void spread(const struct hm_index *x, struct hm_index_key k, uint32_t *lo, uint32_t *hi)
 {
 	const struct lmd_step_group *rows = &x->r->step->group[x->group];
 	const struct lmd_step_group *keys = &x->r->step->group[x->op->of];
-	uint32_t e = x->op->each, first = (uint32_t)rows->kv_lo[row],
+	uint32_t e = x->op->each, row = k.row, first = (uint32_t)rows->kv_lo[row],
 		 end = (uint32_t)rows->kv_hi[row];
 	float score = INFINITY;
 
@@ -87,27 +94,30 @@ static void spread(const struct hm_index *x, uint32_t seq, uint32_t row, uint32_
 	if (*lo > *hi)
 		*lo = *hi;
 	for (uint32_t key = *lo; key < *hi; key++) {
-		if (key == *lo || key % e == 0)
-			score = key / e < end ? key_score(w, seq, row, list, key / e) : INFINITY;
+		if (key == *lo || key % e == 0) {
+			k.key = key / e;
+			score = k.key < end ? x->key_score(x->arg, &k) : INFINITY;
+		}
 		x->score[key] = score;
 	}
 }
 
-static void one(const struct hm_index *x, uint32_t row, uint32_t list)
+void hm_index_list(const struct hm_index *x, uint32_t row, uint32_t list)
 {
 	const struct lmd_step_group *g = &x->r->step->group[x->group];
-	uint32_t seq = (uint32_t)x->r->step->seq_of[row], u = x->op->unit, lo = 0, hi = 0, n;
+	struct hm_index_key k = {
+		.seq = (uint32_t)x->r->step->seq_of[row], .row = row, .list = list};
+	uint32_t u = x->op->unit, lo = 0, hi = 0, n;
 
 	if (x->op->each > 1) {
-		spread(x, &k, &lo, &hi);
+		spread(x, k, &lo, &hi);
 	} else if (g->kv_lo[row] < g->kv_hi[row]) {
 		lo = (uint32_t)g->kv_lo[row] / u;
 		hi = (uint32_t)(g->kv_hi[row] - 1) / u + 1;
 		for (uint32_t i = lo; i < hi; i++)
 			x->score[i] = -INFINITY;
-		for (uint32_t key = (uint32_t)g->kv_lo[row]; key < (uint32_t)g->kv_hi[row]; key++)
-			x->score[key / u] =
-				fmaxf(x->score[key / u], key_score(w, seq, row, list, key));
+		for (k.key = (uint32_t)g->kv_lo[row]; k.key < (uint32_t)g->kv_hi[row]; k.key++)
+			x->score[k.key / u] = fmaxf(x->score[k.key / u], x->key_score(x->arg, &k));
 	}
 	for (uint32_t i = 0; i < x->op->local && i < hi - lo; i++)
 		x->score[hi - 1 - i] = INFINITY;
@@ -115,4 +125,3 @@ static void one(const struct hm_index *x, uint32_t row, uint32_t list)
 	for (uint32_t i = 0; i < x->op->n; i++)
 		hm_put_i32(&x->y, row, list, i, i < n ? (int32_t)x->heap[i] : -1);
 }
-

@@ -27,11 +27,11 @@ struct hm_index {
 	const void *arg;
 };
 
-/* The pool whose keys are chosen, NULL if it was not given; the cache is one that the plan has. */
-const struct lmd_pool *hm_index_pool(const struct hm_cplan *p, const struct lmd_op_index *op);
-
-/* Scratch of a part.  take: fills all but key_score and arg. */
-void hm_index_need(uint64_t *bytes, const struct lmd_op_index *op, const struct lmd_pool *pool);
+/* Asks for the scratch of a part; LMD_INVALID if the group of the keys has no pool.  The cache has
+ * been looked for. */
+enum lmd_status hm_index_plan(struct hm_build *b, const struct hm_cplan *p,
+			      const struct lmd_op_index *op, struct lmd_error *err);
+/* Takes it.  key_score and arg are the caller's to fill in. */
 struct hm_index hm_index_take(char **cursor, const struct hm_run *r, const struct hm_cplan *p,
 			      const struct lmd_op_index *op);
 

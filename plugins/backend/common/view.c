@@ -130,6 +130,17 @@ void hm_seq_rows(const struct hm_run *r, uint32_t space, uint32_t seq, uint32_t 
 	}
 }
 
+bool hm_map_size(const struct hm_run *r, uint32_t space, uint32_t seq, uint32_t size[2])
+{
+	uint32_t k = space - LMD_SPACE_X0;
+
+	if (space < LMD_SPACE_X0 || space > LMD_SPACE_X5 || !r->step->x_w[k] || !r->step->x_h[k])
+		return false;
+	size[0] = (uint32_t)r->step->x_w[k][seq];
+	size[1] = (uint32_t)r->step->x_h[k][seq];
+	return true;
+}
+
 int64_t hm_token_row(const struct hm_run *r, uint32_t space, uint32_t row)
 {
 	if (space == LMD_SPACE_TOKENS)

@@ -41,6 +41,9 @@ int32_t hm_pos(const struct hm_run *r, uint32_t space, uint32_t row, uint32_t pl
 /* Adapter slot of a row; 0 = none. */
 uint32_t hm_lora_slot(const struct hm_run *r, uint32_t space, uint32_t row);
 
+/* Width and height of the map that a sequence's rows in an X space are; false if they are none. */
+bool hm_map_size(const struct hm_run *r, uint32_t space, uint32_t seq, uint32_t size[2]);
+
 /* One element of a window. */
 static inline void *hm_el(const struct hm_view *v, uint32_t row, uint32_t head, size_t col)
 {
@@ -142,6 +145,17 @@ static inline void hm_put_i32(const struct hm_view *v, uint32_t row, uint32_t he
 			      int32_t x)
 {
 	*(int32_t *)hm_el(v, row, head, col) = x;
+}
+
+/* Columns first..first+n of a row as floats: where they are if they are neighbours, else in tmp. */
+static inline const float *hm_columns(const struct hm_view *v, uint32_t row, size_t first,
+				      uint32_t n, float *tmp)
+{
+	if (v->fold == 1 && !v->i32 && (v->n_head == 1 || first % v->width + n <= v->width))
+		return hm_cell(v, row, first);
+	for (uint32_t c = 0; c < n; c++)
+		tmp[c] = hm_cell_get(v, row, first + c);
+	return tmp;
 }
 
 /* Toward zero; what does not fit is cut to the limits, NaN is 0. */

@@ -6,23 +6,8 @@
  * row asks for it.  S is stored as the formula writes it, the last index running fastest. */
 #include "kern/float.h"
 #include "ops.h"
-#include "backend/common/view.h"
+#include "backend/common/scan.h"
 #include "cpu.h"
-
-#define N_IN LMD_SCAN_MAX_IN
-
-struct scan {
-	const struct cpu_run *r;
-	const struct lmd_op_scan *op;
-	const struct hm_cache *cache;
-	const float *w[2]; /* flat, or NULL */
-	struct hm_view in[N_IN], y;
-	uint32_t dk, dv;
-	/* of the head at hand */
-	uint32_t head, key_head;
-	float *s;                   /* [dk*dv] */
-	float *tmp[N_IN], *out, *d; /* in[] of a row; y [dv]; [max(dk, dv)] */
-};
 
 static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct lmd_error *err)
 {
@@ -31,18 +16,14 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 
 	for (int i = 0; st == LMD_OK && i < 2; i++)
 		st = hm_flatten(&b->hm, o->w[i], err);
-	hm_need(&b->hm.part_bytes, (uint64_t)o->dk * o->dv, sizeof(float));
-	for (int i = 0; i < N_IN; i++)
-		hm_need(&b->hm.part_bytes, o->dk > o->dv ? o->dk : o->dv, sizeof(float));
-	hm_need(&b->hm.part_bytes, o->dv, sizeof(float));
-	hm_need(&b->hm.part_bytes, o->dk > o->dv ? o->dk : o->dv, sizeof(float));
+	hm_scan_need(&b->hm.part_bytes, o);
 	return st;
 }
 
 /* S[n] = exp(dt A[n]) S[n] + dt B[n] x;  y = sum C[n] S[n] + D x */
-static void mamba1(const struct scan *s, const float *const in[N_IN])
+static void mamba1(const struct hm_scan *s, const struct cpu_float *fl,
+		   const float *const in[HM_SCAN_IN])
 {
-	const struct cpu_float *fl = s->r->dev->fl;
 	float x = in[0][0], dt = in[1][0], *decay = s->d;
 
 	fl->madd(decay, NULL, dt, s->w[0] + (size_t)s->head * s->dk, s->dk);
@@ -53,9 +34,9 @@ static void mamba1(const struct scan *s, const float *const in[N_IN])
 }
 
 /* S[p,n] = exp(dt A) S[p,n] + dt x[p] B[n];  y[p] = sum_n C[n] S[p,n] + D x[p] */
-static void mamba2(const struct scan *s, const float *const in[N_IN])
+static void mamba2(const struct hm_scan *s, const struct cpu_float *fl,
+		   const float *const in[HM_SCAN_IN])
 {
-	const struct cpu_float *fl = s->r->dev->fl;
 	float dt = in[1][0], decay = expf(dt * s->w[0][s->head]);
 
 	for (uint32_t p = 0; p < s->dv; p++) {
@@ -68,9 +49,9 @@ static void mamba2(const struct scan *s, const float *const in[N_IN])
 }
 
 /* y[j] = sum_i r[i] (S[i,j] + u[i] k[i] v[j]);  S[i,j] = w[i] S[i,j] + k[i] v[j] */
-static void rwkv6(const struct scan *s, const float *const in[N_IN])
+static void rwkv6(const struct hm_scan *s, const struct cpu_float *fl,
+		  const float *const in[HM_SCAN_IN])
 {
-	const struct cpu_float *fl = s->r->dev->fl;
 	const float *r = in[0], *k = in[1], *v = in[2], *w = in[3];
 	const float *u = s->w[0] + (size_t)s->head * s->dk;
 
@@ -87,9 +68,9 @@ static void rwkv6(const struct scan *s, const float *const in[N_IN])
 
 /* sa[j] = sum_i S[j,i] a[i];  S[j,i] = w[i] S[j,i] + sa[j] b[i] + v[j] k[i];
  * y[j] = sum_i S[j,i] r[i] */
-static void rwkv7(const struct scan *s, const float *const in[N_IN])
+static void rwkv7(const struct hm_scan *s, const struct cpu_float *fl,
+		  const float *const in[HM_SCAN_IN])
 {
-	const struct cpu_float *fl = s->r->dev->fl;
 	const float *r = in[0], *w = in[1], *k = in[2], *v = in[3], *a = in[4], *b = in[5];
 
 	for (uint32_t j = 0; j < s->dv; j++) {
@@ -103,18 +84,12 @@ static void rwkv7(const struct scan *s, const float *const in[N_IN])
 	}
 }
 
-/* Number of gates of a head: 1 or dk. */
-static uint32_t gates(const struct scan *s)
-{
-	return hm_cols(&s->in[3]) == s->op->n_head ? 1 : s->dk;
-}
-
 /* S[i,j] = g[i] S[i,j] + k[i] v[j];  y[j] = scale sum_i q[i] S[i,j] */
-static void gla(const struct scan *s, const float *const in[N_IN])
+static void gla(const struct hm_scan *s, const struct cpu_float *fl,
+		const float *const in[HM_SCAN_IN])
 {
-	const struct cpu_float *fl = s->r->dev->fl;
 	const float *q = in[0], *k = in[1], *v = in[2], *g = in[3];
-	bool one = gates(s) == 1;
+	bool one = hm_scan_gates(s->op) == 1;
 
 	memset(s->out, 0, s->dv * sizeof(*s->out));
 	for (uint32_t i = 0; i < s->dk; i++) {
@@ -129,12 +104,12 @@ static void gla(const struct scan *s, const float *const in[N_IN])
 
 /* S[i,j] *= exp(g[i]);  d[j] = beta (v[j] - sum_i k[i] S[i,j]);  S[i,j] += k[i] d[j];
  * y[j] = scale sum_i q[i] S[i,j] */
-static void delta(const struct scan *s, const float *const in[N_IN])
+static void delta(const struct hm_scan *s, const struct cpu_float *fl,
+		  const float *const in[HM_SCAN_IN])
 {
-	const struct cpu_float *fl = s->r->dev->fl;
 	const float *q = in[0], *k = in[1], *v = in[2], *g = in[3];
 	float beta = in[4][0];
-	bool one = gates(s) == 1;
+	bool one = hm_scan_gates(s->op) == 1;
 
 	memset(s->d, 0, s->dv * sizeof(*s->d));
 	memset(s->out, 0, s->dv * sizeof(*s->out));
@@ -155,139 +130,55 @@ static void delta(const struct scan *s, const float *const in[N_IN])
 	fl->madd(s->out, NULL, s->op->scale, s->out, s->dv);
 }
 
-static void (*const kinds[])(const struct scan *s, const float *const in[N_IN]) = {
+static void (*const kinds[])(const struct hm_scan *s, const struct cpu_float *fl,
+			     const float *const in[HM_SCAN_IN]) = {
 	[LMD_SCAN_MAMBA1] = mamba1, [LMD_SCAN_MAMBA2] = mamba2, [LMD_SCAN_RWKV6] = rwkv6,
 	[LMD_SCAN_RWKV7] = rwkv7,   [LMD_SCAN_GLA] = gla,       [LMD_SCAN_DELTA] = delta,
 };
 
-/* What a head reads of each input: columns of its own head, of its key head, or all of them. */
-enum part { NONE, OWN_DK, OWN_DV, KEY_DK, ALL_DK, OWN_1, GATE };
-static const uint8_t parts[][N_IN] = {
-	[LMD_SCAN_MAMBA1] = {OWN_1, OWN_1, ALL_DK, ALL_DK},
-	[LMD_SCAN_MAMBA2] = {OWN_DV, OWN_1, KEY_DK, KEY_DK},
-	[LMD_SCAN_RWKV6] = {OWN_DK, OWN_DK, OWN_DV, OWN_DK},
-	[LMD_SCAN_RWKV7] = {OWN_DK, OWN_DK, OWN_DK, OWN_DV, OWN_DK, OWN_DK},
-	[LMD_SCAN_GLA] = {KEY_DK, KEY_DK, OWN_DV, GATE},
-	[LMD_SCAN_DELTA] = {KEY_DK, KEY_DK, OWN_DV, GATE, OWN_1},
-};
-
-/* Columns first..first+n of a row: where they are if they are neighbours, else in tmp. */
-static const float *columns(const struct hm_view *v, uint32_t row, size_t first, uint32_t n,
-			    float *tmp)
+static void load(const struct cpu_run *r, const struct hm_scan *s, uint32_t seq)
 {
-	if (v->fold == 1 && !v->i32 && (v->n_head == 1 || first % v->width + n <= v->width))
-		return hm_cell(v, row, first);
-	for (uint32_t c = 0; c < n; c++)
-		tmp[c] = hm_cell_get(v, row, first + c);
-	return tmp;
-}
+	int32_t slot = hm_scan_from(s, seq);
 
-static void gather(const struct scan *s, uint32_t row, const float *in[N_IN])
-{
-	for (int i = 0; i < N_IN; i++) {
-		uint32_t n = 0;
-		size_t first = 0;
-
-		switch ((enum part)parts[s->op->kind][i]) {
-		case NONE:
-			continue;
-		case OWN_DK:
-			n = s->dk;
-			first = (size_t)s->head * n;
-			break;
-		case OWN_DV:
-			n = s->dv;
-			first = (size_t)s->head * n;
-			break;
-		case KEY_DK:
-			n = s->dk;
-			first = (size_t)s->key_head * n;
-			break;
-		case ALL_DK:
-			n = s->dk;
-			break;
-		case OWN_1:
-			n = 1;
-			first = s->head;
-			break;
-		case GATE:
-			n = gates(s);
-			first = (size_t)s->head * n;
-			break;
-		}
-		in[i] = columns(&s->in[i], row, first, n, s->tmp[i]);
-	}
-}
-
-static char *slot_memory(const struct scan *s, int32_t slot)
-{
-	const struct lmd_pool *p = s->r->cplan->hm.pools[s->cache->desc.group];
-
-	return p->mem + (size_t)slot * p->unit_bytes + s->cache->k_off + s->head * s->cache->k_row;
-}
-
-static void load(const struct scan *s, uint32_t seq)
-{
-	int32_t slot = s->r->hm.step->group[s->cache->desc.group].state_in[seq];
-
-	if (slot < 0) {
+	if (slot < 0)
 		memset(s->s, 0, (size_t)s->cache->k_cols * sizeof(float));
-		return;
-	}
-	cpu_cache_decode(s->r->dev, s->cache->desc.k_dtype, slot_memory(s, slot), s->s,
-			 s->cache->k_cols);
+	else
+		cpu_cache_decode(r->dev, s->cache->desc.k_dtype,
+				 hm_state_row(s->pool, s->cache, slot, s->head), s->s,
+				 s->cache->k_cols);
 }
 
-static void one_head(struct scan *s, uint32_t seq)
+static void one_head(const struct cpu_run *r, const struct hm_scan *s, uint32_t seq)
 {
-	const struct lmd_step *step = s->r->hm.step;
-	const float *in[N_IN] = {NULL};
+	const float *in[HM_SCAN_IN] = {NULL};
 	uint32_t first, n;
 
-	hm_seq_rows(&s->r->hm, LMD_SPACE_TOKENS, seq, &first, &n);
-	load(s, seq);
+	hm_seq_rows(&r->hm, LMD_SPACE_TOKENS, seq, &first, &n);
+	load(r, s, seq);
 	for (uint32_t row = first; row < first + n; row++) {
-		int32_t out = step->group[s->cache->desc.group].state_out[row];
+		int32_t slot = hm_scan_to(s, row);
 
-		gather(s, row, in);
-		kinds[s->op->kind](s, in);
-		for (uint32_t j = 0; j < s->dv; j++)
-			*(float *)hm_cell(&s->y, row, (size_t)s->head * s->dv + j) = s->out[j];
-		if (out >= 0)
-			cpu_cache_encode(s->r->dev, s->cache->desc.k_dtype, s->s,
-					 slot_memory(s, out), s->cache->k_cols);
+		hm_scan_gather(s, row, in);
+		kinds[s->op->kind](s, r->dev->fl, in);
+		hm_scan_put(s, row);
+		if (slot >= 0)
+			cpu_cache_encode(r->dev, s->cache->desc.k_dtype, s->s,
+					 hm_state_row(s->pool, s->cache, slot, s->head),
+					 s->cache->k_cols);
 	}
 }
 
 static void run(const struct cpu_run *r, const struct cpu_node *n, const struct cpu_part *p)
 {
 	const struct lmd_op_scan *o = &n->op->u.scan;
-	struct scan s = {
-		.r = r,
-		.op = o,
-		.cache = r->cplan->hm.caches[o->cache],
-		.y = hm_view(&r->hm, &o->y),
-		.dk = o->dk,
-		.dv = o->dv,
-	};
-	uint32_t group = o->n_head / o->n_key_head;
 	char *scratch = p->hm.scratch;
+	struct hm_scan s = hm_scan_take(&scratch, &r->hm, &r->cplan->hm, o);
 	uint64_t lo, hi;
 
-	s.s = hm_take(&scratch, (uint64_t)o->dk * o->dv, sizeof(float));
-	for (int i = 0; i < N_IN; i++) {
-		s.in[i] = hm_view(&r->hm, &o->in[i]);
-		s.tmp[i] = hm_take(&scratch, o->dk > o->dv ? o->dk : o->dv, sizeof(float));
-	}
-	s.out = hm_take(&scratch, o->dv, sizeof(float));
-	s.d = hm_take(&scratch, o->dk > o->dv ? o->dk : o->dv, sizeof(float));
-	for (int i = 0; i < 2; i++)
-		s.w[i] = o->w[i] == LMD_NONE ? NULL : r->cplan->hm.weights[o->w[i]]->flat;
 	hm_slice(&p->hm, (uint64_t)r->hm.step->n_seq * o->n_head, &lo, &hi);
 	for (uint64_t i = lo; i < hi; i++) {
-		s.head = (uint32_t)(i % o->n_head);
-		s.key_head = o->key_map == LMD_MAP_CYCLE ? s.head % o->n_key_head : s.head / group;
-		one_head(&s, (uint32_t)(i / o->n_head));
+		hm_scan_turn(&s, (uint32_t)(i % o->n_head));
+		one_head(r, &s, (uint32_t)(i / o->n_head));
 	}
 }
 

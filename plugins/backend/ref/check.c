@@ -5,57 +5,27 @@
  * anything runs, and what runs needs no checks. */
 #include <string.h>
 
+#include "backend/common/step.h"
 #include "backend/common/view.h"
 #include "ref.h"
 
-static enum lmd_status bad(struct lmd_error *err, const char *field, uint32_t at, int64_t value,
-			   int64_t bound)
-{
-	return lmd_fail(err, LMD_INVALID, "step: %s[%u] is %lld, bound %lld", field, at,
-			(long long)value, (long long)bound);
-}
-
-static enum lmd_status in_range(struct lmd_error *err, const char *field, const int32_t *v,
-				uint32_t n, int64_t lo, int64_t hi)
-{
-	if (n && !v)
-		return lmd_fail(err, LMD_INVALID, "step: %s is missing", field);
-	for (uint32_t i = 0; i < n; i++) {
-		if (v[i] < lo || v[i] >= hi)
-			return bad(err, field, i, v[i], v[i] < lo ? lo : hi);
-	}
-	return LMD_OK;
-}
-
-static enum lmd_status count_rows(struct ref_run *r, struct lmd_error *err)
+static enum lmd_status check_maps(const struct ref_run *r, struct lmd_error *err)
 {
 	const struct lmd_step *s = r->hm.step;
-	const char *const names[] = {"n_tok", "n_out", "n_seq"};
 
-	r->hm.rows[LMD_SPACE_TOKENS] = s->n_tok;
-	r->hm.rows[LMD_SPACE_OUTPUTS] = s->n_out;
-	r->hm.rows[LMD_SPACE_SEQS] = s->n_seq;
-	for (uint32_t i = 0; i < LMD_LEN(names); i++) {
-		if (r->hm.rows[i] > r->hm.plan->max_rows[i])
-			return lmd_fail(err, LMD_INVALID, "step: %s is %u, the plan takes %u",
-					names[i], r->hm.rows[i], r->hm.plan->max_rows[i]);
-	}
 	for (uint32_t k = 0; k < LMD_MAX_X; k++) {
 		const int32_t *off = s->x_off[k];
-		uint32_t most = r->hm.plan->max_rows[LMD_SPACE_X0 + k];
 
-		if (!off || !most)
+		if (!off || !r->hm.plan->max_rows[LMD_SPACE_X0 + k])
 			continue;
 		for (uint32_t i = 0; i < s->n_seq; i++) {
 			if (off[i] < (i ? off[i - 1] : 0) || off[i + 1] < off[i])
-				return bad(err, "x_off", i, off[i], off[i + 1]);
+				return hm_bad_index(err, "x_off", i, off[i], off[i + 1]);
 			if (s->x_h[k] && s->x_w[k] &&
 			    (int64_t)s->x_h[k][i] * s->x_w[k][i] > off[i + 1] - off[i])
-				return bad(err, "x_w", i, s->x_w[k][i], off[i + 1] - off[i]);
+				return hm_bad_index(err, "x_w", i, s->x_w[k][i],
+						    off[i + 1] - off[i]);
 		}
-		if (s->n_seq && (uint32_t)off[s->n_seq] > most)
-			return bad(err, "x_off", s->n_seq, off[s->n_seq], most);
-		r->hm.rows[LMD_SPACE_X0 + k] = s->n_seq ? (uint32_t)off[s->n_seq] : 0;
 	}
 	return LMD_OK;
 }
@@ -67,15 +37,15 @@ static enum lmd_status check_sequences(const struct ref_run *r, struct lmd_error
 
 	if (r->hm.plan->key.kind == LMD_PLAN_TAIL)
 		return LMD_OK; /* sampling reads rows of its inputs alone */
-	st = in_range(err, "seq_of", s->seq_of, s->n_tok, 0, s->n_seq);
+	st = hm_in_range(err, "seq_of", s->seq_of, s->n_tok, 0, s->n_seq);
 	for (uint32_t i = 0; st == LMD_OK && s->n_tok && i < s->n_seq; i++) {
 		if (s->q_start[i] < 0 || s->q_len[i] < 0 || (uint32_t)s->q_start[i] > s->n_tok)
-			return bad(err, "q_start", i, s->q_start[i], s->n_tok);
+			return hm_bad_index(err, "q_start", i, s->q_start[i], s->n_tok);
 		if ((uint32_t)s->q_len[i] > s->n_tok - (uint32_t)s->q_start[i])
-			return bad(err, "q_len", i, s->q_len[i],
-				   s->n_tok - (uint32_t)s->q_start[i]);
+			return hm_bad_index(err, "q_len", i, s->q_len[i],
+					    s->n_tok - (uint32_t)s->q_start[i]);
 	}
-	return st == LMD_OK ? in_range(err, "out_row", s->out_row, s->n_out, 0, s->n_tok) : st;
+	return st == LMD_OK ? hm_in_range(err, "out_row", s->out_row, s->n_out, 0, s->n_tok) : st;
 }
 
 static enum lmd_status check_tokens(const struct ref_run *r, struct lmd_error *err)
@@ -90,7 +60,7 @@ static enum lmd_status check_tokens(const struct ref_run *r, struct lmd_error *e
 		int32_t t = s->token[i];
 
 		if (t >= 0 && (uint32_t)t >= r->cplan->token_limit)
-			return bad(err, "token", i, t, r->cplan->token_limit);
+			return hm_bad_index(err, "token", i, t, r->cplan->token_limit);
 		if (t < -(1 << 30)) {
 			uint32_t slot = (uint32_t)t - (uint32_t)LMD_TOKEN_CHAINED;
 
@@ -130,9 +100,9 @@ static enum lmd_status check_keys(const struct ref_run *r, uint32_t group, struc
 			hm_seq_rows(&r->hm, d->k_space, seq, &first, &most);
 		}
 		if (g->kv_lo[i] < 0)
-			return bad(err, "kv_lo", i, g->kv_lo[i], 0);
+			return hm_bad_index(err, "kv_lo", i, g->kv_lo[i], 0);
 		if ((uint32_t)g->kv_hi[i] > most)
-			return bad(err, "kv_hi", i, g->kv_hi[i], most);
+			return hm_bad_index(err, "kv_hi", i, g->kv_hi[i], most);
 		if (!table || (i && hm_seq_of(&r->hm, space, i - 1) == seq &&
 			       g->kv_lo[i] >= g->kv_lo[i - 1] && g->kv_hi[i] <= g->kv_hi[i - 1]))
 			continue;
@@ -159,44 +129,29 @@ static enum lmd_status check_group(const struct ref_run *r, uint32_t group, stru
 	enum lmd_status st = LMD_OK;
 
 	if (p && p->state) {
-		st = in_range(err, "state_in", g->state_in, s->n_seq, -1, p->n_unit);
+		st = hm_in_range(err, "state_in", g->state_in, s->n_seq, -1, p->n_unit);
 		if (st == LMD_OK)
-			st = in_range(err, "state_out", g->state_out, s->n_tok, -1, p->n_unit);
+			st = hm_in_range(err, "state_out", g->state_out, s->n_tok, -1, p->n_unit);
 		return st;
 	}
 	if (p) {
 		st = hm_pool_changes(p, g, err);
 		if (st == LMD_OK)
-			st = in_range(err, "seq_slot", s->seq_slot, s->n_seq, 0, p->n_seq);
+			st = hm_in_range(err, "seq_slot", s->seq_slot, s->n_seq, 0, p->n_seq);
 	}
 	if (st == LMD_OK && r->cplan->group_write[group])
-		st = in_range(err, "slot", g->slot,
-			      r->hm.rows[r->hm.plan->groups[group].kind == LMD_GROUP_CROSS
-						 ? r->hm.plan->groups[group].k_space
-						 : LMD_SPACE_TOKENS],
-			      -1, p ? (int64_t)p->n_unit * p->page_tokens : INT32_MAX);
+		st = hm_in_range(err, "slot", g->slot,
+				 r->hm.rows[r->hm.plan->groups[group].kind == LMD_GROUP_CROSS
+						    ? r->hm.plan->groups[group].k_space
+						    : LMD_SPACE_TOKENS],
+				 -1, p ? (int64_t)p->n_unit * p->page_tokens : INT32_MAX);
 	if (st == LMD_OK && r->cplan->group_read[group])
 		st = check_keys(r, group, err);
 	return st;
 }
 
-static enum lmd_status check_bindings(const struct ref_run *r, struct lmd_error *err)
+static enum lmd_status check_row_ins(const struct ref_run *r, struct lmd_error *err)
 {
-	for (uint32_t i = 0; i < r->hm.plan->n_input; i++) {
-		const struct lmd_input *x = &r->hm.plan->inputs[i];
-		const struct lmd_binding *b = hm_input(&r->hm, i);
-
-		if (b && b->n_row > 1 && b->row_bytes < 4 * (uint64_t)x->width)
-			return lmd_fail(err, LMD_INVALID,
-					"input %u (%s): rows of %llu bytes, %llu are "
-					"needed",
-					i, x->name, (unsigned long long)b->row_bytes,
-					4 * (unsigned long long)x->width);
-		if (r->cplan->need_input[i] && !x->own_rows &&
-		    (b ? b->n_row : 0) < r->hm.rows[x->space])
-			return lmd_fail(err, LMD_INVALID, "input %u (%s): %u rows, %u are needed",
-					i, x->name, b ? b->n_row : 0, r->hm.rows[x->space]);
-	}
 	for (uint32_t i = 0; i < r->hm.plan->n_row_in; i++) {
 		if (r->hm.step->n_tok && !r->hm.step->row_in[i])
 			return lmd_fail(err, LMD_INVALID, "step: row_in[%u] is missing", i);
@@ -232,8 +187,10 @@ static enum lmd_status check_folds(const struct ref_run *r, struct lmd_error *er
 
 enum lmd_status ref_step_begin(struct ref_run *r, struct lmd_error *err)
 {
-	enum lmd_status st = count_rows(r, err);
+	enum lmd_status st = hm_count_rows(&r->hm, err);
 
+	if (st == LMD_OK)
+		st = check_maps(r, err);
 	if (st == LMD_OK)
 		st = check_sequences(r, err);
 	if (st == LMD_OK)
@@ -241,7 +198,9 @@ enum lmd_status ref_step_begin(struct ref_run *r, struct lmd_error *err)
 	for (uint32_t g = 0; st == LMD_OK && g < r->hm.plan->n_group; g++)
 		st = check_group(r, g, err);
 	if (st == LMD_OK)
-		st = check_bindings(r, err);
+		st = hm_check_inputs(&r->hm, r->cplan->need_input, err);
+	if (st == LMD_OK)
+		st = check_row_ins(r, err);
 	if (st == LMD_OK)
 		st = check_folds(r, err);
 	if (st == LMD_OK && r->hm.step->lora_slot)

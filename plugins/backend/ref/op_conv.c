@@ -1,26 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * CONV: along time within each sequence, or over a map.
- *
- * Rows are numbered from the sequence's first row of this step; rows before it have negative
- * numbers and come from the state slot, which is decoded before anything is written, because a
- * sequence may read and write the same slot. */
+ * CONV: along time within each sequence, or over a map. */
 #include "backend/common/act.h"
 #include "ops.h"
-#include "backend/common/view.h"
-
-struct conv {
-	const struct ref_run *r;
-	const struct lmd_op_conv *op;
-	const struct lmd_weight *w;    /* DEPTHWISE */
-	const struct hm_cache *cache; /* or NULL */
-	struct hm_view x, score, y;
-	uint32_t cols; /* of x */
-	/* of one sequence */
-	uint32_t seq, first, n;
-	float *history; /* [dk][cache columns] */
-	float *row;     /* [cache columns] */
-};
+#include "backend/common/conv.h"
 
 static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct lmd_error *err)
 {
@@ -31,83 +14,50 @@ static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct
 		st = hm_flatten(&b->hm, o->w, err);
 	if (o->kind == LMD_CONV_POOL)
 		b->cplan->group_write[o->group] = true;
-	if (st == LMD_OK && o->cache != LMD_NONE) {
-		const struct hm_cache *c = b->cplan->hm.caches[o->cache];
-
-		hm_need(&b->hm.part_bytes, c->desc.dk, c->k_cols * sizeof(float));
-		hm_need(&b->hm.part_bytes, c->k_cols, sizeof(float));
-	}
+	if (st == LMD_OK && o->cache != LMD_NONE)
+		hm_conv_need(&b->hm.part_bytes, b->cplan->hm.caches[o->cache]);
 	return st;
 }
 
-static const struct lmd_pool *pool(const struct conv *c)
+static void load(const struct ref_run *r, const struct hm_conv *c)
 {
-	return c->r->cplan->hm.pools[c->cache->desc.group];
-}
-
-static void load(struct conv *c)
-{
-	int32_t slot;
+	int32_t slot = hm_conv_from(c);
+	size_t n;
 
 	if (!c->cache)
 		return;
-	slot = c->r->hm.step->group[c->cache->desc.group].state_in[c->seq];
-	memset(c->history, 0, (size_t)c->cache->desc.dk * c->cache->k_cols * sizeof(float));
-	for (uint32_t i = 0; slot >= 0 && i < c->cache->desc.dk; i++) {
-		float *to = c->history + (size_t)i * c->cache->k_cols;
-		const char *from = pool(c)->mem + (size_t)slot * pool(c)->unit_bytes +
-				   c->cache->k_off + i * c->cache->k_row;
-		const float *v = ref_cache_decode(c->r->dev, c->cache->desc.k_dtype, from, to,
-						  c->cache->k_cols);
-
-		if (v != to)
-			memcpy(to, v, c->cache->k_cols * sizeof(float));
-	}
-}
-
-/* Column col of row i; columns from c->cols on are those of score. */
-static float at(const struct conv *c, int64_t i, uint32_t col)
-{
-	if (i >= (int64_t)c->n)
-		return 0;
-	if (i >= 0)
-		return col < c->cols
-			       ? hm_cell_get(&c->x, c->first + (uint32_t)i, col)
-			       : hm_cell_get(&c->score, c->first + (uint32_t)i, col - c->cols);
-	if (!c->cache || -i > (int64_t)c->cache->desc.dk)
-		return 0;
-	return c->history[(size_t)(c->cache->desc.dk + i) * c->cache->k_cols + col];
+	n = c->cache->k_cols;
+	memset(c->history, 0, c->cache->desc.dk * n * sizeof(float));
+	for (uint32_t j = 0; slot >= 0 && j < c->cache->desc.dk; j++)
+		ref_cache_read(r->dev, c->cache->desc.k_dtype,
+			       hm_state_row(c->pool, c->cache, slot, j), c->history + j * n,
+			       c->cache->k_cols);
 }
 
 /* The last dk rows up to row i go to its slot. */
-static void store(const struct conv *c, uint32_t i)
+static void store(const struct ref_run *r, const struct hm_conv *c, uint32_t i)
 {
-	int32_t slot =
-		c->cache ? c->r->hm.step->group[c->cache->desc.group].state_out[c->first + i] : -1;
+	int32_t slot = hm_conv_to(c, i);
 
-	for (uint32_t j = 0; slot >= 0 && j < c->cache->desc.dk; j++) {
-		for (uint32_t col = 0; col < c->cache->k_cols; col++)
-			c->row[col] = at(c, (int64_t)i + 1 + j - c->cache->desc.dk, col);
-		ref_cache_encode(c->r->dev, c->cache->desc.k_dtype, c->row,
-				 pool(c)->mem + (size_t)slot * pool(c)->unit_bytes +
-					 c->cache->k_off + j * c->cache->k_row,
-				 c->cache->k_cols);
-	}
+	for (uint32_t j = 0; slot >= 0 && j < c->cache->desc.dk; j++)
+		ref_cache_encode(r->dev, c->cache->desc.k_dtype, hm_conv_kept(c, i, j),
+				 hm_state_row(c->pool, c->cache, slot, j), c->cache->k_cols);
 }
 
-static float depthwise(const struct conv *c, uint32_t i, uint32_t col)
+static float depthwise(const struct hm_conv *c, uint32_t i, uint32_t col)
 {
 	const struct lmd_op_conv *o = c->op;
 	const float *w = c->w->flat + (size_t)col * o->kernel;
 	float sum = hm_weight_bias(c->w, 0, col);
 
 	for (uint32_t j = 0; j < o->kernel; j++)
-		sum += w[j] * at(c, (int64_t)i - o->left + (int64_t)j * o->dilation, col);
+		sum += w[j] * hm_conv_at(c, (int64_t)i - o->left + (int64_t)j * o->dilation, col);
 	return hm_act(o->act, o->p, sum, 0, false);
 }
 
 /* Over the map of the sequence: rows are its places, line by line. */
-static float on_map(const struct conv *c, uint32_t width, uint32_t height, uint32_t i, uint32_t col)
+static float on_map(const struct hm_conv *c, uint32_t width, uint32_t height, uint32_t i,
+		    uint32_t col)
 {
 	const struct lmd_op_conv *o = c->op;
 	const float *w = c->w->flat + (size_t)col * o->kernel * o->kernel;
@@ -120,25 +70,27 @@ static float on_map(const struct conv *c, uint32_t width, uint32_t height, uint3
 			int64_t place = (int64_t)(i % width) - o->left + (int64_t)b * o->dilation;
 
 			if (line >= 0 && line < height && place >= 0 && place < width)
-				sum += w[a * o->kernel + b] * at(c, line * width + place, col);
+				sum += w[a * o->kernel + b] *
+				       hm_conv_at(c, line * width + place, col);
 		}
 	}
 	return hm_act(o->act, o->p, sum, 0, false);
 }
 
 /* Mean or softmax(score)-weighted sum over the block that ends at row i. */
-static float pooled(const struct conv *c, uint32_t i, uint32_t col)
+static float pooled(const struct hm_conv *c, uint32_t i, uint32_t col)
 {
 	const struct lmd_op_conv *o = c->op;
 	uint32_t width = hm_cols(&c->y);
-	int64_t r = o->n, pos = c->r->hm.step->pos[0][c->first + i], from = o->overlap ? 2 * r : r;
+	int64_t r = o->n, pos = c->r->step->pos[0][c->first + i], from = o->overlap ? 2 * r : r;
 	double sum = 0, total = 0;
 	float max = -INFINITY;
 
 	for (int pass = c->score.base ? 0 : 1; pass < 2; pass++) {
 		for (int64_t back = from - 1; back >= 0; back--) {
 			uint32_t shift = o->overlap && back < r ? width : 0;
-			float s = c->score.base ? at(c, i - back, c->cols + shift + col) : 0;
+			float s =
+				c->score.base ? hm_conv_at(c, i - back, c->cols + shift + col) : 0;
 			double w;
 
 			if (back > pos)
@@ -149,33 +101,30 @@ static float pooled(const struct conv *c, uint32_t i, uint32_t col)
 			}
 			w = c->score.base ? (double)expf(s - max) : 1.0;
 			total += w;
-			sum += w * (double)at(c, i - back, shift + col);
+			sum += w * (double)hm_conv_at(c, i - back, shift + col);
 		}
 	}
 	return total > 0 ? (float)(sum / total) : 0;
 }
 
-static void one_row(const struct conv *c, uint32_t i)
+static void one_row(const struct hm_conv *c, uint32_t i)
 {
 	const struct lmd_op_conv *o = c->op;
-	uint32_t k = c->y.space - LMD_SPACE_X0;
-	bool map = o->map && c->y.space >= LMD_SPACE_X0 && k < LMD_MAX_X && c->r->hm.step->x_w[k];
-	uint32_t width = map ? (uint32_t)c->r->hm.step->x_w[k][c->seq] : c->n;
-	uint32_t height = map ? (uint32_t)c->r->hm.step->x_h[k][c->seq] : 1;
+	uint32_t size[2];
 
+	hm_conv_map(c, size);
 	for (uint32_t col = 0; col < hm_cols(&c->y); col++) {
 		float v = 0;
 
 		switch ((enum lmd_conv)o->kind) {
 		case LMD_CONV_DEPTHWISE:
-			v = o->map ? on_map(c, width ? width : 1, height, i, col)
-				   : depthwise(c, i, col);
+			v = o->map ? on_map(c, size[0], size[1], i, col) : depthwise(c, i, col);
 			break;
 		case LMD_CONV_SHIFT:
-			v = at(c, (int64_t)i - o->n, col);
+			v = hm_conv_at(c, (int64_t)i - o->n, col);
 			break;
 		case LMD_CONV_POOL:
-			if (c->r->hm.step->group[o->group].slot[c->first + i] >= 0)
+			if (c->r->step->group[o->group].slot[c->first + i] >= 0)
 				v = pooled(c, i, col);
 			break;
 		}
@@ -185,31 +134,17 @@ static void one_row(const struct conv *c, uint32_t i)
 
 static void run(const struct ref_run *r, const struct lmd_op *op, const struct hm_part *p)
 {
-	const struct lmd_op_conv *o = &op->u.conv;
-	struct conv c = {
-		.r = r,
-		.op = o,
-		.x = hm_view(&r->hm, &o->x),
-		.score = hm_view(&r->hm, &o->score),
-		.y = hm_view(&r->hm, &o->y),
-		.w = o->kind == LMD_CONV_DEPTHWISE ? r->cplan->hm.weights[o->w] : NULL,
-		.cache = o->cache == LMD_NONE ? NULL : r->cplan->hm.caches[o->cache],
-	};
 	char *scratch = p->scratch;
+	struct hm_conv c = hm_conv_take(&scratch, &r->hm, &r->cplan->hm, &op->u.conv);
 	uint64_t lo, hi;
 
-	c.cols = hm_cols(&c.x);
-	if (c.cache) {
-		c.history = hm_take(&scratch, c.cache->desc.dk, c.cache->k_cols * sizeof(float));
-		c.row = hm_take(&scratch, c.cache->k_cols, sizeof(float));
-	}
 	hm_slice(p, r->hm.step->n_seq, &lo, &hi);
 	for (c.seq = (uint32_t)lo; c.seq < hi; c.seq++) {
 		hm_seq_rows(&r->hm, c.y.space, c.seq, &c.first, &c.n);
-		load(&c);
+		load(r, &c);
 		for (uint32_t i = 0; i < c.n; i++) {
 			one_row(&c, i);
-			store(&c, i);
+			store(r, &c, i);
 		}
 	}
 }

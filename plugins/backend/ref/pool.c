@@ -54,3 +54,12 @@ const float *ref_cache_decode(const struct ref_dev *dev, uint32_t dtype, const v
 	(void)dev->host->dequant_rows(dev->host->ctx, dtype, src, tmp, n);
 	return tmp;
 }
+
+void ref_cache_read(const struct ref_dev *dev, uint32_t dtype, const void *src, float *dst,
+		    uint32_t n)
+{
+	const float *v = ref_cache_decode(dev, dtype, src, dst, n);
+
+	if (v != dst)
+		memcpy(dst, v, n * sizeof(*dst));
+}

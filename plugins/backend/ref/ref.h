@@ -56,6 +56,10 @@ void ref_cache_encode(const struct ref_dev *dev, uint32_t dtype, const float *sr
 const float *ref_cache_decode(const struct ref_dev *dev, uint32_t dtype, const void *src,
 			      float *tmp, uint32_t n);
 
+/* The same, always copied to dst [n]. */
+void ref_cache_read(const struct ref_dev *dev, uint32_t dtype, const void *src, float *dst,
+		    uint32_t n);
+
 /* Logical row `key` of a sequence slot: its page's memory and the row in the page. */
 static inline char *ref_pool_row(const struct lmd_pool *p, uint32_t seq_slot, uint32_t key,
 				 uint32_t *row)

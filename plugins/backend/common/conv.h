@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * conv.h - CONV (llamad/op.h) but for its formulas and for what decodes and encodes a state: the
+ * rows that it reads.
+ *
+ * Rows are numbered from the sequence's first row of this step; rows before it have negative
+ * numbers and come from the state slot, which is decoded before anything is written, because a
+ * sequence may read and write the same slot. */
+#ifndef LLAMAD_BACKEND_COMMON_CONV_H
+#define LLAMAD_BACKEND_COMMON_CONV_H
+
+#include "backend/common/cplan.h"
+#include "backend/common/view.h"
+
+struct hm_conv {
+	const struct hm_run *r;
+	const struct lmd_op_conv *op;
+	const struct lmd_weight *w;   /* DEPTHWISE */
+	const struct hm_cache *cache; /* NULL: there are no rows before the first */
+	const struct lmd_pool *pool;  /* of the cache */
+	struct hm_view x, score, y;
+	uint32_t cols; /* of x */
+	/* of the sequence at hand */
+	uint32_t seq, first, n;
+	float *history; /* [dk of the cache][its columns] */
+	float *row;     /* [columns of the cache] */
+};
+
+/* Scratch of a part.  cache: the op's, or NULL. */
+static inline void hm_conv_need(uint64_t *bytes, const struct hm_cache *cache)
+{
+	if (!cache)
+		return;
+	hm_need(bytes, cache->desc.dk, cache->k_cols * sizeof(float));
+	hm_need(bytes, cache->k_cols, sizeof(float));
+}
+
+static inline struct hm_conv hm_conv_take(char **cursor, const struct hm_run *r,
+					  const struct hm_cplan *p, const struct lmd_op_conv *op)
+{
+	struct hm_conv c = {
+		.r = r,
+		.op = op,
+		.x = hm_view(r, &op->x),
+		.score = hm_view(r, &op->score),
+		.y = hm_view(r, &op->y),
+		.w = op->kind == LMD_CONV_DEPTHWISE ? p->weights[op->w] : NULL,
+		.cache = op->cache == LMD_NONE ? NULL : p->caches[op->cache],
+	};
+
+	c.cols = hm_cols(&c.x);
+	if (c.cache) {
+		c.pool = p->pools[c.cache->desc.group];
+		c.history = hm_take(cursor, c.cache->desc.dk, c.cache->k_cols * sizeof(float));
+		c.row = hm_take(cursor, c.cache->k_cols, sizeof(float));
+	}
+	return c;
+}
+
+/* Column col of row i, 0 where there is no row; columns from c->cols on are those of score. */
+static inline float hm_conv_at(const struct hm_conv *c, int64_t i, uint32_t col)
+{
+	if (i >= (int64_t)c->n)
+		return 0;
+	if (i >= 0)
+		return col < c->cols
+			       ? hm_cell_get(&c->x, c->first + (uint32_t)i, col)
+			       : hm_cell_get(&c->score, c->first + (uint32_t)i, col - c->cols);
+	if (!c->cache || -i > (int64_t)c->cache->desc.dk)
+		return 0;
+	return c->history[(size_t)(c->cache->desc.dk + i) * c->cache->k_cols + col];
+}
+
+/* Row j of the last dk up to row i, in c->row: what a state keeps behind row i. */
+static inline const float *hm_conv_kept(const struct hm_conv *c, uint32_t i, uint32_t j)
+{
+	for (uint32_t col = 0; col < c->cache->k_cols; col++)
+		c->row[col] = hm_conv_at(c, (int64_t)i + 1 + j - c->cache->desc.dk, col);
+	return c->row;
+}
+
+/* Slots of the state before the rows of the sequence at hand, and behind its row i; negative:
+ * none. */
+static inline int32_t hm_conv_from(const struct hm_conv *c)
+{
+	return c->cache ? c->r->step->group[c->cache->desc.group].state_in[c->seq] : -1;
+}
+
+static inline int32_t hm_conv_to(const struct hm_conv *c, uint32_t i)
+{
+	return c->cache ? c->r->step->group[c->cache->desc.group].state_out[c->first + i] : -1;
+}
+
+/* Width and height of the map that the sequence's rows are; a single line where there is none. */
+static inline void hm_conv_map(const struct hm_conv *c, uint32_t size[2])
+{
+	if (!c->op->map || !hm_map_size(c->r, c->y.space, c->seq, size)) {
+		size[0] = c->n;
+		size[1] = 1;
+	}
+	size[0] = size[0] ? size[0] : 1;
+}
+
+#endif /* LLAMAD_BACKEND_COMMON_CONV_H */
