@@ -134,13 +134,15 @@ static bool in_args(struct lmi_parse *p)
 static bool in_rest(struct lmi_parse *p)
 {
 	size_t n = p->n - p->at;
+	bool full = n >= LMI_PARSE_HELD_MAX;
 	enum lmi_scan_end e = LMI_SCAN_MORE;
 
+	n = full ? LMI_PARSE_HELD_MAX : n;
 	while (p->searched < n && e == LMI_SCAN_MORE)
 		e = lmi_scan_byte(&p->scan, p->buf[p->at + p->searched++]);
 	if (e == LMI_SCAN_LAST)
 		lmi_parse_call_end(p, false, p->searched);
-	else if (e == LMI_SCAN_BAD || p->last || n > LMI_PARSE_HELD_MAX)
+	else if (e == LMI_SCAN_BAD || p->last || full)
 		lmi_parse_call_end(p, true, 0);
 	else
 		return false;
@@ -240,34 +242,35 @@ static bool behind(struct lmi_parse *p)
 
 /* ---- all ---- */
 
+/* A part that is told when it is whole: it has to be within the bytes that may be held, however
+ * many came at once. */
+static enum lmi_got held(struct lmi_parse *p, enum lmi_got (*part)(struct lmi_parse *))
+{
+	size_t n = p->n;
+	bool full = n - p->at >= LMI_PARSE_HELD_MAX;
+	enum lmi_got g;
+
+	if (full)
+		p->n = p->at + LMI_PARSE_HELD_MAX;
+	g = part(p);
+	p->n = n;
+	return g == LMI_GOT_MORE && (full || p->last) ? LMI_GOT_NO : g;
+}
+
 static bool in_head(struct lmi_parse *p)
 {
-	enum lmi_got g = p->n - p->at > LMI_PARSE_HELD_MAX ? LMI_GOT_NO : lmi_parse_head(p);
+	enum lmi_got g = held(p, lmi_parse_head);
 
-	if (g == LMI_GOT_MORE && p->last)
-		g = LMI_GOT_NO;
 	if (g == LMI_GOT_NO)
 		lmi_parse_no_call(p);
 	return g != LMI_GOT_MORE;
 }
 
-static bool in_params(struct lmi_parse *p)
+/* Parameters, one by one or all. */
+static bool in_params(struct lmi_parse *p, enum lmi_got (*part)(struct lmi_parse *))
 {
-	enum lmi_got g = p->n - p->at > LMI_PARSE_HELD_MAX ? LMI_GOT_NO : lmi_parse_params(p);
+	enum lmi_got g = held(p, part);
 
-	if (g == LMI_GOT_MORE && p->last)
-		g = LMI_GOT_NO;
-	if (g == LMI_GOT_NO)
-		lmi_parse_call_end(p, true, 0);
-	return g != LMI_GOT_MORE;
-}
-
-static bool in_tree(struct lmi_parse *p)
-{
-	enum lmi_got g = p->n - p->at > LMI_PARSE_HELD_MAX ? LMI_GOT_NO : lmi_parse_tree(p);
-
-	if (g == LMI_GOT_MORE && p->last)
-		g = LMI_GOT_NO;
 	if (g == LMI_GOT_NO)
 		lmi_parse_call_end(p, true, 0);
 	return g != LMI_GOT_MORE;
@@ -287,9 +290,9 @@ static bool step(struct lmi_parse *p)
 	case LMI_IN_NOTATION:
 		return lmi_parse_notation(p);
 	case LMI_IN_PARAMS:
-		return in_params(p);
+		return in_params(p, lmi_parse_params);
 	case LMI_IN_TREE:
-		return in_tree(p);
+		return in_params(p, lmi_parse_tree);
 	case LMI_BEHIND:
 		return behind(p);
 	}

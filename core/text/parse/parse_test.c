@@ -301,6 +301,45 @@ START_TEST(hostile)
 }
 END_TEST
 
+/* A short call before a long text, calls whose head is as long as may be held, and longer: told the
+ * same when all comes at once. */
+START_TEST(long_texts)
+{
+	static const struct {
+		const char *begin, *end;
+		size_t n; /* of letters between them */
+		bool call;
+	} t[] = {
+		{"<tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call>", "", 0x180000, true},
+		{"<tool_call>{\"id\": \"", "\", \"name\": \"f\", \"arguments\": {}}</tool_call>",
+		 0x80000, true},
+		{"<tool_call>{\"id\": \"", "\", \"name\": \"f\", \"arguments\": {}}</tool_call>",
+		 0x180000, false},
+		{"<tool_call>{\"name\": \"f\", \"arguments\": {}, \"x\": \"", "\"}</tool_call>.",
+		 0x80000, true},
+		{"<tool_call>{\"name\": \"f\", \"arguments\": {}, \"x\": \"", "\"}</tool_call>.",
+		 0x180000, true},
+	};
+
+	for (size_t i = 0; i < LMD_LEN(t); i++) {
+		size_t b = strlen(t[i].begin), e = strlen(t[i].end), n = b + t[i].n + e;
+		char *text = malloc(n + 1), *whole;
+
+		memcpy(text, t[i].begin, b);
+		memset(text + b, 'a', t[i].n);
+		memcpy(text + b + t[i].n, t[i].end, e);
+		run(&g, "hermes", text, n, 0, 0, false);
+		ck_assert_int_eq(memmem(g.text.p, g.text.n, "[F:f", 4) != NULL, t[i].call);
+		whole = strndup(g.text.p, g.text.n);
+		run(&g, "hermes", text, n, 4096, 4096, false);
+		ck_assert_msg(g.text.n == strlen(whole) && !memcmp(g.text.p, whole, g.text.n),
+			      "text %zu: %.80s... at once, %.80s... in pieces", i, whole, g.text.p);
+		free(whole);
+		free(text);
+	}
+}
+END_TEST
+
 START_TEST(names)
 {
 	static const struct {
@@ -477,6 +516,7 @@ int main(void)
 	tcase_add_test(t, begins_in_a_thought);
 	tcase_add_test(t, cut_off);
 	tcase_add_test(t, hostile);
+	tcase_add_test(t, long_texts);
 	tcase_add_test(t, random_cuts);
 	tcase_add_test(t, names);
 	tcase_add_test(t, published);
