@@ -191,7 +191,8 @@ static enum lmd_status load_once(const struct lmi_engine_opts *o, double ms[LOAD
 	return st;
 }
 
-static void print_load(const struct lmi_args *a, const double *ms, uint32_t n, const uint64_t rss[2])
+static void print_load(const struct lmi_args *a, const double *ms, uint32_t n,
+		       const uint64_t rss[2])
 {
 	static const char *const names[LOAD_TESTS] = {"load", "first"};
 	struct lmi_json j;

@@ -33,7 +33,8 @@ static bool is_gap(char c)
 }
 
 /* Numbers with commas or blanks between. */
-static enum lmd_status parse_ids(const char *s, size_t n, struct lmi_tokens *ids, struct lmd_error *err)
+static enum lmd_status parse_ids(const char *s, size_t n, struct lmi_tokens *ids,
+				 struct lmd_error *err)
 {
 	size_t at = 0;
 
@@ -80,7 +81,8 @@ static enum lmd_status answer(void *arg, const json_t *line, struct lmd_error *e
 	b->ids.n = 0;
 	json_array_foreach(list, i, id) {
 		if (st == LMD_OK && !json_is_integer(id))
-			st = lmd_fail(err, LMD_INVALID, "\"ids\": element %zu is no whole number", i);
+			st = lmd_fail(err, LMD_INVALID, "\"ids\": element %zu is no whole number",
+				      i);
 		if (st == LMD_OK)
 			st = add_id(&b->ids, json_integer_value(id), err);
 	}
@@ -108,7 +110,8 @@ static enum lmd_status run_one(struct batch *b, struct lmd_error *err)
 	free(input);
 	if (st == LMD_OK)
 		st = lmi_tokenizer_decode(b->v->tok, b->ids.id, b->ids.n,
-					  b->special ? LMD_DECODE_UNPARSE_SPECIAL : 0, &b->text, err);
+					  b->special ? LMD_DECODE_UNPARSE_SPECIAL : 0, &b->text,
+					  err);
 	if (st == LMD_OK)
 		fwrite(b->text.p, 1, b->text.n, stdout);
 	return st;

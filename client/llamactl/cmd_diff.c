@@ -127,7 +127,8 @@ static void print_key(const struct key_row *r)
 	const struct lmd_meta *v = r->a ? r->a : r->b;
 	char show[160];
 
-	printf("  %-10s %s: ", words[r->kind], lmi_show(show, sizeof(show), v->key, strlen(v->key)));
+	printf("  %-10s %s: ", words[r->kind],
+	       lmi_show(show, sizeof(show), v->key, strlen(v->key)));
 	lmi_meta_print(v, SHOWN);
 	if (r->kind == VALUES) {
 		fputs("  ->  ", stdout);

@@ -124,8 +124,9 @@ static enum lmd_status collect(struct job *j, const char *path, struct lmd_error
 		lmi_progress_show(&bar, "imatrix", w, j->n_window);
 		st = run_window(j, w, err);
 		if (st == LMD_OK && lmi_interrupted())
-			st = lmd_fail(err, LMD_CANCELLED, "stopped by a signal after window %u of %u",
-				      w + 1, j->n_window);
+			st = lmd_fail(err, LMD_CANCELLED,
+				      "stopped by a signal after window %u of %u", w + 1,
+				      j->n_window);
 	}
 	lmi_progress_end(&bar);
 	if (st == LMD_OK)
@@ -151,7 +152,8 @@ static void json_entry(struct lmi_json *o, const struct lmi_imatrix_entry *e,
 	lmi_json_f64(o, "deviation", s->deviation);
 	lmi_json_f64(o, "active", s->active);
 	lmi_json_f64(o, "entropy", s->entropy);
-	lmi_json_f64(o, "entropy_share", s->normal_entropy > 0 ? s->entropy / s->normal_entropy : 0);
+	lmi_json_f64(o, "entropy_share",
+		     s->normal_entropy > 0 ? s->entropy / s->normal_entropy : 0);
 	lmi_json_f64(o, "outliers", s->outliers);
 	lmi_json_f64(o, "cosine", s->cosine);
 	lmi_json_end(o);
@@ -196,8 +198,8 @@ static void print_statistics(const struct lmi_imatrix *m)
 
 		lmi_imatrix_stats(m, &m->entry[i], &s);
 		printf("%-36s %12.4g %10.3g %10.3g %10.3g %7.2f%% %7.2f%% %8.2f%%",
-		       lmi_show(show, sizeof(show), name, strlen(name)), s.sum, s.min, s.max, s.mean,
-		       100 * s.active,
+		       lmi_show(show, sizeof(show), name, strlen(name)), s.sum, s.min, s.max,
+		       s.mean, 100 * s.active,
 		       s.normal_entropy > 0 ? 100 * s.entropy / s.normal_entropy : 0.0,
 		       100 * s.outliers);
 		if (isnan(s.cosine))

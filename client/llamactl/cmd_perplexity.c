@@ -78,7 +78,8 @@ static enum lmd_status cut(const struct lmi_ppl *p, const struct plan *o, struct
 		w->ctx = w->step = w->n_tokens < p->ctx ? (uint32_t)w->n_tokens : p->ctx;
 		w->n = 1;
 		return w->ctx >= 2 ? LMD_OK
-				   : lmd_fail(err, LMD_INVALID, "the text has %llu tokens: 2 are needed",
+				   : lmd_fail(err, LMD_INVALID,
+					      "the text has %llu tokens: 2 are needed",
 					      (unsigned long long)w->n_tokens);
 	}
 	if (w->n_tokens < w->ctx)

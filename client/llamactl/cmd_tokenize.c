@@ -152,8 +152,8 @@ static enum lmd_status from_hex(const json_t *v, char **out, size_t *n, struct l
 
 		if (d < 0) {
 			free(p);
-			return lmd_fail(err, LMD_INVALID, "\"hex\": byte %zu is no hexadecimal digit",
-					i);
+			return lmd_fail(err, LMD_INVALID,
+					"\"hex\": byte %zu is no hexadecimal digit", i);
 		}
 		p[i / 2] = (char)(i % 2 ? p[i / 2] | d : d << 4);
 	}

@@ -125,8 +125,8 @@ void lmi_remote_table(const json_t *rows, const struct lmi_column *cols, size_t 
 		}
 	}
 	for (size_t c = 0; c < n_cols; c++)
-		put(cols[c].title, w[c], cols[c].kind > LMI_COL_TEXT && cols[c].kind < LMI_COL_DIGEST,
-		    c + 1 == n_cols);
+		put(cols[c].title, w[c],
+		    cols[c].kind > LMI_COL_TEXT && cols[c].kind < LMI_COL_DIGEST, c + 1 == n_cols);
 	putchar('\n');
 	json_array_foreach(rows, i, row)
 	{

@@ -55,7 +55,7 @@
 	{.name = "lora",                                                                           \
 	 .type = LMI_OPT_LIST,                                                                     \
 	 .value = "FILE[:SCALE]",                                                                  \
-	 .doc = "Add a low-rank adapter to the model: a GGUF file, or a folder of PEFT.  SCALE "    \
+	 .doc = "Add a low-rank adapter to the model: a GGUF file, or a folder of PEFT.  SCALE "   \
 		"times its own; may be repeated."},                                                \
 	{                                                                                          \
 		.name = "control-vector", .type = LMI_OPT_LIST, .value = "FILE[:SCALE]",           \

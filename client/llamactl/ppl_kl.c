@@ -19,9 +19,10 @@
 
 static enum lmd_status check_width(uint32_t width, uint32_t n_vocab, struct lmd_error *err)
 {
-	return width == n_vocab ? LMD_OK
-				: lmd_fail(err, LMD_UNSUPPORTED,
-					   "rows of %u logits, the vocabulary has %u", width, n_vocab);
+	return width == n_vocab
+		       ? LMD_OK
+		       : lmd_fail(err, LMD_UNSUPPORTED, "rows of %u logits, the vocabulary has %u",
+				  width, n_vocab);
 }
 
 /* Bytes of a row: scale, least logarithm, a number for each token. */

@@ -123,8 +123,9 @@ static enum lmd_status next_winogrande(struct lmi_task_file *f, struct lmi_task 
 	     field(&rest, &t->choice[1]) && field(&rest, &gold);
 	if (!ok || gold.len != 1 || (gold.ptr[0] != '1' && gold.ptr[0] != '2')) {
 		if (f->n_task > 1 || f->headed)
-			return bad(f, err,
-				   "is not: number, sentence, two words, and which is right (1, 2)");
+			return bad(
+				f, err,
+				"is not: number, sentence, two words, and which is right (1, 2)");
 		f->headed = true; /* a line of titles */
 		f->n_task = 0;
 		return next_winogrande(f, t, err);

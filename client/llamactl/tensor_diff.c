@@ -95,8 +95,9 @@ static enum lmd_status compare(struct lmi_tensor_diff *d, struct side *a, struct
 			return st;
 		same = a->type == b->type && !memcmp(a->raw, b->raw, a->n_raw);
 		if (!same && (!a->type->dequant || !b->type->dequant))
-			return lmd_fail(err, LMD_UNSUPPORTED, "tensor %s: type %s cannot be decoded",
-					a->t->name, (a->type->dequant ? b : a)->type->name);
+			return lmd_fail(err, LMD_UNSUPPORTED,
+					"tensor %s: type %s cannot be decoded", a->t->name,
+					(a->type->dequant ? b : a)->type->name);
 		d->same_bytes = d->same_bytes && same;
 		if (a->type->dequant && b->type->dequant) {
 			decode(a, n);

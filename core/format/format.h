@@ -18,8 +18,8 @@ struct lmi_model;
 #define LMI_OPEN_NO_MMAP     2u /* read into memory instead of mapping */
 #define LMI_OPEN_MLOCK       4u /* keep resident; a refusal is no error, see lmi_model_file */
 #define LMI_OPEN_DIRECT      8u /* NO_MMAP, and past the page cache where that can be */
-#define LMI_OPEN_MEASURE     16u /* to be counted, not run: tensors that a folder would make in memory
-				  * read as zeros and take none */
+#define LMI_OPEN_MEASURE     16u /* to be counted, not run: tensors that a folder would make read as
+				  * zeros and take no memory */
 
 /* Opens a model: a GGUF file (a split set by its first part), or a Hugging Face folder, also by its
  * config.json or one of its *.safetensors.  On success *out owns files, mappings and tables until

@@ -15,7 +15,8 @@
 #define MIN_BYTES 24u /* of the shortest container */
 #define HEAD      16u
 #define ALL_FLAGS                                                                                  \
-	(LMI_OPEN_HEADER_ONLY | LMI_OPEN_NO_MMAP | LMI_OPEN_MLOCK | LMI_OPEN_DIRECT | LMI_OPEN_MEASURE)
+	(LMI_OPEN_HEADER_ONLY | LMI_OPEN_NO_MMAP | LMI_OPEN_MLOCK | LMI_OPEN_DIRECT |              \
+	 LMI_OPEN_MEASURE)
 
 /* A format: whether the first bytes of a file are its own, and how a path is opened. */
 struct format {

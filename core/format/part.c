@@ -27,12 +27,13 @@ enum lmd_status lmi_parts_make(struct lmi_model *m, uint64_t made, struct lmd_er
 	struct lmi_model_wait *w = &m->wait;
 
 	if (w->max_copy && (w->copied > w->max_copy || made > w->max_copy - w->copied))
-		return lmd_fail(err, LMD_NOMEM,
-				"%llu MiB of weights are stored in another form than they are used and "
-				"would be made in memory, %llu MiB are left; llamactl convert makes a "
-				"file that is mapped whole",
-				(unsigned long long)(made >> 20),
-				(unsigned long long)((w->max_copy - w->copied) >> 20));
+		return lmd_fail(
+			err, LMD_NOMEM,
+			"%llu MiB of weights are stored in another form than they are used and "
+			"would be made in memory, %llu MiB are left; llamactl convert makes a "
+			"file that is mapped whole",
+			(unsigned long long)(made >> 20),
+			(unsigned long long)((w->max_copy - w->copied) >> 20));
 	w->total += made;
 	return LMD_OK;
 }

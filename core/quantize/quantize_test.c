@@ -95,8 +95,9 @@ START_TEST(bytes)
 								: r / (uint64_t)x->dims[1] * n + k];
 				t->quant((const float *)x->data + r * n, want, n,
 					 has ? mean : NULL);
-				ck_assert_msg(!memcmp(want, (const uint8_t *)y->data + r * row, row),
-					      "%s: %s row %u", ftypes[f], y->name, (unsigned)r);
+				ck_assert_msg(
+					!memcmp(want, (const uint8_t *)y->data + r * row, row),
+					"%s: %s row %u", ftypes[f], y->name, (unsigned)r);
 			}
 		}
 		lmi_model_close(b);

@@ -23,8 +23,8 @@ static bool goes_on(const struct lmi_heal *h, const char *text, size_t n)
 	return false;
 }
 
-size_t lmi_heal_begin(struct lmi_heal *h, const struct lmi_tokenizer *t, const lmd_token *ids, size_t n,
-		      size_t max_back)
+size_t lmi_heal_begin(struct lmi_heal *h, const struct lmi_tokenizer *t, const lmd_token *ids,
+		      size_t n, size_t max_back)
 {
 	char text[LMI_HEAL_BYTES], p[LMI_HEAL_BYTES];
 	size_t len = 0, kept = n;

@@ -27,8 +27,8 @@ struct lmi_heal {
 /* Of the last max_back tokens takes back as many as together are the beginning of some longer
  * token; none that are special, and at most LMI_HEAL_BYTES.  Returns how many ids are left.  Looks
  * at the whole vocabulary up to max_back times. */
-size_t lmi_heal_begin(struct lmi_heal *h, const struct lmi_tokenizer *t, const lmd_token *ids, size_t n,
-		      size_t max_back);
+size_t lmi_heal_begin(struct lmi_heal *h, const struct lmi_tokenizer *t, const lmd_token *ids,
+		      size_t n, size_t max_back);
 
 static inline bool lmi_heal_done(const struct lmi_heal *h)
 {

@@ -34,8 +34,9 @@ static enum lmd_status check(const struct lmd_str *text, size_t n, size_t *total
 		if (!text[i].len)
 			return lmd_fail(err, LMD_INVALID, "stop: text %zu is empty", i);
 		if (text[i].len > LMI_STOP_MAX_BYTES)
-			return lmd_fail(err, LMD_INVALID, "stop: text %zu has %zu bytes, at most %d",
-					i, text[i].len, LMI_STOP_MAX_BYTES);
+			return lmd_fail(err, LMD_INVALID,
+					"stop: text %zu has %zu bytes, at most %d", i, text[i].len,
+					LMI_STOP_MAX_BYTES);
 		*total += text[i].len;
 	}
 	return LMD_OK;

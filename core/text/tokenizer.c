@@ -32,10 +32,11 @@ static enum lmd_status check_info(const struct lmi_tokenizer *t, struct lmd_erro
 	for (uint32_t i = 0; i < f->n_eog; i++)
 		if (f->eog[i] < 0 || f->eog[i] >= (int64_t)f->n_tokens ||
 		    (i && f->eog[i] <= f->eog[i - 1]))
-			return lmd_fail(err, LMD_INTERNAL,
-					"tokenizer plugin %s: end token %d at %u is out of order or "
-					"range",
-					t->factory->plugin, f->eog[i], i);
+			return lmd_fail(
+				err, LMD_INTERNAL,
+				"tokenizer plugin %s: end token %d at %u is out of order or "
+				"range",
+				t->factory->plugin, f->eog[i], i);
 	return LMD_OK;
 }
 

@@ -72,7 +72,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	REQUIRE(st == LMD_OK || *err.text);
 	if (st == LMD_OK) {
 		for (uint32_t flags = 0; flags < 4; flags++)
-			check_text(t, cut ? (const char *)cut + 1 : "", cut ? size - n - 1 : 0, flags);
+			check_text(t, cut ? (const char *)cut + 1 : "", cut ? size - n - 1 : 0,
+				   flags);
 		lmi_tokenizer_close(t);
 	}
 	lmi_hf_tokenizer_close(hf);
@@ -94,8 +95,7 @@ static const char *const seeds[] = {
 	"\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":"
 	"\"<s>\"}},{\"Sequence\":{\"id\":\"A\"}}],\"special_tokens\":{\"<s>\":{\"ids\":[3]}}},"
 	"\"decoder\":{\"type\":\"ByteLevel\"},\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1,"
-	"\"ab\":2,\"<s>\":3,\"\\u0120\":4,\"\\u0120a\":5},\"merges\":[\"a b\",[\"\\u0120\",\"a\"]]}}"
-	TEXT,
+	"\"ab\":2,\"<s>\":3,\"\\u0120\":4,\"\\u0120a\":5},\"merges\":[\"a b\",[\"\\u0120\",\"a\"]]}}" TEXT,
 	"{" ADDED "\"normalizer\":{\"type\":\"Prepend\",\"prepend\":\"\\u2581\"},\"pre_tokenizer\":"
 	"{\"type\":\"Metaspace\",\"prepend_scheme\":\"first\",\"split\":true},\"decoder\":"
 	"{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Replace\",\"pattern\":{\"String\":"
@@ -119,8 +119,9 @@ static const char *const seeds[] = {
 	"\"suffix\":\"</w>\"},\"model\":{\"type\":\"BPE\",\"unk_token\":\"?\",\"fuse_unk\":true,"
 	"\"end_of_word_suffix\":\"</w>\",\"continuing_subword_prefix\":\"##\",\"vocab\":{\"?\":0,"
 	"\"H\":1,\"##l\":2,\"##lo</w>\":3,\"##o</w>\":4},\"merges\":[\"##l ##o</w>\"]}}" TEXT,
-	"\n\x0e\n\x05<unk>\x15" "AAAA\x18\x02\n\x0a\n\x01" "a\x15\x01\x01\x80\xbf\x18\x01\x12\x02\x18\x02"
-	TEXT,
+	"\n\x0e\n\x05<unk>\x15"
+	"AAAA\x18\x02\n\x0a\n\x01"
+	"a\x15\x01\x01\x80\xbf\x18\x01\x12\x02\x18\x02" TEXT,
 };
 
 bool fuzz_seed(size_t k, struct fuzz_bytes *out)

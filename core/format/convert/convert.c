@@ -40,8 +40,9 @@ static bool ends_in(const char *s, const char *tail)
 static bool stays_f32(const struct lmd_tensor *t)
 {
 	static const char *const tails[] = {
-		"_norm.weight", "ffn_gate_inp.weight", "ffn_gate_inp_shexp.weight", "token_types.weight",
-		"position_embd.weight", "ssm_conv1d.weight", "shortconv.conv.weight",
+		"_norm.weight",          "ffn_gate_inp.weight",  "ffn_gate_inp_shexp.weight",
+		"token_types.weight",    "position_embd.weight", "ssm_conv1d.weight",
+		"shortconv.conv.weight",
 	};
 
 	if (t->n_dim <= 1)
@@ -95,7 +96,8 @@ static uint32_t guess(const struct lmi_model *m)
 {
 	for (uint32_t i = 0; i < m->view.n_tensors; i++)
 		if (!stays_f32(&m->tensors[i]))
-			return m->tensors[i].dtype == LMD_DTYPE_BF16 ? LMD_DTYPE_BF16 : LMD_DTYPE_F16;
+			return m->tensors[i].dtype == LMD_DTYPE_BF16 ? LMD_DTYPE_BF16
+								     : LMD_DTYPE_F16;
 	return LMD_DTYPE_F16;
 }
 
@@ -177,7 +179,8 @@ static enum lmd_status open_folder(struct lmi_convert *c, const char *path, stru
 		return lmd_fail(err, LMD_UNSUPPORTED, "%.120s: the tokenizer: %s", path,
 				lmi_folder_no_vocab(c->f));
 	if (c->o.type != LMI_CONVERT_AUTO && !(lmi_dtype(c->o.type) && lmi_dtype(c->o.type)->quant))
-		return lmd_fail(err, LMD_INVALID, "type %u: tensors cannot be encoded so", c->o.type);
+		return lmd_fail(err, LMD_INVALID, "type %u: tensors cannot be encoded so",
+				c->o.type);
 	c->file_type = c->o.type == LMI_CONVERT_AUTO ? guess(c->m) : c->o.type;
 	label(c);
 	return LMD_OK;
@@ -238,10 +241,11 @@ static enum lmd_status check_f16(const struct lmd_tensor *t, const float *v, uin
 {
 	for (uint64_t i = 0; i < n; i++)
 		if (fabsf(v[i]) > F16_MAX && !isinf(v[i]))
-			return lmd_fail(err, LMD_INVALID,
-					"tensor %s: a value is %g, f16 ends at 65504: --outtype bf16 "
-					"holds it",
-					t->name, (double)v[i]);
+			return lmd_fail(
+				err, LMD_INVALID,
+				"tensor %s: a value is %g, f16 ends at 65504: --outtype bf16 "
+				"holds it",
+				t->name, (double)v[i]);
 	return LMD_OK;
 }
 
@@ -266,8 +270,8 @@ static enum lmd_status put_tensor(struct lmi_convert *c, struct lmi_gguf_writer 
 			if (st == LMD_OK && type->id == LMD_DTYPE_F16)
 				st = check_f16(t, values, n * width, err);
 			for (uint64_t k = 0; st == LMD_OK && k < n; k++)
-				type->quant(values + k * width, bytes + k * row_bytes, (size_t)width,
-					    NULL);
+				type->quant(values + k * width, bytes + k * row_bytes,
+					    (size_t)width, NULL);
 		}
 		if (st == LMD_OK)
 			st = lmi_gguf_writer_data(w, bytes, n * row_bytes, err);

@@ -160,8 +160,8 @@ START_TEST(short_reads)
 		ck_assert_int_eq(stat(path, &sb), 0);
 		ck_assert_int_eq(truncate(path, sb.st_size - 1 - end), 0);
 		ck_assert_int_eq(lmi_convert_run(c, out, &err), LMD_IO);
-		ck_assert_msg(strstr(err.text, "model.safetensors") && strstr(err.text, "ends"), "%s",
-			      err.text);
+		ck_assert_msg(strstr(err.text, "model.safetensors") && strstr(err.text, "ends"),
+			      "%s", err.text);
 		lmi_convert_close(c);
 		check_nothing_left();
 		n_refused++;

@@ -41,10 +41,11 @@ static void bert(struct lmi_folder *f)
 			   lmi_conf_int(f, "type_vocab_size", 2, 1, 1024));
 	if (lmi_conf_has(f, "position_embedding_type") &&
 	    !lmi_conf_is(f, "position_embedding_type", "absolute"))
-		lmi_folder_fail(f, LMD_UNSUPPORTED,
-				"%s/config.json: \"position_embedding_type\": architecture bert has "
-				"absolute positions alone",
-				f->dir);
+		lmi_folder_fail(
+			f, LMD_UNSUPPORTED,
+			"%s/config.json: \"position_embedding_type\": architecture bert has "
+			"absolute positions alone",
+			f->dir);
 }
 
 static void roberta(struct lmi_folder *f)

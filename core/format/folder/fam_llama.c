@@ -31,8 +31,9 @@ const struct lmi_family lmi_family_arcee = {
 	.arch = "arcee",
 	.rows = {HEAD, ATTN, {lmi_rows_glu + 1, LMI_ROW_COUNT_GLU - 1}, NORMS}};
 
-const struct lmi_family lmi_family_ernie4_5 = {
-	.type = "ernie4_5", .arch = "ernie4_5", .rows = {HEAD, LMI_ROWS(lmi_rows_attn), GLU, NORMS}};
+const struct lmi_family lmi_family_ernie4_5 = {.type = "ernie4_5",
+					       .arch = "ernie4_5",
+					       .rows = {HEAD, LMI_ROWS(lmi_rows_attn), GLU, NORMS}};
 
 /* ---- Mixtral: w1 gate, w2 down, w3 up ---- */
 
@@ -64,8 +65,10 @@ void lmi_conf_granite(struct lmi_folder *f)
 	lmi_folder_put_f32(f, "logit_scale", lmi_conf_real(f, "logits_scaling", 1));
 }
 
-const struct lmi_family lmi_family_granite = {
-	.type = "granite", .arch = "granite", .rows = {HEAD, ATTN, GLU, NORMS}, .keys = lmi_conf_granite};
+const struct lmi_family lmi_family_granite = {.type = "granite",
+					      .arch = "granite",
+					      .rows = {HEAD, ATTN, GLU, NORMS},
+					      .keys = lmi_conf_granite};
 
 static const struct lmi_row granitemoe_rows[] = {
 	{"layers.%d.block_sparse_moe.router.layer", "blk.%d.ffn_gate_inp", 0},
@@ -112,11 +115,12 @@ static void smollm3(struct lmi_folder *f)
 
 		if (a->type != LMI_JARRAY || a->n != f->n_layer ||
 		    !lmi_jnode_int(v, 0, 1, &rotates) || rotates != ((i + 1) % 4 != 0)) {
-			lmi_folder_fail(f, LMD_UNSUPPORTED,
-					"%s/config.json: \"no_rope_layers\": element %u is not what "
-					"architecture smollm3 has, every fourth layer without "
-					"rotation",
-					f->dir, i);
+			lmi_folder_fail(
+				f, LMD_UNSUPPORTED,
+				"%s/config.json: \"no_rope_layers\": element %u is not what "
+				"architecture smollm3 has, every fourth layer without "
+				"rotation",
+				f->dir, i);
 			return;
 		}
 	}

@@ -20,9 +20,11 @@ static const struct lmi_row blocks[] = {
 	{"layers.%d.mlp.gate", "blk.%d.ffn_gate_inp", LMI_ROW_MOE},
 	{"layers.%d.mlp.gate.e_score_correction_bias", "blk.%d.exp_probs_b.bias",
 	 LMI_ROW_MOE | LMI_ROW_BARE | LMI_ROW_WHOLE | LMI_ROW_OPT},
-	{"layers.%d.mlp.experts.%d.gate_proj", "blk.%d.ffn_gate_exps", LMI_ROW_MOE | LMI_ROW_EXPERT},
+	{"layers.%d.mlp.experts.%d.gate_proj", "blk.%d.ffn_gate_exps",
+	 LMI_ROW_MOE | LMI_ROW_EXPERT},
 	{"layers.%d.mlp.experts.%d.up_proj", "blk.%d.ffn_up_exps", LMI_ROW_MOE | LMI_ROW_EXPERT},
-	{"layers.%d.mlp.experts.%d.down_proj", "blk.%d.ffn_down_exps", LMI_ROW_MOE | LMI_ROW_EXPERT},
+	{"layers.%d.mlp.experts.%d.down_proj", "blk.%d.ffn_down_exps",
+	 LMI_ROW_MOE | LMI_ROW_EXPERT},
 	{"layers.%d.mlp.shared_experts.gate_proj", "blk.%d.ffn_gate_shexp",
 	 LMI_ROW_MOE | LMI_ROW_OPT},
 	{"layers.%d.mlp.shared_experts.up_proj", "blk.%d.ffn_up_shexp", LMI_ROW_MOE | LMI_ROW_OPT},
@@ -84,7 +86,8 @@ static const struct lmi_row latent[] = {
 static void magnitude(struct lmi_folder *f)
 {
 	double one = lmi_conf_real(f, "rope_parameters.mscale|rope_scaling.mscale", 1);
-	double all = lmi_conf_real(f, "rope_parameters.mscale_all_dim|rope_scaling.mscale_all_dim", 0);
+	double all =
+		lmi_conf_real(f, "rope_parameters.mscale_all_dim|rope_scaling.mscale_all_dim", 0);
 
 	if (!all)
 		return;
@@ -106,7 +109,8 @@ static void deepseek(struct lmi_folder *f, enum gate def)
 	if (lmi_conf_has(f, "q_lora_rank"))
 		lmi_folder_put_u32(f, "attention.q_lora_rank",
 				   lmi_conf_need(f, "q_lora_rank", 1, 1 << 20));
-	lmi_folder_put_u32(f, "attention.kv_lora_rank", lmi_conf_need(f, "kv_lora_rank", 1, 1 << 14));
+	lmi_folder_put_u32(f, "attention.kv_lora_rank",
+			   lmi_conf_need(f, "kv_lora_rank", 1, 1 << 14));
 	lmi_folder_put_u32(f, "attention.key_length_mla", nope + f->rope_dim);
 	lmi_folder_put_u32(f, "attention.value_length_mla", value);
 	lmi_conf_only(f, "moe_layer_freq", 1);

@@ -14,7 +14,8 @@
 	{at "in_proj", "blk.%d.ssm_in", MIX | LMI_ROW_NO_BIAS},                                    \
 		{at "conv1d", "blk.%d.ssm_conv1d", MIX}, {at "x_proj", "blk.%d.ssm_x", MIX},       \
 		{at "dt_proj", "blk.%d.ssm_dt", MIX},                                              \
-		{at "A_log", "blk.%d.ssm_a", MIX | LMI_ROW_BARE | LMI_ROW_WHOLE | LMI_ROW_NEG_EXP}, \
+		{at "A_log", "blk.%d.ssm_a",                                                       \
+		 MIX | LMI_ROW_BARE | LMI_ROW_WHOLE | LMI_ROW_NEG_EXP},                            \
 		{at "D", "blk.%d.ssm_d", MIX | LMI_ROW_BARE | LMI_ROW_WHOLE},                      \
 	{                                                                                          \
 		at "out_proj", "blk.%d.ssm_out", MIX | LMI_ROW_NO_BIAS                             \
@@ -161,7 +162,8 @@ static void jamba(struct lmi_folder *f)
 {
 	int64_t expand = lmi_conf_int(f, "mamba_expand", 2, 1, 64);
 
-	put_ssm(f, "mamba_d_conv", expand * f->n_embd, "mamba_d_state", rank_of(f, "mamba_dt_rank"));
+	put_ssm(f, "mamba_d_conv", expand * f->n_embd, "mamba_d_state",
+		rank_of(f, "mamba_dt_rank"));
 }
 
 const struct lmi_family lmi_family_jamba = {.type = "jamba",
@@ -274,10 +276,11 @@ static int64_t lfm2_width(struct lmi_folder *f, int64_t n)
 	if (!lmi_conf_bool(f, "block_auto_adjust_ff_dim", true))
 		return n;
 	if (!(factor > 0 && factor < 64))
-		lmi_folder_fail(f, LMD_INVALID,
-				"%s/config.json: \"block_ffn_dim_multiplier\" is %g, must be above 0 "
-				"and below 64",
-				f->dir, factor);
+		lmi_folder_fail(
+			f, LMD_INVALID,
+			"%s/config.json: \"block_ffn_dim_multiplier\" is %g, must be above 0 "
+			"and below 64",
+			f->dir, factor);
 	n = f->status == LMD_OK ? (int64_t)(factor * (double)(2 * n / 3)) : n;
 	return (n + of - 1) / of * of;
 }
@@ -377,10 +380,11 @@ static void qwen3_next(struct lmi_folder *f)
 	int64_t dv = lmi_conf_need(f, "linear_value_head_dim", 1, 4096);
 
 	if (values % keys)
-		lmi_folder_fail(f, LMD_INVALID,
-				"%s/config.json: \"linear_num_value_heads\" is %lld, no multiple of "
-				"%lld heads of keys",
-				f->dir, (long long)values, (long long)keys);
+		lmi_folder_fail(
+			f, LMD_INVALID,
+			"%s/config.json: \"linear_num_value_heads\" is %lld, no multiple of "
+			"%lld heads of keys",
+			f->dir, (long long)values, (long long)keys);
 	f->n_delta = (uint32_t)keys;
 	f->delta_key = (uint32_t)dk;
 	f->delta_value = (uint32_t)(values / keys * dv);

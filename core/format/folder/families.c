@@ -76,9 +76,9 @@ void lmi_conf_window(struct lmi_folder *f, uint32_t period)
 	if (!is)
 		return;
 	if (!lmi_folder_windows(f, is)) {
-		uint32_t n = (uint32_t)lmi_conf_int(f,
-						    "sliding_window_pattern|_sliding_window_pattern",
-						    period, 0, LMI_MAX_LAYERS);
+		uint32_t n =
+			(uint32_t)lmi_conf_int(f, "sliding_window_pattern|_sliding_window_pattern",
+					       period, 0, LMI_MAX_LAYERS);
 
 		for (uint32_t i = 0; i < f->n_layer; i++)
 			is[i] = !n || (i + 1) % n != 0;
@@ -132,9 +132,10 @@ void lmi_conf_mixers(struct lmi_folder *f)
 	const struct lmi_jnode *a = lmi_conf(f, "layer_types"), *v = lmi_jnode_first(a);
 
 	if (!lmi_jnode_is(a, LMI_JARRAY) || a->n != f->n_layer) {
-		lmi_folder_fail(f, LMD_INVALID,
-				"%s/config.json: \"layer_types\" is %s of %u, must be an array of %u",
-				f->dir, lmi_jnode_kind(a), a ? a->n : 0, f->n_layer);
+		lmi_folder_fail(
+			f, LMD_INVALID,
+			"%s/config.json: \"layer_types\" is %s of %u, must be an array of %u",
+			f->dir, lmi_jnode_kind(a), a ? a->n : 0, f->n_layer);
 		return;
 	}
 	f->layers = lmi_folder_alloc(f, f->n_layer, 1);

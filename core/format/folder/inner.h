@@ -96,7 +96,7 @@ struct lmi_recipe {
 #define LMI_ROW_KEEP_DIMS  32768u /* outer sizes of 1 stay */
 #define LMI_ROW_WHOLE   (1u << 16) /* nothing is appended to our name */
 #define LMI_ROW_NEG_EXP (1u << 17) /* stored as log(-x) */
-#define LMI_ROW_TURN    (1u << 18) /* a matrix, or each of a stack, transposed if it is not in blocks */
+#define LMI_ROW_TURN    (1u << 18) /* a matrix, or each of a stack, transposed if not in blocks */
 #define LMI_ROW_EVEN0   (1u << 19) /* every second row of each expert, from 0 or 1 */
 #define LMI_ROW_EVEN1   (1u << 20)
 #define LMI_ROW_K_B     (1u << 21) /* of each head the keys' rows, turned */
@@ -147,7 +147,7 @@ struct lmi_family {
 	struct lmi_rows rows[LMI_MAX_ROWS];
 	/* each NULL: nothing to do */
 	void (*layers)(struct lmi_folder *f); /* sets f->layers, when their number is known */
-	int64_t (*n_ff)(struct lmi_folder *f, int64_t n); /* the width of the block from what is said */
+	int64_t (*n_ff)(struct lmi_folder *f, int64_t n); /* width of the block, from what is said */
 	void (*keys)(struct lmi_folder *f); /* after those that all share */
 };
 
@@ -205,7 +205,8 @@ const struct lmi_jnode *lmi_conf(const struct lmi_folder *f, const char *names);
 bool lmi_conf_has(const struct lmi_folder *f, const char *names);
 /* Sticking failures name config.json, the key and the bound.  `def` when absent; the _need ones
  * fail then. */
-int64_t lmi_conf_int(struct lmi_folder *f, const char *names, int64_t def, int64_t min, int64_t max);
+int64_t lmi_conf_int(struct lmi_folder *f, const char *names, int64_t def, int64_t min,
+		     int64_t max);
 int64_t lmi_conf_need(struct lmi_folder *f, const char *names, int64_t min, int64_t max);
 double lmi_conf_real(struct lmi_folder *f, const char *names, double def);
 bool lmi_conf_bool(struct lmi_folder *f, const char *names, bool def);
@@ -228,7 +229,8 @@ void lmi_folder_put_f32(struct lmi_folder *f, const char *key, double v);
 void lmi_folder_put_bool(struct lmi_folder *f, const char *key, bool v);
 void lmi_folder_put_str(struct lmi_folder *f, const char *key, const char *s, size_t n);
 /* v is kept: it lives in the model's arena. */
-void lmi_folder_put_strings(struct lmi_folder *f, const char *key, const struct lmd_str *v, uint64_t n);
+void lmi_folder_put_strings(struct lmi_folder *f, const char *key, const struct lmd_str *v,
+			    uint64_t n);
 void lmi_folder_put_ints(struct lmi_folder *f, const char *key, const int64_t *v, uint64_t n);
 void lmi_folder_put_floats(struct lmi_folder *f, const char *key, const double *v, uint64_t n);
 void lmi_folder_put_bools(struct lmi_folder *f, const char *key, const uint8_t *v, uint64_t n);

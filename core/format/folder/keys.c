@@ -144,15 +144,17 @@ static void experts(struct lmi_folder *f)
 /* ---- rotation ---- */
 
 /* A member of the object that describes the rotation of full layers. */
-static double rope_real(struct lmi_folder *f, const struct lmi_jnode *o, const char *key, double def)
+static double rope_real(struct lmi_folder *f, const struct lmi_jnode *o, const char *key,
+			double def)
 {
 	const struct lmi_jnode *v = lmi_jnode_get(o, key);
 	double d = def;
 
 	if (v && v->type != LMI_JNULL && (!lmi_jnode_real(v, &d) || !(d > 0 && d < 1e18)))
-		lmi_folder_fail(f, LMD_INVALID,
-				"%s/config.json: \"%s\" of the rotation is %s, not a number above 0",
-				f->dir, key, lmi_jnode_kind(v));
+		lmi_folder_fail(
+			f, LMD_INVALID,
+			"%s/config.json: \"%s\" of the rotation is %s, not a number above 0",
+			f->dir, key, lmi_jnode_kind(v));
 	return d;
 }
 
@@ -269,10 +271,11 @@ static void sections(struct lmi_folder *f, const struct lmi_jnode *o)
 	n = lmi_folder_alloc(f, 4, sizeof(*n));
 	for (uint32_t i = 0; n && i < a->n; i++, v = lmi_jnode_next(v))
 		if (a->type != LMI_JARRAY || a->n > 4 || !lmi_jnode_int(v, 0, 4096, &n[i])) {
-			lmi_folder_fail(f, LMD_INVALID,
-					"%s/config.json: \"mrope_section\" is no array of at most 4 "
-					"integers of 0..4096",
-					f->dir);
+			lmi_folder_fail(
+				f, LMD_INVALID,
+				"%s/config.json: \"mrope_section\" is no array of at most 4 "
+				"integers of 0..4096",
+				f->dir);
 			return;
 		}
 	lmi_folder_put_ints(f, "rope.dimension_sections", n, 4);

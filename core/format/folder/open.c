@@ -34,7 +34,8 @@ static enum lmd_status set_path(struct lmi_folder *f, const char *path)
 	char show[112];
 
 	if (n < 1 || n > MAX_PATH)
-		return lmd_fail(f->err, LMD_INVALID, "path of %zu bytes, must be 1..%u", n, MAX_PATH);
+		return lmd_fail(f->err, LMD_INVALID, "path of %zu bytes, must be 1..%u", n,
+				MAX_PATH);
 	if (stat(path, &sb))
 		return lmd_fail(f->err, errno == ENOENT ? LMD_NOTFOUND : LMD_IO, "%s: %s",
 				lmi_show_path(show, sizeof(show), path), strerror(errno));
@@ -66,7 +67,8 @@ static enum lmd_status open_config(struct lmi_folder *f)
 	const struct lmi_jnode *type;
 	struct lmi_model_part *p;
 	char show[48];
-	enum lmd_status st = lmi_folder_json(f, CONFIG, true, CONFIG_BYTES, CONFIG_NODES, &f->config);
+	enum lmd_status st =
+		lmi_folder_json(f, CONFIG, true, CONFIG_BYTES, CONFIG_NODES, &f->config);
 
 	if (st == LMD_OK && !f->config.root)
 		st = lmd_fail(f->err, LMD_NOTFOUND,
@@ -91,13 +93,13 @@ static enum lmd_status open_config(struct lmi_folder *f)
 		f->fam = lmi_family_find(lmi_jnode_get(f->text, "model_type"));
 	if (f->fam)
 		return LMD_OK;
-	return lmd_fail(f->err, LMD_UNSUPPORTED,
-			"%s/" CONFIG ": \"model_type\" %s is not known here; a GGUF file of the model "
-			"may be",
-			f->dir,
-			lmi_jnode_is(type, LMI_JSTRING)
-				? lmi_show(show, sizeof(show), type->u.s, type->n)
-				: lmi_jnode_kind(type));
+	return lmd_fail(
+		f->err, LMD_UNSUPPORTED,
+		"%s/" CONFIG ": \"model_type\" %s is not known here; a GGUF file of the model "
+		"may be",
+		f->dir,
+		lmi_jnode_is(type, LMI_JSTRING) ? lmi_show(show, sizeof(show), type->u.s, type->n)
+						: lmi_jnode_kind(type));
 }
 
 static enum lmd_status read_all(struct lmi_folder *f, const char *pre)

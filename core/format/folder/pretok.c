@@ -22,8 +22,8 @@
 #define UPPER  "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
 #define LOWER  "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
 #define CASED(tail)                                                                                \
-	"[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+" tail "|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER  \
-	"*" tail
+	"[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+" tail "|[^\\r\\n\\p{L}\\p{N}]?" UPPER          \
+	"+" LOWER "*" tail
 
 /* The first that fits counts. */
 static const struct {

@@ -30,7 +30,8 @@ void lmi_folder_scheme(struct lmi_folder *f)
 	char show[40];
 
 	f->quant.bits = (uint32_t)lmi_conf_int(
-		f, "quantization.bits|quantization_config.bits|quantization_config.w_bit", 4, 1, 16);
+		f, "quantization.bits|quantization_config.bits|quantization_config.w_bit", 4, 1,
+		16);
 	f->quant.group = (uint32_t)lmi_conf_int(
 		f,
 		"quantization.group_size|quantization_config.group_size|"
@@ -49,12 +50,13 @@ void lmi_folder_scheme(struct lmi_folder *f)
 		f->quant.scheme = LMI_SCHEME_AWQ;
 	else if (m && !lmi_jnode_eq(m, "fp8") && !lmi_jnode_eq(m, "compressed-tensors") &&
 		 !lmi_jnode_eq(m, "mlx") && !lmi_jnode_eq(m, "mxfp4"))
-		lmi_folder_fail(f, LMD_UNSUPPORTED,
-				"%s/config.json: \"quant_method\" \"%s\" is none of gptq, awq, fp8, "
-				"mxfp4, compressed-tensors; take the model without quantisation",
-				f->dir,
-				m->type == LMI_JSTRING ? lmi_show(show, sizeof(show), m->u.s, m->n)
-						       : lmi_jnode_kind(m));
+		lmi_folder_fail(
+			f, LMD_UNSUPPORTED,
+			"%s/config.json: \"quant_method\" \"%s\" is none of gptq, awq, fp8, "
+			"mxfp4, compressed-tensors; take the model without quantisation",
+			f->dir,
+			m->type == LMI_JSTRING ? lmi_show(show, sizeof(show), m->u.s, m->n)
+					       : lmi_jnode_kind(m));
 }
 
 /* ---- finding ---- */
@@ -79,7 +81,8 @@ static void bad(struct lmi_folder *f, const struct lmi_st_tensor *t, const char 
 
 	lmi_folder_fail(f, LMD_UNSUPPORTED, "%s: tensor %s (%s, %u dimensions, %llu values): %s",
 			f->dir, lmi_show(show, sizeof(show), t->name, strlen(t->name)),
-			lmi_st_type_name(t->type), t->n_dim, (unsigned long long)lmi_st_elems(t), what);
+			lmi_st_type_name(t->type), t->n_dim, (unsigned long long)lmi_st_elems(t),
+			what);
 }
 
 /* Rows of the last dimension. */
@@ -224,8 +227,9 @@ static void check_packed(struct lmi_folder *f, struct lmi_source *s, bool has_ze
 	s->bits = 4;
 	s->symmetric = true;
 	if (has_zero || s->order) {
-		bad(f, s->w, "packed codes with zero points or an order are not read: take the model "
-			     "without quantisation");
+		bad(f, s->w,
+		    "packed codes with zero points or an order are not read: take the model "
+		    "without quantisation");
 		return;
 	}
 	if (!s->scale || s->w->type != LMI_ST_I32 || s->w->n_dim != 2 || s->scale->n_dim != 2 ||

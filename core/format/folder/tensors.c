@@ -23,8 +23,9 @@ static const char *const prefixes[] = {
 
 /* In files, and of no use here: tables that are computed, parts of other kinds. */
 static const char *const ends[] = {
-	".rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias", ".attention.bias",
-	".attention.masked_bias", ".k_scale", ".v_scale", ".kv_scale", ".self_attn.rotary_emb.inv_freq",
+	".rotary_emb.inv_freq",           ".attn.bias", ".attn.masked_bias", ".attention.bias",
+	".attention.masked_bias",         ".k_scale",   ".v_scale",          ".kv_scale",
+	".self_attn.rotary_emb.inv_freq",
 };
 static const char *const begins[] = {
 	"vision_tower.", "model.vision_tower.", "multi_modal_projector.",
@@ -55,8 +56,9 @@ static void find_prefix(struct lmi_folder *f)
 			return;
 		}
 	}
-	lmi_folder_fail(f, LMD_NOTFOUND, "%s: no tensor %s.weight, as models of the type \"%s\" have it",
-			f->dir, embd, f->fam->type);
+	lmi_folder_fail(f, LMD_NOTFOUND,
+			"%s: no tensor %s.weight, as models of the type \"%s\" have it", f->dir,
+			embd, f->fam->type);
 }
 
 /* ---- rows ---- */
@@ -104,8 +106,8 @@ static void stem_of(const struct lmi_folder *f, const struct lmi_row *row, uint3
 /* Of the experts the first k are there and number k, of that stem, is not. */
 static void is_missing(struct lmi_folder *f, const char *stem, uint32_t k)
 {
-	lmi_folder_fail(f, LMD_CORRUPT, "%s: tensor %.120s is missing, %u before it are there", f->dir,
-			stem, k);
+	lmi_folder_fail(f, LMD_CORRUPT, "%s: tensor %.120s is missing, %u before it are there",
+			f->dir, stem, k);
 }
 
 /* One tensor for each expert. */

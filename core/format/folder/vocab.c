@@ -73,8 +73,8 @@ static void end_ids(struct lmi_folder *f, struct lmd_tokspec *s, const struct lm
 			continue;
 		if (!lmi_jnode_int(e, 0, (int64_t)s->n_tokens - 1, &id)) {
 			lmi_folder_fail(f, LMD_INVALID,
-					"%s: \"eos_token_id\" is %s, must be a token of 0..%u", f->dir,
-					lmi_jnode_kind(e), s->n_tokens - 1);
+					"%s: \"eos_token_id\" is %s, must be a token of 0..%u",
+					f->dir, lmi_jnode_kind(e), s->n_tokens - 1);
 			return;
 		}
 		for (size_t k = 0; k < LMD_LEN(to); k++)

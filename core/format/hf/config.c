@@ -87,7 +87,8 @@ static enum lmd_status read_template(struct lmi_hf_tokenizer *h, struct lmd_erro
 	if (st != LMD_OK || it.type != LMI_JR_ARRAY)
 		return st == LMD_OK ? lmi_jr_skip(&h->json, &it, err) : st;
 	while (lmi_jr_more(&h->json, LMI_JR_ARRAY_END, &it, &st, err))
-		st = it.type == LMI_JR_OBJECT ? read_named(h, err) : lmi_jr_skip(&h->json, &it, err);
+		st = it.type == LMI_JR_OBJECT ? read_named(h, err)
+					      : lmi_jr_skip(&h->json, &it, err);
 	return st;
 }
 
@@ -108,8 +109,9 @@ static enum lmd_status read_member(struct lmi_hf_tokenizer *h, const struct lmi_
 		const char *key;
 		int32_t *id;
 	} ids[] = {
-		{"bos_token", &h->spec.bos}, {"eos_token", &h->spec.eos}, {"unk_token", &h->spec.unk},
-		{"sep_token", &h->spec.sep}, {"pad_token", &h->spec.pad}, {"cls_token", &h->spec.cls},
+		{"bos_token", &h->spec.bos},   {"eos_token", &h->spec.eos},
+		{"unk_token", &h->spec.unk},   {"sep_token", &h->spec.sep},
+		{"pad_token", &h->spec.pad},   {"cls_token", &h->spec.cls},
 		{"mask_token", &h->spec.mask},
 	};
 
@@ -136,7 +138,8 @@ static enum lmd_status parse(struct lmi_hf_tokenizer *h, struct lmd_error *err)
 	return st;
 }
 
-enum lmd_status lmi_hf_read_config(struct lmi_hf_tokenizer *h, const char *path, struct lmd_error *err)
+enum lmd_status lmi_hf_read_config(struct lmi_hf_tokenizer *h, const char *path,
+				   struct lmd_error *err)
 {
 	struct lmi_map map = {0};
 	bool found;
@@ -155,7 +158,8 @@ enum lmd_status lmi_hf_read_config(struct lmi_hf_tokenizer *h, const char *path,
 	return st;
 }
 
-enum lmd_status lmi_hf_read_template(struct lmi_hf_tokenizer *h, const char *path, struct lmd_error *err)
+enum lmd_status lmi_hf_read_template(struct lmi_hf_tokenizer *h, const char *path,
+				     struct lmd_error *err)
 {
 	struct lmi_map map = {0};
 	bool found;

@@ -38,8 +38,9 @@ LMD_NODISCARD enum lmd_status lmi_hf_tokenizer_open(struct lmi_hf_tokenizer **ou
 
 /* The same from the bytes of a tokenizer.json or, if their beginning is no text, of a
  * tokenizer.model; they outlive the tokenizer.  Nothing beside. */
-LMD_NODISCARD enum lmd_status lmi_hf_tokenizer_parse(struct lmi_hf_tokenizer **out, const char *text,
-						     size_t bytes, struct lmd_error *err);
+LMD_NODISCARD enum lmd_status lmi_hf_tokenizer_parse(struct lmi_hf_tokenizer **out,
+						     const char *text, size_t bytes,
+						     struct lmd_error *err);
 
 /* Lives as long as the tokenizer. */
 const struct lmd_tokspec *lmi_hf_tokenizer_spec(const struct lmi_hf_tokenizer *t);

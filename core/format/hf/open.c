@@ -59,7 +59,8 @@ static enum lmd_status beside(char out[MAX_PATH], const char *path, bool folder,
 {
 	const char *slash = strrchr(path, '/');
 	size_t dir = folder ? strlen(path) : slash ? (size_t)(slash - path) : 0;
-	int n = snprintf(out, MAX_PATH, "%.*s%s%s", (int)dir, path, folder || slash ? "/" : "", name);
+	int n = snprintf(out, MAX_PATH, "%.*s%s%s", (int)dir, path, folder || slash ? "/" : "",
+			 name);
 
 	if (n < 0 || n >= MAX_PATH)
 		return lmd_fail(err, LMD_INVALID, "a path of %zu bytes, at most %d", strlen(path),

@@ -60,7 +60,8 @@ static enum lmd_status read_part(struct lmi_hf_tokenizer *h, struct post *p, str
 	return LMD_OK;
 }
 
-static enum lmd_status read_single(struct lmi_hf_tokenizer *h, struct post *p, struct lmd_error *err)
+static enum lmd_status read_single(struct lmi_hf_tokenizer *h, struct post *p,
+				   struct lmd_error *err)
 {
 	struct lmi_jr_item it;
 	enum lmd_status st = lmi_hf_want(h, &it, LMI_JR_ARRAY, "a template", err);
@@ -68,7 +69,8 @@ static enum lmd_status read_single(struct lmi_hf_tokenizer *h, struct post *p, s
 	while (lmi_jr_more(&h->json, LMI_JR_ARRAY_END, &it, &st, err)) {
 		st = it.type == LMI_JR_OBJECT
 			     ? read_part(h, p, err)
-			     : lmd_fail(err, LMD_CORRUPT, "post_processor: a part that is no object");
+			     : lmd_fail(err, LMD_CORRUPT,
+					"post_processor: a part that is no object");
 	}
 	return st;
 }
@@ -92,14 +94,16 @@ static enum lmd_status read_ids(struct lmi_hf_tokenizer *h, struct post *p, stru
 		while (lmi_jr_more(&h->json, LMI_JR_ARRAY_END, &it, &st, err)) {
 			if (!lmi_jr_int(&it, &v) || v < 0 || v > INT32_MAX || *n == MAX_IDS)
 				return lmd_fail(err, LMD_CORRUPT,
-						"post_processor: a wrong id, or more than %d", MAX_IDS);
+						"post_processor: a wrong id, or more than %d",
+						MAX_IDS);
 			id[(*n)++] = (int32_t)v;
 		}
 	}
 	return st;
 }
 
-static enum lmd_status read_specials(struct lmi_hf_tokenizer *h, struct post *p, struct lmd_error *err)
+static enum lmd_status read_specials(struct lmi_hf_tokenizer *h, struct post *p,
+				     struct lmd_error *err)
 {
 	struct lmi_jr_item it;
 	enum lmd_status st = lmi_hf_want(h, &it, LMI_JR_OBJECT, "special tokens", err);
@@ -166,17 +170,20 @@ static enum lmd_status wrap_template(struct lmi_hf_tokenizer *h, const struct po
 			texts++;
 			continue;
 		}
-		while (k < p->n_special && (p->special[k].name.len != p->part[i].len ||
-					    memcmp(p->special[k].name.ptr, p->part[i].ptr, p->part[i].len)))
+		while (k < p->n_special &&
+		       (p->special[k].name.len != p->part[i].len ||
+			memcmp(p->special[k].name.ptr, p->part[i].ptr, p->part[i].len)))
 			k++;
 		if (k == p->n_special)
 			return lmd_fail(err, LMD_CORRUPT, "post_processor: '%.*s' has no ids",
-					(int)(p->part[i].len < 60 ? p->part[i].len : 60), p->part[i].ptr);
+					(int)(p->part[i].len < 60 ? p->part[i].len : 60),
+					p->part[i].ptr);
 		for (size_t id = 0; id < p->special[k].n; id++) {
 			size_t *m = &n[texts > 0];
 
 			if (*m == LMI_HF_MAX_ADDED)
-				return lmd_fail(err, LMD_UNSUPPORTED, "post_processor: more than %d tokens",
+				return lmd_fail(err, LMD_UNSUPPORTED,
+						"post_processor: more than %d tokens",
 						LMI_HF_MAX_ADDED);
 			side[texts > 0][(*m)++] = p->special[k].id[id];
 		}
@@ -247,7 +254,8 @@ enum lmd_status lmi_hf_read_post(struct lmi_hf_tokenizer *h, const struct lmi_jr
 		return wrap_template(h, p, err);
 	if (!strcmp(p->type, "BertProcessing") || !strcmp(p->type, "RobertaProcessing")) {
 		if (p->cls < 0 || p->sep < 0)
-			return lmd_fail(err, LMD_CORRUPT, "post_processor: %s without cls or sep", p->type);
+			return lmd_fail(err, LMD_CORRUPT, "post_processor: %s without cls or sep",
+					p->type);
 		h->spec.cls = p->cls;
 		h->spec.sep = p->sep;
 		return wrap(h, &p->cls, 1, &p->sep, 1, err);

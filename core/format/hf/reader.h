@@ -66,13 +66,13 @@ static inline void *lmi_hf_push(struct lmi_hf_list *l, size_t item_bytes)
 enum lmd_status lmi_hf_no_memory(struct lmd_error *err);
 
 /* The next item, which must be of that type; `what` for the sentence. */
-enum lmd_status lmi_hf_want(struct lmi_hf_tokenizer *h, struct lmi_jr_item *it, enum lmi_jr_type type,
-			    const char *what, struct lmd_error *err);
+enum lmd_status lmi_hf_want(struct lmi_hf_tokenizer *h, struct lmi_jr_item *it,
+			    enum lmi_jr_type type, const char *what, struct lmd_error *err);
 
 /* Text of a KEY or STRING, escapes undone; lives as long as the tokenizer, ends with NUL only
  * if `terminated`. */
-enum lmd_status lmi_hf_text(struct lmi_hf_tokenizer *h, const struct lmi_jr_item *it, bool terminated,
-			    struct lmd_str *out, struct lmd_error *err);
+enum lmd_status lmi_hf_text(struct lmi_hf_tokenizer *h, const struct lmi_jr_item *it,
+			    bool terminated, struct lmd_str *out, struct lmd_error *err);
 
 /* An empty one; NULL without memory. */
 struct lmi_hf_tokenizer *lmi_hf_create(void);
@@ -95,7 +95,8 @@ enum lmd_status lmi_hf_read_post(struct lmi_hf_tokenizer *h, const struct lmi_jr
 enum lmd_status lmi_hf_add_param(struct lmi_hf_tokenizer *h, const struct lmd_meta *v,
 				 struct lmd_error *err);
 /* The value that comes next as a parameter `key` (in the arena); what is none is skipped. */
-enum lmd_status lmi_hf_read_param(struct lmi_hf_tokenizer *h, const char *key, struct lmd_error *err);
+enum lmd_status lmi_hf_read_param(struct lmi_hf_tokenizer *h, const char *key,
+				  struct lmd_error *err);
 /* Ends the step: its parameters are those from `first` on. */
 enum lmd_status lmi_hf_add_step(struct lmi_hf_tokenizer *h, enum lmd_tok_phase phase,
 				const char *type, size_t first, struct lmd_error *err);
@@ -115,16 +116,16 @@ enum lmd_status lmi_hf_read_template(struct lmi_hf_tokenizer *h, const char *pat
 				     struct lmd_error *err);
 
 /* The bytes of a tokenizer.model, into the spec and the entries. */
-enum lmd_status lmi_hf_read_sentencepiece(struct lmi_hf_tokenizer *h, const char *data, size_t bytes,
-					  struct lmd_error *err);
+enum lmd_status lmi_hf_read_sentencepiece(struct lmi_hf_tokenizer *h, const char *data,
+					  size_t bytes, struct lmd_error *err);
 /* Adds the tokens of the added_tokens.json beside it, if there is one (NULL: none), and fills the
  * arrays. */
 enum lmd_status lmi_hf_finish_sentencepiece(struct lmi_hf_tokenizer *h, const char *added,
 					    struct lmd_error *err);
 
 /* Both. */
-enum lmd_status lmi_hf_parse_sentencepiece(struct lmi_hf_tokenizer *h, const char *data, size_t bytes,
-					   struct lmd_error *err);
+enum lmd_status lmi_hf_parse_sentencepiece(struct lmi_hf_tokenizer *h, const char *data,
+					   size_t bytes, struct lmd_error *err);
 
 /* *n: the highest id and one.  False when it is far beyond the number of entries: such ids would
  * only cost memory. */

@@ -89,7 +89,8 @@ static enum lmd_status next(struct message *m, struct field *f, struct lmd_error
 	return ok ? LMD_OK : cut_short(m, err);
 }
 
-static enum lmd_status read_piece(struct lmi_hf_tokenizer *h, struct message m, struct lmd_error *err)
+static enum lmd_status read_piece(struct lmi_hf_tokenizer *h, struct message m,
+				  struct lmd_error *err)
 {
 	struct lmi_hf_entry e = {.in_model = true, .type = LMD_TOKEN_NORMAL}, *to;
 	enum lmd_status st;
@@ -98,7 +99,8 @@ static enum lmd_status read_piece(struct lmi_hf_tokenizer *h, struct message m, 
 
 	while ((st = next(&m, &f, err)) == LMD_OK && f.number) {
 		if (f.number == 1 && f.wire == BYTES) {
-			e.text = (struct lmd_str){(const char *)f.in.p, (size_t)(f.in.end - f.in.p)};
+			e.text =
+				(struct lmd_str){(const char *)f.in.p, (size_t)(f.in.end - f.in.p)};
 		} else if (f.number == 2 && f.wire == FIXED32) {
 			uint32_t bits = (uint32_t)f.v;
 
@@ -160,8 +162,8 @@ static enum lmd_status read_normalizer(struct lmi_hf_tokenizer *h, struct messag
 	return st;
 }
 
-enum lmd_status lmi_hf_read_sentencepiece(struct lmi_hf_tokenizer *h, const char *data, size_t bytes,
-					  struct lmd_error *err)
+enum lmd_status lmi_hf_read_sentencepiece(struct lmi_hf_tokenizer *h, const char *data,
+					  size_t bytes, struct lmd_error *err)
 {
 	const uint8_t *p = (const uint8_t *)data;
 	struct message m = {p, p, p + bytes};
@@ -239,8 +241,8 @@ static enum lmd_status fill(struct lmi_hf_tokenizer *h, struct lmd_error *err)
 	uint32_t n;
 
 	if (!lmi_hf_count_ids(h, &n))
-		return lmd_fail(err, LMD_CORRUPT, "token id %u, but there are only %zu tokens", n - 1,
-				h->entries.n);
+		return lmd_fail(err, LMD_CORRUPT, "token id %u, but there are only %zu tokens",
+				n - 1, h->entries.n);
 	text = lmi_arena_array(h->arena, n, sizeof(*text));
 	type = lmi_arena_array(h->arena, n, 1);
 	score = lmi_arena_array(h->arena, n, sizeof(*score));
@@ -292,8 +294,8 @@ enum lmd_status lmi_hf_finish_sentencepiece(struct lmi_hf_tokenizer *h, const ch
 	return st;
 }
 
-enum lmd_status lmi_hf_parse_sentencepiece(struct lmi_hf_tokenizer *h, const char *data, size_t bytes,
-					   struct lmd_error *err)
+enum lmd_status lmi_hf_parse_sentencepiece(struct lmi_hf_tokenizer *h, const char *data,
+					   size_t bytes, struct lmd_error *err)
 {
 	enum lmd_status st = lmi_hf_read_sentencepiece(h, data, bytes, err);
 

@@ -68,8 +68,8 @@ static enum lmd_status members(struct lmi_hf_tokenizer *h, const char *key, stru
 			st = lmi_jr_next(&h->json, &it, err);
 		if (st != LMD_OK)
 			break;
-		v.key = lmi_arena_printf(h->arena, "%s.%.*s", key, (int)(name.len < 64 ? name.len : 64),
-					 name.ptr);
+		v.key = lmi_arena_printf(h->arena, "%s.%.*s", key,
+					 (int)(name.len < 64 ? name.len : 64), name.ptr);
 		if (!v.key)
 			st = lmi_hf_no_memory(err);
 		else if (!scalar(h, &it, &v, &st, err))
@@ -80,7 +80,8 @@ static enum lmd_status members(struct lmi_hf_tokenizer *h, const char *key, stru
 	return st;
 }
 
-enum lmd_status lmi_hf_read_param(struct lmi_hf_tokenizer *h, const char *key, struct lmd_error *err)
+enum lmd_status lmi_hf_read_param(struct lmi_hf_tokenizer *h, const char *key,
+				  struct lmd_error *err)
 {
 	struct lmd_meta v = {.key = key};
 	struct lmi_jr_item it;

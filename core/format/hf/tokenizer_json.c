@@ -35,21 +35,23 @@ void lmi_hf_settle(struct lmi_hf_list *l, size_t item_bytes)
 
 enum lmd_status lmi_hf_no_memory(struct lmd_error *err)
 {
-	return lmd_fail(err, LMD_NOMEM, "no memory, or more than %u bytes of tables", LMI_HF_MAX_HEAP);
+	return lmd_fail(err, LMD_NOMEM, "no memory, or more than %u bytes of tables",
+			LMI_HF_MAX_HEAP);
 }
 
-enum lmd_status lmi_hf_want(struct lmi_hf_tokenizer *h, struct lmi_jr_item *it, enum lmi_jr_type type,
-			    const char *what, struct lmd_error *err)
+enum lmd_status lmi_hf_want(struct lmi_hf_tokenizer *h, struct lmi_jr_item *it,
+			    enum lmi_jr_type type, const char *what, struct lmd_error *err)
 {
 	enum lmd_status st = lmi_jr_next(&h->json, it, err);
 
 	if (st == LMD_OK && it->type != type)
-		st = lmd_fail(err, LMD_CORRUPT, "byte %zu: %s was expected", lmi_jr_pos(&h->json), what);
+		st = lmd_fail(err, LMD_CORRUPT, "byte %zu: %s was expected", lmi_jr_pos(&h->json),
+			      what);
 	return st;
 }
 
-enum lmd_status lmi_hf_text(struct lmi_hf_tokenizer *h, const struct lmi_jr_item *it, bool terminated,
-			    struct lmd_str *out, struct lmd_error *err)
+enum lmd_status lmi_hf_text(struct lmi_hf_tokenizer *h, const struct lmi_jr_item *it,
+			    bool terminated, struct lmd_str *out, struct lmd_error *err)
 {
 	char *p;
 
@@ -178,8 +180,8 @@ static bool is_text(const char *s, size_t n)
 	return true;
 }
 
-enum lmd_status lmi_hf_tokenizer_parse(struct lmi_hf_tokenizer **out, const char *text, size_t bytes,
-				       struct lmd_error *err)
+enum lmd_status lmi_hf_tokenizer_parse(struct lmi_hf_tokenizer **out, const char *text,
+				       size_t bytes, struct lmd_error *err)
 {
 	struct lmi_hf_tokenizer *h = lmi_hf_create();
 	enum lmd_status st;

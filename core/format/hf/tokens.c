@@ -159,8 +159,8 @@ enum lmd_status lmi_hf_finish_vocab(struct lmi_hf_tokenizer *h, struct lmd_error
 	if (st != LMD_OK)
 		return st;
 	if (!lmi_hf_count_ids(h, &n))
-		return lmd_fail(err, LMD_CORRUPT, "token id %u, but there are only %zu tokens", n - 1,
-				h->entries.n + h->added.n);
+		return lmd_fail(err, LMD_CORRUPT, "token id %u, but there are only %zu tokens",
+				n - 1, h->entries.n + h->added.n);
 	text = lmi_arena_array(h->arena, n + 1u, sizeof(*text));
 	type = lmi_arena_array(h->arena, n + 1u, 1);
 	added = lmi_arena_array(h->arena, n + 1u, 1);
@@ -172,7 +172,8 @@ enum lmd_status lmi_hf_finish_vocab(struct lmi_hf_tokenizer *h, struct lmd_error
 		struct lmd_str *t = &text[e[i].id];
 
 		if (t->ptr && !same_text(t, &e[i].text))
-			return lmd_fail(err, LMD_CORRUPT, "tokens '%.*s' and '%.*s' have the same id %u",
+			return lmd_fail(err, LMD_CORRUPT,
+					"tokens '%.*s' and '%.*s' have the same id %u",
 					(int)(t->len < 60 ? t->len : 60), t->ptr,
 					(int)(e[i].text.len < 60 ? e[i].text.len : 60),
 					e[i].text.ptr, e[i].id);

@@ -32,8 +32,8 @@ static inline enum lmd_status text_of(struct lmi_hf_tokenizer *h, const struct l
 	return st;
 }
 
-static inline enum lmd_status add_entry(struct lmi_hf_tokenizer *h, const struct text *t, int64_t id,
-					double score, struct lmd_error *err)
+static inline enum lmd_status add_entry(struct lmi_hf_tokenizer *h, const struct text *t,
+					int64_t id, double score, struct lmd_error *err)
 {
 	struct lmi_hf_entry *e;
 
@@ -113,7 +113,8 @@ enum lmd_status lmi_hf_read_added(struct lmi_hf_tokenizer *h, const struct lmi_j
 		return lmd_fail(err, LMD_CORRUPT, "\"added_tokens\" is no array");
 	while (lmi_jr_more(&h->json, LMI_JR_ARRAY_END, &it, &st, err)) {
 		if (it.type != LMI_JR_OBJECT)
-			return lmd_fail(err, LMD_CORRUPT, "byte %zu: an added token must be an object",
+			return lmd_fail(err, LMD_CORRUPT,
+					"byte %zu: an added token must be an object",
 					lmi_jr_pos(&h->json));
 		st = read_added_token(h, err);
 	}
@@ -147,7 +148,8 @@ static enum lmd_status read_vocab_object(struct lmi_hf_tokenizer *h, struct lmd_
 		if (st == LMD_OK)
 			st = lmi_jr_next(&h->json, &it, err);
 		if (st == LMD_OK && !lmi_jr_int(&it, &id))
-			st = lmd_fail(err, LMD_CORRUPT, "byte %zu: the id of a token must be a number",
+			st = lmd_fail(err, LMD_CORRUPT,
+				      "byte %zu: the id of a token must be a number",
 				      lmi_jr_pos(&h->json));
 		if (st == LMD_OK)
 			st = add_entry(h, &t, id, 0, err);
@@ -187,8 +189,8 @@ static enum lmd_status read_vocab_array(struct lmi_hf_tokenizer *h, struct lmd_e
 }
 
 /* A merge of n bytes, of which the first `left` are the left part. */
-static inline enum lmd_status add_merge(struct lmi_hf_tokenizer *h, const char *p, size_t n, size_t left,
-					struct lmd_error *err)
+static inline enum lmd_status add_merge(struct lmi_hf_tokenizer *h, const char *p, size_t n,
+					size_t left, struct lmd_error *err)
 {
 	struct lmd_str *t = lmi_hf_push(&h->merges, sizeof(*t));
 	uint32_t *l = lmi_hf_push(&h->lefts, sizeof(*l));
@@ -293,7 +295,8 @@ enum lmd_status lmi_hf_read_model(struct lmi_hf_tokenizer *h, const struct lmi_j
 			else if (st == LMD_OK && it.type == LMI_JR_ARRAY)
 				st = read_vocab_array(h, err);
 			else if (st == LMD_OK)
-				st = lmd_fail(err, LMD_CORRUPT, "\"vocab\" is neither object nor array");
+				st = lmd_fail(err, LMD_CORRUPT,
+					      "\"vocab\" is neither object nor array");
 		} else if (lmi_jr_is(&it, "merges")) {
 			has_merges = true;
 			st = read_merges(h, err);

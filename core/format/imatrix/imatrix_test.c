@@ -118,7 +118,8 @@ END_TEST
 
 START_TEST(refusals)
 {
-	static const float good[4] = {1, 2, 3, 4}, bad[4] = {1, NAN, 3, 4}, below[4] = {1, -1, 0, 0};
+	static const float good[4] = {1, 2, 3, 4}, bad[4] = {1, NAN, 3, 4},
+			   below[4] = {1, -1, 0, 0};
 	static const float one = 1, less = -1;
 	struct lmi_gguf_writer *w;
 
@@ -208,7 +209,8 @@ START_TEST(hostile)
 	for (int k = 0; k < 2; k++) {
 		size_t n, last;
 
-		OK(k ? lmi_imatrix_write_dat(&m, path, &err) : lmi_imatrix_write_gguf(&m, path, &err));
+		OK(k ? lmi_imatrix_write_dat(&m, path, &err)
+		     : lmi_imatrix_write_gguf(&m, path, &err));
 		n = slurp(good, sizeof(good));
 		ck_assert(n > 100 && n < sizeof(good));
 		last = k ? n - 16 : n - 24; /* the end of an older file; padding */

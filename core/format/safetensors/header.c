@@ -105,8 +105,8 @@ static enum lmd_status read_shape(struct header *h, const struct lmi_jnode *o,
 	t->n_dim = (uint8_t)a->n;
 	for (uint32_t i = 0; i < a->n; i++, v = lmi_jnode_next(v)) {
 		if (v->type != LMI_JINT)
-			return lmd_fail(h->err, LMD_CORRUPT, "tensor %s: dimension %u is no integer",
-					h->what, i);
+			return lmd_fail(h->err, LMD_CORRUPT,
+					"tensor %s: dimension %u is no integer", h->what, i);
 		if (v->u.i < 0 || v->u.i > (int64_t)LMI_MAX_DIM)
 			return lmd_fail(h->err, LMD_INVALID,
 					"tensor %s: dimension %u is %lld, must be 0..%llu", h->what,
@@ -292,7 +292,8 @@ static enum lmd_status read_text(struct header *h, const struct lmi_file *f, cha
 	char *text;
 
 	if (f->bytes < LENGTH_BYTES + 2)
-		return lmd_fail(h->err, LMD_CORRUPT, "%llu bytes, a safetensors file has at least %u",
+		return lmd_fail(h->err, LMD_CORRUPT,
+				"%llu bytes, a safetensors file has at least %u",
 				(unsigned long long)f->bytes, LENGTH_BYTES + 2);
 	st = lmi_file_read(f, 0, head, sizeof(head), h->err);
 	if (st != LMD_OK)
@@ -303,7 +304,8 @@ static enum lmd_status read_text(struct header *h, const struct lmi_file *f, cha
 				(unsigned long long)n, LMI_ST_HEADER_BYTES);
 	if (n > f->bytes - LENGTH_BYTES)
 		return lmd_fail(h->err, LMD_CORRUPT, "header of %llu bytes, the file has %llu more",
-				(unsigned long long)n, (unsigned long long)(f->bytes - LENGTH_BYTES));
+				(unsigned long long)n,
+				(unsigned long long)(f->bytes - LENGTH_BYTES));
 	text = lmi_alloc((size_t)n + 1, 1);
 	if (!text)
 		return lmd_fail(h->err, LMD_NOMEM, "no memory for a header of %llu bytes",

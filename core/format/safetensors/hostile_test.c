@@ -133,11 +133,11 @@ static const struct edit configs[] = {
 	{"\"hidden_size\": 8", "\"hidden_size\": [8]", LMD_INVALID, "hidden_size|array"},
 	{"\"hidden_size\": 8", "\"hidden_size\": 16", LMD_CORRUPT, "q_proj|rows"},
 	{"\"num_hidden_layers\": 1", "\"num_hidden_layers\": 0", LMD_INVALID, "num_hidden_layers"},
-	{"\"num_hidden_layers\": 1", "\"num_hidden_layers\": 2", LMD_NOTFOUND,
-	 "layers.1.|missing"},
+	{"\"num_hidden_layers\": 1", "\"num_hidden_layers\": 2", LMD_NOTFOUND, "layers.1.|missing"},
 	{"\"num_hidden_layers\": 1", "\"num_hidden_layers\": 1025", LMD_INVALID, "1025|1024"},
 	{"\"num_attention_heads\": 2", "\"num_attention_heads\": 0", LMD_INVALID, "heads"},
-	{"\"num_attention_heads\": 2", "\"num_attention_heads\": 9", LMD_INVALID, "heads|9|hidden_size"},
+	{"\"num_attention_heads\": 2", "\"num_attention_heads\": 9", LMD_INVALID,
+	 "heads|9|hidden_size"},
 	{"\"num_key_value_heads\": 1", "\"num_key_value_heads\": 0", LMD_INVALID, "num_key_value"},
 	{"\"num_attention_heads\": 2, \"num_key_value_heads\": 1",
 	 "\"num_attention_heads\": 4, \"num_key_value_heads\": 3", LMD_INVALID, "no divisor"},
@@ -269,8 +269,10 @@ START_TEST(strange_tensors)
 			  -1, 144));
 	check_open("bias of embedding", dir, LMD_NOTFOUND, "model.norm.weight");
 	write_st("model.safetensors", st_build_llama(0, ST_LLAMA_N));
-	write_edited("\"num_hidden_layers\": 1", "\"num_hidden_layers\": 1, \"model_type\": \"gemma\"");
-	ck_assert_msg(try_open(dir, 0, &err) == LMD_OK, "%s", err.text); /* the head is tied there */
+	write_edited("\"num_hidden_layers\": 1",
+		     "\"num_hidden_layers\": 1, \"model_type\": \"gemma\"");
+	ck_assert_msg(try_open(dir, 0, &err) == LMD_OK, "%s",
+		      err.text); /* the head is tied there */
 	write_edited("\"llama\"", "\"qwen3\"");
 	check_open("no norms", dir, LMD_NOTFOUND, "q_norm.weight is missing");
 	write_edited("\"llama\"", "\"arcee\"");
@@ -321,7 +323,8 @@ START_TEST(index_table)
 		struct lmd_error err;
 		enum lmd_status st;
 
-		temp_write("model.safetensors.index.json", indices[i].json, strlen(indices[i].json));
+		temp_write("model.safetensors.index.json", indices[i].json,
+			   strlen(indices[i].json));
 		st = try_open(dir, 0, &err);
 		ck_assert_msg(st == indices[i].want && has_words(err.text, indices[i].words),
 			      "%s: %s \"%s\"", indices[i].json, lmd_status_text((int)st), err.text);

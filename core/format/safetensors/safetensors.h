@@ -51,7 +51,7 @@ struct lmi_st_tensor {
 	uint8_t n_dim;    /* 0..LMI_ST_MAX_DIMS */
 	uint32_t part;    /* of the model */
 	int64_t dims[LMI_ST_MAX_DIMS]; /* the last one is contiguous; each 0..2^40 */
-	uint64_t offset, bytes;        /* in the file; bytes = product of dims * bytes of the type */
+	uint64_t offset, bytes; /* in the file; bytes = product of dims * bytes of the type */
 };
 
 /* A table over all files of a model.  Zeroed is empty; _fini releases `v`, names stay. */

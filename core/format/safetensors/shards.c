@@ -64,7 +64,8 @@ static enum lmd_status list_index(struct shards *s)
 	char show[80];
 
 	if (!lmi_jnode_is(map, LMI_JOBJECT) || !map->n)
-		return lmd_fail(s->err, LMD_CORRUPT, "\"weight_map\" is %s, not an object with names",
+		return lmd_fail(s->err, LMD_CORRUPT,
+				"\"weight_map\" is %s, not an object with names",
 				lmi_jnode_is(map, LMI_JOBJECT) ? "empty" : lmi_jnode_kind(map));
 	s->names = lmi_alloc(map->n, sizeof(*s->names));
 	if (!s->names)
@@ -207,9 +208,10 @@ static enum lmd_status build_names(struct shards *s)
 		const struct lmi_st_tensor *t = &s->st->v[i];
 
 		if (!lmi_strmap_add(&s->st->names, t->name, i))
-			return lmd_fail(s->err, LMD_CORRUPT, "%s: tensor %s is in another file, too",
-					lmi_show_path(path, sizeof(path), s->m->parts[t->part].path),
-					lmi_show(show, sizeof(show), t->name, strlen(t->name)));
+			return lmd_fail(
+				s->err, LMD_CORRUPT, "%s: tensor %s is in another file, too",
+				lmi_show_path(path, sizeof(path), s->m->parts[t->part].path),
+				lmi_show(show, sizeof(show), t->name, strlen(t->name)));
 	}
 	return LMD_OK;
 }

@@ -166,7 +166,8 @@ static uint32_t count(const char *content, lmd_token id)
 	struct lmd_error err;
 	uint32_t n = 0;
 
-	ck_assert_msg(lmi_chat_encode(chat, &in, false, &ids, NULL, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_chat_encode(chat, &in, false, &ids, NULL, &err) == LMD_OK, "%s",
+		      err.text);
 	for (size_t i = 0; i < ids.n; i++)
 		n += ids.id[i] == id;
 	return n;

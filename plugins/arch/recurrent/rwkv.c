@@ -19,7 +19,8 @@ const struct lmd_tensor_row rwkv_channel_rows[C_N] = {
 static void read_keys(struct rwkv *m, struct lmi_keys *k, const struct lmd_host *host,
 		      struct lmd_arena *arena, const struct lmd_arch_params *params)
 {
-	const struct lmi_hp_opts opts = {.norm_kind = m->channel_mix ? LMD_NORM_LAYER : LMD_NORM_RMS,
+	const struct lmi_hp_opts opts = {.norm_kind =
+						 m->channel_mix ? LMD_NORM_LAYER : LMD_NORM_RMS,
 					 .no_rope = true,
 					 .no_heads = true};
 	struct lmi_hparams *hp = &m->hp;

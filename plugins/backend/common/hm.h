@@ -91,7 +91,7 @@ struct hm_cache {
 	struct lmd_cache desc;
 	uint32_t id; /* in the plan */
 	bool has_v;
-	bool k_turned;         /* the backend's: K of a page lies d-major; false unless it says so */
+	bool k_turned; /* the backend's: K of a page lies d-major; false unless it says so */
 	uint32_t k_cols;       /* elements of a stored row */
 	size_t k_row, v_row;   /* bytes of a row, all heads, in canonical form */
 	size_t k_head, v_head; /* bytes of a head */
@@ -109,7 +109,7 @@ struct lmd_pool {
 	uint32_t n_cache;
 	struct hm_cache *caches;
 	size_t unit_bytes, bytes;
-	char *mem;       /* [bytes]: n_unit units; slots one after the other, pages as hm_pages says */
+	char *mem; /* [bytes]: n_unit units; slots one after the other, pages as hm_pages says */
 	uint32_t *table; /* [n_seq][n_index], HM_NO_PAGE = not set */
 };
 #define HM_NO_PAGE UINT32_MAX
