@@ -53,6 +53,7 @@ static const struct {
 	AMOUNT(file, "files, mapped"),
 	AMOUNT(copied, "files, read into memory"),
 	AMOUNT(weights, "weights in the backend's own layout"),
+	AMOUNT(adapters, "adapters"),
 	AMOUNT(sequences, "keys, values and states of a sequence"),
 	AMOUNT(step, "values of a step"),
 	AMOUNT(results, "results of a step"),
@@ -242,7 +243,8 @@ static void print_json(const struct lmi_described *d, const struct lmi_model_che
 	lmi_json_fini(&j);
 }
 
-/* A model without a backend here is explained all the same; one that does not fit is refused. */
+/* A model without a backend here is explained all the same; one that does not fit, or with files
+ * that are none of its adapters, is refused. */
 static enum lmd_status estimate(struct lmi_ctl *ctl, struct need *n, struct lmd_error *err)
 {
 	struct lmi_engine_opts o;
@@ -258,7 +260,7 @@ static enum lmd_status estimate(struct lmi_ctl *ctl, struct need *n, struct lmd_
 		return LMD_OK;
 	st = lmi_inst_estimate(&n->m, &n->n_ctx, &o.inst, &why);
 	n->known = st == LMD_OK;
-	if (st == LMD_NOMEM || lmi_arg_given(&ctl->args, "backend"))
+	if (st == LMD_NOMEM || o.inst.n_adapter_files || lmi_arg_given(&ctl->args, "backend"))
 		return st == LMD_OK ? st : lmd_fail(err, st, "%s", why.text);
 	return LMD_OK;
 }

@@ -53,7 +53,11 @@ static enum lmd_status adapter_args(struct lmi_ctl *ctl, struct lmi_inst_opts *o
 
 	for (size_t k = 0; k < LMD_LEN(names); k++)
 		n += lmi_arg_list(&ctl->args, names[k], &list);
-	if (!n || ctl->adapters)
+	if (!n)
+		return LMD_OK;
+	o->adapter_files = ctl->adapters;
+	o->n_adapter_files = ctl->n_adapters;
+	if (ctl->adapters) /* read before */
 		return LMD_OK;
 	ctl->adapters = lmi_alloc(n, sizeof(*ctl->adapters));
 	if (!ctl->adapters)

@@ -5,6 +5,7 @@
     export_lora_test.py LLAMACTL MODEL SOURCE FOLDER
 """
 import array
+import json
 import os
 import random
 import subprocess
@@ -67,6 +68,12 @@ adapter(f"{DIR}/one.gguf", base, [q, down], 3, 6.0)
 adapter(f"{DIR}/two.gguf", base, [q, "blk.1.attn_v.weight"], 2, 1.0)
 adapter(f"{DIR}/embd.gguf", base, ["token_embd.weight"], 2, 2.0)
 plain = logits(MODEL)
+sizes = {t.name: sum(t.dims[:2]) for t in base.tensors}
+done = run("explain", MODEL, "--backend", "ref", "--json", "--lora", f"{DIR}/one.gguf", "--lora",
+           f"{DIR}/two.gguf")
+check("explain counts adapters", done.returncode == 0 and json.loads(done.stdout)["memory"]["adapters"]
+      == 4 * (3 * (sizes[q] + sizes[down]) + 2 * (sizes[q] + sizes["blk.1.attn_v.weight"])),
+      done.stdout + done.stderr)
 for label, files in (("one", ["one.gguf"]), ("scaled", ["one.gguf:0.5"]),
                      ("two", ["one.gguf", "two.gguf:-2"]), ("embeddings", ["embd.gguf"])):
     lora = [w for f in files for w in ("--lora", f"{DIR}/{f}")]

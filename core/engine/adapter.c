@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/checked.h"
 #include "core/engine/instance.h"
 #include "core/format/adapter/adapter.h"
 
@@ -118,8 +119,20 @@ static bool was_bound(const struct files *fs, uint32_t i, const char *site)
 	return false;
 }
 
-static enum lmd_status bind_all(struct lmi_inst *inst, const struct files *fs, uint32_t slot,
-				struct lmd_error *err)
+/* What a backend keeps of the joined pair of a site: its numbers as floats. */
+static bool add_bytes(const struct lmi_adapter_pair *p, uint32_t rank, uint64_t *bytes)
+{
+	uint64_t a, b;
+
+	return lmi_mul_ok((uint64_t)rank * p->n_slice, p->k, &a) &&
+	       lmi_mul_ok((uint64_t)(rank ? rank : 1) * p->n_slice, p->n, &b) &&
+	       lmi_add_ok(a, b, &a) && lmi_mul_ok(a, sizeof(float), &a) &&
+	       lmi_add_ok(*bytes, a, bytes);
+}
+
+/* Each site once, its pair into the slot, or only its size to *bytes where that is not NULL. */
+static enum lmd_status each_site(struct lmi_inst *inst, const struct files *fs, uint32_t slot,
+				 uint64_t *bytes, struct lmd_error *err)
 {
 	enum lmd_status st = LMD_OK;
 
@@ -131,18 +144,23 @@ static enum lmd_status bind_all(struct lmi_inst *inst, const struct files *fs, u
 			if (was_bound(fs, i, p->site))
 				continue;
 			st = sizes(fs, p, &rank, &n_pairs, err);
-			if (st == LMD_OK)
+			if (st == LMD_OK && !bytes)
 				st = bind_joined(inst, fs, p, rank, slot, err);
+			else if (st == LMD_OK && !add_bytes(p, rank, bytes))
+				st = lmd_fail(err, LMD_INVALID, "rank %u at %s: too large", rank,
+					      p->site);
 		}
 	}
 	return st;
 }
 
 static enum lmd_status open_one(struct files *fs, const struct lmi_inst *inst, uint32_t i,
-				struct lmd_error *err)
+				bool sizes_only, struct lmd_error *err)
 {
 	uint32_t n = 0;
-	enum lmd_status st = lmi_adapter_open(&fs->v[i], fs->refs[i].path, inst->model, err);
+	enum lmd_status st =
+		(sizes_only ? lmi_adapter_measure : lmi_adapter_open)(
+			&fs->v[i], fs->refs[i].path, inst->model, err);
 
 	if (st != LMD_OK)
 		return st;
@@ -156,8 +174,9 @@ static enum lmd_status open_one(struct files *fs, const struct lmi_inst *inst, u
 	return LMD_OK;
 }
 
-enum lmd_status lmi_inst_add_adapters(struct lmi_inst *inst, const struct lmi_adapter_ref *refs,
-				      uint32_t n, uint32_t slot, struct lmd_error *err)
+static enum lmd_status with_files(struct lmi_inst *inst, const struct lmi_adapter_ref *refs,
+				  uint32_t n, uint32_t slot, uint64_t *bytes,
+				  struct lmd_error *err)
 {
 	struct files fs = {.v = lmi_alloc(n ? n : 1, sizeof(*fs.v)), .refs = refs};
 	enum lmd_status st = LMD_OK;
@@ -167,11 +186,24 @@ enum lmd_status lmi_inst_add_adapters(struct lmi_inst *inst, const struct lmi_ad
 		return lmd_fail(err, LMD_NOMEM, "no memory for %u adapters", n);
 	}
 	for (uint32_t i = 0; st == LMD_OK && i < n; i++)
-		st = open_one(&fs, inst, i, err);
+		st = open_one(&fs, inst, i, bytes != NULL, err);
 	if (st == LMD_OK)
-		st = bind_all(inst, &fs, slot, err);
+		st = each_site(inst, &fs, slot, bytes, err);
 	for (uint32_t i = 0; i < fs.n; i++)
 		lmi_adapter_close(fs.v[i]);
 	lmi_free(fs.v);
 	return st;
+}
+
+enum lmd_status lmi_inst_add_adapters(struct lmi_inst *inst, const struct lmi_adapter_ref *refs,
+				      uint32_t n, uint32_t slot, struct lmd_error *err)
+{
+	return with_files(inst, refs, n, slot, NULL, err);
+}
+
+enum lmd_status lmi_inst_measure_adapters(struct lmi_inst *inst, const struct lmi_adapter_ref *refs,
+					  uint32_t n, uint64_t *bytes, struct lmd_error *err)
+{
+	*bytes = 0;
+	return n ? with_files(inst, refs, n, 0, bytes, err) : LMD_OK;
 }

@@ -105,6 +105,7 @@ static enum lmd_status check_memory(const struct lmi_inst *inst, const struct lm
 {
 	const struct lmi_memory m = {.copied = inst->estimate.copied,
 				     .weights = inst->weight_bytes + weights,
+				     .adapters = inst->estimate.adapters,
 				     .sequences = inst->kv_bytes,
 				     .step = inst->scratch_bytes + e->view->scratch_bytes,
 				     .results = inst->out_bytes,

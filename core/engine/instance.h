@@ -40,6 +40,7 @@ struct lmi_memory {
 	uint64_t file;	    /* of the files, mapped: shared with whoever else reads them */
 	uint64_t copied;    /* of the files, read into memory */
 	uint64_t weights;   /* in a layout of the backend's own, beyond the files */
+	uint64_t adapters;  /* of adapter_files */
 	uint64_t sequences; /* keys, values and states */
 	uint64_t step;	    /* values of a step */
 	uint64_t results;   /* of a step */
@@ -178,6 +179,10 @@ enum lmd_status lmi_inst_bind(struct lmi_inst *inst, const struct lmi_adapter *a
 /* Reads files and puts them all into a slot; adapter.c. */
 enum lmd_status lmi_inst_add_adapters(struct lmi_inst *inst, const struct lmi_adapter_ref *refs,
 				      uint32_t n, uint32_t slot, struct lmd_error *err);
+
+/* What these files will take in a slot; no number is read. */
+enum lmd_status lmi_inst_measure_adapters(struct lmi_inst *inst, const struct lmi_adapter_ref *refs,
+					  uint32_t n, uint64_t *bytes, struct lmd_error *err);
 
 /* The pooling that is meant when `asked` (enum lmd_pooling) was asked for. */
 int32_t lmi_inst_pooling(const struct lmi_inst *inst, int32_t asked);

@@ -7,7 +7,7 @@
 
 uint64_t lmi_memory_sum(const struct lmi_memory *m)
 {
-	return m->copied + m->weights + m->sequences + m->step + m->results;
+	return m->copied + m->weights + m->adapters + m->sequences + m->step + m->results;
 }
 
 enum lmd_status lmi_memory_check(const struct lmi_memory *m, struct lmd_error *err)
@@ -20,7 +20,7 @@ enum lmd_status lmi_memory_check(const struct lmi_memory *m, struct lmd_error *e
 			"needs %llu MiB (sequences %llu, weights beyond the file %llu, values of a "
 			"step %llu); %llu MiB are left",
 			(unsigned long long)(need >> 20), (unsigned long long)(m->sequences >> 20),
-			(unsigned long long)((m->copied + m->weights) >> 20),
+			(unsigned long long)((m->copied + m->weights + m->adapters) >> 20),
 			(unsigned long long)((m->step + m->results) >> 20),
 			(unsigned long long)(m->budget >> 20));
 }

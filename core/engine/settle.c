@@ -160,6 +160,10 @@ enum lmd_status lmi_inst_settle(struct lmi_inst *inst, const struct lmi_inst_opt
 	if (st != LMD_OK)
 		return st;
 	set_budget(inst, o);
+	st = lmi_inst_measure_adapters(inst, o->adapter_files, o->n_adapter_files,
+				       &inst->estimate.adapters, err);
+	if (st != LMD_OK)
+		return st;
 	inst->kv_dtype = o->kv_dtype < 0 ? inst->info.kv_dtype : (uint32_t)o->kv_dtype;
 	st = measure(inst, err);
 	if (st != LMD_OK)

@@ -19,6 +19,7 @@ struct lmi_adapter_pair *lmi_adapter_place(struct lmi_adapter_file *f, const cha
 					   const char *what, struct lmd_error *err)
 {
 	uint64_t na = (uint64_t)rank * k, nb = (uint64_t)(rank ? rank : 1) * n;
+	bool numbers = !f->sizes_only;
 	struct lmi_adapter_pair *p;
 
 	for (uint32_t i = 0; i < f->n; i++) {
@@ -47,9 +48,9 @@ struct lmi_adapter_pair *lmi_adapter_place(struct lmi_adapter_file *f, const cha
 	p->site = lmi_arena_strndup(f->arena, site, strlen(site));
 	if (!lmi_mul_ok(na, n_slice, &na) || !lmi_mul_ok(nb, n_slice, &nb))
 		na = nb = UINT64_MAX / 8;
-	p->a = rank ? lmi_arena_array(f->arena, na, sizeof(float)) : NULL;
-	p->b = lmi_arena_array(f->arena, nb, sizeof(float));
-	if (!p->site || (rank && !p->a) || !p->b) {
+	p->a = numbers && rank ? lmi_arena_array(f->arena, na, sizeof(float)) : NULL;
+	p->b = numbers ? lmi_arena_array(f->arena, nb, sizeof(float)) : NULL;
+	if (!p->site || (numbers && rank && !p->a) || (numbers && !p->b)) {
 		(void)lmd_fail(err, LMD_NOMEM, "%s: no memory for rank %u of %u x %u", what, rank, n, k);
 		return NULL;
 	}
@@ -102,8 +103,9 @@ static enum lmd_status is_peft(const char *path, bool *out, struct lmd_error *er
 	return s;
 }
 
-enum lmd_status lmi_adapter_open(struct lmi_adapter_file **out, const char *path,
-				 const struct lmd_model *base, struct lmd_error *err)
+static enum lmd_status open_file(struct lmi_adapter_file **out, const char *path,
+				 const struct lmd_model *base, bool sizes_only,
+				 struct lmd_error *err)
 {
 	struct lmi_adapter_file *f;
 	bool peft = false;
@@ -116,6 +118,7 @@ enum lmd_status lmi_adapter_open(struct lmi_adapter_file **out, const char *path
 	if (!f)
 		return lmd_fail(err, LMD_NOMEM, "no memory for an adapter");
 	f->base = base;
+	f->sizes_only = sizes_only;
 	f->arena = lmi_arena_create(LMI_ADAPTER_BYTES);
 	if (!f->arena)
 		st = lmd_fail(err, LMD_NOMEM, "no memory for an adapter");
@@ -134,6 +137,18 @@ enum lmd_status lmi_adapter_open(struct lmi_adapter_file **out, const char *path
 	qsort(f->v, f->n, sizeof(*f->v), by_site);
 	*out = f;
 	return LMD_OK;
+}
+
+enum lmd_status lmi_adapter_open(struct lmi_adapter_file **out, const char *path,
+				 const struct lmd_model *base, struct lmd_error *err)
+{
+	return open_file(out, path, base, false, err);
+}
+
+enum lmd_status lmi_adapter_measure(struct lmi_adapter_file **out, const char *path,
+				    const struct lmd_model *base, struct lmd_error *err)
+{
+	return open_file(out, path, base, true, err);
 }
 
 void lmi_adapter_close(struct lmi_adapter_file *f)

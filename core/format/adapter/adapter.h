@@ -32,6 +32,9 @@ struct lmi_adapter_file;
  * which outlives nothing here.  Refusals name the file, the tensor and the bound. */
 enum lmd_status lmi_adapter_open(struct lmi_adapter_file **out, const char *path,
 				 const struct lmd_model *base, struct lmd_error *err);
+/* The same for the sizes alone: no number is read, a and b of the pairs are NULL. */
+enum lmd_status lmi_adapter_measure(struct lmi_adapter_file **out, const char *path,
+				    const struct lmd_model *base, struct lmd_error *err);
 /* NULL allowed. */
 void lmi_adapter_close(struct lmi_adapter_file *f);
 

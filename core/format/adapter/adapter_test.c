@@ -128,6 +128,29 @@ START_TEST(pair)
 }
 END_TEST
 
+/* The same pairs without their numbers. */
+START_TEST(sizes_alone)
+{
+	struct lmi_adapter_file *f = NULL, *sizes = NULL;
+	struct lmd_error err = {0};
+
+	ck_assert_int_eq(lmi_adapter_open(&f, lora, lmi_model_view(base), &err), LMD_OK);
+	ck_assert_int_eq(lmi_adapter_measure(&sizes, lora, lmi_model_view(base), &err), LMD_OK);
+	ck_assert_uint_eq(lmi_adapter_n(sizes), lmi_adapter_n(f));
+	for (uint32_t i = 0; i < lmi_adapter_n(f); i++) {
+		const struct lmi_adapter_pair *p = lmi_adapter_pair(f, i);
+		const struct lmi_adapter_pair *q = lmi_adapter_pair(sizes, i);
+
+		ck_assert_str_eq(p->site, q->site);
+		ck_assert(p->rank == q->rank && p->n == q->n && p->k == q->k &&
+			  p->n_slice == q->n_slice);
+		ck_assert(p->a && p->b && !q->a && !q->b);
+	}
+	lmi_adapter_close(f);
+	lmi_adapter_close(sizes);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("adapter");
@@ -138,6 +161,7 @@ int main(void)
 	tcase_add_test(tc, no_memory);
 	tcase_add_test(tc, cut_at_every_byte);
 	tcase_add_test(tc, pair);
+	tcase_add_test(tc, sizes_alone);
 	suite_add_tcase(s, tc);
 	return lmd_check_run(srunner_create(s));
 }

@@ -84,21 +84,21 @@ static enum lmd_status read_pair(struct lmi_adapter_file *f, const struct lmi_mo
 	if (rank > LMI_ADAPTER_MAX_RANK)
 		return lmd_fail(err, LMD_INVALID, "tensor %s: rank %lld, at most %u", a->name,
 				(long long)rank, LMI_ADAPTER_MAX_RANK);
-	st = values(m, a, &va, err);
-	if (st == LMD_OK)
+	st = f->sizes_only ? LMD_OK : values(m, a, &va, err);
+	if (st == LMD_OK && !f->sizes_only)
 		st = values(m, b, &vb, err);
 	p = st != LMD_OK ? NULL
 			 : lmi_adapter_place(f, site, (uint32_t)rank, (uint32_t)b->dims[1],
 					     (uint32_t)(embd ? a->dims[1] : a->dims[0]),
 					     (uint32_t)slices, a->name, err);
-	if (p) {
+	if (p && !f->sizes_only) {
 		size_t na = (size_t)p->n_slice * p->rank * p->k;
 
 		for (size_t i = 0; i < na; i++)
 			p->a[embd ? i % p->rank * p->k + i / p->rank : i] = va[i];
 		memcpy(p->b, vb, (size_t)p->n_slice * p->n * p->rank * sizeof(float));
 		p->scale = alpha != 0 ? (float)(alpha / (double)rank) : 1;
-	} else if (st == LMD_OK) {
+	} else if (!p && st == LMD_OK) {
 		st = err ? err->status : LMD_INVALID;
 	}
 	lmi_free(va);
@@ -200,12 +200,12 @@ static enum lmd_status read_direction(struct lmi_adapter_file *f, const struct l
 	if (t->n_dim != 1 || t->dims[0] != base->dims[1])
 		return lmd_fail(err, LMD_INVALID, "tensor %s has %lld values, the model is %lld wide",
 				t->name, (long long)t->dims[0], (long long)base->dims[1]);
-	st = values(m, t, &v, err);
+	st = f->sizes_only ? LMD_OK : values(m, t, &v, err);
 	if (st != LMD_OK)
 		return st;
 	p = lmi_adapter_place(f, site, 0, (uint32_t)t->dims[0], (uint32_t)base->dims[0], 1, t->name,
 			      err);
-	if (p)
+	if (p && v)
 		memcpy(p->b, v, (size_t)p->n * sizeof(float));
 	lmi_free(v);
 	return p ? LMD_OK : LMD_NOMEM;

@@ -4,6 +4,8 @@
 #ifndef LLAMAD_CORE_FORMAT_ADAPTER_INNER_H
 #define LLAMAD_CORE_FORMAT_ADAPTER_INNER_H
 
+#include <stdbool.h>
+
 #include "core/base/arena.h"
 #include "core/format/adapter/adapter.h"
 
@@ -15,12 +17,13 @@ struct lmi_adapter_file {
 	const struct lmd_model *base;
 	struct lmi_adapter_pair *v; /* [n] */
 	uint32_t n, cap;
+	bool sizes_only; /* no numbers */
 	const int32_t *invocation;
 	uint32_t n_invocation;
 };
 
-/* The pair of a site, made when it is new: zeros of these sizes.  A pair that is there must have
- * them.  `what` begins sentences.  NULL with a sentence. */
+/* The pair of a site, made when it is new: zeros of these sizes, or sizes alone.  A pair that is
+ * there must have them.  `what` begins sentences.  NULL with a sentence. */
 struct lmi_adapter_pair *lmi_adapter_place(struct lmi_adapter_file *f, const char *site,
 					   uint32_t rank, uint32_t n, uint32_t k, uint32_t n_slice,
 					   const char *what, struct lmd_error *err);

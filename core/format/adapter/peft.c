@@ -271,12 +271,12 @@ static enum lmd_status put_pair(struct peft *p, const struct found *x)
 				"tensor %.80s: %u x %u of rank %u does not fit %s [%lld, %lld, %lld]",
 				x->a->name, n, k, rank, base->name, (long long)base->dims[0],
 				(long long)base->dims[1], (long long)base->dims[2]);
-	st = values(p, x->a, &va);
-	if (st == LMD_OK)
+	st = p->f->sizes_only ? LMD_OK : values(p, x->a, &va);
+	if (st == LMD_OK && !p->f->sizes_only)
 		st = values(p, x->b, &vb);
 	to = st == LMD_OK ? lmi_adapter_place(p->f, site, rank, n, k, slices, x->a->name, p->err)
 			  : NULL;
-	if (to) {
+	if (to && !p->f->sizes_only) {
 		memcpy(to->a + (size_t)slice * rank * k, va, (size_t)rank * k * sizeof(float));
 		for (uint32_t u = 0; st == LMD_OK && u < n; u++) {
 			uint64_t from = b_row(p, x->row, u);
@@ -290,7 +290,7 @@ static enum lmd_status put_pair(struct peft *p, const struct found *x)
 					      x->b->name, n);
 		}
 		to->scale = (float)(p->alpha / (p->rslora ? sqrt(rank) : rank));
-	} else if (st == LMD_OK) {
+	} else if (!to && st == LMD_OK) {
 		st = p->err ? p->err->status : LMD_INVALID;
 	}
 	lmi_free(va);
