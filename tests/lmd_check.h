@@ -22,6 +22,14 @@
 		fflush(stdout);                                                                    \
 	} while (0)
 
+/* The call ends with LMD_OK; `err`, a struct lmd_error that it filled, has the sentence if not. */
+#define OK(call)                                                                                   \
+	do {                                                                                       \
+		enum lmd_status st_ = (call);                                                      \
+		ck_assert_msg(st_ == LMD_OK, "%s: %s: %s", #call, lmd_status_text((int)st_),       \
+			      err.text);                                                           \
+	} while (0)
+
 /* Further counts of a program that runs data-driven cases: printed as
  * "CASES: name: P passed, F failed, S skipped" and added up by the summary. */
 #define LMD_CASES(name, passed, failed, skipped)                                                   \

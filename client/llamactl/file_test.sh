@@ -8,6 +8,16 @@ bytes() {
 	printf '%b' "$(printf '%s' "$1" | sed 's/\\\([0-7]\)/\\0\1/g')"
 }
 
+# repeat N COMMAND...: runs it N times
+repeat() {
+	n=$1
+	shift
+	while [ "$n" -gt 0 ]; do
+		"$@"
+		n=$((n - 1))
+	done
+}
+
 # A model: architecture llama, one key, one f32 tensor t of 2 x 3.
 {
 	bytes 'GGUF\003\0\0\0\001\0\0\0\0\0\0\0\002\0\0\0\0\0\0\0'
@@ -44,11 +54,7 @@ head -c 100 "$dir/m.gguf" >"$dir/cut.gguf"
 refused 1 'cut.gguf' info "$dir/cut.gguf"
 
 # 32 values 1.0 become q8_0 and come back.
-i=0
-while [ $i -lt 32 ]; do
-	bytes '\0\0\200\077'
-	i=$((i + 1))
-done >"$dir/in.f32"
+repeat 32 bytes '\0\0\200\077' >"$dir/in.f32"
 does debug quant --type q8_0 --width 32 "$dir/in.f32" "$dir/q.blk"
 holds "debug quant: size of a block" [ "$(wc -c <"$dir/q.blk")" -eq 34 ]
 does debug dequant --type Q8_0 "$dir/q.blk" "$dir/out.f32"
@@ -57,11 +63,7 @@ holds "debug quant to f32 is a copy" cmp -s "$dir/out.f32" "$dir/copy.f32"
 does debug quant --type q4_0 --width 32 --imatrix "$dir/in.f32" "$dir/in.f32" "$dir/q4.blk"
 holds "debug quant: size of a q4_0 block" [ "$(wc -c <"$dir/q4.blk")" -eq 18 ]
 # Types whose rows have a header: 256 values of iq4_ks are 4 + 136 bytes.
-i=0
-while [ $i -lt 8 ]; do
-	cat "$dir/in.f32"
-	i=$((i + 1))
-done >"$dir/in256.f32"
+repeat 8 cat "$dir/in.f32" >"$dir/in256.f32"
 does debug quant --type iq4_ks --width 256 "$dir/in256.f32" "$dir/ks.blk"
 holds "debug quant: a header and a block" [ "$(wc -c <"$dir/ks.blk")" -eq 140 ]
 does debug dequant --type iq4_ks --width 256 "$dir/ks.blk" "$dir/ks.f32"

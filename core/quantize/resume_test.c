@@ -26,13 +26,6 @@ static struct lmd_error err;
 static char said[256];
 static unsigned n_said;
 
-#define OK(call)                                                                                   \
-	do {                                                                                       \
-		enum lmd_status st_ = (call);                                                      \
-		ck_assert_msg(st_ == LMD_OK, "%s: %s: %s", #call, lmd_status_text((int)st_),       \
-			      err.text);                                                           \
-	} while (0)
-
 static void write_source(float first)
 {
 	struct lmi_gguf_writer *w;

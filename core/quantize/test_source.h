@@ -17,13 +17,6 @@ static char src[128], dst[128];
 static struct lmd_error err;
 static struct lmi_imatrix imatrix;
 
-#define OK(call)                                                                                   \
-	do {                                                                                       \
-		enum lmd_status st_ = (call);                                                      \
-		ck_assert_msg(st_ == LMD_OK, "%s: %s: %s", #call, lmd_status_text((int)st_),       \
-			      err.text);                                                           \
-	} while (0)
-
 #define N_LAYER 8
 
 struct shape {

@@ -32,13 +32,6 @@ static void remove_dir(void)
 	ck_assert_uint_eq(s.n_live, 0);
 }
 
-#define OK(call)                                                                                   \
-	do {                                                                                       \
-		enum lmd_status st_ = (call);                                                      \
-		ck_assert_msg(st_ == LMD_OK, "%s: %s: %s", #call, lmd_status_text((int)st_),       \
-			      err.text);                                                           \
-	} while (0)
-
 static struct lmi_gguf_writer *new_writer(uint32_t alignment)
 {
 	struct lmi_gguf_writer *w = NULL;

@@ -17,13 +17,6 @@ static char path[128];
 static struct lmd_error err;
 static struct lmi_imatrix m;
 
-#define OK(call)                                                                                   \
-	do {                                                                                       \
-		enum lmd_status st_ = (call);                                                      \
-		ck_assert_msg(st_ == LMD_OK, "%s: %s: %s", #call, lmd_status_text((int)st_),       \
-			      err.text);                                                           \
-	} while (0)
-
 static void setup(void)
 {
 	static const float sum2[6] = {1, 4, 9, 2, 0.5f, 8}, sum[6] = {1, -2, 3, 0, -0.5f, 2};
