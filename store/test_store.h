@@ -14,7 +14,6 @@
 
 #define NOW 1795271400000000000 /* 2026-11-21T14:30:00Z */
 
-#define OK(call) ck_assert_msg((call) == LMD_OK, "%s: %s", #call, err.text)
 /* A refusal with that status whose sentence contains the text. */
 #define REFUSED(call, want, part)                                                                  \
 	do {                                                                                       \
