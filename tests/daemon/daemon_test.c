@@ -560,8 +560,8 @@ START_TEST(drain_ends_what_takes_too_long)
 {
 	struct reader r = {0};
 
-	lmt_daemon_config(&d, "ctx = 4M\nkv_tokens = 4M\n[daemon]\ndrain = 50ms\n"
-			      "[limits]\nstream_bytes = 256M\n");
+	d.endless = true;
+	lmt_daemon_config(&d, "[daemon]\ndrain = 50ms\n");
 	lmt_daemon_start(&d, NULL);
 	lmt_client_open(&c, &d);
 	lmt_add(&c, &d);
@@ -581,8 +581,8 @@ START_TEST(second_signal_stops_at_once)
 {
 	struct reader r = {0};
 
-	lmt_daemon_config(&d, "ctx = 4M\nkv_tokens = 4M\n[daemon]\ndrain = 1h\n"
-			      "[limits]\nstream_bytes = 256M\n");
+	d.endless = true;
+	lmt_daemon_config(&d, "[daemon]\ndrain = 1h\n");
 	lmt_daemon_start(&d, NULL);
 	lmt_client_open(&c, &d);
 	lmt_add(&c, &d);
@@ -634,7 +634,8 @@ START_TEST(killed_client)
 	pid_t child;
 	char byte;
 
-	lmt_daemon_config(&d, "ctx = 4M\nkv_tokens = 4M\n[limits]\nstream_bytes = 256M\n");
+	d.endless = true;
+	lmt_daemon_config(&d, "");
 	lmt_daemon_start(&d, NULL);
 	ck_assert_int_eq(pipe(ready), 0);
 	child = fork();

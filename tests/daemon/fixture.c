@@ -73,6 +73,9 @@ void lmt_daemon_config(struct lmt_daemon *d, const char *text)
 	FILE *f = fopen(d->config, "w");
 
 	ck_assert_ptr_nonnull(f);
+	if (d->endless)
+		fputs("[limits]\nstream_bytes = 256M\nlease_default = 5m\n"
+		      "[engine]\nctx = 4M\nkv_tokens = 4M\n", f);
 	fprintf(f, "[engine]\nbackend = null\nthreads = 1\n%s", text);
 	ck_assert_int_eq(fclose(f), 0);
 }
@@ -108,6 +111,8 @@ static void spawn(struct lmt_daemon *d, const char *const *extra)
 			_exit(127);
 		close(log);
 		setenv("NOTIFY_SOCKET", notify, 1);
+		if (d->endless) /* 4M tokens in 200 seconds */
+			setenv("LLAMAD_NULL_STEP_US", "50", 1);
 		setenv("LSAN_OPTIONS", suppressions, 0);
 		unsetenv("JOURNAL_STREAM");
 		execv(program, (char *const *)argv);

@@ -24,6 +24,9 @@ struct lmt_daemon {
 	char socket[100], url[128], state[128], config[128], model[128], plugins[128], log[128];
 	pid_t pid; /* 0: none */
 	int notify;
+	/* Generations end only when they are ended, on a machine of any speed: steps that take
+	 * time, a long context, streams that hold it.  For the next config and start. */
+	bool endless;
 };
 
 /* Makes the folder with the model and an empty configuration; no daemon yet. */

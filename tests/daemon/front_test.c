@@ -227,8 +227,8 @@ START_TEST(work_is_not_idle)
 	int64_t after = 0;
 	uint64_t until;
 
-	start("ctx = 4M\nkv_tokens = 4M\n[limits]\nidle = 1s\nstream_bytes = 256M\n"
-	      "sessions = 1\n");
+	d.endless = true;
+	start("[limits]\nidle = 1s\nsessions = 1\n");
 	lmt_add(&c, &d);
 	lmt_client_open(&other, &d);
 	lmt_generate(&other, "tiny", -1, &id);

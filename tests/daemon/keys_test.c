@@ -278,8 +278,8 @@ START_TEST(removed_while_connected)
 	struct lmi_wire_id id;
 	int64_t after = 0;
 
-	start("ctx = 4M\nkv_tokens = 4M\n[limits]\nstream_bytes = 256M\n", "tcp://127.0.0.1:0",
-	      NULL);
+	d.endless = true;
+	start("", "tcp://127.0.0.1:0", NULL);
 	lmt_add(&admin, &d);
 	dial(&c);
 	dial(&other);

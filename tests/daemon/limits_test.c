@@ -298,8 +298,8 @@ START_TEST(queue_and_streams)
 	int64_t after = 0;
 	json_t *r;
 
-	start("ctx = 4M\nkv_tokens = 4M\n[limits]\nsessions = 1\nqueue = 5\nstreams = 3\n"
-	      "stream_bytes = 256M\n");
+	d.endless = true;
+	start("[limits]\nsessions = 1\nqueue = 5\nstreams = 3\n");
 	lmt_add(&c, &d);
 	lmt_generate(&c, "tiny", -1, &first);
 	(void)lmt_next(&c, &first, &after, LMT_PATIENCE_MS); /* it runs */
@@ -308,8 +308,7 @@ START_TEST(queue_and_streams)
 	r = call("generate", request("generate"));
 	ck_assert_msg(!r && err.status == LMD_BUSY, "%s", err.text);
 	says("streams", "streams: 3 are yours, the most is 3");
-	lmt_daemon_config(&d, "ctx = 4M\nkv_tokens = 4M\n[limits]\nsessions = 1\nqueue = 2\n"
-			      "streams = 9\nstream_bytes = 256M\n");
+	lmt_daemon_config(&d, "[limits]\nsessions = 1\nqueue = 2\nstreams = 9\n");
 	ck_assert(!lmt_ask_op(&c, LMI_WIRE_OP_CONFIG_RELOAD)->failed);
 	r = call("generate", request("generate"));
 	ck_assert_msg(!r && err.status == LMD_BUSY, "%s", err.text);
@@ -328,7 +327,8 @@ START_TEST(calls)
 	ssize_t n;
 	int fd;
 
-	start("ctx = 4M\nkv_tokens = 4M\n[limits]\nsessions = 1\ncalls = 3\nstream_bytes = 256M\n");
+	d.endless = true;
+	start("[limits]\nsessions = 1\ncalls = 3\n");
 	lmt_add(&c, &d);
 	lmt_generate(&c, "tiny", -1, &id);
 	lmt_generate(&c, "tiny", -1, &waits);

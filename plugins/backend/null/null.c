@@ -6,6 +6,7 @@
 #include "null.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "backend/common/binding.h"
@@ -43,6 +44,24 @@ static uint32_t enumerate(const struct lmd_host *host, struct lmd_device_info *o
 	return 1;
 }
 
+#define STEP_US "LLAMAD_NULL_STEP_US"
+#define STEP_US_MAX 1000000u
+
+/* The time that every step takes, for tests of what lasts. */
+static enum lmd_status step_time(struct timespec *out, struct lmd_error *err)
+{
+	const char *text = getenv(STEP_US);
+	char *end = NULL;
+	unsigned long us = text ? strtoul(text, &end, 10) : 0;
+
+	if (text && (end == text || *end || us > STEP_US_MAX))
+		return lmd_fail(err, LMD_INVALID,
+				"null: " STEP_US "=%.40s: microseconds, at most %u", text,
+				STEP_US_MAX);
+	*out = (struct timespec){(time_t)(us / 1000000), (long)(us % 1000000) * 1000};
+	return LMD_OK;
+}
+
 static enum lmd_status open_device(void *state, const struct lmd_host *host,
 				   const struct lmd_open_params *p, struct lmd_error *err)
 {
@@ -51,7 +70,7 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 	if (p->index)
 		return lmd_fail(err, LMD_NOTFOUND, "null: device %u, there is only 0", p->index);
 	dev->host = host;
-	return LMD_OK;
+	return step_time(&dev->step, err);
 }
 
 static void close_device(void *state)
@@ -258,6 +277,8 @@ static enum lmd_status plan_run(void *state, struct lmd_queue *q, struct lmd_cpl
 			       (float *)(void *)((char *)b->ptr + b->row_bytes * r));
 	}
 	p->n_run++;
+	if (dev->step.tv_sec || dev->step.tv_nsec)
+		(void)nanosleep(&dev->step, NULL);
 	return LMD_OK;
 }
 

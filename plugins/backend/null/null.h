@@ -4,12 +4,15 @@
 #ifndef LLAMAD_NULL_H
 #define LLAMAD_NULL_H
 
+#include <time.h>
+
 #include "llamad/backend.h"
 
 /* State of an open device. */
 struct null_dev {
 	const struct lmd_host *host;
 	struct lmd_error error; /* of the last plan_run */
+	struct timespec step;   /* what a plan_run takes at least */
 };
 
 extern const struct lmd_backend_ops null_backend_ops;

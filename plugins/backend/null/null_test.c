@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The canned results, through the registry as the engine meets them, and the refusals. */
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/base/alloc.h"
 #include "core/plugin/host_services.h"
@@ -143,6 +145,30 @@ START_TEST(refusals)
 }
 END_TEST
 
+START_TEST(steps_that_take_time)
+{
+	static const char *const wrong[] = {"", "5x", "1000001"};
+	const struct lmd_open_params params = {.struct_size = sizeof(params)};
+	struct timespec begin, end;
+	struct lmd_error err;
+	float y[2][V];
+
+	for (size_t i = 0; i < LMD_LEN(wrong); i++) {
+		setenv("LLAMAD_NULL_STEP_US", wrong[i], 1);
+		ck_assert_int_eq(fx.ops->open(fx.state, fx.host, &params, &err), LMD_INVALID);
+		ck_assert_ptr_nonnull(strstr(err.text, "at most 1000000"));
+	}
+	setenv("LLAMAD_NULL_STEP_US", "20000", 1);
+	ck_assert_int_eq(fx.ops->open(fx.state, fx.host, &params, &err), LMD_OK);
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	ck_assert_int_eq(run(LMD_OUT_LOGITS, LMD_SPACE_OUTPUTS, y[0], 2, NULL), LMD_OK);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	ck_assert_int_ge((end.tv_sec - begin.tv_sec) * 1000000000 + end.tv_nsec - begin.tv_nsec,
+			 20000000);
+	unsetenv("LLAMAD_NULL_STEP_US");
+}
+END_TEST
+
 START_TEST(pools_hold_nothing)
 {
 	const struct lmd_group group = {.name = "full", .kind = LMD_GROUP_PAGED, .ratio = 1};
@@ -188,6 +214,7 @@ int main(void)
 	tcase_add_test(t, pooled_rows);
 	tcase_add_test(t, refusals);
 	tcase_add_test(t, pools_hold_nothing);
+	tcase_add_test(t, steps_that_take_time);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }
