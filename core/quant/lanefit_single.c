@@ -9,6 +9,7 @@
 
 #define ALIGNED _Alignas(64)
 #define N	32 /* values in a block */
+#define N_UNCUT 6  /* members of a fan that leave the greatest value in the range */
 
 /* a where the bits of `which` are set, b where they are not. */
 static inline float choose(uint32_t which, float a, float b)
@@ -28,6 +29,19 @@ static void better_of(float *restrict d, float *restrict err, const float *restr
 	}
 }
 
+/* How many scales are tried at each end.  quick: the plain one alone, improved.
+ *
+ * With a book, whose outer values lie far apart, the least squared error often cuts the greatest
+ * value of a block.  Models answer better when it is left whole: SmolLM2's IQ4_XS, most of which is
+ * IQ4_NL, has KL divergences of 0.153 and 0.144 with N_UNCUT, 0.171 and 0.152 without, on two
+ * texts.  An importance says itself what may be cut. */
+static int n_fan(const struct lmi_levels *l, const struct lmi_batch *b, bool quick)
+{
+	if (quick)
+		return 1;
+	return l->is_book && !b->weighted ? N_UNCUT : LMI_FIT_FAN;
+}
+
 /* The plain scale, which puts the greatest value on the lowest code, is one of the candidates: it
  * wins when no other is better. */
 static void search_single(const struct lmi_lanes *v, const struct lmi_levels *l,
@@ -44,8 +58,7 @@ static void search_single(const struct lmi_lanes *v, const struct lmi_levels *l,
 	v->peaks(b, 1 / l->lo, d);
 	v->round(d);
 	v->err(b, l, d, err);
-	/* quick: the two plain scales alone, improved */
-	v->fan(b, l, end, step, quick ? 0 : -1, quick ? 1 : LMI_FIT_FAN, d2);
+	v->fan(b, l, end, step, quick ? 0 : -1, n_fan(l, b, quick), d2);
 	for (int round = 0; round < 2; round++) {
 		v->round(d2);
 		v->err(b, l, d2, err2);
