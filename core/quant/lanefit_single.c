@@ -29,23 +29,45 @@ static void better_of(float *restrict d, float *restrict err, const float *restr
 	}
 }
 
-/* How many scales are tried at each end.  quick: the plain one alone, improved.
- *
- * With a book, whose outer values lie far apart, the least squared error often cuts the greatest
- * value of a block.  Models answer better when it is left whole: SmolLM2's IQ4_XS, most of which is
- * IQ4_NL, has KL divergences of 0.153 and 0.144 with N_UNCUT, 0.171 and 0.152 without, on two
- * texts.  An importance says itself what may be cut. */
-static int n_fan(const struct lmi_levels *l, const struct lmi_batch *b, bool quick)
+/* The better of the two scales that put the greatest value on an outer code, moved half of the way
+ * to what least squares make of its codes.  The whole way would cut the greatest values: models
+ * answer better half way than at either end (docs/formats.md). */
+static void quick_single(const struct lmi_lanes *v, const struct lmi_levels *l,
+			 const struct lmi_batch *b, float *d)
 {
-	if (quick)
-		return 1;
+	ALIGNED float err[LMI_LANES], d2[LMI_LANES], err2[LMI_LANES], xv[LMI_LANES], vv[LMI_LANES];
+
+	v->peaks(b, 1 / l->lo, d);
+	v->round(d);
+	v->err(b, l, d, err);
+	v->peaks(b, 1 / l->hi, d2);
+	v->round(d2);
+	v->err(b, l, d2, err2);
+	better_of(d, err, d2, err2);
+	v->sums(b, l, d, xv, vv);
+	for (int i = 0; i < LMI_LANES; i++) {
+		float q = xv[i] / (vv[i] > 0 ? vv[i] : 1);
+
+		d2[i] = vv[i] > 0 ? 0.5f * (d[i] + q) : 0;
+	}
+	v->round(d2);
+	v->err(b, l, d2, err2);
+	better_of(d, err, d2, err2);
+}
+
+/* How many scales are tried at each end.  With a book, whose outer values lie far apart, the least
+ * squared error often cuts the greatest value of a block.  Models answer better when it is left
+ * whole: SmolLM2's IQ4_XS, most of which is IQ4_NL, has KL divergences of 0.153 and 0.144 with
+ * N_UNCUT, 0.171 and 0.152 without, on two texts.  An importance says itself what may be cut. */
+static int n_fan(const struct lmi_levels *l, const struct lmi_batch *b)
+{
 	return l->is_book && !b->weighted ? N_UNCUT : LMI_FIT_FAN;
 }
 
 /* The plain scale, which puts the greatest value on the lowest code, is one of the candidates: it
  * wins when no other is better. */
 static void search_single(const struct lmi_lanes *v, const struct lmi_levels *l,
-			  const struct lmi_batch *b, bool quick, float *d)
+			  const struct lmi_batch *b, float *d)
 {
 	ALIGNED float err[LMI_LANES], d2[LMI_LANES], err2[LMI_LANES], xv[LMI_LANES], vv[LMI_LANES];
 	const float end[2] = {l->lo, l->hi};
@@ -58,7 +80,7 @@ static void search_single(const struct lmi_lanes *v, const struct lmi_levels *l,
 	v->peaks(b, 1 / l->lo, d);
 	v->round(d);
 	v->err(b, l, d, err);
-	v->fan(b, l, end, step, quick ? 0 : -1, n_fan(l, b, quick), d2);
+	v->fan(b, l, end, step, -1, n_fan(l, b), d2);
 	for (int round = 0; round < 2; round++) {
 		v->round(d2);
 		v->err(b, l, d2, err2);
@@ -106,7 +128,10 @@ void lmi_lanefit_single(const struct lmi_lanes *lanes, int lo, int hi, const int
 			lmi_fit_weights(importance + (i + j) * N, w + j * N, N);
 		if (importance || run < n) /* else they are there */
 			lmi_lanefit_load(v, &b, src + i * N, importance ? w : NULL, run, N);
-		search_single(v, &l, &b, quick, scale);
+		if (quick)
+			quick_single(v, &l, &b, scale);
+		else
+			search_single(v, &l, &b, scale);
 		memcpy(d + i, scale, (size_t)run * sizeof(*d));
 		v->codes(&b, &l, scale, none, run < LMI_LANES ? codes : q);
 		if (run < LMI_LANES)
