@@ -29,30 +29,55 @@ static void better_of(float *restrict d, float *restrict err, const float *restr
 	}
 }
 
+/* Takes the scales d2, as f16, where they leave less. */
+static void try_scales(const struct lmi_lanes *v, const struct lmi_levels *l,
+		       const struct lmi_batch *b, float *d2, float *d, float *err)
+{
+	ALIGNED float err2[LMI_LANES];
+
+	v->round(d2);
+	v->err(b, l, d2, err2);
+	better_of(d, err, d2, err2);
+}
+
+/* The scales that suit the codes of the scales d best; 0 when all codes are 0. */
+static void least_squares(const struct lmi_lanes *v, const struct lmi_levels *l,
+			  const struct lmi_batch *b, const float *d, float *best)
+{
+	ALIGNED float xv[LMI_LANES], vv[LMI_LANES];
+
+	v->sums(b, l, d, xv, vv);
+	for (int i = 0; i < LMI_LANES; i++) {
+		float q = xv[i] / (vv[i] > 0 ? vv[i] : 1);
+
+		best[i] = vv[i] > 0 ? q : 0;
+	}
+}
+
+/* The plain scales, which put the greatest value on the lowest code, and what they leave. */
+static void plain(const struct lmi_lanes *v, const struct lmi_levels *l,
+		  const struct lmi_batch *b, float *d, float *err)
+{
+	v->peaks(b, 1 / l->lo, d);
+	v->round(d);
+	v->err(b, l, d, err);
+}
+
 /* The better of the two scales that put the greatest value on an outer code, moved half of the way
  * to what least squares make of its codes.  The whole way would cut the greatest values: models
  * answer better half way than at either end (docs/formats.md). */
 static void quick_single(const struct lmi_lanes *v, const struct lmi_levels *l,
 			 const struct lmi_batch *b, float *d)
 {
-	ALIGNED float err[LMI_LANES], d2[LMI_LANES], err2[LMI_LANES], xv[LMI_LANES], vv[LMI_LANES];
+	ALIGNED float err[LMI_LANES], d2[LMI_LANES];
 
-	v->peaks(b, 1 / l->lo, d);
-	v->round(d);
-	v->err(b, l, d, err);
+	plain(v, l, b, d, err);
 	v->peaks(b, 1 / l->hi, d2);
-	v->round(d2);
-	v->err(b, l, d2, err2);
-	better_of(d, err, d2, err2);
-	v->sums(b, l, d, xv, vv);
-	for (int i = 0; i < LMI_LANES; i++) {
-		float q = xv[i] / (vv[i] > 0 ? vv[i] : 1);
-
-		d2[i] = vv[i] > 0 ? 0.5f * (d[i] + q) : 0;
-	}
-	v->round(d2);
-	v->err(b, l, d2, err2);
-	better_of(d, err, d2, err2);
+	try_scales(v, l, b, d2, d, err);
+	least_squares(v, l, b, d, d2);
+	for (int i = 0; i < LMI_LANES; i++)
+		d2[i] = 0.5f * (d[i] + d2[i]);
+	try_scales(v, l, b, d2, d, err);
 }
 
 /* How many scales are tried at each end.  With a book, whose outer values lie far apart, the least
@@ -64,12 +89,12 @@ static int n_fan(const struct lmi_levels *l, const struct lmi_batch *b)
 	return l->is_book && !b->weighted ? N_UNCUT : LMI_FIT_FAN;
 }
 
-/* The plain scale, which puts the greatest value on the lowest code, is one of the candidates: it
- * wins when no other is better. */
+/* The best of a fan at both ends, then what least squares make of it.  The plain scale is one of
+ * the candidates: it wins when no other is better. */
 static void search_single(const struct lmi_lanes *v, const struct lmi_levels *l,
 			  const struct lmi_batch *b, float *d)
 {
-	ALIGNED float err[LMI_LANES], d2[LMI_LANES], err2[LMI_LANES], xv[LMI_LANES], vv[LMI_LANES];
+	ALIGNED float err[LMI_LANES], d2[LMI_LANES];
 	const float end[2] = {l->lo, l->hi};
 	float step[2] = {-1, 1};
 
@@ -77,23 +102,11 @@ static void search_single(const struct lmi_lanes *v, const struct lmi_levels *l,
 		step[0] = -l->step[0];
 		step[1] = l->step[14];
 	}
-	v->peaks(b, 1 / l->lo, d);
-	v->round(d);
-	v->err(b, l, d, err);
+	plain(v, l, b, d, err);
 	v->fan(b, l, end, step, -1, n_fan(l, b), d2);
-	for (int round = 0; round < 2; round++) {
-		v->round(d2);
-		v->err(b, l, d2, err2);
-		better_of(d, err, d2, err2);
-		if (round)
-			break;
-		v->sums(b, l, d, xv, vv);
-		for (int i = 0; i < LMI_LANES; i++) {
-			float q = xv[i] / (vv[i] > 0 ? vv[i] : 1);
-
-			d2[i] = vv[i] > 0 ? q : 0;
-		}
-	}
+	try_scales(v, l, b, d2, d, err);
+	least_squares(v, l, b, d, d2);
+	try_scales(v, l, b, d2, d, err);
 }
 
 void lmi_lanefit_single(const struct lmi_lanes *lanes, int lo, int hi, const int8_t *book,
