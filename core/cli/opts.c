@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Parsing of the command line by the table.  The first word that is no option (two words
- * when they name a command) is the command; everything before it must be a common option,
- * after it both kinds are known and the command's own win.  Defaults are parsed by the same
+ * when they name a command) is the command.  After it common options and the command's own are
+ * known, and the command's own win.  Before it stand common options and flags of commands
+ * ("--json list"); these wait until the command is known.  Defaults are parsed by the same
  * code as what the user types, so a bad default cannot hide. */
 #include "core/cli/opts.h"
 
@@ -17,6 +18,8 @@ struct parser {
 	struct lmi_args *a;
 	int argc, at;
 	char *const *argv;
+	const char **early; /* [n_early] flags that stand before their command */
+	uint32_t n_early;
 	struct lmd_error *err;
 };
 
@@ -182,6 +185,41 @@ static enum lmd_status unknown_option(struct parser *p, const char *name, size_t
 			p->a->prog->name, gap, cmd);
 }
 
+/* An option of some command, or NULL; a flag only if it is one in all commands that have it. */
+static const struct lmi_opt *command_option(const struct lmi_program *prog, const char *name,
+					    size_t n)
+{
+	const struct lmi_opt *found = NULL;
+
+	for (uint32_t i = 0; i < prog->n_cmds; i++) {
+		const struct lmi_cmd *c = prog->cmds[i];
+
+		for (uint32_t k = 0; k < c->n_opts; k++)
+			if (c->opts[k].name && strlen(c->opts[k].name) == n &&
+			    !memcmp(c->opts[k].name, name, n) &&
+			    (!found || c->opts[k].type != LMI_OPT_FLAG))
+				found = &c->opts[k];
+	}
+	return found;
+}
+
+/* An option that is not common, before the command.  A flag waits for the command.  With a value
+ * the word that names the command could not be told from the value. */
+static enum lmd_status early_option(struct parser *p, const char *word, size_t n)
+{
+	const char *prog = p->a->prog->name;
+	const struct lmi_opt *o = command_option(p->a->prog, word + 2, n);
+
+	if (!o)
+		return unknown_option(p, word + 2, n);
+	if (o->type != LMI_OPT_FLAG)
+		return lmd_fail(p->err, LMD_INVALID,
+				"option '--%s' belongs after the command: %s COMMAND --%s %s",
+				o->name, prog, o->name, o->value);
+	p->early[p->n_early++] = word;
+	return LMD_OK;
+}
+
 /* Sets v from `text` (NULL: from the next word); `spelled` is how the user called it. */
 static enum lmd_status take_value(struct parser *p, struct lmi_opt_value *v, const char *spelled,
 				  const char *text)
@@ -213,7 +251,7 @@ static enum lmd_status long_option(struct parser *p, const char *word)
 	char spelled[64];
 
 	if (!v)
-		return unknown_option(p, name, n);
+		return p->a->cmd || !n ? unknown_option(p, name, n) : early_option(p, word, n);
 	snprintf(spelled, sizeof(spelled), "--%s", v->opt->name);
 	if (v->opt->type == LMI_OPT_FLAG && eq)
 		return lmd_fail(p->err, LMD_INVALID, "option '%s' takes no value, got '%.60s'",
@@ -339,15 +377,19 @@ static enum lmd_status check_arguments(struct parser *p)
 enum lmd_status lmi_args_parse(struct lmi_args *a, const struct lmi_program *prog, int argc,
 			       char *const *argv, struct lmd_error *err)
 {
+	size_t n_words = (size_t)(argc > 0 ? argc : 1);
 	struct parser p = {.a = a, .argc = argc, .at = 1, .argv = argv, .err = err};
 	enum lmd_status st = LMD_OK;
 	bool only_args = false;
 
 	*a = (struct lmi_args){.prog = prog};
 	a->value = lmi_alloc(prog->n_opts, sizeof(*a->value));
-	a->pos = lmi_alloc((size_t)(argc > 0 ? argc : 1), sizeof(*a->pos));
-	if (!a->value || !a->pos)
+	a->pos = lmi_alloc(n_words, sizeof(*a->pos));
+	p.early = lmi_alloc(n_words, sizeof(*p.early));
+	if (!a->value || !a->pos || !p.early) {
+		lmi_free(p.early);
 		return lmd_fail(err, LMD_NOMEM, "no memory for the command line");
+	}
 	add_options(a, prog->opts, prog->n_opts);
 	while (st == LMD_OK && p.at < argc) {
 		const char *word = argv[p.at++];
@@ -365,6 +407,9 @@ enum lmd_status lmi_args_parse(struct lmi_args *a, const struct lmi_program *pro
 			st = letters(&p, word);
 		}
 	}
+	for (uint32_t i = 0; a->cmd && st == LMD_OK && i < p.n_early; i++)
+		st = long_option(&p, p.early[i]);
+	lmi_free(p.early);
 	return st == LMD_OK ? check_arguments(&p) : st;
 }
 

@@ -11,7 +11,8 @@
  *
  *     PROGRAM [COMMON OPTION]... COMMAND [OPTION]... [ARGUMENT]...
  *
- * or, for a program without commands, its options alone.  Options and arguments may be mixed; "--"
+ * or, for a program without commands, its options alone.  A flag of a command may also stand before
+ * the command ("--json list").  Options and arguments may be mixed; "--"
  * ends the options; "-" alone is an argument.  An option takes its value as the next word or after
  * "=" (long) or directly (short: -n8), so a value may begin with "-".  Given twice, the later one
  * holds; a LIST keeps all. */

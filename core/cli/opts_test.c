@@ -40,6 +40,7 @@ static const struct lmi_opt run_opts[] = {
 	{.name = "tokens", .type = LMI_OPT_LIST, .value = "IDS", .doc = "d"},
 	{.letter = 'x', .type = LMI_OPT_FLAG, .doc = "d"},
 	{.letter = 'y', .type = LMI_OPT_FLAG, .doc = "d"},
+	{.name = "json", .type = LMI_OPT_FLAG, .doc = "d"},
 };
 static const struct lmi_cmd cmd_run = {.name = "run",
 				       .args = "FILE [TEXT]",
@@ -123,6 +124,27 @@ START_TEST(values_and_defaults)
 	ck_assert_str_eq(lmi_arg_pos(&a, 0), "m.gguf");
 	ck_assert_str_eq(lmi_arg_pos(&a, 1), "some text");
 	ck_assert_ptr_null(lmi_arg_pos(&a, 2));
+	lmi_args_fini(&a);
+}
+END_TEST
+
+/* A flag of a command before the command. */
+START_TEST(early_flags)
+{
+	struct lmd_error err;
+	struct lmi_args a;
+
+	ck_assert_int_eq(parse(&a, "--json|--dir|/a|run|m.gguf", &err), LMD_OK);
+	ck_assert(lmi_arg_flag(&a, "json") && lmi_arg_given(&a, "json"));
+	ck_assert_uint_eq(a.n_pos, 1);
+	lmi_args_fini(&a);
+	ck_assert_int_eq(parse(&a, "--json|debug|one", &err), LMD_INVALID);
+	ck_assert_str_eq(err.text,
+			 "unknown option '--json'; see llamactl debug one --help");
+	lmi_args_fini(&a);
+	ck_assert_int_eq(parse(&a, "--temp|1|run|m.gguf", &err), LMD_INVALID);
+	ck_assert_str_eq(err.text,
+			 "option '--temp' belongs after the command: llamactl COMMAND --temp T");
 	lmi_args_fini(&a);
 }
 END_TEST
@@ -324,6 +346,7 @@ int main(void)
 	TCase *t = tcase_create("opts");
 
 	tcase_add_test(t, values_and_defaults);
+	tcase_add_test(t, early_flags);
 	tcase_add_test(t, commands_of_two_words);
 	tcase_add_loop_test(t, usage_errors_name_the_word, 0, (int)LMD_LEN(refused));
 	tcase_add_test(t, program_without_commands);
