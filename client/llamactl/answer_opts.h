@@ -37,11 +37,6 @@
 	 .type = LMI_OPT_FLAG, \
 	 .doc = "Add no begin or end tokens to the prompt."}, \
 	{.name = "special", .type = LMI_OPT_FLAG, .doc = "Write control tokens out as text."}, \
-	{.name = "order", \
-	 .type = LMI_OPT_STR, \
-	 .value = "ORDER", \
-	 .doc = "Order of the samplers: default, temperature-first, letters as edskypmxt, or " \
-		"names with commas."}, \
 	{.name = "raw", \
 	 .type = LMI_OPT_FLAG, \
 	 .doc = "The prompt as it is, without a chat template, also when the model has one."}, \

@@ -153,13 +153,10 @@ static enum lmd_status give_chat(json_t *m, const struct lmi_args *a,
 {
 	const char *const *triggers;
 	uint32_t n_triggers = lmi_arg_list(a, "grammar-trigger", &triggers);
-	const char *order = lmi_arg_str(a, "order");
 	json_t *list = json_array(), *talk;
 	enum lmd_status st;
 
 	(void)json_object_set_new(m, "raw", json_boolean(lmi_arg_flag(a, "raw")));
-	if (order)
-		(void)json_object_set_new(m, "order", json_string(order));
 	for (uint32_t i = 0; i < n_triggers; i++)
 		(void)json_array_append_new(list, json_string(triggers[i]));
 	if (n_triggers)
@@ -188,7 +185,7 @@ static enum lmd_status start(struct lmi_ctl *ctl, const struct lmi_chat_args *ch
 				 .hold_ms = (uint32_t)lmi_arg_int(&ctl->args, "hold")};
 	struct lmd_client *c;
 	json_t *m = members(&ctl->args);
-	enum lmd_status st = m ? lmi_sampling_members(m, &ctl->args, err)
+	enum lmd_status st = m ? lmi_sampling_members(m, ctl, err)
 			       : lmd_fail(err, LMD_NOMEM, "no memory for a request");
 	char *more = NULL;
 

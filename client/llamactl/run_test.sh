@@ -99,6 +99,12 @@ does run "$model" -p Hello -n 8 --temp 1 --seed 3 --order temperature-first
 does run "$model" -p Hello -n 8 --temp 1 --seed 3 --order default
 holds "the default order has a name" cmp -s "$dir/out" "$dir/seed3"
 refused 1 'nonsense' run "$model" -p x --order top_k,nonsense
+does run "$model" -p Hello -n 20 --chain '[{"sampler": "top_k", "k": 1}, "dist"]'
+holds "a chain with parameters" cmp -s "$dir/out" "$dir/greedy"
+refused 1 "chain.*nonsense\|nonsense" run "$model" -p x --chain '["nonsense", "dist"]'
+refused 1 '^llamactl run: --chain: ' run "$model" -p x --chain '{'
+refused 2 'chain and --temp exclude each other' run "$model" -p x --chain '["dist"]' --temp 1
+refused 2 'chain and --order exclude each other' run "$model" -p x --chain '["dist"]' --order default
 
 refused 1 "$dir/nothing.gguf: " run "$dir/nothing.gguf" -p x
 refused 1 "$dir/window.gguf: the model has no text vocabulary" run "$dir/window.gguf" -p Hello

@@ -154,21 +154,6 @@ static enum lmd_status stops(const struct lmi_args *a, struct lmd_str **out, uin
 	return LMD_OK;
 }
 
-/* The chain, in the order that was asked for. */
-static enum lmd_status samplers(struct lmi_ctl *ctl, const struct lmi_engine *e,
-				struct lmi_sampling_args *s, struct lmi_spec_list *specs,
-				char *names, struct lmd_error *err)
-{
-	const char *order = lmi_arg_str(&ctl->args, "order");
-	enum lmd_status st = lmi_sampling_args(s, &ctl->args, lmi_engine_inst(e)->n_ctx, err);
-
-	if (st != LMD_OK)
-		return st;
-	return lmi_sample_specs_order(
-		specs, &s->p, (struct lmd_str){.ptr = order, .len = order ? strlen(order) : 0},
-		names, err);
-}
-
 static enum lmi_jump jump_of(const struct lmi_args *a)
 {
 	const char *word = lmi_arg_str(a, "jump");
@@ -214,9 +199,7 @@ enum lmd_status lmi_said_generate(struct lmi_ctl *ctl, struct lmi_said *a,
 				  size_t n_tokens, struct lmd_error *err)
 {
 	const struct lmi_args *args = &ctl->args;
-	char names[LMI_ORDER_MAX];
-	struct lmi_sampling_args sampling = {0};
-	struct lmi_spec_list *specs;
+	struct lmi_sampling_chain chain;
 	struct lmi_generate cmd = {.id = 1,
 				   .seq = {.tokens = tokens, .n_tokens = (uint32_t)n_tokens},
 				   .n_predict = lmi_arg_int(args, "predict"),
@@ -235,12 +218,9 @@ enum lmd_status lmi_said_generate(struct lmi_ctl *ctl, struct lmi_said *a,
 		cmd.flags |= LMI_GEN_IGNORE_EOG;
 	if (lmi_arg_flag(args, "special"))
 		cmd.flags |= LMI_GEN_SPECIAL;
-	specs = lmi_alloc(1, sizeof(*specs));
-	if (!specs)
-		return lmd_fail(err, LMD_NOMEM, "no memory for samplers");
-	st = samplers(ctl, a->e, &sampling, specs, names, err);
-	cmd.specs = specs->spec;
-	cmd.n_specs = specs->n;
+	st = lmi_sampling_chain(&chain, ctl, lmi_engine_inst(a->e)->n_ctx, err);
+	cmd.specs = chain.specs;
+	cmd.n_specs = chain.n_specs;
 	if (st == LMD_OK)
 		st = stops(args, &stop, &cmd.n_stops, err);
 	cmd.stops = stop;
@@ -260,8 +240,7 @@ enum lmd_status lmi_said_generate(struct lmi_ctl *ctl, struct lmi_said *a,
 	if (st == LMD_OK)
 		st = collect(a, cmd.id, err);
 	lmi_free(stop);
-	lmi_sampling_args_fini(&sampling);
-	lmi_free(specs);
+	lmi_sampling_chain_fini(&chain);
 	return st;
 }
 

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "core/cli/opts.h"
+#include "client/llamactl/ctl.h"
 #include "core/engine/sample_params.h"
 
 /* X(type of option, option, field of the protocol's generate, field of struct lmi_sample_params,
@@ -86,23 +86,34 @@
 	{.name = "logit-bias", \
 	 .type = LMI_OPT_LIST, \
 	 .value = "ID=X", \
-	 .doc = "Added to the logit of a token; -inf forbids it.  May be repeated."}
+	 .doc = "Added to the logit of a token; -inf forbids it.  May be repeated."}, \
+	{.name = "order", \
+	 .type = LMI_OPT_STR, \
+	 .value = "ORDER", \
+	 .doc = "Order of the samplers: default, temperature-first, letters as edskypmxt, or " \
+		"names with commas."}, \
+	{.name = "chain", \
+	 .type = LMI_OPT_STR, \
+	 .value = "JSON", \
+	 .doc = "The sampler chain with its parameters, in place of the sampling options above: " \
+		"'[{\"sampler\": \"top_k\", \"k\": 5}, \"dist\"]'.  The last sampler chooses the token."}
 /* clang-format on */
 
-/* What the options say; lists are in memory of its own. */
-struct lmi_sampling_args {
-	struct lmi_sample_params p;
-	struct lmd_bias *bias;
-	struct lmd_str *breakers;
+/* The sampler chain of the command line: that of --chain, or what the sampling options mean in the
+ * order of --order. */
+struct lmi_sampling_chain {
+	const struct lmi_sampler_spec *specs; /* [n_specs]; they live until lmi_sampling_chain_fini */
+	uint32_t n_specs;
+	struct lmd_arena *arena; /* holds all of it */
 };
 
-/* n_ctx: what windows of -1 stand for. */
-enum lmd_status lmi_sampling_args(struct lmi_sampling_args *out, const struct lmi_args *a,
-				  int64_t n_ctx, struct lmd_error *err);
-/* A zeroed struct is allowed. */
-void lmi_sampling_args_fini(struct lmi_sampling_args *s);
+/* n_ctx: the context in tokens, for windows of -1.  A zeroed *out may be given to _fini after a
+ * failure. */
+enum lmd_status lmi_sampling_chain(struct lmi_sampling_chain *out, struct lmi_ctl *ctl,
+				   int64_t n_ctx, struct lmd_error *err);
+void lmi_sampling_chain_fini(struct lmi_sampling_chain *c);
 
-/* The options that were given, as members of a request to generate. */
-enum lmd_status lmi_sampling_members(json_t *m, const struct lmi_args *a, struct lmd_error *err);
+/* Sets the options that were given as members of a request to generate. */
+enum lmd_status lmi_sampling_members(json_t *m, struct lmi_ctl *ctl, struct lmd_error *err);
 
 #endif /* LLAMAD_LLAMACTL_SAMPLING_ARGS_H */

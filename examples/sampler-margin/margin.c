@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * A sampler in a page: keeps the candidates whose logit is at most `margin` below the best.
- * A request's chain asks for it by {"sampler": "margin", "margin": 3}. */
+ * A request's chain asks for it by {"sampler": "margin", "margin": 3}:
+ *     llamactl run FILE -p TEXT --chain '[{"sampler": "margin", "margin": 3}, "dist"]' */
 #include <math.h>
 
 #include <llamad/plugin.h>

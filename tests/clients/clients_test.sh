@@ -25,6 +25,13 @@ ctl generate full -p "$prompt" -n $n --temp 0 --ignore-eos --hold 0ms >"$dir/got
 as_run "llamactl generate, every token alone" "$dir/got"
 printf %s "$prompt" | ctl generate full -n $n --temp 0 --ignore-eos >"$dir/got"
 as_run "llamactl generate, prompt on standard input" "$dir/got"
+"$build/llamactl" run "$dir/full.gguf" -p "$prompt" -n $n --seed 3 --ignore-eos \
+	--chain '[{"sampler": "top_k", "k": 3}, {"sampler": "temp", "t": 2}, "dist"]' >"$dir/wantc"
+ctl generate full -p "$prompt" -n $n --seed 3 --ignore-eos \
+	--chain '[{"sampler": "top_k", "k": 3}, {"sampler": "temp", "t": 2}, "dist"]' >"$dir/got"
+holds "generate --chain is as run --chain" cmp -s "$dir/wantc" "$dir/got"
+refused 2 'chain and --top-k exclude' generate full -p x --chain '["dist"]' --top-k 2
+refused 1 '^llamactl generate: --chain: must be a JSON array' generate full -p x --chain '{}'
 # samplers: the options mean to the daemon what they mean to `run`
 "$build/llamactl" run "$dir/full.gguf" -p "$prompt" -n $n --seed 3 >"$dir/plain"
 for how in "--temp 2" "--top-k 2" "--top-p 0.3" "--min-p 0.6" "--typical 0.2" "--top-n-sigma 0.5" \
