@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "client/llamactl/ctl.h"
+#include "client/llamactl/interrupt.h"
 #include "client/llamactl/json_out.h"
 #include "client/llamactl/progress.h"
 #include "client/llamactl/remote.h"

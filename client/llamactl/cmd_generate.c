@@ -5,16 +5,17 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "client/llamactl/answer_opts.h"
 #include "client/llamactl/chat_args.h"
+#include "client/llamactl/interrupt.h"
 #include "client/llamactl/json_out.h"
+#include "client/llamactl/prompt_input.h"
 #include "client/llamactl/remote.h"
 #include "client/llamactl/spoken.h"
-#include "client/llamactl/vocab_file.h"
 
-#define PROMPT_MAX (16u << 20)
-#define TICK_MS	   200
+#define TICK_MS 200
 
 struct answer {
 	struct lmi_spoken spoken;
@@ -210,14 +211,26 @@ static enum lmd_status start(struct lmi_ctl *ctl, const struct lmi_chat_args *ch
 	return st;
 }
 
+/* The name was refused, and it is that of a file. */
+static void suggest_run(const char *name, struct lmd_error *err)
+{
+	struct lmd_error e = *err;
+	struct stat f;
+
+	if (strstr(e.text, name) && !stat(name, &f))
+		(void)lmd_fail(err, e.status,
+			       "%.400s; to run a file without the daemon: llamactl run %.300s",
+			       e.text, name);
+}
+
 static enum lmd_status generate(struct lmi_ctl *ctl, struct lmd_error *err)
 {
-	const char *prompt = lmi_arg_str(&ctl->args, "prompt");
 	struct answer a = {.spoken = {.json = lmi_arg_flag(&ctl->args, "json")}};
 	struct lmi_chat_args chat;
 	struct lmd_stream *s = NULL;
+	const char *prompt;
 	char *in = NULL;
-	size_t n = prompt ? strlen(prompt) : 0;
+	size_t n;
 	enum lmd_status st = lmi_chat_args(ctl, &chat, err);
 
 	lmi_interrupt_catch();
@@ -228,13 +241,12 @@ static enum lmd_status generate(struct lmi_ctl *ctl, struct lmd_error *err)
 		if (!a.tokens)
 			st = lmd_fail(err, LMD_NOMEM, "no memory for the answer");
 	}
-	if (st == LMD_OK && !prompt)
-		st = lmi_read_stdin(&in, &n, err);
-	if (st == LMD_OK && n > PROMPT_MAX)
-		st = lmd_fail(err, LMD_INVALID,
-			      "the prompt on standard input is longer than %u bytes", PROMPT_MAX);
 	if (st == LMD_OK)
-		st = start(ctl, &chat, prompt ? prompt : n ? in : "", n, &s, err);
+		st = lmi_read_prompt(lmi_arg_str(&ctl->args, "prompt"), &prompt, &n, &in, err);
+	if (st == LMD_OK)
+		st = start(ctl, &chat, prompt, n, &s, err);
+	if (st == LMD_NOTFOUND || st == LMD_INVALID)
+		suggest_run(lmi_arg_pos(&ctl->args, 0), err);
 	if (st == LMD_OK)
 		st = collect(s, &a, err);
 	lmi_spoken_end_line(&a.spoken, st);

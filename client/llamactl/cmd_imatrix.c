@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "client/llamactl/embedded.h"
+#include "client/llamactl/interrupt.h"
 #include "client/llamactl/json_out.h"
 #include "client/llamactl/ppl.h"
 #include "client/llamactl/progress.h"
-#include "client/llamactl/remote.h"
 #include "client/llamactl/vocab_file.h"
 #include "core/base/alloc.h"
 #include "core/base/show.h"

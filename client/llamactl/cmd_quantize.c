@@ -7,10 +7,10 @@
 #include <strings.h>
 
 #include "client/llamactl/ctl.h"
+#include "client/llamactl/interrupt.h"
 #include "client/llamactl/key_args.h"
 #include "client/llamactl/progress.h"
 #include "client/llamactl/quantize_report.h"
-#include "client/llamactl/remote.h"
 #include "client/llamactl/resume_args.h"
 #include "core/base/alloc.h"
 #include "core/base/show.h"

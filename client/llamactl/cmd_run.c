@@ -6,15 +6,17 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "client/llamactl/answer_opts.h"
+#include "client/llamactl/interrupt.h"
+#include "client/llamactl/prompt_input.h"
 #include "client/llamactl/said.h"
 #include "client/llamactl/talk.h"
 #include "core/base/alloc.h"
+#include "core/base/show.h"
 #include "core/text/chat/chat.h"
-
-#define PROMPT_MAX (64u << 20)
 
 /* What all answers of one run share. */
 struct run {
@@ -33,43 +35,16 @@ static uint32_t encode_flags(const struct lmi_args *a)
 	       (lmi_arg_flag(a, "parse-special") ? LMD_ENCODE_PARSE_SPECIAL : 0);
 }
 
-/* All of standard input. */
-static enum lmd_status read_stdin(struct lmi_text *out, struct lmd_error *err)
-{
-	for (;;) {
-		size_t n;
-
-		if (out->n == out->cap) {
-			size_t cap = out->cap ? 2 * out->cap : 4096;
-			char *p = cap <= PROMPT_MAX ? lmi_realloc(out->p, cap, 1) : NULL;
-
-			if (!p)
-				return lmd_fail(err, LMD_INVALID,
-						"the prompt on standard input is longer than %u "
-						"bytes",
-						PROMPT_MAX);
-			out->p = p;
-			out->cap = cap;
-		}
-		n = fread(out->p + out->n, 1, out->cap - out->n, stdin);
-		out->n += n;
-		if (!n)
-			return ferror(stdin) ? lmd_fail(err, LMD_IO, "standard input: %s",
-							strerror(errno))
-					     : LMD_OK;
-	}
-}
-
 /* The prompt of the command line, or all of standard input, as tokens. */
 static enum lmd_status read_prompt(struct run *r, struct lmi_tokens *out,
 				   struct lmi_chat_answer *how, struct lmd_error *err)
 {
-	const char *prompt = lmi_arg_str(&r->ctl->args, "prompt");
-	struct lmi_text in = {0};
-	enum lmd_status st = prompt ? LMD_OK : read_stdin(&in, err);
-	const char *p = prompt ? prompt : in.p;
-	size_t n = prompt ? strlen(prompt) : in.n;
 	struct lmi_talk talk = {0};
+	const char *p;
+	char *in;
+	size_t n;
+	enum lmd_status st =
+		lmi_read_prompt(lmi_arg_str(&r->ctl->args, "prompt"), &p, &n, &in, err);
 
 	if (st == LMD_OK && !r->talks)
 		st = lmi_tokenizer_encode(lmi_engine_tokenizer(r->e), p, n,
@@ -84,7 +59,9 @@ static enum lmd_status read_prompt(struct run *r, struct lmi_tokens *out,
 					     err);
 		lmi_talk_fini(&talk);
 	}
-	lmi_text_fini(&in);
+	if (st == LMD_OK && !out->n)
+		st = lmd_fail(err, LMD_INVALID, "the prompt is empty: it has no tokens");
+	free(in);
 	return st;
 }
 
@@ -178,17 +155,28 @@ static enum lmd_status run_interactive(struct run *r, struct lmd_error *err)
 		ssize_t n = first ? (ssize_t)strlen(first) : 0;
 
 		if (!first) {
-			lmi_said_begin();
+			lmi_interrupt_clear();
 			if (isatty(STDIN_FILENO))
 				fputs("> ", stderr);
-			n = getline(&line, &cap, stdin);
+			/* a terminal gives one line at a time, so none waits in the buffer */
+			if (!isatty(STDIN_FILENO) || lmi_wait_stdin())
+				n = getline(&line, &cap, stdin);
+			else
+				n = -1;
 			p = line;
 		}
-		if (n < 0)
-			break; /* the end of input, or Ctrl-C at the prompt */
+		if (n < 0) {
+			if (isatty(STDIN_FILENO))
+				putc('\n', stderr); /* after the "> " */
+			*err = (struct lmd_error){0}; /* leaving needs no message */
+			st = lmi_interrupted() ? LMD_CANCELLED : LMD_OK;
+			break;
+		}
 		first = NULL;
 		st = r->talks ? answer_turn(r, &talk, p, (size_t)n, err)
 			      : continue_text(r, &history, p, (size_t)n, err);
+		if (st == LMD_OK && lmi_interrupt_signal() == SIGTERM)
+			st = lmd_fail(err, LMD_CANCELLED, "stopped by a signal");
 	}
 	free(line);
 	lmi_talk_fini(&talk);
@@ -198,48 +186,90 @@ static enum lmd_status run_interactive(struct run *r, struct lmd_error *err)
 
 /* ---- the command ---- */
 
-static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
+/* `run chat`, where chat is no file, is a model of the daemon that was meant. */
+static enum lmd_status check_file(const char *path, struct lmd_error *err)
 {
-	const char *path = lmi_arg_pos(&ctl->args, 0);
-	bool interactive = lmi_arg_flag(&ctl->args, "interactive");
-	struct run r = {.ctl = ctl};
+	char shown[124];
+	struct stat f;
+
+	if (!stat(path, &f) || errno != ENOENT)
+		return LMD_OK; /* or the reader says what is wrong with it */
+	return lmd_fail(err, LMD_NOTFOUND,
+			strchr(path, '/') || strstr(path, ".gguf")
+				? "%s: no such file"
+				: "%s: no such file; to use a model of the daemon: llamactl "
+				  "generate %s",
+			lmi_show_path(shown, sizeof(shown), path), path);
+}
+
+/* Before a prompt is read: options of a template need one. */
+static enum lmd_status check_template(const struct run *r, struct lmd_error *err)
+{
+	if (!r->talks || r->chat.template.ptr || lmi_chat_has_template(lmi_engine_chat(r->e)))
+		return LMD_OK;
+	return lmd_fail(err, LMD_NOTFOUND,
+			"the model has no chat template, which --system, --template-arg and "
+			"--tools need: give one (--template chatml is usual), or use --raw "
+			"without them");
+}
+
+static enum lmd_status open_engine(struct run *r, const char *path, struct lmd_error *err)
+{
+	bool interactive = lmi_arg_flag(&r->ctl->args, "interactive");
 	struct lmi_engine_opts o;
 	sigset_t mask, old;
-	enum lmd_status st;
+	enum lmd_status st = lmi_embedded_opts(r->ctl, path, &o, err);
 
-	if (interactive && lmi_arg_flag(&ctl->args, "json"))
-		return lmi_usage(ctl, err, "--interactive and --json exclude each other");
-	st = lmi_chat_args(ctl, &r.chat, err);
-	if (st == LMD_OK)
-		st = lmi_embedded_opts(ctl, path, &o, err);
-	if (st != LMD_OK) {
-		lmi_chat_args_fini(&r.chat);
+	if (st != LMD_OK)
 		return st;
-	}
 	o.inst.n_out = 1; /* one row leaves a step */
 	if (interactive) {
 		/* the turn before stays until the next one has begun */
 		o.inst.n_seq = o.inst.n_out = 2;
 		o.inst.share_kv = true;
 	}
-	/* threads of the engine inherit the mask: the signal is for this one */
+	/* threads of the engine inherit the mask, so that the signals interrupt this one */
+	lmi_interrupt_catch();
 	(void)sigemptyset(&mask);
 	(void)sigaddset(&mask, SIGINT);
+	(void)sigaddset(&mask, SIGTERM);
 	(void)pthread_sigmask(SIG_BLOCK, &mask, &old);
-	st = lmi_engine_open(&r.e, &o, err);
+	st = lmi_engine_open(&r->e, &o, err);
 	if (st == LMD_OK)
-		lmi_said_catch(r.e);
+		lmi_interrupt_wake(lmi_engine_fd(r->e));
 	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (st == LMD_CANCELLED)
+		return lmd_fail(err, st, "stopped by a signal");
+	return lmi_name_file(st, path, err);
+}
+
+static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	const char *path = lmi_arg_pos(&ctl->args, 0);
+	bool interactive = lmi_arg_flag(&ctl->args, "interactive");
+	struct run r = {.ctl = ctl};
+	enum lmd_status st;
+
+	if (interactive && lmi_arg_flag(&ctl->args, "json"))
+		return lmi_usage(ctl, err, "--interactive and --json exclude each other");
+	st = check_file(path, err);
+	if (st != LMD_OK)
+		return st;
+	st = lmi_chat_args(ctl, &r.chat, err);
+	if (st == LMD_OK)
+		st = open_engine(&r, path, err);
 	if (st == LMD_OK) {
 		r.talks = !lmi_arg_flag(&ctl->args, "raw") &&
 			  (r.chat.wanted || lmi_chat_has_template(lmi_engine_chat(r.e)));
 		r.apart = r.talks && lmi_spoken_wanted(&ctl->args, &r.chat);
-		st = interactive ? run_interactive(&r, err) : run_once(&r, err);
+		st = check_template(&r, err);
 	}
-	lmi_said_uncatch();
+	if (st == LMD_OK)
+		st = interactive ? run_interactive(&r, err) : run_once(&r, err);
+	lmi_interrupt_wake(-1);
 	lmi_engine_fini(r.e);
 	lmi_chat_args_fini(&r.chat);
-	return lmi_name_file(st, path, err);
+	return st;
 }
 
 static const struct lmi_opt opts[] = {

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
  * The program around a command: parse, run, say what failed, choose the exit status.
- * Standard output is checked at the end, so that a full disk or a closed pipe is a failure
- * and not a short answer. */
+ * Standard output is checked at the end, so that a full disk is a failure and not a short answer.
+ *
+ * A command that was stopped by SIGINT or SIGTERM has cleaned up when it returns; the program then
+ * ends by that signal, so that a shell sees 130 or 143 and ends its own loop.  A closed pipe on
+ * standard output ends it by SIGPIPE (141) without a message, as it does other tools. */
 #include "client/llamactl/ctl.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "client/llamactl/interrupt.h"
 #include "client/llamactl/texts.h"
 #include "llamad/version.h"
 
@@ -79,14 +85,44 @@ static enum lmd_status close_stdout(enum lmd_status st, struct lmd_error *err)
 			errno ? strerror(errno) : "write error");
 }
 
+/* Did a write to standard output fail because its reader has gone? */
+static bool stdout_closed(void)
+{
+	struct pollfd p = {.fd = STDOUT_FILENO};
+
+	return ferror(stdout) && poll(&p, 1, 0) == 1 && (p.revents & (POLLERR | POLLHUP));
+}
+
+/* The signal that the program ends by after its command has returned; 0: none. */
+static int ending_signal(enum lmd_status st)
+{
+	if (st != LMD_OK && stdout_closed())
+		return SIGPIPE;
+	return st == LMD_CANCELLED ? lmi_interrupt_signal() : 0;
+}
+
+/* Returns only if the signal is blocked. */
+static int end_by(int sig)
+{
+	(void)signal(sig, SIG_DFL);
+	(void)raise(sig);
+	return 128 + sig;
+}
+
+static void print_failure(const struct lmi_ctl *ctl, const char *text)
+{
+	fprintf(stderr, "llamactl%s%s: %s\n", ctl->args.cmd ? " " : "",
+		ctl->args.cmd ? ctl->args.cmd->name : "", text);
+}
+
 int lmi_ctl_main(int argc, char **argv)
 {
 	struct lmi_ctl ctl = {0};
 	struct lmd_error err = {0};
 	enum lmd_status st = LMD_OK;
-	int rc;
+	int rc, sig;
 
-	(void)signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error */
+	(void)signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error until the end */
 	if (!group_help(argc, argv)) {
 		st = lmi_args_parse(&ctl.args, &lmi_llamactl, argc, argv, &err);
 		ctl.usage = st == LMD_INVALID;
@@ -95,10 +131,11 @@ int lmi_ctl_main(int argc, char **argv)
 	}
 	st = close_stdout(st, &err);
 	rc = st == LMD_OK ? LMI_EXIT_DONE : ctl.usage ? LMI_EXIT_USAGE : LMI_EXIT_FAILED;
-	if (st != LMD_OK)
-		fprintf(stderr, "llamactl%s%s: %s\n", ctl.args.cmd ? " " : "",
-			ctl.args.cmd ? ctl.args.cmd->name : "",
-			*err.text ? err.text : lmd_status_text(st));
+	sig = ending_signal(st);
+	if (st != LMD_OK && sig != SIGPIPE && *err.text)
+		print_failure(&ctl, err.text);
+	else if (st != LMD_OK && !sig)
+		print_failure(&ctl, lmd_status_text(st));
 	lmi_ctl_fini(&ctl);
-	return rc;
+	return sig ? end_by(sig) : rc;
 }

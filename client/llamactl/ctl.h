@@ -9,7 +9,7 @@
 #include "core/cli/opts.h"
 #include "llamad/attr.h"
 
-/* Exit statuses. */
+/* Exit statuses; a program that a signal stopped ends by that signal. */
 enum {
 	LMI_EXIT_DONE = 0,
 	LMI_EXIT_FAILED = 1, /* refused or failed, with a sentence */

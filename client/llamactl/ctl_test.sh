@@ -74,6 +74,19 @@ for r in rows:
 		bad "plugins --matrix --json is not as documented"
 fi
 
+for command in --help version 'plugins --json --log error'; do
+	# the reader has gone before anything is written
+	mkfifo "$dir/pipe"
+	{
+		read -r go <"$dir/pipe"
+		# shellcheck disable=SC2086
+		ctl $command 2>"$dir/err"
+		echo "$?$go" >"$dir/status"
+	} | { exec <&-; echo . >"$dir/pipe"; }
+	rm "$dir/pipe"
+	[ "$(cat "$dir/status")" = 141. ] || bad "$command | true: status $(cat "$dir/status")"
+	[ ! -s "$dir/err" ] || bad "$command | true: $(cat "$dir/err")"
+done
 if [ -w /dev/full ]; then
 	ctl version >/dev/full 2>"$dir/err"
 	[ $? -eq 1 ] && grep -q 'standard output' "$dir/err" || bad "a full disk goes unnoticed"

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "client/llamactl/interrupt.h"
 #include "core/base/alloc.h"
 #include "core/base/show.h"
 #include "core/quant/quant.h"
@@ -96,7 +97,7 @@ static bool on_load(void *arg, enum lmi_load_phase phase, uint64_t done, uint64_
 		lmi_progress_show(&ctl->load_bar, names[phase], done, total);
 	if (done >= total)
 		lmi_progress_end(&ctl->load_bar);
-	return true;
+	return !lmi_interrupted();
 }
 
 static uint32_t open_flags(const struct lmi_args *a)

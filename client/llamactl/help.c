@@ -36,6 +36,6 @@ void lmi_help_program(FILE *f, const char *group)
 	}
 	lmi_help_options(f, "Common options", lmi_llamactl.opts, lmi_llamactl.n_opts);
 	fputs("\n'llamactl COMMAND --help' describes a command.\n"
-	      "Exit status: 0 done, 1 refused or failed, 2 wrong usage.\n",
+	      "Exit status: 0 done, 1 refused or failed, 2 wrong usage, 130 stopped by Ctrl-C.\n",
 	      f);
 }

@@ -49,6 +49,8 @@ void lmi_write_man(FILE *f)
 	fputs(".SH \"EXIT STATUS\"\n"
 	      ".TP\n0\nDone.\n"
 	      ".TP\n1\nRefused or failed; standard error says why.\n"
-	      ".TP\n2\nThe command line is wrong.\n",
+	      ".TP\n2\nThe command line is wrong.\n"
+	      ".TP\n130, 143, 141\n"
+	      "Stopped by Ctrl-C, by SIGTERM, or because the reader of standard output has gone.\n",
 	      f);
 }

@@ -4,38 +4,16 @@
 #include "client/llamactl/remote.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "client/llamactl/interrupt.h"
 #include "client/llamactl/progress.h"
 
 /* How often a wait looks for Ctrl-C. */
 #define TICK_MS 200
-
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int sig)
-{
-	(void)sig;
-	interrupted = 1;
-}
-
-void lmi_interrupt_catch(void)
-{
-	struct sigaction sa = {.sa_handler = on_interrupt};
-
-	(void)sigemptyset(&sa.sa_mask);
-	(void)sigaction(SIGINT, &sa, NULL);
-	(void)sigaction(SIGTERM, &sa, NULL);
-}
-
-bool lmi_interrupted(void)
-{
-	return interrupted != 0;
-}
 
 /* The first line of the file. */
 static enum lmd_status read_secret(char *out, size_t size, const char *path, struct lmd_error *err)

@@ -50,10 +50,4 @@ void lmi_remote_table(const json_t *rows, const struct lmi_column *cols, size_t 
 const char *lmi_show_bytes(char *out, size_t size, int64_t bytes);
 const char *lmi_show_ms(char *out, size_t size, int64_t ms);
 
-/* ---- Ctrl-C ---- */
-
-/* From now on SIGINT and SIGTERM only note themselves. */
-void lmi_interrupt_catch(void);
-bool lmi_interrupted(void);
-
 #endif /* LLAMAD_LLAMACTL_REMOTE_H */

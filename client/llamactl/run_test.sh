@@ -54,7 +54,8 @@ holds "raw is plain text" cmp -s "$dir/out" "$dir/greedy"
 printf 'a\nb\n' | ctl run "$model" -i -n 5 --temp 0 --template "$dir/t.jinja" >"$dir/out" 2>"$dir/err"
 holds "a conversation: an answer for each line" [ "$(wc -l <"$dir/out")" -ge 2 ]
 refused 1 'chat template "nosuch": neither' run "$model" -p x --template nosuch
-refused 1 'the model has no chat template' run "$model" -p x --system y
+refused 1 '^llamactl run: the model has no chat template.*--template chatml.*--raw' \
+	run "$model" -p x --system y
 refused 1 'chat template: no!' run "$model" -p x --template '{{ raise_exception("no!") }}'
 refused 1 'more than 268435456 bytes of memory' run "$model" -p x \
 	--template '{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}'
@@ -106,11 +107,22 @@ refused 1 '^llamactl run: --chain: ' run "$model" -p x --chain '{'
 refused 2 'chain and --temp exclude each other' run "$model" -p x --chain '["dist"]' --temp 1
 refused 2 'chain and --order exclude each other' run "$model" -p x --chain '["dist"]' --order default
 
-refused 1 "$dir/nothing.gguf: " run "$dir/nothing.gguf" -p x
-refused 1 "$dir/window.gguf: the model has no text vocabulary" run "$dir/window.gguf" -p Hello
+# a reader that goes away ends the command without a word
+{
+	ctl run "$model" -p Hello --ignore-eos -c 200000 2>"$dir/err"
+	echo $? >"$dir/status"
+} | head -c 1 >"$dir/out"
+holds "a closed pipe is status 141, not $(cat "$dir/status")" [ "$(cat "$dir/status")" -eq 141 ]
+holds "a closed pipe has no message" [ ! -s "$dir/err" ]
+
+refused 1 "$dir/nothing.gguf: no such file$" run "$dir/nothing.gguf" -p x
+refused 1 '^llamactl run: mine: no such file; to use .* daemon: llamactl generate mine$' run mine -p x
+refused 1 "^llamactl run: the model has no text vocabulary" run "$dir/window.gguf" -p Hello
 refused 1 'more than the context of 4' run "$model" -p 'Hello there' -c 4
 refused 1 "backend 'nonsense'\|nonsense" run "$model" -p x --backend nonsense
-refused 1 "$model: 0 tokens" run "$model" -p ''
+refused 1 '^llamactl run: the prompt is empty' run "$model" -p ''
+head -c 16777217 /dev/zero | ctl run "$model" >"$dir/out" 2>"$dir/err"
+holds "a prompt that is too long" grep -q 'standard input: more than 16777216 bytes$' "$dir/err"
 refused 2 'is below -1' run "$model" -p x -n -5
 refused 1 "kv-type" run "$model" -p x --kv-type q9
 refused 2 "not one of" run "$model" -p x --activations f64
@@ -118,7 +130,7 @@ refused 2 "exclude each other" run "$model" -i --json
 head -c 3000 "$model" >"$dir/cut.gguf"
 refused 1 "$dir/cut.gguf: " run "$dir/cut.gguf" -p x
 
-# Ctrl-C: after the first character it ends with what was written, a newline and status 1
+# Ctrl-C: after the first character it ends with what was written, a newline and status 130
 mkfifo "$dir/pipe"
 "$build/llamactl" run "$model" -p Hello --ignore-eos -c 200000 >"$dir/pipe" 2>"$dir/err" </dev/null &
 pid=$!
@@ -129,7 +141,7 @@ cat <&3 >>"$dir/out"
 wait $pid
 status=$?
 exec 3<&-
-holds "an interrupt is status 1, not $status" [ $status -eq 1 ]
+holds "an interrupt is status 130, not $status" [ $status -eq 130 ]
 holds "an interrupt has a sentence" grep -q 'stopped by a signal' "$dir/err"
 holds "an interrupted answer ends in a newline" \
 	[ "$(tail -c 1 "$dir/out" | od -An -tx1 | tr -d ' ')" = 0a ]

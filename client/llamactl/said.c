@@ -1,55 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/llamactl/said.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "client/llamactl/interrupt.h"
 #include "client/llamactl/json_out.h"
 #include "client/llamactl/sampling_args.h"
 #include "core/base/alloc.h"
 #include "core/engine/constrain.h"
-
-/* ---- Ctrl-C ---- */
-
-/* The handler only notes the signal and wakes the wait for events. */
-static volatile sig_atomic_t interrupted;
-static volatile int wake_fd = -1;
-
-static void on_interrupt(int sig)
-{
-	const uint64_t one = 1;
-	int saved = errno;
-	ssize_t n;
-
-	(void)sig;
-	interrupted = 1;
-	n = write(wake_fd, &one, sizeof(one));
-	(void)n;
-	errno = saved;
-}
-
-void lmi_said_catch(const struct lmi_engine *e)
-{
-	struct sigaction sa = {.sa_handler = on_interrupt};
-
-	wake_fd = lmi_engine_fd(e);
-	(void)sigemptyset(&sa.sa_mask);
-	(void)sigaction(SIGINT, &sa, NULL);
-}
-
-void lmi_said_uncatch(void)
-{
-	wake_fd = -1;
-}
-
-void lmi_said_begin(void)
-{
-	interrupted = 0;
-}
 
 /* ---- one answer ---- */
 
@@ -105,7 +65,7 @@ static enum lmd_status collect(struct lmi_said *a, uint64_t id, struct lmd_error
 	struct lmi_event ev;
 
 	for (;;) {
-		if ((interrupted || st != LMD_OK) && !cancelled)
+		if ((lmi_interrupted() || st != LMD_OK) && !cancelled)
 			cancelled = lmi_engine_cancel(a->e, id) == LMD_OK;
 		if (!lmi_engine_wait(a->e, &ev, -1))
 			continue;

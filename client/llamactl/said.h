@@ -23,12 +23,6 @@ struct lmi_said {
 	struct lmi_event done;
 };
 
-/* From now on Ctrl-C ends an answer that runs; the handler wakes who waits for this engine. */
-void lmi_said_catch(const struct lmi_engine *e);
-void lmi_said_uncatch(void);
-/* An interrupt that came before is forgotten. */
-void lmi_said_begin(void);
-
 /* Generates behind the tokens, of which a->n_kept stay, by the options of the command line.
  * LMD_CANCELLED: Ctrl-C; what was said until then is there. */
 enum lmd_status lmi_said_generate(struct lmi_ctl *ctl, struct lmi_said *a,

@@ -9,8 +9,6 @@
 #include "core/format/format.h"
 #include "core/format/hf/hf.h"
 
-#define MAX_INPUT (1u << 30)
-
 static enum lmd_status open_file(struct lmi_vocab_file *v, const char *path, struct lmd_error *err)
 {
 	enum lmd_status st;
@@ -56,38 +54,6 @@ void lmi_vocab_file_close(struct lmi_vocab_file *v)
 	lmi_model_close(v->model);
 	lmi_hf_tokenizer_close(v->hf);
 	memset(v, 0, sizeof(*v));
-}
-
-enum lmd_status lmi_read_stdin(char **out, size_t *n, struct lmd_error *err)
-{
-	size_t cap = 1 << 16, len = 0;
-	char *p = malloc(cap);
-
-	while (p) {
-		char *more;
-
-		len += fread(p + len, 1, cap - len, stdin);
-		if (len < cap)
-			break;
-		if (cap >= MAX_INPUT) {
-			free(p);
-			return lmd_fail(err, LMD_INVALID, "standard input: more than %u bytes",
-					MAX_INPUT);
-		}
-		more = realloc(p, cap *= 2);
-		if (!more)
-			free(p);
-		p = more;
-	}
-	if (!p)
-		return lmd_fail(err, LMD_NOMEM, "standard input: no memory for %zu bytes", cap);
-	if (ferror(stdin)) {
-		free(p);
-		return lmd_fail(err, LMD_IO, "standard input: %s", strerror(errno));
-	}
-	*out = p;
-	*n = len;
-	return LMD_OK;
 }
 
 enum lmd_status lmi_batch_bool(const json_t *line, const char *key, bool def, bool *out,

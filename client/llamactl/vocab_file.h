@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "client/llamactl/ctl.h"
+#include "client/llamactl/prompt_input.h"
 #include "core/text/tokenizer.h"
 
 struct lmi_hf_tokenizer;
@@ -26,9 +27,6 @@ struct lmi_vocab_file {
 enum lmd_status lmi_vocab_file_open(struct lmi_vocab_file *v, struct lmi_ctl *ctl, const char *path,
 				    const char *pre, struct lmd_error *err);
 void lmi_vocab_file_close(struct lmi_vocab_file *v);
-
-/* Everything on standard input, at most 1 GiB; to be given to free(). */
-enum lmd_status lmi_read_stdin(char **out, size_t *n, struct lmd_error *err);
 
 /* Calls answer for each line of standard input as a JSON object and ends the line that it
  * printed; a line that is none, or a failure, prints {"error": ...} and goes on. */

@@ -32,6 +32,8 @@ ctl generate full -p "$prompt" -n $n --seed 3 --ignore-eos \
 holds "generate --chain is as run --chain" cmp -s "$dir/wantc" "$dir/got"
 refused 2 'chain and --top-k exclude' generate full -p x --chain '["dist"]' --top-k 2
 refused 1 '^llamactl generate: --chain: must be a JSON array' generate full -p x --chain '{}'
+refused 1 "; to run a file without the daemon: llamactl run $dir/full.gguf$" \
+	generate "$dir/full.gguf" -p x
 # samplers: the options mean to the daemon what they mean to `run`
 "$build/llamactl" run "$dir/full.gguf" -p "$prompt" -n $n --seed 3 >"$dir/plain"
 for how in "--temp 2" "--top-k 2" "--top-p 0.3" "--min-p 0.6" "--typical 0.2" "--top-n-sigma 0.5" \

@@ -34,8 +34,8 @@ enum lmd_status lmi_chat_source(struct lmd_str *out, const struct lmd_model *mod
 		if (!model || !model->chat_template.ptr)
 			return lmd_fail(
 				err, LMD_NOTFOUND,
-				"the model has no chat template: name one (chatml is usual), "
-				"or give plain text");
+				"the model has no chat template: give one (template chatml is "
+				"usual), or use raw, which takes the prompt as plain text");
 		*out = model->chat_template;
 		return LMD_OK;
 	}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+#include "client/llamactl/interrupt.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t caught;
+static volatile sig_atomic_t wake_fd = -1;
+
+static void on_interrupt(int sig)
+{
+	const uint64_t one = 1;
+	int saved = errno;
+	ssize_t n = 0;
+
+	caught = sig;
+	if (wake_fd >= 0)
+		n = write(wake_fd, &one, sizeof(one));
+	(void)n;
+	errno = saved;
+}
+
+void lmi_interrupt_catch(void)
+{
+	/* no SA_RESTART: a read from the terminal ends */
+	struct sigaction sa = {.sa_handler = on_interrupt};
+
+	(void)sigemptyset(&sa.sa_mask);
+	(void)sigaction(SIGINT, &sa, NULL);
+	(void)sigaction(SIGTERM, &sa, NULL);
+}
+
+void lmi_interrupt_wake(int eventfd)
+{
+	wake_fd = eventfd;
+}
+
+int lmi_interrupt_signal(void)
+{
+	sigset_t pending;
+
+	/* `run` blocks the signals while it opens a model */
+	if (!caught && sigpending(&pending) == 0)
+		return sigismember(&pending, SIGINT) == 1    ? SIGINT
+		       : sigismember(&pending, SIGTERM) == 1 ? SIGTERM
+							     : 0;
+	return caught;
+}
+
+bool lmi_interrupted(void)
+{
+	return lmi_interrupt_signal() != 0;
+}
+
+void lmi_interrupt_clear(void)
+{
+	caught = 0;
+}

@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What a person at a terminal meets: llamactl as the foreground process of a pseudo-terminal.
+
+    terminal_test.py LLAMACTL URL MODEL
+"""
+import os
+import pty
+import select
+import signal
+import sys
+import time
+
+CTL, URL, MODEL = sys.argv[1:]
+HINT = b"end with Ctrl-D (or use -p TEXT)"
+CTRL_C, CTRL_D = b"\x03", b"\x04"
+PATIENCE = 60  # seconds; nothing waits so long unless it hangs
+
+failed = passed = 0
+
+
+def check(what, good, more=""):
+    global failed, passed
+    passed, failed = passed + bool(good), failed + (not good)
+    if not good:
+        print(f"FAIL: {what}: {more}")
+
+
+class Terminal:
+    """One run of llamactl; `seen` is what the screen got so far."""
+
+    def __init__(self, *words):
+        self.seen = b""
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execv(CTL, [CTL, *words])
+
+    def read(self, until):
+        """Reads until the function says yes to what was seen, or to the end."""
+        end = time.monotonic() + PATIENCE
+        while not until(self.seen):
+            if not select.select([self.fd], [], [], max(0, end - time.monotonic()))[0]:
+                os.kill(self.pid, signal.SIGKILL)
+                return False
+            try:
+                more = os.read(self.fd, 4096)
+            except OSError:  # the other side is closed
+                more = b""
+            if not more:
+                return False
+            self.seen += more
+        return True
+
+    def type(self, keys):
+        os.write(self.fd, keys)
+
+    def end(self):
+        """The exit status, negative for a signal."""
+        self.read(lambda seen: False)
+        status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        os.close(self.fd)
+        return status
+
+
+def one_ctrl_d(words):
+    t = Terminal(*words, "-n", "8", "--temp", "0")
+    check(f"{words[0]}: a hint", t.read(lambda s: HINT in s), t.seen)
+    t.type(b"Hello\n" + CTRL_D)
+    status = t.end()
+    answer = t.seen.split(b"Hello\r\n")[-1]
+    check(f"{words[0]}: one Ctrl-D ends the prompt", status == 0, (status, t.seen))
+    check(f"{words[0]}: it answers", len(answer.strip(b"\r\n^D\b")) == 8, t.seen)
+
+
+def ctrl_c_at_hint(words):
+    t = Terminal(*words)
+    check(f"{words[0]}: a hint", t.read(lambda s: HINT in s), t.seen)
+    t.type(b"Hello\n" + CTRL_C)
+    status = t.end()
+    check(f"{words[0]}: Ctrl-C while the prompt is read", status == -signal.SIGINT, (status, t.seen))
+
+
+def ctrl_c_in_answer(words):
+    t = Terminal(*words, "-p", "Hello", "--ignore-eos", "-n", "100000000")
+    check(f"{words[0]}: it begins", t.read(lambda s: len(s) > 4), t.seen)
+    t.type(CTRL_C)
+    status = t.end()
+    check(f"{words[0]}: Ctrl-C in an answer", status == -signal.SIGINT, (status, t.seen[-200:]))
+    check(f"{words[0]}: and it says so", b"stopped by a signal" in t.seen, t.seen[-200:])
+    check(f"{words[0]}: no hint with -p", HINT not in t.seen)
+
+
+def terminated(words):
+    t = Terminal(*words, "-p", "Hello", "--ignore-eos", "-n", "100000000")
+    check(f"{words[0]}: it begins", t.read(lambda s: len(s) > 4), t.seen)
+    os.kill(t.pid, signal.SIGTERM)
+    status = t.end()
+    check(f"{words[0]}: SIGTERM in an answer", status == -signal.SIGTERM, (status, t.seen[-200:]))
+
+
+def conversation():
+    words = ("run", MODEL, "-i", "--temp", "0", "--ignore-eos", "-c", "200000")
+    t = Terminal(*words)
+    check("-i: a prompt", t.read(lambda s: b"> " in s), t.seen)
+    t.type(b"Hello\n")
+    check("-i: an answer", t.read(lambda s: len(s.split(b"Hello\r\n")[-1]) > 4), t.seen)
+    t.type(CTRL_C)
+    check("-i: Ctrl-C ends the answer alone", t.read(lambda s: s.endswith(b"\n> ")), t.seen[-200:])
+    t.type(CTRL_D)
+    status = t.end()
+    check("-i: Ctrl-D leaves with a newline", status == 0 and t.seen.endswith(b"\r\n"),
+          (status, t.seen[-50:]))
+    t = Terminal(*words)
+    check("-i: a prompt", t.read(lambda s: b"> " in s), t.seen)
+    t.type(CTRL_C)
+    status = t.end()
+    check("-i: Ctrl-C at the prompt", status == -signal.SIGINT, (status, t.seen))
+    check("-i: it leaves with a newline and without a message", t.seen.endswith(b"> ^C\r\n"), t.seen)
+
+
+RUN = ("run", MODEL)
+GENERATE = ("generate", "full", "--socket", URL)
+for command in RUN, GENERATE:
+    one_ctrl_d(command)
+    ctrl_c_at_hint(command)
+for command in RUN + ("-c", "200000"), GENERATE:
+    ctrl_c_in_answer(command)
+    terminated(command)
+conversation()
+print(f"CASES: terminal: {passed} passed, {failed} failed, 0 skipped")
+sys.exit(failed != 0)
