@@ -1,17 +1,29 @@
 /* SPDX-License-Identifier: MIT
  *
- * Numbers.  Bounds of integers are exact: a range of numbers is a choice of digits that follow
- * the digits of its ends.  Bounds of other numbers are not kept, unless nothing fits them. */
+ * Numbers.  Bounds are exact: a range of numbers is a choice of digits that follow the digits of
+ * its ends, before the point and after it.  A number with bounds is written without an exponent. */
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/grammar/schema.h"
 
 #define DIGITS_MAX 19 /* of an integer of 64 bits */
 
+/* Digits that a number with bounds may have after its point. */
+#define FRAC_MAX 20
+
+/* One end of a range of numbers. */
+struct end {
+	double v;
+	bool given, strict; /* strict: the number itself does not belong to the range */
+};
+
 struct bounds {
-	int64_t min, max;
+	int64_t min, max; /* of integers, inclusive */
 	bool has_min, has_max, never;
+	struct end lo, hi; /* of all numbers */
 };
 
 /* The least integer that a lower bound allows, or the greatest of an upper one; out of range of
@@ -47,7 +59,11 @@ static void lower(struct bounds *b, const struct lmi_jnode *v, bool exclusive)
 {
 	int beyond;
 	int64_t i = whole(v, exclusive, 1, &beyond);
+	struct end e = {.given = true, .strict = exclusive};
 
+	(void)lmi_jnode_real(v, &e.v);
+	if (!b->lo.given || e.v > b->lo.v || (e.v == b->lo.v && e.strict))
+		b->lo = e;
 	b->never |= beyond > 0;
 	if (beyond || (b->has_min && i <= b->min))
 		return;
@@ -59,7 +75,11 @@ static void upper(struct bounds *b, const struct lmi_jnode *v, bool exclusive)
 {
 	int beyond;
 	int64_t i = whole(v, exclusive, -1, &beyond);
+	struct end e = {.given = true, .strict = exclusive};
 
+	(void)lmi_jnode_real(v, &e.v);
+	if (!b->hi.given || e.v < b->hi.v || (e.v == b->hi.v && e.strict))
+		b->hi = e;
 	b->never |= beyond < 0;
 	if (beyond || (b->has_max && i >= b->max))
 		return;
@@ -200,12 +220,191 @@ struct lmi_gx *lmi_schema_integer(struct lmi_schema *s, const struct lmi_conj *c
 	return alt;
 }
 
+/* ---- numbers with a fraction ---- */
+
+/* A size without sign in decimal digits, those that the shortest text of the number has. */
+struct digits {
+	uint64_t whole;
+	char frac[48]; /* without zeros at its end */
+	bool strict;
+};
+
+/* Without an end, sizes have at most DIGITS_MAX digits before the point: they are below this. */
+#define WHOLE_MAX 1e19
+
+/* False: it is too small to be told apart from 0 by FRAC_MAX digits. */
+static bool to_digits(double v, bool strict, struct digits *out)
+{
+	char text[400];
+	size_t n;
+
+	if (v != 0 && v < 1e-20)
+		return false;
+	for (int precision = 1; precision <= 17; precision++) { /* in digits of the whole number */
+		(void)snprintf(text, sizeof(text), "%.*e", precision - 1, v);
+		if (strtod(text, NULL) == v) {
+			int fraction = precision - 1 - atoi(strchr(text, 'e') + 1);
+
+			(void)snprintf(text, sizeof(text), "%.*f", fraction > 0 ? fraction : 0, v);
+			break;
+		}
+	}
+	*out = (struct digits){.whole = strtoull(text, NULL, 10), .strict = strict};
+	n = strcspn(text, ".");
+	(void)snprintf(out->frac, sizeof(out->frac), "%s", text[n] ? text + n + 1 : "");
+	for (n = strlen(out->frac); n && out->frac[n - 1] == '0'; n--)
+		out->frac[n - 1] = 0;
+	return true;
+}
+
+/* The rest of the digits of a lower and an upper end; NULL: there is no limit on that side. */
+struct rest {
+	const char *lo, *hi;
+	bool lo_strict, hi_strict;
+};
+
+static bool may_end(struct rest r)
+{
+	return (!r.lo || (!*r.lo && !r.lo_strict)) && (!r.hi || *r.hi || !r.hi_strict);
+}
+
+static struct lmi_gx *digits_of(struct lmi_schema *s, char lo, char hi, uint32_t min)
+{
+	return lmi_gx_repeat(&s->b, digit(s, lo, hi), min, FRAC_MAX);
+}
+
+/* Digits after the point, at least `min` (0 or 1) of them. */
+static struct lmi_gx *fraction_digits(struct lmi_schema *s, struct rest r, uint32_t min)
+{
+	char first, last;
+	struct rest next = r;
+	struct lmi_gx *alt;
+
+	if (r.lo && !*r.lo && !r.lo_strict)
+		r.lo = next.lo = NULL;
+	if (!r.lo && !r.hi)
+		return digits_of(s, '0', '9', min);
+	if (r.hi && !*r.hi) /* only zeros may follow */
+		return r.lo || r.hi_strict ? lmi_schema_never(s) : digits_of(s, '0', '0', min);
+	if (!r.hi && !*r.lo) /* something else than zeros has to follow */
+		return lmi_schema_seq(s, digits_of(s, '0', '0', 0), digit(s, '1', '9'),
+				      digits_of(s, '0', '9', 0), NULL);
+	alt = lmi_gx_new(&s->b, LMI_GX_ALT);
+	if (!min && may_end(r))
+		lmi_gx_add(&s->b, alt, lmi_gx_new(&s->b, LMI_GX_SEQ));
+	first = r.lo && *r.lo ? *r.lo : '0';
+	last = r.hi ? *r.hi : '9';
+	next.lo += r.lo && *r.lo;
+	next.hi += r.hi != NULL;
+	if (r.lo && r.hi && first == last) {
+		lmi_gx_add(&s->b, alt, lmi_schema_seq(s, digit(s, first, first),
+						      fraction_digits(s, next, 0), NULL));
+		return alt;
+	}
+	if (r.lo && first <= last) {
+		struct rest only = {.lo = next.lo, .lo_strict = r.lo_strict};
+
+		lmi_gx_add(&s->b, alt, lmi_schema_seq(s, digit(s, first, first),
+						      fraction_digits(s, only, 0), NULL));
+		first++;
+	}
+	if (r.hi && first <= last) {
+		struct rest only = {.hi = next.hi, .hi_strict = r.hi_strict};
+
+		lmi_gx_add(&s->b, alt, lmi_schema_seq(s, digit(s, last, last),
+						      fraction_digits(s, only, 0), NULL));
+		last--;
+	}
+	if (first <= last)
+		lmi_gx_add(&s->b, alt, lmi_schema_seq(s, digit(s, first, last),
+						      digits_of(s, '0', '9', 0), NULL));
+	return alt;
+}
+
+/* The point and the digits after it, or nothing. */
+static struct lmi_gx *fraction(struct lmi_schema *s, struct rest r)
+{
+	struct lmi_gx *alt = lmi_gx_new(&s->b, LMI_GX_ALT);
+
+	if (may_end(r))
+		lmi_gx_add(&s->b, alt, lmi_gx_new(&s->b, LMI_GX_SEQ));
+	lmi_gx_add(&s->b, alt,
+		   lmi_schema_seq(s, lmi_schema_word(s, "."), fraction_digits(s, r, 1), NULL));
+	return alt;
+}
+
+static struct lmi_gx *whole_and(struct lmi_schema *s, uint64_t whole, struct rest r)
+{
+	char text[24];
+	size_t n = decimal(text, whole);
+
+	return lmi_schema_seq(s, lmi_gx_text(&s->b, text, n), fraction(s, r), NULL);
+}
+
+/* Sizes from lo to hi, or without an end (NULL), without sign. */
+static struct lmi_gx *sizes(struct lmi_schema *s, const struct digits *lo, const struct digits *hi)
+{
+	struct lmi_gx *alt = lmi_gx_new(&s->b, LMI_GX_ALT), *between;
+	struct rest at_lo = {.lo = lo->frac, .lo_strict = lo->strict};
+	struct rest at_hi = {.hi = hi ? hi->frac : NULL, .hi_strict = hi && hi->strict};
+
+	if (hi && hi->whole == lo->whole) {
+		at_lo.hi = at_hi.hi;
+		at_lo.hi_strict = at_hi.hi_strict;
+		return whole_and(s, lo->whole, at_lo);
+	}
+	lmi_gx_add(&s->b, alt, whole_and(s, lo->whole, at_lo));
+	if (hi)
+		lmi_gx_add(&s->b, alt, whole_and(s, hi->whole, at_hi));
+	if (!hi || hi->whole - lo->whole > 1) {
+		between = lmi_gx_new(&s->b, LMI_GX_ALT);
+		add_range(s, between, lo->whole + 1, hi ? hi->whole - 1 : 0, !hi);
+		lmi_gx_add(&s->b, alt,
+			   lmi_schema_seq(s, between, fraction(s, (struct rest){.lo = NULL}),
+					  NULL));
+	}
+	return alt;
+}
+
+/* The part of a range on one side of 0, as sizes: from `near` to `far`. */
+static struct lmi_gx *side(struct lmi_schema *s, struct end near, struct end far)
+{
+	struct digits lo = {.whole = 0}, hi;
+	bool open = !far.given || far.v >= WHOLE_MAX;
+
+	if (near.given && near.v >= WHOLE_MAX) {
+		lmi_schema_fail(s, LMD_UNSUPPORTED, s->root,
+				"a bound of a number is beyond 1e19");
+		return NULL;
+	}
+	if ((near.given && !to_digits(near.v, near.strict, &lo)) ||
+	    (!open && !to_digits(far.v, far.strict, &hi))) {
+		lmi_schema_fail(s, LMD_UNSUPPORTED, s->root,
+				"a bound of a number is closer to 0 than 1e-20");
+		return NULL;
+	}
+	return sizes(s, &lo, open ? NULL : &hi);
+}
+
 struct lmi_gx *lmi_schema_number(struct lmi_schema *s, const struct lmi_conj *c)
 {
 	struct bounds b = bounds_of(s, c);
+	struct end lo = b.lo, hi = b.hi, none = {.given = false};
+	struct lmi_gx *alt;
 
-	/* Ends were rounded inwards: 0.2 to 0.8 is 1 to 0 here. */
-	if (b.never || (b.has_min && b.has_max && (double)b.min > (double)b.max + 1))
+	if (!lo.given && !hi.given)
+		return lmi_schema_common(s, LMI_C_NUMBER);
+	if (lo.given && hi.given && (lo.v > hi.v || (lo.v == hi.v && (lo.strict || hi.strict))))
 		return lmi_schema_never(s);
-	return lmi_schema_common(s, LMI_C_NUMBER);
+	alt = lmi_gx_new(&s->b, LMI_GX_ALT);
+	if (!hi.given || hi.v > 0 || (hi.v == 0 && !hi.strict))
+		lmi_gx_add(&s->b, alt, side(s, lo.given && lo.v >= 0 ? lo : none, hi));
+	if (!lo.given || lo.v < 0) {
+		struct end near = {.v = -hi.v, .given = hi.given && hi.v <= 0, .strict = hi.strict};
+		struct end far = {.v = -lo.v, .given = lo.given, .strict = lo.strict};
+
+		lmi_gx_add(&s->b, alt, lmi_schema_seq(s, lmi_schema_word(s, "-"),
+						      side(s, near, far), NULL));
+	}
+	return alt;
 }

@@ -2,6 +2,7 @@
  *
  * JSON schemas: what is accepted, what is refused, ranges of integers number by number. */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "core/base/alloc.h"
 #include "core/grammar/grammar.h"
@@ -275,6 +276,62 @@ START_TEST(ranges)
 }
 END_TEST
 
+/* Decimal numbers near the ends of ranges, against comparison. */
+START_TEST(decimal_ranges)
+{
+	static const char *const ends[] = {"-1000.5", "-10", "-9.75", "-2",  "-0.1",    "-0.05",
+					   "0",       "0.05", "0.1",  "0.999", "1",     "1.25",
+					   "9.99",    "10",  "10.01", "99",  "123.456", "5e2"};
+	static const char *const whole[] = {"0",  "1",   "2",   "5",   "9",   "10",  "11",  "99",
+					    "100", "123", "124", "500", "999", "1000", "1001"};
+	static const char *const frac[] = {"",     ".0",   ".00",  ".01",   ".04",  ".05", ".050",
+					   ".06",  ".09",  ".1",   ".10",   ".11",  ".2",  ".25",
+					   ".249", ".251", ".4",   ".45",   ".456", ".4560",
+					   ".457", ".5",   ".51",  ".49",   ".74",  ".75", ".76",
+					   ".9",   ".99",  ".991", ".999",  ".9991"};
+	unsigned n = 0;
+
+	for (size_t a = 0; a < LMD_LEN(ends); a++) {
+		for (size_t b = a; b < LMD_LEN(ends); b++) {
+			double lo = atof(ends[a]), hi = atof(ends[b]);
+			bool strict = (a + b) % 2, only_lo = b == LMD_LEN(ends) - 1;
+			struct checker c;
+			char s[160];
+
+			if (a == b && strict)
+				continue;
+			snprintf(s, sizeof(s), "{\"type\": \"number\", \"%s\": %s, \"%s\": %s}",
+				 strict ? "exclusiveMinimum" : "minimum", ends[a],
+				 only_lo  ? "title"
+				 : strict ? "exclusiveMaximum"
+					  : "maximum",
+				 ends[b]);
+			compile(&c, s);
+			for (size_t i = 0; i < 2 * LMD_LEN(whole) * LMD_LEN(frac); i++) {
+				char text[32];
+				double v;
+
+				snprintf(text, sizeof(text), "%s%s%s", i % 2 ? "-" : "",
+					 whole[i / 2 % LMD_LEN(whole)],
+					 frac[i / 2 / LMD_LEN(whole)]);
+				v = atof(text);
+				if (v == 0 && i % 2)
+					continue; /* -0 need not be offered */
+				ck_assert_msg(takes(&c, text) ==
+						      ((strict ? v > lo : v >= lo) &&
+						       (only_lo || (strict ? v < hi : v <= hi))),
+					      "%s: %s", s, text);
+				n++;
+			}
+			ck_assert(!takes(&c, "1.") && !takes(&c, "01") && !takes(&c, "1e1") &&
+				  !takes(&c, ""));
+			release(&c);
+		}
+	}
+	printf("decimal numbers in ranges: %u\n", n);
+}
+END_TEST
+
 START_TEST(wide_ranges)
 {
 	struct checker c;
@@ -372,6 +429,7 @@ int main(void)
 	tcase_add_test(t, verdicts);
 	tcase_add_test(t, refusals);
 	tcase_add_test(t, ranges);
+	tcase_add_test(t, decimal_ranges);
 	tcase_add_test(t, wide_ranges);
 	tcase_add_test(t, hostile);
 	tcase_add_test(t, starved);
