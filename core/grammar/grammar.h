@@ -62,13 +62,12 @@ enum lmd_status lmi_grammar_from_gbnf(struct lmi_grammar **out, const char *text
  *
  * Members of objects come in the order of the schema, or required ones first; those that it does
  * not describe only when it asks for them or describes none.  Blanks between the parts of a value
- * are optional and bounded.  Ignored: uniqueItems, not, if, contains, multipleOf, bounds of
- * numbers that are no integers, patternProperties, propertyNames, dependencies, formats but date,
- * time, date-time, uuid, ipv4; counts of members of described objects; more than five required
- * names where no member is described; with a pattern the length.
+ * are optional and bounded.  Formats other than date, time, date-time, uuid and ipv4 are
+ * annotations.  oneOf is taken as anyOf.
  *
- * LMD_CORRUPT: not JSON.  LMD_INVALID: not a schema, or beyond a bound; LMD_UNSUPPORTED: a pattern
- * that no grammar can say.  The sentence names the place by its JSON pointer.  A schema that
+ * LMD_CORRUPT: not JSON.  LMD_INVALID: not a schema, or beyond a bound; LMD_UNSUPPORTED: a keyword
+ * that the grammar would not enforce (the table in schema_keywords.c), or a pattern that no grammar
+ * can express.  The sentence names the place by its JSON pointer.  A schema that
  * nothing can fulfil is a grammar that leads nowhere. */
 enum lmd_status lmi_grammar_from_schema(struct lmi_grammar **out, const char *text, size_t bytes,
 					struct lmd_error *err);

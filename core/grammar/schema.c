@@ -175,6 +175,16 @@ static unsigned types_of(struct lmi_schema *s, const struct lmi_jnode *type)
 	return t;
 }
 
+/* The types that one schema allows; lmi_schema_check lets no other `not` pass. */
+static unsigned allowed_types(struct lmi_schema *s, const struct lmi_jnode *schema)
+{
+	const struct lmi_jnode *type = lmi_jnode_get(schema, "type");
+	const struct lmi_jnode *not = lmi_jnode_get(lmi_jnode_get(schema, "not"), "type");
+	unsigned t = type ? types_of(s, type) : T_ALL;
+
+	return not ? t & ~types_of(s, not) : t;
+}
+
 bool lmi_schema_type_fits(struct lmi_schema *s, const struct lmi_conj *c, const struct lmi_jnode *v)
 {
 	static const unsigned bit[] = {
@@ -187,9 +197,7 @@ bool lmi_schema_type_fits(struct lmi_schema *s, const struct lmi_conj *c, const 
 	if (want == T_NUMBER && lmi_jnode_int(v, INT64_MIN, INT64_MAX, &i))
 		want = T_INTEGER;
 	for (uint32_t k = 0; k < c->n; k++) {
-		const struct lmi_jnode *type = lmi_jnode_get(c->v[k], "type");
-
-		if (type && !(types_of(s, type) & want))
+		if (!(allowed_types(s, c->v[k]) & want))
 			return false;
 	}
 	return true;
@@ -203,6 +211,7 @@ static unsigned implied(const struct lmi_jnode *schema)
 		const char *keyword;
 		unsigned type;
 	} t[] = {{"properties", T_OBJECT}, {"additionalProperties", T_OBJECT},
+		 {"unevaluatedProperties", T_OBJECT},
 		 {"items", T_ARRAY},       {"prefixItems", T_ARRAY},
 		 {"pattern", T_STRING},    {"format", T_STRING}};
 	unsigned all = 0;
@@ -219,14 +228,11 @@ static unsigned conj_types(struct lmi_schema *s, const struct lmi_conj *c)
 	bool given = false;
 
 	for (uint32_t i = 0; i < c->n; i++) {
-		const struct lmi_jnode *type = lmi_jnode_get(c->v[i], "type");
-
-		if (type)
-			t &= types_of(s, type);
-		given |= type != NULL;
+		t &= allowed_types(s, c->v[i]);
+		given |= lmi_jnode_get(c->v[i], "type") != NULL;
 		said |= implied(c->v[i]);
 	}
-	return given || !said ? t : said;
+	return given || !said ? t : t & said;
 }
 
 static bool plain(const struct lmi_conj *c)

@@ -75,6 +75,15 @@ bool lmi_schema_count(struct lmi_schema *s, const struct lmi_jnode *schema, cons
 bool lmi_schema_counts(struct lmi_schema *s, const struct lmi_conj *c, const char *min_keyword,
 		       const char *max_keyword, uint32_t *min, uint32_t *max);
 
+/* Refuses the keywords of a schema that the grammar does not enforce and that say something.
+ * docs/grammar.md lists them; the table is in schema_keywords.c. */
+void lmi_schema_check(struct lmi_schema *s, const struct lmi_jnode *schema);
+/* What holds for members that `properties` does not describe: additionalProperties, or else
+ * unevaluatedProperties; NULL: neither is there. */
+const struct lmi_jnode *lmi_schema_other_members(const struct lmi_jnode *schema);
+/* Are two values the same JSON? */
+bool lmi_schema_equal(const struct lmi_jnode *a, const struct lmi_jnode *b);
+
 /* Is v of a type that all of the conj allow? */
 bool lmi_schema_type_fits(struct lmi_schema *s, const struct lmi_conj *c,
 			  const struct lmi_jnode *v);

@@ -124,6 +124,7 @@ static void add(struct lmi_schema *s, struct lmi_conj *c, const struct lmi_jnode
 		return;
 	}
 	c->v[c->n++] = schema;
+	lmi_schema_check(s, schema);
 	ref = lmi_schema_get(s, schema, "$ref", LMI_JSTRING);
 	if (ref) {
 		const struct lmi_jnode *to = resolve(s, ref);

@@ -7,8 +7,6 @@
 #include "core/base/json_text.h"
 #include "core/grammar/schema.h"
 
-static bool equal(const struct lmi_jnode *a, const struct lmi_jnode *b);
-
 static bool equal_objects(const struct lmi_jnode *a, const struct lmi_jnode *b)
 {
 	const struct lmi_jnode *k = lmi_jnode_first(a);
@@ -18,7 +16,7 @@ static bool equal_objects(const struct lmi_jnode *a, const struct lmi_jnode *b)
 		uint32_t j = 0;
 
 		for (; j < b->n; j++, o = lmi_jnode_next(o + 1))
-			if (equal(k, o) && equal(k + 1, o + 1))
+			if (lmi_schema_equal(k, o) && lmi_schema_equal(k + 1, o + 1))
 				break;
 		if (j == b->n)
 			return false;
@@ -26,7 +24,7 @@ static bool equal_objects(const struct lmi_jnode *a, const struct lmi_jnode *b)
 	return true;
 }
 
-static bool equal(const struct lmi_jnode *a, const struct lmi_jnode *b)
+bool lmi_schema_equal(const struct lmi_jnode *a, const struct lmi_jnode *b)
 {
 	const struct lmi_jnode *x = lmi_jnode_first(a), *y = lmi_jnode_first(b);
 	double p, q;
@@ -46,7 +44,7 @@ static bool equal(const struct lmi_jnode *a, const struct lmi_jnode *b)
 		if (a->n != b->n)
 			return false;
 		for (uint32_t i = 0; i < a->n; i++, x = lmi_jnode_next(x), y = lmi_jnode_next(y))
-			if (!equal(x, y))
+			if (!lmi_schema_equal(x, y))
 				return false;
 		return true;
 	case LMI_JOBJECT:
@@ -65,14 +63,25 @@ static uint32_t characters(const struct lmi_jnode *v)
 	return n;
 }
 
+/* Is d on the wrong side (sign 1: above) of `keyword`, or on it where `exclusive` is true, as
+ * draft 4 has it, or on the wrong side of the number `exclusive`? */
+static bool beyond(const struct lmi_jnode *schema, const char *keyword, const char *exclusive,
+		   double d, double sign)
+{
+	const struct lmi_jnode *x = lmi_jnode_get(schema, exclusive);
+	bool strict = lmi_jnode_is(x, LMI_JBOOL) && x->u.b;
+	double end;
+
+	if (lmi_jnode_real(lmi_jnode_get(schema, keyword), &end) &&
+	    ((d - end) * sign > 0 || (strict && d == end)))
+		return true;
+	return lmi_jnode_real(x, &end) && (d - end) * sign >= 0;
+}
+
 static bool in_bounds(const struct lmi_jnode *schema, double d)
 {
-	double b;
-
-	return !((lmi_jnode_real(lmi_jnode_get(schema, "minimum"), &b) && d < b) ||
-		 (lmi_jnode_real(lmi_jnode_get(schema, "maximum"), &b) && d > b) ||
-		 (lmi_jnode_real(lmi_jnode_get(schema, "exclusiveMinimum"), &b) && d <= b) ||
-		 (lmi_jnode_real(lmi_jnode_get(schema, "exclusiveMaximum"), &b) && d >= b));
+	return !beyond(schema, "minimum", "exclusiveMinimum", d, -1) &&
+	       !beyond(schema, "maximum", "exclusiveMaximum", d, 1);
 }
 
 static bool listed(struct lmi_schema *s, const struct lmi_jnode *schema, const struct lmi_jnode *v)
@@ -81,12 +90,37 @@ static bool listed(struct lmi_schema *s, const struct lmi_jnode *schema, const s
 	const struct lmi_jnode *list = lmi_schema_get(s, schema, "enum", LMI_JARRAY);
 	const struct lmi_jnode *e = lmi_jnode_first(list);
 
-	if (one && !equal(one, v))
+	if (one && !lmi_schema_equal(one, v))
 		return false;
 	for (uint32_t i = 0; list && i < list->n; i++, e = lmi_jnode_next(e))
-		if (equal(e, v))
+		if (lmi_schema_equal(e, v))
 			return true;
 	return !list;
+}
+
+/* A listed value is compared with types and bounds alone; other keywords for its type would be
+ * dropped. */
+static void check_listed(struct lmi_schema *s, const struct lmi_jnode *schema,
+			 const struct lmi_jnode *v)
+{
+	static const struct {
+		enum lmi_jtype type;
+		const char *keyword;
+	} t[] = {{LMI_JSTRING, "pattern"},    {LMI_JOBJECT, "properties"},
+		 {LMI_JOBJECT, "required"},   {LMI_JOBJECT, "additionalProperties"},
+		 {LMI_JOBJECT, "unevaluatedProperties"},
+		 {LMI_JOBJECT, "minProperties"}, {LMI_JOBJECT, "maxProperties"},
+		 {LMI_JARRAY, "items"},       {LMI_JARRAY, "prefixItems"},
+		 {LMI_JARRAY, "minItems"},    {LMI_JARRAY, "maxItems"}};
+
+	for (size_t i = 0; i < LMD_LEN(t); i++) {
+		const struct lmi_jnode *k = lmi_jnode_get(schema, t[i].keyword);
+
+		if (k && v->type == t[i].type)
+			lmi_schema_fail(s, LMD_UNSUPPORTED, k,
+					"'%s' is not supported for values that enum or const list",
+					t[i].keyword);
+	}
 }
 
 static bool fits(struct lmi_schema *s, const struct lmi_conj *c, const struct lmi_jnode *v)
@@ -99,6 +133,7 @@ static bool fits(struct lmi_schema *s, const struct lmi_conj *c, const struct lm
 	for (uint32_t i = 0; i < c->n; i++) {
 		if (!listed(s, c->v[i], v))
 			return false;
+		check_listed(s, c->v[i], v);
 		if (lmi_jnode_real(v, &d) && !in_bounds(c->v[i], d))
 			return false;
 		if (v->type != LMI_JSTRING)

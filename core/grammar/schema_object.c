@@ -79,7 +79,7 @@ static void collect(struct lmi_schema *s, const struct lmi_conj *c, struct membe
 		const struct lmi_jnode *k = lmi_jnode_first(p);
 
 		described |= p != NULL;
-		said |= lmi_jnode_get(c->v[i], "additionalProperties") != NULL;
+		said |= lmi_schema_other_members(c->v[i]) != NULL;
 		for (uint32_t j = 0; p && j < p->n; j++, k = lmi_jnode_next(k + 1))
 			(void)put(s, m, k);
 	}
@@ -125,7 +125,7 @@ static void value_of(struct lmi_schema *s, const struct lmi_conj *c, const struc
 			if (same(k, key))
 				found = k + 1;
 		if (!found)
-			found = lmi_jnode_get(c->v[i], "additionalProperties");
+			found = lmi_schema_other_members(c->v[i]);
 		if (found)
 			lmi_conj_add(s, out, found);
 	}
@@ -320,6 +320,33 @@ static struct lmi_gx *counted(struct lmi_schema *s, const struct members *m, uin
 	return min ? e : lmi_gx_optional(&s->b, e);
 }
 
+/* What the schemas ask for beyond what the members below can say. */
+static void check_counts(struct lmi_schema *s, const struct lmi_conj *c, const struct members *m,
+			 uint32_t min, uint32_t max)
+{
+	bool counted = !m->n && (m->open || !min); /* by counted() */
+
+	for (uint32_t i = 0; i < c->n && !lmi_schema_failed(s); i++) {
+		const struct lmi_jnode *r = lmi_jnode_get(c->v[i], "required");
+		const struct lmi_jnode *least = lmi_jnode_get(c->v[i], "minProperties");
+		const struct lmi_jnode *most = lmi_jnode_get(c->v[i], "maxProperties");
+
+		if (lmi_jnode_is(r, LMI_JARRAY) && r->n && !m->n)
+			lmi_schema_fail(s, LMD_UNSUPPORTED, r,
+					"more than %d required names are not supported where no "
+					"member is described",
+					UNORDERED_MAX);
+		else if (least && !counted && min > m->n_required)
+			lmi_schema_fail(s, LMD_UNSUPPORTED, least,
+					"'minProperties' is not supported where members are "
+					"described, unless as many are required");
+		else if (most && !counted && (m->other || max < m->n))
+			lmi_schema_fail(s, LMD_UNSUPPORTED, most,
+					"'maxProperties' is not supported where members are "
+					"described, unless that many are");
+	}
+}
+
 /* At most so many members are described. */
 static size_t room(const struct lmi_conj *c)
 {
@@ -351,6 +378,9 @@ struct lmi_gx *lmi_schema_object(struct lmi_schema *s, const struct lmi_conj *c)
 		return NULL;
 	if (m.open)
 		m.other = others(s, c, &m);
+	check_counts(s, c, &m, min, max);
+	if (lmi_schema_failed(s))
+		return NULL;
 	if (!m.n)
 		inside = counted(s, &m, min, max);
 	else

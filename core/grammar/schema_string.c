@@ -30,17 +30,49 @@ static struct lmi_gx *quoted(struct lmi_schema *s, struct lmi_gx *inside)
 	return lmi_schema_seq(s, lmi_schema_word(s, "\""), inside, lmi_schema_word(s, "\""), NULL);
 }
 
+/* The expression of a format, or NULL: it is an annotation. */
+static const char *format_of(const struct lmi_jnode *v)
+{
+	for (size_t k = 0; k < LMD_LEN(formats); k++)
+		if (lmi_jnode_eq(v, formats[k].name))
+			return formats[k].regex;
+	return NULL;
+}
+
 static struct lmi_gx *by_format(struct lmi_schema *s, const struct lmi_conj *c)
 {
 	for (uint32_t i = 0; i < c->n; i++) {
 		const struct lmi_jnode *v = lmi_schema_get(s, c->v[i], "format", LMI_JSTRING);
+		const char *regex = v ? format_of(v) : NULL;
 
-		for (size_t k = 0; v && k < LMD_LEN(formats); k++)
-			if (lmi_jnode_eq(v, formats[k].name))
-				return lmi_schema_pattern(s, formats[k].regex,
-							  strlen(formats[k].regex), v);
+		if (regex)
+			return lmi_schema_pattern(s, regex, strlen(regex), v);
 	}
 	return NULL;
+}
+
+/* A string is made from one pattern, one format or its length; more of these would be dropped. */
+static void check_one(struct lmi_schema *s, const struct lmi_conj *c)
+{
+	static const char *const keyword[] = {"pattern", "format", "minLength", "maxLength"};
+	const struct lmi_jnode *form = NULL; /* the pattern or format */
+
+	for (size_t k = 0; k < LMD_LEN(keyword); k++) {
+		for (uint32_t i = 0; i < c->n; i++) {
+			const struct lmi_jnode *v = lmi_jnode_get(c->v[i], keyword[k]);
+
+			if (!v || (k == 1 && !format_of(v)) ||
+			    (k == 2 && lmi_jnode_is(v, LMI_JINT) && !v->u.i))
+				continue;
+			if (form && !(k < 2 && lmi_schema_equal(form, v)))
+				lmi_schema_fail(s, LMD_UNSUPPORTED, v,
+						"'%s' is not supported beside another pattern or "
+						"format",
+						keyword[k]);
+			if (k < 2)
+				form = v;
+		}
+	}
 }
 
 struct lmi_gx *lmi_schema_string(struct lmi_schema *s, const struct lmi_conj *c)
@@ -48,6 +80,9 @@ struct lmi_gx *lmi_schema_string(struct lmi_schema *s, const struct lmi_conj *c)
 	struct lmi_gx *inside;
 	uint32_t min, max;
 
+	check_one(s, c);
+	if (lmi_schema_failed(s))
+		return NULL;
 	for (uint32_t i = 0; i < c->n; i++) {
 		const struct lmi_jnode *v = lmi_schema_get(s, c->v[i], "pattern", LMI_JSTRING);
 

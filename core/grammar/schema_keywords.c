@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which keywords of a schema are enforced, which are annotations, and which are refused because an
+ * answer could break them.  A keyword that no draft knows is an annotation, as the drafts say. */
+#include <string.h>
+
+#include "core/base/show.h"
+#include "core/grammar/schema.h"
+
+enum kind {
+	ENFORCED,   /* the grammar is made of it */
+	ANNOTATION, /* allows every value */
+	REFUSED     /* unless it allows every value here: see `allows_all` */
+};
+
+static bool is_true(const struct lmi_jnode *schema, const struct lmi_jnode *v)
+{
+	(void)schema;
+	return (lmi_jnode_is(v, LMI_JBOOL) && v->u.b) || (lmi_jnode_is(v, LMI_JOBJECT) && !v->n);
+}
+
+static bool is_false(const struct lmi_jnode *schema, const struct lmi_jnode *v)
+{
+	(void)schema;
+	return lmi_jnode_is(v, LMI_JBOOL) && !v->u.b;
+}
+
+static bool is_empty(const struct lmi_jnode *schema, const struct lmi_jnode *v)
+{
+	(void)schema;
+	return lmi_jnode_is(v, LMI_JOBJECT) && !v->n;
+}
+
+/* Integers are multiples of 1. */
+static bool is_one_of_integer(const struct lmi_jnode *schema, const struct lmi_jnode *v)
+{
+	double d;
+
+	return lmi_jnode_real(v, &d) && d == 1 &&
+	       lmi_jnode_eq(lmi_jnode_get(schema, "type"), "integer");
+}
+
+/* `if` without consequences, or "if P then P". */
+static bool without_consequence(const struct lmi_jnode *schema, const struct lmi_jnode *v)
+{
+	const struct lmi_jnode *then = lmi_jnode_get(schema, "then");
+	const struct lmi_jnode *other = lmi_jnode_get(schema, "else");
+
+	return (!then || is_true(schema, then) || lmi_schema_equal(then, v)) &&
+	       (!other || is_true(schema, other));
+}
+
+/* Types alone: {"type": "string"}.  The integers cannot be taken out of the numbers. */
+static bool is_type(const struct lmi_jnode *schema, const struct lmi_jnode *v)
+{
+	const struct lmi_jnode *type = lmi_jnode_get(v, "type"), *t = type;
+	bool list = lmi_jnode_is(type, LMI_JARRAY), integer = false, number = false;
+
+	if (is_false(schema, v))
+		return true;
+	if (!lmi_jnode_is(v, LMI_JOBJECT) || v->n != 1 || !type)
+		return false;
+	if (list)
+		t = lmi_jnode_first(type);
+	for (uint32_t i = 0; i < (list ? type->n : 1); i++, t = lmi_jnode_next(t)) {
+		integer |= lmi_jnode_eq(t, "integer");
+		number |= lmi_jnode_eq(t, "number");
+	}
+	return number || !integer;
+}
+
+/* Alone in its schema it says what additionalProperties says. */
+static bool as_additional(const struct lmi_jnode *schema, const struct lmi_jnode *v)
+{
+	static const char *const beside[] = {"allOf", "anyOf", "oneOf", "$ref", "if"};
+
+	if (is_true(schema, v))
+		return true;
+	for (size_t i = 0; i < LMD_LEN(beside); i++)
+		if (lmi_jnode_get(schema, beside[i]))
+			return false;
+	return true;
+}
+
+static const struct {
+	const char *name;
+	enum kind kind;
+	bool (*allows_all)(const struct lmi_jnode *schema, const struct lmi_jnode *v);
+} keywords[] = {
+	/* clang-format off */
+	{"type", ENFORCED, NULL},
+	{"enum", ENFORCED, NULL},
+	{"const", ENFORCED, NULL},
+	{"$ref", ENFORCED, NULL},
+	{"allOf", ENFORCED, NULL},
+	{"anyOf", ENFORCED, NULL},
+	{"oneOf", ENFORCED, NULL}, /* as anyOf */
+	{"properties", ENFORCED, NULL},
+	{"required", ENFORCED, NULL},
+	{"additionalProperties", ENFORCED, NULL},
+	{"minProperties", ENFORCED, NULL}, /* or refused, by the object */
+	{"maxProperties", ENFORCED, NULL},
+	{"items", ENFORCED, NULL},
+	{"prefixItems", ENFORCED, NULL},
+	{"additionalItems", ENFORCED, NULL},
+	{"minItems", ENFORCED, NULL},
+	{"maxItems", ENFORCED, NULL},
+	{"minLength", ENFORCED, NULL}, /* or refused, by the string */
+	{"maxLength", ENFORCED, NULL},
+	{"pattern", ENFORCED, NULL},
+	{"format", ENFORCED, NULL}, /* those that are known, else an annotation */
+	{"minimum", ENFORCED, NULL},
+	{"maximum", ENFORCED, NULL},
+	{"exclusiveMinimum", ENFORCED, NULL},
+	{"exclusiveMaximum", ENFORCED, NULL},
+	{"$schema", ANNOTATION, NULL},
+	{"$id", ANNOTATION, NULL},
+	{"id", ANNOTATION, NULL},
+	{"$anchor", ANNOTATION, NULL},
+	{"$defs", ANNOTATION, NULL},
+	{"definitions", ANNOTATION, NULL},
+	{"$comment", ANNOTATION, NULL},
+	{"$vocabulary", ANNOTATION, NULL},
+	{"title", ANNOTATION, NULL},
+	{"description", ANNOTATION, NULL},
+	{"default", ANNOTATION, NULL},
+	{"examples", ANNOTATION, NULL},
+	{"deprecated", ANNOTATION, NULL},
+	{"readOnly", ANNOTATION, NULL},
+	{"writeOnly", ANNOTATION, NULL},
+	{"contentEncoding", ANNOTATION, NULL},
+	{"contentMediaType", ANNOTATION, NULL},
+	{"contentSchema", ANNOTATION, NULL},
+	{"then", ANNOTATION, NULL}, /* they mean something beside `if` alone */
+	{"else", ANNOTATION, NULL},
+	{"minContains", ANNOTATION, NULL}, /* beside `contains` alone */
+	{"maxContains", ANNOTATION, NULL},
+	{"if", REFUSED, without_consequence},
+	{"not", REFUSED, is_type}, /* types are enforced */
+	{"multipleOf", REFUSED, is_one_of_integer},
+	{"uniqueItems", REFUSED, is_false},
+	{"contains", REFUSED, NULL},
+	{"patternProperties", REFUSED, is_empty},
+	{"propertyNames", REFUSED, is_true},
+	{"dependencies", REFUSED, is_empty},
+	{"dependentRequired", REFUSED, is_empty},
+	{"dependentSchemas", REFUSED, is_empty},
+	{"unevaluatedProperties", REFUSED, as_additional},
+	{"unevaluatedItems", REFUSED, is_true},
+	{"$dynamicRef", REFUSED, NULL},
+	{"$recursiveRef", REFUSED, NULL},
+	/* clang-format on */
+};
+
+void lmi_schema_check(struct lmi_schema *s, const struct lmi_jnode *schema)
+{
+	for (size_t i = 0; i < LMD_LEN(keywords); i++) {
+		const struct lmi_jnode *v = keywords[i].kind == REFUSED
+						    ? lmi_jnode_get(schema, keywords[i].name)
+						    : NULL;
+
+		if (v && !(keywords[i].allows_all && keywords[i].allows_all(schema, v))) {
+			lmi_schema_fail(s, LMD_UNSUPPORTED, v,
+					"'%s' is not supported here: an answer could break it",
+					keywords[i].name);
+			return;
+		}
+	}
+}
+
+const struct lmi_jnode *lmi_schema_other_members(const struct lmi_jnode *schema)
+{
+	const struct lmi_jnode *v = lmi_jnode_get(schema, "additionalProperties");
+
+	return v ? v : lmi_jnode_get(schema, "unevaluatedProperties");
+}
