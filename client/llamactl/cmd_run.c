@@ -88,6 +88,14 @@ static enum lmd_status run_once(struct run *r, struct lmd_error *err)
 
 /* ---- many ---- */
 
+/* A turn that Ctrl-C ended before its first character leaves "^C" on the line. */
+static void end_turn(struct lmi_said *a, enum lmd_status st)
+{
+	lmi_spoken_end_line(&a->spoken, st);
+	if (st == LMD_CANCELLED && !a->spoken.last && isatty(STDIN_FILENO))
+		putc('\n', stderr);
+}
+
 /* Plain text: a line goes behind everything that was said so far; the model continues the
  * whole. */
 static enum lmd_status continue_text(struct run *r, struct lmi_tokens *history, const char *line,
@@ -105,7 +113,7 @@ static enum lmd_status continue_text(struct run *r, struct lmi_tokens *history, 
 		st = lmi_tokens_add(history, more.id, more.n, err);
 	if (st == LMD_OK)
 		st = lmi_said_generate(r->ctl, &a, &r->chat, history->id, history->n, err);
-	lmi_spoken_end_line(&a.spoken, st);
+	end_turn(&a, st);
 	if (st == LMD_OK || st == LMD_CANCELLED) {
 		history->n = a.n_kept; /* the answer has what was taken back */
 		st = lmi_tokens_add(history, a.tokens.id, a.tokens.n, err);
@@ -133,7 +141,7 @@ static enum lmd_status answer_turn(struct run *r, struct lmi_talk *talk, const c
 				     r->apart ? &a.how : NULL, err);
 	if (st == LMD_OK)
 		st = lmi_said_generate(r->ctl, &a, &r->chat, tokens.id, tokens.n, err);
-	lmi_spoken_end_line(&a.spoken, st);
+	end_turn(&a, st);
 	if (st == LMD_OK || st == LMD_CANCELLED)
 		st = lmi_talk_say(talk, "assistant", a.spoken.text.p, a.spoken.text.n, err);
 	lmi_said_fini(&a);
