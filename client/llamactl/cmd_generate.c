@@ -211,8 +211,9 @@ static enum lmd_status start(struct lmi_ctl *ctl, const struct lmi_chat_args *ch
 	return st;
 }
 
-/* The name was refused, and it is that of a file. */
-static void suggest_run(const char *name, struct lmd_error *err)
+/* What to type instead, after a request that was refused: the name is that of a file, or the
+ * daemon missed a template and cannot know our options. */
+static void suggest(const char *name, const struct lmi_chat_args *chat, struct lmd_error *err)
 {
 	struct lmd_error e = *err;
 	struct stat f;
@@ -221,6 +222,8 @@ static void suggest_run(const char *name, struct lmd_error *err)
 		(void)lmd_fail(err, e.status,
 			       "%.400s; to run a file without the daemon: llamactl run %.300s",
 			       e.text, name);
+	else if (chat->wanted && !chat->template.ptr && strstr(e.text, "chat template"))
+		(void)lmd_fail(err, e.status, "%.400s (--template chatml, or --raw)", e.text);
 }
 
 static enum lmd_status generate(struct lmi_ctl *ctl, struct lmd_error *err)
@@ -245,10 +248,10 @@ static enum lmd_status generate(struct lmi_ctl *ctl, struct lmd_error *err)
 		st = lmi_read_prompt(lmi_arg_str(&ctl->args, "prompt"), &prompt, &n, &in, err);
 	if (st == LMD_OK)
 		st = start(ctl, &chat, prompt, n, &s, err);
-	if (st == LMD_NOTFOUND || st == LMD_INVALID)
-		suggest_run(lmi_arg_pos(&ctl->args, 0), err);
 	if (st == LMD_OK)
 		st = collect(s, &a, err);
+	if (st == LMD_NOTFOUND || st == LMD_INVALID)
+		suggest(lmi_arg_pos(&ctl->args, 0), &chat, err);
 	lmi_spoken_end_line(&a.spoken, st);
 	if (st == LMD_OK && a.spoken.json)
 		print_json(&a, lmd_stream_id(s));

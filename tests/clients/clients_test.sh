@@ -32,6 +32,7 @@ ctl generate full -p "$prompt" -n $n --seed 3 --ignore-eos \
 holds "generate --chain is as run --chain" cmp -s "$dir/wantc" "$dir/got"
 refused 2 'chain and --top-k exclude' generate full -p x --chain '["dist"]' --top-k 2
 refused 1 '^llamactl generate: --chain: must be a JSON array' generate full -p x --chain '{}'
+refused 1 'no chat template.*(--template chatml, or --raw)$' generate full -p x --system y
 refused 1 "; to run a file without the daemon: llamactl run $dir/full.gguf$" \
 	generate "$dir/full.gguf" -p x
 # samplers: the options mean to the daemon what they mean to `run`
