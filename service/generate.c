@@ -1,35 +1,94 @@
 /* SPDX-License-Identifier: MIT
  *
- * Generations all together: their deadlines, and what is done to all of them. */
+ * Generations all together: their deadlines, and what is done to all of them.
+ *
+ * A generation without a token has no deadline of its own as long as it gets on: the limit
+ * first_token bounds the time in which nothing moves.  What moves is seen in the engines' counters
+ * of progress, which are read in every turn, and at least LOOKS times within the limit while
+ * somebody waits for a first token. */
 #include "service/generate_work.h"
+
+#define LOOKS 4u
+
+static bool has_engine(const struct lmi_resident *r)
+{
+	return r->state == LMI_RES_READY || r->state == LMI_RES_DRAINING;
+}
+
+static void watch_progress(struct lmi_service *svc, uint64_t now)
+{
+	for (struct lmi_resident *r = svc->residents; r; r = r->next) {
+		uint32_t n = has_engine(r) ? lmi_engine_progress(r->engine) : 0;
+
+		if (n != r->n_progress)
+			r->progress_ns = now;
+		r->n_progress = n;
+	}
+	svc->watched_ns = now;
+}
+
+/* When the generation was last seen to get on.  One that runs depends on the engines of its device,
+ * which take turns; one that waits depends on whichever engine runs those before it. */
+static uint64_t last_progress(const struct lmi_gen_work *g)
+{
+	const struct lmi_lane *lane =
+		g->state == LMI_GEN_RUN ? lmi_engine_inst(g->res->engine)->lane : NULL;
+	uint64_t last = g->ready_ns;
+
+	for (const struct lmi_resident *r = g->svc->residents; r; r = r->next)
+		if (has_engine(r) && (!lane || lmi_engine_inst(r->engine)->lane == lane) &&
+		    r->progress_ns > last)
+			last = r->progress_ns;
+	return last;
+}
+
+/* Its model is there and it has no token. */
+static bool awaits_first_token(const struct lmi_gen_work *g)
+{
+	return !g->stopping && !g->n_out && g->ready_ns != UINT64_MAX;
+}
 
 static uint64_t deadline_of(const struct lmi_gen_work *g)
 {
-	uint64_t when = g->deadline_ns;
+	uint64_t when = g->deadline_ns, first;
 
 	if (g->stopping)
 		return UINT64_MAX;
-	if (!g->n_out && g->first_ns < when)
-		when = g->first_ns;
-	return when;
+	if (!awaits_first_token(g))
+		return when;
+	first = last_progress(g) + g->svc->limits.first_token_ms * LMI_MS;
+	return first < when ? first : when;
+}
+
+static void say_stuck(struct lmd_error *err, uint64_t ms)
+{
+	(void)lmd_fail(err, LMD_TIMEOUT,
+		       "timed out: no progress for %llu %s before the first token (limit "
+		       "first_token); the device hangs or is very slow: see the log, use a smaller "
+		       "model, or raise first_token in [limits]",
+		       (unsigned long long)(ms % 1000 ? ms : ms / 1000), ms % 1000 ? "ms" : "s");
 }
 
 static void expire(struct lmi_gen_work *g, uint64_t now)
 {
 	struct lmi_end end = {.kind = LMI_END_DONE, .why = LMI_WIRE_FINISH_DEADLINE};
+	bool stuck = g->deadline_ns > now, runs = g->state == LMI_GEN_RUN;
 
-	if (g->deadline_ns > now) {
+	if (stuck) {
 		end.kind = LMI_END_ERROR;
-		(void)lmd_fail(&end.error, LMD_TIMEOUT, "no token came within %llu ms",
-			       (unsigned long long)g->svc->limits.first_token_ms);
+		say_stuck(&end.error, g->svc->limits.first_token_ms);
 	}
 	lmi_gen_stop(g, now, &end);
+	/* a step that hangs may never let go of it: the client is told now */
+	if (stuck && runs)
+		lmi_work_end(g->svc, &g->work, now, &end);
 }
 
 void lmi_generate_turn(struct lmi_service *svc, uint64_t now)
 {
 	struct lmi_gen_work *next;
 
+	watch_progress(svc, now);
 	for (struct lmi_gen_work *g = svc->works; g; g = next) {
 		next = g->next;
 		if (g->cancel_waits)
@@ -41,12 +100,15 @@ void lmi_generate_turn(struct lmi_service *svc, uint64_t now)
 
 uint64_t lmi_generate_deadline(const struct lmi_service *svc)
 {
+	uint64_t look = svc->watched_ns + svc->limits.first_token_ms * LMI_MS / LOOKS;
 	uint64_t when = UINT64_MAX;
 
 	for (const struct lmi_gen_work *g = svc->works; g; g = g->next) {
 		uint64_t end = g->cancel_waits ? svc->now + LMI_MS : deadline_of(g);
 
 		when = end < when ? end : when;
+		if (awaits_first_token(g) && look < when)
+			when = look;
 	}
 	for (const struct lmi_resident *r = svc->residents; r; r = r->next)
 		when = r->doze_ns && r->doze_ns < when ? r->doze_ns : when;
@@ -60,7 +122,7 @@ static uint64_t settled_until(const struct lmi_gen_work *g)
 
 	if (!s || s->given_up || g->stopping)
 		return UINT64_MAX;
-	return g->n_out ? lmi_stream_settled_until(s) : 0; /* the first ends a deadline */
+	return g->n_out ? lmi_stream_settled_until(s) : 0; /* the first ends a limit */
 }
 
 void lmi_generate_doze(struct lmi_service *svc, uint64_t now)

@@ -65,7 +65,7 @@ static void model_ready(struct lmi_waiter *w, uint64_t now, struct lmi_resident 
 	}
 	g->res = r;
 	g->state = LMI_GEN_ENCODE;
-	g->first_ns = now + svc->limits.first_token_ms * LMI_MS;
+	g->ready_ns = now;
 	if (!lmi_prompt_is_chat(r->engine, q) && !lmi_prompt_is_constrained(q) &&
 	    (!q->has_prompt || q->prompt.len <= svc->limits.inline_bytes)) {
 		g->encoder = r;
@@ -153,7 +153,7 @@ static enum lmd_status create(struct lmi_gen_work **out, const struct lmi_ask *a
 	lmi_once_init(&g->once, a);
 	g->serial = ++svc->serial;
 	g->deadline_ns = a->now + timeout * LMI_MS;
-	g->first_ns = UINT64_MAX;
+	g->ready_ns = UINT64_MAX;
 	g->next = svc->works;
 	if (g->next)
 		g->next->prev = g;

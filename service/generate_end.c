@@ -34,11 +34,41 @@ void lmi_gen_drop_constraint(struct lmi_gen_work *g)
 	g->constraint = NULL;
 }
 
+/* A failure is the daemon's; what a user got wrong and what must be tried again later is counted
+ * apart, so that an alarm on failures does not ring for a typing mistake. */
+static void count_error(struct lmi_service_stats *c, enum lmd_status st)
+{
+	switch (st) {
+	case LMD_INVALID:
+	case LMD_NOTFOUND:
+	case LMD_UNSUPPORTED:
+	case LMD_DENIED:
+		c->n_invalid++;
+		return;
+	case LMD_BUSY:
+		c->n_busy++;
+		return;
+	case LMD_CANCELLED:
+		c->n_cancelled++;
+		return;
+	case LMD_OK:
+	case LMD_NOMEM:
+	case LMD_CORRUPT:
+	case LMD_TIMEOUT:
+	case LMD_IO:
+	case LMD_DEVICE:
+	case LMD_INTERNAL:
+		break;
+	}
+	c->n_failed++;
+}
+
 static void count_end(struct lmi_service *svc, const struct lmi_end *end)
 {
 	svc->count.n_done += end->kind == LMI_END_DONE;
 	svc->count.n_cancelled += end->kind == LMI_END_CANCELLED;
-	svc->count.n_failed += end->kind == LMI_END_ERROR;
+	if (end->kind == LMI_END_ERROR)
+		count_error(&svc->count, end->error.status);
 	svc->count.n_prompt_tokens += end->n_prompt;
 	svc->count.n_out_tokens += end->n_out;
 }

@@ -31,7 +31,8 @@ struct lmi_gen_work {
 	struct lmi_gen_work *behind;      /* in the queue */
 	struct lmi_once once;
 	struct lmi_copy copy;
-	uint64_t serial, deadline_ns, first_ns, begun_ns;
+	uint64_t serial, deadline_ns, begun_ns;
+	uint64_t ready_ns; /* its model was there; UINT64_MAX: not yet */
 	uint64_t seed;
 	enum lmi_gen_state state;
 	struct lmi_lookup lookup;

@@ -37,7 +37,9 @@ const struct lmi_limit lmi_limits[] = {
 	ROW(timeout_default, "ms", 1, DAY, 10 * MINUTE, "Deadline of a request that does not say."),
 	ROW(timeout_max, "ms", 1, DAY, DAY, "Greatest deadline."),
 	ROW(first_token_ms, "ms", 1, DAY, 30000,
-	    "Time to the first token, waiting included, loading not."),
+	    "Time without progress before the first token.  A prompt that is being computed makes "
+	    "progress, and so does the queue while those in front compute; loading does not "
+	    "count."),
 	ROW(lease_default, "ms", 1000, 10 * MINUTE, 10000,
 	    "Lease of a stream when the request does not say."),
 	ROW(lease_max, "ms", 1000, 10 * MINUTE, 10 * MINUTE, "Longest lease."),

@@ -135,6 +135,7 @@ static void bring(struct load_work *w, uint64_t now, struct lmi_model *m)
 	w->waits = true;
 	if (!reload && !m->current && !m->coming)
 		m->load = w->load;
+	lmi_model_forgive(m);
 	if (!reload && m->current && same_but_keep(&m->load, &w->load))
 		m->current->load.keep_ms = m->load.keep_ms = w->load.keep_ms;
 	if (m->current && (reload || !same_but_keep(&m->load, &w->load))) {

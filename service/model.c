@@ -67,6 +67,40 @@ static uint32_t pause_of(const struct lmi_service *svc, uint32_t n_fail)
 	return (uint32_t)(ms < svc->limits.fail_max_ms ? ms : svc->limits.fail_max_ms);
 }
 
+/* Remembers the reason; returns the pause before the next attempt, in ms. */
+static uint32_t note_failure(const struct lmi_service *svc, struct lmi_model *m,
+			     const struct lmd_error *err)
+{
+	uint32_t pause;
+
+	m->n_fail++;
+	pause = pause_of(svc, m->n_fail);
+	m->fail_until = svc->now + pause * LMI_MS;
+	m->fail = *err;
+	return pause;
+}
+
+void lmi_model_forgive(struct lmi_model *m)
+{
+	m->fail_until = 0;
+}
+
+void lmi_resident_lost(struct lmi_service *svc, uint64_t now, struct lmi_resident *r,
+		       const struct lmd_error *err)
+{
+	struct lmi_model *m = r->model;
+
+	if (r->lost)
+		return;
+	r->lost = true;
+	svc->o.host->log(svc->o.host->ctx, "service", LMD_LOG_ERROR,
+			 "model lost, the next request loads it anew model=%s engine=%llu: %s",
+			 lmi_model_name(m), (unsigned long long)r->number, err->text);
+	if (m->current == r)
+		(void)note_failure(svc, m, err);
+	lmi_resident_retire(svc, now, r);
+}
+
 static void load_failed(struct lmi_service *svc, struct lmi_resident *r)
 {
 	struct lmi_model *m = r->model;
@@ -74,10 +108,7 @@ static void load_failed(struct lmi_service *svc, struct lmi_resident *r)
 	uint32_t pause;
 
 	m->coming = NULL;
-	m->n_fail++;
-	pause = pause_of(svc, m->n_fail);
-	m->fail_until = svc->now + pause * LMI_MS;
-	m->fail = err;
+	pause = note_failure(svc, m, &err);
 	svc->o.host->log(svc->o.host->ctx, "service", LMD_LOG_WARN,
 			 "model failed to load model=%s times=%u: %s", lmi_model_name(m), m->n_fail,
 			 err.text);

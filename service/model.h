@@ -8,7 +8,8 @@
  * jobs.
  *
  *     absent -> loading -> ready -> draining -> unloading -> absent
- *                  |-> failed, and no new attempt before a pause has passed
+ *                  |-> failed, and no new attempt before a pause has passed, unless a load is
+ *                      asked for; a model whose device is lost fails, too
  *
  * A reload brings a new engine while the current one goes on serving; when it is there, the
  * old one drains. */
@@ -75,6 +76,9 @@ struct lmi_resident {
 	uint32_t n_user;            /* streams and jobs */
 	uint32_t n_running;         /* generations of them */
 	uint64_t ready_ns, idle_ns; /* became ready; lost its last user */
+	uint32_t n_progress;        /* of the engine, when it was last looked at */
+	uint64_t progress_ns;       /* when that number was seen to change */
+	bool lost;                  /* its device or file is gone: it ends what it has */
 	uint64_t doze_ns;           /* until then its engine's tokens wake nobody; 0: they do */
 	struct lmi_gone *gone;
 	/* the job that opens or closes it */
@@ -121,6 +125,13 @@ void lmi_model_unwant(struct lmi_model *m, struct lmi_waiter *w);
 enum lmd_status lmi_model_reload(struct lmi_service *svc, uint64_t now, struct lmi_model *m,
 				 const struct lmi_load *load, struct lmi_waiter *w,
 				 struct lmd_error *err);
+
+/* Its engine is broken: the model has failed, and is loaded anew by the next request after a pause
+ * or by the next load. */
+void lmi_resident_lost(struct lmi_service *svc, uint64_t now, struct lmi_resident *r,
+		       const struct lmd_error *err);
+/* The next request tries to load it at once, whatever failed before. */
+void lmi_model_forgive(struct lmi_model *m);
 
 /* No new users; closed when it has none. */
 void lmi_resident_retire(struct lmi_service *svc, uint64_t now, struct lmi_resident *r);

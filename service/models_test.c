@@ -75,6 +75,106 @@ START_TEST(a_load_that_fails)
 }
 END_TEST
 
+/* What the registry says of the state of "tiny", and the reason. */
+static enum lmi_wire_model_state listed_state(char *reason, size_t n)
+{
+	struct lmi_request q = fx_on(&fx, LMI_WIRE_OP_MODELS, NULL);
+	const struct lmi_rep_models *r = &fx.a.r.u.models;
+
+	ck_assert(fx_call(&fx, &fx_user, &q));
+	for (uint32_t i = 0; i < r->n_models; i++) {
+		const struct lmi_wire_model *m = &r->models[i];
+
+		if (m->name.len != 4 || memcmp(m->name.ptr, "tiny", 4))
+			continue;
+		snprintf(reason, n, "%.*s", (int)m->reason.len, m->reason.ptr);
+		return m->state;
+	}
+	ck_abort_msg("tiny is not listed");
+}
+
+/* Who asks for a load does not hear an old error: the load is tried again at once. */
+START_TEST(a_load_overrides_the_pause)
+{
+	struct lmi_request q;
+	char reason[256];
+
+	setenv("LLAMAD_NULL_STEP_US", "not a number", 1); /* the device does not open */
+	fx.o.limits.fail_ms = fx.o.limits.fail_max_ms = 60000;
+	fx_start(&fx);
+	ck_assert_int_eq(fx_job_op(&fx, LMI_WIRE_OP_LOAD, "tiny").kind, LMI_WIRE_ITEM_ERROR);
+	ck_assert_int_eq(listed_state(reason, sizeof(reason)), LMI_WIRE_MODEL_STATE_FAILED);
+	ck_assert_msg(strstr(reason, "not a number") != NULL, "%s", reason);
+	unsetenv("LLAMAD_NULL_STEP_US");
+	/* a generation has to wait for the end of the pause */
+	q = fx_generate(&fx, "tiny", "hello", 5);
+	ck_assert(!fx_call(&fx, &fx_user, &q));
+	ck_assert_uint_gt(fx.a.retry_ms, 50000);
+	ck_assert_int_eq(fx_job_op(&fx, LMI_WIRE_OP_LOAD, "tiny").kind, LMI_WIRE_ITEM_DONE);
+	ck_assert_int_eq(listed_state(reason, sizeof(reason)), LMI_WIRE_MODEL_STATE_READY);
+	fx_check_empty(&fx);
+}
+END_TEST
+
+/* The device is lost in the 4th step: all that runs ends with the reason, the model is listed as
+ * failed, and a load brings it back. */
+START_TEST(a_device_that_is_lost)
+{
+	struct lmi_wire_item item;
+	struct lmi_wire_id id[2];
+	struct lmi_request q;
+	char text[256];
+
+	setenv("LLAMAD_NULL_FAIL_STEP", "4", 1);
+	fx.o.limits.fail_ms = fx.o.limits.fail_max_ms = 60000;
+	fx_start(&fx);
+	fx_load(&fx);
+	for (int i = 0; i < 2; i++)
+		id[i] = fx_begin(&fx, &fx_user, "hello", 100);
+	fx_settle(&fx);
+	for (int i = 0; i < 2; i++) {
+		item = fx_read(&fx, &fx_user, &id[i], text, sizeof(text));
+		ck_assert_int_eq(item.kind, LMI_WIRE_ITEM_ERROR);
+		ck_assert_int_eq(item.u.error.code, LMD_DEVICE);
+	}
+	ck_assert_uint_eq(fx_stats(&fx).n_failed, 2);
+	ck_assert_uint_eq(fx_stats(&fx).n_model, 0);
+	ck_assert_int_eq(listed_state(text, sizeof(text)), LMI_WIRE_MODEL_STATE_FAILED);
+	ck_assert_msg(strstr(text, "device is lost") != NULL, "%s", text);
+	/* a request in the pause hears the reason, and when to ask again */
+	q = fx_generate(&fx, "tiny", "hello", 2);
+	ck_assert(!fx_call(&fx, &fx_user, &q));
+	ck_assert_int_eq(fx.a.err.status, LMD_DEVICE);
+	ck_assert_uint_gt(fx.a.retry_ms, 0);
+	unsetenv("LLAMAD_NULL_FAIL_STEP");
+	ck_assert_int_eq(fx_job_op(&fx, LMI_WIRE_OP_LOAD, "tiny").kind, LMI_WIRE_ITEM_DONE);
+	ck_assert_int_eq(listed_state(text, sizeof(text)), LMI_WIRE_MODEL_STATE_READY);
+	id[0] = fx_begin(&fx, &fx_user, "hello", 9);
+	ck_assert_int_eq(fx_read(&fx, &fx_user, &id[0], text, sizeof(text)).u.done.n_out, 9);
+	fx_check_empty(&fx);
+}
+END_TEST
+
+/* After the pause a request loads it by itself. */
+START_TEST(a_lost_device_and_a_request)
+{
+	struct lmi_wire_id id;
+	char text[256];
+
+	setenv("LLAMAD_NULL_FAIL_STEP", "1", 1);
+	fx_start(&fx);
+	fx_load(&fx);
+	id = fx_begin(&fx, &fx_user, "hello", 100);
+	ck_assert_int_eq(fx_read(&fx, &fx_user, &id, text, sizeof(text)).u.error.code, LMD_DEVICE);
+	unsetenv("LLAMAD_NULL_FAIL_STEP");
+	fx.now += 1001 * FX_MS;
+	id = fx_begin(&fx, &fx_user, "hello", 9);
+	ck_assert_int_eq(fx_read(&fx, &fx_user, &id, text, sizeof(text)).u.done.n_out, 9);
+	fx_settle(&fx);
+	fx_check_empty(&fx);
+}
+END_TEST
+
 START_TEST(unload_waits_for_its_streams)
 {
 	struct lmi_wire_id gen, job;
@@ -186,6 +286,9 @@ int main(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, many_wait_for_one_load);
 	tcase_add_test(t, a_load_that_fails);
+	tcase_add_test(t, a_load_overrides_the_pause);
+	tcase_add_test(t, a_device_that_is_lost);
+	tcase_add_test(t, a_lost_device_and_a_request);
 	tcase_add_test(t, unload_waits_for_its_streams);
 	tcase_add_test(t, reload_has_two_generations);
 	tcase_add_test(t, models_come_and_go);

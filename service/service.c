@@ -181,6 +181,7 @@ bool lmi_service_works_for(const struct lmi_service *svc, uint64_t conn)
 static void engines(struct lmi_service *svc, uint64_t now)
 {
 	struct lmi_resident *next;
+	struct lmd_error lost;
 	bool used;
 
 	for (struct lmi_resident *r = svc->residents; r; r = next) {
@@ -192,6 +193,8 @@ static void engines(struct lmi_service *svc, uint64_t now)
 		used = r->n_user > 0;
 		lmi_resident_take(r); /* the last user may leave meanwhile */
 		lmi_generate_events(svc, now, r);
+		if (lmi_engine_is_broken(r->engine, &lost))
+			lmi_resident_lost(svc, now, r, &lost);
 		lmi_resident_give(r, used ? now : r->idle_ns);
 	}
 }

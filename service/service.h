@@ -154,6 +154,9 @@ struct lmi_service_stats {
 	uint32_t n_parked;                       /* calls that wait for an answer */
 	uint32_t n_model;                        /* engines, ready ones and others */
 	uint64_t n_request, n_refused, n_done, n_cancelled, n_failed;
+	/* requests that ended without an answer through no fault of the daemon: by an error of the
+	 * request (a wrong name, a prompt that is too long); because something was full */
+	uint64_t n_invalid, n_busy;
 	uint64_t n_prompt_tokens, n_out_tokens;
 	uint64_t n_step;              /* of the engines that are resident */
 	uint32_t n_page, n_page_free; /* of all their groups */

@@ -45,6 +45,7 @@ struct lmi_service {
 	uint32_t n_running, n_waiting;              /* waiting: accepted and not running */
 	uint64_t serial;
 	uint64_t mean_ns; /* that a generation ran, lately */
+	uint64_t watched_ns; /* when the engines' progress was last looked at */
 
 	struct lmi_call *calls; /* that wait for an answer */
 	uint32_t n_call;

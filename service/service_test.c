@@ -304,6 +304,30 @@ START_TEST(sessions_and_queue)
 }
 END_TEST
 
+/* Errors of users are no failures of the daemon. */
+START_TEST(errors_of_users_are_counted_apart)
+{
+	struct lmi_service_stats s;
+	struct lmi_request q;
+	char prompt[301] = "";
+
+	memset(prompt, 'a', sizeof(prompt) - 1);
+	fx_start(&fx);
+	fx_load(&fx);
+	q = fx_generate(&fx, "nothere", "hello", 5);
+	ck_assert(!fx_call(&fx, &fx_user, &q));
+	ck_assert_int_eq(fx.a.err.status, LMD_NOTFOUND);
+	q = fx_generate(&fx, "tiny", prompt, 5); /* the context has 256 */
+	ck_assert(!fx_call(&fx, &fx_user, &q));
+	ck_assert_int_eq(fx.a.err.status, LMD_INVALID);
+	s = fx_stats(&fx);
+	ck_assert_uint_eq(s.n_request, 2);
+	ck_assert_uint_eq(s.n_failed, 0);
+	ck_assert_uint_eq(s.n_invalid, 2);
+	fx_check_empty(&fx);
+}
+END_TEST
+
 /* ---- request ids ---- */
 
 START_TEST(a_request_that_is_sent_again)
@@ -427,6 +451,7 @@ int main(void)
 	tcase_add_test(t, the_context_ends_one_alone);
 	tcase_add_test(t, pages_run_out);
 	tcase_add_test(t, sessions_and_queue);
+	tcase_add_test(t, errors_of_users_are_counted_apart);
 	tcase_add_test(t, a_request_that_is_sent_again);
 	tcase_add_test(t, roles);
 	suite_add_tcase(s, t);

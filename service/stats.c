@@ -31,6 +31,8 @@ static uint32_t list_metrics(const struct lmi_service *svc, struct lmi_wire_metr
 		{"llamad_done_total", true, (double)s.n_done},
 		{"llamad_cancelled_total", true, (double)s.n_cancelled},
 		{"llamad_failed_total", true, (double)s.n_failed},
+		{"llamad_invalid_total", true, (double)s.n_invalid},
+		{"llamad_busy_total", true, (double)s.n_busy},
 		{"llamad_prompt_tokens_total", true, (double)s.n_prompt_tokens},
 		{"llamad_generation_tokens_total", true, (double)s.n_out_tokens},
 		{"llamad_steps_total", true, (double)s.n_step},

@@ -129,6 +129,8 @@ enum lmd_status lmi_do_ping(const struct lmi_ask *a, uint32_t *retry_ms, struct 
 
 static enum lmi_wire_model_state resident_state(const struct lmi_resident *r)
 {
+	if (r->lost)
+		return LMI_WIRE_MODEL_STATE_FAILED;
 	switch (r->state) {
 	case LMI_RES_LOADING:
 		return LMI_WIRE_MODEL_STATE_LOADING;
@@ -148,10 +150,12 @@ enum lmi_wire_model_state lmi_model_state(const struct lmi_service *svc, const s
 		return LMI_WIRE_MODEL_STATE_READY;
 	if (m->coming)
 		return LMI_WIRE_MODEL_STATE_LOADING;
+	if (m->n_fail)
+		return LMI_WIRE_MODEL_STATE_FAILED;
 	for (const struct lmi_resident *r = svc->residents; r; r = r->next)
 		if (r->model == m)
 			return resident_state(r);
-	return m->n_fail ? LMI_WIRE_MODEL_STATE_FAILED : LMI_WIRE_MODEL_STATE_ABSENT;
+	return LMI_WIRE_MODEL_STATE_ABSENT;
 }
 
 void lmi_fill_resident(const struct lmi_service *svc, const struct lmi_resident *r,

@@ -149,6 +149,59 @@ START_TEST(destroyed_while_it_works)
 }
 END_TEST
 
+/* A step that hangs: who waits for its first token is told, and so is who waits in the queue. */
+START_TEST(a_step_that_hangs)
+{
+	struct lmi_wire_id id[2];
+	struct lmi_wire_item end;
+	struct lmi_request q;
+	char text[64];
+
+	setenv("LLAMAD_NULL_STEP_US", "60000000", 1);
+	fx.o.limits.sessions = 1;
+	fx.o.limits.first_token_ms = 200;
+	fx_start(&fx);
+	for (int i = 0; i < 2; i++) {
+		q = fx_generate(&fx, "tiny", "hello", 5);
+		ck_assert_msg(fx_call(&fx, &fx_user, &q), "%s", fx.a.err.text);
+		id[i] = fx.a.r.u.generate.id;
+	}
+	for (int i = 0; i < 2; i++) {
+		end = fx_read(&fx, &fx_user, &id[i], text, sizeof(text));
+		ck_assert_int_eq(end.kind, LMI_WIRE_ITEM_ERROR);
+		ck_assert_int_eq(end.u.error.code, LMD_TIMEOUT);
+		ck_assert_msg(strstr(end.u.error.text.ptr, "no progress for 200 ms before the "
+							   "first token (limit first_token)") !=
+				      NULL,
+			      "%.*s", (int)end.u.error.text.len, end.u.error.text.ptr);
+	}
+	fx_settle(&fx);
+	ck_assert_uint_eq(fx_stats(&fx).n_failed, 2);
+	unsetenv("LLAMAD_NULL_STEP_US");
+}
+END_TEST
+
+/* 5 steps of 50 ms for a prompt, and a limit of 200 ms. */
+START_TEST(steps_that_take_time)
+{
+	struct lmi_wire_id id;
+	struct lmi_request q;
+	char text[64];
+
+	setenv("LLAMAD_NULL_STEP_US", "50000", 1);
+	fx.o.limits.sessions = 1;
+	fx.o.limits.first_token_ms = 200;
+	fx.o.inst.n_batch = 4;
+	fx_start(&fx);
+	q = fx_generate(&fx, "tiny", "a prompt of 28 characters...", 2);
+	ck_assert(fx_call(&fx, &fx_user, &q));
+	id = fx.a.r.u.generate.id;
+	ck_assert_int_eq(fx_read(&fx, &fx_user, &id, text, sizeof(text)).kind, LMI_WIRE_ITEM_DONE);
+	fx_settle(&fx);
+	unsetenv("LLAMAD_NULL_STEP_US");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("service threads");
@@ -159,6 +212,8 @@ int main(void)
 	tcase_add_test(t, many_clients);
 	tcase_add_test(t, connections_come_and_go);
 	tcase_add_test(t, a_loop_that_sleeps);
+	tcase_add_test(t, a_step_that_hangs);
+	tcase_add_test(t, steps_that_take_time);
 	tcase_add_loop_test(t, destroyed_while_it_works, 0, 12);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));

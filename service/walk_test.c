@@ -200,7 +200,8 @@ static void check(void)
 
 	ck_assert_uint_le(s.n_running, fx.o.limits.sessions);
 	ck_assert_uint_le(s.n_running + s.n_waiting, fx.o.limits.sessions + fx.o.limits.queue);
-	ck_assert_uint_eq(s.n_done + s.n_cancelled + s.n_failed + s.n_running + s.n_waiting,
+	ck_assert_uint_eq(s.n_done + s.n_cancelled + s.n_failed + s.n_invalid + s.n_busy + s.n_running +
+				  s.n_waiting,
 			  s.n_request);
 	ck_assert_uint_le(s.n_page_free, s.n_page);
 }
@@ -276,7 +277,7 @@ START_TEST(random_walk)
 	s = fx_stats(&fx);
 	ck_assert_uint_eq(s.n_running + s.n_waiting + s.n_parked + s.n_stream, 0);
 	ck_assert_uint_eq(s.n_page, s.n_page_free);
-	ck_assert_uint_eq(s.n_done + s.n_cancelled + s.n_failed, s.n_request);
+	ck_assert_uint_eq(s.n_done + s.n_cancelled + s.n_failed + s.n_invalid + s.n_busy, s.n_request);
 	printf("%llu generations: %llu done, %llu cancelled, %llu failed; %u ends were read, "
 	       "%u calls refused\n",
 	       (unsigned long long)s.n_request, (unsigned long long)s.n_done,

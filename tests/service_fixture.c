@@ -438,7 +438,7 @@ void fx_check_empty(struct fx *fx)
 	ck_assert_uint_eq(s.n_waiting, 0);
 	ck_assert_uint_eq(s.n_parked, 0);
 	ck_assert_uint_eq(s.n_page, s.n_page_free);
-	ck_assert_uint_eq(s.n_done + s.n_cancelled + s.n_failed, s.n_request);
+	ck_assert_uint_eq(s.n_done + s.n_cancelled + s.n_failed + s.n_invalid + s.n_busy, s.n_request);
 }
 
 void fx_load(struct fx *fx)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Python: a dataclass for each message and type, and their way to and from plain maps."""
 import keyword
+import re
+import textwrap
 
 HEAD = '''# SPDX-License-Identifier: MIT
 # Made by build-aux/gen-proto from proto/schema.
@@ -170,6 +172,14 @@ def cls(s, name, doc, fields, consts=(), base="Message"):
     return out + ([""] + body if body else [])
 
 
+def public_names(text):
+    """__all__ of a module: what `from llamad.types import *` gives."""
+    names = re.findall(r"^(?:class )?([A-Z]\w+)(?=[(:]| = |: )", text, re.M)
+    rows = textwrap.wrap(", ".join('"%s"' % n for n in sorted(set(names))), 95,
+                         break_on_hyphens=False)
+    return ["", "", "__all__ = ["] + ["    " + r for r in rows] + ["]"]
+
+
 def types_py(s):
     head = HEAD.replace("@V_MIN@", str(s.v_min)).replace("@V_MAX@", str(s.v))
     out = [head.replace("@REVISION@", str(s.revision)).replace("@TAG@", s.tag)]
@@ -208,6 +218,7 @@ def types_py(s):
                     "    REPLY: ClassVar[Any] = %sReply" % name],
                    "Request[%sReply]" % name)
         out += params(s, op)
+    out += public_names("\n".join(out))
     return "\n".join(out) + "\n"
 
 

@@ -10,6 +10,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "client/lib/address.h"
 #include "core/base/alloc.h"
 
 #define RECONNECT_MIN_MS 20
@@ -32,8 +33,9 @@ static enum lmd_status failed(const struct lmd_client *c, int rv, struct lmd_err
 	if (rv == NNG_ENOMEM)
 		return lmd_fail(err, LMD_NOMEM, "%s: no memory", c->url);
 	if (rv == NNG_ENOENT || rv == NNG_ECONNREFUSED)
-		return lmd_fail(err, LMD_IO, "%s: nobody listens there; is llamad running?",
-				c->url);
+		return lmi_client_nobody(c->url, c->is_default, err);
+	if (rv == NNG_EPERM)
+		return lmi_client_no_permission(c->url, err);
 	if (rv == NNG_EPEERAUTH || rv == NNG_ECRYPTO)
 		return lmd_fail(err, LMD_IO,
 				"%s: its certificate is not trusted or is not for that name, or no "
@@ -147,10 +149,13 @@ LMD_EXPORT enum lmd_status lmd_client_open(struct lmd_client **out,
 		return lmd_fail(err, LMD_NOMEM, "no memory for a client");
 	c->connect_ms = o.connect_ms;
 	c->call_ms = o.call_ms;
-	if (!o.url)
+	c->is_default = !o.url;
+	if (c->is_default)
 		st = lmd_client_default_url(c->url, sizeof(c->url), err);
 	else
 		st = keep(c->url, sizeof(c->url), "URL", o.url, err);
+	if (st == LMD_OK)
+		st = lmi_client_url_check(c->url, err);
 	if (st == LMD_OK)
 		st = keep(c->name, sizeof(c->name), "name of the program", o.name, err);
 	if (st == LMD_OK && strncmp(c->url, "ipc://", strlen("ipc://")))

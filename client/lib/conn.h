@@ -18,6 +18,7 @@ struct lmd_client {
 	bool open;
 	uint32_t connect_ms, call_ms;
 	char url[LMI_CLIENT_URL];
+	bool is_default; /* the caller named no URL */
 	char version[72];
 	char name[129];
 	char key[LMI_LIMIT_SECRET_BYTES + 1]; /* "": none */

@@ -86,6 +86,19 @@ static enum lmd_status parse(const char *json, json_t **out, struct lmd_error *e
 	return lmd_fail(err, LMD_INVALID, "members of a request are no JSON object");
 }
 
+/* The stream that a request names; the server would speak of bytes, which nobody typed. */
+static enum lmd_status check_id(enum lmi_wire_op op, const json_t *m, struct lmd_error *err)
+{
+	const json_t *v = json_object_get(m, "id");
+	struct lmi_wire_id id;
+
+	if ((op != LMI_WIRE_OP_CANCEL && op != LMI_WIRE_OP_NEXT) || !json_is_string(v) ||
+	    lmi_client_id(&id, json_string_value(v), json_string_length(v)))
+		return LMD_OK;
+	return lmd_fail(err, LMD_INVALID, "id: '%.40s' is not an id: an id has %zu hex digits",
+			json_string_value(v), 2 * sizeof(id.b));
+}
+
 /* Puts what was packed into the buffer. */
 static enum lmd_status take(struct lmi_wire_buf *out, msgpack_sbuffer *sb, struct lmd_error *err)
 {
@@ -110,7 +123,8 @@ enum lmd_status lmi_members_request(struct lmi_wire_buf *out, enum lmi_wire_op o
 
 	if (st != LMD_OK)
 		return st;
-	if (info->changes == LMI_WIRE_CHANGES_ONCE && !json_object_get(m, "rid"))
+	st = check_id(op, m, err);
+	if (st == LMD_OK && info->changes == LMI_WIRE_CHANGES_ONCE && !json_object_get(m, "rid"))
 		st = lmi_client_rid(rid, err);
 	if (st != LMD_OK)
 		goto undo;

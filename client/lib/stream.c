@@ -56,7 +56,7 @@ LMD_EXPORT enum lmd_status lmd_client_resume(struct lmd_client *c, const char *h
 				(unsigned long long)after);
 	if (!lmi_client_id(&id, hex, strlen(hex)))
 		return lmd_fail(err, LMD_INVALID,
-				"'%.40s' is no id of a stream: these have %zu hexadecimal digits",
+				"'%.40s' is not an id of a stream: an id has %zu hex digits",
 				hex, 2 * sizeof(id.b));
 	return lmi_stream_open(c, &id, after, -1, out, err);
 }
@@ -185,9 +185,14 @@ LMD_EXPORT enum lmd_status lmd_stream_next(struct lmd_stream *s, struct lmd_item
 
 		if (st != LMD_OK)
 			return st;
-		if (!s->answer.r.u.next.n_items && lmi_client_now_ms() >= end)
-			return lmd_fail(err, LMD_TIMEOUT, "stream %s: nothing within %d ms", s->hex,
-					timeout_ms);
+		if (!s->answer.r.u.next.n_items && lmi_client_now_ms() >= end) {
+			*out = (struct lmd_item){.number = (uint64_t)s->after,
+						 .kind = LMD_ITEM_NONE,
+						 .text = "",
+						 .phase = "",
+						 .finish = ""};
+			return LMD_OK;
+		}
 	}
 	s->after = s->answer.r.u.next.items[s->at].n;
 	return hand_out(s, &s->answer.r.u.next.items[s->at++], out, err);

@@ -44,7 +44,7 @@ static enum lmd_status take(struct answer *a, const struct lmd_item *it, struct 
 		return lmi_spoken_args(s, it->text, it->n_text, err);
 	case LMD_ITEM_CALL_END:
 		return lmi_spoken_call_end(s, it->complete, err);
-	default: /* of a newer server */
+	default: /* nothing yet, progress, or of a newer server */
 		return LMD_OK;
 	}
 }
@@ -60,9 +60,7 @@ static enum lmd_status collect(struct lmd_stream *s, struct answer *a, struct lm
 		if (lmi_interrupted())
 			return lmd_fail(err, LMD_CANCELLED, "stopped by a signal");
 		st = lmd_stream_next(s, &it, TICK_MS, err);
-		if (st == LMD_TIMEOUT)
-			continue;
-		if (st == LMD_OK && it.kind != LMD_ITEM_DONE && it.kind != LMD_ITEM_PROGRESS)
+		if (st == LMD_OK && it.kind != LMD_ITEM_DONE)
 			st = take(a, &it, err);
 		if (st != LMD_OK)
 			return st;

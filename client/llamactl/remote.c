@@ -159,8 +159,6 @@ enum lmd_status lmi_remote_job(struct lmi_ctl *ctl, const char *op, json_t *own_
 			break; /* closing the stream cancels it */
 		}
 		st = lmd_stream_next(s, &it, TICK_MS, err);
-		if (st == LMD_TIMEOUT)
-			continue;
 		if (st != LMD_OK || it.kind == LMD_ITEM_DONE)
 			break;
 		if (it.kind == LMD_ITEM_PROGRESS)

@@ -28,7 +28,8 @@ struct lmi_input_seq {
 	uint32_t n_enc;
 	const float *rows; /* [n_rows][width], instead of tokens */
 	uint32_t n_rows, width;
-	const int32_t *pos; /* [n_plane][rows] positions; n_plane 0: the row's number; 1 or 4 */
+	const int32_t *pos; /* [n_plane][rows] positions; n_plane 0: the row's number; 1 or 4.
+			     * Evaluations only */
 	uint32_t n_plane;
 	int32_t adapter; /* slot, 0 = none */
 	/* The first fork_at tokens are those of sequence fork_of of the same command, an earlier

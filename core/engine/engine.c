@@ -284,6 +284,19 @@ enum lmd_status lmi_engine_cancel(struct lmi_engine *e, uint64_t id)
 	return LMD_OK;
 }
 
+uint32_t lmi_engine_progress(const struct lmi_engine *e)
+{
+	return atomic_load(&e->progress);
+}
+
+bool lmi_engine_is_broken(const struct lmi_engine *e, struct lmd_error *why)
+{
+	if (!atomic_load(&e->is_broken))
+		return false;
+	*why = e->broken;
+	return true;
+}
+
 /* ---- events ---- */
 
 bool lmi_engine_poll(struct lmi_engine *e, struct lmi_event *out)

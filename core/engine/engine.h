@@ -61,6 +61,13 @@ enum lmd_status lmi_engine_generate(struct lmi_engine *e, const struct lmi_gener
  * queue is full, nothing was cancelled.  Any thread. */
 enum lmd_status lmi_engine_cancel(struct lmi_engine *e, uint64_t id);
 
+/* A number that changes while the engine computes: after each step and, if the backend tells,
+ * several times within one.  Any thread. */
+uint32_t lmi_engine_progress(const struct lmi_engine *e);
+/* True when the device or the model's file was lost in a step: all commands have failed, new ones
+ * will, and *why says the reason.  Only a new engine can go on.  Any thread. */
+bool lmi_engine_is_broken(const struct lmi_engine *e, struct lmd_error *why);
+
 /* The next event; false when there is none.  One thread. */
 bool lmi_engine_poll(struct lmi_engine *e, struct lmi_event *out);
 /* Waits for it; false after timeout_ms (-1 = for ever), when the engine has stopped and all was

@@ -43,6 +43,8 @@ struct lmi_engine {
 	_Atomic bool closed, stopping, quiet;
 	_Atomic uint64_t only_id;    /* all rows of the running step are of this command; 0 */
 	_Atomic int32_t cancel_word; /* polled by the backend */
+	_Atomic uint32_t progress;   /* counted by the backend and after each step */
+	_Atomic bool is_broken;	     /* `broken` is set and does not change any more */
 	struct lmi_counters count;
 
 	/* the engine's thread */

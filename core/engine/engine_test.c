@@ -287,6 +287,10 @@ START_TEST(refusals_have_numbers)
 	g = story_command(0, hello, 5, 1);
 	REFUSED(lmi_engine_generate(e, &g, &err), LMD_INVALID, "id 0");
 	g = story_command(1, hello, 5, 1);
+	g.seq.pos = (const int32_t[]){0, 1, 2, 3, 4};
+	g.seq.n_plane = 1;
+	REFUSED(lmi_engine_generate(e, &g, &err), LMD_UNSUPPORTED, "1 lists of positions");
+	g = story_command(1, hello, 5, 1);
 	g.specs = &unknown;
 	REFUSED(lmi_engine_generate(e, &g, &err), LMD_NOTFOUND, "nonsense");
 	in = lmt_tokens(bad, 2);

@@ -173,6 +173,11 @@ enum lmd_status lmi_session_generate(struct lmi_session **out, const struct lmi_
 	if (in.n_rows)
 		return lmd_fail(err, LMD_UNSUPPORTED, "%u rows: a generation begins with tokens",
 				in.n_rows);
+	if (in.n_plane)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"%u lists of positions: a generation numbers its rows by itself; "
+				"positions are for evaluations",
+				in.n_plane);
 	if (inst->desc.driver == LMD_DRIVER_ENCDEC && in.n_tokens) {
 		/* the prompt is the encoder's; the decoder begins by itself */
 		if (start < 0)

@@ -155,7 +155,7 @@ static void fill_groups(struct lmi_inst *inst, struct lmi_step *s, const struct 
 }
 
 static enum lmd_status fill(struct lmi_inst *inst, struct lmi_exec *e, const struct lmi_rows *parts,
-			    uint32_t n_part, const volatile int32_t *cancel)
+			    uint32_t n_part, const struct lmi_step_watch *w)
 {
 	struct history h = {.parts = parts, .n_part = n_part};
 	struct lmi_step *s = e->step;
@@ -167,7 +167,8 @@ static enum lmd_status fill(struct lmi_inst *inst, struct lmi_exec *e, const str
 	struct lmd_rows_out out;
 
 	s->view.n_tok = s->view.n_seq = s->view.n_out = 0;
-	s->view.cancel = cancel;
+	s->view.cancel = w ? w->cancel : NULL;
+	s->view.progress = w ? w->progress : NULL;
 	for (uint32_t g = 0; g < inst->desc.n_group; g++)
 		s->view.group[g].n_change = 0;
 	for (uint32_t i = 0; i < n_part; i++) {
@@ -212,9 +213,9 @@ static struct lmd_binding input_of(const struct lmi_inst *inst, const struct lmi
 
 static enum lmd_status prepare(struct lmi_inst *inst, struct lmi_exec *e,
 			       const struct lmi_rows *parts, uint32_t n_part,
-			       const volatile int32_t *cancel, struct lmd_error *err)
+			       const struct lmi_step_watch *w, struct lmd_error *err)
 {
-	enum lmd_status st = fill(inst, e, parts, n_part, cancel);
+	enum lmd_status st = fill(inst, e, parts, n_part, w);
 
 	if (st != LMD_OK)
 		return lmd_fail(err, st, "architecture %s: row inputs: %s", inst->model->arch,
@@ -238,13 +239,13 @@ static enum lmd_status run(struct lmi_inst *inst, struct lmi_exec *e, struct lmd
 }
 
 enum lmd_status lmi_step_run(struct lmi_inst *inst, uint32_t exec, const struct lmi_rows *parts,
-			     uint32_t n_part, const volatile int32_t *cancel, struct lmd_error *err)
+			     uint32_t n_part, const struct lmi_step_watch *w, struct lmd_error *err)
 {
 	struct lmi_exec *e = inst->execs[exec];
 	enum lmd_status st;
 
 	lmi_lane_enter(inst->lane, inst->lane_id, inst->lane_class);
-	st = prepare(inst, e, parts, n_part, cancel, err);
+	st = prepare(inst, e, parts, n_part, w, err);
 	if (st == LMD_OK)
 		st = run(inst, e, err);
 	lmi_lane_leave(inst->lane);

@@ -22,12 +22,18 @@ struct lmi_rows {
 	int32_t lora_slot;
 };
 
-/* Writes the step block of `exec` for these parts and runs it.  On LMD_OK the results are rows of
- * inst->out: the leaving rows in order, or one row per part for plans that pool.
- * LMD_CANCELLED: `cancel` stopped it.  LMD_IO: the model's file was cut short.  The sentence
- * is the backend's. */
+/* What a step and another thread tell each other while the step runs; both may be NULL. */
+struct lmi_step_watch {
+	const volatile int32_t *cancel; /* non-zero: stop */
+	volatile uint32_t *progress;    /* counted up while the device goes on */
+};
+
+/* Writes the step block of `exec` for these parts and runs it.  w NULL: nobody watches.  On LMD_OK
+ * the results are rows of inst->out: the leaving rows in order, or one row per part for plans that
+ * pool.  LMD_CANCELLED: w->cancel stopped it.  LMD_IO: the model's file was cut short.  The
+ * sentence is the backend's. */
 enum lmd_status lmi_step_run(struct lmi_inst *inst, uint32_t exec, const struct lmi_rows *parts,
-			     uint32_t n_part, const volatile int32_t *cancel,
+			     uint32_t n_part, const struct lmi_step_watch *w,
 			     struct lmd_error *err);
 
 /* The same op by op: shows every value.  LMD_UNSUPPORTED when the backend cannot. */

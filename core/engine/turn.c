@@ -52,6 +52,8 @@ static uint64_t only_session(const struct lmi_engine *e, uint32_t n_part)
 static enum lmd_status run_step(struct lmi_engine *e, const struct lmi_sched_step *step,
 				struct lmd_error *err)
 {
+	const struct lmi_step_watch w = {.cancel = (const volatile int32_t *)&e->cancel_word,
+					 .progress = (volatile uint32_t *)&e->progress};
 	enum lmd_status st;
 
 	for (uint32_t i = 0; i < step->n_part; i++)
@@ -59,9 +61,10 @@ static enum lmd_status run_step(struct lmi_engine *e, const struct lmi_sched_ste
 	e->inst->lane_class = class_of(e, step->n_part);
 	atomic_store(&e->cancel_word, atomic_load(&e->stopping));
 	atomic_store(&e->only_id, only_session(e, step->n_part));
-	st = lmi_step_run(e->inst, step->plan, e->parts, step->n_part,
-			  (const volatile int32_t *)&e->cancel_word, err);
+	st = lmi_step_run(e->inst, step->plan, e->parts, step->n_part, &w, err);
 	atomic_store(&e->only_id, 0);
+	if (st == LMD_OK)
+		atomic_fetch_add(&e->progress, 1);
 	return st;
 }
 
@@ -93,6 +96,7 @@ static void give_up(struct lmi_engine *e, uint32_t n_part, const struct lmd_erro
 {
 	if (err->status == LMD_IO || err->status == LMD_DEVICE) {
 		e->broken = *err;
+		atomic_store(&e->is_broken, true); /* from here on nobody writes e->broken */
 		while (e->sessions)
 			lmi_engine_fail(e, e->sessions, err);
 		return;

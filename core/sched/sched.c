@@ -14,6 +14,9 @@
 
 #include "core/base/alloc.h"
 
+/* Sequences of the queue that one of another plan may overtake. */
+#define LOOK_AHEAD 64u
+
 enum state { FREE, WAITING, ACTIVE };
 
 struct rec {
@@ -433,16 +436,13 @@ static void plan_seq(struct lmi_sched *s, uint32_t i, struct room *room)
 	add_part(s, i, p, room);
 }
 
-/* Lets the first of the queue in when memory for all that is known of it is free. */
-static bool admit(struct lmi_sched *s, struct room *room)
+/* Starts a waiting sequence when memory for all that is known of it is free. */
+static bool start(struct lmi_sched *s, uint32_t i, struct room *room)
 {
-	uint32_t i = s->waiting.head, kv_seq;
-	struct rec *r;
+	struct rec *r = &s->rec[i];
+	uint32_t kv_seq;
 
-	if (i == LMI_NO_SEQ || !room->n_row)
-		return false;
-	r = &s->rec[i];
-	if (plan_of(r) != room->plan || parent_of(s, r))
+	if (parent_of(s, r))
 		return false;
 	if (r->o.n_encode ? r->o.n_encode > room->n_row : !chunk_of(r, room))
 		return false;
@@ -458,6 +458,34 @@ static bool admit(struct lmi_sched *s, struct room *room)
 	activate(s, i, kv_seq);
 	plan_seq(s, i, room);
 	return true;
+}
+
+/* The first of the queue that has the plan of the step, not further back than LOOK_AHEAD. */
+static uint32_t first_of_plan(const struct lmi_sched *s, uint32_t plan)
+{
+	uint32_t i = s->waiting.head;
+
+	for (uint32_t n = 0; i != LMI_NO_SEQ && plan_of(&s->rec[i]) != plan; n++) {
+		if (n == LOOK_AHEAD)
+			return LMI_NO_SEQ;
+		i = s->rec[i].next;
+	}
+	return i;
+}
+
+/* Lets the next one of the queue in.  It may overtake sequences of other plans, which cannot be
+ * part of this step, as long as the head of the queue could start as well: since plans take turns,
+ * the head starts when its plan is next, and nobody overtakes a head that waits for memory. */
+static bool admit(struct lmi_sched *s, struct room *room)
+{
+	uint32_t head = s->waiting.head, i = first_of_plan(s, room->plan);
+
+	if (i == LMI_NO_SEQ || !room->n_row)
+		return false;
+	if (i != head && (lmi_kv_n_free_seq(s->kv) < 2 ||
+			  !lmi_kv_fits(s->kv, s->rec[head].o.n_known, s->n_batch)))
+		return false;
+	return start(s, i, room);
 }
 
 static void plan_step(struct lmi_sched *s, struct room *room)

@@ -9,7 +9,8 @@
  *
  * Order.  Rows of sequences that lack a single row come first, so that a long prompt never
  * stops the others; what is left of the budget goes to prompts in chunks, then to sequences
- * that wait, in order of arrival.  When pages run out, the sequence that arrived last gives
+ * that wait, in order of arrival; one that waits may overtake others of another plan, which cannot
+ * share its step, while there is room for both.  When pages run out, the sequence that arrived last gives
  * its own back and waits at its place again: nobody fails, and the oldest always gets on.
  *
  * All calls by one thread; nothing is allocated after create. */

@@ -129,6 +129,7 @@ LMD_EXPORT enum lmd_status lmd_client_generate(struct lmd_client *c, const struc
 /* ---- streams ---- */
 
 enum lmd_item_kind {
+	LMD_ITEM_NONE = 0,     /* no item came in time; the stream goes on */
 	LMD_ITEM_TOKEN = 1,    /* token, and the text that it makes visible (maybe none) */
 	LMD_ITEM_TEXT = 2,     /* text alone */
 	LMD_ITEM_PROGRESS = 3, /* phase, done, total */
@@ -141,7 +142,8 @@ enum lmd_item_kind {
 };
 
 struct lmd_item {
-	uint64_t number; /* from 1 without gaps: the cursor behind this item */
+	uint64_t number; /* from 1 without gaps: the cursor behind this item; NONE: that of the last
+			  * item */
 	uint32_t kind;	 /* enum lmd_item_kind */
 	lmd_token token;
 	const char *text; /* [n_text] bytes, valid until the next call on the stream */
@@ -177,8 +179,10 @@ LMD_EXPORT enum lmd_status lmd_client_start(struct lmd_client *c, const char *op
 LMD_EXPORT enum lmd_status lmd_client_resume(struct lmd_client *c, const char *id, uint64_t after,
 					     struct lmd_stream **out, struct lmd_error *err);
 
-/* The next item.  LMD_TIMEOUT: none within timeout_ms (-1 = wait for ever); the stream goes on.
- * LMD_CANCELLED: somebody cancelled it.  Any other status: it failed, and why. */
+/* The next item, or one of the kind LMD_ITEM_NONE when none came within timeout_ms (-1 = wait for
+ * ever): the stream goes on, and the caller may ask again.  LMD_CANCELLED: somebody cancelled the
+ * stream.  Any other status: it failed, and err says why; LMD_TIMEOUT, too, is an error of the
+ * server (a limit was reached) or says that the server does not answer. */
 LMD_EXPORT enum lmd_status lmd_stream_next(struct lmd_stream *s, struct lmd_item *out,
 					   int timeout_ms, struct lmd_error *err);
 /* Ends the work after the step that runs now; any thread.  Items that were made can be fetched. */

@@ -84,6 +84,10 @@ struct lmd_step {
 	/* Polled at phase boundaries; non-zero: stop.  Rows of an aborted step count as never
 	 * written.  Written by the host at any time (atomic); NULL = never. */
 	const volatile int32_t *cancel;
+	/* The backend adds 1 (atomic) where it polls cancel, or as often as it can tell that the
+	 * device goes on: so the host knows a slow step from a device that hangs.  NULL = nobody
+	 * looks.  A backend that never adds has progress at the end of each step alone. */
+	volatile uint32_t *progress;
 };
 
 LMD_END_DECLS

@@ -74,7 +74,7 @@ enum lmi_wire_model_state {
 	LMI_WIRE_MODEL_STATE_READY = 3, /* In memory */
 	LMI_WIRE_MODEL_STATE_DRAINING = 4, /* It finishes its streams and takes no more */
 	LMI_WIRE_MODEL_STATE_UNLOADING = 5, /* On its way out of memory */
-	LMI_WIRE_MODEL_STATE_FAILED = 6, /* The last load failed; it is tried again later */
+	LMI_WIRE_MODEL_STATE_FAILED = 6, /* The last load failed, or the device was lost; it is loaded again by op load, or by a request after a pause */
 	LMI_WIRE_MODEL_STATE_QUARANTINED = 7 /* It took the server down twice and is not loaded by itself */
 };
 extern const struct lmi_wire_words lmi_wire_words_model_state;

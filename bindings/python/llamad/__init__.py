@@ -15,7 +15,7 @@ A conversation, with thoughts and calls of tools told apart:
 AsyncClient is the same with `await` and `async for`.  Every request of docs/protocol.md can be
 sent with call() and the classes of llamad.types.  Needs the package msgpack and nothing else.
 """
-from . import _types as types
+from . import types
 from ._answer import Answer, Delta, ToolCall, ToolCallDelta
 from ._aio import AsyncClient, AsyncStream
 from ._client import Client, Stream

@@ -61,7 +61,8 @@ class Address:
                 if host.startswith("[") and host.endswith("]"):
                     host = host[1:-1]
                 return cls(url, host=host, port=int(port), tls=tls)
-        raise Invalid(f"{url!r} is no address: ipc://PATH, tcp://HOST:PORT or tls+tcp://HOST:PORT")
+        raise Invalid(f"{url!r} is not an address: use ipc://PATH, "
+                      "tcp://HOST:PORT or tls+tcp://HOST:PORT")
 
     def key(self, secret: Optional[str]) -> str:
         """What hello tells of the secret, or of LLAMAD_KEY in the environment: nothing on a unix
@@ -170,7 +171,7 @@ def stream_id(id: Union[bytes, str]) -> bytes:
     try:
         raw = bytes.fromhex(id) if isinstance(id, str) else bytes(id)
     except ValueError:
-        raise Invalid(f"{id!r} is no id of a stream: 32 hexadecimal digits") from None
+        raise Invalid(f"{id!r} is not an id of a stream: an id has 32 hex digits") from None
     if len(raw) != 16:
         raise Invalid(f"an id of a stream has 16 bytes, this one {len(raw)}")
     return raw

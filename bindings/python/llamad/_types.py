@@ -1601,3 +1601,26 @@ class UnloadParams(TypedDict, total=False):
 
     #: Cancel its streams instead of waiting for them.
     force: bool
+
+
+__all__ = [
+    "Activations", "AddParams", "AddReply", "AddRequest", "AliasReply", "AliasRequest",
+    "ArgumentsItem", "CallEndItem", "CallItem", "CancelReason", "CancelReply", "CancelRequest",
+    "CancelledItem", "ChatMessage", "Class", "ConfigReloadReply", "ConfigReloadRequest",
+    "DetokenizeParams", "DetokenizeReply", "DetokenizeRequest", "DoneItem", "DrainParams",
+    "DrainReply", "DrainRequest", "Error", "ErrorCode", "ErrorItem", "Factory", "Finish",
+    "GenerateParams", "GenerateReply", "GenerateRequest", "HelloParams", "HelloReply",
+    "HelloRequest", "InfoParams", "InfoReply", "InfoRequest", "Item", "Item_", "Jump", "Key",
+    "KeyAddParams", "KeyAddReply", "KeyAddRequest", "KeyRmReply", "KeyRmRequest", "KeysReply",
+    "KeysRequest", "LIMITS", "Label", "Limit", "LimitsReply", "LimitsRequest", "LoadParams",
+    "LoadReply", "LoadRequest", "Message", "Meta", "Metric", "MetricKind", "Model", "ModelState",
+    "ModelsParams", "ModelsReply", "ModelsRequest", "NextParams", "NextReply", "NextRequest",
+    "Phase", "PingReply", "PingRequest", "Plugin", "PluginsParams", "PluginsReloadReply",
+    "PluginsReloadRequest", "PluginsReply", "PluginsRequest", "ProgressItem", "PsReply",
+    "PsRequest", "REVISION", "ReloadReply", "ReloadRequest", "Request", "Resident", "RmReply",
+    "RmRequest", "Role", "ServerState", "ShutdownParams", "ShutdownReply", "ShutdownRequest",
+    "StatsParams", "StatsReply", "StatsRequest", "StatusReply", "StatusRequest", "Stream",
+    "StreamKind", "StreamState", "StreamsReply", "StreamsRequest", "TensorType", "TextItem",
+    "ThoughtItem", "TokenItem", "TokenizeParams", "TokenizeReply", "TokenizeRequest",
+    "UnknownItem", "UnloadParams", "UnloadReply", "UnloadRequest", "V_MAX", "V_MIN"
+]

@@ -238,6 +238,26 @@ START_TEST(cancelled)
 }
 END_TEST
 
+/* The host sees that a step goes on. */
+START_TEST(progress_is_counted)
+{
+	volatile uint32_t n = 0;
+	struct lmd_error err = {.text = ""};
+	struct oc_backend be;
+	struct oc_result out = {0};
+	struct oc *c;
+
+	open_cpu(&be, fx.cpu, NULL, LMD_ACTIVATIONS_F32);
+	c = create(&be, &opcase_ffn, 0);
+	c->step->view.progress = &n;
+	ck_assert_msg(oc_execute(&be, c, &out, &err) == LMD_OK, "%s", err.text);
+	ck_assert_uint_gt(n, 0);
+	oc_result_free(&out);
+	oc_destroy(c);
+	oc_backend_close(&be);
+}
+END_TEST
+
 /* Every allocation of loading, compiling and running fails once; nothing is leaked, and each
  * failure is said. */
 START_TEST(memory_runs_out)
@@ -290,6 +310,7 @@ int main(void)
 	tcase_add_loop_test(t, threads_change_nothing, 0, 2);
 	tcase_add_test(t, many_keys);
 	tcase_add_test(t, cancelled);
+	tcase_add_test(t, progress_is_counted);
 	tcase_add_test(t, memory_runs_out);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));

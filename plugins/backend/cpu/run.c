@@ -26,6 +26,13 @@ static bool cancelled(const struct lmd_step *step)
 	return step->cancel && __atomic_load_n(step->cancel, __ATOMIC_RELAXED);
 }
 
+/* Tells the host that the step goes on. */
+static void count_progress(const struct lmd_step *step)
+{
+	if (step->progress)
+		__atomic_fetch_add(step->progress, 1, __ATOMIC_RELAXED);
+}
+
 static enum cpu_how how(const struct cpu_run *r, const struct cpu_phase *ph)
 {
 	const struct cpu_op *fn = ph->node->fn;
@@ -124,8 +131,10 @@ static void run_part(void *arg, uint32_t part, uint32_t n_part)
 			run_phase(r, i, part, part, n_part);
 			if (little)
 				run_little(r, i, next, part, n_part);
-			if (part == 0)
+			if (part == 0) {
+				count_progress(r->hm.step);
 				j->stop[turn] = cancelled(r->hm.step);
+			}
 			h->team_barrier(h->ctx, r->dev->team);
 			for (uint32_t k = i; k < next; k++)
 				reset_counter(r, k, part, n_part);

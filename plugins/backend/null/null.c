@@ -44,21 +44,20 @@ static uint32_t enumerate(const struct lmd_host *host, struct lmd_device_info *o
 	return 1;
 }
 
-#define STEP_US "LLAMAD_NULL_STEP_US"
-#define STEP_US_MAX 1000000u
+#define STEP_US_MAX 60000000u
 
-/* The time that every step takes, for tests of what lasts. */
-static enum lmd_status step_time(struct timespec *out, struct lmd_error *err)
+/* A number of the environment, 0 without it. */
+static enum lmd_status setting(const char *name, uint32_t max, uint32_t *out,
+			       struct lmd_error *err)
 {
-	const char *text = getenv(STEP_US);
+	const char *text = getenv(name);
 	char *end = NULL;
-	unsigned long us = text ? strtoul(text, &end, 10) : 0;
+	unsigned long v = text ? strtoul(text, &end, 10) : 0;
 
-	if (text && (end == text || *end || us > STEP_US_MAX))
-		return lmd_fail(err, LMD_INVALID,
-				"null: " STEP_US "=%.40s: microseconds, at most %u", text,
-				STEP_US_MAX);
-	*out = (struct timespec){(time_t)(us / 1000000), (long)(us % 1000000) * 1000};
+	if (text && (end == text || *end || v > max))
+		return lmd_fail(err, LMD_INVALID, "null: %s=%.40s: a number up to %u", name, text,
+				max);
+	*out = (uint32_t)v;
 	return LMD_OK;
 }
 
@@ -66,11 +65,18 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 				   const struct lmd_open_params *p, struct lmd_error *err)
 {
 	struct null_dev *dev = state;
+	uint32_t us = 0;
+	enum lmd_status st;
 
 	if (p->index)
 		return lmd_fail(err, LMD_NOTFOUND, "null: device %u, there is only 0", p->index);
 	dev->host = host;
-	return step_time(&dev->step, err);
+	dev->n_run = 0;
+	/* for tests of what lasts, and of what is lost */
+	st = setting("LLAMAD_NULL_STEP_US", STEP_US_MAX, &us, err);
+	dev->step = (struct timespec){us / 1000000, (long)(us % 1000000) * 1000};
+	return st == LMD_OK ? setting("LLAMAD_NULL_FAIL_STEP", UINT32_MAX, &dev->fail_run, err)
+			    : st;
 }
 
 static void close_device(void *state)
@@ -250,6 +256,32 @@ static void canned(const struct lmd_step *s, const struct lmd_value *v, uint32_t
 		out[c] = (float)(token + 1ull) / (float)(pos + c + 1ull);
 }
 
+#define SLICE_NS 10000000l
+
+static bool cancelled(const struct lmd_step *step)
+{
+	return step->cancel && __atomic_load_n(step->cancel, __ATOMIC_RELAXED);
+}
+
+/* Takes the time of a step, or less when it is cancelled. */
+static void take_time(const struct null_dev *dev, const struct lmd_step *step)
+{
+	struct timespec left = dev->step;
+
+	while ((left.tv_sec || left.tv_nsec) && !cancelled(step)) {
+		struct timespec slice = {.tv_nsec = SLICE_NS};
+
+		if (!left.tv_sec && left.tv_nsec <= SLICE_NS)
+			slice = left;
+		(void)nanosleep(&slice, NULL);
+		left.tv_nsec -= slice.tv_nsec;
+		if (left.tv_nsec < 0) {
+			left.tv_sec--;
+			left.tv_nsec += 1000000000;
+		}
+	}
+}
+
 static enum lmd_status plan_run(void *state, struct lmd_queue *q, struct lmd_cplan *p,
 				const struct lmd_step *step, const struct lmd_binding *in,
 				uint32_t n_in, const struct lmd_binding *out, uint32_t n_out,
@@ -261,8 +293,14 @@ static enum lmd_status plan_run(void *state, struct lmd_queue *q, struct lmd_cpl
 	(void)in;
 	(void)n_in;
 	(void)done; /* this device has no events */
-	if (step->cancel && __atomic_load_n(step->cancel, __ATOMIC_RELAXED))
+	if (cancelled(step))
 		return lmd_fail(&dev->error, LMD_CANCELLED, "null: cancelled");
+	dev->n_run++;
+	if (dev->fail_run && dev->n_run >= dev->fail_run)
+		return lmd_fail(&dev->error, LMD_DEVICE,
+				"null: the device is lost since step %u, as LLAMAD_NULL_FAIL_STEP "
+				"says",
+				dev->fail_run);
 	for (uint32_t i = 0; i < p->plan->n_output; i++) {
 		const struct lmd_value *v = &p->plan->values[p->plan->outputs[i].value];
 		const struct lmd_binding *b = hm_binding(out, n_out, p->plan->outputs[i].id);
@@ -277,9 +315,8 @@ static enum lmd_status plan_run(void *state, struct lmd_queue *q, struct lmd_cpl
 			       (float *)(void *)((char *)b->ptr + b->row_bytes * r));
 	}
 	p->n_run++;
-	if (dev->step.tv_sec || dev->step.tv_nsec)
-		(void)nanosleep(&dev->step, NULL);
-	return LMD_OK;
+	take_time(dev, step);
+	return cancelled(step) ? lmd_fail(&dev->error, LMD_CANCELLED, "null: cancelled") : LMD_OK;
 }
 
 const struct lmd_backend_ops null_backend_ops = {

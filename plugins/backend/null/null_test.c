@@ -147,7 +147,7 @@ END_TEST
 
 START_TEST(steps_that_take_time)
 {
-	static const char *const wrong[] = {"", "5x", "1000001"};
+	static const char *const wrong[] = {"", "5x", "60000001"};
 	const struct lmd_open_params params = {.struct_size = sizeof(params)};
 	struct timespec begin, end;
 	struct lmd_error err;
@@ -156,7 +156,7 @@ START_TEST(steps_that_take_time)
 	for (size_t i = 0; i < LMD_LEN(wrong); i++) {
 		setenv("LLAMAD_NULL_STEP_US", wrong[i], 1);
 		ck_assert_int_eq(fx.ops->open(fx.state, fx.host, &params, &err), LMD_INVALID);
-		ck_assert_ptr_nonnull(strstr(err.text, "at most 1000000"));
+		ck_assert_ptr_nonnull(strstr(err.text, "a number up to 60000000"));
 	}
 	setenv("LLAMAD_NULL_STEP_US", "20000", 1);
 	ck_assert_int_eq(fx.ops->open(fx.state, fx.host, &params, &err), LMD_OK);
@@ -166,6 +166,24 @@ START_TEST(steps_that_take_time)
 	ck_assert_int_ge((end.tv_sec - begin.tv_sec) * 1000000000 + end.tv_nsec - begin.tv_nsec,
 			 20000000);
 	unsetenv("LLAMAD_NULL_STEP_US");
+}
+END_TEST
+
+START_TEST(a_device_that_is_lost)
+{
+	const struct lmd_open_params params = {.struct_size = sizeof(params)};
+	struct lmd_error err;
+	float y[2][V];
+
+	setenv("LLAMAD_NULL_FAIL_STEP", "x", 1);
+	ck_assert_int_eq(fx.ops->open(fx.state, fx.host, &params, &err), LMD_INVALID);
+	setenv("LLAMAD_NULL_FAIL_STEP", "2", 1);
+	ck_assert_int_eq(fx.ops->open(fx.state, fx.host, &params, &err), LMD_OK);
+	unsetenv("LLAMAD_NULL_FAIL_STEP");
+	ck_assert_int_eq(run(LMD_OUT_LOGITS, LMD_SPACE_OUTPUTS, y[0], 2, NULL), LMD_OK);
+	for (int i = 0; i < 2; i++)
+		ck_assert_int_eq(run(LMD_OUT_LOGITS, LMD_SPACE_OUTPUTS, y[0], 2, NULL), LMD_DEVICE);
+	ck_assert_ptr_nonnull(strstr(fx.ops->last_error(fx.state), "lost since step 2"));
 }
 END_TEST
 
@@ -215,6 +233,7 @@ int main(void)
 	tcase_add_test(t, refusals);
 	tcase_add_test(t, pools_hold_nothing);
 	tcase_add_test(t, steps_that_take_time);
+	tcase_add_test(t, a_device_that_is_lost);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }

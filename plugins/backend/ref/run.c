@@ -68,6 +68,8 @@ enum lmd_status ref_plan_run(void *state, struct lmd_queue *q, struct lmd_cplan 
 		if (cancelled(step))
 			return lmd_fail(&dev->error, LMD_CANCELLED,
 					"ref: cancelled before op %u of %u", i, p->n_node);
+		if (step->progress)
+			__atomic_fetch_add(step->progress, 1, __ATOMIC_RELAXED);
 		run_node(&r, &p->nodes[i]);
 	}
 	hm_copy_outputs(&r.hm, out, n_out);

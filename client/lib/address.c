@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Error messages about addresses: what an address looks like, which places were tried, and which
+ * group may use a socket. */
+#include "client/lib/address.h"
+
+#include <grp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "client/lib/conn.h"
+
+#define IPC    "ipc://"
+#define SYSTEM IPC "/run/llamad/llamad.sock" /* the first place of lmd_client_default_url */
+
+static const char *after(const char *url, const char *scheme)
+{
+	size_t n = strlen(scheme);
+
+	return strncmp(url, scheme, n) ? NULL : url + n;
+}
+
+/* HOST:PORT; the host may be an IPv6 address in brackets. */
+static bool is_host_port(const char *s)
+{
+	const char *colon = strrchr(s, ':');
+	size_t n = colon ? strspn(colon + 1, "0123456789") : 0;
+	long port = n && n < 6 && !colon[1 + n] ? strtol(colon + 1, NULL, 10) : 0;
+
+	return colon && colon > s && port > 0 && port < 65536;
+}
+
+enum lmd_status lmi_client_url_check(const char *url, struct lmd_error *err)
+{
+	const char *path = after(url, IPC), *host = after(url, "tcp://");
+
+	if (!host)
+		host = after(url, "tls+tcp://");
+	if (path ? *path != 0 : host && is_host_port(host))
+		return LMD_OK;
+	return lmd_fail(err, LMD_INVALID,
+			"\"%.300s\" is not an address: use ipc://PATH, tcp://HOST:PORT or "
+			"tls+tcp://HOST:PORT",
+			url);
+}
+
+enum lmd_status lmi_client_nobody(const char *url, bool is_default, struct lmd_error *err)
+{
+	if (is_default && strcmp(url, SYSTEM))
+		return lmd_fail(err, LMD_IO,
+				SYSTEM " does not exist, and nobody listens at %.300s; is llamad "
+				       "running?",
+				url);
+	return lmd_fail(err, LMD_IO, "%.400s: nobody listens there; is llamad running?", url);
+}
+
+/* The group that may use the socket at `path`, or enter the first folder on the way to it that
+ * this user can see; false if there is none. */
+static bool group_of(const char *path, char *name, size_t size)
+{
+	char at[LMI_CLIENT_URL], buf[1024];
+	mode_t needed = S_IWGRP;
+	struct group g, *found = NULL;
+	struct stat s;
+
+	(void)snprintf(at, sizeof(at), "%s", path);
+	while (stat(at, &s)) {
+		char *slash = strrchr(at, '/');
+
+		if (!slash || slash == at)
+			return false;
+		*slash = 0;
+		needed = S_IXGRP;
+	}
+	/* nobody should join the group of root */
+	if (!s.st_gid || !(s.st_mode & needed) ||
+	    getgrgid_r(s.st_gid, &g, buf, sizeof(buf), &found) || !found)
+		return false;
+	(void)snprintf(name, size, "%s", found->gr_name);
+	return true;
+}
+
+enum lmd_status lmi_client_no_permission(const char *url, struct lmd_error *err)
+{
+	const char *path = after(url, IPC);
+	char group[64];
+
+	if (!path || !group_of(path, group, sizeof(group)))
+		return lmd_fail(err, LMD_IO, "%.400s: permission denied", url);
+	return lmd_fail(err, LMD_IO,
+			"%.200s: permission denied: it is for the group %s; add yourself to the "
+			"group: sudo usermod -aG %s $USER, then log in again",
+			url, group, group);
+}
