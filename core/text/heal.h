@@ -21,7 +21,7 @@
 
 struct lmi_heal {
 	const struct lmi_tokenizer *t;
-	size_t n, at; /* required bytes, and how many of them were generated */
+	size_t n, at;              /* required bytes, and how many of them were generated */
 	char text[LMI_HEAL_BYTES];
 };
 

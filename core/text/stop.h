@@ -16,8 +16,8 @@
 #include "llamad/status.h"
 #include "llamad/types.h"
 
-#define LMI_STOP_MAX       64   /* sequences */
-#define LMI_STOP_MAX_BYTES 4096 /* of one sequence */
+#define LMI_STOP_MAX       64    /* sequences */
+#define LMI_STOP_MAX_BYTES 4096  /* of one sequence */
 
 struct lmi_stop;
 

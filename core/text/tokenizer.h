@@ -42,7 +42,7 @@ struct lmi_tokens {
 	size_t n, cap;
 };
 struct lmi_text {
-	char *p; /* not NUL-terminated */
+	char *p;              /* not NUL-terminated */
 	size_t n, cap;
 };
 void lmi_tokens_fini(struct lmi_tokens *t);

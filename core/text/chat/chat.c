@@ -147,8 +147,7 @@ static enum lmd_status render(const struct lmi_chat *c, const struct lmi_templat
 	if (st != LMD_OK)
 		return st;
 	st = lmi_template_render(t, &ti, out, err);
-	if (st == LMD_INVALID && has_calls(in)) { /* the template may expect the arguments of tool
-						   * calls as strings */
+	if (st == LMD_INVALID && has_calls(in)) { /* it may expect string arguments */
 		struct lmi_template_output again = {0};
 
 		if (lmi_chat_vars(&vars, in, in->n_messages - (last != NULL), true, c->tok, arena,

@@ -24,8 +24,7 @@ struct lmi_parse_format {
 	const char *find[3]; /* a template that contains one of these belongs to this format */
 	const char *think, *think_end;
 	const char *section, *section_end; /* around all calls */
-	const char *call, *call_end;       /* around one call; if call is NULL, the section is the
-					    * call */
+	const char *call, *call_end;       /* one call; NULL: the section is the call */
 	enum lmi_call_body body;
 	bool bare;          /* an answer that begins with { or [ may be calls without markers */
 	bool list;          /* NAME: the body may be JSON instead */

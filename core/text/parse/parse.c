@@ -114,8 +114,7 @@ static bool in_args(struct lmi_parse *p)
 		return true;
 	}
 	if (e == LMI_SCAN_MORE && !p->last)
-		i -= lmi_utf8_partial(text, i); /* inside a string; scanning these bytes again does
-						 * no harm */
+		i -= lmi_utf8_partial(text, i); /* in a string, where rescanning is harmless */
 	lmi_parse_args(p, (struct lmd_str){.ptr = text, .len = i}, i);
 	if (e == LMI_SCAN_MORE) {
 		if (p->last)
