@@ -184,23 +184,22 @@ static LMI_BUILTIN(f_float)
 	return lmi_given(a[0]) ? a[0] : lmi_float(0.0);
 }
 
+/* Rounds to a multiple of 10^-digits, halves to even; fails the run if it does not fit. */
 static struct lmi_val round_int(struct lmi_run *run, int64_t v, int64_t digits)
 {
-	int64_t p = 1, rest, down;
+	int64_t p = 1, rest, towards_zero;
 
 	for (; digits < 0; digits++) {
 		if (__builtin_mul_overflow(p, 10, &p))
 			return lmi_int(0);
 	}
 	rest = v % p;
-	down = v - rest;
-	if (rest < 0) {
-		rest += p;
-		down -= p; /* may overflow if v is close to INT64_MIN */
-	}
-	if (rest > p - rest || (rest == p - rest && (down / p) % 2))
-		return lmi_val_binary(run, LMI_OP_ADD, lmi_int(down), lmi_int(p));
-	return lmi_int(down);
+	towards_zero = v - rest;
+	rest = rest < 0 ? -rest : rest;
+	if (rest > p - rest || (rest == p - rest && (towards_zero / p) % 2))
+		return lmi_val_binary(run, v < 0 ? LMI_OP_SUB : LMI_OP_ADD, lmi_int(towards_zero),
+				      lmi_int(p));
+	return lmi_int(towards_zero);
 }
 
 static LMI_BUILTIN(f_round)
