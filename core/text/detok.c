@@ -36,8 +36,8 @@ size_t lmi_detok_room(const struct lmi_tokenizer *t)
 	return (size_t)lmi_tokenizer_info(t)->max_piece_bytes + 3;
 }
 
-/* May a sequence with this lead byte have this second byte?  Excludes overlong forms,
- * surrogates and values above U+10FFFF. */
+/* Whether `c` may be the second byte after this lead byte.  Excludes overlong forms, surrogates and
+ * values above U+10FFFF. */
 static bool second_fits(unsigned char lead, unsigned char c)
 {
 	unsigned char lo = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
@@ -72,7 +72,7 @@ size_t lmi_detok_add(struct lmi_detok *d, lmd_token id, char *out)
 	n = lmi_tokenizer_piece(d->t, id, lmi_detok_shows(d, id) ? LMD_DECODE_UNPARSE_SPECIAL : 0,
 				piece, cap);
 	if (n > cap)
-		n = cap; /* a plugin that understates max_piece_bytes */
+		n = cap; /* the plugin understated max_piece_bytes */
 	if (d->flags & LMI_DETOK_BEGIN) {
 		d->flags &= ~LMI_DETOK_BEGIN;
 		if (n && piece[0] == ' ' && lmi_tokenizer_info(d->t)->add_space_prefix)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where a stream of bytes may be cut.  That streaming equals decoding of the whole list is
- * tested with vocabularies, in plugins/tokenizer. */
+ * Tests where a stream of bytes may be cut.  That streaming equals decoding the whole list is
+ * tested with real vocabularies, in plugins/tokenizer. */
 #include "core/text/detok.h"
 
 #include "tests/lmd_check.h"

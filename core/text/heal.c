@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tokens are compared by their pieces in the middle of a text. */
+ * Tokens are compared by the bytes that they have in the middle of a text. */
 #include "core/text/heal.h"
 
 #include <string.h>
 
-/* The piece of a token, at most LMI_HEAL_BYTES of it; 0 for those that are not text. */
+/* Copies at most LMI_HEAL_BYTES of the token's piece; returns 0 for tokens that are not text. */
 static size_t piece(const struct lmi_heal *h, lmd_token id, char out[LMI_HEAL_BYTES])
 {
 	return lmi_tokenizer_piece(h->t, id, 0, out, LMI_HEAL_BYTES);
 }
 
-/* Is there a token that begins with all of the text and goes on? */
-static bool goes_on(const struct lmi_heal *h, const char *text, size_t n)
+/* Whether some token starts with the whole text and is longer than it. */
+static bool extends_to_token(const struct lmi_heal *h, const char *text, size_t n)
 {
 	uint32_t n_tokens = lmi_tokenizer_info(h->t)->n_tokens;
 	char p[LMI_HEAL_BYTES];
@@ -39,7 +39,7 @@ size_t lmi_heal_begin(struct lmi_heal *h, const struct lmi_tokenizer *t, const l
 		memmove(text + k, text, len);
 		memcpy(text, p, k);
 		len += k;
-		if (goes_on(h, text, len)) {
+		if (extends_to_token(h, text, len)) {
 			memcpy(h->text, text, len);
 			h->n = len;
 			kept = n - back;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Each text has its own matcher (Knuth, Morris, Pratt: the length of the longest beginning
- * of the text that the stream ends with).  What is held back is the longest of these
- * beginnings, so it need not be stored: it can be read from the text that it begins. */
+ * Each stop sequence has its own Knuth-Morris-Pratt matcher, whose state is the length of the
+ * longest prefix of the sequence that the stream ends with.  The bytes held back are the longest of
+ * these prefixes, so they need no buffer: they are read from the sequence itself. */
 #include "core/text/stop.h"
 
 #include <string.h>
@@ -11,7 +11,8 @@
 
 struct matcher {
 	const char *text;
-	uint16_t *fall; /* [len]: fall[i] = longest beginning that text[0..i] ends with */
+	uint16_t *fail; /* [len]: fail[i] = length of the longest proper prefix of text that is also
+			 * a suffix of text[0..i] */
 	uint16_t len;
 	uint16_t at;    /* bytes matched so far, < len */
 };
@@ -21,7 +22,7 @@ struct lmi_stop {
 	size_t max;
 	struct matcher m[LMI_STOP_MAX];
 	char *bytes;
-	uint16_t *falls;
+	uint16_t *fails;
 };
 
 static enum lmd_status check(const struct lmd_str *text, size_t n, size_t *total,
@@ -29,29 +30,31 @@ static enum lmd_status check(const struct lmd_str *text, size_t n, size_t *total
 {
 	*total = 0;
 	if (n > LMI_STOP_MAX)
-		return lmd_fail(err, LMD_INVALID, "stop: %zu texts, at most %d", n, LMI_STOP_MAX);
+		return lmd_fail(err, LMD_INVALID,
+				"stop: %zu sequences given, at most %d are allowed", n,
+				LMI_STOP_MAX);
 	for (size_t i = 0; i < n; i++) {
 		if (!text[i].len)
-			return lmd_fail(err, LMD_INVALID, "stop: text %zu is empty", i);
+			return lmd_fail(err, LMD_INVALID, "stop: sequence %zu is empty", i);
 		if (text[i].len > LMI_STOP_MAX_BYTES)
 			return lmd_fail(err, LMD_INVALID,
-					"stop: text %zu has %zu bytes, at most %d", i, text[i].len,
-					LMI_STOP_MAX_BYTES);
+					"stop: sequence %zu has %zu bytes, at most %d are allowed",
+					i, text[i].len, LMI_STOP_MAX_BYTES);
 		*total += text[i].len;
 	}
 	return LMD_OK;
 }
 
-static void fill_falls(struct matcher *m)
+static void fill_fail(struct matcher *m)
 {
 	uint16_t k = 0;
 
-	m->fall[0] = 0;
+	m->fail[0] = 0;
 	for (uint16_t i = 1; i < m->len; i++) {
 		while (k && m->text[i] != m->text[k])
-			k = m->fall[k - 1];
+			k = m->fail[k - 1];
 		k = (uint16_t)(k + (m->text[i] == m->text[k]));
-		m->fall[i] = k;
+		m->fail[i] = k;
 	}
 }
 
@@ -67,17 +70,17 @@ enum lmd_status lmi_stop_create(struct lmi_stop **out, const struct lmd_str *tex
 	s = lmi_alloc(1, sizeof(*s));
 	if (s) {
 		s->bytes = lmi_alloc(total + 1, 1);
-		s->falls = lmi_alloc(total + 1, sizeof(*s->falls));
+		s->fails = lmi_alloc(total + 1, sizeof(*s->fails));
 	}
-	if (!s || !s->bytes || !s->falls) {
+	if (!s || !s->bytes || !s->fails) {
 		lmi_stop_destroy(s);
-		return lmd_fail(err, LMD_NOMEM, "stop: no memory for %zu bytes", total);
+		return lmd_fail(err, LMD_NOMEM, "stop: out of memory (%zu bytes)", total);
 	}
 	s->n = (uint32_t)n;
 	for (size_t i = 0; i < n; i++) {
 		memcpy(s->bytes + at, text[i].ptr, text[i].len);
-		s->m[i] = (struct matcher){s->bytes + at, s->falls + at, (uint16_t)text[i].len, 0};
-		fill_falls(&s->m[i]);
+		s->m[i] = (struct matcher){s->bytes + at, s->fails + at, (uint16_t)text[i].len, 0};
+		fill_fail(&s->m[i]);
 		at += text[i].len;
 		if (text[i].len > s->max)
 			s->max = text[i].len;
@@ -91,7 +94,7 @@ void lmi_stop_destroy(struct lmi_stop *s)
 	if (!s)
 		return;
 	lmi_free(s->bytes);
-	lmi_free(s->falls);
+	lmi_free(s->fails);
 	lmi_free(s);
 }
 
@@ -106,8 +109,8 @@ size_t lmi_stop_max(const struct lmi_stop *s)
 	return s->max;
 }
 
-/* The longest beginning that is matched now. */
-static const struct matcher *held(const struct lmi_stop *s)
+/* The matcher with the longest partial match. */
+static const struct matcher *longest_partial(const struct lmi_stop *s)
 {
 	static const struct matcher none;
 	const struct matcher *best = &none;
@@ -118,7 +121,7 @@ static const struct matcher *held(const struct lmi_stop *s)
 	return best;
 }
 
-/* One byte; the index of the longest text that it completes, or -1. */
+/* Feeds one byte.  Returns the index of the longest sequence that it completes, or -1. */
 static int step(struct lmi_stop *s, char c)
 {
 	int done = -1;
@@ -127,13 +130,13 @@ static int step(struct lmi_stop *s, char c)
 		struct matcher *m = &s->m[i];
 
 		while (m->at && m->text[m->at] != c)
-			m->at = m->fall[m->at - 1];
+			m->at = m->fail[m->at - 1];
 		m->at = (uint16_t)(m->at + (m->text[m->at] == c));
 		if (m->at < m->len)
 			continue;
 		if (done < 0 || m->len > s->m[done].len)
 			done = (int)i;
-		m->at = m->fall[m->len - 1];
+		m->at = m->fail[m->len - 1];
 	}
 	return done;
 }
@@ -141,19 +144,19 @@ static int step(struct lmi_stop *s, char c)
 int lmi_stop_feed(struct lmi_stop *s, const char *in, size_t n, char *out, size_t *n_out,
 		  size_t *used)
 {
-	const struct matcher *h = held(s);
+	const struct matcher *h = longest_partial(s);
 	size_t before = h->at, total, keep;
 	char *o = out;
 	int done = -1;
 	size_t i = 0;
 
-	/* The stream is what was held back, then `in`. */
+	/* the held-back bytes come before the input */
 	memcpy(o, h->text ? h->text : "", before);
 	while (i < n && done < 0)
 		done = step(s, in[i++]);
 	memcpy(o + before, in, i);
 	total = before + i;
-	keep = done >= 0 ? s->m[done].len : held(s)->at;
+	keep = done >= 0 ? s->m[done].len : longest_partial(s)->at;
 	*n_out = total - keep;
 	*used = i;
 	if (done >= 0)
@@ -163,7 +166,7 @@ int lmi_stop_feed(struct lmi_stop *s, const char *in, size_t n, char *out, size_
 
 size_t lmi_stop_flush(struct lmi_stop *s, char *out)
 {
-	const struct matcher *h = held(s);
+	const struct matcher *h = longest_partial(s);
 	size_t n = h->at;
 
 	memcpy(out, h->text ? h->text : "", n);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stop texts: against a search in the whole text, with random cuts. */
+ * Compares the matcher with a search over the whole text, with the input cut at random places. */
 #include "core/text/stop.h"
 
 #include "core/base/alloc.h"
@@ -11,7 +11,8 @@
 		text, sizeof(text) - 1                                                             \
 	}
 
-/* Feeds in pieces of the given sizes (the last repeats); returns index and the text given. */
+/* Feeds the text in pieces of the given sizes, of which the last repeats.  Returns the index of the
+ * match and the text that came out. */
 static int feed_all(struct lmi_stop *s, const char *text, size_t n, const size_t *cut, char *out,
 		    size_t *n_out)
 {
@@ -76,7 +77,7 @@ START_TEST(examples)
 }
 END_TEST
 
-/* The first end of any text; of those that end there, the longest. */
+/* Finds the first position at which a sequence ends; if several end there, the longest one. */
 static int search(const struct lmd_str *stop, size_t n, const char *text, size_t len, size_t *given)
 {
 	for (size_t end = 1; end <= len; end++) {
@@ -130,7 +131,7 @@ START_TEST(random_against_search)
 }
 END_TEST
 
-START_TEST(refusals_and_memory)
+START_TEST(errors_and_memory)
 {
 	static char big[LMI_STOP_MAX_BYTES + 1];
 	struct lmd_str many[LMI_STOP_MAX + 1];
@@ -174,7 +175,7 @@ int main(void)
 
 	tcase_add_test(tc, examples);
 	tcase_add_test(tc, random_against_search);
-	tcase_add_test(tc, refusals_and_memory);
+	tcase_add_test(tc, errors_and_memory);
 	suite_add_tcase(suite, tc);
 	r = srunner_create(suite);
 	return lmd_check_run(r);

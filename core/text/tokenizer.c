@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Holds a reference on the plugin's factory, the plugin's state, and the facts of open. */
+ * Holds a reference to the plugin's factory, the plugin's state, and what the plugin reported at
+ * open. */
 #include "core/text/tokenizer.h"
 
 #include <string.h>
@@ -16,7 +17,8 @@ struct lmi_tokenizer {
 	struct lmd_tok_info info;
 };
 
-/* What a plugin says is used as array bounds and as a search order: checked once. */
+/* The ids that a plugin reports serve as array bounds and for binary search, so they are checked
+ * once, at open. */
 static enum lmd_status check_info(const struct lmi_tokenizer *t, struct lmd_error *err)
 {
 	const struct lmd_tok_info *f = &t->info;
@@ -27,15 +29,16 @@ static enum lmd_status check_info(const struct lmi_tokenizer *t, struct lmd_erro
 	for (size_t i = 0; i < LMD_LEN(ids); i++)
 		if (ids[i] < -1 || ids[i] >= (int64_t)f->n_tokens)
 			return lmd_fail(err, LMD_INTERNAL,
-					"tokenizer plugin %s: special token %d of %u tokens",
+					"tokenizer plugin %s: special token id %d is outside the "
+					"vocabulary of %u tokens",
 					t->factory->plugin, ids[i], f->n_tokens);
 	for (uint32_t i = 0; i < f->n_eog; i++)
 		if (f->eog[i] < 0 || f->eog[i] >= (int64_t)f->n_tokens ||
 		    (i && f->eog[i] <= f->eog[i - 1]))
 			return lmd_fail(
 				err, LMD_INTERNAL,
-				"tokenizer plugin %s: end token %d at %u is out of order or "
-				"range",
+				"tokenizer plugin %s: end-of-generation token %d at index %u "
+				"is out of order or out of range",
 				t->factory->plugin, f->eog[i], i);
 	return LMD_OK;
 }
@@ -161,8 +164,8 @@ enum lmd_status lmi_text_add(struct lmi_text *t, const char *p, size_t n, struct
 	return LMD_OK;
 }
 
-/* The old content need not be kept, so it is freed first. */
-static bool want_tokens(struct lmi_tokens *t, size_t n)
+/* Frees the old buffer first, because its content need not be kept. */
+static bool reserve_tokens(struct lmi_tokens *t, size_t n)
 {
 	if (n <= t->cap)
 		return true;
@@ -172,7 +175,7 @@ static bool want_tokens(struct lmi_tokens *t, size_t n)
 	return t->id != NULL;
 }
 
-static bool want_text(struct lmi_text *t, size_t n)
+static bool reserve_text(struct lmi_text *t, size_t n)
 {
 	if (n <= t->cap)
 		return true;
@@ -185,13 +188,13 @@ static bool want_text(struct lmi_text *t, size_t n)
 enum lmd_status lmi_tokenizer_encode(const struct lmi_tokenizer *t, const char *text, size_t bytes,
 				     uint32_t flags, struct lmi_tokens *out, struct lmd_error *err)
 {
-	size_t n = bytes / 2 + 16; /* more than most texts have */
+	size_t n = bytes / 2 + 16; /* more tokens than most texts have */
 
 	out->n = 0;
 	for (int round = 0; round < 2; round++) {
 		enum lmd_status st;
 
-		if (!want_tokens(out, n))
+		if (!reserve_tokens(out, n))
 			return lmd_fail(err, LMD_NOMEM, "tokenizer: no memory for %zu tokens", n);
 		st = t->ops->encode(t->state, text, bytes, flags, out->id, out->cap, &n, err);
 		if (st != LMD_OK)
@@ -202,7 +205,7 @@ enum lmd_status lmi_tokenizer_encode(const struct lmi_tokenizer *t, const char *
 		}
 	}
 	return lmd_fail(err, LMD_INTERNAL,
-			"tokenizer plugin %s: asked for room for %zu tokens, then for more",
+			"tokenizer plugin %s: asked for a buffer of %zu tokens, then for more",
 			t->factory->plugin, out->cap);
 }
 
@@ -216,7 +219,7 @@ enum lmd_status lmi_tokenizer_decode(const struct lmi_tokenizer *t, const lmd_to
 	for (int round = 0; round < 2; round++) {
 		enum lmd_status st;
 
-		if (!want_text(out, n))
+		if (!reserve_text(out, n))
 			return lmd_fail(err, LMD_NOMEM, "tokenizer: no memory for %zu bytes", n);
 		st = t->ops->decode(t->state, ids, n_ids, flags, out->p, out->cap, &n, err);
 		if (st != LMD_OK)
@@ -227,7 +230,7 @@ enum lmd_status lmi_tokenizer_decode(const struct lmi_tokenizer *t, const lmd_to
 		}
 	}
 	return lmd_fail(err, LMD_INTERNAL,
-			"tokenizer plugin %s: asked for room for %zu bytes, then for more",
+			"tokenizer plugin %s: asked for a buffer of %zu bytes, then for more",
 			t->factory->plugin, out->cap);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * tokenizer.h - a vocabulary in use: the plugin that a file's tokenizer kind names, opened,
+ * tokenizer.h - an open vocabulary: the state of the tokenizer plugin that the model file asks for,
  * with growing buffers around its calls.
  *
- * An open tokenizer is immutable; everything but open and close may run in any number of
+ * An open tokenizer is immutable; all functions but open and close may be called from any number of
  * threads at the same time. */
 #ifndef LLAMAD_CORE_TEXT_TOKENIZER_H
 #define LLAMAD_CORE_TEXT_TOKENIZER_H
@@ -18,45 +18,47 @@ struct lmi_factory;
 struct lmi_registry;
 struct lmi_tokenizer;
 
-/* Takes the factory of kind TOKENIZER that is called spec->kind ("none" when that is NULL).
- * registry, host and spec outlive the tokenizer. */
+/* Opens the tokenizer factory named spec->kind ("none" if that is NULL).  The registry, host and
+ * spec must outlive the tokenizer. */
 enum lmd_status lmi_tokenizer_open(struct lmi_tokenizer **out, struct lmi_registry *registry,
 				   const struct lmd_host *host, const struct lmd_tokspec *spec,
 				   struct lmd_error *err);
 /* NULL allowed. */
 void lmi_tokenizer_close(struct lmi_tokenizer *t);
 
-/* Lives as long as the tokenizer. */
+/* Valid until the tokenizer is closed. */
 const struct lmd_tok_info *lmi_tokenizer_info(const struct lmi_tokenizer *t);
 
-/* The plugin's factory that it uses; likewise. */
+/* The plugin factory in use; valid until the tokenizer is closed. */
 const struct lmi_factory *lmi_tokenizer_factory(const struct lmi_tokenizer *t);
 
-/* Is it one of the tokens that end a generation?  log n. */
+/* Whether this token ends a generation.  Takes O(log n) time. */
 bool lmi_tokenizer_is_eog(const struct lmi_tokenizer *t, lmd_token id);
 
-/* Results that grow and may be used again: zeroed = empty, release with the fini function. */
+/* Growing result buffers that can be reused.  A zeroed buffer is empty; release it with its fini
+ * function. */
 struct lmi_tokens {
 	lmd_token *id;
 	size_t n, cap;
 };
 struct lmi_text {
-	char *p;              /* not terminated */
+	char *p;              /* not NUL-terminated */
 	size_t n, cap;
 };
 void lmi_tokens_fini(struct lmi_tokens *t);
 void lmi_text_fini(struct lmi_text *t);
-/* Appends.  LMD_NOMEM: nothing was changed. */
+/* Appends.  On LMD_NOMEM nothing has changed. */
 enum lmd_status lmi_tokens_add(struct lmi_tokens *t, const lmd_token *id, size_t n,
 			       struct lmd_error *err);
 enum lmd_status lmi_text_add(struct lmi_text *t, const char *p, size_t n, struct lmd_error *err);
 
-/* Tokens of a text, in place of what `out` held.  flags: LMD_ENCODE_*.  On failure out->n
- * is 0. */
+/* Encodes a text; the result replaces the content of `out`.  On failure out->n is 0.
+ * flags: LMD_ENCODE_* */
 enum lmd_status lmi_tokenizer_encode(const struct lmi_tokenizer *t, const char *text, size_t bytes,
 				     uint32_t flags, struct lmi_tokens *out, struct lmd_error *err);
 
-/* Bytes of a whole list, in place of what `out` held.  flags: LMD_DECODE_*. */
+/* Decodes a whole list; the result replaces the content of `out`.
+ * flags: LMD_DECODE_* */
 enum lmd_status lmi_tokenizer_decode(const struct lmi_tokenizer *t, const lmd_token *ids,
 				     size_t n_ids, uint32_t flags, struct lmi_text *out,
 				     struct lmd_error *err);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * builtin_cases.gen.h - what the templates that are published with models make of the conversations
- * of builtin_test.c: by jinja2, set up as model hubs do, without the begin token of the vocabulary.
- * NULL: the published one refuses, adds a system prompt of its own, or does otherwise by intent. */
+ * builtin_cases.gen.h - how the published templates of models render the conversations of
+ * builtin_test.c, as computed by jinja2 with the settings of the model hubs, without the
+ * vocabulary's BOS token.  NULL: the published template raises an error, adds a system prompt of
+ * its own, or deliberately differs from ours. */
 #ifndef LLAMAD_CORE_TEXT_CHAT_BUILTIN_CASES_GEN_H
 #define LLAMAD_CORE_TEXT_CHAT_BUILTIN_CASES_GEN_H
 
 /* clang-format off */
 static const struct {
 	const char *name, *model;
-	const char *want[5]; /* of each conversation */
+	const char *want[5]; /* one for each conversation */
 } lmt_builtin_cases[] = {
 	{"bailing", "Ling-lite", {
 		"<role>HUMAN</role>Hello<role>ASSISTANT</role>",

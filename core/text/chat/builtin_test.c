@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The built-in templates: what they make of conversations, beside what the templates that are
- * published with models make of them. */
+ * The built-in templates: compares what they render with what the templates published with the
+ * models render. */
 #include "core/text/chat/builtin.h"
 
 #include <jansson.h>
@@ -12,10 +12,11 @@
 #include "core/text/template/template.h"
 #include "tests/lmd_check.h"
 
-/* Those of lmt_builtin_cases, in their order; a message is a letter of the role and its text. */
+/* The conversations of lmt_builtin_cases, in that order.  A message is the initial of its role
+ * followed by its text. */
 static const struct {
 	const char *messages[5];
-	bool prompt; /* the assistant is to answer */
+	bool prompt; /* ask for an answer */
 } conversations[] = {
 	{{"uHello"}, true},
 	{{"uHello", "aHi there", "uWho are you?"}, true},
@@ -25,7 +26,7 @@ static const struct {
 };
 _Static_assert(sizeof(conversations) / sizeof(conversations[0]) ==
 		       sizeof(lmt_builtin_cases[0].want) / sizeof(lmt_builtin_cases[0].want[0]),
-	       "a text for each");
+	       "each conversation needs an expected rendering");
 
 static json_t *variables(const char *const *messages, bool prompt)
 {
@@ -42,7 +43,7 @@ static json_t *variables(const char *const *messages, bool prompt)
 	return json_pack("{s:o, s:b}", "messages", list, "add_generation_prompt", prompt);
 }
 
-/* The text until the next call. */
+/* The result is valid until the next call. */
 static const char *render(const struct lmi_chat_builtin *b, const char *const *messages,
 			  bool prompt)
 {
@@ -95,18 +96,19 @@ START_TEST(as_published)
 			if (!strcmp(got, want))
 				continue;
 			n_wrong++;
-			printf("%s, as %s, conversation %zu:\n\"%s\", not\n\"%s\"\n",
+			printf("%s (from %s), conversation %zu: got\n\"%s\", expected\n\"%s\"\n",
 			       lmt_builtin_cases[i].name, lmt_builtin_cases[i].model, k, got, want);
 		}
 	}
 	LMD_CASES("built-in templates", n - n_wrong, n_wrong, 0);
-	printf("%u texts of others are not compared\n", n_none);
+	printf("%u published renderings are not compared\n", n_none);
 	ck_assert_uint_eq(n_wrong, 0);
 }
 END_TEST
 
-/* What no published template says, or says otherwise by intent: a system prompt where none is
- * foreseen, at its place and not before the last question. */
+/* Cases that no published template covers, or that ours deliberately render differently: a system
+ * prompt where none is supported, which stays at its place instead of moving before the last
+ * question. */
 static const struct {
 	const char *name, *want;
 } own[] = {
@@ -131,13 +133,13 @@ START_TEST(of_our_own)
 	for (size_t i = 0; i < LMD_LEN(own); i++) {
 		const char *got = render(find(own[i].name), letters, true);
 
-		ck_assert_msg(!strcmp(got, own[i].want), "%s: \"%s\", not \"%s\"", own[i].name, got,
-			      own[i].want);
+		ck_assert_msg(!strcmp(got, own[i].want), "%s: got \"%s\", expected \"%s\"",
+			      own[i].name, got, own[i].want);
 	}
 }
 END_TEST
 
-/* Names ascend, and everything that was said is there, in order. */
+/* Checks that names ascend, and that each template renders all messages in order. */
 START_TEST(all_of_them)
 {
 	char name[64] = "", before[64];

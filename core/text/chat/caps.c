@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Each row is a conversation with words that nobody else would write, and what its rendering must
- * hold, or from which other rendering it must differ. */
+ * Each probe is a conversation with unusual words, together with the words that its rendering must
+ * contain, or with another conversation whose rendering must differ. */
 #include "core/text/chat/caps.h"
 
 #include <jansson.h>
@@ -35,36 +35,37 @@
 #define VARS(messages, more)                                                                       \
 	"{\"bos_token\": \"<s>\", \"eos_token\": \"</s>\", \"documents\": null, " more             \
 	"\"messages\": [" messages "]}"
-#define PLAIN "\"tools\": null, \"add_generation_prompt\": true, "
-#define WITH  "\"tools\": [" TOOL "], \"add_generation_prompt\": true, "
+#define NO_TOOLS   "\"tools\": null, \"add_generation_prompt\": true, "
+#define WITH_TOOLS "\"tools\": [" TOOL "], \"add_generation_prompt\": true, "
 
 static const struct {
 	const char *name, *vars;
-	const char *word[2]; /* that the rendering holds */
-	const char *other;   /* from whose rendering it differs */
-	const char *instead; /* tried when the first one fails */
+	const char *expect[2]; /* the rendering must contain these */
+	const char *differs;   /* the rendering of this one must differ */
+	const char *fallback;  /* rendered if `vars` fails to render */
 } probes[LMI_N_CAP] = {
 	[LMI_CAP_SYSTEM] = {"system",
-			    VARS("{\"role\": \"system\", \"content\": \"ssSystem\"}, " USER, PLAIN),
+			    VARS("{\"role\": \"system\", \"content\": \"ssSystem\"}, " USER,
+				 NO_TOOLS),
 			    {"ssSystem", "uuUser"},
 			    NULL,
 			    NULL},
-	[LMI_CAP_TOOLS] = {"tools", VARS(USER, WITH), {"zzTool", "zzKey"}, NULL, NULL},
+	[LMI_CAP_TOOLS] = {"tools", VARS(USER, WITH_TOOLS), {"zzTool", "zzKey"}, NULL, NULL},
 	[LMI_CAP_TOOL_CALLS] = {"tool_calls",
-				VARS(USER ", " CALLS(ONE), WITH),
+				VARS(USER ", " CALLS(ONE), WITH_TOOLS),
 				{"zzTool", "zzValue"},
 				NULL,
-				VARS(USER ", " CALLS(ONE_T), WITH)},
+				VARS(USER ", " CALLS(ONE_T), WITH_TOOLS)},
 	[LMI_CAP_PARALLEL_CALLS] = {"parallel_tool_calls",
-				    VARS(USER ", " CALLS(ONE ", " TWO), WITH),
+				    VARS(USER ", " CALLS(ONE ", " TWO), WITH_TOOLS),
 				    {"zzOther", "zzValue"},
 				    NULL,
-				    VARS(USER ", " CALLS(ONE_T ", " TWO_T), WITH)},
+				    VARS(USER ", " CALLS(ONE_T ", " TWO_T), WITH_TOOLS)},
 	[LMI_CAP_TOOL_RESULTS] = {"tool_results",
-				  VARS(USER ", " CALLS(ONE) ", " RESULT, WITH),
+				  VARS(USER ", " CALLS(ONE) ", " RESULT, WITH_TOOLS),
 				  {"zzResult", NULL},
 				  NULL,
-				  VARS(USER ", " CALLS(ONE_T) ", " RESULT, WITH)},
+				  VARS(USER ", " CALLS(ONE_T) ", " RESULT, WITH_TOOLS)},
 	[LMI_CAP_REASONING] = {"reasoning",
 			       VARS(USER ", {\"role\": \"assistant\", \"content\": \"aaAnswer\", "
 					 "\"reasoning_content\": \"rrThought\"}",
@@ -73,19 +74,19 @@ static const struct {
 			       NULL,
 			       NULL},
 	[LMI_CAP_THINKING_SWITCH] = {"thinking_switch",
-				     VARS(USER, PLAIN "\"enable_thinking\": false, "),
+				     VARS(USER, NO_TOOLS "\"enable_thinking\": false, "),
 				     {"uuUser", NULL},
-				     VARS(USER, PLAIN "\"enable_thinking\": true, "),
+				     VARS(USER, NO_TOOLS "\"enable_thinking\": true, "),
 				     NULL},
 	[LMI_CAP_PARTS] = {"parts",
 			   VARS("{\"role\": \"user\", \"content\": [{\"type\": \"text\", "
 				"\"text\": \"ttPart\"}]}",
-				PLAIN),
+				NO_TOOLS),
 			   {"ttPart", NULL},
 			   NULL,
 			   NULL},
 	[LMI_CAP_GENERATION] = {"generation_prompt",
-				VARS(USER, PLAIN),
+				VARS(USER, NO_TOOLS),
 				{"uuUser", NULL},
 				VARS(USER, "\"tools\": null, \"add_generation_prompt\": false, "),
 				NULL},
@@ -96,7 +97,7 @@ const char *lmi_chat_cap_name(enum lmi_chat_cap cap)
 	return probes[cap].name;
 }
 
-/* LMD_INVALID: it does not render. */
+/* Returns LMD_INVALID if the conversation does not render. */
 static enum lmd_status render(const struct lmi_template *t, const char *text,
 			      struct lmi_template_output *out)
 {
@@ -119,7 +120,7 @@ static enum lmd_status render(const struct lmi_template *t, const char *text,
 
 static bool holds(const struct lmi_template_output *o, const char *word)
 {
-	/* a part that is printed as a whole is not understood */
+	/* a template that prints a content part as a dictionary does not support parts */
 	return !word || (memmem(o->text, o->bytes, word, strlen(word)) &&
 			 !memmem(o->text, o->bytes, "'type': 'text'", 14));
 }
@@ -129,13 +130,13 @@ static enum lmd_status probe(const struct lmi_template *t, uint32_t k, bool *yes
 	struct lmi_template_output a = {0}, b = {0};
 	enum lmd_status st = render(t, probes[k].vars, &a);
 
-	if (st == LMD_INVALID && probes[k].instead) {
+	if (st == LMD_INVALID && probes[k].fallback) {
 		lmi_template_output_fini(&a);
-		st = render(t, probes[k].instead, &a);
+		st = render(t, probes[k].fallback, &a);
 	}
-	*yes = st == LMD_OK && holds(&a, probes[k].word[0]) && holds(&a, probes[k].word[1]);
-	if (*yes && probes[k].other) {
-		st = render(t, probes[k].other, &b);
+	*yes = st == LMD_OK && holds(&a, probes[k].expect[0]) && holds(&a, probes[k].expect[1]);
+	if (*yes && probes[k].differs) {
+		st = render(t, probes[k].differs, &b);
 		*yes = st == LMD_OK && (a.bytes != b.bytes || memcmp(a.text, b.text, a.bytes) != 0);
 	}
 	lmi_template_output_fini(&a);
@@ -150,7 +151,8 @@ enum lmd_status lmi_chat_caps(const struct lmi_template *t, uint32_t *out, struc
 		bool yes;
 
 		if (probe(t, k, &yes) != LMD_OK)
-			return lmd_fail(err, LMD_NOMEM, "no memory to look at a chat template");
+			return lmd_fail(err, LMD_NOMEM,
+					"out of memory while probing a chat template");
 		*out |= (uint32_t)yes << k;
 	}
 	return LMD_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * caps.h - what a chat template can express, found out by rendering small conversations. */
+ * caps.h - finds out what a chat template supports by rendering small conversations. */
 #ifndef LLAMAD_CORE_TEXT_CHAT_CAPS_H
 #define LLAMAD_CORE_TEXT_CHAT_CAPS_H
 
@@ -11,22 +11,22 @@
 struct lmi_template;
 
 enum lmi_chat_cap {
-	LMI_CAP_SYSTEM,          /* a system's message */
-	LMI_CAP_TOOLS,           /* the tools there are */
-	LMI_CAP_TOOL_CALLS,      /* a call by an assistant */
-	LMI_CAP_PARALLEL_CALLS,  /* two in one message */
-	LMI_CAP_TOOL_RESULTS,    /* what a tool answered */
-	LMI_CAP_REASONING,       /* what an assistant thought, in the latest message */
-	LMI_CAP_THINKING_SWITCH, /* enable_thinking changes the prompt */
+	LMI_CAP_SYSTEM,          /* a system message */
+	LMI_CAP_TOOLS,           /* a list of tools */
+	LMI_CAP_TOOL_CALLS,      /* a tool call of the assistant */
+	LMI_CAP_PARALLEL_CALLS,  /* two tool calls in one message */
+	LMI_CAP_TOOL_RESULTS,    /* the result of a tool call */
+	LMI_CAP_REASONING,       /* the assistant's reasoning, in the latest message */
+	LMI_CAP_THINKING_SWITCH, /* the variable enable_thinking changes the prompt */
 	LMI_CAP_PARTS,           /* content as a list of parts */
-	LMI_CAP_GENERATION,      /* add_generation_prompt changes the prompt */
+	LMI_CAP_GENERATION,      /* the variable add_generation_prompt changes the prompt */
 	LMI_N_CAP
 };
 
 const char *lmi_chat_cap_name(enum lmi_chat_cap cap);
 
-/* Bit k says that cap k was seen.  What fails to render is not supported.  LMD_NOMEM alone.  Any
- * thread; slow. */
+/* Sets bit k for each capability k that the template has.  A template that fails to render a probe
+ * lacks that capability.  LMD_NOMEM is the only error.  Any thread; slow. */
 enum lmd_status lmi_chat_caps(const struct lmi_template *t, uint32_t *out, struct lmd_error *err);
 
 #endif /* LLAMAD_CORE_TEXT_CHAT_CAPS_H */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The model's own template is parsed once, when the chat is made; others when they are used. */
+ * The model's own template is parsed once, in lmi_chat_create; other templates are parsed when they
+ * are used. */
 #include "core/text/chat/chat.h"
 
 #include <string.h>
@@ -18,7 +19,7 @@ struct lmi_chat {
 	const struct lmd_model *model;
 	const struct lmi_tokenizer *tok;
 	struct lmi_controls *controls;
-	struct lmi_template *own; /* NULL: the model has none, or it is no template: own_err */
+	struct lmi_template *own; /* NULL: the model has none, or parsing failed with own_err */
 	struct lmd_error own_err;
 };
 
@@ -39,7 +40,7 @@ enum lmd_status lmi_chat_create(struct lmi_chat **out, const struct lmd_model *m
 		if (st == LMD_NOMEM)
 			(void)lmd_fail(err, st, "%s", c->own_err.text);
 		else
-			st = LMD_OK; /* it may never be used */
+			st = LMD_OK; /* a broken template may never be used */
 	}
 	if (st != LMD_OK) {
 		lmi_chat_destroy(c);
@@ -65,13 +66,13 @@ bool lmi_chat_has_template(const struct lmi_chat *c)
 
 /* ---- rendering ---- */
 
-/* The template to be used; *made is to be destroyed. */
-static enum lmd_status choose(const struct lmi_chat *c, struct lmd_str asked,
-			      const struct lmi_template **out, struct lmi_template **made,
-			      struct lmd_error *err)
+/* Finds the template to use.  The caller destroys *made. */
+static enum lmd_status choose_template(const struct lmi_chat *c, struct lmd_str requested,
+				       const struct lmi_template **out, struct lmi_template **made,
+				       struct lmd_error *err)
 {
 	struct lmd_str text;
-	enum lmd_status st = lmi_chat_source(&text, c->model, asked, err);
+	enum lmd_status st = lmi_chat_source(&text, c->model, requested, err);
 
 	if (st != LMD_OK)
 		return st;
@@ -79,7 +80,8 @@ static enum lmd_status choose(const struct lmi_chat *c, struct lmd_str asked,
 		st = lmi_template_parse(made, text.ptr, text.len, err);
 		*out = *made;
 	} else if (!c->own) {
-		st = lmd_fail(err, c->own_err.status, "the model's own: %s", c->own_err.text);
+		st = lmd_fail(err, c->own_err.status, "in the model's own template: %s",
+			      c->own_err.text);
 	} else {
 		*out = c->own;
 	}
@@ -88,8 +90,9 @@ static enum lmd_status choose(const struct lmi_chat *c, struct lmd_str asked,
 	return st;
 }
 
-/* An answer that has begun: an assistant's message at the end, without tool calls. */
-static const struct lmi_message *begun(const struct lmi_chat_input *in)
+/* The assistant message at the end that the answer continues, or NULL.  A message with tool calls
+ * cannot be continued. */
+static const struct lmi_message *answer_prefix(const struct lmi_chat_input *in)
 {
 	const struct lmi_message *m = &in->messages[in->n_messages - 1];
 
@@ -99,9 +102,9 @@ static const struct lmi_message *begun(const struct lmi_chat_input *in)
 		       : NULL;
 }
 
-/* The text that the answer has begun with goes behind what the template wrote. */
-static enum lmd_status append(struct lmi_template_output *o, const struct lmi_message *m,
-			      struct lmd_error *err)
+/* Appends the beginning of the answer after the text that the template wrote. */
+static enum lmd_status append_prefix(struct lmi_template_output *o, const struct lmi_message *m,
+				     struct lmd_error *err)
 {
 	size_t n = m->content.ptr ? m->content.len : 0;
 	char *text = lmi_realloc(o->text, o->bytes + n + 1, 1);
@@ -134,7 +137,7 @@ static enum lmd_status render(const struct lmi_chat *c, const struct lmi_templat
 			      const struct lmi_chat_input *in, struct lmd_arena *arena,
 			      struct lmi_template_output *out, struct lmd_error *err)
 {
-	const struct lmi_message *last = begun(in);
+	const struct lmi_message *last = answer_prefix(in);
 	struct lmi_tvalue vars;
 	const struct lmi_template_input ti = {
 		.vars = &vars, .n_vars = 1, .now = in->now, .want_own = true};
@@ -144,7 +147,7 @@ static enum lmd_status render(const struct lmi_chat *c, const struct lmi_templat
 	if (st != LMD_OK)
 		return st;
 	st = lmi_template_render(t, &ti, out, err);
-	if (st == LMD_INVALID && has_calls(in)) { /* it may want arguments as texts */
+	if (st == LMD_INVALID && has_calls(in)) { /* it may expect string arguments */
 		struct lmi_template_output again = {0};
 
 		if (lmi_chat_vars(&vars, in, in->n_messages - (last != NULL), true, c->tok, arena,
@@ -159,7 +162,7 @@ static enum lmd_status render(const struct lmi_chat *c, const struct lmi_templat
 	}
 	if (st != LMD_OK)
 		lmd_error_prefix(err, "chat template");
-	return st == LMD_OK && last ? append(out, last, err) : st;
+	return st == LMD_OK && last ? append_prefix(out, last, err) : st;
 }
 
 enum lmd_status lmi_chat_render(const struct lmi_chat *c, const struct lmi_chat_input *in,
@@ -172,7 +175,7 @@ enum lmd_status lmi_chat_render(const struct lmi_chat *c, const struct lmi_chat_
 	enum lmd_status st = lmi_chat_check(in, err);
 
 	if (st == LMD_OK)
-		st = choose(c, in->template, &t, &made, err);
+		st = choose_template(c, in->template, &t, &made, err);
 	if (st != LMD_OK)
 		return st;
 	arena = lmi_arena_create(VARS_BYTES);
@@ -193,23 +196,23 @@ enum lmd_status lmi_chat_render(const struct lmi_chat *c, const struct lmi_chat_
 
 /* ---- the answer ---- */
 
-/* prompt: without what the answer has begun with. */
-static enum lmd_status find_answer(const struct lmi_chat *c, struct lmd_str asked,
-				   struct lmd_str prompt, struct lmd_str begun,
+/* prompt does not include the beginning of the answer. */
+static enum lmd_status find_answer(const struct lmi_chat *c, struct lmd_str requested,
+				   struct lmd_str prompt, struct lmd_str prefix,
 				   struct lmi_chat_answer *a, struct lmd_error *err)
 {
 	const struct lmd_str none = {.ptr = ""}, own = c->model->chat_template;
 	struct lmd_str text = none;
 
 	if (!a->format) {
-		/* that there is none was said before, when it mattered */
-		if (lmi_chat_source(&text, c->model, asked, NULL) != LMD_OK)
+		/* rendering has already reported a missing template, where one was needed */
+		if (lmi_chat_source(&text, c->model, requested, NULL) != LMD_OK)
 			text = none;
 		a->format = lmi_parse_detect(text);
 		if (a->format == lmi_parse_detect(none) && own.ptr)
 			a->format = lmi_parse_detect(own);
 	}
-	a->thinks = lmi_parse_opens(a->format, prompt, begun);
+	a->thinks = lmi_parse_opens(a->format, prompt, prefix);
 	return lmi_controls_markers(c->controls, a->format, &a->shown, err);
 }
 
@@ -242,13 +245,13 @@ enum lmd_status lmi_chat_encode(const struct lmi_chat *c, const struct lmi_chat_
 		}
 	}
 	if (st == LMD_OK && answer) {
-		const struct lmi_message *last = begun(in);
-		struct lmd_str said = last ? last->content : (struct lmd_str){0};
+		const struct lmi_message *last = answer_prefix(in);
+		struct lmd_str prefix = last ? last->content : (struct lmd_str){0};
 
 		answer->tools = in->tools.ptr != NULL;
 		st = find_answer(c, in->template,
-				 (struct lmd_str){.ptr = text.p, .len = text.n - said.len}, said,
-				 answer, err);
+				 (struct lmd_str){.ptr = text.p, .len = text.n - prefix.len},
+				 prefix, answer, err);
 	}
 	lmi_text_fini(&text);
 	lmi_free(own);

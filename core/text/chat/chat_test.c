@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Conversations become prompts: what templates wrote stays apart from what was said, and nobody
- * but a template places a control token. */
+ * Conversations become prompts: the text that a template wrote is kept apart from the text of
+ * messages, and only a template can place a control token. */
 #include "core/text/chat/chat.h"
 
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static struct lmd_str str(const char *s)
 	return (struct lmd_str){.ptr = s, .len = strlen(s)};
 }
 
-/* ASCII characters, and control tokens behind them. */
+/* A vocabulary of the ASCII characters, followed by control tokens. */
 static void setup(void)
 {
 	struct lmd_error err;
@@ -75,9 +75,9 @@ static void teardown(void)
 	tok_teardown();
 }
 
-/* ---- whose bytes ---- */
+/* ---- origin of bytes ---- */
 
-/* The marks of a rendering as a text: T for the template's bytes, . for others. */
+/* The origin of each byte of a rendering, as a string: T for the template's bytes, . for others. */
 static const char *marks(const char *template, const char *x)
 {
 	static char out[512];
@@ -143,13 +143,13 @@ START_TEST(whose_bytes)
 	for (size_t i = 0; i < LMD_LEN(cases); i++) {
 		const char *got = marks(cases[i].template, "123");
 
-		if (!cases[i].want) /* nothing of what came from outside may be the template's */
+		if (!cases[i].want) /* no byte of the variable may count as the template's */
 			ck_assert_msg(strstr(got, "..."), "%s: %s", cases[i].template, got);
 		else
 			ck_assert_msg(!strcmp(got, cases[i].want), "%s: %s, not %s",
 				      cases[i].template, got, cases[i].want);
 	}
-	/* bytes that are no UTF-8 do not become the template's */
+	/* bytes that are not UTF-8 do not count as the template's */
 	ck_assert_str_eq(marks("a{{ x }}", "1\xff"), "T....");
 }
 END_TEST
@@ -158,7 +158,7 @@ END_TEST
 
 static struct lmi_tokens ids;
 
-/* The prompt's tokens; how many are the control token `id`. */
+/* Encodes a prompt and counts the control token `id` in it. */
 static uint32_t count(const char *content, lmd_token id)
 {
 	const struct lmi_message m = {.role = str("user"), .content = str(content)};
@@ -199,7 +199,7 @@ START_TEST(nobody_else_places_tokens)
 		struct lmi_text text = {0};
 		struct lmd_error err;
 
-		/* a text is what it was: nothing is lost or added */
+		/* decoding gives the text back: nothing is lost or added */
 		ck_assert_msg(count(said[i], id_end) <= 1 && count(said[i], id_user) == 1, "%s",
 			      said[i]);
 		ck_assert_uint_eq(count(said[i], id_bos), 0);
@@ -209,13 +209,14 @@ START_TEST(nobody_else_places_tokens)
 		ck_assert_mem_eq(text.p + 8, said[i], strlen(said[i]));
 		lmi_text_fini(&text);
 	}
-	/* a content that makes a longer token of the template's own hides that one */
+	/* content that together with the template's text forms a longer control text hides the
+	 * template's token */
 	ck_assert_uint_eq(count("a", id_end), 1);
 	ck_assert_uint_eq(count("a<|end|>", id_end), 1);
 }
 END_TEST
 
-/* Texts without control tokens: the same tokens as those of the whole. */
+/* Messages without control texts encode to the same tokens as the whole prompt encoded at once. */
 START_TEST(borders_part_no_words)
 {
 	static const char some[] = "ab<|end>s/ \n";
@@ -306,7 +307,7 @@ START_TEST(conversations)
 	};
 	struct lmd_error err;
 
-	/* an answer that has begun is gone on with */
+	/* a final assistant message is continued */
 	ck_assert_str_eq(render(m, 2, NULL, NULL, &err), "<|user|>hi<|end|><|assistant|>yes, ");
 	m[1].role = str("chief");
 	ck_assert_ptr_null(render(m, 2, NULL, NULL, &err));
@@ -319,7 +320,7 @@ START_TEST(conversations)
 	ck_assert_str_eq(
 		render(m, 2, "{{ messages[1].tool_calls[0].function.arguments.a }}", NULL, &err),
 		"1");
-	/* a template that wants them as a text */
+	/* a template that expects the arguments as a string */
 	ck_assert_str_eq(render(m, 2,
 				"{{ '<' + messages[1].tool_calls[0].function.arguments + '>' }}",
 				NULL, &err),
@@ -346,7 +347,7 @@ START_TEST(begin_token_once)
 }
 END_TEST
 
-/* ---- what a template can do ---- */
+/* ---- capabilities ---- */
 
 static uint32_t caps_of(const char *text)
 {
@@ -374,7 +375,7 @@ START_TEST(capabilities)
 	ck_assert_uint_eq(caps_of("{{ raise_exception('no') }}"), 0);
 	ck_assert_uint_eq(caps_of(TEMPLATE), 1u << LMI_CAP_SYSTEM | 1u << LMI_CAP_TOOL_RESULTS |
 						     1u << LMI_CAP_GENERATION);
-	/* arguments as a text do as well */
+	/* a template that takes the arguments as a string counts, too */
 	ck_assert(caps_of("{{ messages[1].tool_calls[0].function.name ~ "
 			  "messages[1].tool_calls[0].function.arguments.strip() }}") >>
 			  LMI_CAP_TOOL_CALLS &

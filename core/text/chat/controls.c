@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Control texts lie sorted, one behind the other; a match narrows the range of texts that begin
- * with what was read so far. */
+ * The control texts are sorted; matching narrows the range of texts that start with the bytes read
+ * so far. */
 #include "core/text/chat/controls.h"
 
 #include <stdlib.h>
@@ -33,7 +33,8 @@ static int by_bytes(const void *pa, const void *pb)
 	return d ? d : (a->len > b->len) - (a->len < b->len);
 }
 
-/* A token that is seen only when it is written out on purpose; 0: another one. */
+/* Returns the length of the text if this is a control token, one that has text only with
+ * LMD_DECODE_UNPARSE_SPECIAL; otherwise 0. */
 static size_t control_text(const struct lmi_tokenizer *tok, lmd_token id, char *out, size_t cap)
 {
 	if (lmi_tokenizer_piece(tok, id, 0, out, cap))
@@ -41,9 +42,10 @@ static size_t control_text(const struct lmi_tokenizer *tok, lmd_token id, char *
 	return lmi_tokenizer_piece(tok, id, LMD_DECODE_UNPARSE_SPECIAL, out, cap);
 }
 
-/* Which tokens, and how long their texts are together. */
-static enum lmd_status list(struct lmi_tokens *ids, size_t *bytes, const struct lmi_tokenizer *tok,
-			    char *buf, size_t cap, struct lmd_error *err)
+/* Lists the control tokens and adds up the lengths of their texts. */
+static enum lmd_status list_controls(struct lmi_tokens *ids, size_t *bytes,
+				     const struct lmi_tokenizer *tok, char *buf, size_t cap,
+				     struct lmd_error *err)
 {
 	uint32_t n_tokens = lmi_tokenizer_info(tok)->n_tokens;
 	enum lmd_status st = LMD_OK;
@@ -64,7 +66,7 @@ static enum lmd_status collect(struct lmi_controls *c, const struct lmi_tokenize
 {
 	struct lmi_tokens ids = {0};
 	size_t bytes = 0, at = 0;
-	enum lmd_status st = list(&ids, &bytes, tok, buf, cap, err);
+	enum lmd_status st = list_controls(&ids, &bytes, tok, buf, cap, err);
 
 	if (st == LMD_OK) {
 		c->v = lmi_alloc(ids.n + 1, sizeof(*c->v));
@@ -126,8 +128,8 @@ uint32_t lmi_controls_count(const struct lmi_controls *c)
 
 /* ---- finding ---- */
 
-/* Of the texts lo..hi, which are the same up to `at`, the first whose byte there is not below
- * b; what has no byte there is below all. */
+/* Binary search among the texts lo..hi, which agree in their first `at` bytes: returns the first
+ * one whose byte `at` is not less than b.  A text that ends there compares less than all others. */
 static uint32_t not_below(const struct lmi_controls *c, uint32_t lo, uint32_t hi, size_t at, int b)
 {
 	while (lo < hi) {
@@ -142,9 +144,10 @@ static uint32_t not_below(const struct lmi_controls *c, uint32_t lo, uint32_t hi
 	return lo;
 }
 
-/* Visits the texts that stand at text[at], shortest first: calls see() with their lengths. */
-static size_t walk(const struct lmi_controls *c, const char *text, size_t n, size_t at,
-		   void (*see)(void *arg, size_t at, size_t len), void *arg)
+/* Calls visit() with the length of each control text at text[at], shortest first.  Returns the
+ * length of the longest. */
+static size_t match_at(const struct lmi_controls *c, const char *text, size_t n, size_t at,
+		       void (*visit)(void *arg, size_t at, size_t len), void *arg)
 {
 	uint32_t lo = 0, hi = c->n;
 	size_t longest = 0;
@@ -152,8 +155,8 @@ static size_t walk(const struct lmi_controls *c, const char *text, size_t n, siz
 	for (size_t i = 0; lo < hi; i++) {
 		if (c->v[lo].text.len == i && i) {
 			longest = i;
-			if (see)
-				see(arg, at, i);
+			if (visit)
+				visit(arg, at, i);
 		}
 		if (at + i >= n)
 			break;
@@ -165,7 +168,7 @@ static size_t walk(const struct lmi_controls *c, const char *text, size_t n, siz
 
 size_t lmi_controls_at(const struct lmi_controls *c, const char *text, size_t n, size_t at)
 {
-	return walk(c, text, n, at, NULL, NULL);
+	return match_at(c, text, n, at, NULL, NULL);
 }
 
 /* ---- markers ---- */
@@ -193,17 +196,17 @@ enum lmd_status lmi_controls_markers(const struct lmi_controls *c, const struct 
 
 /* ---- encoding ---- */
 
-/* A stretch of text without a control token of the template's, in which one from outside
- * stands. */
-struct stretch {
+/* A span of text that contains control texts from outside, but no control token of the
+ * template's. */
+struct span {
 	size_t from, to;
 };
 
 struct scan {
 	const uint8_t *own;
-	struct stretch *v; /* in order; the last one is open while open is set */
+	struct span *v; /* in order; the last one is unfinished while `open` is set */
 	size_t n, cap;
-	size_t last; /* end of the last token of the template's */
+	size_t last; /* end of the template's last control token */
 	bool open, failed;
 };
 
@@ -212,11 +215,11 @@ static bool all_own(const uint8_t *own, size_t at, size_t n)
 	return !memchr(own + at, 0, n);
 }
 
-static void open_stretch(struct scan *s)
+static void open_span(struct scan *s)
 {
 	if (s->n == s->cap) {
 		size_t cap = s->cap ? 2 * s->cap : 16;
-		struct stretch *v = lmi_realloc(s->v, cap, sizeof(*v));
+		struct span *v = lmi_realloc(s->v, cap, sizeof(*v));
 
 		if (!v) {
 			s->failed = true;
@@ -225,25 +228,25 @@ static void open_stretch(struct scan *s)
 		s->v = v;
 		s->cap = cap;
 	}
-	s->v[s->n++] = (struct stretch){.from = s->last};
+	s->v[s->n++] = (struct span){.from = s->last};
 	s->open = true;
 }
 
-static void see(void *arg, size_t at, size_t len)
+static void visit_outside(void *arg, size_t at, size_t len)
 {
 	struct scan *s = arg;
 
 	if (!s->open && !s->failed && !all_own(s->own, at, len))
-		open_stretch(s);
+		open_span(s);
 }
 
-/* The longest text of the template's at that place. */
+/* Receives the longest control text, at one position, whose bytes are all the template's. */
 struct longest {
 	const uint8_t *own;
 	size_t len;
 };
 
-static void see_own(void *arg, size_t at, size_t len)
+static void visit_own(void *arg, size_t at, size_t len)
 {
 	struct longest *l = arg;
 
@@ -251,23 +254,23 @@ static void see_own(void *arg, size_t at, size_t len)
 		l->len = len;
 }
 
-static void find(const struct lmi_controls *c, struct scan *s, const char *text, size_t n)
+static void find_spans(const struct lmi_controls *c, struct scan *s, const char *text, size_t n)
 {
 	size_t at = 0;
 
 	while (at < n && !s->failed) {
 		struct longest l = {.own = s->own};
 
-		/* a longer one that is not all the template's would be found in its place */
-		if (walk(c, text, n, at, see_own, &l) != l.len || !l.len) {
-			(void)walk(c, text, n, at, see, s);
+		/* a longer control text that is not all the template's would be matched instead */
+		if (match_at(c, text, n, at, visit_own, &l) != l.len || !l.len) {
+			(void)match_at(c, text, n, at, visit_outside, s);
 			at++;
 			continue;
 		}
 		if (s->open)
 			s->v[s->n - 1].to = at;
 		s->open = false;
-		/* one that begins inside of a token is none */
+		/* a control text that starts inside this token does not count */
 		at += l.len;
 		s->last = at;
 	}
@@ -297,7 +300,7 @@ enum lmd_status lmi_controls_encode(const struct lmi_controls *c, const struct l
 	size_t at = 0;
 
 	out->n = 0;
-	find(c, &s, text, n);
+	find_spans(c, &s, text, n);
 	if (s.failed)
 		st = lmd_fail(err, LMD_NOMEM, "no memory for a prompt of %zu bytes", n);
 	for (size_t i = 0; i < s.n && st == LMD_OK; i++) {

@@ -9,8 +9,8 @@
 #define KEY      "tokenizer.chat_template"
 #define NAME_MAX 64
 
-/* The template of a GGUF key, if there is one. */
-static bool of_model(struct lmd_str *out, const struct lmd_model *m, struct lmd_str name)
+/* Looks up the model's template variant `name` in its metadata; returns false if there is none. */
+static bool find_variant(struct lmd_str *out, const struct lmd_model *m, struct lmd_str name)
 {
 	char key[sizeof(KEY) + 1 + NAME_MAX];
 	const struct lmd_meta *v;
@@ -26,31 +26,32 @@ static bool of_model(struct lmd_str *out, const struct lmd_model *m, struct lmd_
 }
 
 enum lmd_status lmi_chat_source(struct lmd_str *out, const struct lmd_model *model,
-				struct lmd_str asked, struct lmd_error *err)
+				struct lmd_str requested, struct lmd_error *err)
 {
 	const struct lmi_chat_builtin *b;
 
-	if (!asked.ptr || !asked.len) {
+	if (!requested.ptr || !requested.len) {
 		if (!model || !model->chat_template.ptr)
-			return lmd_fail(
-				err, LMD_NOTFOUND,
-				"the model has no chat template: give one (template chatml is "
-				"usual), or use raw, which takes the prompt as plain text");
+			return lmd_fail(err, LMD_NOTFOUND,
+					"the model has no chat template: give one (template chatml "
+					"suits most models), or use raw, which takes the prompt as "
+					"plain text");
 		*out = model->chat_template;
 		return LMD_OK;
 	}
-	if (memchr(asked.ptr, '{', asked.len)) {
-		*out = asked;
+	if (memchr(requested.ptr, '{', requested.len)) {
+		*out = requested;
 		return LMD_OK;
 	}
-	if (of_model(out, model, asked))
+	if (find_variant(out, model, requested))
 		return LMD_OK;
-	b = lmi_chat_builtin_find(asked);
+	b = lmi_chat_builtin_find(requested);
 	if (!b)
 		return lmd_fail(err, LMD_NOTFOUND,
-				"chat template \"%.*s\": neither a variant of the model's nor a "
-				"built-in one",
-				(int)(asked.len < NAME_MAX ? asked.len : NAME_MAX), asked.ptr);
+				"chat template \"%.*s\" is neither a variant of the model's "
+				"template nor a built-in one",
+				(int)(requested.len < NAME_MAX ? requested.len : NAME_MAX),
+				requested.ptr);
 	*out = (struct lmd_str){.ptr = b->text, .len = strlen(b->text)};
 	return LMD_OK;
 }

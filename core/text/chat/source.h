@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * source.h - which template a conversation goes through. */
+ * source.h - finds the template text that a conversation uses. */
 #ifndef LLAMAD_CORE_TEXT_CHAT_SOURCE_H
 #define LLAMAD_CORE_TEXT_CHAT_SOURCE_H
 
@@ -9,11 +9,11 @@
 #include "llamad/model.h"
 #include "llamad/status.h"
 
-/* The text that `asked` means (ptr NULL: nothing in particular), in this order: a text with a
- * "{" in it is a template; a name is that of a variant of the model's, or of a built-in one;
- * nothing is the model's own template.  model NULL: there is none.  The text lives as long as
- * the model and `asked`.  LMD_NOTFOUND names what was asked for. */
+/* Finds the template for `requested`: a text that contains "{" is itself a template; a name is that
+ * of a variant of the model's template or, failing that, of a built-in one; ptr NULL or empty means
+ * the model's own template.  The model may be NULL.  The result is valid as long as the model and
+ * `requested`.  LMD_NOTFOUND names the template that does not exist. */
 enum lmd_status lmi_chat_source(struct lmd_str *out, const struct lmd_model *model,
-				struct lmd_str asked, struct lmd_error *err);
+				struct lmd_str requested, struct lmd_error *err);
 
 #endif /* LLAMAD_CORE_TEXT_CHAT_SOURCE_H */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Roles and special tokens count as the template's own words: templates make control tokens of
- * them (<|user|>), and both are taken from lists.  All else came from outside. */
+ * Roles and the texts of special tokens count as written by the template: templates build control
+ * tokens from roles (<|user|>), and both come from fixed lists.  Everything else counts as text
+ * from outside. */
 #include "core/text/chat/vars.h"
 
 #include <jansson.h>
@@ -33,7 +34,7 @@ static enum lmd_status check_role(const struct lmi_message *m, uint32_t i, struc
 		if (m->role.len == strlen(roles[k]) && !memcmp(m->role.ptr, roles[k], m->role.len))
 			return LMD_OK;
 	return lmd_fail(err, LMD_INVALID,
-			"messages[%u]: role \"%.*s\" is none of system, developer, user, "
+			"messages[%u]: role \"%.*s\" is not one of system, developer, user, "
 			"assistant, tool, function",
 			i, (int)(m->role.len < 32 ? m->role.len : 32), m->role.ptr);
 }
@@ -43,7 +44,8 @@ enum lmd_status lmi_chat_check(const struct lmi_chat_input *in, struct lmd_error
 	enum lmd_status st = LMD_OK;
 
 	if (!in->n_messages || in->n_messages > LMI_CHAT_MESSAGES_MAX)
-		return lmd_fail(err, LMD_INVALID, "%u messages: a conversation has 1 to %d",
+		return lmd_fail(err, LMD_INVALID,
+				"%u messages given: a conversation must have 1 to %d",
 				in->n_messages, LMI_CHAT_MESSAGES_MAX);
 	for (uint32_t i = 0; i < in->n_messages && st == LMD_OK; i++)
 		st = check_role(&in->messages[i], i, err);
@@ -62,22 +64,22 @@ static struct lmd_str str(const char *s)
 	return (struct lmd_str){.ptr = s, .len = strlen(s)};
 }
 
-static enum lmd_status load(const struct make *m, const char *what, struct lmd_str text, bool array,
-			    json_t **out)
+static enum lmd_status load_json(const struct make *m, const char *what, struct lmd_str text,
+				 bool array, json_t **out)
 {
 	json_error_t je;
 
 	if (text.len > JSON_BYTES_MAX)
-		return lmd_fail(m->err, LMD_INVALID, "%s: %zu bytes are more than %u", what,
-				text.len, JSON_BYTES_MAX);
+		return lmd_fail(m->err, LMD_INVALID, "%s: has %zu bytes, at most %u are allowed",
+				what, text.len, JSON_BYTES_MAX);
 	*out = json_loadb(text.ptr, text.len, JSON_ALLOW_NUL, &je);
 	if (!*out)
-		return lmd_fail(m->err, LMD_INVALID, "%s: not JSON: %.120s at byte %d", what,
+		return lmd_fail(m->err, LMD_INVALID, "%s: invalid JSON: %.120s at byte %d", what,
 				je.text, je.position);
 	if (array ? json_is_array(*out) : json_is_object(*out))
 		return LMD_OK;
 	json_decref(*out);
-	return lmd_fail(m->err, LMD_INVALID, "%s: it must be a JSON %s", what,
+	return lmd_fail(m->err, LMD_INVALID, "%s: must be a JSON %s", what,
 			array ? "array" : "object");
 }
 
@@ -85,7 +87,7 @@ static enum lmd_status from_json(const struct make *m, const char *what, struct 
 				 bool array, struct lmi_tvalue *out)
 {
 	json_t *j;
-	enum lmd_status st = load(m, what, text, array, &j);
+	enum lmd_status st = load_json(m, what, text, array, &j);
 
 	if (st != LMD_OK)
 		return st;
@@ -94,7 +96,7 @@ static enum lmd_status from_json(const struct make *m, const char *what, struct 
 	return st;
 }
 
-/* A dictionary with room for `cap` members. */
+/* A dictionary with space for `cap` members. */
 struct dict {
 	struct lmi_tmember *m;
 	uint32_t n;
@@ -119,29 +121,30 @@ static struct lmi_tvalue dict_value(const struct dict *d)
 
 /* ---- tool calls ---- */
 
-/* Arguments come as an object or as a text with one in it; a template wants one of both. */
-static void turn_arguments(json_t *call, bool as_text)
+/* Arguments come as an object or as a string that contains one.  Converts them to the form that the
+ * template expects; arguments that cannot be converted stay unchanged. */
+static void convert_arguments(json_t *call, bool as_text)
 {
-	json_t *f = json_object_get(call, "function"), *a, *turned = NULL;
+	json_t *f = json_object_get(call, "function"), *a, *converted = NULL;
 
 	f = json_is_object(f) ? f : call;
 	a = json_object_get(f, "arguments");
 	if (as_text && json_is_object(a)) {
 		char *text = json_dumps(a, JSON_REAL_PRECISION(17));
 
-		turned = text ? json_string(text) : NULL;
+		converted = text ? json_string(text) : NULL;
 		free(text);
 	} else if (!as_text && json_is_string(a)) {
-		turned = json_loadb(json_string_value(a), json_string_length(a), JSON_ALLOW_NUL,
-				    NULL);
+		converted = json_loadb(json_string_value(a), json_string_length(a), JSON_ALLOW_NUL,
+				       NULL);
 	}
-	if (turned && (as_text || json_is_object(turned)))
-		(void)json_object_set(f, "arguments", turned); /* or it stays as it was */
-	json_decref(turned);
+	if (converted && (as_text || json_is_object(converted)))
+		(void)json_object_set(f, "arguments", converted);
+	json_decref(converted);
 }
 
-static enum lmd_status calls_of(const struct make *m, struct lmd_str text, uint32_t i,
-				struct lmi_tvalue *out)
+static enum lmd_status load_calls(const struct make *m, struct lmd_str text, uint32_t i,
+				  struct lmi_tvalue *out)
 {
 	char what[48];
 	json_t *j, *call;
@@ -149,10 +152,10 @@ static enum lmd_status calls_of(const struct make *m, struct lmd_str text, uint3
 	enum lmd_status st;
 
 	(void)snprintf(what, sizeof(what), "messages[%u].tool_calls", i);
-	st = load(m, what, text, true, &j);
+	st = load_json(m, what, text, true, &j);
 	if (st != LMD_OK)
 		return st;
-	json_array_foreach(j, k, call) turn_arguments(call, m->text_args);
+	json_array_foreach(j, k, call) convert_arguments(call, m->text_args);
 	st = lmi_tvalue_from_json(j, m->arena, out, m->err);
 	json_decref(j);
 	return st;
@@ -178,7 +181,7 @@ static enum lmd_status message(const struct make *m, const struct lmi_message *f
 	if (from->tool_call_id.ptr)
 		put(&d, str("tool_call_id"), str_value(from->tool_call_id, false));
 	if (from->tool_calls.ptr) {
-		enum lmd_status st = calls_of(m, from->tool_calls, i, &calls);
+		enum lmd_status st = load_calls(m, from->tool_calls, i, &calls);
 
 		if (st != LMD_OK)
 			return st;
@@ -202,7 +205,8 @@ static enum lmd_status messages(const struct make *m, const struct lmi_chat_inpu
 
 /* ---- special tokens ---- */
 
-/* The text of a token; always: the empty one when the vocabulary has no such token. */
+/* Adds the text of a token.  With `always`, adds an empty string if the vocabulary has no such
+ * token. */
 static enum lmd_status put_token(const struct make *m, struct dict *d, const char *name,
 				 const struct lmi_tokenizer *tok, int32_t id, bool always)
 {

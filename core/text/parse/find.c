@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rows of the table by name, by what a template holds, and the control tokens that their markers
- * are made of. */
+ * Finds a format by its name or by the markers that a template contains, and the control tokens
+ * that occur in its markers. */
 #include <string.h>
 
 #include "core/text/parse/formats.h"
@@ -39,7 +39,7 @@ const char *lmi_parse_name(const struct lmi_parse_format *f)
 	return f->name;
 }
 
-static bool holds(struct lmd_str text, const char *s)
+static bool contains(struct lmd_str text, const char *s)
 {
 	return s && memmem(text.ptr, text.len, s, strlen(s));
 }
@@ -48,7 +48,7 @@ const struct lmi_parse_format *lmi_parse_detect(struct lmd_str template)
 {
 	for (uint32_t i = 0; template.len && i < lmi_parse_n_formats; i++)
 		for (size_t k = 0; k < LMD_LEN(lmi_parse_formats[i].find); k++)
-			if (holds(template, lmi_parse_formats[i].find[k]))
+			if (contains(template, lmi_parse_formats[i].find[k]))
 				return &lmi_parse_formats[i];
 	return &lmi_parse_formats[lmi_parse_n_formats - 1];
 }
@@ -62,7 +62,7 @@ bool lmi_parse_is_marker(const struct lmi_parse_format *f, struct lmd_str token)
 		f->drop[2], f->drop[3],   f->parts,
 	};
 
-	if (token.len < 2) /* of letters and signs nothing is made */
+	if (token.len < 2) /* a single character occurs in almost any marker */
 		return false;
 	for (size_t i = 0; i < LMD_LEN(all); i++)
 		if (all[i] && memmem(all[i], strlen(all[i]), token.ptr, token.len))
@@ -70,7 +70,7 @@ bool lmi_parse_is_marker(const struct lmi_parse_format *f, struct lmd_str token)
 	return false;
 }
 
-/* Where the last `s` in text begins; text.len: nowhere. */
+/* Offset of the last occurrence of `s` in text; text.len if there is none. */
 static size_t last_of(struct lmd_str text, const char *s)
 {
 	size_t n = strlen(s);

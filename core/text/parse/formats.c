@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A row for each family.  The first row of which a text of `find` stands in a template is the one
- * that is detected, so those with the more particular markers come first. */
+ * One row for each family.  The format of a template is the first row with a text of `find` that
+ * the template contains, so rows with more specific markers come first. */
 #include "core/text/parse/formats.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #define THINK .think = "<think>", .think_end = "</think>"
 
-/* Markers of DeepSeek, with U+FF5C and U+2581. */
+/* DeepSeek's markers contain U+FF5C and U+2581. */
 #define DS(word)  "<｜tool▁" word "｜>"
 #define DSML(tag) "<｜DSML｜" tag
 #define DSML_ROW                                                                                   \
@@ -19,7 +19,7 @@
 	.name_end = "\">", .param = DSML("parameter name=\""), .key_end = "\" string=\"",          \
 	.value = "true\">", .json_value = "\">", .value_end = "</｜DSML｜parameter>"
 
-/* The same markers behind a prefix or with a suffix in their names. */
+/* MiniMax M3 puts this before every tag. */
 #define M3 "]<]minimax[>["
 
 const struct lmi_parse_format lmi_parse_formats[] = {

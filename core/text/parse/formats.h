@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * formats.h - how a family of models writes thoughts and calls. */
+ * formats.h - the formats in which families of models write reasoning and tool calls. */
 #ifndef LLAMAD_CORE_TEXT_PARSE_FORMATS_H
 #define LLAMAD_CORE_TEXT_PARSE_FORMATS_H
 
@@ -9,40 +9,41 @@
 
 enum lmi_call_body {
 	LMI_BODY_NONE,
-	LMI_BODY_JSON,     /* {"name": "f", "arguments": {...}}, or a list of such */
-	LMI_BODY_NAME,     /* f, name_end, {...}; with `list` also as JSON */
-	LMI_BODY_NOTATION, /* f, {...} with bare keys, strings between `quote` */
-	LMI_BODY_PARAMS,   /* f, name_end, and each parameter between markers */
-	LMI_BODY_TREE,     /* f, name_end, and elements in elements, all behind `param` */
-	LMI_BODY_CHANNEL   /* a header up to <|message|> says what the rest is */
+	LMI_BODY_JSON,     /* {"name": "f", "arguments": {...}}, or a list of these */
+	LMI_BODY_NAME,     /* f, name_end, {...}; also JSON if `list` is set */
+	LMI_BODY_NOTATION, /* f, {...} with unquoted keys and strings between `quote` markers */
+	LMI_BODY_PARAMS,   /* f, name_end, then each parameter between markers */
+	LMI_BODY_TREE,     /* f, name_end, then nested elements, each tag preceded by `param` */
+	LMI_BODY_CHANNEL   /* a header up to <|message|> says what follows */
 };
 
-/* Texts are NULL where a family has no such thing. */
+/* Strings are NULL where a family has no such marker. */
 struct lmi_parse_format {
 	const char *name;
-	const char *aliases; /* with blanks between */
-	const char *find[3]; /* a template with one of these texts is for models of this format */
+	const char *aliases; /* separated by spaces */
+	const char *find[3]; /* a template that contains one of these belongs to this format */
 	const char *think, *think_end;
 	const char *section, *section_end; /* around all calls */
-	const char *call, *call_end;       /* around one; call NULL: the section is the call */
+	const char *call, *call_end;       /* one call; NULL: the section is the call */
 	enum lmi_call_body body;
 	bool bare;          /* an answer that begins with { or [ may be calls without markers */
 	bool list;          /* NAME: the body may be JSON instead */
-	bool python;        /* JSON: calls may be f(a=1, b='x') instead, in a list or not */
+	bool python;        /* JSON: the body may be f(a=1, b='x') instead, or a list of these */
 	bool keyed;         /* JSON: the object is {"f": {...}} */
-	bool bare_name;     /* the answer begins behind `call` */
-	const char *prefix; /* before the name, left out: "functions." */
-	const char *id_end; /* before the name stands an id, and this */
-	const char *to_id;  /* behind the name: this, and an id */
+	bool bare_name;     /* the answer starts right after `call` */
+	const char *prefix; /* stripped from the front of the name: "functions." */
+	const char *id_end; /* an id and this marker come before the name */
+	const char *to_id;  /* this marker and an id come after the name */
 	const char *name_end;
 	const char *quote; /* NOTATION: around a string */
-	/* A parameter is param KEY key_end value ... value_end.  With json_value such a value is a
-	 * text always, and one behind a word and json_value is JSON always. */
+	/* A parameter is param KEY key_end value ... value_end.  If json_value is set, a value
+	 * after `value` is always a string, and one after a word and `json_value` is always
+	 * JSON. */
 	const char *param, *key_end, *value, *json_value, *value_end;
-	bool cdata;          /* PARAMS: a value may stand in <![CDATA[ ... ]]> */
-	const char *plain;   /* as a name: what follows is said, up to the next call */
-	const char *drop[4]; /* markers that say nothing */
-	const char *parts;   /* further control tokens that markers are made of */
+	bool cdata;          /* PARAMS: a value may be wrapped in <![CDATA[ ... ]]> */
+	const char *plain;   /* this name stands for content up to the next call */
+	const char *drop[4]; /* markers that are ignored */
+	const char *parts;   /* further control tokens that occur in markers */
 };
 
 extern const struct lmi_parse_format lmi_parse_formats[];

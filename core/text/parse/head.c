@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The begin of a call: markers, the name, up to its arguments.  Nothing is told before it is clear
- * that it is one. */
+ * Parses the head of a call: markers and the name, up to the arguments.  Nothing is reported before
+ * it is certain that this is a call. */
 #include <string.h>
 
 #include "core/text/parse/machine.h"
@@ -15,7 +15,6 @@ static bool name_char(char c)
 	       c == '_' || c == '-' || c == '.' || c == ':' || c == '/';
 }
 
-/* A name at offset *i, and what ended it is there. */
 enum lmi_got lmi_parse_name_at(const struct lmi_parse *p, size_t *i, struct lmd_str *out)
 {
 	size_t from = *i;
@@ -31,7 +30,7 @@ enum lmi_got lmi_parse_name_at(const struct lmi_parse *p, size_t *i, struct lmd_
 
 /* ---- a name and its arguments ---- */
 
-/* name:7, where 7 counts the calls */
+/* Strips the number from "name:7", where 7 is the index of the call. */
 static struct lmd_str without_number(struct lmd_str f)
 {
 	size_t n = f.len;
@@ -50,7 +49,7 @@ static enum lmi_got optional(const struct lmi_parse *p, size_t *i, const char *s
 	return g == LMI_GOT_NO ? LMI_GOT_YES : g;
 }
 
-/* An id, and the text that ends it. */
+/* Parses an id and the text that ends it. */
 static enum lmi_got id_until(const struct lmi_parse *p, size_t *i, const char *end,
 			     struct lmd_str *out)
 {
@@ -61,7 +60,7 @@ static enum lmi_got id_until(const struct lmi_parse *p, size_t *i, const char *e
 	return g == LMI_GOT_YES ? lmi_parse_lit(p, i, end) : g;
 }
 
-/* Name, what stands behind it; *out and *id are set. */
+/* Parses the name and what comes before and after it; sets *out and *id. */
 static enum lmi_got named(const struct lmi_parse *p, size_t *i, struct lmd_str *out,
 			  struct lmd_str *id)
 {
@@ -165,7 +164,7 @@ static enum lmi_got params_body(struct lmi_parse *p, size_t i)
 
 /* ---- channels ---- */
 
-/* "<|channel|>commentary to=functions.f <|constrain|>json<|message|>" */
+/* Parses "<|channel|>commentary to=functions.f <|constrain|>json<|message|>". */
 static enum lmi_got channel(struct lmi_parse *p)
 {
 	static const char message[] = "<|message|>", to[] = "to=functions.";
@@ -199,7 +198,7 @@ static enum lmi_got channel(struct lmi_parse *p)
 	return LMI_GOT_YES;
 }
 
-/* ---- all ---- */
+/* ---- any format ---- */
 
 static enum lmi_got body(struct lmi_parse *p, size_t i)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The begin of calls that are objects of JSON, one or a list of them; or, where the family may do
- * so, calls as Python has them. */
+ * Parses the head of calls that are JSON objects, alone or in a list, or Python calls if the format
+ * allows them. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +14,10 @@
 static const char *const name_keys[] = {"name", "tool_name", "function"};
 static const char *const args_keys[] = {"arguments", "parameters", "args", "input"};
 
-/* One of the words in quotes, and a colon. */
+/* Matches one of the words in quotes, followed by a colon. */
 static enum lmi_got key(const struct lmi_parse *p, size_t *i, const char *const *words, size_t n)
 {
-	enum lmi_got some = LMI_GOT_NO;
+	enum lmi_got partial = LMI_GOT_NO;
 
 	for (size_t k = 0; k < n; k++) {
 		char quoted[32];
@@ -32,9 +32,9 @@ static enum lmi_got key(const struct lmi_parse *p, size_t *i, const char *const 
 			*i = at;
 			return g;
 		}
-		some = g == LMI_GOT_MORE ? g : some;
+		partial = g == LMI_GOT_MORE ? g : partial;
 	}
-	return some;
+	return partial;
 }
 
 /* "NAME" */
@@ -47,16 +47,18 @@ static enum lmi_got quoted_name(const struct lmi_parse *p, size_t *i, struct lmd
 	return g == LMI_GOT_YES ? lmi_parse_lit(p, i, "\"") : g;
 }
 
-/* Where the arguments' object is to begin; g: of what stands before. */
-static enum lmi_got behind_key(const struct lmi_parse *p, size_t i, enum lmi_got g)
+/* Checks that the object with the arguments starts at offset i.  g is the result of matching what
+ * comes before. */
+static enum lmi_got args_at(const struct lmi_parse *p, size_t i, enum lmi_got g)
 {
 	if (g == LMI_GOT_YES && lmi_parse_at_end(p, i))
 		return LMI_GOT_MORE;
 	return g == LMI_GOT_YES && p->buf[p->at + i] != '{' ? LMI_GOT_NO : g;
 }
 
-/* The usual order, with which arguments can be told while they come. */
-static enum lmi_got usual(const struct lmi_parse *p, size_t *i, struct lmd_str *out)
+/* Matches the usual order of keys, in which the arguments come last and can be reported while they
+ * arrive. */
+static enum lmi_got usual_order(const struct lmi_parse *p, size_t *i, struct lmd_str *out)
 {
 	enum lmi_got g = lmi_parse_lit(p, i, "{");
 
@@ -68,7 +70,7 @@ static enum lmi_got usual(const struct lmi_parse *p, size_t *i, struct lmd_str *
 		if (g == LMI_GOT_YES)
 			g = lmi_parse_lit(p, i, ":");
 		lmi_parse_blanks(p, i);
-		return behind_key(p, *i, g);
+		return args_at(p, *i, g);
 	}
 	if (g == LMI_GOT_YES)
 		g = key(p, i, name_keys, LMD_LEN(name_keys));
@@ -82,7 +84,7 @@ static enum lmi_got usual(const struct lmi_parse *p, size_t *i, struct lmd_str *
 	if (g == LMI_GOT_YES)
 		g = key(p, i, args_keys, LMD_LEN(args_keys));
 	lmi_parse_blanks(p, i);
-	return behind_key(p, *i, g);
+	return args_at(p, *i, g);
 }
 
 static json_t *one_of(const json_t *o, const char *const *words, size_t n)
@@ -96,7 +98,7 @@ static json_t *one_of(const json_t *o, const char *const *words, size_t n)
 	return NULL;
 }
 
-/* A whole object; false: it is no call. */
+/* Reports the call of a complete object; returns false if it is not a call. */
 static bool give_object(struct lmi_parse *p, const char *s, size_t n, size_t n_raw)
 {
 	json_t *o = json_loadb(s, n, 0, NULL), *call = o, *inner, *args, *parsed = NULL;
@@ -132,8 +134,8 @@ static bool give_object(struct lmi_parse *p, const char *s, size_t n, size_t n_r
 	return ok;
 }
 
-/* Any order, other members: read to its end. */
-static enum lmi_got whole(struct lmi_parse *p, size_t i)
+/* Handles keys in any order and additional members: buffers the object up to its end. */
+static enum lmi_got whole_object(struct lmi_parse *p, size_t i)
 {
 	const char *text = p->buf + p->at;
 	size_t n = p->n - p->at;
@@ -155,7 +157,8 @@ static enum lmi_got whole(struct lmi_parse *p, size_t i)
 
 /* ---- f(a=1) ---- */
 
-/* brave_search.call(query="x"): a tool of Llama 3 that is built in. */
+/* Strips ".call" from the name: Llama 3 calls its built-in tools as
+ * brave_search.call(query="x"). */
 static struct lmd_str without_call(struct lmd_str f)
 {
 	static const char call[] = ".call";
@@ -166,8 +169,8 @@ static struct lmd_str without_call(struct lmd_str f)
 	return f;
 }
 
-/* Behind ( stands ) or a name and =. */
-static enum lmi_got begins_arguments(const struct lmi_parse *p, size_t i)
+/* Checks that `)` or a name and `=` follow the opening parenthesis. */
+static enum lmi_got starts_arguments(const struct lmi_parse *p, size_t i)
 {
 	struct lmd_str key = {0};
 	enum lmi_got g;
@@ -192,7 +195,7 @@ static enum lmi_got python_body(struct lmi_parse *p, size_t i)
 	if (g == LMI_GOT_YES)
 		g = lmi_parse_lit(p, &i, "(");
 	if (g == LMI_GOT_YES)
-		g = begins_arguments(p, i);
+		g = starts_arguments(p, i);
 	if (g == LMI_GOT_YES) {
 		lmi_parse_call(p, without_call(f), (struct lmd_str){0}, i);
 		lmi_notation_begin(p, ')');
@@ -200,7 +203,7 @@ static enum lmi_got python_body(struct lmi_parse *p, size_t i)
 	return g;
 }
 
-/* ---- both ---- */
+/* ---- JSON or Python ---- */
 
 enum lmi_got lmi_parse_json_body(struct lmi_parse *p, size_t i)
 {
@@ -224,12 +227,12 @@ enum lmi_got lmi_parse_json_body(struct lmi_parse *p, size_t i)
 	} else if (p->buf[p->at + i] != '{') {
 		g = LMI_GOT_NO;
 	} else {
-		g = p->whole ? LMI_GOT_NO : usual(p, &at, &f);
+		g = p->whole ? LMI_GOT_NO : usual_order(p, &at, &f);
 		if (g == LMI_GOT_YES) {
 			lmi_parse_call(p, f, (struct lmd_str){0}, at);
 			p->mode = LMI_IN_ARGS;
 		} else if (g == LMI_GOT_NO) {
-			g = whole(p, i);
+			g = whole_object(p, i);
 		}
 	}
 	if (g == LMI_GOT_YES)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Arguments that are written like those of a call in Python, f(a=1, b=['x', None]), or as
- * {a:1,b:[<|"|>x<|"|>,null]}, become a JSON object while they come.  Keys, numbers and words wait
- * for their end; strings do not.
+ * Converts arguments that are written as in a Python call, f(a=1, b=['x', None]), or as
+ * {a:1,b:[<|"|>x<|"|>,null]}, to a JSON object while they arrive.  Keys, numbers and words are
+ * converted when they are complete; strings are converted piece by piece.
  *
- * Every step reads one thing at offset i of what is held; what was read before it is given
- * together with the JSON that it became. */
+ * Each step parses one item at offset i of the buffer.  What was parsed is reported together with
+ * its JSON. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static bool python(const struct lmi_parse *p)
 	return !p->f->quote;
 }
 
-/* The level has keys: the call's own, or a { inside. */
+/* Whether this level has keys: the call's own, or a { inside. */
 static bool has_keys(const struct lmi_notation *s)
 {
 	return s->depth == 1 || s->close[s->depth - 1] == '}';
@@ -88,7 +88,7 @@ static bool word_char(char c)
 	       c == '-' || (unsigned char)c >= 0x80;
 }
 
-/* A key without quotes, a number or a name at *i, with what ends it behind it. */
+/* Matches an unquoted key, a number or a name at *i.  MORE unless the byte after it is buffered. */
 static enum lmi_got word(const struct lmi_parse *p, size_t *i, struct lmd_str *out)
 {
 	size_t at = *i;
@@ -116,7 +116,7 @@ static bool is_json(struct lmd_str w)
 	return ok;
 }
 
-/* 5., .5, +5 and 1_000 are numbers of Python alone. */
+/* Writes a number as JSON.  5., .5, +5 and 1_000 are numbers in Python but not in JSON. */
 static bool put_number(struct lmi_parse *p, struct lmd_str w)
 {
 	char digits[WORD_MAX + 1], out[32], *end;
@@ -142,7 +142,7 @@ static bool put_number(struct lmi_parse *p, struct lmd_str w)
 	return true;
 }
 
-/* False: it is no value. */
+/* Writes a word as a JSON value; returns false if it is not a value. */
 static bool put_word(struct lmi_parse *p, struct lmd_str w)
 {
 	static const struct {
@@ -160,7 +160,7 @@ static bool put_word(struct lmi_parse *p, struct lmd_str w)
 	}
 	if (put_number(p, w))
 		return true;
-	if (python(p)) /* a variable */
+	if (python(p)) /* it is a variable */
 		return false;
 	put_text(p, "\"");
 	lmi_notation_put(p, w.ptr, w.len);
@@ -170,7 +170,7 @@ static bool put_word(struct lmi_parse *p, struct lmd_str w)
 
 /* ---- steps ---- */
 
-/* The quotes of a string at *i; NO: none stand there. */
+/* Matches the opening quotes of a string at *i; NO if there are none. */
 static enum lmi_got begin_string(struct lmi_parse *p, size_t *i, bool is_key)
 {
 	struct lmi_notation *s = &p->notation;
@@ -187,7 +187,7 @@ static enum lmi_got begin_string(struct lmi_parse *p, size_t *i, bool is_key)
 
 		if (c != '"' && (c != '\'' || !python(p)))
 			return LMI_GOT_NO;
-		if (python(p)) { /* two of them are an empty string, unless a third follows */
+		if (python(p)) { /* two quotes are an empty string unless a third follows */
 			g = lmi_parse_lit(p, &at, three);
 			if (g == LMI_GOT_MORE)
 				return g;
@@ -249,7 +249,7 @@ static enum lmi_got item(struct lmi_parse *p, size_t *i)
 {
 	struct lmi_notation *s = &p->notation;
 	size_t n_out = s->out.n;
-	bool some = s->some;
+	bool had_item = s->some;
 	enum lmi_got g;
 
 	if (p->buf[p->at + *i] == s->close[s->depth - 1]) {
@@ -263,9 +263,9 @@ static enum lmi_got item(struct lmi_parse *p, size_t *i)
 		next_item(p);
 		g = value(p, i);
 	}
-	if (g == LMI_GOT_MORE) { /* it is looked at again */
+	if (g == LMI_GOT_MORE) { /* this item will be parsed again */
 		s->out.n = n_out;
-		s->some = some;
+		s->some = had_item;
 	}
 	return g;
 }

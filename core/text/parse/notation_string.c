@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The inside of a string in the notation of Python, with its escapes, or between markers, without
- * any, becomes that of a string in JSON. */
+ * Converts the inside of a string to that of a JSON string.  A Python string has escapes; a string
+ * between markers has none. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ static void put_unit(struct lmi_parse *p, unsigned v)
 	lmi_notation_put(p, out, (size_t)snprintf(out, sizeof(out), "\\u%04x", v));
 }
 
-/* As one unit, or two. */
+/* Writes a code point as one \u escape or as a surrogate pair. */
 static bool put_code(struct lmi_parse *p, unsigned long v)
 {
 	if (v > 0x10ffff)
@@ -28,7 +28,7 @@ static bool put_code(struct lmi_parse *p, unsigned long v)
 	return true;
 }
 
-/* A byte that stands for itself. */
+/* Writes a literal byte, escaped as JSON requires. */
 static void put_byte(struct lmi_parse *p, char c)
 {
 	if (c == '"' || c == '\\')
@@ -41,17 +41,18 @@ static void put_byte(struct lmi_parse *p, char c)
 		lmi_notation_put(p, &c, 1);
 }
 
-/* n digits at offset i; false: they are none. */
+/* Parses n digits at offset i; returns false if they are not digits of this base. */
 static bool digits(const struct lmi_parse *p, size_t i, size_t n, int base, unsigned long *out)
 {
 	char text[9] = {0}, *end;
 
 	memcpy(text, p->buf + p->at + i, n);
 	*out = strtoul(text, &end, base);
-	return n && !*end && text[0] != '-' && text[0] != '+' && !lmi_parse_is_blank(text[0]);
+	return n && !*end && text[0] != '-' && text[0] != '+' &&
+	       !lmi_parse_is_blank(text[0]);
 }
 
-/* \ and what follows, at *i.  What is no escape is meant as it stands. */
+/* Converts the backslash at *i and what follows.  An unknown escape is kept literally. */
 static enum lmi_got escape(struct lmi_parse *p, size_t *i)
 {
 	static const char from[] = "abfnrtv\\'\"", to[] = "\a\b\f\n\r\t\v\\'\"";
@@ -68,7 +69,7 @@ static enum lmi_got escape(struct lmi_parse *p, size_t *i)
 		*i += 2 + n;
 		return LMI_GOT_YES;
 	}
-	if (s[1] == '\n') { /* the line goes on */
+	if (s[1] == '\n') { /* line continuation */
 		*i += 2;
 		return LMI_GOT_YES;
 	}
@@ -83,8 +84,8 @@ static enum lmi_got escape(struct lmi_parse *p, size_t *i)
 	return LMI_GOT_YES;
 }
 
-/* The quotes that end it, at *i. */
-static enum lmi_got end(const struct lmi_parse *p, size_t *i)
+/* Matches the closing quotes at *i. */
+static enum lmi_got closing_quote(const struct lmi_parse *p, size_t *i)
 {
 	const struct lmi_notation *s = &p->notation;
 	char q[4] = {s->quote, 0};
@@ -99,10 +100,10 @@ enum lmi_got lmi_notation_string(struct lmi_parse *p, size_t *i)
 	const struct lmi_notation *s = &p->notation;
 	size_t n = p->n - p->at;
 
-	if (!p->last) /* characters come whole */
+	if (!p->last) /* report only complete characters */
 		n -= lmi_utf8_partial(p->buf + p->at + *i, n - *i);
 	while (*i < n) {
-		enum lmi_got g = end(p, i);
+		enum lmi_got g = closing_quote(p, i);
 
 		if (g != LMI_GOT_NO)
 			return g;

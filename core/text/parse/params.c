@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parameters that stand one by one between markers become the members of a JSON object.  A value
- * that is JSON, and no string, is taken as it is; any other is a text. */
+ * Converts parameters that are written one by one between markers to the members of a JSON object.
+ * A value that is JSON other than a string is copied as JSON; any other value becomes a string. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ enum lmi_got lmi_parse_find(struct lmi_parse *p, size_t i, const char *s, size_t
 	size_t n = p->n - p->at, m = strlen(s), from = i;
 	const char *hit;
 
-	/* what was looked through need not be again, but for a begin at its end */
+	/* skip what was already searched, except for a possible partial match at its end */
 	if (p->searched > i + m)
 		from = p->searched - m;
 	hit = n > from ? memmem(p->buf + p->at + from, n - from, s, m) : NULL;
@@ -28,9 +28,9 @@ enum lmi_got lmi_parse_find(struct lmi_parse *p, size_t i, const char *s, size_t
 	return p->last ? LMI_GOT_NO : LMI_GOT_MORE;
 }
 
-/* What a value is. */
+/* How to interpret a value. */
 enum kind {
-	ANY, /* JSON when it is some and no string, else a text */
+	ANY, /* as JSON, unless it is invalid or a JSON string: then as text */
 	TEXT
 };
 
@@ -38,7 +38,7 @@ static json_t *value_of(const struct lmi_parse *p, enum kind kind, const char *s
 {
 	json_t *v;
 
-	if (!p->f->value) { /* on lines of its own */
+	if (!p->f->value) { /* the value is on lines of its own */
 		if (n && s[0] == '\n') {
 			s++;
 			n--;
@@ -53,7 +53,7 @@ static json_t *value_of(const struct lmi_parse *p, enum kind kind, const char *s
 	return json_stringn(s, n);
 }
 
-/* `{"key": value`, or with a comma; false: no JSON can say it. */
+/* Reports `{"key": value`, or `, "key": value`; returns false if it cannot be written as JSON. */
 static bool give_member(struct lmi_parse *p, struct lmd_str key, enum kind kind,
 			struct lmd_str value, size_t n_raw)
 {
@@ -79,7 +79,7 @@ static bool give_member(struct lmi_parse *p, struct lmd_str key, enum kind kind,
 	return ok;
 }
 
-/* What stands between a key and its value; *kind is set. */
+/* Parses what comes between a key and its value; sets *kind. */
 static enum lmi_got begin_value(const struct lmi_parse *p, size_t *i, enum kind *kind)
 {
 	const struct lmi_parse_format *f = p->f;
@@ -105,7 +105,7 @@ static enum lmi_got begin_value(const struct lmi_parse *p, size_t *i, enum kind 
 	return lmi_parse_lit(p, i, f->json_value);
 }
 
-/* The value from offset i on: where it ends, and how long that end is. */
+/* Finds the end of the value that starts at offset *from, and the length of its end marker. */
 static enum lmi_got end_value(struct lmi_parse *p, size_t *from, size_t *end, size_t *n_end)
 {
 	static const char open[] = "<![CDATA[", close[] = "]]>";
@@ -134,7 +134,7 @@ static enum lmi_got end_value(struct lmi_parse *p, size_t *from, size_t *end, si
 	}
 }
 
-static enum lmi_got one(struct lmi_parse *p, size_t i)
+static enum lmi_got parse_param(struct lmi_parse *p, size_t i)
 {
 	const struct lmi_parse_format *f = p->f;
 	const char *text = p->buf + p->at;
@@ -188,6 +188,6 @@ enum lmi_got lmi_parse_params(struct lmi_parse *p)
 	}
 	param = lmi_parse_lit(p, &i, p->f->param);
 	if (param == LMI_GOT_YES)
-		return one(p, i);
+		return parse_param(p, i);
 	return end == LMI_GOT_MORE ? end : param;
 }

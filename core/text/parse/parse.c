@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What was fed lies in a buffer until it is clear what it is; each step gives events for some of
- * its front, or waits for more. */
+ * Input is buffered until its meaning is clear.  Each step reports events for the front of the
+ * buffer or waits for more input. */
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -10,7 +10,7 @@
 #include "core/text/parse/machine.h"
 #include "llamad/attr.h"
 
-#define BLANKS_MAX 256 /* in a head */
+#define BLANKS_MAX 256 /* maximum in the head of a call */
 
 /* ---- reading ---- */
 
@@ -35,7 +35,7 @@ void lmi_parse_blanks(const struct lmi_parse *p, size_t *i)
 		++*i;
 }
 
-/* ---- giving ---- */
+/* ---- reporting events ---- */
 
 static void give(struct lmi_parse *p, const struct lmi_out *o, size_t n_raw)
 {
@@ -114,7 +114,7 @@ static bool in_args(struct lmi_parse *p)
 		return true;
 	}
 	if (e == LMI_SCAN_MORE && !p->last)
-		i -= lmi_utf8_partial(text, i); /* in a string: scanned once more */
+		i -= lmi_utf8_partial(text, i); /* in a string, where rescanning is harmless */
 	lmi_parse_args(p, (struct lmd_str){.ptr = text, .len = i}, i);
 	if (e == LMI_SCAN_MORE) {
 		if (p->last)
@@ -130,7 +130,7 @@ static bool in_args(struct lmi_parse *p)
 	return true;
 }
 
-/* Of the object around the arguments: nothing of it is told. */
+/* Skips the rest of the object that contains the arguments; reports nothing of it. */
 static bool in_rest(struct lmi_parse *p)
 {
 	size_t n = p->n - p->at;
@@ -149,9 +149,10 @@ static bool in_rest(struct lmi_parse *p)
 	return true;
 }
 
-/* ---- behind a call ---- */
+/* ---- after a call ---- */
 
-/* Between the markers of one call may stand several, a line each. */
+/* Whether another call may start at offset i: the markers of one call may contain several, one per
+ * line. */
 static bool may_follow(const struct lmi_parse *p, size_t i)
 {
 	char c = p->buf[p->at + i];
@@ -161,11 +162,11 @@ static bool may_follow(const struct lmi_parse *p, size_t i)
 	       (c == '{' || (p->f->python && lmi_parse_begins_name(c)));
 }
 
-/* One marker: NO: none of those that may come. */
-static enum lmi_got behind_one(struct lmi_parse *p)
+/* Parses one marker after a call.  NO: nothing here continues the calls. */
+static enum lmi_got parse_after_call(struct lmi_parse *p)
 {
 	const struct lmi_parse_format *f = p->f;
-	enum lmi_got g = LMI_GOT_NO, some = LMI_GOT_NO;
+	enum lmi_got g = LMI_GOT_NO, partial = LMI_GOT_NO;
 	size_t i = 0, from;
 
 	lmi_parse_blanks(p, &i);
@@ -189,7 +190,7 @@ static enum lmi_got behind_one(struct lmi_parse *p)
 		p->head = LMI_HEAD_NEXT;
 		return LMI_GOT_YES;
 	}
-	if (may_follow(p, i)) { /* one more, with nothing but blanks between */
+	if (may_follow(p, i)) { /* another call, separated only by whitespace */
 		lmi_parse_markup(p, i);
 		p->mode = LMI_IN_HEAD;
 		p->head = LMI_HEAD_NEXT;
@@ -202,7 +203,7 @@ static enum lmi_got behind_one(struct lmi_parse *p)
 			p->closed = true;
 			return g;
 		}
-		some = g;
+		partial = g;
 	}
 	if (p->in_section && f->section_end) {
 		i = from;
@@ -213,7 +214,7 @@ static enum lmi_got behind_one(struct lmi_parse *p)
 			p->mode = LMI_IN_TEXT;
 			return g;
 		}
-		some = g == LMI_GOT_MORE ? g : some;
+		partial = g == LMI_GOT_MORE ? g : partial;
 	}
 	if (p->in_section && f->call && p->n_call < LMI_PARSE_CALLS_MAX) {
 		i = from;
@@ -224,14 +225,14 @@ static enum lmi_got behind_one(struct lmi_parse *p)
 			p->head = LMI_HEAD_CALL;
 			return g;
 		}
-		some = g == LMI_GOT_MORE ? g : some;
+		partial = g == LMI_GOT_MORE ? g : partial;
 	}
-	return some;
+	return partial;
 }
 
-static bool behind(struct lmi_parse *p)
+static bool after_call(struct lmi_parse *p)
 {
-	enum lmi_got g = behind_one(p);
+	enum lmi_got g = parse_after_call(p);
 
 	if (g == LMI_GOT_NO) {
 		p->mode = LMI_IN_TEXT;
@@ -240,11 +241,11 @@ static bool behind(struct lmi_parse *p)
 	return g != LMI_GOT_MORE;
 }
 
-/* ---- all ---- */
+/* ---- the parser ---- */
 
-/* A part that is told when it is whole: it has to be within the bytes that may be held, however
- * many came at once. */
-static enum lmi_got held(struct lmi_parse *p, enum lmi_got (*part)(struct lmi_parse *))
+/* Runs a parser of a part that is reported as a whole.  The part must lie within the bytes that may
+ * be held back, however many bytes were fed at once. */
+static enum lmi_got bounded(struct lmi_parse *p, enum lmi_got (*part)(struct lmi_parse *))
 {
 	size_t n = p->n;
 	bool full = n - p->at >= LMI_PARSE_HELD_MAX;
@@ -259,17 +260,17 @@ static enum lmi_got held(struct lmi_parse *p, enum lmi_got (*part)(struct lmi_pa
 
 static bool in_head(struct lmi_parse *p)
 {
-	enum lmi_got g = held(p, lmi_parse_head);
+	enum lmi_got g = bounded(p, lmi_parse_head);
 
 	if (g == LMI_GOT_NO)
 		lmi_parse_no_call(p);
 	return g != LMI_GOT_MORE;
 }
 
-/* Parameters, one by one or all. */
+/* Parses parameters, one by one or all at once. */
 static bool in_params(struct lmi_parse *p, enum lmi_got (*part)(struct lmi_parse *))
 {
-	enum lmi_got g = held(p, part);
+	enum lmi_got g = bounded(p, part);
 
 	if (g == LMI_GOT_NO)
 		lmi_parse_call_end(p, true, 0);
@@ -294,7 +295,7 @@ static bool step(struct lmi_parse *p)
 	case LMI_IN_TREE:
 		return in_params(p, lmi_parse_tree);
 	case LMI_BEHIND:
-		return behind(p);
+		return after_call(p);
 	}
 	return false;
 }
@@ -305,7 +306,7 @@ enum lmd_status lmi_parse_create(struct lmi_parse **out, const struct lmi_parse_
 	struct lmi_parse *p = lmi_alloc(1, sizeof(*p));
 
 	if (!p)
-		return lmd_fail(err, LMD_NOMEM, "no memory to take an answer apart");
+		return lmd_fail(err, LMD_NOMEM, "out of memory while parsing an answer");
 	p->f = f;
 	p->fn = fn;
 	p->arg = arg;
@@ -346,7 +347,7 @@ enum lmd_status lmi_parse_feed(struct lmi_parse *p, const char *bytes, size_t n,
 		char *q = lmi_realloc(p->buf, cap, 1);
 
 		if (!q)
-			return lmd_fail(err, LMD_NOMEM, "no memory to take an answer apart");
+			return lmd_fail(err, LMD_NOMEM, "out of memory while parsing an answer");
 		p->buf = q;
 		p->cap = cap;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * parse_cases.h - answers of every family, and what they consist of: what is said as it is, [R:...]
- * thoughts, [F:name#id]{...} calls, closed by [.] or, when they are not whole, by [!]. */
+ * parse_cases.h - answers of every family and how they are parsed: content is written as it is,
+ * reasoning as [R:...], calls as [F:name#id]{...} followed by [.], or by [!] if incomplete. */
 #ifndef LLAMAD_CORE_TEXT_PARSE_PARSE_CASES_H
 #define LLAMAD_CORE_TEXT_PARSE_PARSE_CASES_H
 

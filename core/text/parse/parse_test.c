@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Answers of every family, whole, in two pieces at every byte, byte by byte, and cut off at every
- * byte.  The pieces change nothing but how the events are cut, and no byte is lost. */
+ * Answers of every family, fed whole, in two pieces split at every byte, byte by byte, and cut off
+ * at every byte.  How the input is split changes only where events are split, and no byte is
+ * lost. */
 #include "core/text/parse/parse.h"
 
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 #include "core/text/tokenizer.h"
 #include "tests/lmd_check.h"
 
-/* What came, as a text of the kind that parse_cases.h has. */
+/* The reported events, in the notation of parse_cases.h. */
 struct got {
 	struct lmi_text text, raw;
 	enum lmi_out_kind last;
@@ -75,7 +76,7 @@ static const struct lmi_parse_format *format(const char *name)
 	return f;
 }
 
-/* Fed in pieces of `first` bytes, then of `step`; ends behind n bytes. */
+/* Feeds a first piece of `first` bytes, then pieces of `step`; ends the input after n bytes. */
 static void run(struct got *g, const char *name, const char *text, size_t n, size_t first,
 		size_t step, bool thinks)
 {
@@ -97,7 +98,7 @@ static void run(struct got *g, const char *name, const char *text, size_t n, siz
 	lmi_parse_destroy(p);
 	if (g->last == LMI_OUT_REASONING)
 		adds(&g->text, "]");
-	/* the law: nothing is lost */
+	/* invariant: nothing is lost */
 	ck_assert_msg(g->raw.n == n && (!n || !memcmp(g->raw.p, text, n)),
 		      "%s: \"%.*s\" became \"%.*s\"", name, (int)n, text, (int)g->raw.n, g->raw.p);
 }
@@ -108,8 +109,9 @@ static void check(size_t i, const char *how)
 {
 	ck_assert_msg(g.text.n == strlen(lmt_parse_cases[i].want) &&
 			      !memcmp(g.text.p, lmt_parse_cases[i].want, g.text.n),
-		      "%s, %s:\n\"%s\" became\n\"%.*s\", not\n\"%s\"", lmt_parse_cases[i].format, how,
-		      lmt_parse_cases[i].text, (int)g.text.n, g.text.p, lmt_parse_cases[i].want);
+		      "%s, %s:\n\"%s\" gave\n\"%.*s\", expected\n\"%s\"", lmt_parse_cases[i].format,
+		      how, lmt_parse_cases[i].text, (int)g.text.n, g.text.p,
+		      lmt_parse_cases[i].want);
 }
 
 START_TEST(all_formats)
@@ -127,13 +129,13 @@ START_TEST(all_formats)
 			run(&g, lmt_parse_cases[i].format, lmt_parse_cases[i].text, n, k, k, false);
 			check(i, "in small pieces");
 		}
-		for (size_t k = 0; k < n; k++) /* the law alone */
+		for (size_t k = 0; k < n; k++) /* only checks the invariant */
 			run(&g, lmt_parse_cases[i].format, lmt_parse_cases[i].text, k, 1 + k % 3, 1 + k % 5, false);
 	}
 }
 END_TEST
 
-/* Every answer through every format: nothing is lost, whoever wrote it. */
+/* Parses every answer in every format: nothing is lost, whichever model wrote it. */
 START_TEST(foreign_answers)
 {
 	for (uint32_t f = 0; lmi_parse_format_name(f); f++) {
@@ -162,7 +164,7 @@ static uint64_t rnd(uint64_t n)
 	return (state >> 33) % n;
 }
 
-/* Damages an answer: a byte becomes another of it, or a part is left out or told again. */
+/* Damages an answer: replaces a byte by another of its bytes, or removes or repeats a part. */
 static size_t damage(char *text, size_t n, size_t most)
 {
 	size_t at = rnd(n), k = 1 + rnd(12);
@@ -183,7 +185,7 @@ static size_t damage(char *text, size_t n, size_t most)
 	}
 }
 
-/* Damaged answers, cut at random: all cuts tell the same, and nothing is lost. */
+/* Damaged answers, split at random: all splits give the same events, and nothing is lost. */
 START_TEST(random_cuts)
 {
 	enum { ROUNDS = 60, MOST = 4096 };
@@ -227,7 +229,7 @@ START_TEST(begins_in_a_thought)
 }
 END_TEST
 
-/* Cut off in the middle: what is there is told, and that it is not all. */
+/* Answers that are cut off: what is there is reported, and that it is incomplete. */
 START_TEST(cut_off)
 {
 	static const struct {
@@ -260,7 +262,7 @@ START_TEST(cut_off)
 }
 END_TEST
 
-/* Long and deep things, in small pieces, take no long time. */
+/* Long and deeply nested input, fed in small pieces, does not take long. */
 START_TEST(hostile)
 {
 	enum { N = 60000 };
@@ -290,7 +292,7 @@ START_TEST(hostile)
 		}
 	}
 	free(text);
-	/* more calls than anybody makes */
+	/* more calls than any model makes */
 	text = malloc(60 * (LMI_PARSE_CALLS_MAX + 10));
 	*text = '\0';
 	for (int i = 0; i < LMI_PARSE_CALLS_MAX + 10; i++)
@@ -301,13 +303,13 @@ START_TEST(hostile)
 }
 END_TEST
 
-/* A short call before a long text, calls whose head is as long as may be held, and longer: told the
- * same when all comes at once. */
+/* A short call before a long text, calls whose head is as long as allowed, and longer ones: the
+ * result does not depend on whether the input arrives at once. */
 START_TEST(long_texts)
 {
 	static const struct {
 		const char *begin, *end;
-		size_t n; /* of letters between them */
+		size_t n; /* number of letters between them */
 		bool call;
 	} t[] = {
 		{"<tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call>", "", 0x180000, true},
@@ -364,7 +366,7 @@ START_TEST(names)
 }
 END_TEST
 
-/* Templates as they are published, and who reads their answers. */
+/* Published templates and the formats that are detected for them. */
 START_TEST(published)
 {
 	static const struct {
@@ -419,7 +421,7 @@ START_TEST(published)
 	unsigned n = 0, n_wrong = 0;
 
 	if (!dir) {
-		LMD_SKIP("published", "there is no parity pack");
+		LMD_SKIP("published", "the parity pack is not installed");
 		return;
 	}
 	for (size_t i = 0; i < LMD_LEN(t); i++) {
@@ -431,7 +433,7 @@ START_TEST(published)
 		(void)snprintf(path, sizeof(path), "%s/templates/jinja/%s.jinja", dir,
 			       t[i].template);
 		if (lmi_file_read_all(path, 1 << 20, &text, &s.len, NULL) != LMD_OK) {
-			LMD_SKIP(t[i].template, "it is not in the parity pack");
+			LMD_SKIP(t[i].template, "not in the parity pack");
 			continue;
 		}
 		s.ptr = text;
@@ -440,7 +442,7 @@ START_TEST(published)
 		n++;
 		if (strcmp(got, t[i].want) != 0) {
 			n_wrong++;
-			printf("%s: %s, not %s\n", t[i].template, got, t[i].want);
+			printf("%s: got %s, expected %s\n", t[i].template, got, t[i].want);
 		}
 	}
 	LMD_CASES("published", n - n_wrong, n_wrong, (unsigned)LMD_LEN(t) - n);
@@ -448,7 +450,7 @@ START_TEST(published)
 }
 END_TEST
 
-/* Where an answer begins inside of a thought. */
+/* Cases in which an answer starts inside the reasoning. */
 START_TEST(opened)
 {
 	static const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * scan.h - where a JSON object or list ends, byte by byte. */
+ * scan.h - finds the end of a JSON object or array, byte by byte. */
 #ifndef LLAMAD_CORE_TEXT_PARSE_SCAN_H
 #define LLAMAD_CORE_TEXT_PARSE_SCAN_H
 
@@ -9,17 +9,17 @@
 
 #define LMI_SCAN_DEPTH 64
 
-/* Zeroed: in front of its first byte, which is { or [. */
+/* Zeroed: ready for the first byte, which must be { or [. */
 struct lmi_scan {
-	uint64_t lists; /* bit d: level d is a list */
+	uint64_t lists; /* bit d: level d is an array */
 	uint32_t depth;
 	bool in_string, escaped;
 };
 
 enum lmi_scan_end {
 	LMI_SCAN_MORE,
-	LMI_SCAN_LAST, /* this byte is its last */
-	LMI_SCAN_BAD   /* brackets do not fit, or are too deep */
+	LMI_SCAN_LAST, /* this byte is the last one */
+	LMI_SCAN_BAD   /* brackets do not match or are nested too deeply */
 };
 
 static inline enum lmi_scan_end lmi_scan_byte(struct lmi_scan *s, char c)

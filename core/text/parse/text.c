@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Content and thoughts, up to a marker.  What may be the begin of one is held back, and so are the
- * blanks before it. */
+ * Parses content and reasoning up to a marker.  A possible marker at the end is held back, and so
+ * is the whitespace before it. */
 #include <string.h>
 
 #include "core/text/detok.h"
 #include "core/text/parse/machine.h"
 #include "llamad/attr.h"
 
-#define BLANKS_HELD 64 /* behind text */
+#define BLANKS_HELD 64 /* at most this much at the end of text */
 
-/* A marker that counts where the text is now, number i; NULL behind the last one. */
+/* Marker i of those that are recognised in the current state; "" if the format does not have it,
+ * NULL after the last one. */
 static const char *marker(const struct lmi_parse *p, uint32_t i)
 {
 	const struct lmi_parse_format *f = p->f;
@@ -31,7 +32,8 @@ static const char *marker(const struct lmi_parse *p, uint32_t i)
 	return i < LMD_LEN(all) ? all[i] ? all[i] : "" : NULL;
 }
 
-/* The marker that stands at offset i, the longest; *part: one may begin there. */
+/* Finds the longest marker at offset i.  Sets *part if a marker may start there but is
+ * incomplete. */
 static const char *marker_at(const struct lmi_parse *p, size_t i, bool *part)
 {
 	const char *best = NULL, *m;
@@ -60,8 +62,8 @@ static bool begins_call(const struct lmi_parse *p, const char *m)
 	       (f->body == LMI_BODY_CHANNEL && is(m, "<|start|>"));
 }
 
-/* A marker behind so many blanks at the front.  Those before a call belong to it: when it is none
- * they are text. */
+/* Handles a marker after n_blank bytes of whitespace.  The whitespace before a call belongs to the
+ * call, so that it becomes text if the call turns out not to be one. */
 static void take_marker(struct lmi_parse *p, const char *m, size_t n_blank)
 {
 	const struct lmi_parse_format *f = p->f;
@@ -89,8 +91,8 @@ static void give_text(struct lmi_parse *p, size_t n)
 	p->fresh = false;
 }
 
-/* Blanks at the end of text[n], at most so many. */
-static size_t blanks_behind(const char *text, size_t n, size_t most)
+/* Counts the whitespace at the end of text[n], at most `most` bytes. */
+static size_t trailing_blanks(const char *text, size_t n, size_t most)
 {
 	size_t k = 0;
 
@@ -111,7 +113,7 @@ bool lmi_parse_in_text(struct lmi_parse *p)
 		lmi_parse_blanks(p, &i);
 		if (i == n && !p->last)
 			return false;
-		p->begun = true; /* asked once */
+		p->begun = true; /* check this only once */
 		if (i < n && (text[i] == '{' || (text[i] == '[' && p->f->body == LMI_BODY_JSON))) {
 			p->mode = LMI_IN_HEAD;
 			p->head = LMI_HEAD_BARE;
@@ -127,8 +129,8 @@ bool lmi_parse_in_text(struct lmi_parse *p)
 	for (; end < n && !m && !part; end++)
 		m = marker_at(p, end, &part);
 	end -= m || part;
-	k = blanks_behind(text, end, BLANKS_HELD);
-	if (p->fresh && k == end) { /* blanks next to markers, and nothing else */
+	k = trailing_blanks(text, end, BLANKS_HELD);
+	if (p->fresh && k == end) { /* nothing but whitespace next to a marker */
 		if (m || end)
 			lmi_parse_markup(p, end);
 		k = 0;
@@ -169,6 +171,6 @@ void lmi_parse_no_call(struct lmi_parse *p)
 	lmi_parse_blanks(p, &n);
 	at = n;
 	if (f->body != LMI_BODY_CHANNEL || lmi_parse_lit(p, &at, "<|start|>") != LMI_GOT_YES)
-		(void)lmi_parse_lit(p, &n, m); /* it stands there */
+		(void)lmi_parse_lit(p, &n, m); /* in_text matched it, so it is there */
 	give_text(p, at > n ? at : n);
 }

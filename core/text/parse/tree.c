@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parameters that are elements in elements, each marker behind the text `param`: <key>value</key>
- * with P before both of them.  An element with elements inside is an object; one whose elements
- * are all called item is a list; one without any is a text, or JSON that is no string.  They are
- * read when the end of the call is there. */
+ * Parses parameters that are nested elements, in which the text `param`, here P, comes before each
+ * tag: P<key>valueP</key>.  An element that contains elements is an object; if these are all called
+ * item, it is a list; an element without any is JSON other than a string, or else text.  The
+ * elements are parsed when the end of the call has arrived. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +13,13 @@
 #define TREE_DEPTH 32
 #define KEY_MAX    256
 
-/* What is left to read. */
-struct rest {
+/* The text that is left to parse. */
+struct cursor {
 	const char *s, *end;
-	const char *mark; /* before each marker */
+	const char *mark; /* comes before each tag */
 };
 
-static bool skip(struct rest *r, const char *s)
+static bool skip(struct cursor *r, const char *s)
 {
 	size_t n = strlen(s);
 
@@ -29,16 +29,16 @@ static bool skip(struct rest *r, const char *s)
 	return true;
 }
 
-static void blanks(struct rest *r)
+static void blanks(struct cursor *r)
 {
 	while (r->s < r->end && lmi_parse_is_blank(*r->s))
 		r->s++;
 }
 
-/* mark <key> */
-static bool open_tag(struct rest *r, struct lmd_str *key)
+/* Parses an opening tag: mark, <key>. */
+static bool open_tag(struct cursor *r, struct lmd_str *key)
 {
-	struct rest at = *r;
+	struct cursor at = *r;
 	const char *end;
 
 	if (!skip(&at, r->mark) || !skip(&at, "<") || at.s == at.end || *at.s == '/')
@@ -51,9 +51,9 @@ static bool open_tag(struct rest *r, struct lmd_str *key)
 	return true;
 }
 
-static bool close_tag(struct rest *r, struct lmd_str key)
+static bool close_tag(struct cursor *r, struct lmd_str key)
 {
-	struct rest at = *r;
+	struct cursor at = *r;
 
 	if (!skip(&at, r->mark) || !skip(&at, "</") || (size_t)(at.end - at.s) < key.len ||
 	    memcmp(at.s, key.ptr, key.len) != 0)
@@ -65,7 +65,7 @@ static bool close_tag(struct rest *r, struct lmd_str key)
 	return true;
 }
 
-static json_t *text(struct rest *r, struct lmd_str key)
+static json_t *text(struct cursor *r, struct lmd_str key)
 {
 	const char *end = memmem(r->s, (size_t)(r->end - r->s), r->mark, strlen(r->mark));
 	const char *s = r->s;
@@ -83,12 +83,12 @@ static json_t *text(struct rest *r, struct lmd_str key)
 	return json_stringn(s, (size_t)(end - s));
 }
 
-static json_t *elements(struct rest *r, uint32_t depth);
+static json_t *elements(struct cursor *r, uint32_t depth);
 
-/* What stands in the element `key`, up to its end. */
-static json_t *inside(struct rest *r, struct lmd_str key, uint32_t depth)
+/* Parses the content of the element `key` and its closing tag. */
+static json_t *element_content(struct cursor *r, struct lmd_str key, uint32_t depth)
 {
-	struct rest at = *r;
+	struct cursor at = *r;
 	struct lmd_str inner;
 	json_t *v;
 
@@ -112,8 +112,8 @@ static int set(json_t *object, struct lmd_str key, json_t *v)
 	return json_object_set(object, name, v);
 }
 
-/* As many as there are. */
-static json_t *elements(struct rest *r, uint32_t depth)
+/* Parses a sequence of elements, as many as there are. */
+static json_t *elements(struct cursor *r, uint32_t depth)
 {
 	static const char item[] = "item";
 	json_t *object = json_object(), *list = json_array();
@@ -121,7 +121,7 @@ static json_t *elements(struct rest *r, uint32_t depth)
 	bool ok = object && list, is_list = depth > 0;
 
 	for (blanks(r); ok && open_tag(r, &key); blanks(r)) {
-		json_t *v = inside(r, key, depth);
+		json_t *v = element_content(r, key, depth);
 
 		is_list &= key.len == sizeof(item) - 1 && !memcmp(key.ptr, item, key.len);
 		ok = v && !json_array_append(list, v) && !set(object, key, v);
@@ -136,7 +136,7 @@ static json_t *elements(struct rest *r, uint32_t depth)
 
 enum lmi_got lmi_parse_tree(struct lmi_parse *p)
 {
-	struct rest r = {.mark = p->f->param};
+	struct cursor r = {.mark = p->f->param};
 	size_t end = 0;
 	enum lmi_got g = lmi_parse_find(p, 0, p->f->call_end, &end);
 	json_t *v;

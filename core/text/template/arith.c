@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Arithmetic as in Python: integers are exact or an error, division rounds down, texts
- * and lists are added and repeated. */
+ * Arithmetic as in Python: integer results are exact or an error, division rounds down, strings and
+ * lists can be added and repeated. */
 #include <math.h>
 
 #include "core/text/template/ops.h"
@@ -19,7 +19,7 @@ static struct lmi_val too_large(struct lmi_run *run)
 	return lmi_none();
 }
 
-static struct lmi_val by_zero(struct lmi_run *run)
+static struct lmi_val fail_zero_division(struct lmi_run *run)
 {
 	lmi_run_fail(run, "division by zero");
 	return lmi_none();
@@ -31,12 +31,12 @@ static struct lmi_val int_pow(struct lmi_run *run, int64_t a, int64_t b)
 
 	if (b < 0) {
 		if (!a)
-			return by_zero(run);
+			return fail_zero_division(run);
 		return lmi_float(pow((double)a, (double)b));
 	}
 	if (a == 0 || a == 1 || a == -1)
 		return lmi_int(b == 0 ? 1 : a == -1 && !(b & 1) ? 1 : a);
-	for (; b; b--) { /* at most 63 rounds before it is too large */
+	for (; b; b--) { /* overflows after at most 63 rounds */
 		if (__builtin_mul_overflow(r, a, &r))
 			return too_large(run);
 	}
@@ -60,13 +60,13 @@ static struct lmi_val int_op(struct lmi_run *run, enum lmi_binop op, int64_t a, 
 		break;
 	case LMI_OP_DIV:
 		if (!b)
-			return by_zero(run);
+			return fail_zero_division(run);
 		return lmi_float((double)((long double)a / (long double)b));
 	case LMI_OP_FLOORDIV:
 	case LMI_OP_MOD:
 		if (!b)
-			return by_zero(run);
-		if (b == -1) { /* the machine cannot divide the least integer by -1 */
+			return fail_zero_division(run);
+		if (b == -1) { /* dividing the smallest integer by -1 overflows in hardware */
 			if (op == LMI_OP_MOD)
 				return lmi_int(0);
 			over = __builtin_sub_overflow(0, a, &r);
@@ -87,18 +87,18 @@ static struct lmi_val float_pow(struct lmi_run *run, double a, double b)
 	double r;
 
 	if (a == 0.0 && b < 0.0)
-		return by_zero(run);
+		return fail_zero_division(run);
 	if (a < 0.0 && isfinite(b) && b != floor(b)) {
-		lmi_run_fail_status(run, LMD_UNSUPPORTED, "a power is a complex number");
+		lmi_run_fail_status(run, LMD_UNSUPPORTED, "the result of ** is a complex number");
 		return lmi_none();
 	}
 	r = pow(a, b);
 	if (isinf(r) && isfinite(a) && isfinite(b))
-		lmi_run_fail(run, "a power is too large for a float");
+		lmi_run_fail(run, "the result of ** is too large for a float");
 	return lmi_float(r);
 }
 
-/* Quotient rounded down and remainder with the sign of b. */
+/* Quotient rounded down, or remainder with the sign of b. */
 static struct lmi_val float_divmod(enum lmi_binop op, double a, double b)
 {
 	double mod = fmod(a, b), div = (a - mod) / b, down;
@@ -129,10 +129,10 @@ static struct lmi_val float_op(struct lmi_run *run, enum lmi_binop op, double a,
 	case LMI_OP_MUL:
 		return lmi_float(a * b);
 	case LMI_OP_DIV:
-		return b == 0.0 ? by_zero(run) : lmi_float(a / b);
+		return b == 0.0 ? fail_zero_division(run) : lmi_float(a / b);
 	case LMI_OP_FLOORDIV:
 	case LMI_OP_MOD:
-		return b == 0.0 ? by_zero(run) : float_divmod(op, a, b);
+		return b == 0.0 ? fail_zero_division(run) : float_divmod(op, a, b);
 	case LMI_OP_POW:
 		return float_pow(run, a, b);
 	}
@@ -144,7 +144,7 @@ static struct lmi_val add_str(struct lmi_run *run, struct lmi_val a, struct lmi_
 	struct lmi_val r;
 	uint8_t safe = (a.flags | b.flags) & LMI_VF_SAFE;
 
-	if (safe) { /* what is not marked safe is made so */
+	if (safe) { /* escape the operand that is not safe */
 		a = lmi_val_escape(run, a);
 		b = lmi_val_escape(run, b);
 	}

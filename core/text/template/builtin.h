@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * builtin.h - what the files of filters, tests, methods and functions share. */
+ * builtin.h - declarations shared by the files of filters, tests, methods and functions. */
 #ifndef LLAMAD_TEMPLATE_BUILTIN_H
 #define LLAMAD_TEMPLATE_BUILTIN_H
 
@@ -10,13 +10,13 @@
 #include "core/text/template/text.h"
 #include "core/text/template/uni.h"
 
-/* Texts (case.c, strip.c, join.c, split.c, pad.c); v is a STR */
+/* Strings (case.c, strip.c, join.c, split.c, pad.c); v is a STR */
 
 enum lmi_str_case {
 	LMI_STR_UPPER,
 	LMI_STR_LOWER,
 	LMI_STR_FOLD,
-	LMI_STR_TITLE,      /* after anything that is no letter */
+	LMI_STR_TITLE,      /* upper case after anything that is not a letter */
 	LMI_STR_CAPITALIZE,
 	LMI_STR_SWAP
 };
@@ -27,19 +27,19 @@ enum lmi_side {
 	LMI_RIGHT = 2,
 	LMI_BOTH = 3
 };
-/* Without the characters of `chars` (NONE: white space) at its ends. */
+/* Strips the characters of `chars` (NONE: whitespace) from its ends. */
 struct lmi_val lmi_str_strip(struct lmi_run *run, struct lmi_val v, struct lmi_val chars,
 			     enum lmi_side side);
-/* n occurrences at most; negative: all. */
+/* Replaces at most n occurrences; all if n is negative. */
 struct lmi_val lmi_str_replace(struct lmi_run *run, struct lmi_val v, struct lmi_val from,
 			       struct lmi_val to, int64_t n);
-/* A list of the lines. */
+/* Splits a string into a list of its lines. */
 struct lmi_val lmi_str_lines(struct lmi_run *run, struct lmi_val v, bool keep_ends);
 struct lmi_val lmi_str_center(struct lmi_run *run, struct lmi_val v, int64_t width, uint32_t fill);
-/* The items, which must be texts unless `convert`, with sep between them. */
+/* Joins the items with sep between them.  They must be strings unless `convert` is set. */
 struct lmi_val lmi_str_join(struct lmi_run *run, struct lmi_val sep, const struct lmi_list *items,
 			    bool convert);
-/* All cased characters are of that case, and there is one. */
+/* Whether all cased characters are of that case and there is at least one. */
 bool lmi_str_is_case(struct lmi_val v, bool upper);
 
 /* str.format (format_braces.c) */
@@ -48,16 +48,16 @@ struct lmi_val lmi_format_braces(struct lmi_run *run, struct lmi_val self,
 
 /* Numbers */
 
-/* int(text, base), with blanks around it and _ between digits; false: no such number.
- * Beyond 64 bits the run fails. */
+/* Python's int(text, base), with surrounding whitespace and _ between digits.  Returns false if the
+ * text is not a number.  A number beyond 64 bits fails the run. */
 bool lmi_val_parse_integer(struct lmi_run *run, struct lmi_val text, int base, int64_t *out);
 bool lmi_val_parse_float(struct lmi_val text, double *out);
-/* round(f, digits) of Python: halves to even, in the decimal value of the float. */
+/* Python's round(f, digits): rounds the exact decimal value, halves to even. */
 double lmi_round_float(double f, int64_t digits);
 
 /* Lists */
 
-/* Sorts items by keys (same length; NULL: by themselves), equal keys in their order. */
+/* Sorts items by keys (of the same length; NULL: by the items themselves).  The sort is stable. */
 void lmi_list_sort(struct lmi_run *run, struct lmi_list *items, const struct lmi_list *keys,
 		   bool reverse);
 
@@ -83,7 +83,7 @@ extern const struct lmi_table lmi_find_methods, lmi_strip_methods, lmi_split_met
 extern const struct lmi_table lmi_text_filters, lmi_list_filters, lmi_pick_filters,
 	lmi_number_filters, lmi_web_filters;
 
-/* Head of a function of the bound form. */
+/* Head of a builtin function with bound parameters. */
 #define LMI_BUILTIN(name)                                                                          \
 	struct lmi_val name(struct lmi_run *run, struct lmi_val self, const struct lmi_val *a)
 

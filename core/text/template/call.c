@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Calls: arguments to parameters, and what can be called. */
+ * Calls: binds arguments to parameters and calls callable values. */
 #include "core/text/template/eval.h"
 
 struct lmi_val lmi_builtin_value(struct lmi_run *run, const struct lmi_builtin *f,
@@ -31,11 +31,11 @@ static uint32_t count_words(const char *words)
 {
 	uint32_t n = 0;
 
-	(void)in_words(words, "", 0, &n); /* counts on the way */
+	(void)in_words(words, "", 0, &n); /* counts the words while it searches */
 	return n;
 }
 
-/* Puts arguments at the places of their parameters; false: failed. */
+/* Puts arguments into the slots of their parameters; returns false on failure. */
 static bool bind(struct lmi_run *run, const struct lmi_builtin *f, const struct lmi_call_args *args,
 		 struct lmi_val a[LMI_PARAMS_MAX])
 {
@@ -44,7 +44,7 @@ static bool bind(struct lmi_run *run, const struct lmi_builtin *f, const struct 
 	for (i = 0; i < LMI_PARAMS_MAX; i++)
 		a[i] = lmi_missing();
 	if (args->n_pos > n) {
-		lmi_run_fail(run, "%s takes at most %u arguments, %u were given", f->name, n,
+		lmi_run_fail(run, "%s takes at most %u arguments but %u were given", f->name, n,
 			     args->n_pos);
 		return false;
 	}
@@ -54,21 +54,21 @@ static bool bind(struct lmi_run *run, const struct lmi_builtin *f, const struct 
 		const struct lmd_str *name = &args->kw[k].name;
 
 		if (f->pos_only || !in_words(f->params, name->ptr, name->len, &i)) {
-			lmi_run_fail(run, "%s takes no argument named '%.*s'", f->name,
+			lmi_run_fail(run, "%s has no parameter named '%.*s'", f->name,
 				     (int)name->len, name->ptr);
 			return false;
 		}
 		if (lmi_given(a[i])) {
-			lmi_run_fail(run, "%s got two values for '%.*s'", f->name, (int)name->len,
-				     name->ptr);
+			lmi_run_fail(run, "%s got two values for parameter '%.*s'", f->name,
+				     (int)name->len, name->ptr);
 			return false;
 		}
 		a[i] = args->kw[k].v;
 	}
 	for (i = 0; i < f->n_required; i++) {
 		if (!lmi_given(a[i])) {
-			lmi_run_fail(run, "%s needs argument %u of (%s)", f->name, i + 1,
-				     f->params);
+			lmi_run_fail(run, "%s is missing required argument %u of (%s)", f->name,
+				     i + 1, f->params);
 			return false;
 		}
 	}
@@ -97,7 +97,7 @@ bool lmi_val_callable(struct lmi_val v)
 	       v.kind == LMI_V_LOOP || v.kind == LMI_V_UNDEF;
 }
 
-/* The separator, but nothing the first time. */
+/* Returns the separator, except for the first call, which returns an empty string. */
 static struct lmi_val join(struct lmi_joiner *j)
 {
 	bool used = j->used;
@@ -159,6 +159,6 @@ struct lmi_val lmi_param_str(struct lmi_run *run, struct lmi_val v, const char *
 		return lmi_str(def);
 	if (v.kind == LMI_V_STR)
 		return v;
-	lmi_run_fail(run, "%s must be a text, not %s", what, lmi_val_type(v));
+	lmi_run_fail(run, "%s must be a string, not %s", what, lmi_val_type(v));
 	return lmi_str(def);
 }

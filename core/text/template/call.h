@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * call.h - arguments, and what they are given to: functions, methods, filters and tests. */
+ * call.h - arguments, and what can be called: functions, methods, filters and tests. */
 #ifndef LLAMAD_TEMPLATE_CALL_H
 #define LLAMAD_TEMPLATE_CALL_H
 
@@ -17,8 +17,8 @@ struct lmi_call_args {
 	uint32_t n_pos, n_kw;
 };
 
-/* A function, method, filter or test.  Parameters are names separated by blanks; what is
- * not given arrives as MISSING.  Without params the function gets the arguments raw. */
+/* A function, method, filter or test.  Parameter names are separated by spaces; an argument that is
+ * not given arrives as MISSING.  Without params the function receives the arguments unparsed. */
 #define LMI_PARAMS_MAX 6
 
 struct lmi_builtin {
@@ -26,7 +26,7 @@ struct lmi_builtin {
 	struct lmi_val (*fn)(struct lmi_run *run, struct lmi_val self, const struct lmi_val *a);
 	const char *params;
 	uint8_t n_required;
-	bool pos_only;        /* names are for the error sentence alone */
+	bool pos_only;        /* positional only: the names are just for error messages */
 	struct lmi_val (*raw)(struct lmi_run *run, struct lmi_val self,
 			      const struct lmi_call_args *args);
 };
@@ -40,21 +40,21 @@ struct lmi_val lmi_builtin_value(struct lmi_run *run, const struct lmi_builtin *
 				 struct lmi_val self);
 struct lmi_val lmi_builtin_call(struct lmi_run *run, const struct lmi_builtin *f,
 				struct lmi_val self, const struct lmi_call_args *args);
-/* Calls anything that can be called. */
+/* Calls any callable value. */
 struct lmi_val lmi_val_call(struct lmi_run *run, struct lmi_val callee,
 			    const struct lmi_call_args *args);
 bool lmi_val_callable(struct lmi_val v);
 
 const struct lmi_builtin *lmi_builtin_find(const struct lmi_builtin *table, size_t n,
 					   const char *name, size_t n_name);
-/* NULL if there is none of that name. */
+/* Return NULL if there is none of that name. */
 const struct lmi_builtin *lmi_filter_find(const char *name, size_t n);
 const struct lmi_builtin *lmi_test_find(const char *name, size_t n);
 const struct lmi_builtin *lmi_global_find(const char *name, size_t n);
-/* The method of a value of that kind, or NULL. */
+/* Finds a method of values of that kind, or returns NULL. */
 const struct lmi_builtin *lmi_method_find(enum lmi_vkind kind, const char *name, size_t n);
 
-/* Defaults of arguments. */
+/* Helpers for optional arguments. */
 static inline bool lmi_given(struct lmi_val v)
 {
 	return v.kind != LMI_V_MISSING;
@@ -70,9 +70,9 @@ static inline bool lmi_param_truth(struct lmi_val v, bool def)
 	return lmi_given(v) ? lmi_val_truth(v) : def;
 }
 
-/* An integer argument; fails the run if it is something else. */
+/* Returns an integer argument; fails the run if it is something else. */
 int64_t lmi_param_int(struct lmi_run *run, struct lmi_val v, int64_t def, const char *what);
-/* A text argument. */
+/* Returns a string argument; fails the run if it is something else. */
 struct lmi_val lmi_param_str(struct lmi_run *run, struct lmi_val v, const char *def,
 			     const char *what);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Methods of texts about letters: upper and lower case, and what characters are. */
+ * String methods about case and character classes. */
 #include "core/text/template/builtin.h"
 
 #define CAPITAL_SIGMA 0x3a3
 #define SMALL_SIGMA   0x3c3
 #define FINAL_SIGMA   0x3c2
 
-/* Marks and signs that stand inside a word without ending it. */
+/* Whether c does not end a word: combining marks and certain signs. */
 static bool case_ignorable(uint32_t c)
 {
 	return c == '\'' || c == '.' || c == ':' || c == '^' || c == '`' || c == 0xa8 ||
@@ -15,7 +15,7 @@ static bool case_ignorable(uint32_t c)
 	       (c >= 0x2b0 && c <= 0x36f);
 }
 
-/* A capital sigma at the end of a word: a letter before it and none behind. */
+/* Whether a capital sigma ends a word: a letter comes before it and none after it. */
 static bool is_final(struct lmi_val v, size_t begin, size_t end)
 {
 	uint32_t c = 0;
@@ -126,7 +126,7 @@ static bool is_title(struct lmi_val v)
 	return any;
 }
 
-/* All characters pass, and there is one. */
+/* Whether there are characters and all of them pass the test. */
 static struct lmi_val all(struct lmi_run *run, struct lmi_val v, bool (*test)(uint32_t))
 {
 	size_t at = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A walk over a parsed template.  Chains like a + b + c + ... are deep to the left
- * although the parser did not recurse, so the depth is bounded here once more. */
+ * Checks a parsed template recursively.  Chains such as a + b + c + ... are deep on their left side
+ * although the parser did not recurse, so the depth is checked here once more. */
 #include "core/text/template/ast.h"
 
 #define DEPTH_MAX 800
@@ -33,8 +33,9 @@ static void check_args(struct check *c, const struct lmi_node *n, bool condition
 		check(c, n->params->v[i].value, false);
 }
 
-/* Does the body of this statement run on conditions that were known when it was met? */
-static bool starts_anew(enum lmi_op op)
+/* Whether the check of this statement's body starts anew: an `if` around the statement does not
+ * make its body conditional. */
+static bool ends_condition(enum lmi_op op)
 {
 	switch (op) {
 	case LMI_N_FOR:
@@ -60,19 +61,19 @@ static void check(struct check *c, const struct lmi_node *n, bool conditional)
 		return;
 	if (c->depth >= DEPTH_MAX) {
 		c->st = lmd_fail(c->err, LMD_INVALID,
-				 "template line %u: it is nested deeper than %d levels", n->line,
+				 "template line %u: nested deeper than %d levels", n->line,
 				 DEPTH_MAX);
 		return;
 	}
 	if ((n->op == LMI_N_FILTER || n->op == LMI_N_TEST) && !n->f && !conditional) {
-		c->st = lmd_fail(c->err, LMD_INVALID, "template line %u: there is no %s '%.*s'",
+		c->st = lmd_fail(c->err, LMD_INVALID, "template line %u: unknown %s '%.*s'",
 				 n->line, n->op == LMI_N_FILTER ? "filter" : "test",
 				 (int)n->name.len, n->name.ptr);
 		return;
 	}
 	c->depth++;
 	inside |= n->op == LMI_N_IF || n->op == LMI_N_COND;
-	if (starts_anew((enum lmi_op)n->op))
+	if (ends_condition((enum lmi_op)n->op))
 		inside = false;
 	check(c, n->a, inside);
 	check(c, n->b, inside);

@@ -3,7 +3,7 @@
  * Sorting, and the methods of lists, tuples and dictionaries. */
 #include "core/text/template/builtin.h"
 
-/* Merges the runs [lo, mid) and [mid, hi) of places from `a` to `b`. */
+/* Merges the sorted runs [lo, mid) and [mid, hi) of indices from `a` into `b`. */
 static void merge(struct lmi_run *run, const struct lmi_val *key, bool reverse, const uint32_t *a,
 		  uint32_t *b, uint32_t lo, uint32_t mid, uint32_t hi)
 {
@@ -64,7 +64,7 @@ static LMI_BUILTIN(list_append)
 static LMI_BUILTIN(list_extend)
 {
 	const struct lmi_list *items = lmi_val_items(run, a[0]);
-	uint32_t n = items ? items->n : 0; /* of before, should it be the same list */
+	uint32_t n = items ? items->n : 0; /* the length before, in case both are the same list */
 
 	for (uint32_t i = 0; i < n && lmi_run_step(run, 1); i++)
 		lmi_list_add(run, self.u.list, items->v[i]);
@@ -110,7 +110,7 @@ static LMI_BUILTIN(list_pop)
 	return v;
 }
 
-/* Place of an equal item, or -1. */
+/* Index of an equal item, or -1. */
 static int64_t list_find(struct lmi_run *run, const struct lmi_list *l, struct lmi_val v)
 {
 	for (uint32_t i = 0; i < l->n && lmi_run_step(run, 1); i++) {
@@ -288,11 +288,11 @@ static LMI_BUILTIN(dict_pop)
 
 	if (!p) {
 		if (!lmi_given(a[1]))
-			lmi_run_fail(run, "pop: there is no such key");
+			lmi_run_fail(run, "pop: no such key");
 		return a[1];
 	}
 	v = *p;
-	(void)lmi_dict_remove(run, self.u.dict, a[0]); /* it was found just now */
+	(void)lmi_dict_remove(run, self.u.dict, a[0]); /* cannot fail: it was found above */
 	return v;
 }
 
@@ -307,7 +307,7 @@ static LMI_BUILTIN(dict_popitem)
 		return lmi_none();
 	}
 	item = lmi_tuple2(run, d->e[d->n - 1].key, d->e[d->n - 1].value);
-	(void)lmi_dict_remove(run, d, d->e[d->n - 1].key); /* it is there */
+	(void)lmi_dict_remove(run, d, d->e[d->n - 1].key); /* cannot fail: it is the last entry */
 	return item;
 }
 
@@ -327,13 +327,13 @@ static LMI_BUILTIN(dict_copy)
 	return lmi_dict_copy(run, self.u.dict);
 }
 
-/* A list of pairs or a dictionary, then the named arguments. */
+/* Adds a list of pairs or a dictionary, then the named arguments. */
 void lmi_dict_update(struct lmi_run *run, struct lmi_dict *d, const struct lmi_call_args *args)
 {
 	const struct lmi_list *items = NULL;
 
 	if (args->n_pos > 1)
-		lmi_run_fail(run, "at most 1 argument was expected, there are %u", args->n_pos);
+		lmi_run_fail(run, "expected at most 1 argument, got %u", args->n_pos);
 	if (args->n_pos && args->pos[0].kind == LMI_V_DICT) {
 		const struct lmi_dict *from = args->pos[0].u.dict;
 
@@ -348,7 +348,7 @@ void lmi_dict_update(struct lmi_run *run, struct lmi_dict *d, const struct lmi_c
 		if (pair && pair->n == 2)
 			lmi_dict_set(run, d, pair->v[0], pair->v[1]);
 		else
-			lmi_run_fail(run, "element %u of a dictionary is no pair", i);
+			lmi_run_fail(run, "element %u for a dictionary is not a pair", i);
 	}
 	for (uint32_t i = 0; i < args->n_kw && lmi_run_step(run, 1); i++)
 		lmi_dict_set(run, d, lmi_strn(args->kw[i].name.ptr, args->kw[i].name.len),

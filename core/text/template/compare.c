@@ -53,7 +53,7 @@ static bool equal_deep(struct lmi_run *run, struct lmi_val a, struct lmi_val b)
 	return same;
 }
 
-/* Views of keys and of items are sets; one of values is itself alone. */
+/* Views of keys and of items compare as sets; a view of values equals only itself. */
 static bool equal_views(struct lmi_run *run, const struct lmi_view *a, const struct lmi_view *b)
 {
 	bool same;
@@ -73,7 +73,7 @@ static bool equal_views(struct lmi_run *run, const struct lmi_view *a, const str
 	return same;
 }
 
-/* long double holds every int64 and every double. */
+/* long double represents every int64 and every double exactly. */
 static long double wide(struct lmi_val v)
 {
 	return v.kind == LMI_V_FLOAT ? (long double)v.u.f : (long double)lmi_integer(v);
@@ -98,7 +98,7 @@ bool lmi_val_equal(struct lmi_run *run, struct lmi_val a, struct lmi_val b)
 		return true;
 	case LMI_V_STR:
 	case LMI_V_BYTES:
-		(void)lmi_run_step(run, a.n / 64); /* the caller sees the failure */
+		(void)lmi_run_step(run, a.n / 64); /* the caller checks for failure */
 		return a.n == b.n && !compare_bytes(a, b);
 	case LMI_V_LIST:
 	case LMI_V_TUPLE:
@@ -112,7 +112,7 @@ bool lmi_val_equal(struct lmi_run *run, struct lmi_val a, struct lmi_val b)
 		return a.u.bound->f == b.u.bound->f &&
 		       (a.u.bound == b.u.bound || (lmi_is(a.u.bound->self, b.u.bound->self.kind) &&
 						   a.u.bound->self.u.s == b.u.bound->self.u.s));
-	default: /* the others are equal to themselves alone */
+	default: /* other kinds compare by identity */
 		return a.u.s == b.u.s;
 	}
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Dictionaries: entries in the order of insertion, with an index once there are some. */
+ * Dictionaries: entries in insertion order, with a hash index above a certain size. */
 #include "core/text/template/ops.h"
 #include "core/text/template/run.h"
 
-#define INDEX_FROM 8   /* members from which a dictionary has an index */
-#define HASH_DEPTH 100 /* tuples nested deeper are no keys */
+#define INDEX_FROM 8   /* number of members from which on a dictionary has an index */
+#define HASH_DEPTH 100 /* maximum nesting of tuples in a key */
 
 static bool hashable(struct lmi_val v, uint32_t depth)
 {
@@ -21,7 +21,7 @@ static bool hashable(struct lmi_val v, uint32_t depth)
 		return true;
 	case LMI_V_VIEW:
 		return v.u.view->of == LMI_VIEW_VALUES;
-	default: /* everything else is a scalar or counts by identity */
+	default: /* everything else is a scalar or compares by identity */
 		return true;
 	}
 }
@@ -46,7 +46,7 @@ static uint32_t hash_int(uint64_t x)
 	return (uint32_t)(x >> 32);
 }
 
-/* Equal values have equal hashes: 1, 1.0 and True do. */
+/* Equal values have equal hashes, such as 1, 1.0 and True. */
 static uint32_t hash(struct lmi_val v)
 {
 	uint32_t h = 7;
@@ -65,7 +65,7 @@ static uint32_t hash(struct lmi_val v)
 		for (uint32_t i = 0; i < v.u.list->n; i++)
 			h = h * 31 + hash(v.u.list->v[i]);
 		return h;
-	default: /* by kind alone; such keys are rare */
+	default: /* by kind only; such keys are rare */
 		return v.kind;
 	}
 }
@@ -86,8 +86,8 @@ static bool key_is(struct lmi_run *run, const struct lmi_entry *e, uint32_t h, s
 	return lmi_val_equal(run, e->key, key);
 }
 
-/* Number of the entry, or n.  Long ways count as steps, so keys that were chosen to
- * collide gain nothing. */
+/* Returns the index of the entry, or n if there is none.  Long probe sequences count as steps, so
+ * that keys chosen to collide cannot slow down rendering. */
 static uint32_t find(struct lmi_run *run, const struct lmi_dict *d, uint32_t h, struct lmi_val key)
 {
 	uint32_t n = 0;
@@ -104,7 +104,7 @@ static uint32_t find(struct lmi_run *run, const struct lmi_dict *d, uint32_t h, 
 			return d->index[i] - 1;
 		n++;
 	}
-	(void)lmi_run_step(run, n / 4); /* the caller sees the failure */
+	(void)lmi_run_step(run, n / 4); /* the caller checks for failure */
 	return d->n;
 }
 
@@ -117,7 +117,7 @@ static void index_add(struct lmi_dict *d, uint32_t entry)
 	d->index[i] = entry + 1;
 }
 
-/* Makes the index anew, with room to double. */
+/* Rebuilds the index with space to double. */
 static bool index_make(struct lmi_run *run, struct lmi_dict *d, uint32_t n_index)
 {
 	if (n_index > d->n_index) {

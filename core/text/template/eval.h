@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * eval.h - running a parsed template: scopes, expressions, statements, macros, loops. */
+ * eval.h - executes a parsed template: scopes, expressions, statements, macros, loops. */
 #ifndef LLAMAD_TEMPLATE_EVAL_H
 #define LLAMAD_TEMPLATE_EVAL_H
 
 #include "core/text/template/ast.h"
 #include "core/text/template/builtin.h"
 
-/* Variables.  A scope is made for each iteration, call and block; assignments go into the
- * innermost one, look-ups go outwards. */
+/* Variables.  Each iteration, call and block has a scope.  Assignments go to the innermost scope;
+ * look-ups proceed outwards. */
 
 struct lmi_var {
 	struct lmd_str name;
@@ -21,18 +21,18 @@ struct lmi_scope {
 	uint32_t n, cap;
 };
 
-/* NULL: failed. */
+/* Returns NULL on failure. */
 struct lmi_scope *lmi_scope_new(struct lmi_run *run, struct lmi_scope *parent);
 void lmi_scope_set(struct lmi_run *run, struct lmi_scope *s, struct lmd_str name, struct lmi_val v);
-/* In the scopes, then among the variables of the rendering, then among the functions;
- * undefined if it is nowhere. */
+/* Looks a name up in the scopes, then among the variables of the rendering, then among the
+ * functions; returns undefined if it is nowhere. */
 struct lmi_val lmi_scope_get(struct lmi_run *run, const struct lmi_scope *s, struct lmd_str name);
 
 struct lmi_val lmi_run_eval(struct lmi_run *run, const struct lmi_node *n, struct lmi_scope *s);
-/* Arguments of a node, evaluated; false: failed. */
+/* Evaluates the arguments of a node; returns false on failure. */
 bool lmi_run_eval_args(struct lmi_run *run, const struct lmi_arg_nodes *in, struct lmi_scope *s,
 		       struct lmi_call_args *out);
-/* v through a chain of filters. */
+/* Applies a chain of filters to v. */
 struct lmi_val lmi_run_eval_filters(struct lmi_run *run, const struct lmi_node *chain,
 				    struct lmi_scope *s, struct lmi_val v);
 
@@ -45,12 +45,12 @@ enum lmi_flow lmi_run_exec(struct lmi_run *run, const struct lmi_nodes *body, st
 void lmi_run_assign(struct lmi_run *run, const struct lmi_node *target, struct lmi_scope *s,
 		    struct lmi_val v);
 
-/* Output: at the end of run->out. */
+/* Appends to the output, run->out. */
 void lmi_run_out(struct lmi_run *run, const char *s, size_t n);
-/* The output since `from`, taken back, as a text; marked safe with autoescape. */
+/* Removes the output since `from` and returns it as a string, marked safe under autoescape. */
 struct lmi_val lmi_run_take_out(struct lmi_run *run, size_t from);
 
-/* Macros: a macro of the template, or the body of a call block. */
+/* Macros: a macro of the template or the body of a call block. */
 struct lmi_val lmi_macro_new(struct lmi_run *run, const struct lmi_node *n, struct lmi_scope *s);
 struct lmi_val lmi_macro_call(struct lmi_run *run, const struct lmi_macro *m,
 			      const struct lmi_call_args *args);
@@ -59,7 +59,7 @@ struct lmi_val lmi_macro_name(const struct lmi_macro *m);
 /* Loops (loop.c) */
 enum lmi_flow lmi_loop_exec(struct lmi_run *run, const struct lmi_node *n, struct lmi_scope *s,
 			   struct lmi_val items, uint32_t depth);
-/* loop(items) of a recursive loop. */
+/* Handles loop(items) in a recursive loop. */
 struct lmi_val lmi_loop_call(struct lmi_run *run, struct lmi_loop *loop,
 			     const struct lmi_call_args *args);
 void lmi_loop_repr(struct lmi_buf *b, struct lmi_loop *loop);

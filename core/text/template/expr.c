@@ -106,7 +106,7 @@ bool lmi_run_eval_args(struct lmi_run *run, const struct lmi_arg_nodes *in, stru
 	if (in->star)
 		add_star(run, pos, lmi_run_eval(run, in->star, s));
 	if (in->n_kw || in->star_star) {
-		/* Named arguments are evaluated in their order, the dictionary last. */
+		/* named arguments are evaluated in order, the ** dictionary last */
 		kw = lmi_run_alloc(run, (in->n_kw + 1) * sizeof(*kw));
 		for (uint32_t i = 0; kw && i < in->n_kw && !run->failed; i++)
 			kw[n_kw++] = (struct lmi_kwarg){in->kw[i].name,
@@ -115,7 +115,7 @@ bool lmi_run_eval_args(struct lmi_run *run, const struct lmi_arg_nodes *in, stru
 	if (in->star_star) {
 		more = lmi_run_eval(run, in->star_star, s);
 		if (more.kind != LMI_V_DICT && !run->failed)
-			lmi_run_fail(run, "what follows ** must be a dictionary, not %s",
+			lmi_run_fail(run, "the value after ** must be a dictionary, not %s",
 				     lmi_val_type(more));
 	}
 	if (more.kind == LMI_V_DICT && more.u.dict->n && !run->failed) {
@@ -176,7 +176,7 @@ static bool relation_holds(struct lmi_run *run, enum lmi_rel rel, struct lmi_val
 	return lmi_val_compare(run, (enum lmi_cmp)rel, a, b);
 }
 
-/* a < b < c: each operand is evaluated once, the first that fails ends it. */
+/* Evaluates a < b < c: each operand is evaluated once; stops at the first false comparison. */
 static struct lmi_val eval_compare(struct lmi_run *run, const struct lmi_node *n,
 				   struct lmi_scope *s)
 {
@@ -192,7 +192,8 @@ static struct lmi_val eval_compare(struct lmi_run *run, const struct lmi_node *n
 	return lmi_bool(true);
 }
 
-/* With automatic escaping one marked text makes the others escape and marks the whole. */
+/* With automatic escaping, one safe string causes the others to be escaped and the result to be
+ * safe. */
 static struct lmi_val eval_concat(struct lmi_run *run, const struct lmi_node *n,
 				  struct lmi_scope *s)
 {
@@ -238,7 +239,7 @@ static struct lmi_val eval_call(struct lmi_run *run, const struct lmi_node *n, s
 
 static struct lmi_val unknown(struct lmi_run *run, const struct lmi_node *n, const char *what)
 {
-	lmi_run_fail(run, "there is no %s '%.*s'", what, (int)n->name.len, n->name.ptr);
+	lmi_run_fail(run, "unknown %s '%.*s'", what, (int)n->name.len, n->name.ptr);
 	return lmi_none();
 }
 
@@ -298,7 +299,8 @@ static struct lmi_val eval_any(struct lmi_run *run, const struct lmi_node *n, st
 	case LMI_N_IF:
 		if (lmi_val_truth(lmi_run_eval(run, n->b, s)))
 			return lmi_run_eval(run, n->a, s);
-		return n->c ? lmi_run_eval(run, n->c, s) : lmi_undef("an if without else", 18);
+		return n->c ? lmi_run_eval(run, n->c, s)
+			    : lmi_undef("value of an if without else", 27);
 	case LMI_N_OR:
 		a = lmi_run_eval(run, n->a, s);
 		return lmi_val_truth(a) || run->failed ? a : lmi_run_eval(run, n->b, s);
@@ -333,8 +335,8 @@ static struct lmi_val eval_any(struct lmi_run *run, const struct lmi_node *n, st
 		return run->failed ? a : apply_filter(run, n, s, a);
 	case LMI_N_TEST:
 		return eval_test(run, n, s);
-	default: /* a slice outside of brackets, and statements: the parser makes none here */
-		lmi_run_fail(run, "a slice is no value by itself");
+	default: /* a slice outside brackets or a statement: the parser does not put them here */
+		lmi_run_fail(run, "a slice is only allowed inside brackets");
 		return lmi_none();
 	}
 }

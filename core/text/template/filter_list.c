@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Filters on lists as wholes: their ends, order, portions, and pairs of dictionaries. */
+ * Filters on whole lists: ends, order, batches, and pairs of dictionaries. */
 #include "core/text/template/pick.h"
 #include "llamad/sampler.h"
 
@@ -10,11 +10,11 @@ static LMI_BUILTIN(f_first)
 	struct lmi_iter *it = self.kind == LMI_V_ITER ? self.u.iter : NULL;
 
 	(void)a;
-	/* Of an iterator one item is taken, the rest stays. */
+	/* takes one item from an iterator and leaves the rest */
 	if (it && it->at < it->items->n)
 		return it->items->v[it->at++];
 	l = lmi_val_items(run, self);
-	return l && l->n ? l->v[0] : lmi_undef("the first of no items", 21);
+	return l && l->n ? l->v[0] : lmi_undef("first item of an empty sequence", 31);
 }
 
 static LMI_BUILTIN(f_last)
@@ -27,7 +27,7 @@ static LMI_BUILTIN(f_last)
 		return lmi_none();
 	}
 	l = lmi_val_items(run, self);
-	return l && l->n ? l->v[l->n - 1] : lmi_undef("the last of no items", 20);
+	return l && l->n ? l->v[l->n - 1] : lmi_undef("last item of an empty sequence", 30);
 }
 
 static LMI_BUILTIN(f_length)
@@ -66,7 +66,8 @@ static LMI_BUILTIN(f_join)
 	}
 	if (!l)
 		return lmi_none();
-	/* Without escaping marks are lost; with it one marked text makes the others escape. */
+	/* without autoescape the safe flag is lost; with it, one safe string causes the others to
+	 * be escaped */
 	safe = run->autoescape && sep.flags & LMI_VF_SAFE;
 	for (uint32_t i = 0; run->autoescape && i < l->n; i++)
 		safe |= l->v[i].kind == LMI_V_STR && l->v[i].flags & LMI_VF_SAFE;
@@ -88,7 +89,8 @@ static LMI_BUILTIN(f_reverse)
 	return self.kind == LMI_V_ITER || run->failed ? out : lmi_iter_new(run, out);
 }
 
-/* A portion is full when its length equals the size; one of size 0 begins full. */
+/* A batch is full when its length equals the size; with size 0 each batch is full from the
+ * start. */
 static LMI_BUILTIN(f_batch)
 {
 	const struct lmi_list *l = lmi_val_items(run, self);
@@ -131,7 +133,7 @@ static LMI_BUILTIN(f_slice)
 	return lmi_iter_new(run, out);
 }
 
-/* Pairs of a dictionary. */
+/* The (key, value) pairs of a dictionary. */
 static struct lmi_list *pairs(struct lmi_run *run, const struct lmi_dict *d)
 {
 	struct lmi_list *out = lmi_list_new(run).u.list;
@@ -160,7 +162,7 @@ static LMI_BUILTIN(f_dictsort)
 	struct lmi_list *keys;
 
 	if (!lmi_str_eq(by, "key") && !lmi_str_eq(by, "value")) {
-		lmi_run_fail(run, "dictsort sorts by key or by value");
+		lmi_run_fail(run, "dictsort: by must be 'key' or 'value'");
 		return out;
 	}
 	if (self.kind != LMI_V_DICT) {
@@ -175,14 +177,14 @@ static LMI_BUILTIN(f_dictsort)
 	return out;
 }
 
-/* Random, but the same in every rendering. */
+/* Pseudo-random, but the same in every rendering. */
 static LMI_BUILTIN(f_random)
 {
 	const struct lmi_list *l = lmi_val_items(run, self);
 
 	(void)a;
 	if (!l || !l->n)
-		return lmi_undef("a random one of no items", 24);
+		return lmi_undef("random item of an empty sequence", 32);
 	return l->v[(uint32_t)(lmd_sample_rand(0, run->n_random++, 0) * (float)l->n) % l->n];
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Filters on texts.  Most of them first make a text of whatever they get. */
+ * String filters.  Most of them first convert their input to a string. */
 #include "core/text/template/builtin.h"
 
 static LMI_BUILTIN(f_string)
@@ -32,7 +32,7 @@ static bool breaks_word(uint32_t c)
 	return lmi_uni_space(c) || c == '-' || c == '(' || c == '{' || c == '[' || c == '<';
 }
 
-/* Upper case at the begin and after white space and - ( { [ <, lower case elsewhere. */
+/* Upper case at the start and after whitespace and - ( { [ <, lower case elsewhere. */
 static LMI_BUILTIN(f_title)
 {
 	struct lmi_val v = lmi_val_text(run, self), part, out = lmi_strn("", 0);
@@ -42,13 +42,13 @@ static LMI_BUILTIN(f_title)
 	while (at < v.n && lmi_run_step(run, 1)) {
 		size_t first = from, next;
 
-		/* breaks, then the first letter of the word, then the rest of it */
+		/* separators, then the first letter of the word, then the rest of it */
 		while (at < v.n && (next = at, breaks_word(lmi_uni_next(v.u.s, v.n, &next))))
 			at = next;
 		out = lmi_str_cat(run, out, lmi_strn(v.u.s + first, at - first));
 		first = at;
 		if (at < v.n)
-			(void)lmi_uni_next(v.u.s, v.n, &at); /* only the way matters */
+			(void)lmi_uni_next(v.u.s, v.n, &at); /* only advances the position */
 		part = lmi_strn(v.u.s + first, at - first);
 		out = lmi_str_cat(run, out, lmi_str_case(run, part, LMI_STR_UPPER));
 		from = at;
@@ -100,7 +100,7 @@ static struct lmi_val f_format(struct lmi_run *run, struct lmi_val self,
 	struct lmi_val arg;
 
 	if (args->n_pos && args->n_kw) {
-		lmi_run_fail(run, "format: arguments are either all named or none is");
+		lmi_run_fail(run, "format: named and positional arguments cannot be mixed");
 		return self;
 	}
 	arg = args->n_kw ? lmi_dict_new(run) : lmi_as_tuple(lmi_list_new(run));
@@ -120,7 +120,7 @@ static LMI_BUILTIN(f_indent)
 	const struct lmi_list *lines;
 
 	if (self.kind != LMI_V_STR) {
-		lmi_run_fail(run, "indent needs a text, not %s", lmi_val_type(self));
+		lmi_run_fail(run, "indent needs a string, not %s", lmi_val_type(self));
 		return out;
 	}
 	if (lmi_given(width) && width.kind == LMI_V_STR) {
@@ -131,7 +131,7 @@ static LMI_BUILTIN(f_indent)
 		lmi_buf_fill(&pad, ' ', n > 0 ? (uint64_t)n : 0);
 	}
 	width = lmi_buf_done(&pad);
-	/* A line break is added, so that an empty last line counts. */
+	/* adds a line break so that an empty last line counts */
 	lines = lmi_str_lines(run, lmi_str_cat(run, v, lmi_strn("\n", 1)), false).u.list;
 	for (uint32_t i = 0; i < lines->n && lmi_run_step(run, 1); i++) {
 		if (i)
@@ -156,14 +156,14 @@ static LMI_BUILTIN(f_truncate)
 		leeway_arg = lmi_missing();
 	leeway = lmi_param_int(run, leeway_arg, 5, "the leeway");
 	if (length < lmi_val_length(end) || leeway < 0) {
-		lmi_run_fail(run, "truncate: the length must be at least that of the end, and the "
-				  "leeway not negative");
+		lmi_run_fail(run, "truncate: length must be at least the length of end, and leeway "
+				  "must not be negative");
 		return self;
 	}
 	if (n >= 0 && (n <= length || n - length <= leeway))
 		return self;
 	if (self.kind != LMI_V_STR) {
-		lmi_run_fail(run, "truncate needs a text, not %s", lmi_val_type(self));
+		lmi_run_fail(run, "truncate needs a string, not %s", lmi_val_type(self));
 		return self;
 	}
 	bytes = lmi_uni_offset(self.u.s, self.n, (size_t)(length - lmi_val_length(end)));

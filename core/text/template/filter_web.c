@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Filters for pages of the web: entities, marks of safety, URLs, attributes. */
+ * Filters for web pages: entities, safe strings, URLs, attributes. */
 #include <ctype.h>
 
 #include "core/text/template/builtin.h"
@@ -27,7 +27,7 @@ static LMI_BUILTIN(f_safe)
 	return self;
 }
 
-/* The entities that texts of models are likely to hold, and numbers. */
+/* The named entities that model texts are likely to contain; numeric ones are handled as well. */
 static const struct {
 	const char *name;
 	uint32_t c;
@@ -37,7 +37,8 @@ static const struct {
 	{ "hellip", 0x2026 }, { "mdash", 0x2014 }, { "ndash", 0x2013 }, { "euro", 0x20ac },
 };
 
-/* The character of an entity that begins at s (behind its &); 0: none.  *n: its bytes. */
+/* Decodes the entity at s, which is the position after &. Returns 0 if there is none.  *n: its
+ * length in bytes. */
 static uint32_t entity(const char *s, size_t max, size_t *n)
 {
 	size_t i = 0;
@@ -68,7 +69,7 @@ static uint32_t entity(const char *s, size_t max, size_t *n)
 	return 0;
 }
 
-/* Without tags and comments, white space folded, entities resolved. */
+/* Removes tags and comments, collapses whitespace and resolves entities. */
 static LMI_BUILTIN(f_striptags)
 {
 	struct lmi_val v = lmi_val_text(run, self);
@@ -145,7 +146,7 @@ static LMI_BUILTIN(f_urlencode)
 		const struct lmi_list *pair = lmi_val_items(run, items->v[i]);
 
 		if (!pair || pair->n != 2) {
-			lmi_run_fail(run, "urlencode needs pairs");
+			lmi_run_fail(run, "urlencode needs a list of pairs");
 			break;
 		}
 		if (i)

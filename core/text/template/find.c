@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Methods of texts that search. */
+ * String methods that search. */
 #include "core/text/template/find.h"
 
 size_t lmi_str_find(struct lmi_val v, size_t from, size_t to, struct lmi_val x)
@@ -13,7 +13,7 @@ size_t lmi_str_find(struct lmi_val v, size_t from, size_t to, struct lmi_val x)
 	return p ? (size_t)(p - v.u.s) : SIZE_MAX;
 }
 
-/* Attempts count as steps: there is no shortcut for them. */
+/* Each comparison counts as steps, because the search is quadratic in the worst case. */
 size_t lmi_str_rfind(struct lmi_run *run, struct lmi_val v, size_t to, struct lmi_val x)
 {
 	if (to < x.n)
@@ -31,8 +31,8 @@ size_t lmi_str_rfind(struct lmi_run *run, struct lmi_val v, size_t to, struct lm
 	return SIZE_MAX;
 }
 
-/* The piece of self between the arguments start and end, in bytes; false if start lies
- * behind the text.  *skipped: characters before it. */
+/* Finds the part of self between the arguments start and end; returns false if start is after the
+ * end of the string.  *skipped: number of characters before the part. */
 static bool window(struct lmi_run *run, struct lmi_val self, const struct lmi_val *a,
 		   struct lmi_val *piece, int64_t *skipped)
 {
@@ -54,10 +54,10 @@ static bool window(struct lmi_run *run, struct lmi_val self, const struct lmi_va
 	return true;
 }
 
-/* Number of the character where the argument occurs, -1 if nowhere. */
+/* Character index at which the argument occurs, or -1. */
 static int64_t search(struct lmi_run *run, struct lmi_val self, const struct lmi_val *a, bool last)
 {
-	struct lmi_val x = lmi_param_str(run, a[0], "", "what is searched"), v;
+	struct lmi_val x = lmi_param_str(run, a[0], "", "the substring"), v;
 	int64_t skipped;
 	size_t at;
 
@@ -96,7 +96,7 @@ static struct lmi_val m_rindex(struct lmi_run *run, struct lmi_val self, const s
 
 static struct lmi_val m_count(struct lmi_run *run, struct lmi_val self, const struct lmi_val *a)
 {
-	struct lmi_val x = lmi_param_str(run, a[0], "", "what is counted"), v;
+	struct lmi_val x = lmi_param_str(run, a[0], "", "the substring"), v;
 	int64_t skipped, n = 0;
 	size_t at = 0;
 
@@ -111,21 +111,21 @@ static struct lmi_val m_count(struct lmi_run *run, struct lmi_val self, const st
 	return lmi_int(n);
 }
 
-/* One text or a tuple of them at the begin or the end. */
-static struct lmi_val meets(struct lmi_run *run, struct lmi_val self, const struct lmi_val *a,
-			    bool (*test)(struct lmi_val, struct lmi_val))
+/* Tests for one string, or for any of a tuple, at the start or end. */
+static struct lmi_val has_affix(struct lmi_run *run, struct lmi_val self, const struct lmi_val *a,
+				bool (*test)(struct lmi_val, struct lmi_val))
 {
 	struct lmi_val v, one = a[0];
 	int64_t skipped;
 
 	if (one.kind != LMI_V_TUPLE)
-		one = lmi_param_str(run, one, "", "what is looked for");
+		one = lmi_param_str(run, one, "", "the prefix or suffix");
 	if (!window(run, self, a + 1, &v, &skipped))
 		return lmi_bool(false);
 	if (one.kind != LMI_V_TUPLE)
 		return lmi_bool(test(v, one));
 	for (uint32_t i = 0; i < a[0].u.list->n && lmi_run_step(run, 1); i++) {
-		if (test(v, lmi_param_str(run, a[0].u.list->v[i], "", "what is looked for")))
+		if (test(v, lmi_param_str(run, a[0].u.list->v[i], "", "the prefix or suffix")))
 			return lmi_bool(true);
 	}
 	return lmi_bool(false);
@@ -134,12 +134,12 @@ static struct lmi_val meets(struct lmi_run *run, struct lmi_val self, const stru
 static struct lmi_val m_startswith(struct lmi_run *run, struct lmi_val self,
 				   const struct lmi_val *a)
 {
-	return meets(run, self, a, lmi_str_starts);
+	return has_affix(run, self, a, lmi_str_starts);
 }
 
 static struct lmi_val m_endswith(struct lmi_run *run, struct lmi_val self, const struct lmi_val *a)
 {
-	return meets(run, self, a, lmi_str_ends);
+	return has_affix(run, self, a, lmi_str_ends);
 }
 
 static const struct lmi_builtin rows[] = {

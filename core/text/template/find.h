@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * find.h - places in texts and parts of them, for the methods of texts. */
+ * find.h - searching in strings and taking parts of them, for string methods. */
 #ifndef LLAMAD_TEMPLATE_FIND_H
 #define LLAMAD_TEMPLATE_FIND_H
 
 #include "core/text/template/builtin.h"
 
-/* Bytes from..to of a text: they are shared, and so are the flags. */
+/* Bytes from..to of a string; shares the bytes and keeps the flags. */
 static inline struct lmi_val lmi_str_part(struct lmi_val v, size_t from, size_t to)
 {
 	struct lmi_val p = lmi_strn(v.u.s + from, to - from);
@@ -27,7 +27,7 @@ static inline bool lmi_str_ends(struct lmi_val v, struct lmi_val x)
 
 /* Offset of the first occurrence of x in v[from..to), or SIZE_MAX. */
 size_t lmi_str_find(struct lmi_val v, size_t from, size_t to, struct lmi_val x);
-/* Of the last one in v[0..to). */
+/* Offset of the last occurrence of x in v[0..to), or SIZE_MAX. */
 size_t lmi_str_rfind(struct lmi_run *run, struct lmi_val v, size_t to, struct lmi_val x);
 
 #endif /* LLAMAD_TEMPLATE_FIND_H */

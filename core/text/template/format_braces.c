@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * "{}".format(x). */
+ * str.format: "{}".format(x). */
 #include "core/text/template/spec.h"
 
 #include <ctype.h>
@@ -8,13 +8,13 @@
 struct braces {
 	struct lmi_run *run;
 	const struct lmi_call_args *args;
-	int64_t next;         /* automatic number; -1 once numbers are given */
+	int64_t next;         /* next automatic field number; -1 once explicit numbers are used */
 	uint8_t safe;
 };
 
 static void put_braces(struct braces *f, struct lmi_buf *b, struct lmi_val fmt, uint32_t depth);
 
-/* The argument of a number or name. */
+/* The argument that a field number or name refers to. */
 static struct lmi_val field_first(struct braces *f, const char *name, size_t n)
 {
 	int64_t i = 0;
@@ -23,7 +23,9 @@ static struct lmi_val field_first(struct braces *f, const char *name, size_t n)
 		i = isdigit((unsigned char)name[k]) && k < 9 ? i * 10 + name[k] - '0' : -1;
 	if (i >= 0) {
 		if (n ? f->next > 0 : f->next < 0) {
-			lmi_run_fail(f->run, "format: automatic and given numbers are mixed");
+			lmi_run_fail(
+				f->run,
+				"format: automatic and explicit field numbers cannot be mixed");
 			return lmi_none();
 		}
 		i = n ? i : f->next++;
@@ -75,7 +77,7 @@ static struct lmi_val field_value(struct braces *f, const char *s, size_t n)
 			while (at < n && s[at] != ']')
 				at++;
 			if (kind != '[' || at == n) {
-				lmi_run_fail(f->run, "format: a field is not closed");
+				lmi_run_fail(f->run, "format: unclosed replacement field");
 				return v;
 			}
 			v = lmi_val_item(f->run, v,
@@ -88,7 +90,7 @@ static struct lmi_val field_value(struct braces *f, const char *s, size_t n)
 	return v;
 }
 
-/* The value by its specification. */
+/* Appends the value formatted by its specification. */
 static void put_field(struct braces *f, struct lmi_buf *b, struct lmi_val v, char conversion,
 		      struct lmi_val spec)
 {
@@ -113,10 +115,12 @@ static void put_field(struct braces *f, struct lmi_buf *b, struct lmi_val v, cha
 	else if (v.kind == LMI_V_FLOAT)
 		lmi_spec_float(b, &s, v.u.f);
 	else
-		lmi_run_fail(f->run, "a value of type %s takes no format", lmi_val_type(v));
+		lmi_run_fail(f->run, "a value of type %s does not accept a format specification",
+			     lmi_val_type(v));
 }
 
-/* One replacement field, fmt[at] behind its brace; returns where it ends. */
+/* Formats one replacement field; fmt[at] follows its opening brace.  Returns the offset of its
+ * end. */
 static size_t field(struct braces *f, struct lmi_buf *b, struct lmi_val fmt, size_t at,
 		    uint32_t depth)
 {
@@ -147,8 +151,8 @@ static size_t field(struct braces *f, struct lmi_buf *b, struct lmi_val fmt, siz
 			break;
 	}
 	if (end >= fmt.n || depth >= 2) {
-		lmi_run_fail(f->run, depth >= 2 ? "format: fields are nested too deep"
-						: "format: '}' is missing");
+		lmi_run_fail(f->run, depth >= 2 ? "format: fields are nested too deeply"
+						: "format: missing '}'");
 		return fmt.n;
 	}
 	put_braces(f, &spec, lmi_strn(fmt.u.s + at, end - at), depth + 1);
@@ -172,7 +176,7 @@ static void put_braces(struct braces *f, struct lmi_buf *b, struct lmi_val fmt, 
 			lmi_buf_char(b, (unsigned char)c);
 			at += 2;
 		} else if (c == '}') {
-			lmi_run_fail(f->run, "format: a single '}'");
+			lmi_run_fail(f->run, "format: unmatched '}'");
 		} else {
 			at = field(f, b, fmt, at + 1, depth);
 		}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * "%s" % x. */
+ * The % operator of strings: "%s" % x. */
 #include "core/text/template/spec.h"
 
 #include <ctype.h>
@@ -10,22 +10,22 @@ struct percent {
 	struct lmi_run *run;
 	struct lmi_val fmt, arg;
 	size_t at;
-	uint32_t next;        /* of the tuple */
+	uint32_t next;        /* index in the tuple */
 	struct lmi_buf b;
 };
 
-/* The next value of the tuple, or the one value. */
+/* The next value of the tuple, or the single value. */
 static struct lmi_val next_value(struct percent *p)
 {
 	if (p->arg.kind == LMI_V_TUPLE && p->next < p->arg.u.list->n)
 		return p->arg.u.list->v[p->next++];
 	if (p->arg.kind != LMI_V_TUPLE && !p->next++)
 		return p->arg;
-	lmi_run_fail(p->run, "not enough arguments for a format text");
+	lmi_run_fail(p->run, "not enough arguments for format string");
 	return lmi_none();
 }
 
-/* (name): the member of the mapping. */
+/* Parses (name) and finds that member of the mapping. */
 static bool named_value(struct percent *p, struct lmi_val *out)
 {
 	size_t from = ++p->at;
@@ -48,23 +48,24 @@ static bool named_value(struct percent *p, struct lmi_val *out)
 	*out = lmi_val_item(p->run, p->arg, lmi_strn(p->fmt.u.s + from, p->at - from));
 	p->at++;
 	if (out->kind == LMI_V_UNDEF)
-		lmi_run_fail(p->run, "format: there is no '%.*s'", (int)out->n, out->u.s);
+		lmi_run_fail(p->run, "format: there is no key '%.*s'", (int)out->n, out->u.s);
 	return !p->run->failed;
 }
 
-/* A number or * for the next value. */
+/* Parses a number, or * for the next value. */
 static bool percent_size(struct percent *p, int64_t *out)
 {
 	*out = 0;
 	if (p->at < p->fmt.n && p->fmt.u.s[p->at] == '*') {
 		p->at++;
-		*out = lmi_param_int(p->run, next_value(p), 0, "* of a format");
+		*out = lmi_param_int(p->run, next_value(p), 0, "the * of a format");
 	}
 	while (p->at < p->fmt.n && isdigit((unsigned char)p->fmt.u.s[p->at]) &&
 	       *out <= LMI_SPEC_MAX)
 		*out = *out * 10 + p->fmt.u.s[p->at++] - '0';
 	if (*out > LMI_SPEC_MAX || *out < -LMI_SPEC_MAX)
-		lmi_run_fail(p->run, "a width or precision of a format is over %d", LMI_SPEC_MAX);
+		lmi_run_fail(p->run, "the width or precision of a format is more than %d",
+			     LMI_SPEC_MAX);
 	return !p->run->failed;
 }
 
@@ -105,7 +106,7 @@ static bool percent_flags(struct percent *p, struct lmi_spec *s)
 	return true;
 }
 
-/* Digits padded with zeros to the precision, which %d has and format() does not. */
+/* Formats an integer with at least `precision` digits, which %d supports and format() does not. */
 static void percent_int(struct percent *p, struct lmi_spec *s, struct lmi_val v)
 {
 	int64_t i;
@@ -179,7 +180,7 @@ static void percent_char(struct percent *p, struct lmi_spec *s, struct lmi_val v
 		lmi_spec_int(&p->b, s, lmi_integer(v));
 }
 
-/* One conversion, behind its %. */
+/* Formats one conversion, starting after its %. */
 static void percent_one(struct percent *p)
 {
 	struct lmi_spec s = {.fill = ' ', .precision = -1};
@@ -236,7 +237,7 @@ struct lmi_val lmi_format_percent(struct lmi_run *run, struct lmi_val fmt, struc
 			percent_one(&p);
 		}
 	}
-	/* What is subscripted may stay unused, as a mapping may. */
+	/* a mapping, or anything else that can be subscripted, may stay unused */
 	all = arg.kind == LMI_V_TUPLE
 		      ? p.next == arg.u.list->n
 		      : p.next || (arg.kind != LMI_V_STR && lmi_val_length(arg) >= 0);

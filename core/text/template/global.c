@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions that every template may call, methods of objects that are no collections, and
- * the look-up of all names. */
+ * Global functions, methods of objects that are not collections, and the look-up of all builtin
+ * names. */
 #include <time.h>
 
 #include "core/text/template/eval.h"
@@ -24,13 +24,13 @@ static LMI_BUILTIN(g_range)
 		lmi_run_fail(run, "range() arg 3 must not be zero");
 		return lmi_none();
 	}
-	/* differences in unsigned arithmetic: they may exceed 63 bits */
+	/* unsigned arithmetic, because differences may exceed 63 bits */
 	if (step > 0 && start < stop)
 		n = ((uint64_t)stop - (uint64_t)start - 1) / (uint64_t)step + 1;
 	else if (step < 0 && stop < start)
 		n = ((uint64_t)start - (uint64_t)stop - 1) / (0 - (uint64_t)step) + 1;
 	if (n > LMI_RUN_RANGE_MAX) {
-		lmi_run_fail(run, "range too big: %llu items, at most %d are possible",
+		lmi_run_fail(run, "range too big: %llu items, at most %d are allowed",
 			     (unsigned long long)n, LMI_RUN_RANGE_MAX);
 		return lmi_none();
 	}
@@ -67,7 +67,7 @@ static struct lmi_val g_cycler(struct lmi_run *run, struct lmi_val self,
 
 	(void)self;
 	if (!args->n_pos || args->n_kw)
-		lmi_run_fail(run, "cycler needs items, and no named arguments");
+		lmi_run_fail(run, "cycler needs at least one item and takes no named arguments");
 	if (!c || run->failed)
 		return lmi_none();
 	c->items = lmi_list_new(run).u.list;
@@ -109,20 +109,22 @@ static LMI_BUILTIN(g_strftime_now)
 
 	(void)self;
 	if (format.n + 2 > sizeof(fmt) || (format.n && memchr(format.u.s, '\0', format.n))) {
-		lmi_run_fail(run, "a date format has at most %zu bytes", sizeof(fmt) - 2);
+		lmi_run_fail(run, "strftime_now: the format is longer than %zu bytes",
+			     sizeof(fmt) - 2);
 		return lmi_none();
 	}
-	/* The blank in front makes an empty result differ from one that is too long. */
+	/* with a leading space, an empty result differs from one that is too long */
 	fmt[0] = ' ';
 	memcpy(fmt + 1, format.u.s, format.n);
 	fmt[format.n + 1] = '\0';
-	/* The format is the template's; its text goes nowhere but into the output. */
+	/* the format comes from the template; its result only goes to the output */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 	n = strftime(text, sizeof(text), fmt, &run->now);
 #pragma GCC diagnostic pop
 	if (!n) {
-		lmi_run_fail(run, "a date is longer than %zu bytes", sizeof(text));
+		lmi_run_fail(run, "strftime_now: the result is longer than %zu bytes",
+			     sizeof(text));
 		return lmi_none();
 	}
 	return lmi_str_copy(run, text + 1, n - 1);
@@ -133,7 +135,7 @@ static struct lmi_val g_lipsum(struct lmi_run *run, struct lmi_val self,
 {
 	(void)self;
 	(void)args;
-	lmi_run_fail_status(run, LMD_UNSUPPORTED, "lipsum: there is no text to fill pages with");
+	lmi_run_fail_status(run, LMD_UNSUPPORTED, "lipsum is not supported");
 	return lmi_none();
 }
 
@@ -188,7 +190,7 @@ static LMI_BUILTIN(bytes_decode)
 		size_t from = at;
 
 		if (lmi_uni_next(self.u.s, self.n, &at) == 0xfffd && at - from == 1) {
-			lmi_run_fail(run, "byte %zu is no UTF-8", from);
+			lmi_run_fail(run, "byte %zu is not valid UTF-8", from);
 			break;
 		}
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests: what stands behind `is`. */
+ * Tests, as in "x is test". */
 #include "core/text/template/builtin.h"
 
-/* Names are looked up in a dictionary, where a list cannot be. */
+/* Python looks these names up in a dictionary, so an unhashable value is an error. */
 static bool is_name(struct lmi_run *run, struct lmi_val v)
 {
 	if (!lmi_val_hashable(v))
@@ -73,7 +73,7 @@ static LMI_BUILTIN(is_divisibleby)
 	return remainder_is(run, self, a[0], 0);
 }
 
-/* The same object; texts and numbers of the same value count as one. */
+/* Whether both are the same object; strings and numbers of equal value count as the same. */
 static LMI_BUILTIN(is_sameas)
 {
 	if (self.kind != a[0].kind)
@@ -86,7 +86,7 @@ static LMI_BUILTIN(is_sameas)
 	case LMI_V_STR:
 	case LMI_V_BYTES:
 		return lmi_bool(lmi_val_equal(run, self, a[0]));
-	default: /* what is pointed to */
+	default: /* compare the pointers */
 		return lmi_bool(self.u.s == a[0].u.s);
 	}
 }

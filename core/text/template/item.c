@@ -25,20 +25,20 @@ bool lmi_val_fail_undefined(struct lmi_run *run, struct lmi_val v)
 	return true;
 }
 
-/* Item i of a sequence of n, counted from the end if negative; false if there is none. */
+/* Finds item i of a sequence, counted from the end if negative; returns false if there is none. */
 static bool item_at(struct lmi_run *run, struct lmi_val v, int64_t i, struct lmi_val *out)
 {
 	int64_t n = lmi_val_length(v);
 	size_t at, from;
 
-	(void)lmi_run_step(run, v.kind == LMI_V_STR ? v.n / 64 : 0); /* seen later */
+	(void)lmi_run_step(run, v.kind == LMI_V_STR ? v.n / 64 : 0); /* the caller checks */
 	i += i < 0 ? n : 0;
 	if (i < 0 || i >= n)
 		return false;
 	switch ((enum lmi_vkind)v.kind) {
 	case LMI_V_STR:
 		from = at = lmi_uni_offset(v.u.s, v.n, (size_t)i);
-		(void)lmi_uni_next(v.u.s, v.n, &at); /* only the way matters */
+		(void)lmi_uni_next(v.u.s, v.n, &at); /* only advances the position */
 		*out = lmi_strn(v.u.s + from, at - from);
 		out->flags = v.flags;
 		return true;
@@ -138,7 +138,7 @@ static bool find_data(struct lmi_run *run, struct lmi_val v, const char *name, s
 			return false;
 		*out = name_is(name, n, "real") ? v : lmi_float(0.0);
 		return true;
-	default: /* methods only */
+	default: /* these kinds have only methods */
 		return false;
 	}
 }

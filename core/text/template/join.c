@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Methods of texts that put them together. */
+ * String methods that combine strings. */
 #include "core/text/template/find.h"
 
 struct lmi_val lmi_str_replace(struct lmi_run *run, struct lmi_val v, struct lmi_val from,
@@ -10,11 +10,11 @@ struct lmi_val lmi_str_replace(struct lmi_run *run, struct lmi_val v, struct lmi
 	size_t at = 0, hit;
 	struct lmi_val out;
 
-	if (!from.n) { /* before every character and at the end */
+	if (!from.n) { /* inserts before every character and at the end */
 		for (; n && at < v.n && lmi_run_step(run, 1); n--) {
 			size_t next = at;
 
-			(void)lmi_uni_next(v.u.s, v.n, &next); /* only the way matters */
+			(void)lmi_uni_next(v.u.s, v.n, &next); /* only advances the position */
 			lmi_buf_val(&b, to);
 			lmi_buf_add(&b, v.u.s + at, next - at);
 			at = next;
@@ -40,7 +40,7 @@ struct lmi_val lmi_str_replace(struct lmi_run *run, struct lmi_val v, struct lmi
 
 static struct lmi_val m_replace(struct lmi_run *run, struct lmi_val self, const struct lmi_val *a)
 {
-	return lmi_str_replace(run, self, lmi_param_str(run, a[0], "", "what is replaced"),
+	return lmi_str_replace(run, self, lmi_param_str(run, a[0], "", "the replaced substring"),
 			       lmi_param_str(run, a[1], "", "the replacement"),
 			       lmi_param_int(run, a[2], -1, "the count"));
 }
@@ -55,7 +55,7 @@ struct lmi_val lmi_str_join(struct lmi_run *run, struct lmi_val sep, const struc
 		struct lmi_val v = items->v[i];
 
 		if (v.kind != LMI_V_STR && !convert) {
-			lmi_run_fail(run, "item %u of what is joined is no text but %s", i,
+			lmi_run_fail(run, "join: item %u must be a string, not %s", i,
 				     lmi_val_type(v));
 			break;
 		}

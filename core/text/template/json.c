@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The filter tojson: JSON as Python's json.dumps writes it. */
+ * The filter tojson: writes JSON in the format of Python's json.dumps. */
 #include <math.h>
 
 #include "core/text/template/builtin.h"
@@ -9,7 +9,7 @@
 struct writer {
 	struct lmi_buf b;
 	struct lmi_val item_sep, key_sep;
-	struct lmi_val indent; /* NONE: on one line */
+	struct lmi_val indent; /* NONE: all on one line */
 	bool ascii, sort;
 };
 
@@ -91,7 +91,7 @@ static void write_key(struct writer *w, struct lmi_val key)
 		return;
 	}
 	if (key.kind != LMI_V_NONE && !lmi_is_number(key)) {
-		lmi_run_fail(w->b.run, "a key of JSON cannot be of type %s", lmi_val_type(key));
+		lmi_run_fail(w->b.run, "tojson: a key cannot be of type %s", lmi_val_type(key));
 		return;
 	}
 	lmi_buf_char(&w->b, '"');
@@ -154,7 +154,8 @@ static void write_any(struct writer *w, struct lmi_val v, uint32_t depth)
 		write_dict(w, v.u.dict, depth);
 		break;
 	default: /* undefined, functions, iterators, ... */
-		lmi_run_fail(w->b.run, "a value of type %s has no JSON", lmi_val_type(v));
+		lmi_run_fail(w->b.run, "tojson: a value of type %s cannot be written as JSON",
+			     lmi_val_type(v));
 		break;
 	}
 }
@@ -190,7 +191,7 @@ struct lmi_val lmi_tojson(struct lmi_run *run, struct lmi_val self, const struct
 		const struct lmi_list *l = lmi_val_items(run, a[SEPARATORS]);
 
 		if (!l || l->n != 2) {
-			lmi_run_fail(run, "separators must be two texts");
+			lmi_run_fail(run, "separators must be two strings");
 			return lmi_none();
 		}
 		w.item_sep = lmi_param_str(run, l->v[0], "", "a separator");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Two levels: between tags the lexer looks for the next "{{", "{%" or "{#"; inside of a
- * tag it cuts names, numbers, texts and operators until the tag ends.  An end inside of
- * open brackets is none, so that {{ {'a': {}} }} works. */
+ * The lexer works on two levels: between tags it searches for the next "{{", "{%" or "{#"; inside a
+ * tag it splits names, numbers, strings and operators until the tag ends.  An end marker inside
+ * open brackets does not count, so that {{ {'a': {}} }} works. */
 #include <ctype.h>
 
 #include "core/base/utf8.h"
@@ -18,8 +18,8 @@ void lmi_lex_fail(struct lmi_lexer *x, const char *what)
 void lmi_lex_no_memory(struct lmi_lexer *x)
 {
 	if (x->st == LMD_OK)
-		x->st = lmd_fail(x->err, LMD_NOMEM, "template line %u: it takes too much memory",
-				 x->line);
+		x->st = lmd_fail(x->err, LMD_NOMEM,
+				 "template line %u: the template takes too much memory", x->line);
 }
 
 struct lmi_token *lmi_lex_add(struct lmi_lexer *x, int type)
@@ -86,8 +86,9 @@ static size_t skip_space(const struct lmi_lexer *x, size_t at)
 	return at;
 }
 
-/* Data from..to before a tag: with '-' all white space at its end goes; else, before a
- * block or a comment that is not marked '+', the blanks of the line the tag stands on. */
+/* Adds the data from..to before a tag.  '-' strips all whitespace at its end; otherwise, before a
+ * block or comment that is not marked '+', the spaces between the start of the line and the tag are
+ * stripped. */
 static void add_data(struct lmi_lexer *x, size_t from, size_t to, char sign, bool strips_line)
 {
 	size_t end = to, at = to, line = from;
@@ -114,8 +115,9 @@ static void add_data(struct lmi_lexer *x, size_t from, size_t to, char sign, boo
 		lmi_lex_add_text(x, LMI_TOK_DATA, x->s + from, end - from);
 }
 
-/* Behind a tag: '-' takes all white space, nothing one line end (if trim), '+' none. */
-static size_t behind(struct lmi_lexer *x, size_t at, char sign, bool trim)
+/* Skips whitespace after a tag: '-' skips all of it, no sign skips one line end (if trim), '+'
+ * skips nothing. */
+static size_t skip_after_tag(struct lmi_lexer *x, size_t at, char sign, bool trim)
 {
 	size_t end = at;
 
@@ -127,7 +129,7 @@ static size_t behind(struct lmi_lexer *x, size_t at, char sign, bool trim)
 	return end;
 }
 
-/* Begin of the next tag from at on; x->n if there is none. */
+/* Offset of the next tag at or after `at`; x->n if there is none. */
 static size_t next_tag(const struct lmi_lexer *x, size_t at)
 {
 	while (at + 1 < x->n) {
@@ -147,9 +149,9 @@ static char sign_at(const struct lmi_lexer *x, size_t at)
 	return at < x->n && (x->s[at] == '-' || x->s[at] == '+') ? x->s[at] : '\0';
 }
 
-/* "{% word %}" at `at`: the end behind it, with the white space rule of its right side; 0
- * if it is something else.  *sign: of the left side. */
-static size_t whole_tag(struct lmi_lexer *x, size_t at, const char *word, bool trim, char *sign)
+/* Matches "{% word %}" at `at` and applies the whitespace rule of its right side.  Returns the
+ * offset after it, or 0 if something else is there.  *sign: the sign on the left side. */
+static size_t match_tag(struct lmi_lexer *x, size_t at, const char *word, bool trim, char *sign)
 {
 	char right = '\0';
 
@@ -164,10 +166,10 @@ static size_t whole_tag(struct lmi_lexer *x, size_t at, const char *word, bool t
 		right = x->s[at++];
 	if (!lmi_lex_at(x, at, "%}"))
 		return 0;
-	return behind(x, at + 2, right, trim);
+	return skip_after_tag(x, at + 2, right, trim);
 }
 
-/* A comment whose text begins at `at`. */
+/* Skips a comment whose text starts at `at`. */
 static void lex_comment(struct lmi_lexer *x, size_t at)
 {
 	const char *end = memmem(x->s + at, x->n - at, "#}", 2);
@@ -175,15 +177,15 @@ static void lex_comment(struct lmi_lexer *x, size_t at)
 	size_t stop;
 
 	if (!end) {
-		if (at < x->n) /* the last thing in a template need not be closed */
-			lmi_lex_fail(x, "a comment is not closed");
+		if (at < x->n) /* an unclosed comment is allowed at the very end of a template */
+			lmi_lex_fail(x, "unclosed comment");
 		lmi_lex_advance(x, x->n);
 		return;
 	}
 	stop = (size_t)(end - x->s);
 	if (stop > at && (x->s[stop - 1] == '-' || x->s[stop - 1] == '+'))
 		sign = x->s[stop - 1];
-	lmi_lex_advance(x, behind(x, stop + 2, sign, true));
+	lmi_lex_advance(x, skip_after_tag(x, stop + 2, sign, true));
 }
 
 static void lex_raw(struct lmi_lexer *x, size_t from)
@@ -193,7 +195,7 @@ static void lex_raw(struct lmi_lexer *x, size_t from)
 		size_t end;
 		bool starts = x->line_starts;
 
-		end = whole_tag(x, at, "endraw", true, &sign);
+		end = match_tag(x, at, "endraw", true, &sign);
 		if (!end)
 			continue;
 		x->line_starts = starts;
@@ -202,11 +204,11 @@ static void lex_raw(struct lmi_lexer *x, size_t from)
 		lmi_lex_advance(x, end);
 		return;
 	}
-	if (from < x->n) /* the last thing in a template need not be closed */
-		lmi_lex_fail(x, "a raw block is not closed");
+	if (from < x->n) /* an unclosed raw block is allowed at the very end of a template */
+		lmi_lex_fail(x, "unclosed raw block");
 }
 
-/* Inside of tags */
+/* Inside tags */
 
 static void lex_name(struct lmi_lexer *x)
 {
@@ -223,7 +225,7 @@ static void lex_name(struct lmi_lexer *x)
 static void push(struct lmi_lexer *x, char close)
 {
 	if (x->n_bracket == LMI_LEX_BRACKETS)
-		lmi_lex_fail(x, "brackets are nested too deep");
+		lmi_lex_fail(x, "brackets are nested too deeply");
 	else
 		x->bracket[x->n_bracket++] = close;
 }
@@ -241,14 +243,13 @@ static void lex_operator(struct lmi_lexer *x)
 
 	for (size_t i = 0; i < LMD_LEN(two); i++) {
 		if (lmi_lex_at(x, x->at, two[i].text)) {
-			(void)lmi_lex_add(x, two[i].type); /* a failure is kept */
+			(void)lmi_lex_add(x, two[i].type); /* the lexer keeps a failure */
 			x->at += 2;
 			return;
 		}
 	}
 	if (!c || !strchr("+-*/%~[](){}<>=.:|,;", c)) {
-		(void)snprintf(text, sizeof(text), "character 0x%02x is unexpected",
-			       (unsigned char)c);
+		(void)snprintf(text, sizeof(text), "unexpected character 0x%02x", (unsigned char)c);
 		lmi_lex_fail(x, text);
 		return;
 	}
@@ -256,17 +257,18 @@ static void lex_operator(struct lmi_lexer *x)
 		push(x, c == '(' ? ')' : (char)(c + 2));
 	if (strchr(")]}", c)) {
 		if (!x->n_bracket || x->bracket[x->n_bracket - 1] != c) {
-			(void)snprintf(text, sizeof(text), "'%c' is unexpected", c);
+			(void)snprintf(text, sizeof(text), "unexpected '%c'", c);
 			lmi_lex_fail(x, text);
 			return;
 		}
 		x->n_bracket--;
 	}
-	(void)lmi_lex_add(x, (unsigned char)c); /* a failure is kept */
+	(void)lmi_lex_add(x, (unsigned char)c); /* the lexer keeps a failure */
 	x->at++;
 }
 
-/* The end of the tag at x->at, with its sign; 0 if it does not end here. */
+/* Returns the offset after the tag's end at x->at and sets *sign; 0 if the tag does not end
+ * here. */
 static size_t tag_end(const struct lmi_lexer *x, const char *close, char *sign)
 {
 	*sign = '\0';
@@ -275,13 +277,13 @@ static size_t tag_end(const struct lmi_lexer *x, const char *close, char *sign)
 	if (lmi_lex_at(x, x->at, close))
 		return x->at + 2;
 	*sign = sign_at(x, x->at);
-	/* {{ }} knows no + */
+	/* {{ }} does not have the sign + */
 	if (*sign && !(*sign == '+' && close[0] == '}') && lmi_lex_at(x, x->at + 1, close))
 		return x->at + 3;
 	return 0;
 }
 
-/* The inside of {{ }} or {% %}, from behind its begin to behind its end. */
+/* Lexes the inside of {{ }} or {% %}, from after its start to after its end. */
 static void lex_tag(struct lmi_lexer *x, bool block)
 {
 	const char *close = block ? "%}" : "}}";
@@ -293,14 +295,14 @@ static void lex_tag(struct lmi_lexer *x, bool block)
 
 		lmi_lex_advance(x, skip_space(x, x->at));
 		if (x->at == x->n) {
-			lmi_lex_fail(x, "the template ends inside of a tag");
+			lmi_lex_fail(x, "the template ends inside a tag");
 			return;
 		}
 		end = tag_end(x, close, &sign);
 		if (end) {
-			/* a failure is kept */
+			/* the lexer keeps a failure */
 			(void)lmi_lex_add(x, block ? LMI_TOK_BLOCK_END : LMI_TOK_VAR_END);
-			lmi_lex_advance(x, behind(x, end, sign, block));
+			lmi_lex_advance(x, skip_after_tag(x, end, sign, block));
 			return;
 		}
 		c = x->s[x->at];
@@ -313,7 +315,7 @@ static void lex_tag(struct lmi_lexer *x, bool block)
 		else
 			lex_operator(x);
 		if (x->st == LMD_OK && (unsigned char)c >= 0x80 && !x->tok[x->n_tok - 1].n)
-			lmi_lex_fail(x, "a character is unexpected");
+			lmi_lex_fail(x, "unexpected character");
 	}
 }
 
@@ -332,7 +334,7 @@ static void lex_all(struct lmi_lexer *x)
 		}
 		kind = x->s[tag + 1];
 		sign = sign_at(x, tag + 2);
-		end = kind == '%' ? whole_tag(x, tag, "raw", false, &sign) : 0;
+		end = kind == '%' ? match_tag(x, tag, "raw", false, &sign) : 0;
 		x->line_starts = starts;
 		add_data(x, x->at, tag, sign, kind != '{');
 		lmi_lex_advance(x, tag);
@@ -348,11 +350,11 @@ static void lex_all(struct lmi_lexer *x)
 			lex_tag(x, kind == '%');
 		}
 	}
-	(void)lmi_lex_add(x, LMI_TOK_END); /* a failure is kept */
+	(void)lmi_lex_add(x, LMI_TOK_END); /* the lexer keeps a failure */
 }
 
-/* A copy with \n for every line end and without one at the very end; a byte that is no
- * UTF-8 becomes U+FFFD. */
+/* Copies the text with \n for every line end, without one at the very end; a byte that is not UTF-8
+ * becomes U+FFFD. */
 static char *normalise(struct lmd_arena *arena, const char *text, size_t *n)
 {
 	size_t bad = 0, k = 0;

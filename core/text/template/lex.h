@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * lex.h - the text of a template as tokens: data, and what stands between {{ }} and {% %}.
+ * lex.h - splits the text of a template into tokens: data, and the contents of {{ }} and {% %}.
  *
- * White space around tags is gone where the template's settings (trim_blocks,
- * lstrip_blocks) and the signs - and + say so; comments are gone; a raw block is data. */
+ * Whitespace around tags is removed as the settings (trim_blocks, lstrip_blocks) and the signs -
+ * and + require; comments are dropped; a raw block becomes data. */
 #ifndef LLAMAD_TEMPLATE_LEX_H
 #define LLAMAD_TEMPLATE_LEX_H
 
@@ -21,7 +21,7 @@ enum lmi_tok {
 	LMI_TOK_STRING,       /* text, escapes resolved */
 	LMI_TOK_INT,
 	LMI_TOK_FLOAT,
-	/* operators: the character itself, or one of these */
+	/* operators: the character itself or one of these */
 	LMI_TOK_FLOORDIV = 128,
 	LMI_TOK_POW,
 	LMI_TOK_EQ,
@@ -41,7 +41,8 @@ struct lmi_token {
 	} u;
 };
 
-/* Tokens of a text, ended by LMI_TOK_END; they and their texts live in the arena. */
+/* Splits a text into tokens, ended by LMI_TOK_END.  The tokens and their strings live in the
+ * arena. */
 enum lmd_status lmi_lex(struct lmd_arena *arena, const char *text, size_t bytes,
 			struct lmi_token **out, struct lmd_error *err);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Integers and floats. */
+ * Lexes integers and floats. */
 #include <ctype.h>
 #include <stdlib.h>
 
 #include "core/text/template/lexer.h"
 
-/* Digits with single _ between them; the end. */
+/* Skips digits with single _ between them; returns their end. */
 static size_t digits(const struct lmi_lexer *x, size_t at)
 {
 	while (at < x->n &&
@@ -16,7 +16,7 @@ static size_t digits(const struct lmi_lexer *x, size_t at)
 	return at;
 }
 
-/* End of a float that begins at `at`, or `at` itself. */
+/* End of the float at `at`, or `at` itself if there is none. */
 static size_t float_end(const struct lmi_lexer *x, size_t at)
 {
 	size_t whole = digits(x, at), end = whole, e;
@@ -48,7 +48,7 @@ static bool digit_of(int base, char c)
 	return c >= '0' && c < '0' + base;
 }
 
-/* End of an integer.  0 is followed by nothing but zeros. */
+/* End of the integer at `at`.  A leading 0 may be followed only by zeros. */
 static size_t int_end(const struct lmi_lexer *x, size_t at, int base)
 {
 	bool zeros = base == 10 && x->s[at] == '0';
@@ -98,9 +98,9 @@ void lmi_lex_number(struct lmi_lexer *x)
 		}
 		t->u.i = v;
 		if (over)
-			lmi_lex_fail(x, "an integer does not fit in 64 bits");
+			lmi_lex_fail(x, "integer literal does not fit in 64 bits");
 	}
 	if (n + 1 == sizeof(text))
-		lmi_lex_fail(x, "a number is too long");
+		lmi_lex_fail(x, "number literal is too long");
 	lmi_lex_advance(x, end);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Texts in quotes. */
+ * Lexes quoted strings. */
 #include "core/base/utf8.h"
 #include "core/text/template/lexer.h"
 
-/* \xHH, \uXXXX, \UXXXXXXXX, with the letter at s[i]; returns the bytes taken, 0: bad. */
+/* Parses \xHH, \uXXXX or \UXXXXXXXX, whose letter is at s[i].  Returns the number of bytes
+ * consumed, or 0 if it is invalid. */
 static size_t hex_escape(const char *s, size_t left, uint32_t *c)
 {
 	size_t n = s[0] == 'x' ? 2 : s[0] == 'u' ? 4 : 8;
@@ -15,7 +16,7 @@ static size_t hex_escape(const char *s, size_t left, uint32_t *c)
 	if (!ok || *c > 0x10ffff)
 		return 0;
 	n++;
-	/* a pair of surrogates is one character */
+	/* a surrogate pair is one character */
 	if (*c >= 0xd800 && *c < 0xdc00 && left >= n + 6 && s[n] == '\\' && s[n + 1] == 'u') {
 		uint32_t low = lmi_lex_hex(s + n + 2, 4, &ok);
 
@@ -27,7 +28,7 @@ static size_t hex_escape(const char *s, size_t left, uint32_t *c)
 	return *c >= 0xd800 && *c < 0xe000 ? 0 : n;
 }
 
-/* Resolves the escapes of s[0..n) into out; the length, or SIZE_MAX. */
+/* Resolves the escapes of s[0..n) into out; returns the length, or SIZE_MAX on error. */
 static size_t unescape(const char *s, size_t n, char *out)
 {
 	static const char from[] = "abfnrtv\\'\"", to[] = "\a\b\f\n\r\t\v\\'\"";
@@ -76,7 +77,7 @@ void lmi_lex_string(struct lmi_lexer *x)
 	while (to < x->n && x->s[to] != quote)
 		to += x->s[to] == '\\' ? 2 : 1;
 	if (to >= x->n) {
-		lmi_lex_fail(x, "a text is not closed");
+		lmi_lex_fail(x, "unclosed string");
 		return;
 	}
 	text = lmi_arena_alloc(x->arena, to - from + 1, 1);
@@ -86,7 +87,7 @@ void lmi_lex_string(struct lmi_lexer *x)
 	}
 	n = unescape(x->s + from, to - from, text);
 	if (n == SIZE_MAX)
-		lmi_lex_fail(x, "a text has an escape that is incomplete or no character");
+		lmi_lex_fail(x, "invalid escape sequence in a string");
 	else
 		lmi_lex_add_text(x, LMI_TOK_STRING, text, n);
 	lmi_lex_advance(x, to + 1);

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * lexer.h - the lexer from inside: what lex.c and the files of single tokens share.
+ * lexer.h - internals of the lexer, shared by lex.c and the files for single tokens.
  *
- * A failure is kept in the lexer; what is added after it does not count. */
+ * The lexer records its first failure; tokens added after it are ignored. */
 #ifndef LLAMAD_TEMPLATE_LEXER_H
 #define LLAMAD_TEMPLATE_LEXER_H
 
 #include "core/text/template/lex.h"
 
-/* Open brackets in one tag. */
+/* Maximum number of open brackets in one tag. */
 #define LMI_LEX_BRACKETS 1000
 
 struct lmi_lexer {
 	struct lmd_arena *arena;
-	const char *s;        /* line ends are \n alone */
+	const char *s;        /* all line ends are \n */
 	size_t n, at;
 	uint32_t line;
-	bool line_starts;     /* the last tag ended with its line */
+	bool line_starts;     /* the last tag was followed by a line end */
 	struct lmi_token *tok;
 	size_t n_tok, cap_tok;
 	char bracket[LMI_LEX_BRACKETS];
@@ -25,23 +25,23 @@ struct lmi_lexer {
 	struct lmd_error *err;
 };
 
-/* The first failure counts. */
+/* Records a failure; only the first one counts. */
 void lmi_lex_fail(struct lmi_lexer *x, const char *what);
 void lmi_lex_no_memory(struct lmi_lexer *x);
 
-/* A token of the current line; NULL (failed) without memory. */
+/* Adds a token for the current line; returns NULL (and fails) if out of memory. */
 struct lmi_token *lmi_lex_add(struct lmi_lexer *x, int type);
 void lmi_lex_add_text(struct lmi_lexer *x, int type, const char *s, size_t n);
 
-/* Goes on to `to`, counting lines. */
+/* Advances to offset `to`, counting lines. */
 void lmi_lex_advance(struct lmi_lexer *x, size_t to);
-/* Does `word` stand at `at`? */
+/* Whether `word` occurs at offset `at`. */
 bool lmi_lex_at(const struct lmi_lexer *x, size_t at, const char *word);
 
-/* Value of n hexadecimal digits; *ok becomes false if they are none. */
+/* Value of n hexadecimal digits; sets *ok to false if they are not hexadecimal. */
 uint32_t lmi_lex_hex(const char *s, size_t n, bool *ok);
 
-/* One token each, which begins at x->at; x->at is then behind it. */
+/* Each of these lexes one token at x->at and moves x->at past it. */
 void lmi_lex_string(struct lmi_lexer *x);   /* lex_string.c */
 void lmi_lex_number(struct lmi_lexer *x);   /* lex_number.c */
 

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT
  *
- * The statement for, and its variable `loop`.
+ * The for statement and its variable `loop`.
  *
- * Items are drawn one by one: the condition of "for x in y if c" is evaluated when its
- * item is needed and not before, since the body may change what it depends on.  Looking
- * ahead (loop.last, loop.nextitem) draws one item early, loop.length all of them. */
+ * Items are drawn one by one: the condition of "for x in y if c" is evaluated only when its item is
+ * needed, because the body may change what the condition depends on.  Looking ahead (loop.last,
+ * loop.nextitem) draws one item early, loop.length draws all of them. */
 #include "core/text/template/eval.h"
 
 struct lmi_loop {
 	const struct lmi_node *node;
 	struct lmi_scope *outer;
 	const struct lmi_list *items;
-	uint32_t at;          /* of the next item to draw */
-	struct lmi_list *ahead; /* drawn, not yet in the body */
+	uint32_t at;          /* index of the next item to draw */
+	struct lmi_list *ahead; /* items drawn but not yet passed to the body */
 	uint32_t ahead_at;
-	int64_t index0;       /* of the current item */
+	int64_t index0;       /* index of the current item */
 	uint32_t depth0;
 	struct lmi_val current, previous;
 	bool has_previous;
 	struct lmi_list *changed; /* arguments of the last loop.changed(), or NULL */
 };
 
-/* Does the item pass the condition? */
+/* Whether the item satisfies the condition. */
 static bool passes(struct lmi_run *run, struct lmi_loop *l, struct lmi_val item)
 {
 	struct lmi_scope *s;
@@ -103,9 +103,10 @@ bool lmi_loop_attr(struct lmi_run *run, struct lmi_loop *l, const char *name, si
 	else if (is(name, n, "depth0"))
 		*out = lmi_int(l->depth0);
 	else if (is(name, n, "previtem"))
-		*out = l->has_previous ? l->previous : lmi_undef("the item before the first", 25);
+		*out = l->has_previous ? l->previous
+				       : lmi_undef("loop.previtem of the first item", 31);
 	else if (is(name, n, "nextitem"))
-		*out = peek(run, l, &v) ? v : lmi_undef("the item behind the last", 24);
+		*out = peek(run, l, &v) ? v : lmi_undef("loop.nextitem of the last item", 30);
 	else
 		return false;
 	return true;
@@ -115,7 +116,7 @@ static struct lmi_val loop_cycle(struct lmi_run *run, struct lmi_val self,
 				 const struct lmi_call_args *args)
 {
 	if (!args->n_pos || args->n_kw) {
-		lmi_run_fail(run, "cycle needs items, and no named arguments");
+		lmi_run_fail(run, "cycle needs at least one item and takes no named arguments");
 		return lmi_none();
 	}
 	return args->pos[self.u.loop->index0 % args->n_pos];
@@ -196,10 +197,11 @@ struct lmi_val lmi_loop_call(struct lmi_run *run, struct lmi_loop *l,
 	if (!l->node->sub)
 		lmi_run_fail(run, "the loop is not recursive");
 	else if (args->n_pos != 1 || args->n_kw)
-		lmi_run_fail(run, "loop() needs one argument");
+		lmi_run_fail(run, "loop() needs exactly one argument");
 	if (run->failed || !lmi_run_enter(run))
 		return lmi_none();
-	(void)lmi_loop_exec(run, l->node, l->outer, args->pos[0], l->depth0 + 1); /* ends here */
+	/* break and continue do not leave that loop */
+	(void)lmi_loop_exec(run, l->node, l->outer, args->pos[0], l->depth0 + 1);
 	lmi_run_leave(run);
 	return lmi_run_take_out(run, from);
 }

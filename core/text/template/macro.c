@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Macros, and the bodies of call blocks, which are macros that their callee calls. */
+ * Macros and the bodies of call blocks, which are macros that the callee may call. */
 #include "core/text/template/eval.h"
 
 struct lmi_macro {
@@ -60,7 +60,7 @@ static bool same_name(struct lmd_str a, const char *b, size_t n)
 	return a.len == n && !memcmp(a.ptr, b, n);
 }
 
-/* A named argument that was not used yet, taken out of kw. */
+/* Finds a named argument that was not used yet and removes it from kw. */
 static bool take_named(struct lmi_kwarg *kw, uint32_t *n, const char *name, size_t n_name,
 		       struct lmi_val *out)
 {
@@ -75,7 +75,7 @@ static bool take_named(struct lmi_kwarg *kw, uint32_t *n, const char *name, size
 	return false;
 }
 
-/* What is left over goes to kwargs and varargs, if the macro uses them. */
+/* Binds the remaining arguments to kwargs and varargs, if the macro uses them. */
 static void bind_rest(struct lmi_run *run, const struct lmi_params *p, struct lmi_scope *s,
 		      const struct lmi_call_args *args, const struct lmi_kwarg *kw, uint32_t n_kw)
 {
@@ -89,7 +89,7 @@ static void bind_rest(struct lmi_run *run, const struct lmi_params *p, struct lm
 				     kw[i].v);
 		lmi_scope_set(run, s, kwargs, v);
 	} else if (n_kw) {
-		lmi_run_fail(run, "the macro takes no argument named '%.*s'", (int)kw[0].name.len,
+		lmi_run_fail(run, "the macro has no parameter named '%.*s'", (int)kw[0].name.len,
 			     kw[0].name.ptr);
 	}
 	if (p->uses_varargs) {
@@ -98,12 +98,12 @@ static void bind_rest(struct lmi_run *run, const struct lmi_params *p, struct lm
 			lmi_list_add(run, v.u.list, args->pos[i]);
 		lmi_scope_set(run, s, varargs, lmi_as_tuple(v));
 	} else if (args->n_pos > p->n) {
-		lmi_run_fail(run, "the macro takes not more than %u arguments, %u were given", p->n,
+		lmi_run_fail(run, "the macro takes at most %u arguments but %u were given", p->n,
 			     args->n_pos);
 	}
 }
 
-/* Parameters in their order, so that a default may use those before it. */
+/* Binds parameters in order, so that a default may use those before it. */
 static void bind(struct lmi_run *run, const struct lmi_params *p, struct lmi_scope *s,
 		 const struct lmi_call_args *args)
 {
@@ -145,8 +145,9 @@ struct lmi_val lmi_macro_call(struct lmi_run *run, const struct lmi_macro *m,
 	s = lmi_scope_new(run, m->scope);
 	if (s)
 		bind(run, m->node->params, s, args);
+	/* break and continue do not leave the body */
 	if (!run->failed)
-		(void)lmi_run_exec(run, &m->node->body, s); /* loops end inside */
+		(void)lmi_run_exec(run, &m->node->body, s);
 	lmi_run_leave(run);
 	return lmi_run_take_out(run, from);
 }

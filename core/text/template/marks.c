@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pieces are kept in the order of their addresses, so that the one of a text is found in log n. */
+ * Pieces are sorted by address, so that the piece of a string is found by binary search. */
 #include "core/text/template/marks.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ struct piece {
 struct lmi_marks {
 	struct piece *v;
 	uint32_t n, cap;
-	uint8_t *out; /* of the output */
+	uint8_t *out; /* marks of the output */
 };
 
 struct lmi_marks *lmi_marks_create(void)
@@ -32,7 +32,7 @@ void lmi_marks_destroy(struct lmi_marks *m)
 	lmi_free(m);
 }
 
-/* Number of pieces that begin at or before p. */
+/* Number of pieces that start at or before p. */
 static uint32_t before(const struct lmi_marks *m, const char *p)
 {
 	uint32_t lo = 0, hi = m->n;
@@ -68,7 +68,7 @@ bool lmi_marks_piece(struct lmi_marks *m, char *p, size_t bytes)
 	return true;
 }
 
-/* The marks of a text; NULL: it lies in no piece. */
+/* The marks of a string; NULL if it is not in any piece. */
 static uint8_t *marks_of(const struct lmi_marks *m, const char *s)
 {
 	uint32_t i = before(m, s);

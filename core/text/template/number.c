@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Numbers: reading, rounding, their methods and filters. */
+ * Numbers: parsing, rounding, and their methods and filters. */
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "core/text/template/builtin.h"
 
-/* Longest number that is read. */
+/* Maximum length of a number that is parsed. */
 #define NUMBER_MAX 400
 
 static int digit(char c)
@@ -38,7 +38,7 @@ bool lmi_val_parse_integer(struct lmi_run *run, struct lmi_val text, int base, i
 		i += 2;
 		i += i < t.n && t.u.s[i] == '_';
 	} else if (base == 0) {
-		prefix = -1; /* a decimal number may not begin with 0 */
+		prefix = -1; /* a decimal number must not start with 0 */
 		base = 10;
 	}
 	if (i == t.n)
@@ -138,7 +138,7 @@ static bool fail_undefined(struct lmi_run *run, struct lmi_val v)
 	return v.kind == LMI_V_UNDEF;
 }
 
-/* A float without its fraction. */
+/* Truncates a float to an integer; fails the run if it does not fit. */
 static bool truncate(struct lmi_run *run, double f, int64_t *out)
 {
 	if (isnan(f))
@@ -184,23 +184,22 @@ static LMI_BUILTIN(f_float)
 	return lmi_given(a[0]) ? a[0] : lmi_float(0.0);
 }
 
+/* Rounds to a multiple of 10^-digits, halves to even; fails the run if it does not fit. */
 static struct lmi_val round_int(struct lmi_run *run, int64_t v, int64_t digits)
 {
-	int64_t p = 1, rest, down;
+	int64_t p = 1, rest, towards_zero;
 
 	for (; digits < 0; digits++) {
 		if (__builtin_mul_overflow(p, 10, &p))
 			return lmi_int(0);
 	}
 	rest = v % p;
-	down = v - rest;
-	if (rest < 0) {
-		rest += p;
-		down -= p; /* cannot overflow: p > 1 only if v was not the least by a margin */
-	}
-	if (rest > p - rest || (rest == p - rest && (down / p) % 2))
-		return lmi_val_binary(run, LMI_OP_ADD, lmi_int(down), lmi_int(p));
-	return lmi_int(down);
+	towards_zero = v - rest;
+	rest = rest < 0 ? -rest : rest;
+	if (rest > p - rest || (rest == p - rest && (towards_zero / p) % 2))
+		return lmi_val_binary(run, v < 0 ? LMI_OP_SUB : LMI_OP_ADD, lmi_int(towards_zero),
+				      lmi_int(p));
+	return lmi_int(towards_zero);
 }
 
 static LMI_BUILTIN(f_round)
@@ -210,7 +209,7 @@ static LMI_BUILTIN(f_round)
 
 	if (!lmi_str_eq(method, "common") && !lmi_str_eq(method, "ceil") &&
 	    !lmi_str_eq(method, "floor")) {
-		lmi_run_fail(run, "method must be common, ceil or floor");
+		lmi_run_fail(run, "round: method must be common, ceil or floor");
 		return self;
 	}
 	if (!lmi_is_number(self)) {
@@ -245,13 +244,13 @@ static LMI_BUILTIN(f_filesizeformat)
 		bytes = lmi_number(self);
 	} else if (self.kind != LMI_V_STR || !lmi_val_parse_float(self, &bytes)) {
 		if (!fail_undefined(run, self))
-			lmi_run_fail(run, "a size must be a number");
+			lmi_run_fail(run, "filesizeformat needs a number");
 		return self;
 	}
 	if (bytes == 1.0)
 		return lmi_str("1 Byte");
 	if (bytes < base) {
-		lmi_buf_printf(&b, "%.0f Bytes", trunc(bytes) + 0.0); /* -0 is 0 */
+		lmi_buf_printf(&b, "%.0f Bytes", trunc(bytes) + 0.0); /* turns -0 into 0 */
 		return lmi_buf_done(&b);
 	}
 	while (i < 7 && bytes >= unit * base) {

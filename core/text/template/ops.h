@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * ops.h - what values do: equality and order (compare.c), membership and walking (walk.c), items
- * and attributes (item.c), slices (slice.c), operators (arith.c). */
+ * ops.h - operations on values: equality and order (compare.c), membership and iteration (walk.c),
+ * items and attributes (item.c), slices (slice.c), operators (arith.c). */
 #ifndef LLAMAD_TEMPLATE_OPS_H
 #define LLAMAD_TEMPLATE_OPS_H
 
@@ -15,28 +15,28 @@ enum lmi_cmp {
 	LMI_CMP_GE
 };
 
-/* Fails the run if there is no order between them. */
+/* Fails the run if the values cannot be ordered. */
 bool lmi_val_compare(struct lmi_run *run, enum lmi_cmp op, struct lmi_val a, struct lmi_val b);
 /* item in container */
 bool lmi_val_contains(struct lmi_run *run, struct lmi_val container, struct lmi_val item);
 
-/* The items of anything that can be walked through, as a list that is not the caller's to
- * change; NULL (failed) otherwise.  An iterator is used up. */
+/* The items of any iterable as a list, which the caller must not modify; NULL (failed) if the value
+ * is not iterable.  Exhausts an iterator. */
 struct lmi_list *lmi_val_items(struct lmi_run *run, struct lmi_val v);
 bool lmi_val_iterable(struct lmi_val v);
-/* An iterator over a list, with the failure of the run, if any, taken back into it. */
+/* Makes an iterator over a list.  If the run has failed, moves the failure into the iterator. */
 struct lmi_val lmi_iter_new(struct lmi_run *run, struct lmi_val list);
 
-/* a[key] with key any value or a slice; x.name; both give undefined where Python would
+/* a[key], where key is any value or a slice, and x.name.  Both return undefined where Python would
  * raise a LookupError or a TypeError. */
 struct lmi_val lmi_val_item(struct lmi_run *run, struct lmi_val v, struct lmi_val key);
 struct lmi_val lmi_val_attr(struct lmi_run *run, struct lmi_val v, const char *name, size_t n);
-/* The attribute alone, without falling back to an item. */
+/* Finds an attribute without falling back to an item. */
 bool lmi_val_find_attr(struct lmi_run *run, struct lmi_val v, const char *name, size_t n,
 		       struct lmi_val *out);
-/* Fails the run if the value is undefined, and says so. */
+/* Fails the run if the value is undefined, with a message that says so. */
 bool lmi_val_fail_undefined(struct lmi_run *run, struct lmi_val v);
-/* Has it items by number?  A text, bytes, a list, a tuple, a range. */
+/* Whether the value is a sequence: a string, bytes, a list, a tuple or a range. */
 bool lmi_val_is_sequence(struct lmi_val v);
 struct lmi_val lmi_val_slice(struct lmi_run *run, struct lmi_val v, struct lmi_val from,
 			     struct lmi_val to, struct lmi_val step);

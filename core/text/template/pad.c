@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Methods of texts about their width, their bytes and their use as a format. */
+ * String methods about width, encoding and formatting. */
 #include "core/text/template/builtin.h"
 
 static struct lmi_val pad(struct lmi_run *run, struct lmi_val v, int64_t left, int64_t right,
@@ -19,7 +19,7 @@ static struct lmi_val pad(struct lmi_run *run, struct lmi_val v, int64_t left, i
 	return out;
 }
 
-/* The odd blank goes to the left where the width is odd, else to the right. */
+/* An odd space goes to the left if the width is odd, else to the right. */
 struct lmi_val lmi_str_center(struct lmi_run *run, struct lmi_val v, int64_t width, uint32_t fill)
 {
 	int64_t room = width - lmi_val_length(v), left;
@@ -104,7 +104,7 @@ static struct lmi_val m_expandtabs(struct lmi_run *run, struct lmi_val self,
 	return lmi_buf_done(&b);
 }
 
-/* Only UTF-8 goes both ways; ASCII is checked. */
+/* Handles encode and decode: accepts UTF-8, and ASCII if all bytes are ASCII. */
 static bool codec(struct lmi_run *run, struct lmi_val self, struct lmi_val name)
 {
 	struct lmi_val low =
@@ -116,7 +116,7 @@ static bool codec(struct lmi_run *run, struct lmi_val self, struct lmi_val name)
 		for (uint32_t i = 0; i < self.n; i++) {
 			if ((unsigned char)self.u.s[i] < 0x80)
 				continue;
-			lmi_run_fail(run, "byte %u is outside of ASCII", i);
+			lmi_run_fail(run, "byte %u is not ASCII", i);
 			return false;
 		}
 		return true;

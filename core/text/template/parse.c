@@ -25,7 +25,8 @@ void lmi_parse_fail(struct lmi_parser *p, const char *fmt, ...)
 void lmi_parse_no_memory(struct lmi_parser *p)
 {
 	if (p->st == LMD_OK)
-		p->st = lmd_fail(p->err, LMD_NOMEM, "template line %u: it takes too much memory",
+		p->st = lmd_fail(p->err, LMD_NOMEM,
+				 "template line %u: the template takes too much memory",
 				 p->tok->line);
 	p->tok = &end_token;
 }
@@ -33,7 +34,7 @@ void lmi_parse_no_memory(struct lmi_parser *p)
 bool lmi_parse_enter(struct lmi_parser *p)
 {
 	if (p->depth >= LMI_PARSE_DEPTH)
-		lmi_parse_fail(p, "it is nested deeper than %d levels", LMI_PARSE_DEPTH);
+		lmi_parse_fail(p, "nested deeper than %d levels", LMI_PARSE_DEPTH);
 	if (p->st != LMD_OK)
 		return false;
 	p->depth++;
@@ -57,7 +58,7 @@ void lmi_nodes_add(struct lmi_parser *p, struct lmi_nodes *l, struct lmi_node *n
 {
 	if (p->st != LMD_OK)
 		return;
-	if (!(l->n & (l->n - 1))) { /* room is doubled at powers of two */
+	if (!(l->n & (l->n - 1))) { /* capacity is doubled at powers of two */
 		uint32_t cap = l->n ? 2 * l->n : 1;
 		struct lmi_node **v = lmi_arena_array(p->arena, cap, sizeof(*v));
 
@@ -125,7 +126,7 @@ bool lmi_parse_skip_name(struct lmi_parser *p, const char *name)
 	return there;
 }
 
-/* A token as a human calls it. */
+/* Describes a token for an error message. */
 static const char *describe(int type, char buf[8])
 {
 	switch (type) {
@@ -144,7 +145,7 @@ static const char *describe(int type, char buf[8])
 	case LMI_TOK_NAME:
 		return "a name";
 	case LMI_TOK_STRING:
-		return "a text";
+		return "a string";
 	case LMI_TOK_INT:
 	case LMI_TOK_FLOAT:
 		return "a number";
@@ -159,7 +160,7 @@ void lmi_parse_expect(struct lmi_parser *p, int type)
 	char want[8], got[8];
 
 	if (!lmi_parse_skip(p, type))
-		lmi_parse_fail(p, "%s is expected, not %s", describe(type, want),
+		lmi_parse_fail(p, "expected %s, got %s", describe(type, want),
 			       describe(p->tok->type, got));
 }
 

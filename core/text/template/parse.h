@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: MIT
  *
- * parse.h - what the parsers of expressions and of statements share.
+ * parse.h - declarations shared by the parsers of expressions and of statements.
  *
- * A failure is kept in the parser; every function then returns some node, and loops end
- * because the current token is the end of the template. */
+ * The parser records its first failure and then behaves as if the template ended there, so that
+ * loops end; every function still returns some node. */
 #ifndef LLAMAD_TEMPLATE_PARSE_H
 #define LLAMAD_TEMPLATE_PARSE_H
 
 #include "core/text/template/ast.h"
 #include "core/text/template/lex.h"
 
-/* Nesting of expressions and of statements, together. */
+/* Maximum nesting of expressions and statements together. */
 #define LMI_PARSE_DEPTH 200
-/* Named arguments of a call, parameters of a macro, blocks of a template: each of these is
- * looked through one by one. */
+/* Maximum number of named arguments of a call, parameters of a macro, and blocks of a template;
+ * each of these is searched linearly. */
 #define LMI_PARSE_NAMES 1000
 
 struct lmi_parser {
 	struct lmd_arena *arena;
-	const struct lmi_token *tok; /* the current one */
+	const struct lmi_token *tok; /* the current token */
 	uint32_t depth;
-	uint32_t loops;       /* loops around, since the last macro */
+	uint32_t loops;       /* enclosing loops inside the current macro */
 	struct lmd_str *block; /* [n_blocks] names */
 	uint32_t n_blocks;
 	struct lmi_params *macro; /* of the innermost macro or call block, or NULL */
 	enum lmd_status st;
 	struct lmd_error *err;
-	struct lmi_node spare; /* what a failed parser hands out */
+	struct lmi_node spare; /* returned after a failure */
 };
 
 void lmi_parse_fail(struct lmi_parser *p, const char *fmt, ...) LMD_PRINTF(2, 3);
@@ -34,7 +34,7 @@ void lmi_parse_no_memory(struct lmi_parser *p);
 bool lmi_parse_enter(struct lmi_parser *p);
 
 struct lmi_node *lmi_node_new(struct lmi_parser *p, enum lmi_op op);
-/* A node with this a; a constant. */
+/* Create a node with the child a, and a constant. */
 struct lmi_node *lmi_node_unary(struct lmi_parser *p, enum lmi_op op, struct lmi_node *a);
 struct lmi_node *lmi_node_const(struct lmi_parser *p, struct lmi_val v);
 void lmi_nodes_add(struct lmi_parser *p, struct lmi_nodes *l, struct lmi_node *n);
@@ -50,25 +50,25 @@ struct lmd_str lmi_parse_expect_name(struct lmi_parser *p);
 
 /* Expressions */
 struct lmi_node *lmi_parse_expression(struct lmi_parser *p);
-/* Without "x if y" at its top. */
+/* Parses an expression without "x if y" at its top level. */
 struct lmi_node *lmi_parse_plain(struct lmi_parser *p);
-/* "a, b, c" makes a tuple. */
+/* Parses an expression or a tuple "a, b, c". */
 struct lmi_node *lmi_parse_tuple(struct lmi_parser *p, bool plain);
-/* "name", "a, b", "(a, b)"; with `members` also "ns.x". */
+/* Parses an assignment target: "name", "a, b", "(a, b)"; with `members` also "ns.x". */
 struct lmi_node *lmi_parse_target(struct lmi_parser *p, bool members);
-/* "f | g(x)" behind a node, or a chain that begins without one. */
+/* Parses the filters "| f | g(x)" after a node, or a chain of filters without a node. */
 struct lmi_node *lmi_parse_filters(struct lmi_parser *p, struct lmi_node *a, bool inline_start);
 
 /* Parts of expressions */
 
-/* A name, a constant, or what stands in brackets (parse_primary.c). */
+/* Parses a name, a constant or a bracketed expression (parse_primary.c). */
 struct lmi_node *lmi_parse_primary(struct lmi_parser *p);
-/* Items by `item` with commas between them; one without a comma is itself.  Only in brackets there
- * may be none. */
+/* Parses items with the function `item`, separated by commas.  A single item without a comma is
+ * returned as it is.  An empty tuple is allowed only in brackets. */
 struct lmi_node *lmi_parse_tuple_of(struct lmi_parser *p,
 				    struct lmi_node *(*item)(struct lmi_parser *),
 				    bool in_brackets);
-/* Attributes, items and calls behind a node; filters, tests and calls behind that
+/* Parse what follows a node: attributes, items and calls; then filters, tests and calls
  * (parse_postfix.c). */
 struct lmi_node *lmi_parse_postfix(struct lmi_parser *p, struct lmi_node *n);
 struct lmi_node *lmi_parse_filter_expr(struct lmi_parser *p, struct lmi_node *n);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Expressions, by recursive descent.  From loose to tight: if, or, and, not, comparison,
- * + -, ~, * / // %, **, sign, then the postfixes: attribute, item, call, filter, test. */
+ * Parses expressions by recursive descent.  From the loosest to the tightest binding: if, or, and,
+ * not, comparison, + -, ~, * / // %, **, sign, then the postfixes: attribute, item, call, filter,
+ * test. */
 #include "core/text/template/ops.h"
 #include "core/text/template/parse.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What stands behind a primary: attributes, items, calls, filters, tests. */
+ * Parses what follows a primary expression: attributes, items, calls, filters, tests. */
 #include "core/text/template/call.h"
 #include "core/text/template/parse.h"
 
@@ -57,10 +57,10 @@ static void add_kwarg(struct lmi_parser *p, struct lmi_arg_nodes *args)
 	struct lmi_named *kw;
 
 	if (args->n_kw == LMI_PARSE_NAMES) {
-		lmi_parse_fail(p, "there are more than %d named arguments", LMI_PARSE_NAMES);
+		lmi_parse_fail(p, "more than %d named arguments", LMI_PARSE_NAMES);
 		return;
 	}
-	/* Room is doubled at powers of two. */
+	/* capacity is doubled at powers of two */
 	if (!(args->n_kw & (args->n_kw - 1))) {
 		uint32_t cap = args->n_kw ? 2 * args->n_kw : 1;
 
@@ -88,7 +88,7 @@ static void add_kwarg(struct lmi_parser *p, struct lmi_arg_nodes *args)
 
 static void parse_arg(struct lmi_parser *p, struct lmi_arg_nodes *args)
 {
-	const char *order = "an argument stands behind one that must be the last";
+	const char *order = "an argument follows one that must be the last";
 
 	if (lmi_parse_skip(p, '*')) {
 		if (args->star || args->star_star)
@@ -135,7 +135,7 @@ static struct lmi_node *parse_call(struct lmi_parser *p, struct lmi_node *a)
 	return n;
 }
 
-/* "a.b.c": names of filters and tests may have dots. */
+/* Parses "a.b.c": names of filters and tests may contain dots. */
 static struct lmd_str parse_dotted(struct lmi_parser *p)
 {
 	struct lmd_str name = lmi_parse_expect_name(p);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The innermost of expressions: names, constants, lists, tuples, dictionaries; and what can be
- * assigned to. */
+ * Parses primary expressions (names, constants, lists, tuples, dictionaries) and assignment
+ * targets. */
 #include "core/text/template/parse.h"
 
 static bool str_is(struct lmd_str s, const char *word)
@@ -31,7 +31,7 @@ static struct lmi_node *parse_name(struct lmi_parser *p)
 	return n;
 }
 
-/* Texts that stand side by side are one. */
+/* Adjacent string literals are concatenated. */
 static struct lmi_node *parse_string(struct lmi_parser *p)
 {
 	struct lmi_node *n = lmi_node_const(p, lmi_strn(p->tok->u.s, p->tok->n));
@@ -106,7 +106,7 @@ struct lmi_node *lmi_parse_tuple_of(struct lmi_parser *p,
 	if (one && !comma)
 		return one;
 	if (!one && !in_brackets)
-		lmi_parse_fail(p, "an expression is expected");
+		lmi_parse_fail(p, "expected an expression");
 	return t;
 }
 
@@ -144,7 +144,7 @@ struct lmi_node *lmi_parse_primary(struct lmi_parser *p)
 	case '{':
 		return parse_dict(p);
 	default: /* any other token: all 256 values are possible */
-		lmi_parse_fail(p, "an expression is expected");
+		lmi_parse_fail(p, "expected an expression");
 		return lmi_node_new(p, LMI_N_TUPLE);
 	}
 }
@@ -157,7 +157,7 @@ static void check_target(struct lmi_parser *p, const struct lmi_node *n)
 		for (uint32_t i = 0; i < n->kids.n; i++)
 			check_target(p, n->kids.v[i]);
 	} else if (n->op != LMI_N_NAME) {
-		lmi_parse_fail(p, "this cannot be assigned to");
+		lmi_parse_fail(p, "cannot assign to this expression");
 	}
 }
 
@@ -170,7 +170,7 @@ struct lmi_node *lmi_parse_target(struct lmi_parser *p, bool members)
 		n->name = lmi_parse_expect_name(p);
 		lmi_parse_next(p);
 		n->value = lmi_strn(p->tok->u.s, p->tok->n);
-		(void)lmi_parse_expect_name(p); /* it is in value */
+		(void)lmi_parse_expect_name(p); /* already stored in value */
 		return n;
 	}
 	n = lmi_parse_tuple_of(p, lmi_parse_primary, false);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Statements, and the template as a whole. */
+ * Parses statements and whole templates. */
 #include "core/text/template/parse.h"
 
 static void parse_body(struct lmi_parser *p, struct lmi_nodes *out, const char *const *ends);
@@ -44,9 +44,9 @@ static struct lmi_node *parse_for(struct lmi_parser *p)
 
 	n->a = lmi_parse_target(p, false);
 	if (n->a->op == LMI_N_NAME && n->a->name.len == 4 && !memcmp(n->a->name.ptr, "loop", 4))
-		lmi_parse_fail(p, "the variable loop cannot be assigned to");
+		lmi_parse_fail(p, "cannot assign to the variable loop");
 	if (!lmi_parse_skip_name(p, "in"))
-		lmi_parse_fail(p, "'in' is expected");
+		lmi_parse_fail(p, "expected 'in'");
 	n->b = lmi_parse_tuple(p, true);
 	if (lmi_parse_skip_name(p, "if"))
 		n->c = lmi_parse_expression(p);
@@ -90,7 +90,7 @@ static struct lmi_node *parse_with(struct lmi_parser *p)
 	return n;
 }
 
-/* "(a, b=1)" */
+/* Parses "(a, b=1)". */
 static void parse_params(struct lmi_parser *p, struct lmi_params *out)
 {
 	struct lmi_named *v = NULL;
@@ -101,7 +101,7 @@ static void parse_params(struct lmi_parser *p, struct lmi_params *out)
 		if (out->n)
 			lmi_parse_expect(p, ',');
 		if (out->n == LMI_PARSE_NAMES)
-			lmi_parse_fail(p, "there are more than %d parameters", LMI_PARSE_NAMES);
+			lmi_parse_fail(p, "more than %d parameters", LMI_PARSE_NAMES);
 		if (out->n == cap) {
 			cap = cap ? 2 * cap : 4;
 			v = lmi_arena_array(p->arena, cap, sizeof(*v));
@@ -117,7 +117,8 @@ static void parse_params(struct lmi_parser *p, struct lmi_params *out)
 		if (lmi_parse_skip(p, '='))
 			v[out->n].value = lmi_parse_expression(p);
 		else if (out->n && v[out->n - 1].value)
-			lmi_parse_fail(p, "a parameter without default follows one with a default");
+			lmi_parse_fail(p,
+				       "a parameter without a default follows one with a default");
 		out->n++;
 	}
 	lmi_parse_expect(p, ')');
@@ -132,9 +133,9 @@ static struct lmi_params *new_params(struct lmi_parser *p)
 	return m;
 }
 
-/* Parameters, the call of a call block, and the body: a function of its own, so loops
- * around it are not its loops.  The names that its caller decides about are noted; what
- * an inner function uses, the outer one uses too. */
+/* Parses the parameters, the call of a call block, and the body.  The body is a function of its
+ * own, so that enclosing loops are not its loops.  Special names that the body uses (such as
+ * caller) are recorded; what an inner function uses counts as used by the outer one. */
 static void parse_function(struct lmi_parser *p, struct lmi_node *n, const char *end)
 {
 	struct lmi_params *outer = p->macro;
@@ -148,7 +149,7 @@ static void parse_function(struct lmi_parser *p, struct lmi_node *n, const char 
 		p->macro = outer;
 		n->a = lmi_parse_expression(p);
 		if (n->a->op != LMI_N_CALL)
-			lmi_parse_fail(p, "a call is expected");
+			lmi_parse_fail(p, "expected a call");
 		p->macro = n->params;
 	}
 	finish(p, n, end);
@@ -191,7 +192,7 @@ static struct lmi_node *parse_filter_block(struct lmi_parser *p)
 	return n;
 }
 
-/* Each block has a name of its own. */
+/* Records a block's name; names must be unique. */
 static void note_block(struct lmi_parser *p, struct lmd_str name)
 {
 	if (!p->block)
@@ -203,7 +204,7 @@ static void note_block(struct lmi_parser *p, struct lmd_str name)
 	if (!p->block)
 		lmi_parse_no_memory(p);
 	else if (p->n_blocks == LMI_PARSE_NAMES)
-		lmi_parse_fail(p, "there are more than %d blocks", LMI_PARSE_NAMES);
+		lmi_parse_fail(p, "more than %d blocks", LMI_PARSE_NAMES);
 	else
 		p->block[p->n_blocks++] = name;
 }
@@ -216,7 +217,7 @@ static struct lmi_node *parse_block(struct lmi_parser *p)
 	n->name = lmi_parse_expect_name(p);
 	note_block(p, n->name);
 	n->sub = lmi_parse_skip_name(p, "scoped");
-	(void)lmi_parse_skip_name(p, "required"); /* of templates that extend others */
+	(void)lmi_parse_skip_name(p, "required"); /* for templates that extend others */
 	p->loops = 0;
 	finish(p, n, "endblock");
 	p->loops = loops;
@@ -225,7 +226,7 @@ static struct lmi_node *parse_block(struct lmi_parser *p)
 	return n;
 }
 
-/* autoescape has an argument, generation none. */
+/* Parses autoescape, which has an argument, or generation, which has none. */
 static struct lmi_node *parse_scope(struct lmi_parser *p, bool autoescape)
 {
 	struct lmi_node *n = lmi_node_new(p, autoescape ? LMI_N_AUTOESCAPE : LMI_N_SCOPE);
@@ -243,7 +244,7 @@ static struct lmi_node *parse_scope(struct lmi_parser *p, bool autoescape)
 static struct lmi_node *parse_loop_control(struct lmi_parser *p, enum lmi_op op)
 {
 	if (!p->loops)
-		lmi_parse_fail(p, "break and continue belong into a loop");
+		lmi_parse_fail(p, "break and continue are only allowed inside a loop");
 	return lmi_node_new(p, op);
 }
 
@@ -259,7 +260,7 @@ static struct lmi_node *parse_print(struct lmi_parser *p)
 	return n;
 }
 
-/* extends, include, import, from: understood, and an error when it is reached. */
+/* Parses extends, include, import and from, which are errors only when they are executed. */
 static struct lmi_node *parse_refused(struct lmi_parser *p, struct lmd_str name)
 {
 	struct lmi_node *n = lmi_node_new(p, LMI_N_REFUSE);
@@ -309,7 +310,7 @@ static struct lmi_node *parse_statement(struct lmi_parser *p)
 		return parse_refused(p, name);
 	if (name.len == strlen("from") && !memcmp(name.ptr, "from", name.len))
 		return parse_refused(p, name);
-	lmi_parse_fail(p, "there is no statement '%.*s' here", (int)name.len, name.ptr);
+	lmi_parse_fail(p, "unknown or misplaced statement '%.*s'", (int)name.len, name.ptr);
 	return lmi_node_new(p, LMI_N_SCOPE);
 }
 
@@ -327,14 +328,14 @@ static void expect_block_end(struct lmi_parser *p)
 	lmi_parse_expect(p, LMI_TOK_BLOCK_END);
 }
 
-/* Nodes up to "{% END", with END not skipped; ends NULL: to the end of the template.  The
- * statement around the body has its "%}" still to come. */
+/* Parses nodes up to "{% END", where END is not consumed; if ends is NULL, up to the end of the
+ * template.  The "%}" of the enclosing statement has not been consumed yet. */
 static void parse_body(struct lmi_parser *p, struct lmi_nodes *out, const char *const *ends)
 {
 	struct lmi_node *n;
 
 	if (ends) {
-		(void)lmi_parse_skip(p, ':'); /* as after "if x:" in Python */
+		(void)lmi_parse_skip(p, ':'); /* as in Python's "if x:" */
 		expect_block_end(p);
 	}
 	if (!lmi_parse_enter(p))
@@ -355,7 +356,7 @@ static void parse_body(struct lmi_parser *p, struct lmi_nodes *out, const char *
 			expect_block_end(p);
 		} else {
 			if (ends)
-				lmi_parse_fail(p, "the template ends where '%s' is expected",
+				lmi_parse_fail(p, "the template ends where '%s' was expected",
 					       ends[0]);
 			break;
 		}

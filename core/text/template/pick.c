@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Attributes of items, and the filters that walk through a list with a filter, a test or
- * an attribute: map, select, reject, selectattr, rejectattr, groupby, unique, min, max,
+ * Selects attributes of items, and implements the filters that apply a filter, a test or an
+ * attribute to each item: map, select, reject, selectattr, rejectattr, groupby, unique, min, max,
  * sum, sort. */
 #include "core/text/template/pick.h"
 
@@ -91,7 +91,7 @@ struct lmi_list *lmi_pick_keys(struct lmi_run *run, struct lmi_val attribute, bo
 	return run->failed ? NULL : out;
 }
 
-/* A list that may be changed: a copy of the items. */
+/* Copies the items into a list that may be modified. */
 static struct lmi_list *copy_items(struct lmi_run *run, struct lmi_val v)
 {
 	const struct lmi_list *items = lmi_val_items(run, v);
@@ -146,7 +146,7 @@ static struct lmi_val extreme(struct lmi_run *run, struct lmi_val self, const st
 	uint32_t best = 0;
 
 	if (!items || !items->n)
-		return lmi_undef("the extreme of no items", 23);
+		return lmi_undef("minimum or maximum of an empty sequence", 39);
 	keys = lmi_pick_all(run, &p, items);
 	for (uint32_t i = 1; keys && i < keys->n && lmi_run_step(run, 1); i++) {
 		if (lmi_val_compare(run, better, keys->v[i], keys->v[best]))
@@ -229,7 +229,7 @@ static struct lmi_val map_attribute(struct lmi_run *run, struct lmi_val self,
 	struct lmi_val out = lmi_list_new(run);
 
 	if (args->n_kw != 1u + (def != NULL))
-		lmi_run_fail(run, "map: there is an unexpected named argument");
+		lmi_run_fail(run, "map: unexpected named argument");
 	if (def)
 		p.fallback = def->v;
 	items = lmi_val_items(run, self);
@@ -261,7 +261,7 @@ static struct lmi_val f_map(struct lmi_run *run, struct lmi_val self,
 	name = lmi_param_str(run, args->pos[0], "", "the name of a filter");
 	f = lmi_filter_find(name.u.s, name.n);
 	if (!f)
-		lmi_run_fail(run, "there is no filter '%.*s'", (int)name.n, name.u.s);
+		lmi_run_fail(run, "unknown filter '%.*s'", (int)name.n, name.u.s);
 	rest.pos++;
 	rest.n_pos--;
 	items = lmi_val_items(run, self);
@@ -274,7 +274,8 @@ static struct lmi_val f_map(struct lmi_run *run, struct lmi_val self,
 	return lmi_iter_new(run, out);
 }
 
-/* Items (or an attribute of them) that pass a test, or do not. */
+/* Selects the items that pass (want) or fail a test; by_attribute tests an attribute of each
+ * item. */
 static struct lmi_val choose(struct lmi_run *run, struct lmi_val self,
 			     const struct lmi_call_args *args, bool by_attribute, bool want)
 {
@@ -287,7 +288,7 @@ static struct lmi_val choose(struct lmi_run *run, struct lmi_val self,
 	if (!lmi_val_truth(self))
 		return lmi_iter_new(run, out);
 	if (by_attribute && !args->n_pos) {
-		lmi_run_fail(run, "the name of an attribute is missing");
+		lmi_run_fail(run, "missing attribute name");
 		return lmi_none();
 	}
 	p = lmi_pick_make(run, by_attribute ? args->pos[0] : lmi_none(), false);
@@ -300,7 +301,7 @@ static struct lmi_val choose(struct lmi_run *run, struct lmi_val self,
 
 		test = lmi_test_find(name.u.s, name.n);
 		if (!test)
-			lmi_run_fail(run, "there is no test '%.*s'", (int)name.n, name.u.s);
+			lmi_run_fail(run, "unknown test '%.*s'", (int)name.n, name.u.s);
 		rest.pos++;
 		rest.n_pos--;
 	}

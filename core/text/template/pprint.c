@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The filter pprint: the repr of a value, dictionaries sorted by key, what is longer than
- * a line on several. */
+ * The filter pprint: the repr of a value, with dictionaries sorted by key, and split over several
+ * lines if it is longer than one. */
 #include "core/text/template/builtin.h"
 
 #define WIDTH 80
 
-static void put(struct lmi_buf *b, struct lmi_val v, int64_t indent, int64_t behind);
+static void put(struct lmi_buf *b, struct lmi_val v, int64_t indent, int64_t trailing);
 
-/* The keys in order, or as they are if there is none. */
+/* The keys sorted, or unsorted if they cannot be compared. */
 static struct lmi_list *sorted_keys(struct lmi_run *run, const struct lmi_dict *d)
 {
 	struct lmi_list *keys = lmi_list_new(run).u.list;
@@ -56,7 +56,7 @@ static void new_line(struct lmi_buf *b, int64_t indent)
 	lmi_buf_fill(b, ' ', (uint64_t)indent);
 }
 
-static void put_list(struct lmi_buf *b, struct lmi_val v, int64_t indent, int64_t behind)
+static void put_list(struct lmi_buf *b, struct lmi_val v, int64_t indent, int64_t trailing)
 {
 	const struct lmi_list *l = v.u.list;
 	const char *close = v.kind == LMI_V_LIST ? "]" : l->n == 1 ? ",)" : ")";
@@ -65,14 +65,14 @@ static void put_list(struct lmi_buf *b, struct lmi_val v, int64_t indent, int64_
 	for (uint32_t i = 0; i < l->n && lmi_run_step(b->run, 1); i++) {
 		bool last = i + 1 == l->n;
 
-		put(b, l->v[i], indent + 1, last ? behind + (int64_t)strlen(close) : 1);
+		put(b, l->v[i], indent + 1, last ? trailing + (int64_t)strlen(close) : 1);
 		if (!last)
 			new_line(b, indent + 1);
 	}
 	lmi_buf_str(b, close);
 }
 
-static void put_dict(struct lmi_buf *b, const struct lmi_dict *d, int64_t indent, int64_t behind)
+static void put_dict(struct lmi_buf *b, const struct lmi_dict *d, int64_t indent, int64_t trailing)
 {
 	lmi_buf_char(b, '{');
 	for (uint32_t i = 0; i < d->n && lmi_run_step(b->run, 1); i++) {
@@ -81,26 +81,27 @@ static void put_dict(struct lmi_buf *b, const struct lmi_dict *d, int64_t indent
 
 		lmi_buf_val(b, key);
 		lmi_buf_str(b, ": ");
-		put(b, d->e[i].value, indent + 1 + lmi_val_length(key) + 2, last ? behind + 1 : 1);
+		put(b, d->e[i].value, indent + 1 + lmi_val_length(key) + 2,
+		    last ? trailing + 1 : 1);
 		if (!last)
 			new_line(b, indent + 1);
 	}
 	lmi_buf_char(b, '}');
 }
 
-/* v in column `indent`, with `behind` more characters to stand behind it. */
-static void put(struct lmi_buf *b, struct lmi_val v, int64_t indent, int64_t behind)
+/* Prints v at column `indent`; `trailing` more characters will follow on its last line. */
+static void put(struct lmi_buf *b, struct lmi_val v, int64_t indent, int64_t trailing)
 {
 	struct lmi_val text = lmi_val_repr(b->run, v);
 
 	if (!lmi_run_enter(b->run))
 		return;
-	if (lmi_val_length(text) <= WIDTH - indent - behind)
+	if (lmi_val_length(text) <= WIDTH - indent - trailing)
 		lmi_buf_val(b, text);
 	else if ((v.kind == LMI_V_LIST || v.kind == LMI_V_TUPLE) && v.u.list->n)
-		put_list(b, v, indent, behind);
+		put_list(b, v, indent, trailing);
 	else if (v.kind == LMI_V_DICT && v.u.dict->n)
-		put_dict(b, v.u.dict, indent, behind);
+		put_dict(b, v.u.dict, indent, trailing);
 	else
 		lmi_buf_val(b, text);
 	lmi_run_leave(b->run);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Texts of values: str() and repr() of Python, and entities. */
+ * String forms of values: Python's str() and repr(), and entities. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "core/text/template/eval.h"
 #include "core/text/template/uni.h"
 
-/* Digits and exponent of the shortest decimal text that reads back as f. */
+/* Digits and exponent of the shortest decimal representation that parses back to f. */
 static int shortest(double f, char digits[24], int *exponent)
 {
 	char text[40];
@@ -75,7 +75,7 @@ static void escape_char(struct lmi_buf *b, uint32_t c)
 		lmi_buf_printf(b, c < 0x10000 ? "\\u%04x" : "\\U%08x", c);
 }
 
-/* One character of a repr. */
+/* Appends one character, escaped for a repr. */
 static void repr_char(struct lmi_buf *b, uint32_t c, uint32_t quote)
 {
 	if (c == quote || c == '\\') {
@@ -94,7 +94,7 @@ static void repr_char(struct lmi_buf *b, uint32_t c, uint32_t quote)
 	}
 }
 
-/* Single quotes, unless there is one in the text and no double one. */
+/* Uses single quotes, unless the string contains one and no double quote. */
 static void repr_str(struct lmi_buf *b, struct lmi_val v)
 {
 	uint32_t quote = '\'';

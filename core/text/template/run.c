@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Bounds and memory of a run.
+ * Limits and memory of a run.
  *
- * Memory is taken from the arena in pieces and handed out from their fronts. */
+ * Memory is taken from the arena in pieces and allocated from their fronts. */
 #include "core/text/template/run.h"
 
 #include <stdarg.h>
@@ -19,7 +19,7 @@ bool lmi_run_step(struct lmi_run *run, uint64_t n)
 	run->steps += n;
 	if (run->steps <= run->limits.steps)
 		return true;
-	lmi_run_fail_status(run, LMD_NOMEM, "it takes more than %llu steps",
+	lmi_run_fail_status(run, LMD_NOMEM, "rendering takes more than %llu steps",
 			    (unsigned long long)run->limits.steps);
 	return false;
 }
@@ -58,7 +58,7 @@ bool lmi_run_enter(struct lmi_run *run)
 	if (run->failed)
 		return false;
 	if (run->depth >= run->limits.depth) {
-		lmi_run_fail_status(run, LMD_NOMEM, "it is nested deeper than %u levels",
+		lmi_run_fail_status(run, LMD_NOMEM, "nested deeper than %u levels",
 				    run->limits.depth);
 		return false;
 	}
@@ -71,7 +71,7 @@ void lmi_run_leave(struct lmi_run *run)
 	run->depth--;
 }
 
-/* A piece of the arena; NULL: the bound. */
+/* Takes a piece from the arena; returns NULL if the limit is reached. */
 static char *take_piece(struct lmi_run *run, size_t bytes)
 {
 	char *p;
@@ -100,7 +100,7 @@ void *lmi_run_take(struct lmi_run *run, size_t bytes, size_t align)
 		}
 		if (!p) {
 			lmi_run_fail_status(run, LMD_NOMEM,
-					    "its values take more than %llu bytes of memory",
+					    "values take more than %llu bytes of memory",
 					    (unsigned long long)run->limits.memory_bytes);
 			return NULL;
 		}

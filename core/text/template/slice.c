@@ -10,11 +10,11 @@ static bool slice_part(struct lmi_run *run, struct lmi_val v)
 {
 	if (v.kind == LMI_V_NONE || lmi_is_integer(v))
 		return true;
-	lmi_run_fail(run, "the parts of a slice are integers or None, not %s", lmi_val_type(v));
+	lmi_run_fail(run, "slice indices must be integers or None, not %s", lmi_val_type(v));
 	return false;
 }
 
-/* One end of a slice as Python clips it. */
+/* One end of a slice, clipped as in Python. */
 static int64_t slice_end(struct lmi_val v, int64_t n, int64_t step, int64_t def)
 {
 	int64_t i;
@@ -48,7 +48,7 @@ static struct lmi_val slice_str(struct lmi_run *run, struct lmi_val v, int64_t f
 	for (int64_t i = 0; i <= length; i++) {
 		at[i] = (uint32_t)k;
 		if (i < length)
-			(void)lmi_uni_next(v.u.s, v.n, &k); /* only the way matters */
+			(void)lmi_uni_next(v.u.s, v.n, &k); /* only advances the position */
 	}
 	for (int64_t i = 0; i < n && lmi_run_step(run, 1); i++, from += step)
 		lmi_buf_add(&b, v.u.s + at[from], at[from + 1] - at[from]);
@@ -80,7 +80,7 @@ struct lmi_val lmi_val_slice(struct lmi_run *run, struct lmi_val v, struct lmi_v
 	if (lmi_val_fail_undefined(run, v))
 		return v;
 	if (!lmi_val_is_sequence(v)) {
-		lmi_run_fail(run, "a value of type %s has no slices", lmi_val_type(v));
+		lmi_run_fail(run, "a value of type %s cannot be sliced", lmi_val_type(v));
 		return v;
 	}
 	if (!slice_part(run, from) || !slice_part(run, to) || !slice_part(run, step))
@@ -91,7 +91,7 @@ struct lmi_val lmi_val_slice(struct lmi_run *run, struct lmi_val v, struct lmi_v
 		lmi_run_fail(run, "slice step cannot be zero");
 		return v;
 	}
-	/* A step longer than the whole is as good as any longer one. */
+	/* any step longer than the sequence has the same effect */
 	s = s > length + 1 ? length + 1 : s < -length - 1 ? -length - 1 : s;
 	a = slice_end(from, length, s, s < 0 ? length - 1 : 0);
 	b = slice_end(to, length, s, s < 0 ? -1 : length);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Signs, digits, grouping and padding. */
+ * Formatting of numbers and strings: signs, digits, grouping and padding. */
 #include "core/text/template/spec.h"
 
 #include <ctype.h>
@@ -9,7 +9,7 @@
 
 #include "core/base/utf8.h"
 
-/* Digits of a float: 309 before the point, so many behind it. */
+/* Maximum digits of a float: 309 before the point and as many after it as fit. */
 #define DIGITS_MAX 500
 
 static bool is_align(uint32_t c)
@@ -17,7 +17,7 @@ static bool is_align(uint32_t c)
 	return c == '<' || c == '>' || c == '^' || c == '=';
 }
 
-/* Decimal digits at s[*at], up to LMI_SPEC_MAX. */
+/* Parses a decimal number at s[*at], up to LMI_SPEC_MAX. */
 static bool parse_size(struct lmi_run *run, struct lmi_val t, size_t *at, uint32_t *out)
 {
 	uint32_t n = 0;
@@ -25,7 +25,7 @@ static bool parse_size(struct lmi_run *run, struct lmi_val t, size_t *at, uint32
 	while (*at < t.n && isdigit((unsigned char)t.u.s[*at])) {
 		n = n * 10 + (uint32_t)(t.u.s[(*at)++] - '0');
 		if (n > LMI_SPEC_MAX) {
-			lmi_run_fail(run, "a width or precision of a format is over %d",
+			lmi_run_fail(run, "the width or precision of a format is more than %d",
 				     LMI_SPEC_MAX);
 			return false;
 		}
@@ -92,7 +92,7 @@ bool lmi_spec_parse(struct lmi_run *run, struct lmi_val t, struct lmi_spec *s)
 	return false;
 }
 
-/* head (sign and prefix) and body, padded. */
+/* Appends head (sign and prefix) and body, padded. */
 static void put(struct lmi_buf *b, const struct lmi_spec *s, char def_align, const char *head,
 		struct lmi_val body)
 {
@@ -117,7 +117,7 @@ void lmi_spec_str(struct lmi_buf *b, const struct lmi_spec *s, struct lmi_val v)
 {
 	if ((s->type && s->type != 's') || s->sign || s->plain_zero || s->alt || s->group ||
 	    s->align == '=') {
-		lmi_run_fail(b->run, "a text cannot be formatted like a number");
+		lmi_run_fail(b->run, "a string cannot be formatted as a number");
 		return;
 	}
 	if (s->precision >= 0)
@@ -125,7 +125,8 @@ void lmi_spec_str(struct lmi_buf *b, const struct lmi_spec *s, struct lmi_val v)
 	put(b, s, '<', "", v);
 }
 
-/* Marks every `every` digits of the whole part, which is the first n_whole characters. */
+/* Inserts `mark` between groups of `every` digits of the whole part, the first n_whole
+ * characters. */
 static struct lmi_val grouped(struct lmi_run *run, const char *text, size_t n_whole, char mark,
 			      size_t every)
 {
@@ -188,7 +189,7 @@ void lmi_spec_int(struct lmi_buf *b, const struct lmi_spec *s, int64_t v)
 		break;
 	case 'c':
 		if (v < 0 || v > 0x10ffff || (v >= 0xd800 && v < 0xe000)) {
-			lmi_run_fail(b->run, "%lld is no character", (long long)v);
+			lmi_run_fail(b->run, "%lld is not a character", (long long)v);
 			return;
 		}
 		text[lmi_utf8_put(text, (uint32_t)v)] = '\0';
@@ -206,7 +207,7 @@ void lmi_spec_int(struct lmi_buf *b, const struct lmi_spec *s, int64_t v)
 	put(b, s, '>', head, grouped(b->run, text, strlen(text), s->group, *prefix ? 4 : 3));
 }
 
-/* Digits of |v| without sign. */
+/* Formats |v| without a sign. */
 static bool float_digits(struct lmi_run *run, const struct lmi_spec *s, double v, char *text,
 			 size_t n)
 {
@@ -214,7 +215,7 @@ static bool float_digits(struct lmi_run *run, const struct lmi_spec *s, double v
 	char fmt[8], type = s->type == '%' ? 'f' : s->type;
 
 	if (precision > DIGITS_MAX) {
-		lmi_run_fail(run, "a float has at most %d digits", DIGITS_MAX);
+		lmi_run_fail(run, "a float is formatted with at most %d digits", DIGITS_MAX);
 		return false;
 	}
 	if (!type && s->precision < 0) {
@@ -222,7 +223,7 @@ static bool float_digits(struct lmi_run *run, const struct lmi_spec *s, double v
 		return true;
 	}
 	(void)snprintf(fmt, sizeof(fmt), "%%%s.*%c", s->alt ? "#" : "", type ? type : 'g');
-	/* The format is one of a closed set, made just here. */
+	/* the format was built above from a fixed set */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 	(void)snprintf(text, n, fmt, type ? precision : precision ? precision : 1, v);

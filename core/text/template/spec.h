@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * spec.h - one value by a format specification: "{:>8.2f}" and "%8.2f" both end here. */
+ * spec.h - formats one value by a format specification, for "{:>8.2f}" and "%8.2f" alike. */
 #ifndef LLAMAD_TEMPLATE_SPEC_H
 #define LLAMAD_TEMPLATE_SPEC_H
 
 #include "core/text/template/builtin.h"
 
-/* The greatest width and precision. */
+/* Maximum width and precision. */
 #define LMI_SPEC_MAX 100000
 
 struct lmi_spec {
 	uint32_t fill;
-	char align;           /* < > ^ =, 0 = the default of the type */
-	char sign;            /* + - blank; 0 = - */
-	bool zero;            /* 0 before the width: numbers are padded behind their sign */
-	bool plain_zero;      /* z: a negative zero is a zero */
+	char align;           /* < > ^ =; 0 = the default of the type */
+	char sign;            /* + - or space; 0 = - */
+	bool zero;            /* 0 before the width: pads numbers after their sign */
+	bool plain_zero;      /* z: a negative zero is written as zero */
 	bool alt;             /* # */
 	char group;           /* , or _; 0 = none */
 	uint32_t width;
@@ -22,7 +22,8 @@ struct lmi_spec {
 	char type;            /* 0 = none */
 };
 
-/* The text of "[[fill]align][sign][z][#][0][width][group][.precision][type]"; false: failed. */
+/* Parses "[[fill]align][sign][z][#][0][width][group][.precision][type]"; returns false on
+ * failure. */
 bool lmi_spec_parse(struct lmi_run *run, struct lmi_val text, struct lmi_spec *s);
 
 void lmi_spec_str(struct lmi_buf *b, const struct lmi_spec *s, struct lmi_val v);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Methods of texts that cut them into pieces. */
+ * String methods that split strings. */
 #include "core/text/template/find.h"
 
 static void split_space(struct lmi_run *run, struct lmi_val v, int64_t max, struct lmi_list *out)
@@ -31,7 +31,7 @@ static void split_space(struct lmi_run *run, struct lmi_val v, int64_t max, stru
 	}
 }
 
-/* Pieces come last first. */
+/* Adds the pieces in reverse order. */
 static void rsplit_space(struct lmi_run *run, struct lmi_val v, int64_t max, struct lmi_list *out)
 {
 	size_t at = v.n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Statements and output. */
+ * Executes statements and writes output. */
 #include "core/base/alloc.h"
 #include "core/text/template/eval.h"
 #include "core/text/template/marks.h"
@@ -12,7 +12,7 @@ void lmi_run_out(struct lmi_run *run, const char *s, size_t n)
 	if (!lmi_run_step(run, n / 16))
 		return;
 	if (n > run->limits.output_bytes || run->n_out > run->limits.output_bytes - n) {
-		lmi_run_fail_status(run, LMD_NOMEM, "it writes more than %llu bytes",
+		lmi_run_fail_status(run, LMD_NOMEM, "rendering writes more than %llu bytes",
 				    (unsigned long long)run->limits.output_bytes);
 		return;
 	}
@@ -91,7 +91,7 @@ void lmi_run_assign(struct lmi_run *run, const struct lmi_node *target, struct l
 	}
 	l = lmi_val_items(run, v);
 	if (l && l->n != target->kids.n)
-		lmi_run_fail(run, "%u values cannot be unpacked into %u variables", l->n,
+		lmi_run_fail(run, "cannot unpack %u values into %u variables", l->n,
 			     target->kids.n);
 	for (uint32_t i = 0; l && i < target->kids.n && !run->failed; i++)
 		lmi_run_assign(run, target->kids.v[i], s, l->v[i]);
@@ -99,7 +99,7 @@ void lmi_run_assign(struct lmi_run *run, const struct lmi_node *target, struct l
 
 /* Blocks */
 
-/* The output of a body in a scope of its own. */
+/* Executes a body in a scope of its own and returns its output. */
 static struct lmi_val capture(struct lmi_run *run, const struct lmi_nodes *body,
 			      struct lmi_scope *s, enum lmi_flow *flow)
 {
@@ -118,7 +118,7 @@ static enum lmi_flow exec_set_block(struct lmi_run *run, const struct lmi_node *
 
 	if (!run->failed)
 		v = lmi_run_eval_filters(run, n->b, s, v);
-	/* break leaves the block before anything is assigned */
+	/* a break leaves the block before anything is assigned */
 	if (flow == LMI_FLOW_NEXT)
 		lmi_run_assign(run, n->a, s, v);
 	return flow;
@@ -141,13 +141,13 @@ static enum lmi_flow exec_with(struct lmi_run *run, const struct lmi_node *n, st
 
 	if (!inner)
 		return LMI_FLOW_NEXT;
-	/* Values see the variables outside, not each other. */
+	/* values see the variables outside, not each other */
 	for (uint32_t i = 0; i + 1 < n->kids.n && !run->failed; i += 2)
 		lmi_run_assign(run, n->kids.v[i], inner, lmi_run_eval(run, n->kids.v[i + 1], s));
 	return lmi_run_exec(run, &n->body, inner);
 }
 
-/* The callee gets the body as the argument `caller`. */
+/* Calls the callee with the body as the argument `caller`. */
 static void exec_call_block(struct lmi_run *run, const struct lmi_node *n, struct lmi_scope *s)
 {
 	struct lmi_val callee = lmi_run_eval(run, n->a->a, s);
@@ -240,11 +240,11 @@ static enum lmi_flow exec(struct lmi_run *run, const struct lmi_node *n, struct 
 	case LMI_N_CONTINUE:
 		return LMI_FLOW_CONTINUE;
 	case LMI_N_REFUSE:
-		lmi_run_fail_status(run, LMD_UNSUPPORTED, "%.*s: there are no other templates",
+		lmi_run_fail_status(run, LMD_UNSUPPORTED, "%.*s: other templates are not available",
 				    (int)n->name.len, n->name.ptr);
 		break;
-	default: /* expressions are no statements: the parser makes none here */
-		lmi_run_fail(run, "an expression stands where a statement is expected");
+	default: /* expressions: the parser does not put them here */
+		lmi_run_fail(run, "expected a statement, got an expression");
 		break;
 	}
 	return LMI_FLOW_NEXT;

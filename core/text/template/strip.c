@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Methods of texts that take something off their ends. */
+ * String methods that strip the ends of a string. */
 #include "core/text/template/find.h"
 
 static bool stripped(struct lmi_val chars, uint32_t c)
@@ -21,7 +21,8 @@ struct lmi_val lmi_str_strip(struct lmi_run *run, struct lmi_val v, struct lmi_v
 	size_t from = 0, to = v.n, at;
 
 	if (chars.kind != LMI_V_NONE && chars.kind != LMI_V_STR) {
-		lmi_run_fail(run, "what is stripped must be a text, not %s", lmi_val_type(chars));
+		lmi_run_fail(run, "the characters to strip must be a string, not %s",
+			     lmi_val_type(chars));
 		return v;
 	}
 	while ((side & LMI_LEFT) && from < to && lmi_run_step(run, cost)) {

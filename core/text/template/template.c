@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * From the outside: parse, render, and the memory of both. */
+ * The public functions: parsing, rendering, and the memory of both. */
 #include "core/text/template/template.h"
 
 #include "core/base/alloc.h"
 #include "core/text/template/eval.h"
 #include "core/text/template/marks.h"
 
-/* Tokens and nodes of the longest template fit. */
+/* Enough for the tokens and nodes of the longest template. */
 #define PARSE_BYTES (1ull << 30)
-/* JSON nested deeper is refused. */
+/* Maximum nesting of JSON. */
 #define JSON_DEPTH  512
 
 static const struct lmi_template_limits defaults = {
@@ -26,7 +26,7 @@ static enum lmd_status from_json(const json_t *j, struct lmd_arena *arena, struc
 
 static enum lmd_status no_memory(struct lmd_error *err)
 {
-	return lmd_fail(err, LMD_NOMEM, "template variables: they take too much memory");
+	return lmd_fail(err, LMD_NOMEM, "template variables take too much memory");
 }
 
 static bool copy_text(const char *s, size_t n, struct lmd_arena *arena, struct lmd_str *out)
@@ -64,7 +64,7 @@ static enum lmd_status dict_from_json(const json_t *j, struct lmd_arena *arena,
 
 	if (n && (!m || n > UINT32_MAX))
 		return no_memory(err);
-	/* json_object_foreach wants a json_t that is not const, but changes nothing. */
+	/* json_object_foreach takes a non-const json_t but does not modify it */
 	json_object_foreach((json_t *)(uintptr_t)j, key, value)
 	{
 		if (!copy_text(key, strlen(key), arena, &m[i].key))
@@ -84,8 +84,7 @@ static enum lmd_status from_json(const json_t *j, struct lmd_arena *arena, struc
 {
 	if (depth > JSON_DEPTH)
 		return lmd_fail(err, LMD_INVALID,
-				"template variables: they are nested deeper than %d levels",
-				JSON_DEPTH);
+				"template variables are nested deeper than %d levels", JSON_DEPTH);
 	*out = (struct lmi_tvalue){.kind = LMI_T_NONE};
 	switch (json_typeof(j)) {
 	case JSON_NULL:
@@ -131,9 +130,8 @@ enum lmd_status lmi_template_parse(struct lmi_template **out, const char *text, 
 	enum lmd_status st;
 
 	if (bytes > LMI_TEMPLATE_MAX)
-		return lmd_fail(err, LMD_INVALID,
-				"template: it has %zu bytes, at most %u are possible", bytes,
-				LMI_TEMPLATE_MAX);
+		return lmd_fail(err, LMD_INVALID, "template: has %zu bytes, at most %u are allowed",
+				bytes, LMI_TEMPLATE_MAX);
 	t = lmi_alloc(1, sizeof(*t));
 	if (t)
 		t->arena = lmi_arena_create(PARSE_BYTES);
@@ -168,7 +166,7 @@ static void run_template(struct lmi_run *run, const struct lmi_template *t,
 		struct lmi_val d = lmi_val_import(run, &in->vars[i]);
 
 		if (d.kind != LMI_V_DICT) {
-			lmi_run_fail(run, "the variables are no dictionary");
+			lmi_run_fail(run, "the variables are not a dictionary");
 			break;
 		}
 		for (uint32_t k = 0; k < d.u.dict->n; k++)
@@ -176,7 +174,7 @@ static void run_template(struct lmi_run *run, const struct lmi_template *t,
 	}
 	run->globals = lmi_scope_new(run, NULL);
 	if (run->globals)
-		(void)lmi_run_exec(run, &t->body, run->globals); /* no loop is around */
+		(void)lmi_run_exec(run, &t->body, run->globals); /* there is no enclosing loop */
 }
 
 static enum lmd_status report(const struct lmi_run *run, struct lmi_template_output *out,
@@ -214,7 +212,7 @@ enum lmd_status lmi_template_render(const struct lmi_template *t,
 	run->limits.output_bytes = limit(in->limits.output_bytes, defaults.output_bytes);
 	run->limits.depth = (uint32_t)limit(in->limits.depth, defaults.depth);
 	run->now = in->now;
-	/* beside every byte of a value there is one that says whose it is */
+	/* each byte of a value has a mark that says where it came from */
 	run->arena = lmi_arena_create(run->limits.memory_bytes * (in->want_own ? 2 : 1));
 	run->marks = in->want_own ? lmi_marks_create() : NULL;
 	if (!run->arena || (in->want_own && !run->marks)) {
@@ -224,7 +222,7 @@ enum lmd_status lmi_template_render(const struct lmi_template *t,
 		return lmd_fail(err, LMD_NOMEM, "template: out of memory");
 	}
 	run_template(run, t, in);
-	lmi_run_out(run, "", 0); /* room for the terminating zero */
+	lmi_run_out(run, "", 0); /* makes room for the terminating NUL */
 	if (run->failed) {
 		st = report(run, out, err);
 		lmi_free(run->out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Templates against expected texts of the parity pack, against a table of our own, and
- * against everything that a hostile author may write. */
+ * Compares templates with the expected output of the parity pack and with a table of our own, and
+ * tries what hostile authors may write. */
 #include "core/text/template/template.h"
 
 #include <dirent.h>
@@ -64,7 +64,8 @@ static struct result simple(const char *text)
 
 /* Parity */
 
-/* Does a result match what is expected?  json: text, raised, error, mutable_text. */
+/* Whether a result matches the expected one, a JSON object with text, raised, error or
+ * mutable_text. */
 static bool matches(const struct result *r, const json_t *want)
 {
 	const json_t *text = json_object_get(want, "text");
@@ -164,7 +165,7 @@ static char *load_text(const char *dir, const char *name, size_t *n)
 	return p;
 }
 
-/* All conversations of one template. */
+/* Renders all conversations with one template. */
 static void one_template(struct tally *t, const char *dir, const char *name, json_t *conversations,
 			 const json_t *extra)
 {
@@ -226,7 +227,7 @@ START_TEST(conversations)
 }
 END_TEST
 
-/* A table of our own; want NULL: an error */
+/* A table of our own; want is NULL if an error is expected. */
 
 static const struct {
 	const char *text, *want;
@@ -290,8 +291,13 @@ static const struct {
 	  "TrueFalseTrueFalseFalse" },
 	{ "{{ d.items }}", NULL },
 	{ "{% set d = {'items': 5} %}{{ d['items'] }}{{ d.items()|list }}", "5[('items', 5)]" },
+	{ "{{ 25|round(-1) }} {{ 35|round(-1) }} {{ (-25)|round(-1) }} {{ (-35)|round(-1) }}"
+	  " {{ (-26)|round(-1) }} {{ (-24)|round(-1) }}",
+	  "20 40 -20 -40 -30 -20" },
+	{ "{{ (-9223372036854775803)|round(-1) }}", "-9223372036854775800" },
 	/* errors */
 	{ "{{ x.y }}", NULL },
+	{ "{{ (-9223372036854775807)|round(-1) }}", NULL },
 	{ "{{ 1 + 'a' }}", NULL },
 	{ "{{ 1 // 0 }}", NULL },
 	{ "{{ 9223372036854775807 + 1 }}", NULL },
@@ -323,23 +329,23 @@ START_TEST(own_table)
 }
 END_TEST
 
-/* Sentences */
+/* Error messages */
 
-START_TEST(sentences)
+START_TEST(error_messages)
 {
 	static const struct {
 		const char *text, *says;
 	} t[] = {
-		{"a\n{{ 1 +* 2 }}", "template line 2: an expression is expected"},
+		{"a\n{{ 1 +* 2 }}", "template line 2: expected an expression"},
 		{"{% if x %}\n\n", "template line 2: the template ends where"},
 		{"\n\n{{ x.y.z }}", "template line 3: 'x' is undefined"},
-		{"{{ 1|nosuch }}", "there is no filter 'nosuch'"},
-		{"{{ 1 is nosuch }}", "there is no test 'nosuch'"},
+		{"{{ 1|nosuch }}", "unknown filter 'nosuch'"},
+		{"{{ 1 is nosuch }}", "unknown test 'nosuch'"},
 		{"{{ 'a' + 1 }}", "unsupported operand types for +: 'str' and 'int'"},
 		{"{{ range(200000) }}", "range too big: 200000 items, at most 100000"},
 		{"{{ 'a'.center('b') }}", "the width must be an integer, not str"},
-		{"{% nosuch %}", "there is no statement 'nosuch' here"},
-		{"{% from 'a' import b %}", "from: there are no other templates"},
+		{"{% nosuch %}", "unknown or misplaced statement 'nosuch'"},
+		{"{% from 'a' import b %}", "from: other templates are not available"},
 		{"{{ raise_exception('roles must alternate') }}", "roles must alternate"},
 	};
 
@@ -391,7 +397,7 @@ START_TEST(odd_bytes)
 	lmi_template_output_fini(&out);
 	lmi_template_destroy(t);
 	lmi_template_destroy(NULL);
-	/* and in the template itself */
+	/* in the template itself */
 	ck_assert_int_eq(lmi_template_parse(&t, "\xff{{ '\xc3'|length }}", 17, NULL), LMD_OK);
 	ck_assert_int_eq(lmi_template_render(t, &in, &out, NULL), LMD_OK);
 	ck_assert_str_eq(out.text, "\xef\xbf\xbd"
@@ -401,7 +407,7 @@ START_TEST(odd_bytes)
 }
 END_TEST
 
-/* Any bytes as a template: a status and no more. */
+/* Random bytes as a template give a status and nothing worse. */
 START_TEST(random_templates)
 {
 	static const char *const words[] = {
@@ -509,7 +515,7 @@ static double seconds(void)
 	return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
 }
 
-/* Each ends with a sentence, soon, and within its memory. */
+/* Each one ends with an error message, soon, and within its memory limit. */
 START_TEST(hostile)
 {
 	struct lmi_alloc_stats before, after;
@@ -529,7 +535,7 @@ START_TEST(hostile)
 }
 END_TEST
 
-/* head, n times middle, tail */
+/* Renders head, n times middle, tail. */
 static struct result repeated(const char *head, const char *middle, size_t n, const char *tail)
 {
 	size_t m = strlen(middle);
@@ -573,7 +579,7 @@ START_TEST(hostile_text)
 		{"{% raw %}", "{% endra", ""},
 		{"", "{% raw ", ""},
 	};
-	/* "{{{{..." is text when nothing follows; the others fail */
+	/* "{{{{..." is text if nothing follows; the others fail */
 	for (size_t i = 0; i < sizeof(t) / sizeof(*t); i++) {
 		double start = seconds();
 		struct result r = repeated(t[i].head, t[i].middle, 100000, t[i].tail);
@@ -637,7 +643,7 @@ START_TEST(deep_json)
 }
 END_TEST
 
-/* Every allocation may fail: a status, and nothing is left behind. */
+/* Every allocation may fail: rendering returns a status and leaks nothing. */
 START_TEST(no_memory)
 {
 	const char *text = "{% macro m(a) %}{{ a|tojson }}{% endmacro %}{% for x in range(50) %}"
@@ -650,7 +656,7 @@ START_TEST(no_memory)
 	do {
 		lmi_alloc_fail_nth(n++, false);
 		r = simple(text);
-		/* A large piece of memory that fails is asked for again, smaller. */
+		/* a large allocation that fails is retried with a smaller size */
 		ck_assert(r.st == LMD_OK || r.st == LMD_NOMEM);
 		lmi_template_output_fini(&r.out);
 	} while (lmi_alloc_did_fail() && n < 1000);
@@ -669,7 +675,7 @@ int main(void)
 	tcase_add_test(t, units);
 	tcase_add_test(t, conversations);
 	tcase_add_test(t, own_table);
-	tcase_add_test(t, sentences);
+	tcase_add_test(t, error_messages);
 	tcase_add_test(t, raised_in_full);
 	tcase_add_test(t, odd_bytes);
 	tcase_add_test(t, random_templates);

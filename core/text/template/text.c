@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Growing texts.
+ * Growing strings.
  *
- * The last text that was made often grows next (a template that appends to a variable), so
- * appending looks whether the text ends where the free memory of the run begins and then goes on
- * in place. */
+ * The string that was made last is often the next to grow (in a template that appends to a
+ * variable), so appending checks whether the string ends where the free memory of the run starts,
+ * and then grows it in place. */
 #include "core/text/template/text.h"
 
 #include <stdarg.h>
@@ -25,7 +25,8 @@ struct lmi_val lmi_str_copy(struct lmi_run *run, const char *s, size_t n)
 	return lmi_strn(p, n);
 }
 
-/* Room for `more` bytes behind the n that s has, s in a block of cap bytes; NULL: failed. */
+/* Makes room for `more` bytes after the n bytes of s, in a block of *cap bytes.  Returns NULL on
+ * failure. */
 static char *grow(struct lmi_run *run, char *s, size_t n, size_t *cap, size_t more)
 {
 	size_t want = n + more;
@@ -34,7 +35,8 @@ static char *grow(struct lmi_run *run, char *s, size_t n, size_t *cap, size_t mo
 	if (want <= *cap)
 		return s;
 	if (want > LMI_TEXT_MAX) {
-		lmi_run_fail_status(run, LMD_NOMEM, "a text is longer than %u bytes", LMI_TEXT_MAX);
+		lmi_run_fail_status(run, LMD_NOMEM, "a string is longer than %u bytes",
+				    LMI_TEXT_MAX);
 		return NULL;
 	}
 	want = want < LMI_TEXT_MAX / 2 ? 2 * want : want;
@@ -70,7 +72,7 @@ void lmi_buf_add(struct lmi_buf *b, const char *s, size_t n)
 	b->n += n;
 }
 
-/* Where a character came from is not known here: it counts as coming from outside. */
+/* The origin of a single character is unknown here, so it counts as coming from a variable. */
 void lmi_buf_char(struct lmi_buf *b, uint32_t c)
 {
 	size_t from = b->n;
@@ -106,7 +108,7 @@ struct lmi_val lmi_buf_done(struct lmi_buf *b)
 {
 	struct lmi_run *run = b->run;
 
-	/* What was not used goes back, if nothing was taken behind it. */
+	/* returns unused memory if nothing was allocated after it */
 	if (b->s && b->s + b->cap == run->mem)
 		run->mem = b->s + b->n;
 	return lmi_strn(b->s ? b->s : "", b->n);
@@ -123,7 +125,8 @@ struct lmi_val lmi_str_cat(struct lmi_run *run, struct lmi_val a, struct lmi_val
 	if (!lmi_run_step(run, b.n / 16))
 		return a;
 	if ((uint64_t)a.n + b.n > LMI_TEXT_MAX) {
-		lmi_run_fail_status(run, LMD_NOMEM, "a text is longer than %u bytes", LMI_TEXT_MAX);
+		lmi_run_fail_status(run, LMD_NOMEM, "a string is longer than %u bytes",
+				    LMI_TEXT_MAX);
 		return a;
 	}
 	if (a.u.s + a.n == run->mem && b.n <= (size_t)(run->mem_end - run->mem)) {

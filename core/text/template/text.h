@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * text.h - texts that are made: growing ones, and the texts of values. */
+ * text.h - builds strings: growing buffers and the string forms of values. */
 #ifndef LLAMAD_TEMPLATE_TEXT_H
 #define LLAMAD_TEMPLATE_TEXT_H
 
 #include "core/text/template/value.h"
 
-/* Bytes of a text, at most. */
+/* Maximum length of a string in bytes. */
 #define LMI_TEXT_MAX 0x7fffffffu
 
-/* Texts that grow */
+/* Growing strings */
 
 struct lmi_buf {
 	struct lmi_run *run;
@@ -32,24 +32,25 @@ static inline void lmi_buf_val(struct lmi_buf *b, struct lmi_val str)
 	lmi_buf_add(b, str.u.s, str.n);
 }
 
-/* The text; the buffer is not used any more. */
+/* Returns the string; the buffer must not be used any more. */
 struct lmi_val lmi_buf_done(struct lmi_buf *b);
 
-/* a and b one after the other; repeated appending costs time and memory in proportion to
- * what is appended. */
+/* Concatenates a and b.  Repeated appending costs time and memory in proportion to what is
+ * appended. */
 struct lmi_val lmi_str_cat(struct lmi_run *run, struct lmi_val a, struct lmi_val b);
 
-/* Texts of values (repr.c) */
+/* String forms of values (repr.c) */
 
-/* str(v); a STR is itself, with its flag. */
+/* str(v); a STR is returned as it is, with its flag. */
 struct lmi_val lmi_val_text(struct lmi_run *run, struct lmi_val v);
 struct lmi_val lmi_val_repr(struct lmi_run *run, struct lmi_val v);
 void lmi_val_repr_to(struct lmi_buf *b, struct lmi_val v);
-/* repr with every character outside of ASCII escaped. */
+/* repr(v) with every non-ASCII character escaped. */
 struct lmi_val lmi_val_ascii(struct lmi_run *run, struct lmi_val v);
-/* repr of a float, at most 32 bytes with the terminating zero. */
+/* repr of a float: at most 32 bytes, including the NUL. */
 void lmi_float_text(double f, char out[32]);
-/* &, <, >, " and ' as entities, marked safe; a safe text is itself. */
+/* Replaces &, <, >, " and ' by entities and marks the result safe.  A safe string is returned as it
+ * is. */
 struct lmi_val lmi_val_escape(struct lmi_run *run, struct lmi_val v);
 
 #endif /* LLAMAD_TEMPLATE_TEXT_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Categories and simple case come from utf8proc, the rest from casing.gen.h. */
+ * Categories and simple case mappings come from utf8proc, the rest from casing.gen.h. */
 #include "core/text/template/uni.h"
 
 #include <utf8proc.h>
@@ -137,7 +137,7 @@ bool lmi_uni_printable(uint32_t c)
 		return false;
 	case UTF8PROC_CATEGORY_ZS:
 		return c == ' ';
-	default: /* the enum is utf8proc's: every other category shows */
+	default: /* every other category of utf8proc is printable */
 		return true;
 	}
 }
@@ -172,8 +172,8 @@ static const struct casing *find(const struct casing *t, size_t n, uint32_t c)
 	return lo < n && t[lo].from == c ? &t[lo] : NULL;
 }
 
-/* Folding of one character: simple folding is the lower case of the upper case, but for
- * the Cherokee letters, which fold upwards. */
+/* Simple case folding: the lower case of the upper case, except for the Cherokee letters, which
+ * fold to upper case. */
 static uint32_t fold(uint32_t c)
 {
 	if ((c >= 0x13a0 && c <= 0x13f5) || c == 0x131 || c == 0x130)
@@ -205,7 +205,7 @@ int lmi_uni_map(enum lmi_case to, uint32_t c, uint32_t out[3])
 		break;
 	case LMI_CASE_LOWER:
 		out[0] = (uint32_t)utf8proc_tolower((utf8proc_int32_t)c);
-		if (c == 0x130) { /* the one character whose lower case is two */
+		if (c == 0x130) { /* the only character whose lower case is two characters */
 			out[0] = 'i';
 			out[1] = 0x307;
 			return 2;

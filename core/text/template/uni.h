@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * uni.h - characters: UTF-8, classes and case, as Python's str sees them. */
+ * uni.h - UTF-8 decoding, character classes and case mapping, as in Python's str. */
 #ifndef LLAMAD_TEMPLATE_UNI_H
 #define LLAMAD_TEMPLATE_UNI_H
 
@@ -8,17 +8,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The character at s[*at], at < n; moves *at behind it.  A byte that begins no character
- * is U+FFFD by itself. */
+/* Decodes the character at s[*at], *at < n, and moves *at past it.  A byte that does not start a
+ * valid character is decoded as U+FFFD by itself. */
 uint32_t lmi_uni_next(const char *s, size_t n, size_t *at);
-/* The character that ends before s[*at], at > 0; moves *at to its begin. */
+/* Decodes the character that ends before s[*at], *at > 0, and moves *at to its start. */
 uint32_t lmi_uni_prev(const char *s, size_t *at);
 size_t lmi_uni_count(const char *s, size_t n);
-/* Offset in bytes of character number k, or n if there are fewer. */
+/* Byte offset of character number k, or n if there are fewer. */
 size_t lmi_uni_offset(const char *s, size_t n, size_t k);
 
 bool lmi_uni_space(uint32_t c);
-bool lmi_uni_newline(uint32_t c); /* where splitlines splits; \r\n counts once */
+bool lmi_uni_newline(uint32_t c); /* where str.splitlines splits; \r\n counts once */
 bool lmi_uni_alpha(uint32_t c);
 bool lmi_uni_decimal(uint32_t c);
 bool lmi_uni_digit(uint32_t c);
@@ -38,7 +38,7 @@ enum lmi_case {
 	LMI_CASE_FOLD
 };
 
-/* The mapped character or characters, up to 3; returns their number. */
+/* Maps one character to up to 3 characters; returns their number. */
 int lmi_uni_map(enum lmi_case to, uint32_t c, uint32_t out[3]);
 
 #endif /* LLAMAD_TEMPLATE_UNI_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What every value has, lists, and values of the input. */
+ * Properties of all values, lists, and the import of input values. */
 #include "core/text/template/value.h"
 
 #include "core/text/template/marks.h"
@@ -149,14 +149,16 @@ struct lmi_val lmi_tuple2(struct lmi_run *run, struct lmi_val a, struct lmi_val 
 
 /* Input */
 
-/* The text with U+FFFD for every byte that is no UTF-8; own: as if the template had written it. */
+/* Copies a string, replacing every byte that is not UTF-8 by U+FFFD.  own: mark it as written by
+ * the template. */
 static struct lmi_val import_str(struct lmi_run *run, struct lmd_str s, bool own)
 {
 	struct lmi_buf b = {.run = run};
 	size_t at = 0, good = 0;
 
 	if (s.len > LMI_TEXT_MAX) {
-		lmi_run_fail_status(run, LMD_NOMEM, "a text is longer than %u bytes", LMI_TEXT_MAX);
+		lmi_run_fail_status(run, LMD_NOMEM, "a string is longer than %u bytes",
+				    LMI_TEXT_MAX);
 		return lmi_strn("", 0);
 	}
 	while (at < s.len) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * value.h - values while a template is rendered.
+ * value.h - values during rendering.
  *
- * A value is 16 bytes and is copied freely; what it points to lives in the memory of the
- * run (run.h) and is freed with it.  Strings never change; lists, dictionaries and namespaces
- * do, and are shared by all values that point to them, as in Python. */
+ * A value is 16 bytes and is copied freely; what it points to lives in the memory of the run
+ * (run.h) and is freed with it.  Strings are immutable; lists, dictionaries and namespaces are
+ * mutable and shared by all values that point to them, as in Python. */
 #ifndef LLAMAD_TEMPLATE_VALUE_H
 #define LLAMAD_TEMPLATE_VALUE_H
 
@@ -16,8 +16,8 @@
 #include "core/text/template/template.h"
 
 enum lmi_vkind {
-	LMI_V_MISSING = 0,    /* an argument that was not given; never seen by a template */
-	LMI_V_UNDEF,          /* u.s[n]: what is undefined, for the error sentence */
+	LMI_V_MISSING = 0,    /* an argument that was not given; never visible to a template */
+	LMI_V_UNDEF,          /* u.s[n]: what is undefined, for the error message */
 	LMI_V_NONE,
 	LMI_V_BOOL,
 	LMI_V_INT,
@@ -29,7 +29,7 @@ enum lmi_vkind {
 	LMI_V_DICT,
 	LMI_V_VIEW,           /* keys, values or items of a dictionary */
 	LMI_V_RANGE,
-	LMI_V_ITER,           /* can be walked through once */
+	LMI_V_ITER,           /* can be iterated once */
 	LMI_V_NAMESPACE,      /* u.dict */
 	LMI_V_BUILTIN,        /* a function, or a method bound to u.bound->self */
 	LMI_V_MACRO,
@@ -39,8 +39,8 @@ enum lmi_vkind {
 };
 
 /* flags */
-#define LMI_VF_SAFE  1u /* STR: marked as not to be escaped */
-#define LMI_VF_GROUP 1u /* TUPLE: (grouper, list) of groupby, which has these attributes */
+#define LMI_VF_SAFE  1u /* STR: safe, must not be escaped */
+#define LMI_VF_GROUP 1u /* TUPLE: a (grouper, list) of groupby, which has these attributes */
 
 struct lmi_val;
 struct lmi_failure;
@@ -91,7 +91,7 @@ struct lmi_entry {
 };
 
 struct lmi_dict {
-	struct lmi_entry *e;  /* in order of insertion */
+	struct lmi_entry *e;  /* in insertion order */
 	uint32_t n, cap;
 	uint32_t *index;      /* open addressing: entry + 1, 0 = free; NULL while n is small */
 	uint32_t n_index;     /* a power of two */
@@ -113,8 +113,8 @@ struct lmi_range {
 	uint32_t n;
 };
 
-/* The items are made when the iterator is; a failure on the way is kept and strikes when
- * somebody walks that far, which is when Python would have met it. */
+/* The items are computed when the iterator is created.  A failure while computing them is kept and
+ * raised when the iteration gets that far, which is when Python would raise it. */
 struct lmi_iter {
 	struct lmi_list *items;
 	uint32_t at;
@@ -153,7 +153,7 @@ static inline struct lmi_val lmi_float(double f)
 	return (struct lmi_val){.kind = LMI_V_FLOAT, .u.f = f};
 }
 
-/* Not copied: s lives as long as the run. */
+/* s is not copied; it must live as long as the run. */
 static inline struct lmi_val lmi_strn(const char *s, size_t n)
 {
 	return (struct lmi_val){.kind = LMI_V_STR, .n = (uint32_t)n, .u.s = s};
@@ -164,7 +164,7 @@ static inline struct lmi_val lmi_str(const char *s)
 	return lmi_strn(s, strlen(s));
 }
 
-/* `what` lives as long as the run. */
+/* `what` is not copied; it must live as long as the run. */
 static inline struct lmi_val lmi_undef(const char *what, size_t n)
 {
 	return (struct lmi_val){.kind = LMI_V_UNDEF, .n = (uint32_t)n, .u.s = what};
@@ -175,7 +175,7 @@ static inline struct lmi_val lmi_missing(void)
 	return (struct lmi_val){.kind = LMI_V_MISSING};
 }
 
-/* A copy. */
+/* Copies s. */
 struct lmi_val lmi_str_copy(struct lmi_run *run, const char *s, size_t n);
 
 static inline bool lmi_is(struct lmi_val v, enum lmi_vkind kind)
@@ -188,7 +188,7 @@ static inline bool lmi_str_eq(struct lmi_val v, const char *s)
 	return v.kind == LMI_V_STR && v.n == strlen(s) && !memcmp(v.u.s, s, v.n);
 }
 
-/* bool, int: numbers without a fraction, True is 1. */
+/* bool or int; True is 1. */
 static inline bool lmi_is_integer(struct lmi_val v)
 {
 	return v.kind == LMI_V_INT || v.kind == LMI_V_BOOL;
@@ -209,12 +209,12 @@ static inline double lmi_number(struct lmi_val v)
 	return v.kind == LMI_V_FLOAT ? v.u.f : (double)lmi_integer(v);
 }
 
-/* What every value has */
+/* Properties of every value */
 
 bool lmi_val_truth(struct lmi_val v);
-/* Name of the type for error sentences: "str", "list". */
+/* Name of the type for error messages: "str", "list". */
 const char *lmi_val_type(struct lmi_val v);
-/* Number of items, -1 if it has no length. */
+/* Number of items; -1 if the value has no length. */
 int64_t lmi_val_length(struct lmi_val v);
 
 /* Lists and tuples */
@@ -222,28 +222,28 @@ int64_t lmi_val_length(struct lmi_val v);
 struct lmi_val lmi_list_new(struct lmi_run *run);
 void lmi_list_add(struct lmi_run *run, struct lmi_list *l, struct lmi_val v);
 struct lmi_val lmi_tuple2(struct lmi_run *run, struct lmi_val a, struct lmi_val b);
-/* The same list as a tuple. */
+/* A tuple that shares the items of a list. */
 static inline struct lmi_val lmi_as_tuple(struct lmi_val list)
 {
 	list.kind = LMI_V_TUPLE;
 	return list;
 }
 
-/* Dictionaries.  A key that has no hash (list, dict) fails the run. */
+/* Dictionaries.  An unhashable key (list, dict) fails the run. */
 
 struct lmi_val lmi_dict_new(struct lmi_run *run);
-/* The value, or NULL.  Valid until the dictionary changes. */
+/* Returns the value or NULL; valid until the dictionary changes. */
 struct lmi_val *lmi_dict_find(struct lmi_run *run, const struct lmi_dict *d, struct lmi_val key);
 struct lmi_val *lmi_dict_find_str(struct lmi_run *run, const struct lmi_dict *d, const char *s,
 				  size_t n);
 void lmi_dict_set(struct lmi_run *run, struct lmi_dict *d, struct lmi_val key, struct lmi_val v);
-/* False if there is no such key. */
+/* Returns false if there is no such key. */
 bool lmi_dict_remove(struct lmi_run *run, struct lmi_dict *d, struct lmi_val key);
 struct lmi_val lmi_dict_copy(struct lmi_run *run, const struct lmi_dict *d);
-/* Can it be a key? */
+/* Whether the value can be a key. */
 bool lmi_val_hashable(struct lmi_val v);
 
-/* A value of the input, copied. */
+/* Copies an input value. */
 struct lmi_val lmi_val_import(struct lmi_run *run, const struct lmi_tvalue *v);
 
 #endif /* LLAMAD_TEMPLATE_VALUE_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Walking through values, and what is in them. */
+ * Iteration over values, and membership tests. */
 #include "core/text/template/ops.h"
 #include "core/text/template/run.h"
 #include "core/text/template/uni.h"
@@ -20,7 +20,7 @@ static void add_items(struct lmi_run *run, struct lmi_list *l, struct lmi_val v)
 	case LMI_V_STR:
 		while (at < v.n && lmi_run_step(run, 1)) {
 			from = v.u.s + at;
-			(void)lmi_uni_next(v.u.s, v.n, &at); /* only the way matters */
+			(void)lmi_uni_next(v.u.s, v.n, &at); /* only advances the position */
 			lmi_list_add(run, l, lmi_strn(from, (size_t)(v.u.s + at - from)));
 		}
 		break;
@@ -44,12 +44,12 @@ static void add_items(struct lmi_run *run, struct lmi_list *l, struct lmi_val v)
 			lmi_list_add(run, l, item);
 		}
 		break;
-	default: /* undefined: none */
+	default: /* undefined: no items */
 		break;
 	}
 }
 
-/* What an iterator still has. */
+/* Returns the remaining items of an iterator. */
 static struct lmi_list *drain(struct lmi_run *run, struct lmi_iter *it)
 {
 	struct lmi_list *l = lmi_list_new(run).u.list;
@@ -86,7 +86,7 @@ struct lmi_val lmi_iter_new(struct lmi_run *run, struct lmi_val list)
 	bool failed = run->failed;
 	struct lmi_iter *it;
 
-	/* A bound that was hit stays hit. */
+	/* exceeding a limit is not recoverable */
 	if (failed && run->failure.status == LMD_NOMEM)
 		return lmi_none();
 	run->failed = false;
@@ -114,7 +114,7 @@ static bool contains_list(struct lmi_run *run, const struct lmi_list *l, struct 
 	return false;
 }
 
-/* Walks an iterator as far as the item. */
+/* Advances an iterator up to and including the item. */
 static bool contains_iter(struct lmi_run *run, struct lmi_iter *it, struct lmi_val item)
 {
 	while (it->at < it->items->n && lmi_run_step(run, 1)) {

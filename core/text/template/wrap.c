@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * The filter wordwrap: lines of at most so many characters, broken at blanks and behind
- * hyphens inside of words. */
+ * The filter wordwrap: breaks text into lines of a maximum width, at whitespace and after hyphens
+ * inside words. */
 #include "core/text/template/builtin.h"
 
 struct wrap {
 	struct lmi_run *run;
 	int64_t width;
 	bool break_long, break_hyphens;
-	struct lmi_list *chunks; /* blanks and pieces of words, in turn */
-	uint32_t at;          /* the next chunk */
+	struct lmi_list *chunks; /* whitespace and pieces of words, alternating */
+	uint32_t at;          /* index of the next chunk */
 	struct lmi_list *lines;
 };
 
@@ -24,7 +24,8 @@ static bool letter(struct lmi_val v, size_t at)
 	       !(v.u.s[at - 1] >= '0' && v.u.s[at - 1] <= '9') && v.u.s[at - 1] != '_';
 }
 
-/* A hyphen at `at` behind two letters (or letter, hyphen, letter) and before letters. */
+/* Whether the hyphen at `at` follows two letters (or letter, hyphen, letter) and precedes
+ * letters. */
 static bool is_hyphen(struct lmi_val v, size_t from, size_t at)
 {
 	size_t a = at, b;
@@ -42,11 +43,11 @@ static bool is_hyphen(struct lmi_val v, size_t from, size_t at)
 	if (!letter(v, at + 1))
 		return false;
 	b = at + 1;
-	(void)lmi_uni_next(v.u.s, v.n, &b); /* only the way matters */
+	(void)lmi_uni_next(v.u.s, v.n, &b); /* only advances the position */
 	return letter(v, b) || (b < v.n && v.u.s[b] == '-' && letter(v, b + 1));
 }
 
-/* Cuts a text into chunks. */
+/* Splits a string into chunks. */
 static void cut(struct wrap *w, struct lmi_val v)
 {
 	for (size_t from = 0, at = 0; from < v.n && lmi_run_step(w->run, 1); from = at) {
@@ -66,8 +67,8 @@ static bool is_blank(struct lmi_run *run, struct lmi_val v)
 	return !lmi_str_strip(run, v, lmi_none(), LMI_BOTH).n;
 }
 
-/* A word longer than a line: as much of it as there is room for, or all of it on a line of
- * its own. */
+/* Handles a word longer than a line: adds as much of it as fits, or all of it on a line of its
+ * own. */
 static void put_long(struct wrap *w, struct lmi_list *line, int64_t length)
 {
 	struct lmi_val *word = &w->chunks->v[w->at], part;
@@ -102,7 +103,7 @@ static void put_line(struct wrap *w)
 		length += lmi_val_length(c->v[w->at]);
 		lmi_list_add(w->run, line, c->v[w->at++]);
 	}
-	/* a long word is measured again for every line it fills */
+	/* counts steps: a long word is measured again for every line that it fills */
 	if (w->at < c->n && lmi_run_step(w->run, c->v[w->at].n / 16) &&
 	    lmi_val_length(c->v[w->at]) > w->width)
 		put_long(w, line, length);
@@ -124,7 +125,7 @@ struct lmi_val lmi_wordwrap(struct lmi_run *run, struct lmi_val self, const stru
 	sep = lmi_given(sep) && sep.kind != LMI_V_NONE ? lmi_param_str(run, sep, "", "wrapstring")
 						       : lmi_strn("\n", 1);
 	if (self.kind != LMI_V_STR) {
-		lmi_run_fail(run, "wordwrap needs a text, not %s", lmi_val_type(self));
+		lmi_run_fail(run, "wordwrap needs a string, not %s", lmi_val_type(self));
 		return self;
 	}
 	lines = lmi_str_lines(run, self, false).u.list;
