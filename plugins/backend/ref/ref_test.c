@@ -356,7 +356,7 @@ static const struct lie lies[] = {
 	{"token[2] is 32, bound 32", EMBED, lie_token},
 	{"chained to sequence slot 4000", EMBED, lie_chained},
 	{"for which no token was sampled", EMBED, lie_unsampled},
-	{"n_tok is 41, the plan takes 40", EMBED, lie_n_tok},
+	{"n_tok is 41; the plan allows at most 40", EMBED, lie_n_tok},
 	{"seq_of[3] is 9, bound 3", EMBED, lie_seq_of},
 	{"q_len[2] is 400", EMBED, lie_q_len},
 	{"out_row[1] is 33, bound 33", &opcase_head, "f32", lie_out_row},
@@ -535,7 +535,7 @@ START_TEST(run_and_observe)
 	ck_assert_int_eq(be.ops->plan_run(be.state, NULL, plan, &c->step->view, in, c->n_input,
 					  &out, 1, NULL),
 			 LMD_INVALID);
-	ck_assert_ptr_nonnull(strstr(be.ops->last_error(be.state), "32 rows, 33 are needed"));
+	ck_assert_ptr_nonnull(strstr(be.ops->last_error(be.state), "32 rows given, 33 needed"));
 	ck_assert_int_eq(
 		be.ops->plan_run(be.state, NULL, plan, &c->step->view, NULL, 0, &out, 1, NULL),
 		LMD_INVALID);
@@ -637,13 +637,14 @@ START_TEST(refusals)
 	ck_assert_str_eq(err.text, "w: tensor type 99 is unknown");
 	d.dtype = LMD_DTYPE_Q4_K;
 	ck_assert_int_eq(be.ops->weight_load(be.state, &d, &w, &err), LMD_UNSUPPORTED);
-	ck_assert_str_eq(err.text, "w: rows of 32 values do not divide into blocks of 256");
+	ck_assert_str_eq(err.text, "w: rows of 32 values are not a multiple of the block size 256");
 	d.dtype = LMD_DTYPE_F32;
 	piece.n_row = 3;
 	ck_assert_int_eq(be.ops->weight_load(be.state, &d, &w, &err), LMD_INVALID);
 	ck_assert_ptr_nonnull(strstr(err.text, "do not make 1 slices of 2 rows"));
 	ck_assert_int_eq(be.ops->pool_create(be.state, &p, &pool, &err), LMD_UNSUPPORTED);
-	ck_assert_str_eq(err.text, "cache 0: 20 values do not divide into blocks of 32");
+	ck_assert_str_eq(err.text,
+			 "cache 0: rows of 20 values are not a multiple of the block size 32");
 	cache.k_dtype = LMD_DTYPE_F32;
 	p.n_page = 0;
 	ck_assert_int_eq(be.ops->pool_create(be.state, &p, &pool, &err), LMD_INVALID);
@@ -714,7 +715,7 @@ START_TEST(pages_are_copied)
 	op.n_row = 1;
 	op.host_bytes = 31;
 	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, &err), LMD_INVALID);
-	ck_assert_str_eq(err.text, "pool: 31 bytes of host memory, 32 needed");
+	ck_assert_str_eq(err.text, "pool: 31 bytes of host memory given, 32 needed");
 	be.ops->pool_destroy(be.state, pool);
 	oc_backend_close(&be);
 }
