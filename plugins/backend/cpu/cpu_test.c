@@ -72,7 +72,7 @@ static void report(void *arg, const struct lmi_opcase_result *r)
 	ck_assert(r->verdict != LMI_OPCASE_SKIP || !strcmp(r->op, "sample"));
 }
 
-START_TEST(is_ref)
+START_TEST(matches_ref)
 {
 	uint64_t have = fx.host->cpu(fx.host->ctx)->flags, flags = variants[_i].flags;
 	const struct lmi_team_opts to = {.n = variants[_i].n_thread, .spin_ns = 0};
@@ -102,7 +102,7 @@ END_TEST
 /* ---- the same bits ---- */
 
 /* Keys in several chunks: with more threads than key heads, attention splits them. */
-static const struct oc_layout far_back[] = {
+static const struct oc_layout many_chunks[] = {
 	{.name = "1 row after 150", .n_seq = 1, .past = {150}, .len = {1}},
 	{.name = "2 rows after 159 and 128", .n_seq = 2, .past = {159, 128}, .len = {1, 1}},
 	{.name = "9 rows after 140", .n_seq = 1, .past = {140}, .len = {9}},
@@ -172,8 +172,8 @@ START_TEST(threads_change_nothing)
 		}
 	}
 	for (uint32_t j = 0; !_i && j < opcase_attn.n; j++) {
-		for (uint32_t k = 0; k < LMD_LEN(far_back); k++)
-			n[equal(be, &opcase_attn, &opcase_attn.cases[j], &far_back[k], 0)]++;
+		for (uint32_t k = 0; k < LMD_LEN(many_chunks); k++)
+			n[equal(be, &opcase_attn, &opcase_attn.cases[j], &many_chunks[k], 0)]++;
 	}
 	oc_backend_close(&be[0]);
 	oc_backend_close(&be[1]);
@@ -196,8 +196,8 @@ START_TEST(many_keys)
 	for (uint32_t j = 0; j < opcase_attn.n; j++) {
 		const struct opcase *def = &opcase_attn.cases[j];
 
-		for (uint32_t k = 0; k < LMD_LEN(far_back); k++)
-			n[equal(be, &opcase_attn, def, &far_back[k], def->nmse)]++;
+		for (uint32_t k = 0; k < LMD_LEN(many_chunks); k++)
+			n[equal(be, &opcase_attn, def, &many_chunks[k], def->nmse)]++;
 	}
 	oc_backend_close(&be[0]);
 	oc_backend_close(&be[1]);
@@ -286,7 +286,7 @@ int main(void)
 
 	tcase_set_timeout(t, 300);
 	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_loop_test(t, is_ref, 0, (int)LMD_LEN(variants));
+	tcase_add_loop_test(t, matches_ref, 0, (int)LMD_LEN(variants));
 	tcase_add_loop_test(t, threads_change_nothing, 0, 2);
 	tcase_add_test(t, many_keys);
 	tcase_add_test(t, cancelled);

@@ -118,7 +118,7 @@ END_TEST
 
 /* Rows computed one by one, where ATTN does the work of ROPE_KV, have the same bits as the rows of a
  * prompt, where it does not. */
-START_TEST(one_by_one_is_together)
+START_TEST(one_by_one_matches_prompt)
 {
 	static const uint32_t types[] = {LMD_DTYPE_F32, LMD_DTYPE_F16};
 	static const uint32_t threads[] = {1, 2, 5};
@@ -163,7 +163,7 @@ int main(void)
 	tcase_set_timeout(t, 300);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, five_phases_a_layer);
-	tcase_add_loop_test(t, one_by_one_is_together, 0, (int)LMD_LEN(kinds));
+	tcase_add_loop_test(t, one_by_one_matches_prompt, 0, (int)LMD_LEN(kinds));
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }

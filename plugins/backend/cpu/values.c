@@ -2,7 +2,7 @@
  *
  * Memory of values.  The host lets two values share memory if no op uses both.  If the work of two
  * ops is merged into one phase, that phase can use both; then the later value is moved to extra
- * memory behind all others, which it may reuse after other moved values. */
+ * memory, which serves one moved value after another. */
 #include "cpu.h"
 
 uint32_t cpu_value_uses(const struct lmd_plan *plan, uint32_t value, uint32_t *last)
