@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The samplers against expected values of another implementation: what each leaves of a
- * set of candidates, alone, in chains and over several steps.  The rules of comparison
- * are those of the pack's README. */
+ * Compares the samplers with expected values from another implementation: what each leaves of a
+ * set of candidates, alone, in chains and over several steps.  The README of the parity pack has
+ * the rules of comparison. */
 #include <jansson.h>
 #include <math.h>
 #include <unistd.h>
@@ -62,7 +62,7 @@ static void *read_file(const char *name, size_t *n)
 	return p;
 }
 
-/* The vocabulary of a case: files of this pack, or of the pack of tokenizers. */
+/* Vocabulary of a case: files of this pack, or of the tokenizer pack. */
 static const struct lmd_sample_vocab *vocab_of(const char *name)
 {
 	struct vocab *v = g.vocab;
@@ -143,7 +143,7 @@ static double number(const json_t *j, const char *key)
 	return json_number_value(json_object_get(j, key));
 }
 
-/* Adds one sampler with its parameters to a list. */
+/* Appends one sampler with its parameters to a list. */
 static void add(json_t *list, const char *name, json_t *params)
 {
 	json_t *o = json_deep_copy(params);
@@ -152,7 +152,7 @@ static void add(json_t *list, const char *name, json_t *params)
 	json_array_append_new(list, o);
 }
 
-/* The chain of a case: one sampler, or the members of `chain` in their order. */
+/* Chain of a case: one sampler, or the members of `chain` in order. */
 static json_t *chain_of(const json_t *c)
 {
 	json_t *params = json_object_get(c, "params"), *list = json_array();
@@ -214,7 +214,7 @@ static struct lmi_chain *make(const json_t *c, uint32_t n_vocab, struct lmd_erro
 	return ch;
 }
 
-/* Only removes candidates: logits stay bit for bit. */
+/* Does the sampler only remove candidates, so that their logits keep their bits? */
 static bool only_removes(const char *name)
 {
 	static const char *const names[] = {"greedy", "dist", "top_k", "top_p", "min_p", "typical",
@@ -277,7 +277,8 @@ static bool same_p(const struct lmd_cand *v, const struct record *want, size_t n
 	return true;
 }
 
-/* Applies the chain to the candidates of a step and compares; false with the reason. */
+/* Applies the chain to the candidates of a step and compares the result; returns false and the
+ * reason if they differ. */
 static bool run_step(struct lmi_chain *ch, const json_t *c, const char *sampler, char *why,
 		     size_t why_n)
 {
@@ -302,7 +303,7 @@ static bool run_step(struct lmi_chain *ch, const json_t *c, const char *sampler,
 	before = lmi_alloc_thread_count();
 	st = lmi_chain_apply(ch, &cands);
 	if (lmi_alloc_thread_count() != before || st != LMD_OK) {
-		snprintf(why, why_n, "status %d or an allocation", st);
+		snprintf(why, why_n, "failed with status %d or allocated memory", st);
 		free(v);
 		return false;
 	}
@@ -312,7 +313,7 @@ static bool run_step(struct lmi_chain *ch, const json_t *c, const char *sampler,
 	}
 	want = malloc(want_n * sizeof(*want));
 	memcpy(want, g.expect + at, want_n * sizeof(*want));
-	/* Candidates without probability are equal, whoever of them stays. */
+	/* Candidates without probability are equal, so any of them may remain. */
 	for (size_t i = 0; i < want_n && want_n < n; i++)
 		tie |= want[i].logit == -INFINITY;
 	if (!strcmp(sampler, "greedy") &&
@@ -321,7 +322,7 @@ static bool run_step(struct lmi_chain *ch, const json_t *c, const char *sampler,
 		ok = false;
 	}
 	if (cands.n != want_n) {
-		snprintf(why, why_n, "%zu left, not %zu", cands.n, want_n);
+		snprintf(why, why_n, "%zu candidates left, expected %zu", cands.n, want_n);
 		ok = false;
 	}
 	softmax(v, cands.n);
@@ -335,8 +336,9 @@ static bool run_step(struct lmi_chain *ch, const json_t *c, const char *sampler,
 		if ((!tie && v[i].id != want[i].id) ||
 		    !near(v[i].logit, want[i].logit, only_removes(sampler)) ||
 		    fabsf(v[i].p - want[i].p) > 1e-6f + 1e-5f * want[i].p) {
-			snprintf(why, why_n, "entry %zu: id %d logit %.9g p %.9g, not %d %.9g %.9g",
-				 i, v[i].id, (double)v[i].logit, (double)v[i].p, want[i].id,
+			snprintf(why, why_n,
+				 "entry %zu: id %d logit %.9g p %.9g, expected %d %.9g %.9g", i,
+				 v[i].id, (double)v[i].logit, (double)v[i].p, want[i].id,
 				 (double)want[i].logit, (double)want[i].p);
 			ok = false;
 		}
@@ -346,8 +348,8 @@ static bool run_step(struct lmi_chain *ch, const json_t *c, const char *sampler,
 	return ok;
 }
 
-/* The reference computes 0 * log 0 for a candidate without probability, so the entropy is
- * no number and what it keeps is an accident of its sort. */
+/* For a candidate without probability the reference computes 0 * log 0, so its entropy is NaN and
+ * what it keeps depends on its sort. */
 static bool typical_of_zero(const json_t *c)
 {
 	const json_t *row = json_object_get(json_object_get(g.root, "logits"), text(c, "logits"));
@@ -383,18 +385,18 @@ static void report(struct tally *t, const char *what, size_t i, const json_t *c,
 	free(params);
 }
 
-/* True if this case cannot run; says so once for a sampler. */
+/* Returns true if this case cannot run; reports that once for each sampler. */
 static bool skip(const json_t *c, struct tally *t)
 {
-	static char said[256];
+	static char reported[256];
 
 	if (!typical_of_zero(c))
 		return false;
 	t->skipped++;
-	if (!strstr(said, text(c, "sampler"))) {
+	if (!strstr(reported, text(c, "sampler"))) {
 		LMD_SKIP(text(c, "sampler"), "expected from an entropy of NaN on %s",
 			 text(c, "logits"));
-		snprintf(said + strlen(said), sizeof(said) - strlen(said), "%s ",
+		snprintf(reported + strlen(reported), sizeof(reported) - strlen(reported), "%s ",
 			 text(c, "sampler"));
 	}
 	return true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * act.h - the activations of llamad/op.h. */
+ * act.h - the activation functions of llamad/op.h. */
 #ifndef LLAMAD_BACKEND_COMMON_ACT_H
 #define LLAMAD_BACKEND_COMMON_ACT_H
 
@@ -24,7 +24,8 @@ static inline float hm_clamp(float x, float limit)
 	return fmaxf(-limit, fminf(limit, x));
 }
 
-/* x: gate operand, b: second operand; without one (has_b false) its factor is 1. */
+/* x: the gate operand; b: the second operand, ignored unless has_b, in which case its factor is
+ * 1. */
 static inline float hm_act(uint32_t act, const float *p, float x, float b, bool has_b)
 {
 	float v = x, f = has_b ? b : 1.0f;
@@ -88,7 +89,7 @@ static inline float hm_act(uint32_t act, const float *p, float x, float b, bool 
 	return v * f;
 }
 
-/* cap * tanh(x / cap); cap 0: x. */
+/* cap * tanh(x / cap); x if cap is 0. */
 static inline float hm_softcap(float x, float cap)
 {
 	return cap != 0.0f ? cap * tanhf(x / cap) : x;

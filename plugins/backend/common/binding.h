@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * binding.h - what the caller bound to a plan, found by its id.  All of it is in this header, for
- * backends that link nothing of this folder. */
+ * binding.h - finds what the caller bound to a plan by its id.  Header-only, so that backends that
+ * do not link this folder can use it. */
 #ifndef LLAMAD_BACKEND_COMMON_BINDING_H
 #define LLAMAD_BACKEND_COMMON_BINDING_H
 
 #include "llamad/backend.h"
 
-/* The first binding of `id` in b[0..n) that has memory; NULL if there is none. */
+/* Returns the first binding of `id` in b[0..n) that has memory, NULL if there is none. */
 static inline const struct lmd_binding *hm_binding(const struct lmd_binding *b, uint32_t n,
 						   uint32_t id)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * conv.h - CONV (llamad/op.h) but for its formulas and for what decodes and encodes a state: the
- * rows that it reads.
+ * conv.h - reads the rows of CONV (llamad/op.h).  The formulas, and decoding and encoding of the
+ * state, are left to the backend.
  *
- * Rows are numbered from the sequence's first row of this step; rows before it have negative
- * numbers and come from the state slot, which is decoded before anything is written, because a
+ * Rows are numbered from the sequence's first row in this step.  Earlier rows have negative
+ * numbers and come from the state slot, which is decoded before anything is written because a
  * sequence may read and write the same slot. */
 #ifndef LLAMAD_BACKEND_COMMON_CONV_H
 #define LLAMAD_BACKEND_COMMON_CONV_H
@@ -15,18 +15,18 @@
 struct hm_conv {
 	const struct hm_run *r;
 	const struct lmd_op_conv *op;
-	const struct lmd_weight *w;   /* DEPTHWISE */
-	const struct hm_cache *cache; /* NULL: there are no rows before the first */
-	const struct lmd_pool *pool;  /* of the cache */
+	const struct lmd_weight *w;   /* DEPTHWISE only */
+	const struct hm_cache *cache; /* NULL: no rows exist before the first */
+	const struct lmd_pool *pool;  /* that holds the cache */
 	struct hm_view x, score, y;
-	uint32_t cols; /* of x */
-	/* of the sequence at hand */
+	uint32_t cols; /* columns of x */
+	/* The sequence being computed. */
 	uint32_t seq, first, n;
-	float *history; /* [dk of the cache][its columns] */
-	float *row;     /* [columns of the cache] */
+	float *history; /* [dk of the cache][k_cols of the cache] */
+	float *row;     /* [k_cols of the cache] */
 };
 
-/* Scratch of a part.  cache: the op's, or NULL. */
+/* Adds the scratch that one part needs.  cache: the op's cache, or NULL. */
 static inline void hm_conv_need(uint64_t *bytes, const struct hm_cache *cache)
 {
 	if (!cache)
@@ -57,7 +57,7 @@ static inline struct hm_conv hm_conv_take(char **cursor, const struct hm_run *r,
 	return c;
 }
 
-/* Column col of row i, 0 where there is no row; columns from c->cols on are those of score. */
+/* Column `col` of row i, 0 if there is no such row; columns from c->cols on are those of score. */
 static inline float hm_conv_at(const struct hm_conv *c, int64_t i, uint32_t col)
 {
 	if (i >= (int64_t)c->n)
@@ -71,7 +71,8 @@ static inline float hm_conv_at(const struct hm_conv *c, int64_t i, uint32_t col)
 	return c->history[(size_t)(c->cache->desc.dk + i) * c->cache->k_cols + col];
 }
 
-/* Row j of the last dk up to row i, in c->row: what a state keeps behind row i. */
+/* Fills c->row with row j of the dk rows that end with row i.  These dk rows are what the state
+ * keeps after row i. */
 static inline const float *hm_conv_kept(const struct hm_conv *c, uint32_t i, uint32_t j)
 {
 	for (uint32_t col = 0; col < c->cache->k_cols; col++)
@@ -79,8 +80,8 @@ static inline const float *hm_conv_kept(const struct hm_conv *c, uint32_t i, uin
 	return c->row;
 }
 
-/* Slots of the state before the rows of the sequence at hand, and behind its row i; negative:
- * none. */
+/* State slots: hm_conv_from is read before the sequence's rows, hm_conv_to is written after its row
+ * i.  Negative = none. */
 static inline int32_t hm_conv_from(const struct hm_conv *c)
 {
 	return c->cache ? c->r->step->group[c->cache->desc.group].state_in[c->seq] : -1;
@@ -91,7 +92,8 @@ static inline int32_t hm_conv_to(const struct hm_conv *c, uint32_t i)
 	return c->cache ? c->r->step->group[c->cache->desc.group].state_out[c->first + i] : -1;
 }
 
-/* Width and height of the map that the sequence's rows are; a single line where there is none. */
+/* Stores the width and height of the map that the sequence's rows form; without a map they are one
+ * line of all rows. */
 static inline void hm_conv_map(const struct hm_conv *c, uint32_t size[2])
 {
 	if (!c->op->map || !hm_map_size(c->r, c->y.space, c->seq, size)) {

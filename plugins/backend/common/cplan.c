@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The part of compiling a plan that is the same wherever memory is the host's. */
+ * Those parts of compiling a plan that all backends in host memory share. */
 #include "backend/common/cplan.h"
 
 #include <string.h>
@@ -21,11 +21,13 @@ void *hm_array(const struct lmd_host *host, size_t n, size_t item, bool *failed)
 enum lmd_status hm_cplan_check(const struct lmd_plan *plan, const char *who, struct lmd_error *err)
 {
 	if (plan->act_dtype != LMD_DTYPE_F32)
-		return lmd_fail(err, LMD_UNSUPPORTED, "%s: activations of type %u, only f32 (%u)",
-				who, plan->act_dtype, LMD_DTYPE_F32);
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"%s: activation type %u is not supported, only f32 (%u)", who,
+				plan->act_dtype, LMD_DTYPE_F32);
 	if (plan->n_group > LMD_MAX_GROUP)
-		return lmd_fail(err, LMD_INVALID, "%s: %u groups, at most %d", who, plan->n_group,
-				LMD_MAX_GROUP);
+		return lmd_fail(err, LMD_INVALID,
+				"%s: the plan has %u groups; at most %d are supported", who,
+				plan->n_group, LMD_MAX_GROUP);
 	return LMD_OK;
 }
 
@@ -110,8 +112,9 @@ enum lmd_status hm_raise_scratch(struct hm_cplan *p, const struct hm_build *b, u
 				 struct lmd_error *err)
 {
 	if (b->shared_bytes > SIZE_MAX / 4 || b->part_bytes > SIZE_MAX / 4 / p->n_part)
-		return lmd_fail(err, LMD_NOMEM, "%s: op %u (%s) needs more scratch than there is",
-				p->who, i, hm_opinfo(p->plan->ops[i].code)->name);
+		return lmd_fail(err, LMD_NOMEM,
+				"%s: op %u (%s) needs more scratch than can be addressed", p->who,
+				i, hm_opinfo(p->plan->ops[i].code)->name);
 	if (b->shared_bytes > p->shared_bytes)
 		p->shared_bytes = (size_t)b->shared_bytes;
 	if (b->part_bytes > p->part_bytes)
@@ -132,12 +135,13 @@ enum lmd_status hm_need_cache(const struct hm_cplan *p, uint32_t cache, struct l
 	wants_state = c->desc.kind == LMD_CACHE_CONV || c->desc.kind == LMD_CACHE_STATE;
 	is_state = p->pools[p->plan->caches[cache].group]->state;
 	if (wants_state != is_state)
-		return lmd_fail(err, LMD_INVALID, "%s: cache %u lies in a pool of %s", p->who,
-				cache, is_state ? "slots" : "pages");
+		return lmd_fail(err, LMD_INVALID,
+				"%s: cache %u is in a pool of %s, which does not suit its kind",
+				p->who, cache, is_state ? "slots" : "pages");
 	return LMD_OK;
 }
 
-enum lmd_status hm_add_site(struct hm_cplan *p, uint32_t site, uint32_t wref, bool turned,
+enum lmd_status hm_add_site(struct hm_cplan *p, uint32_t site, uint32_t wref, bool transposed,
 			    struct lmd_error *err)
 {
 	const struct lmd_weight *w;
@@ -147,8 +151,8 @@ enum lmd_status hm_add_site(struct hm_cplan *p, uint32_t site, uint32_t wref, bo
 		return LMD_OK;
 	w = p->weights[wref];
 	x = (struct lmi_lora_site){.site = site,
-				   .n = turned ? w->k : w->n,
-				   .k = turned ? w->n : w->k,
+				   .n = transposed ? w->k : w->n,
+				   .k = transposed ? w->n : w->k,
 				   .n_stack = w->n_stack,
 				   .name = w->name};
 	return lmi_lora_sites_add(&p->sites, p->host, &x, err);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * hm.h - what backends that compute in host memory share: weights where they lie, operands of a
- * running step (view.h), and the ops that nobody has a faster way for (op_*.c).
+ * hm.h - what backends that compute in host memory share: weights read in place, the operands of a
+ * running step (view.h), and the ops that no backend has a faster way to compute (op_*.c).
  *
- * A backend's own objects begin with those of this header: its build, run and part with struct
- * hm_build, hm_run and hm_part.
+ * A backend embeds the objects of this header as the first member of its own: struct hm_build,
+ * hm_run and hm_part begin its build, run and part.
  *
- * An op has two functions: `plan` runs when a plan is compiled, says how much scratch memory the op
- * needs and in how many phases it runs; `run` does the share of one thread in one phase.  Every
- * output element is computed by one thread in an order that depends on nothing but the op, so
- * results are the same for any number of threads.
+ * An op has two functions.  `plan` runs when a plan is compiled; it says how much scratch memory
+ * the op needs and in how many phases it runs.  `run` does one thread's share of one phase.  Each
+ * output element is computed by one thread in an order that depends only on the op, so the results
+ * are the same for any number of threads.
  *
- * Threads: as backend.h has it for devices; inside a phase the parts share struct hm_run read-only
- * and own their slice of the outputs and of the scratch. */
+ * Threads: as backend.h says for devices.  Within a phase the parts share struct hm_run read-only;
+ * each part owns its slice of the outputs and of the scratch. */
 #ifndef LLAMAD_BACKEND_COMMON_HM_H
 #define LLAMAD_BACKEND_COMMON_HM_H
 
@@ -36,38 +36,40 @@ struct lmd_weight {
 	bool stacked_pieces; /* pieces follow each other in the stack, not in N */
 	uint32_t n_piece;
 	struct lmd_wpiece *pieces;
-	float *copy;       /* transposed weights: f32 [n_stack][n][k]; or NULL */
-	const float *flat; /* all elements as f32, made by hm_weight_flat; or NULL */
+	float *copy;       /* of a transposed weight: f32 [n_stack][n][k]; else NULL */
+	const float *flat; /* all elements as f32 (hm_weight_flat); NULL until then */
 	float *own_flat;
-	const float *scale, *bias; /* n_scale, n_bias 0: none */
+	const float *scale, *bias; /* NULL if n_scale or n_bias is 0 */
 	uint32_t n_scale, n_bias;
-	/* the backend's kernels for activations of either kind, if it has such; NULL without one */
+	/* The backend's kernels for f32 and for int8 activations; NULL if it has none. */
 	const struct kern_linear *lin_f32, *lin_q8;
 };
 
-/* What weight_query and weight_load of backend.h ask for.  The pieces stay where they are; only
- * transposed weights (small: two for each MLA layer) are kept as an f32 copy. */
+/* weight_query and weight_load of backend.h.  The pieces stay where they are; only transposed
+ * weights (small: two for each MLA layer) are copied, as f32. */
 enum lmd_status hm_weight_query(const struct lmd_host *host, const struct lmd_wdesc *d,
 				struct lmd_wplan *out, struct lmd_error *err);
 enum lmd_status hm_weight_load(const struct lmd_host *host, const struct lmd_wdesc *d,
 			       struct lmd_weight **out, struct lmd_error *err);
 void hm_weight_destroy(const struct lmd_host *host, struct lmd_weight *w);
 
-/* Rows n, n+1, ... of a slice as they lie in memory: the first one, their distance, and in *count
- * (in: how many are wanted) how many of them follow each other so. */
+/* Finds row n of a slice and the rows that follow it at a constant distance.  Returns row n, stores
+ * the distance in *row_bytes, and lowers *count (in: number of rows wanted) to the number of rows
+ * that lie like that. */
 const void *hm_weight_rows(const struct lmd_weight *w, uint32_t slice, uint32_t n, uint32_t *count,
 			   size_t *row_bytes);
-/* Where row n of a slice is; NULL behind the last one. */
+/* Returns the address of row n of a slice, NULL if n is past the last row. */
 const void *hm_weight_at(const struct lmd_weight *w, uint32_t slice, uint32_t n);
-/* Row n of a slice as k floats: a pointer into the weight if it is f32, else decoded to tmp [k]. */
+/* Returns row n of a slice as k floats: a pointer into the weight if it is f32, else `tmp` [k] with
+ * the decoded row. */
 const float *hm_weight_row(const struct lmd_host *host, const struct lmd_weight *w, uint32_t slice,
 			   uint32_t n, float *tmp);
-/* All elements as one f32 array that lives as long as the weight, in w->flat; for vectors and small
- * tables.  Not on the token path. */
+/* Makes w->flat: all elements as one f32 array that lives as long as the weight.  For vectors and
+ * small tables; not on the token path. */
 enum lmd_status hm_weight_flat(const struct lmd_host *host, struct lmd_weight *w,
 			       struct lmd_error *err);
 
-/* Scale and bias of output n of a slice (1 and 0 without). */
+/* Scale and bias of output n of a slice; 1 and 0 if the weight has none. */
 static inline float hm_weight_scale(const struct lmd_weight *w, uint32_t slice, uint32_t n)
 {
 	if (!w->n_scale)
@@ -89,15 +91,15 @@ static inline float hm_weight_bias(const struct lmd_weight *w, uint32_t slice, u
 /* Where a cache lies inside a page or a slot. */
 struct hm_cache {
 	struct lmd_cache desc;
-	uint32_t id; /* in the plan */
+	uint32_t id; /* index in the plan */
 	bool has_v;
-	bool k_turned; /* the backend's: K of a page lies d-major; false unless it says so */
+	bool k_turned; /* set by the backend: K of a page is stored d-major */
 	uint32_t k_cols;       /* elements of a stored row */
 	size_t k_row, v_row;   /* bytes of a row, all heads, in canonical form */
 	size_t k_head, v_head; /* bytes of a head */
-	uint32_t n_row;        /* rows in a page or a slot */
-	size_t k_off, v_off;   /* of a canonical page or slot */
-	char *mem;             /* of the pool */
+	uint32_t n_row;        /* rows in one page or slot */
+	size_t k_off, v_off;   /* offsets in a canonical page or slot */
+	char *mem;             /* the pool's memory */
 	uint32_t n_unit;
 };
 
@@ -109,40 +111,41 @@ struct lmd_pool {
 	uint32_t n_cache;
 	struct hm_cache *caches;
 	size_t unit_bytes, bytes;
-	char *mem; /* [bytes]: n_unit units; slots one after the other, pages as hm_pages says */
-	uint32_t *table; /* [n_seq][n_index], HM_NO_PAGE = not set */
+	char *mem; /* [bytes]: n_unit units; slots follow each other, pages lie as hm_pages says */
+	uint32_t *table; /* [n_seq][n_index]; HM_NO_PAGE = not set */
 };
 #define HM_NO_PAGE UINT32_MAX
 
-/* Pages.  The canonical page holds for each cache in order page_tokens rows of K, then as many of
- * V; a row is its heads one after the other, each encoded on its own. */
+/* How a backend stores pages.  A canonical page holds, for each cache in order, page_tokens rows of
+ * K and then as many of V; a row is its heads one after the other, each encoded on its own. */
 struct hm_pages {
 	void (*copy)(const struct lmd_pool *p, uint32_t src, uint32_t dst);
-	/* n_row rows of K or V, from row0 on, to (out) or from canonical rows at `host`. */
+	/* Copies n_row rows of K or V, beginning with row0, between a page and canonical rows at
+	 * `host`; `out` = from the page to the host. */
 	void (*move)(const struct lmd_pool *p, const struct hm_cache *c, bool v, bool out,
 		     uint32_t page, uint32_t row0, uint32_t n_row, char *host);
 };
-/* Pages that are canonical and lie one after the other. */
+/* Pages that are stored in canonical form, one after the other. */
 extern const struct hm_pages hm_pages_plain;
 
-/* pool_create, pool_op and pool_destroy of backend.h.  State slots are canonical: caches one after
- * the other. */
+/* pool_create, pool_op and pool_destroy of backend.h.  State slots are canonical: the caches one
+ * after the other. */
 enum lmd_status hm_pool_create(const struct lmd_host *host, const struct lmd_pool_desc *d,
 			       struct lmd_pool **out, struct lmd_error *err);
 enum lmd_status hm_pool_op(struct lmd_pool *pool, const struct hm_pages *pages,
 			   const struct lmd_pool_op *ops, uint32_t n, struct lmd_error *err);
 void hm_pool_destroy(const struct lmd_host *host, struct lmd_pool *pool);
-/* The changes of page tables that a step brings. */
+/* Applies a step's changes to the page tables. */
 enum lmd_status hm_pool_changes(struct lmd_pool *p, const struct lmd_step_group *g,
 				struct lmd_error *err);
 
-/* Page number `index` of a sequence slot. */
+/* Number of the page at `index` in the page table of a sequence slot. */
 static inline uint32_t hm_pool_page(const struct lmd_pool *p, uint32_t seq_slot, uint32_t index)
 {
 	return p->table[(size_t)seq_slot * p->n_index + index];
 }
 
-/* Memory of a slot, or of a page where pages lie one after the other. */
+/* Memory of a slot; also of a page if pages lie one after the other. */
 static inline char *hm_pool_unit(const struct lmd_pool *p, uint32_t unit)
 {
 	return p->mem + (size_t)unit * p->unit_bytes;
@@ -157,31 +160,31 @@ static inline char *hm_state_row(const struct lmd_pool *p, const struct hm_cache
 
 /* ---- compiling (operands.c) ---- */
 
-/* What an op's plan function sees and fills. */
+/* Input and output of an op's plan function. */
 struct hm_build {
 	const struct lmd_host *host;
 	const struct lmd_plan *plan;
 	struct lmd_weight **weights;       /* [n_wref] */
-	uint32_t n_phase;                  /* out: 1 unless set */
+	uint32_t n_phase;                  /* out: defaults to 1 */
 	uint64_t shared_bytes, part_bytes; /* out: see hm_need */
 };
 
-/* Adds `n * item` bytes, rounded up to a line, to one of the needs; saturates. */
+/* Adds `n * item` bytes, rounded up to HM_LINE, to one of the scratch sizes; saturates. */
 void hm_need(uint64_t *bytes, uint64_t n, uint64_t item);
-/* Greatest number of (row, head) rows of an operand in a step. */
+/* Largest number of (row, head) rows that an operand can have in a step. */
 uint64_t hm_max_rows(const struct lmd_plan *plan, const struct lmd_opnd *o);
-/* The weight's elements as f32, ready for run (LMD_NONE: nothing to do). */
+/* Makes the weight's elements available as f32 before the plan runs; does nothing for LMD_NONE. */
 enum lmd_status hm_flatten(struct hm_build *b, uint32_t wref, struct lmd_error *err);
 
-/* An op by its code: its name, and where struct lmd_op has its operands. */
+/* Description of an op code: its name, and where its operands lie in struct lmd_op. */
 struct hm_opinfo {
 	const char *name;
-	bool loose_inputs; /* looks itself whether an INPUT operand has the row it wants */
+	bool loose_inputs; /* the op itself checks whether an INPUT operand has the row it needs */
 	uint8_t n_in, n_out;
-	const uint16_t *in, *out; /* offsets */
+	const uint16_t *in, *out; /* offsets into struct lmd_op */
 };
 
-/* NULL for codes that are unknown or need a group of devices. */
+/* Returns NULL for an unknown code and for ops that need a group of devices. */
 const struct hm_opinfo *hm_opinfo(uint32_t code);
 
 static inline const struct lmd_opnd *hm_operand(const struct lmd_op *op, uint16_t offset)
@@ -206,17 +209,17 @@ struct hm_run {
 /* One thread's share of a phase. */
 struct hm_part {
 	uint32_t phase, part, n_part;
-	char *scratch; /* this part's own */
+	char *scratch; /* private to this part */
 };
 
-/* Items lo..hi of n that a part does. */
+/* The range [lo, hi) of n items that a part computes. */
 static inline void hm_slice(const struct hm_part *p, uint64_t n, uint64_t *lo, uint64_t *hi)
 {
 	*lo = n * p->part / p->n_part;
 	*hi = n * (p->part + 1) / p->n_part;
 }
 
-/* Takes `n * item` bytes from a scratch cursor, in steps as hm_need counted them. */
+/* Takes `n * item` bytes from a scratch cursor, rounded up as in hm_need. */
 static inline void *hm_take(char **cursor, uint64_t n, uint64_t item)
 {
 	char *p = *cursor;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * INDEX: units are scored and the best of them chosen. */
+ * INDEX: scores units and chooses the best of them. */
 #include "backend/common/index.h"
 
 static uint64_t most_units(const struct lmd_pool *p, const struct lmd_op_index *o)
@@ -8,7 +8,7 @@ static uint64_t most_units(const struct lmd_pool *p, const struct lmd_op_index *
 	return (uint64_t)p->n_index * p->page_tokens / o->unit + 1;
 }
 
-/* The group whose keys are chosen. */
+/* The group of the keys to choose from. */
 static uint32_t group_of(const struct lmd_plan *plan, const struct lmd_op_index *o)
 {
 	return o->each > 1 ? o->of : plan->caches[o->cache].group;
@@ -42,9 +42,9 @@ struct hm_index hm_index_take(char **cursor, const struct hm_run *r, const struc
 	return x;
 }
 
-/* Puts unit u, for which there is a hole at i, into the heap of n.  The hole first goes down to a
- * leaf, always to the worse child (the right one if they are equal); then u rises as long as its
- * parent is better. */
+/* Inserts unit u into the heap of n, which has a hole at i.  The hole first moves down to a leaf,
+ * always to the worse child (the right one if they are equal); then u moves up while its parent is
+ * better. */
 static void sift(const struct hm_index *x, uint32_t n, uint32_t i, uint32_t u)
 {
 	const float *s = x->score;
@@ -62,7 +62,7 @@ static void sift(const struct hm_index *x, uint32_t n, uint32_t i, uint32_t u)
 	h[i] = u;
 }
 
-/* Fills the heap with the best of units lo..hi; their number. */
+/* Fills the heap with the best of the units [lo, hi); returns how many it holds. */
 static uint32_t choose(const struct hm_index *x, uint32_t lo, uint32_t hi)
 {
 	uint32_t n = hi - lo < x->op->n ? hi - lo : x->op->n;
@@ -78,7 +78,8 @@ static uint32_t choose(const struct hm_index *x, uint32_t lo, uint32_t hi)
 	return n;
 }
 
-/* Scores of the keys lo..hi of the group `of`, `each` of which share a row of the cache. */
+/* Scores the keys [lo, hi) of the group `of`; `each` consecutive keys share a row of the cache and
+ * thus a score. */
 static void spread(const struct hm_index *x, struct hm_index_key k, uint32_t *lo, uint32_t *hi)
 {
 	const struct lmd_step_group *rows = &x->r->step->group[x->group];

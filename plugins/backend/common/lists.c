@@ -35,10 +35,10 @@ void hm_lists_fill(const struct hm_lists *l, const struct hm_view *ids, uint32_t
 		l->start[slice_of(l, ids, i, k) + 1]++;
 	for (uint32_t e = 0; e <= l->n_slice; e++)
 		l->start[e + 1] += l->start[e];
-	/* start[e] runs ahead while pairs are placed ... */
+	/* start[e] advances to the end of list e while its pairs are placed, ... */
 	for (uint64_t i = 0; i < l->n_pair; i++)
 		l->pair[l->start[slice_of(l, ids, i, k)]++] = (uint32_t)i;
-	/* ... and ends where e + 1 begins */
+	/* ... which is where list e + 1 starts: shift the starts back by one. */
 	for (uint32_t e = l->n_slice + 1; e > 0; e--)
 		l->start[e] = l->start[e - 1];
 	l->start[0] = 0;

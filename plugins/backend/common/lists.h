@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * lists.h - (row, choice) pairs sorted by the slice they chose: for LINEAR with ids and MOE_FFN.
+ * lists.h - (row, choice) pairs sorted by the slice that they chose; for LINEAR with ids and for
+ * MOE_FFN.
  *
- * Pair number = row * k + choice.  List e holds the pairs that chose slice e, in ascending order;
- * list n_slice those whose id is negative (or beyond the stack). */
+ * The number of a pair is row * k + choice.  List e holds the pairs that chose slice e in
+ * ascending order; list n_slice holds those whose id is negative or past the end of the stack. */
 #ifndef LLAMAD_BACKEND_COMMON_LISTS_H
 #define LLAMAD_BACKEND_COMMON_LISTS_H
 
@@ -13,7 +14,7 @@ struct hm_lists {
 	uint32_t *start; /* [n_slice + 2] */
 	uint32_t *pair;  /* [n_pair] */
 	uint32_t *
-		used; /* [n_slice + 1] slices that somebody chose; the last entry is their number */
+		used; /* [n_slice + 1] slices chosen at least once; the last entry is their count */
 	uint64_t n_pair;
 	uint32_t n_slice;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * CAST_COPY: a window into another, with conversion between f32 and i32 (toward zero). */
+ * CAST_COPY: copies one window into another, converting between f32 and i32 (toward zero). */
 #include "backend/common/view.h"
 
 static void run(const struct hm_run *r, const struct lmd_op *op, const struct hm_part *p)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * GATHER: rows by number, side by side or summed. */
+ * GATHER: rows selected by number, concatenated or summed. */
 #include "backend/common/view.h"
 
 struct work {
@@ -9,7 +9,7 @@ struct work {
 	struct hm_view x, y, idx;
 };
 
-/* Row of x for choice j of row `row`; -1: zeros. */
+/* Row of x for choice j of row `row`; -1 = zeros. */
 static int64_t row_of(const struct work *w, uint32_t row, uint32_t j)
 {
 	const struct lmd_step *s = w->r->step;

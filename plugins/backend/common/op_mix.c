@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * MIX: heads of y are mixtures of the heads of x, and of one further row z. */
+ * MIX: each head of y is a mixture of the heads of x and of one additional row z. */
 #include "backend/common/view.h"
 
 struct work {
@@ -54,7 +54,8 @@ static enum lmd_status plan(struct hm_build *b, const struct lmd_op *op, struct 
 {
 	(void)b;
 	if (op->u.mix.x.n_head > 64)
-		return lmd_fail(err, LMD_UNSUPPORTED, "mix: %u heads of x, at most 64",
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"mix: x has %u heads; at most 64 are supported",
 				op->u.mix.x.n_head);
 	return LMD_OK;
 }

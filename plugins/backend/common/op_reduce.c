@@ -3,7 +3,7 @@
  * REDUCE: over the rows of a sequence, over blocks of rows, or along a row. */
 #include "backend/common/view.h"
 
-/* Mean, sum, max, first or last of the numbers added. */
+/* Accumulator for the mean, sum, maximum, first or last of a series of numbers. */
 struct fold {
 	uint32_t kind;
 	uint32_t n;
@@ -22,7 +22,7 @@ static void fold_add(struct fold *f, float x)
 	f->sum += (double)x;
 }
 
-/* 0 of nothing. */
+/* The result; 0 if no number was added. */
 static float fold_end(const struct fold *f)
 {
 	if (!f->n)
@@ -45,7 +45,7 @@ struct work {
 	const struct hm_run *r;
 	const struct lmd_op_reduce *op;
 	struct hm_view x, y, y2;
-	bool *taken; /* [width] TOP_K */
+	bool *taken; /* [width], for TOP_K */
 };
 
 static enum lmd_status plan(struct hm_build *b, const struct lmd_op *op, struct lmd_error *err)
@@ -55,7 +55,7 @@ static enum lmd_status plan(struct hm_build *b, const struct lmd_op *op, struct 
 	return LMD_OK;
 }
 
-/* Row `row` of y from rows first..first+n of x. */
+/* Computes row `row` of y from the rows [first, first + n) of x. */
 static void over_rows(const struct work *w, uint32_t row, uint32_t first, uint32_t n)
 {
 	for (uint32_t h = 0; h < w->y.n_head; h++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * ROUTE: from a router's logits to experts and their weights. */
+ * ROUTE: chooses experts and their weights from a router's logits. */
 #include "backend/common/act.h"
 #include "backend/common/view.h"
 
@@ -8,9 +8,9 @@ struct work {
 	const struct lmd_op_route *op;
 	struct hm_view logits, ids, weights, given;
 	const float *bias;
-	uint32_t n; /* experts */
+	uint32_t n; /* number of experts */
 	float *tmp, *p, *choice;
-	bool *out;      /* group is out of the race, by expert */
+	bool *out;      /* by expert: its group was not selected */
 	uint32_t *best; /* [k] */
 	float *w;       /* [k] */
 };
@@ -57,14 +57,14 @@ static void probabilities(const struct work *w, const float *x)
 		for (uint32_t i = 0; i < w->n; i++)
 			w->p[i] = sqrtf(hm_softplus(x[i]));
 		break;
-	case LMD_ROUTE_SOFTMAX_CHOSEN: /* later, over the chosen */
+	case LMD_ROUTE_SOFTMAX_CHOSEN: /* later, over the chosen experts only */
 	case LMD_ROUTE_RAW:
 		memcpy(w->p, x, w->n * sizeof(*x));
 		break;
 	}
 }
 
-/* Sum of the two best choices of a group. */
+/* Sum of the two best scores in a group. */
 static float group_score(const struct work *w, uint32_t group, uint32_t size)
 {
 	float a = -INFINITY, b = -INFINITY;
@@ -82,7 +82,7 @@ static float group_score(const struct work *w, uint32_t group, uint32_t size)
 	return size > 1 ? a + b : a;
 }
 
-/* Leaves n_group_used groups in the race. */
+/* Selects n_group_used groups and marks the experts of all others in w->out. */
 static void choose_groups(const struct work *w)
 {
 	uint32_t size = w->n / w->op->n_group;
@@ -108,7 +108,7 @@ static void choose_groups(const struct work *w)
 	}
 }
 
-/* The k best of those in the race, best first. */
+/* Finds the k best experts of the selected groups, best first. */
 static void choose(const struct work *w)
 {
 	memset(w->out, 0, w->n * sizeof(*w->out));

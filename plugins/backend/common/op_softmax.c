@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * SOFTMAX of every (row, head), or Sinkhorn's iteration on the matrix of a row's heads. */
+ * SOFTMAX of each (row, head), or Sinkhorn's iteration on the matrix that a row's heads form. */
 #include "backend/common/view.h"
 
 static enum lmd_status plan(struct hm_build *b, const struct lmd_op *op, struct lmd_error *err)
@@ -12,7 +12,7 @@ static enum lmd_status plan(struct hm_build *b, const struct lmd_op *op, struct 
 	return LMD_OK;
 }
 
-/* x becomes softmax(scale * x); of minus infinities alone: zeros. */
+/* Replaces x by softmax(scale * x), or by zeros if all elements are minus infinity. */
 static void softmax(float *x, uint32_t n, float scale)
 {
 	float max = -INFINITY;
@@ -30,7 +30,7 @@ static void softmax(float *x, uint32_t n, float scale)
 		x[i] = (float)(x[i] / sum);
 }
 
-/* Divides `n` numbers `step` apart by their sum + eps. */
+/* Divides `n` numbers, `step` elements apart, by (their sum + eps). */
 static void normalise(float *x, uint32_t n, uint32_t step, float eps)
 {
 	float sum = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ops by their code: names, and which members of struct lmd_op are operands. */
+ * Table of ops by code: their names, and which members of struct lmd_op are operands. */
 #include "backend/common/hm.h"
 
 void hm_need(uint64_t *bytes, uint64_t n, uint64_t item)

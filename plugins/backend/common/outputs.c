@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rows of values, copied out. */
+ * Copies rows of values out of a step. */
 #include "backend/common/outputs.h"
 
 #include <string.h>

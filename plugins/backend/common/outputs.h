@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT
  *
- * outputs.h - values on their way out of a running step: to the outputs that the caller bound, and
- * to whoever looks at the values of each op.  What nobody bound is left out. */
+ * outputs.h - copies values out of a running step: to the outputs that the caller bound, and to
+ * the observer of each op's values.  Outputs that are not bound are skipped. */
 #ifndef LLAMAD_BACKEND_COMMON_OUTPUTS_H
 #define LLAMAD_BACKEND_COMMON_OUTPUTS_H
 
 #include "backend/common/hm.h"
 
-/* LMD_INVALID unless the bound outputs have room for the live rows.  who: the backend. */
+/* LMD_INVALID if a bound output is too small for the live rows.  who: name of the backend. */
 enum lmd_status hm_check_outputs(const struct hm_run *r, const struct lmd_binding *out,
 				 uint32_t n_out, const char *who, struct lmd_error *err);
 
-/* The live rows of a value; `to`: rows at a distance of row_bytes. */
+/* Copies the live rows of a value to `to`, whose rows are row_bytes apart. */
 void hm_copy_rows(const struct hm_run *r, uint32_t value, char *to, uint64_t row_bytes);
 
-/* The bound outputs but for those that lie where they are bound. */
+/* Copies the bound outputs, except those that were computed in place. */
 void hm_copy_outputs(const struct hm_run *r, const struct lmd_binding *out, uint32_t n_out);
 
-/* Numbers that the largest value of the step has, at least 1. */
+/* Number of elements of the largest value in the step, at least 1. */
 size_t hm_most_numbers(const struct hm_run *r);
 
-/* Shows each value that op number i of the plan has written, once, as rows without gaps in `rows`,
- * [hm_most_numbers].  False as soon as fn says so. */
+/* Passes each value that op number i of the plan has written to fn, once, with its rows packed into
+ * `rows` [hm_most_numbers].  Returns false as soon as fn does. */
 bool hm_show(const struct hm_run *r, uint32_t i, float *rows, lmd_observe_fn fn, void *arg);
 
 #endif /* LLAMAD_BACKEND_COMMON_OUTPUTS_H */

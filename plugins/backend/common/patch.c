@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * PATCH: where windows lie. */
+ * PATCH: finds the windows of a map. */
 #include "backend/common/patch.h"
 
 struct hm_patch hm_patch(const struct hm_run *r, const struct lmd_op_patch *op)
@@ -14,7 +14,7 @@ struct hm_patch hm_patch(const struct hm_run *r, const struct lmd_op_patch *op)
 	};
 }
 
-/* Number of windows along an axis of n. */
+/* Number of windows along an axis of length n. */
 static uint32_t windows(const struct lmd_op_patch *o, int axis, uint32_t n)
 {
 	int64_t room = (int64_t)n + 2 * (int64_t)o->pad[axis] -
@@ -23,7 +23,7 @@ static uint32_t windows(const struct lmd_op_patch *o, int axis, uint32_t n)
 	return room < 0 ? 0 : (uint32_t)(room / o->stride[axis]) + 1;
 }
 
-/* Column c of the row of x at (i0, i1) of a map; 0 outside. */
+/* Column c of the row of x at (i0, i1) of the map; 0 outside it. */
 static float at(const struct hm_patch *p, uint32_t first, const uint32_t size[2], int64_t i0,
 		int64_t i1, uint32_t c)
 {

@@ -16,13 +16,13 @@ static enum lmd_status row_bytes(const struct lmd_host *h, uint32_t cache, uint3
 		return lmd_fail(err, LMD_UNSUPPORTED, "cache %u: type %u is unknown", cache, dtype);
 	if (h->dtype_head(h->ctx, dtype))
 		return lmd_fail(err, LMD_UNSUPPORTED,
-				"cache %u: rows of type %u begin with a header, for which a cache "
-				"has no room",
+				"cache %u: rows of type %u begin with a header, which a cache "
+				"cannot store",
 				cache, dtype);
 	if (cols % elems)
 		return lmd_fail(err, LMD_UNSUPPORTED,
-				"cache %u: %u values do not divide into blocks of "
-				"%u",
+				"cache %u: rows of %u values are not a multiple of the block "
+				"size %u",
 				cache, cols, elems);
 	if (elems > LMD_LEN(zeros) || bytes > sizeof(block) ||
 	    h->quant_rows(h->ctx, dtype, zeros, block, elems) != LMD_OK)
@@ -32,7 +32,7 @@ static enum lmd_status row_bytes(const struct lmd_host *h, uint32_t cache, uint3
 	return LMD_OK;
 }
 
-/* Shapes of one cache; offsets relative to the page or slot are filled by the caller. */
+/* Computes the sizes of one cache.  The caller fills in its offsets within the page or slot. */
 static enum lmd_status shape(const struct lmd_host *h, const struct lmd_pool_desc *d, uint32_t i,
 			     struct hm_cache *c, struct lmd_error *err)
 {
@@ -51,7 +51,7 @@ static enum lmd_status shape(const struct lmd_host *h, const struct lmd_pool_des
 	case LMD_CACHE_INDEX:
 		break;
 	case LMD_CACHE_CONV:  /* dk rows of n_head*dv columns, encoded as a whole */
-	case LMD_CACHE_STATE: /* n_head matrices */
+	case LMD_CACHE_STATE: /* n_head matrices of dk*dv */
 		c->n_row = x->kind == LMD_CACHE_CONV ? x->dk : x->n_head;
 		c->k_cols = x->kind == LMD_CACHE_CONV ? x->n_head * x->dv : x->dk * x->dv;
 		st = row_bytes(h, c->id, x->k_dtype, c->k_cols, &c->k_row, err);
@@ -170,7 +170,7 @@ static void move_rows(const struct lmd_pool *p, const struct hm_cache *c, bool v
 
 const struct hm_pages hm_pages_plain = {copy_unit, move_rows};
 
-/* Moves rows between a unit and host memory, cache by cache, K then V. */
+/* Copies rows between a unit and host memory, cache by cache, K before V. */
 static enum lmd_status transfer(struct lmd_pool *p, const struct hm_pages *pages,
 				const struct lmd_pool_op *op, struct lmd_error *err)
 {
@@ -180,7 +180,8 @@ static enum lmd_status transfer(struct lmd_pool *p, const struct hm_pages *pages
 	uint64_t need = 0;
 
 	if (!p->state && (op->row0 > p->page_tokens || op->n_row > p->page_tokens - op->row0))
-		return lmd_fail(err, LMD_INVALID, "pool: rows %u..%llu of a page of %u", op->row0,
+		return lmd_fail(err, LMD_INVALID,
+				"pool: rows %u..%llu do not fit a page of %u rows", op->row0,
 				(unsigned long long)op->row0 + op->n_row, p->page_tokens);
 	for (uint32_t i = 0; i < p->n_cache; i++) {
 		const struct hm_cache *c = &p->caches[i];
@@ -188,7 +189,8 @@ static enum lmd_status transfer(struct lmd_pool *p, const struct hm_pages *pages
 		need += (p->state ? c->n_row : op->n_row) * (uint64_t)(c->k_row + c->v_row);
 	}
 	if (need > op->host_bytes || (need && !host))
-		return lmd_fail(err, LMD_INVALID, "pool: %llu bytes of host memory, %llu needed",
+		return lmd_fail(err, LMD_INVALID,
+				"pool: %llu bytes of host memory given, %llu needed",
 				(unsigned long long)op->host_bytes, (unsigned long long)need);
 	for (uint32_t i = 0; i < p->n_cache; i++) {
 		const struct hm_cache *c = &p->caches[i];
@@ -216,12 +218,14 @@ enum lmd_status hm_pool_op(struct lmd_pool *pool, const struct hm_pages *pages,
 		enum lmd_status st;
 
 		if ((src && op->src >= pool->n_unit) || (dst && op->dst >= pool->n_unit))
-			return lmd_fail(err, LMD_INVALID, "pool: unit %u of %u",
+			return lmd_fail(err, LMD_INVALID,
+					"pool: unit %u is out of range, the pool has %u",
 					src && op->src >= pool->n_unit ? op->src : op->dst,
 					pool->n_unit);
 		if (pool->state ? op->kind == LMD_POOL_COPY_PAGE
 				: op->kind == LMD_POOL_COPY_SLOT || op->kind == LMD_POOL_ZERO_SLOT)
-			return lmd_fail(err, LMD_INVALID, "pool: operation %u on a pool of %s",
+			return lmd_fail(err, LMD_INVALID,
+					"pool: operation %u does not apply to a pool of %s",
 					op->kind, pool->state ? "slots" : "pages");
 		switch (op->kind) {
 		case LMD_POOL_COPY_PAGE:
@@ -239,7 +243,7 @@ enum lmd_status hm_pool_op(struct lmd_pool *pool, const struct hm_pages *pages,
 				return st;
 			break;
 		default:
-			return lmd_fail(err, LMD_UNSUPPORTED, "pool: operation %u is unknown",
+			return lmd_fail(err, LMD_UNSUPPORTED, "pool: unknown operation %u",
 					op->kind);
 		}
 	}

@@ -3,7 +3,7 @@
  * SCAN: what a head reads and where it writes. */
 #include "backend/common/scan.h"
 
-/* Columns of a head's own, of its key head, or all of them. */
+/* Which columns of an input a head reads: its own, those of its key head, or all. */
 enum part { NONE, OWN_DK, OWN_DV, KEY_DK, ALL_DK, OWN_1, GATE };
 static const uint8_t parts[][HM_SCAN_IN] = {
 	[LMD_SCAN_MAMBA1] = {OWN_1, OWN_1, ALL_DK, ALL_DK},
@@ -66,7 +66,7 @@ uint32_t hm_scan_gates(const struct lmd_op_scan *op)
 	return op->in[3].n_head * op->in[3].width == op->n_head ? 1 : op->dk;
 }
 
-/* Columns of input i, from *first on; 0: there is none. */
+/* Number of columns of input i, beginning with *first; 0 if the kind has no such input. */
 static uint32_t columns(const struct hm_scan *s, int i, size_t *first)
 {
 	switch ((enum part)parts[s->op->kind][i]) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What every backend compares before a step runs. */
+ * Checks that all backends make before a step runs. */
 #include "backend/common/step.h"
 
 enum lmd_status hm_bad_index(struct lmd_error *err, const char *field, uint32_t at, int64_t value,
@@ -32,8 +32,9 @@ enum lmd_status hm_count_rows(struct hm_run *r, struct lmd_error *err)
 	r->rows[LMD_SPACE_SEQS] = s->n_seq;
 	for (uint32_t i = 0; i < LMD_LEN(names); i++) {
 		if (r->rows[i] > r->plan->max_rows[i])
-			return lmd_fail(err, LMD_INVALID, "step: %s is %u, the plan takes %u",
-					names[i], r->rows[i], r->plan->max_rows[i]);
+			return lmd_fail(err, LMD_INVALID,
+					"step: %s is %u; the plan allows at most %u", names[i],
+					r->rows[i], r->plan->max_rows[i]);
 	}
 	for (uint32_t k = 0; k < LMD_MAX_X; k++) {
 		uint32_t most = r->plan->max_rows[LMD_SPACE_X0 + k];
@@ -58,11 +59,11 @@ enum lmd_status hm_check_inputs(const struct hm_run *r, const bool *needed, stru
 
 		if (n > 1 && b->row_bytes < 4 * (uint64_t)x->width)
 			return lmd_fail(err, LMD_INVALID,
-					"input %u (%s): rows of %llu bytes, %llu are needed", i,
+					"input %u (%s): rows have %llu bytes, %llu needed", i,
 					x->name, (unsigned long long)b->row_bytes,
 					4 * (unsigned long long)x->width);
 		if ((!needed || needed[i]) && !x->own_rows && n < r->rows[x->space])
-			return lmd_fail(err, LMD_INVALID, "input %u (%s): %u rows, %u are needed",
+			return lmd_fail(err, LMD_INVALID, "input %u (%s): %u rows given, %u needed",
 					i, x->name, n, r->rows[x->space]);
 	}
 	return LMD_OK;

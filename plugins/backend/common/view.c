@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * From operands to memory, and from rows to sequences.  The backend has checked the step
- * before any of this runs, so indices here are within bounds. */
+ * Finds the memory of operands and the sequence of a row.  The backend has checked the step before
+ * any of this runs, so all indices are within bounds. */
 #include "backend/common/view.h"
 
 const struct lmd_binding *hm_input(const struct hm_run *r, uint32_t id)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * view.h - operands in a running step: rows of windows, and which sequence a row belongs to.
+ * view.h - operands in a running step: windows and their rows, and the sequence that a row belongs
+ * to.
  *
- * All elements have 4 bytes (f32 or i32), so moving a row needs no type.  A window whose rows lie
- * in one piece is used where it is; a folded window that crosses rows of its value is gathered
- * into the caller's buffer, and written back by hm_commit. */
+ * All elements have 4 bytes (f32 or i32), so moving a row does not depend on the type.  A window
+ * whose rows are contiguous is used in place.  A folded window that crosses rows of its value is
+ * gathered into the caller's buffer, and hm_commit writes it back. */
 #ifndef LLAMAD_BACKEND_COMMON_VIEW_H
 #define LLAMAD_BACKEND_COMMON_VIEW_H
 
@@ -14,34 +15,35 @@
 #include "backend/common/hm.h"
 
 struct hm_view {
-	char *base;       /* of the first row; NULL: absent */
-	size_t row_bytes; /* 0: one row serves all */
+	char *base;       /* first row; NULL: absent */
+	size_t row_bytes; /* 0: the same row for all */
 	uint32_t n_row;   /* live rows after folding */
 	uint32_t col0, n_head, head_stride, width;
 	uint32_t fold; /* >= 1 */
 	uint32_t value_width;
-	uint32_t space; /* enum lmd_space; LMD_N_SPACE: rows of its own */
+	uint32_t space; /* enum lmd_space; LMD_N_SPACE: has its own rows */
 	bool i32;
 };
 
-/* base NULL for src NONE, and for an input that is not bound. */
+/* base is NULL if src is NONE or the input is not bound. */
 struct hm_view hm_view(const struct hm_run *r, const struct lmd_opnd *o);
 
-/* The binding of an input; NULL if there is none. */
+/* Returns the binding of an input, NULL if there is none. */
 const struct lmd_binding *hm_input(const struct hm_run *r, uint32_t id);
 
-/* Sequence of a row of a space, its first row and number of rows. */
+/* The sequence that a row of a space belongs to; a sequence's first row and number of rows. */
 uint32_t hm_seq_of(const struct hm_run *r, uint32_t space, uint32_t row);
 void hm_seq_rows(const struct hm_run *r, uint32_t space, uint32_t seq, uint32_t *first,
 		 uint32_t *n);
-/* Row of TOKENS behind a row of a space, or -1 (X spaces, SEQS). */
+/* The row of TOKENS that a row of a space stands for; -1 in X spaces and in SEQS. */
 int64_t hm_token_row(const struct hm_run *r, uint32_t space, uint32_t row);
-/* Position of a row: step.pos[plane], in X spaces the row's number in its sequence. */
+/* Position of a row: step.pos[plane]; in X spaces the row's number within its sequence. */
 int32_t hm_pos(const struct hm_run *r, uint32_t space, uint32_t row, uint32_t plane);
 /* Adapter slot of a row; 0 = none. */
 uint32_t hm_lora_slot(const struct hm_run *r, uint32_t space, uint32_t row);
 
-/* Width and height of the map that a sequence's rows in an X space are; false if they are none. */
+/* Stores the width and height of the map that a sequence's rows in an X space form; returns false
+ * if they do not form one. */
 bool hm_map_size(const struct hm_run *r, uint32_t space, uint32_t seq, uint32_t size[2]);
 
 /* One element of a window. */
@@ -57,7 +59,7 @@ static inline void *hm_el(const struct hm_view *v, uint32_t row, uint32_t head, 
 	return p + 4 * j;
 }
 
-/* Does a (row, head) lie in one piece?  Then hm_el(v, row, head, 0) is all of it. */
+/* Is a (row, head) contiguous?  If so, hm_el(v, row, head, 0) points to all of it. */
 static inline bool hm_whole(const struct hm_view *v, uint32_t head)
 {
 	return v->fold == 1 ||
@@ -65,7 +67,7 @@ static inline bool hm_whole(const struct hm_view *v, uint32_t head)
 		       v->value_width;
 }
 
-/* The (row, head) of a window as `width` neighbouring elements, here or in tmp. */
+/* Returns a (row, head) of a window as `width` contiguous elements, in place or gathered in tmp. */
 static inline void *hm_at(const struct hm_view *v, uint32_t row, uint32_t head, void *tmp)
 {
 	if (hm_whole(v, head))
@@ -75,7 +77,7 @@ static inline void *hm_at(const struct hm_view *v, uint32_t row, uint32_t head, 
 	return tmp;
 }
 
-/* Puts what was computed at `p` (from hm_at) where it belongs. */
+/* Writes back what was computed at `p`, a result of hm_at; does nothing if it was in place. */
 static inline void hm_commit(const struct hm_view *v, uint32_t row, uint32_t head, const void *p,
 			     const void *tmp)
 {
@@ -85,7 +87,7 @@ static inline void hm_commit(const struct hm_view *v, uint32_t row, uint32_t hea
 		memcpy(hm_el(v, row, head, c), (const char *)tmp + 4 * (size_t)c, 4);
 }
 
-/* As hm_at, converted to f32 if it is i32. */
+/* Like hm_at, but converts i32 to f32. */
 static inline const float *hm_f32(const struct hm_view *v, uint32_t row, uint32_t head, float *tmp)
 {
 	const void *p = hm_at(v, row, head, tmp);
@@ -101,7 +103,7 @@ static inline const float *hm_f32(const struct hm_view *v, uint32_t row, uint32_
 	return tmp;
 }
 
-/* Column j of a row whose heads are read one after the other. */
+/* Column j of a row, counted across its heads. */
 static inline void *hm_cell(const struct hm_view *v, uint32_t row, size_t j)
 {
 	if (v->n_head == 1)
@@ -147,7 +149,7 @@ static inline void hm_put_i32(const struct hm_view *v, uint32_t row, uint32_t he
 	*(int32_t *)hm_el(v, row, head, col) = x;
 }
 
-/* Columns first..first+n of a row as floats: where they are if they are neighbours, else in tmp. */
+/* Columns [first, first + n) of a row as floats: in place if they are contiguous, else in tmp. */
 static inline const float *hm_columns(const struct hm_view *v, uint32_t row, size_t first,
 				      uint32_t n, float *tmp)
 {
@@ -158,7 +160,7 @@ static inline const float *hm_columns(const struct hm_view *v, uint32_t row, siz
 	return tmp;
 }
 
-/* Toward zero; what does not fit is cut to the limits, NaN is 0. */
+/* Rounds toward zero; saturates at the limits of int32_t; NaN becomes 0. */
 static inline int32_t hm_float_to_i32(float x)
 {
 	if (!(x == x))

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Weights: read where they lie in the mapped file.  Only transposed weights (small: two for each
- * MLA layer) are kept as an f32 copy. */
+ * Weights are read in place from the mapped file.  Only transposed weights (small: two for each
+ * MLA layer) are copied, as f32. */
 #include <string.h>
 
 #include "backend/common/hm.h"
 
-/* Pieces of a weight either follow each other in N, each with all slices, or in the stack. */
+/* The pieces of a weight follow each other either in N, each with all slices, or in the stack. */
 static enum lmd_status check_pieces(const struct lmd_wdesc *d, bool *stacked, struct lmd_error *err)
 {
 	const struct lmd_wref *ref = d->ref;
@@ -54,10 +54,9 @@ static enum lmd_status check(const struct lmd_host *h, const struct lmd_wdesc *d
 				ref->n_stack, ref->n, ref->k);
 	if (cols % *elems)
 		return lmd_fail(err, LMD_UNSUPPORTED,
-				"%s: rows of %u values do not divide into blocks "
-				"of %u",
+				"%s: rows of %u values are not a multiple of the block size %u",
 				ref->name, cols, *elems);
-	/* an integer table needs no decoder: it is only ever read by EMBED */
+	/* An integer table needs no decoder because only EMBED reads it. */
 	if (d->dtype != LMD_DTYPE_I32) {
 		row = h->alloc(h->ctx, *elems * sizeof(*row));
 		if (!row)
@@ -124,7 +123,7 @@ static enum lmd_status transpose(const struct lmd_host *h, struct lmd_weight *w,
 			(void)h->dequant_rows(h->ctx, w->dtype,
 					      (const char *)p->data + p->head_bytes * s +
 						      p->row_bytes * at,
-					      row, w->n); /* the type was tried in check */
+					      row, w->n); /* check() tried this type */
 			for (uint32_t i = 0; i < w->n; i++)
 				slice[(size_t)i * w->k + j] = row[i];
 		}
@@ -228,11 +227,11 @@ const float *hm_weight_row(const struct lmd_host *h, const struct lmd_weight *w,
 
 	if (w->dtype == LMD_DTYPE_F32 && (uintptr_t)raw % sizeof(float) == 0)
 		return raw;
-	(void)h->dequant_rows(h->ctx, w->dtype, raw, tmp, w->k); /* the type was tried at load */
+	(void)h->dequant_rows(h->ctx, w->dtype, raw, tmp, w->k); /* tried at load */
 	return tmp;
 }
 
-/* f32, aligned, all rows one after the other? */
+/* Is the weight f32, aligned, and contiguous? */
 static bool is_flat(const struct lmd_weight *w)
 {
 	const struct lmd_wpiece *p = w->pieces;

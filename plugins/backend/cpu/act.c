@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Activations: the common ones in vectors, the others from libm. */
+ * Activation functions: vector code for the common ones, libm for the others. */
 #include "act.h"
 
 #include <string.h>

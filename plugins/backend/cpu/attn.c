@@ -5,8 +5,8 @@
 
 #include "act.h"
 
-/* Below this many queries a page of halves is multiplied as it lies; above it is worth a copy in
- * f32.  Both give the same bits. */
+/* For fewer queries than this a page of f16 keys is multiplied in place; for more it is worth a
+ * copy in f32.  Both give the same bits. */
 #define FEW_QUERIES 8u
 
 int64_t attn_key(const struct attn *a, const struct attn_keys *s, int64_t j)
@@ -29,7 +29,7 @@ static uint32_t page_of(const struct attn *a, const struct attn_keys *s, uint32_
 			    (uint32_t)a->r->hm.step->seq_slot[s->seq], index);
 }
 
-/* Row of the step's k and v for a key. */
+/* Row of the step's k and v that holds a key. */
 static uint32_t step_row(const struct attn *a, const struct attn_keys *s, int64_t key)
 {
 	uint32_t first, n;
@@ -66,7 +66,7 @@ const float *attn_value_row(const struct attn *a, const struct attn_keys *s, int
 	return tmp;
 }
 
-/* One key, turned into column j of the tile. */
+/* Copies one key, transposed, to column j of the tile. */
 static void gather_key(const struct attn *a, const struct attn_keys *s, int64_t key, uint32_t j)
 {
 	const float *x = attn_key_row(a, s, key, a->kt2);
@@ -75,13 +75,13 @@ static void gather_key(const struct attn *a, const struct attn_keys *s, int64_t 
 		a->kt[i * ATTN_TILE + j] = x[i];
 }
 
-/* One value, to row j of the tile. */
+/* Copies one value to row j of the tile. */
 static void gather_value(const struct attn *a, const struct attn_keys *s, int64_t key, uint32_t j)
 {
 	memcpy(a->vt + (size_t)j * a->dv, attn_value_row(a, s, key, a->kt2), a->dv * sizeof(float));
 }
 
-/* Places of tile t that exist. */
+/* Range of positions that exist in tile t. */
 static void bounds(const struct attn_keys *s, uint32_t t, int64_t *from, int64_t *to)
 {
 	*from = (int64_t)t * ATTN_TILE > s->lo ? (int64_t)t * ATTN_TILE : s->lo;
@@ -146,7 +146,7 @@ void attn_values(const struct attn *a, const struct attn_keys *s, uint32_t t, ui
 
 			if (key >= 0)
 				gather_value(a, s, key, j % ATTN_TILE);
-			else /* its weight is 0, which must not meet a NaN */
+			else /* its weight is 0, and 0 * NaN must not happen */
 				memset(a->vt + (size_t)(j % ATTN_TILE) * a->dv, 0,
 				       a->dv * sizeof(float));
 		}
@@ -156,7 +156,7 @@ void attn_values(const struct attn *a, const struct attn_keys *s, uint32_t t, ui
 
 /* ---- bias ---- */
 
-/* Position of a key of the source on a plane. */
+/* Position on a plane of a key of the source. */
 static int32_t key_pos(const struct attn *a, const struct attn_keys *s, int64_t key, uint32_t plane)
 {
 	const struct lmd_attn_src *src = &a->op->src[s->src];
@@ -169,7 +169,7 @@ static int32_t key_pos(const struct attn *a, const struct attn_keys *s, int64_t 
 	return hm_pos(&a->r->hm, a->k[s->src].space, step_row(a, s, key), plane);
 }
 
-/* T5's bucket of a distance d = pos_k - pos_q: small distances have a bucket each, larger ones
+/* T5's bucket of a distance d = pos_k - pos_q: each small distance has its own bucket, larger ones
  * share buckets that grow logarithmically up to max_distance. */
 static uint32_t bucket_of(const struct lmd_op_attn *op, int32_t d)
 {
@@ -187,7 +187,8 @@ static uint32_t bucket_of(const struct lmd_op_attn *op, int32_t d)
 		return base + dist;
 	if (!exact)
 		return base;
-	/* f32 in this order: where the quotient is a whole number, rounding decides the bucket */
+	/* In f32 and in this order: if the quotient is close to a whole number, rounding
+	 * decides. */
 	far = (uint32_t)((float)exact + logf((float)dist / (float)exact) * (float)(n - exact) /
 						logf(op->max_distance / (float)exact));
 	return base + (far < n - 1 ? far : n - 1);
@@ -264,7 +265,7 @@ uint32_t attn_step_keys(const struct attn *a, const struct attn_keys *s)
 	for (uint32_t i = 0; i < n; i++) {
 		int32_t slot = step->group[src->group].slot[first + i];
 
-		/* rows of a step lie at the end: search from there */
+		/* The rows of a step are at the end, so search backwards. */
 		for (uint32_t t = last + 1; slot >= 0 && t-- > (uint32_t)s->lo / ATTN_TILE;) {
 			if (table[t] == (uint32_t)slot / ATTN_TILE) {
 				a->step_key[i] =

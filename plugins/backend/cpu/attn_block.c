@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * One chunk of keys for a block of rows, and how chunks come together; see attn_block.h. */
+ * Computes one chunk of keys for a block of rows and merges chunks; see attn_block.h. */
 #include "attn_block.h"
 
-/* Query i of a block. */
+/* Row of query i of a block. */
 static uint32_t row_of(const struct attn_block *b, uint32_t i)
 {
 	return b->row0 + i / b->n_head;
@@ -61,8 +61,8 @@ bool attn_look(struct attn_work *w, struct attn_block *b, int i)
 	return b->keys.lo < b->keys.hi;
 }
 
-/* Scores of query i in the chunk that begins at place `first` become weights; *m and *l.
- * [from, to) are the places of whole tiles around what the block sees. */
+/* Turns the scores of query i in the chunk that begins at position `first` into weights and sets
+ * its m and l.  [from, to) are the whole tiles around what the block sees. */
 static void softmax(struct attn_work *w, const struct attn_block *b, uint32_t i, uint32_t first,
 		    uint32_t from, uint32_t to)
 {
@@ -90,7 +90,8 @@ static void softmax(struct attn_work *w, const struct attn_block *b, uint32_t i,
 		}
 		if (b->n_step)
 			attn_hide(a, row, b->n_step, s, first, ATTN_CHUNK);
-		/* whole tiles that this row sees some of: as many lanes whoever is beside it */
+		/* Whole tiles in which this row sees a key: the number of SIMD lanes must not
+		 * depend on neighbouring rows. */
 		from = (uint32_t)lo / ATTN_TILE * ATTN_TILE;
 		to = ((uint32_t)hi + ATTN_TILE - 1) / ATTN_TILE * ATTN_TILE;
 		w->part.m[i] = fl->max(s + (from - first), to - from);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Attention in half precision: what some other programs compute, key after key.  For comparisons
- * with them, so nothing here is fast. */
+ * Attention in half precision, key by key, as some other programs compute it.  It serves
+ * comparisons with them and is not optimised. */
 #include "attn.h"
 
 static void round_half(const struct attn *a, float *v, uint32_t n)
@@ -25,7 +25,7 @@ void attn_half_init(const struct attn *a, struct attn_half *h)
 	h->l = sink ? 1 : 0;
 }
 
-/* Scores of the places first.. first+n (one tile) to s. */
+/* Computes the scores of positions [first, first + n), which lie in one tile. */
 static void scores(const struct attn *a, const struct attn_keys *keys, uint32_t n_step,
 		   const struct attn_half *h, uint32_t first, uint32_t n, float *s)
 {

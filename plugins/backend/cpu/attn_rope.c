@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * ROPE_KV inside of ATTN.  Where every sequence has one row, the item of a (row, key head) turns
- * its own queries and stores the row's key and value before it reads them: nobody else needs
- * them, so there is no barrier in between.  When its keys are split among threads, each turns the
- * queries for itself, and the one with the last keys stores the new one.
+ * ROPE_KV inside ATTN.  If every sequence has one row, the work item of a (row, key head)
+ * rotates its own queries and stores the row's key and value before it reads them.  No other
+ * item needs them, so no barrier is needed in between.  If the keys are split among threads,
+ * each thread rotates the queries itself, and the one with the last keys stores the new key.
  *
- * What ATTN writes must not lie where the unturned heads are still read (values.c). */
+ * The output of ATTN must not overlap the unrotated heads, which are still being read
+ * (values.c). */
 #include "attn_block.h"
 
 static bool same(const struct lmd_opnd *a, const struct lmd_opnd *b)
@@ -20,7 +21,7 @@ static bool plain(const struct lmd_plan *plan, const struct lmd_opnd *o)
 					  plan->values[o->id].space == LMD_SPACE_TOKENS);
 }
 
-/* The turned queries go nowhere but to this op. */
+/* Is this op the only reader of the rotated queries? */
 static bool queries_fit(const struct lmd_plan *plan, const struct lmd_op_rope_kv *o,
 			const struct lmd_op_attn *a)
 {
@@ -32,7 +33,7 @@ static bool queries_fit(const struct lmd_plan *plan, const struct lmd_op_rope_kv
 	       !cpu_value_kept(plan, a->q.id) && cpu_value_uses(plan, a->q.id, &last) == 1;
 }
 
-/* Keys and values go to the cache that it reads, head by head. */
+/* Do keys and values go, head by head, to the cache that this op reads? */
 static bool keys_fit(const struct lmd_op_rope_kv *o, const struct lmd_op_attn *a)
 {
 	if (o->k.src == LMD_SRC_NONE && o->v.src == LMD_SRC_NONE)

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fewer rows and key heads than threads.  With many keys an item of work is a single chunk of them:
- * the thread that finishes the last one of a (row, key head) merges them all, in their order.
- * With one chunk, the heads that share a key head are shared out in groups.  Neither changes a
- * bit: queries do not see each other, and chunks are always merged in order. */
+ * Attention with fewer (row, key head) items than threads.  If there are many keys, a work item is
+ * a single chunk of them; the thread that finishes the last chunk of a (row, key head) merges all
+ * of them in order.  If there is only one chunk, the heads that share a key head are divided into
+ * groups.  Neither changes a bit: queries are independent of each other, and chunks are always
+ * merged in order. */
 #include "attn_block.h"
 
-/* Chunks of a row. */
+/* Number of chunks of a row. */
 static uint32_t n_chunk(const struct cpu_run *r, const struct lmd_op_attn *op, uint32_t row)
 {
 	const struct lmd_step_group *g = &r->hm.step->group[op->src[0].group];
 
 	if (g->kv_lo[row] >= g->kv_hi[row])
-		return 1; /* somebody has to write zeros */
+		return 1; /* even so, zeros have to be written */
 	return ((uint32_t)g->kv_hi[row] + ATTN_CHUNK - 1) / ATTN_CHUNK -
 	       (uint32_t)g->kv_lo[row] / ATTN_CHUNK;
 }
 
-/* A new key of the row lies in the last page that it looks at, or there is none. */
+/* Is the row's new key, if any, in the last page that the row attends to? */
 static bool stores_last(const struct cpu_run *r, const struct lmd_op_attn *op, uint32_t row)
 {
 	const struct lmd_step_group *g = &r->hm.step->group[op->src[0].group];
@@ -62,7 +63,7 @@ uint32_t attn_groups(const struct cpu_run *r, const struct cpu_node *n)
 	return groups < per_kv ? groups : per_kv;
 }
 
-/* Chunk c (from the row's first) of (row, key head) number `item`. */
+/* Computes chunk c, counted from the row's first chunk, of a (row, key head). */
 static void one_chunk(struct attn_work *w, uint32_t row, uint32_t kv_head, uint32_t c)
 {
 	const struct attn *a = &w->a;

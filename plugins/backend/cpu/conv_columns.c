@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The common CONV: depthwise along time with a state of floats.  Columns have nothing to do with
- * each other, so blocks of them are shared out, and each goes through its sequence by itself. */
+ * The common CONV: depthwise along time with a state of floats.  Columns are independent of each
+ * other, so blocks of them are divided among the threads, and each block goes through its sequence
+ * on its own. */
 #include "conv.h"
 
 #include "act.h"
@@ -12,11 +13,11 @@ struct columns {
 	const struct cpu_run *r;
 	const struct lmd_op_conv *op;
 	const struct lmd_weight *w;
-	const float *turned; /* [kernel][blocks * CONV_BLOCK] */
+	const float *w_t; /* [kernel][blocks * CONV_BLOCK] */
 	const struct hm_cache *cache;
 	struct hm_view x, y;
 	uint32_t dk; /* rows of history */
-	/* of the block at hand */
+	/* The current block. */
 	uint32_t col0, n_col, seq, first, n_row;
 	block *history; /* [dk] */
 };
@@ -40,7 +41,7 @@ float *conv_turn(const struct cpu_dev *dev, const struct lmd_weight *w, uint32_t
 	return t;
 }
 
-/* Columns of row i of the sequence (before 0: of the history); NULL: zeros. */
+/* Columns of row i of the sequence (of the history if i < 0); NULL = zeros. */
 static const float *row_at(const struct columns *c, int64_t i)
 {
 	if (i >= (int64_t)c->n_row || -i > (int64_t)c->dk)
@@ -68,7 +69,7 @@ static void load(const struct columns *c)
 	}
 }
 
-/* The last dk rows up to row i go to its slot. */
+/* Stores the dk rows that end with row i in the slot of row i. */
 static void store(const struct columns *c, uint32_t i)
 {
 	int32_t slot =
@@ -90,7 +91,7 @@ static void one_row(const struct columns *c, uint32_t i)
 		sum[k] = hm_weight_bias(c->w, 0, c->col0 + k);
 	for (uint32_t j = 0; j < c->op->kernel; j++) {
 		const float *x = row_at(c, (int64_t)i - c->op->left + (int64_t)j * c->op->dilation);
-		const float *w = c->turned + j * all + c->col0;
+		const float *w = c->w_t + j * all + c->col0;
 
 		if (!x)
 			continue;
@@ -102,14 +103,14 @@ static void one_row(const struct columns *c, uint32_t i)
 	memcpy(hm_el(&c->y, c->first + i, 0, c->col0), sum, c->n_col * sizeof(float));
 }
 
-void conv_columns(const struct cpu_run *r, const struct lmd_op_conv *op, const float *turned,
+void conv_columns(const struct cpu_run *r, const struct lmd_op_conv *op, const float *w_t,
 		  const struct cpu_part *p)
 {
 	struct columns c = {
 		.r = r,
 		.op = op,
 		.w = r->cplan->hm.weights[op->w],
-		.turned = turned,
+		.w_t = w_t,
 		.cache = op->cache == LMD_NONE ? NULL : r->cplan->hm.caches[op->cache],
 		.x = hm_view(&r->hm, &op->x),
 		.y = hm_view(&r->hm, &op->y),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The CPU backend against `ref` with every set of kernels that this processor can run, and against
- * itself: threads, neighbours and the way the work is cut change no bit.  And its manners:
- * cancellation, memory that runs out, observation. */
+ * Compares the CPU backend with `ref` for every set of kernels that this processor can run, and
+ * with itself: the number of threads and the way the work is cut must not change a bit.  Also tests
+ * cancellation and running out of memory. */
 #include <math.h>
 #include <string.h>
 
@@ -54,7 +54,7 @@ static void teardown(void)
 
 static const struct {
 	const char *name;
-	uint64_t flags; /* what the backend sees */
+	uint64_t flags; /* CPU features that the backend sees */
 	uint32_t n_thread;
 } variants[] = {
 	{"plain C", 0, 1},
@@ -68,11 +68,11 @@ static void report(void *arg, const struct lmi_opcase_result *r)
 	(void)arg;
 	if (r->verdict == LMI_OPCASE_FAIL)
 		printf("FAIL: %s %s; %s; %s: %s\n", r->op, r->name, r->layout, r->setting, r->text);
-	/* sampling is the host's */
+	/* The host samples, so this backend skips SAMPLE. */
 	ck_assert(r->verdict != LMI_OPCASE_SKIP || !strcmp(r->op, "sample"));
 }
 
-START_TEST(is_ref)
+START_TEST(matches_ref)
 {
 	uint64_t have = fx.host->cpu(fx.host->ctx)->flags, flags = variants[_i].flags;
 	const struct lmi_team_opts to = {.n = variants[_i].n_thread, .spin_ns = 0};
@@ -83,7 +83,7 @@ START_TEST(is_ref)
 	struct lmi_opcase_opts o = {.a = fx.cpu, .b = fx.ref, .seed = fx.seed, .report = report};
 
 	if (flags != UINT64_MAX && (flags & ~have)) {
-		LMD_SKIP(variants[_i].name, "this processor lacks it");
+		LMD_SKIP(variants[_i].name, "this processor does not support it");
 		return;
 	}
 	ck_assert_int_eq(lmi_host_create(&host, flags), LMD_OK);
@@ -101,11 +101,11 @@ END_TEST
 
 /* ---- the same bits ---- */
 
-/* Keys over several chunks: with more threads than key heads their work is split. */
-static const struct oc_layout far_back[] = {
-	{.name = "1 row, 150 before", .n_seq = 1, .past = {150}, .len = {1}},
-	{.name = "2 rows, 159 and 128 before", .n_seq = 2, .past = {159, 128}, .len = {1, 1}},
-	{.name = "9 rows, 140 before", .n_seq = 1, .past = {140}, .len = {9}},
+/* Keys in several chunks: with more threads than key heads, attention splits them. */
+static const struct oc_layout many_chunks[] = {
+	{.name = "1 row after 150", .n_seq = 1, .past = {150}, .len = {1}},
+	{.name = "2 rows after 159 and 128", .n_seq = 2, .past = {159, 128}, .len = {1, 1}},
+	{.name = "9 rows after 140", .n_seq = 1, .past = {140}, .len = {9}},
 };
 
 static void open_cpu(struct oc_backend *be, const struct lmi_factory *f, struct lmd_team *team,
@@ -130,7 +130,7 @@ static void execute(struct oc_backend *be, const struct opcase *def, const struc
 	oc_destroy(c);
 }
 
-/* true: within the tolerance; 0 asks for the same bits. */
+/* Are the results of both backends equal within `nmse`?  0 = must be bit-identical. */
 static bool equal(struct oc_backend be[2], const struct opcase_set *set, const struct opcase *def,
 		  const struct oc_layout *layout, double nmse)
 {
@@ -172,8 +172,8 @@ START_TEST(threads_change_nothing)
 		}
 	}
 	for (uint32_t j = 0; !_i && j < opcase_attn.n; j++) {
-		for (uint32_t k = 0; k < LMD_LEN(far_back); k++)
-			n[equal(be, &opcase_attn, &opcase_attn.cases[j], &far_back[k], 0)]++;
+		for (uint32_t k = 0; k < LMD_LEN(many_chunks); k++)
+			n[equal(be, &opcase_attn, &opcase_attn.cases[j], &many_chunks[k], 0)]++;
 	}
 	oc_backend_close(&be[0]);
 	oc_backend_close(&be[1]);
@@ -196,8 +196,8 @@ START_TEST(many_keys)
 	for (uint32_t j = 0; j < opcase_attn.n; j++) {
 		const struct opcase *def = &opcase_attn.cases[j];
 
-		for (uint32_t k = 0; k < LMD_LEN(far_back); k++)
-			n[equal(be, &opcase_attn, def, &far_back[k], def->nmse)]++;
+		for (uint32_t k = 0; k < LMD_LEN(many_chunks); k++)
+			n[equal(be, &opcase_attn, def, &many_chunks[k], def->nmse)]++;
 	}
 	oc_backend_close(&be[0]);
 	oc_backend_close(&be[1]);
@@ -207,7 +207,7 @@ START_TEST(many_keys)
 }
 END_TEST
 
-/* ---- manners ---- */
+/* ---- cancellation and memory ---- */
 
 static struct oc *create(struct oc_backend *be, const struct opcase_set *set, uint32_t number)
 {
@@ -258,8 +258,8 @@ START_TEST(progress_is_counted)
 }
 END_TEST
 
-/* Every allocation of loading, compiling and running fails once; nothing is leaked, and each
- * failure is said. */
+/* Each allocation of loading, compiling and running fails once; nothing may leak, and each failure
+ * must come with an error message. */
 START_TEST(memory_runs_out)
 {
 	static const struct opcase_set *const sets[] = {&opcase_linear, &opcase_ffn, &opcase_attn,
@@ -288,7 +288,7 @@ START_TEST(memory_runs_out)
 			lmi_alloc_fail_nth(0, false);
 			oc_result_free(&out);
 			lmi_alloc_stats(&after);
-			/* the device keeps its table of adapters */
+			/* The device keeps its table of adapters. */
 			ck_assert_uint_le(after.n_live, before.n_live + 1);
 		}
 		ck_assert_int_eq(st, LMD_OK);
@@ -306,7 +306,7 @@ int main(void)
 
 	tcase_set_timeout(t, 300);
 	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_loop_test(t, is_ref, 0, (int)LMD_LEN(variants));
+	tcase_add_loop_test(t, matches_ref, 0, (int)LMD_LEN(variants));
 	tcase_add_loop_test(t, threads_change_nothing, 0, 2);
 	tcase_add_test(t, many_keys);
 	tcase_add_test(t, cancelled);

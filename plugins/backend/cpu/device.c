@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The one device, host memory, and the table of functions. */
+ * The one device, host memory, and the backend's table of functions. */
 #include <stdio.h>
 #include <string.h>
 
@@ -49,12 +49,13 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 	struct cpu_dev *dev = state;
 
 	if (p->index)
-		return lmd_fail(err, LMD_NOTFOUND, "cpu: device %u, there is only 0", p->index);
+		return lmd_fail(err, LMD_NOTFOUND,
+				"cpu: device %u does not exist, there is only device 0", p->index);
 	if (p->activations > LMD_ACTIVATIONS_INT8)
-		return lmd_fail(err, LMD_INVALID, "cpu: activations %u, known are 0..%u",
+		return lmd_fail(err, LMD_INVALID, "cpu: unknown activations %u, known are 0..%u",
 				p->activations, LMD_ACTIVATIONS_INT8);
 	if (p->attention > LMD_ATTENTION_HALF)
-		return lmd_fail(err, LMD_INVALID, "cpu: attention %u, known are 0..%d",
+		return lmd_fail(err, LMD_INVALID, "cpu: unknown attention %u, known are 0..%d",
 				p->attention, LMD_ATTENTION_HALF);
 	dev->host = host;
 	dev->team = p->team;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keys and values of single rows and of whole pages; layouts in kv.h. */
+ * Stores and reads single rows and whole pages of keys and values; kv.h describes the layouts. */
 #include "kv.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ void cpu_cache_encode(const struct cpu_dev *dev, uint32_t dtype, const float *sr
 	case LMD_DTYPE_BF16:
 		dev->fl->bf16_from(src, dst, n);
 		break;
-	default: /* the type was tried when the pool was made */
+	default: /* pool_create tried the type */
 		(void)dev->host->quant_rows(dev->host->ctx, dtype, src, dst, n);
 		break;
 	}
@@ -39,19 +39,19 @@ void cpu_cache_decode(const struct cpu_dev *dev, uint32_t dtype, const void *src
 	case LMD_DTYPE_BF16:
 		dev->fl->bf16_to(src, dst, n);
 		break;
-	default: /* as above */
+	default: /* pool_create tried the type */
 		(void)dev->host->dequant_rows(dev->host->ctx, dtype, src, dst, n);
 		break;
 	}
 }
 
-/* Bytes of a number in a turned K. */
+/* Bytes of an element of a transposed K. */
 static size_t item_bytes(const struct hm_cache *c)
 {
 	return c->desc.k_dtype == LMD_DTYPE_F32 ? 4 : 2;
 }
 
-/* n numbers of `item` bytes to every 32nd place. */
+/* Copies n elements of `item` bytes to every 32nd element of `to`. */
 static void scatter(char *to, const void *from, uint32_t n, size_t item)
 {
 	for (uint32_t i = 0; item == 2 && i < n; i++)

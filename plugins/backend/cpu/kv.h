@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * kv.h - keys and values inside a page.
+ * kv.h - layout of keys and values inside a page.
  *
- * Memory of a pool of pages: for each cache in order K, then V; of these each head; of a head
- * each page.  So a head's keys lie side by side as far as the pages of a sequence do, and are
- * read as one stream.  V of a head in a page is its 32 rows one after the other, each encoded on
- * its own.  K is the same, or, in KV caches of f32, f16 and bf16, turned: for each column the 32
- * rows' numbers side by side, so that a query is multiplied with 32 keys at once. */
+ * A pool of pages lies in memory cache by cache; within a cache K, then V; within these head by
+ * head; within a head page by page.  So a head's keys are contiguous where the pages of a sequence
+ * are, and are read as one stream.  V of a head in a page is its 32 rows one after the other, each
+ * encoded on its own.  K is the same, except in KV caches of f32, f16 and bf16, where it is
+ * transposed: the 32 rows' numbers of each column are contiguous, so that a query is multiplied
+ * with 32 keys at once. */
 #ifndef LLAMAD_CPU_KV_H
 #define LLAMAD_CPU_KV_H
 
 #include "cpu.h"
 
-/* K or V of a head in a page. */
+/* K, and V, of a head in a page. */
 static inline char *cpu_kv_k(const struct hm_cache *c, uint32_t page, uint32_t head)
 {
 	size_t bytes = c->k_head * CPU_PAGE_TOKENS;
@@ -27,21 +28,21 @@ static inline char *cpu_kv_v(const struct hm_cache *c, uint32_t page, uint32_t h
 	return c->mem + (c->v_off + head * bytes) * c->n_unit + page * bytes;
 }
 
-/* Row `row` of a page: a head of K [dk] or of V [dv] is stored.  tmp: room for a head. */
+/* Stores a head of K [dk], or of V [dv], in row `row` of a page.  tmp: room for an encoded head. */
 void cpu_kv_put_k(const struct cpu_dev *dev, const struct hm_cache *c, uint32_t page,
 		  uint32_t head, uint32_t row, const float *x, void *tmp);
 void cpu_kv_put_v(const struct cpu_dev *dev, const struct hm_cache *c, uint32_t page,
 		  uint32_t head, uint32_t row, const float *x);
 
-/* Row `row` of a head's K as dk floats. */
+/* Reads row `row` of a head's K as dk floats. */
 void cpu_kv_get_k(const struct cpu_dev *dev, const struct hm_cache *c, uint32_t page,
 		  uint32_t head, uint32_t row, float *x);
 
-/* A head's K of the whole page, column by column: [dk][32]; where it lies if it is turned f32,
- * else in tmp [dk*32].  tmp2 [dk*32] is used if it is not turned. */
+/* A head's K of the whole page, column by column [dk][32]: in place if it is stored transposed in
+ * f32, else in tmp [dk*32].  tmp2 [dk*32] is used if it is not stored transposed. */
 const float *cpu_kv_tile_k(const struct cpu_dev *dev, const struct hm_cache *c, uint32_t page,
 			   uint32_t head, float *tmp, float *tmp2);
-/* A head's V of the whole page, [32][*ld] floats, of which the first dv of a row count. */
+/* A head's V of the whole page: [32][*ld] floats, of which the first dv of each row are used. */
 const float *cpu_kv_tile_v(const struct cpu_dev *dev, const struct hm_cache *c, uint32_t page,
 			   uint32_t head, float *tmp, uint32_t *ld);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whole layers on the CPU backend: how often all threads meet, and that neither the work of two ops
- * in one phase nor the way it is shared out changes a bit. */
+ * Whole layers on the CPU backend: counts their barriers, and checks that neither merging the work
+ * of two ops in one phase nor the way work is divided changes a bit. */
 #include <string.h>
 #include <unistd.h>
 
@@ -18,7 +18,7 @@ static const enum lmt_tiny kinds[] = {LMT_FULL, LMT_SANDWICH, LMT_WINDOW};
 static struct lmt_env env;
 static char paths[LMD_LEN(kinds)][256];
 static uint64_t seed;
-static uint32_t n_barrier; /* that parts have entered */
+static uint32_t n_barrier; /* entries into barriers, over all threads */
 static void (*barrier)(void *ctx, struct lmd_team *team);
 
 static void counted(void *ctx, struct lmd_team *team)
@@ -83,7 +83,7 @@ static void random_tokens(lmd_token *v, uint32_t n, uint64_t salt)
 		v[i] = (lmd_token)(lmd_rand(&s) % LMT_VOCAB);
 }
 
-/* Barriers of a step of `rows` tokens, without EMBED's and HEAD's, for each layer. */
+/* Barriers per layer in a step of `rows` tokens, not counting those of EMBED and HEAD. */
 static double barriers(int kind, uint32_t n_thread, uint32_t rows, uint32_t chunk)
 {
 	struct lmi_engine *e = open_engine(kind, n_thread, LMD_DTYPE_F16);
@@ -104,7 +104,7 @@ static double barriers(int kind, uint32_t n_thread, uint32_t rows, uint32_t chun
 	return (double)(n - 2) / N_LAYER;
 }
 
-/* The promise: five phases a layer for rows of a text being written, few or many keys before. */
+/* README.md promises five phases a layer when decoding, with few and with many keys. */
 START_TEST(five_phases_a_layer)
 {
 	static const uint32_t threads[] = {1, 2, 5};
@@ -116,8 +116,9 @@ START_TEST(five_phases_a_layer)
 }
 END_TEST
 
-/* Rows one by one, where ATTN does the work of ROPE_KV, are those of a prompt, where not. */
-START_TEST(one_by_one_is_together)
+/* Rows computed one by one, where ATTN does the work of ROPE_KV, have the same bits as the rows of a
+ * prompt, where it does not. */
+START_TEST(one_by_one_matches_prompt)
 {
 	static const uint32_t types[] = {LMD_DTYPE_F32, LMD_DTYPE_F16};
 	static const uint32_t threads[] = {1, 2, 5};
@@ -162,7 +163,7 @@ int main(void)
 	tcase_set_timeout(t, 300);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, five_phases_a_layer);
-	tcase_add_loop_test(t, one_by_one_is_together, 0, (int)LMD_LEN(kinds));
+	tcase_add_loop_test(t, one_by_one_matches_prompt, 0, (int)LMD_LEN(kinds));
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }

@@ -5,7 +5,7 @@
 
 #include "act.h"
 
-/* Column of an output in its item. */
+/* Column of an output within its item. */
 static size_t column(const struct linear_out *o, uint32_t slice, uint32_t n0)
 {
 	return o->l->ids.base ? n0 : (size_t)slice * o->w->n + n0;

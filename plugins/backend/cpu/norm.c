@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Norms: sums in f32 over lanes, two passes for LAYER. */
+ * Norms: sums in f32 over SIMD lanes, two passes for LAYER. */
 #include "norm.h"
 
 #include "kern/float.h"
@@ -30,7 +30,7 @@ void cpu_norm_stat(const struct lmd_norm *n, float mean, float sq, uint64_t coun
 	}
 }
 
-/* Columns col0.. of gain or offset; NULL without one, or when they lie in several pieces. */
+/* Columns col0 ... of gain or offset; NULL if there is none or if they are not contiguous. */
 static const float *vector(const struct hm_view *v, uint32_t row, uint32_t head, uint32_t col0)
 {
 	head = v->n_head > 1 ? head : 0;

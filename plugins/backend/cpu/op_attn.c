@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * ATTN.  An item of work is a block of rows of one sequence and one key head with all heads of q
- * that use it.  It goes through the keys in chunks of 128 at fixed places: scores, softmax and
- * weighted sum of a chunk by themselves, then merged with the chunks before.  So what a row gets
- * depends on its own keys alone, not on the rows beside it nor on how a prompt was cut.
+ * ATTN.  A work item is a block of rows of one sequence and one key head, with all heads of q that
+ * use it.  It goes through the keys in chunks of 128 at fixed positions: it computes the scores,
+ * the softmax and the weighted sum of a chunk on their own and then merges them with those of
+ * earlier chunks.  So the result of a row depends only on its own keys, not on neighbouring rows
+ * or on how a prompt was cut.
  *
- * With few rows there are smaller items (attn_split.c), and the ROPE_KV before may be done here
+ * With few rows there are smaller items (attn_split.c), and the preceding ROPE_KV can be done here
  * (attn_rope.c). */
 #include "attn_block.h"
 #include "ops.h"
 
 #define MOST_QUERIES 64u
 #define MOST_ROWS    16u
-/* Memory for the chunks of split rows, at most. */
+/* Memory limit for the chunks of split rows. */
 #define SPLIT_BYTES (64u << 20)
 
 /* ---- compile ---- */
@@ -31,7 +32,7 @@ static enum lmd_status plan_bias(struct cpu_build *b, const struct lmd_op_attn *
 	return st;
 }
 
-/* Can its rows be split by chunks?  Then how many items at once. */
+/* Decides whether rows can be split by chunks, and how many items at a time. */
 static enum lmd_status plan_split(struct cpu_build *b, const struct lmd_op_attn *a,
 				  struct attn_data *d, struct lmd_error *err)
 {
@@ -226,7 +227,8 @@ static uint32_t n_seq(const struct attn *a)
 	return a->r->hm.step->n_seq;
 }
 
-/* Block number `at` of the step, the last ones first: they see the most keys. */
+/* Finds block number `at` of the step.  The last blocks come first because they see the most
+ * keys. */
 static bool find_block(const struct attn_work *w, uint32_t at, struct attn_block *b)
 {
 	for (uint32_t seq = n_seq(&w->a); seq-- > 0;) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * BMM: every head times its own matrix, in float.  Phase 0 prepares the rows of x, phase 1
+ * BMM: each head times its own matrix, in float.  Phase 0 prepares the rows of x, phase 1
  * multiplies.  Items are numbered by head, then row. */
 #include "ops.h"
 #include "product.h"

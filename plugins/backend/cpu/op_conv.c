@@ -24,7 +24,7 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 	if (conv_has_columns(o, c)) {
 		b->node->data = conv_turn(b->dev, b->cplan->hm.weights[o->w], o->kernel);
 		if (!b->node->data)
-			return lmd_fail(err, LMD_NOMEM, "conv: no memory for a turned weight");
+			return lmd_fail(err, LMD_NOMEM, "conv: no memory for a transposed weight");
 	}
 	return LMD_OK;
 }
@@ -41,7 +41,7 @@ static void load(const struct cpu_run *r, const struct hm_conv *c)
 				 c->cache->k_cols);
 }
 
-/* The last dk rows up to row i go to its slot. */
+/* Stores the dk rows that end with row i in the slot of row i. */
 static void store(const struct cpu_run *r, const struct hm_conv *c, uint32_t i)
 {
 	int32_t slot = hm_conv_to(c, i);
@@ -62,7 +62,7 @@ static float depthwise(const struct hm_conv *c, uint32_t i, uint32_t col)
 	return hm_act(o->act, o->p, sum, 0, false);
 }
 
-/* Over the map of the sequence: rows are its places, line by line. */
+/* Convolution over the sequence's map, whose positions are its rows, line by line. */
 static float on_map(const struct hm_conv *c, uint32_t width, uint32_t height, uint32_t i,
 		    uint32_t col)
 {
@@ -84,7 +84,7 @@ static float on_map(const struct hm_conv *c, uint32_t width, uint32_t height, ui
 	return hm_act(o->act, o->p, sum, 0, false);
 }
 
-/* Mean or softmax(score)-weighted sum over the block that ends at row i. */
+/* Mean, or sum weighted by softmax(score), over the block that ends at row i. */
 static float pooled(const struct hm_conv *c, uint32_t i, uint32_t col)
 {
 	const struct lmd_op_conv *o = c->op;
@@ -151,7 +151,7 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 		return;
 	}
 	c = hm_conv_take(&scratch, &r->hm, &r->cplan->hm, o);
-	/* with a state rows follow each other */
+	/* With a state, the rows of a sequence depend on each other. */
 	hm_slice(&p->hm, c.cache ? r->hm.step->n_seq : c.y.n_row, &lo, &hi);
 	for (uint64_t at = lo; at < hi; at++) {
 		c.seq = c.cache ? (uint32_t)at : hm_seq_of(&r->hm, c.y.space, (uint32_t)at);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * EMBED: rows of a table by token or by id. */
+ * EMBED: rows of a table selected by token or by id. */
 #include "ops.h"
 #include "product.h"
 #include "backend/common/view.h"
@@ -12,7 +12,7 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 
 	for (int i = 0; i < 2; i++)
 		hm_need(&b->hm.part_bytes, (uint64_t)y->width * y->n_head, sizeof(float));
-	/* an adapter's A has a column for each row of the table */
+	/* An adapter's A has a column for each row of the table. */
 	return hm_add_site(&b->cplan->hm, op->u.embed.lora_site, op->u.embed.table, true, err);
 }
 
@@ -24,7 +24,7 @@ struct embed {
 	float *row; /* [columns of y] */
 };
 
-/* Tokens of the vocabulary, or none: chained ones (llamad/step.h) are never offered here. */
+/* The id of choice j of a row.  Chained tokens (llamad/step.h) never reach this backend. */
 static int32_t id_of(const struct embed *e, uint32_t row, uint32_t j)
 {
 	return e->op->idx_kind == LMD_IDX_TOKEN ? e->r->hm.step->token[row]
@@ -41,14 +41,14 @@ static const float *table_row(const struct embed *e, uint32_t wref, int64_t row)
 			     e->row);
 }
 
-/* y += scale * row; NULL: zeros. */
+/* y += scale * row; NULL = zeros. */
 static void add(float *y, const float *row, float scale, uint32_t n)
 {
 	for (uint32_t c = 0; row && c < n; c++)
 		y[c] += scale * row[c];
 }
 
-/* B times column id of A. */
+/* Adds B times column id of A. */
 static void add_adapter(const struct embed *e, uint32_t row, uint32_t id, float *y)
 {
 	uint32_t slot = hm_lora_slot(&e->r->hm, e->y.space, row);
@@ -66,7 +66,7 @@ static void add_adapter(const struct embed *e, uint32_t row, uint32_t id, float 
 	}
 }
 
-/* Row -1-token of external input 0. */
+/* Adds row -1-token of external input 0. */
 static void add_external(const struct embed *e, int32_t token, float *y)
 {
 	const struct lmd_opnd o = {
@@ -102,7 +102,7 @@ static void one_id(const struct embed *e, uint32_t row, uint32_t j, float *y)
 	}
 }
 
-/* Position and type rows, as wide as y. */
+/* Adds the position and type rows, which are as wide as y. */
 static void whole_row(const struct embed *e, uint32_t row, float *y)
 {
 	const struct lmd_op_embed *op = e->op;
@@ -117,7 +117,7 @@ static void whole_row(const struct embed *e, uint32_t row, float *y)
 		add(y, table_row(e, op->type_table, op->type_row), 1.0f, hm_cols(&e->y));
 }
 
-/* An integer table: plain copies. */
+/* Copies from an integer table. */
 static void one_i32(const struct embed *e, uint32_t row, uint32_t j)
 {
 	const struct lmd_op_embed *op = e->op;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * EW: a straight-line program for every element.  It runs instruction by instruction over spans of
- * neighbouring columns, so that each one is a short loop over arrays. */
+ * EW: a straight-line program for each element.  It is run instruction by instruction over spans
+ * of neighbouring columns, so that each instruction is a short loop over arrays. */
 #include "act.h"
 #include "ops.h"
 #include "backend/common/view.h"
 #include "cpu.h"
 
-/* Columns at a time; loops have this constant length whatever is needed, so that the compiler
- * makes vectors of them. */
+/* Columns per span.  Loops have this constant length, however many columns are needed, so that the
+ * compiler vectorises them. */
 #define SPAN 64
 
 typedef float span[SPAN];
@@ -21,7 +21,7 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 	return LMD_OK;
 }
 
-/* Row of an input for a row of the program. */
+/* Row of an input that a row of the program reads. */
 static uint32_t input_row(const struct cpu_run *r, const struct hm_view *in, uint32_t space,
 			  uint32_t row)
 {
@@ -32,7 +32,7 @@ static uint32_t input_row(const struct cpu_run *r, const struct hm_view *in, uin
 		       : row;
 }
 
-/* Columns c0..c0+n of (row, head), or the one number that stands for all. */
+/* Loads columns [c0, c0 + n) of (row, head), or copies of the one number that stands for all. */
 static void load(const struct hm_view *in, uint32_t row, uint32_t head, uint32_t c0, uint32_t n,
 		 float *to)
 {
@@ -68,7 +68,7 @@ static void store(const struct hm_view *out, uint32_t row, uint32_t head, uint32
 	for (int i = 0; i < SPAN; i++)                                                             \
 		y[i] = expr;                                                                       \
 	break
-/* Functions of libm: only where there is something. */
+/* Functions of libm are computed only for the columns that exist. */
 #define SOME(expr)                                                                                 \
 	for (uint32_t i = 0; i < n; i++)                                                           \
 		y[i] = expr;                                                                       \

@@ -2,9 +2,10 @@
  *
  * FFN: norm, gate and up, activation, down, residual.
  *
- * Phases: 0 many rows of x; 1 adapters of gate and up; 2 gate, up and activation: the thread that
- * has a slice of gate's rows has the same of up's, so the activation needs no barrier; 3 many rows
- * of the hidden values, and what the adapter of down adds; 4 down. */
+ * Phases: 0 prepares many rows of x; 1 computes what the adapters of gate and up add; 2 computes
+ * gate, up and activation: the thread that has a slice of gate's rows has the same slice of up's,
+ * so the activation needs no barrier; 3 prepares many rows of the hidden values and computes what
+ * the adapter of down adds; 4 computes down. */
 #include "act.h"
 #include "ops.h"
 #include "product.h"
@@ -14,7 +15,7 @@ struct ffn {
 	const struct lmd_op_ffn *op;
 	const struct lmd_weight *w[3]; /* gate or NULL, up, down */
 	struct hm_view x, y, r_in, r_out;
-	uint64_t n; /* rows, heads counted */
+	uint64_t n; /* rows times heads */
 	uint32_t heads, width;
 	bool lora, small_x, small_h;
 	struct cpu_x px, ph;
@@ -143,7 +144,7 @@ static void adapter(const struct ffn *f, int i, uint64_t row, const struct cpu_x
 			     x->row[row], x->k, f->w[i]->n, f->delta[i] + row * f->w[i]->n);
 }
 
-/* Scale, adapter and bias of n outputs of weight i. */
+/* Applies scale, adapter and bias to n outputs of weight i. */
 static void finish(const struct ffn *f, int i, uint32_t item, uint32_t n0, uint32_t n, float *v)
 {
 	const struct lmd_weight *w = f->w[i];

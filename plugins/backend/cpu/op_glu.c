@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * GLU: an activation, times a second operand if there is one. */
+ * GLU: an activation function, times a second operand if there is one. */
 #include "act.h"
 #include "ops.h"
 #include "backend/common/view.h"
 #include "cpu.h"
 
-/* Columns that are shared out at a time. */
+/* Columns per work item. */
 #define SPAN 1024u
 
 static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct lmd_error *err)
@@ -37,7 +37,7 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 	float *ty = hm_take(&scratch, y.width, sizeof(float));
 	uint64_t lo, hi;
 
-	if (y.fold > 1) /* parts may not share a row that is written back as a whole */
+	if (y.fold > 1) /* parts must not share a row that hm_commit writes back as a whole */
 		spans = 1;
 	hm_slice(&p->hm, (uint64_t)y.n_row * y.n_head * spans, &lo, &hi);
 	for (uint64_t i = lo; i < hi; i++) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * HEAD: the rows that leave, normed, times the vocabulary.
+ * HEAD: the output rows, normed, times the vocabulary.
  *
- * Phases: 0 prepares many rows, 1 what adapters add, 2 multiplies (and prepares few rows). */
+ * Phases: 0 prepares many rows, 1 computes what adapters add, 2 multiplies (and prepares few
+ * rows). */
 #include "act.h"
 #include "ops.h"
 #include "product.h"

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * LINEAR: one x, up to four weights; whole matrices or a slice for each (row, choice).
+ * LINEAR: one x and up to four weights; whole matrices, or a slice for each (row, choice).
  *
  * Phases: 0 prepares many rows of x and, with ids, sorts the (row, choice) pairs by slice; 1
  * computes what adapters add; 2 multiplies (and prepares few rows in each thread). */
 #include "linear.h"
 #include "ops.h"
 
-/* How the rows of all weights are shared out. */
+/* How the rows of all weights are divided. */
 struct sharing {
 	uint32_t n_w, n_chunk;
 	const struct lmd_weight *w[LMD_LINEAR_MAX];
-	uint64_t n[LMD_LINEAR_MAX]; /* rows, of all slices or, with ids, of each */
+	uint64_t n[LMD_LINEAR_MAX]; /* rows of all slices or, with ids, of each slice */
 	struct cpu_grid grid;
 };
 
-/* Rows lo..hi of weight j: of all slices, one after the other, or, with ids, of each. */
+/* Rows [lo, hi) of weight j, counted over all slices or, with ids, within each slice. */
 struct span {
 	uint32_t j;
 	uint64_t lo, hi;
@@ -130,7 +130,7 @@ static void prepare(const struct linear *l, uint64_t lo, uint64_t hi)
 			  (uint32_t)(i % l->x.n_head), &norm);
 }
 
-/* Item i reads row i / div of x. */
+/* Item i reads row i / divisor of x. */
 static uint32_t divisor(const struct linear *l)
 {
 	return l->ids.base && l->x.n_head == 1 ? l->heads : 1;
@@ -159,7 +159,7 @@ static void adapters(const struct linear *l, const struct cpu_part *p)
 	}
 }
 
-/* Where row lo of weight j is, counted over its slices. */
+/* Address of row lo of a weight, counted over its slices. */
 static const void *row_at(const struct lmd_weight *w, uint64_t lo)
 {
 	return hm_weight_at(w, (uint32_t)(lo / w->n), (uint32_t)(lo % w->n));
@@ -221,7 +221,7 @@ static void multiply(const struct linear *l, struct cpu_items items, const struc
 		multiply_all(l, &o, &items, s, &emit);
 }
 
-/* All weights' rows as one list of chunks. */
+/* Divides the rows of all weights as one list of chunks. */
 static struct sharing share(const struct lmd_op_linear *op, struct lmd_weight *const *weights,
 			    uint32_t part, uint32_t n_part, uint32_t n_item)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * MOE_FFN: the chosen experts' FFNs, weighted and summed.
+ * MOE_FFN: the FFNs of the chosen experts, weighted and summed.
  *
  * A pair is (row, choice).  Pairs are grouped by expert, so that an expert's weights are read once
- * for all its rows.  Phases: 0 rows of x (times the weight when it comes before) and the groups; 1
- * adapters of gate and up; 2 gate, up and activation of every pair; 3 the hidden values and the
- * adapter of down; 4 down of every pair; 5 the sum over a row's choices, in their order. */
+ * for all its rows.  Phases: 0 prepares rows of x (multiplied by the routing weight if that comes
+ * first) and the groups; 1 computes what the adapters of gate and up add; 2 computes gate, up and
+ * activation of each pair; 3 prepares the hidden values and computes what the adapter of down
+ * adds; 4 computes down of each pair; 5 sums over a row's choices in order. */
 #include "act.h"
 #include "backend/common/lists.h"
 #include "ops.h"
@@ -16,12 +17,12 @@ enum { GATE, UP, DOWN };
 struct moe {
 	const struct cpu_run *r;
 	const struct lmd_op_moe_ffn *op;
-	const struct lmd_weight *w[3]; /* GATE with gate_up holds both, UP is the same then */
+	const struct lmd_weight *w[3]; /* if fused, GATE holds both and UP is the same weight */
 	bool fused;
 	struct hm_view x, ids, weights, y, r_in, r_out;
 	uint32_t k, width, dim; /* choices, F, D */
 	uint64_t n_pair;
-	uint32_t div; /* pairs that share a row of px */
+	uint32_t div; /* number of pairs that share a row of px */
 	bool lora;
 	struct cpu_x px, ph;
 	struct hm_lists lists;
@@ -31,7 +32,7 @@ struct moe {
 	char *scratch;
 };
 
-/* GATE may be absent; with gate_up there is no UP of its own. */
+/* GATE may be absent; with gate_up there is no separate UP. */
 static void weights_of(const struct lmd_op_moe_ffn *o, uint32_t wref[3])
 {
 	bool fused = o->gate_up != LMD_NONE;
@@ -126,7 +127,7 @@ static bool wanted(const struct cpu_run *r, const struct cpu_node *n, uint32_t p
 	return phase != 1 || (r->lora && any_lora(r->hm.plan, &n->op->u.moe_ffn));
 }
 
-/* All but the products, for few pairs. */
+/* With few pairs, everything but the products is little work. */
 static bool little(const struct cpu_run *r, const struct cpu_node *n, uint32_t phase)
 {
 	const struct lmd_weight *down = r->cplan->hm.weights[n->op->u.moe_ffn.down];
@@ -174,7 +175,7 @@ static void adapter(const struct moe *m, int i, uint64_t pair, const struct cpu_
 		     expert, x->row[at], x->k, n, m->delta[i] + pair * n);
 }
 
-/* Scale, adapter and bias of n outputs of weight i from its row n0 on. */
+/* Applies scale, adapter and bias to n outputs of weight i, beginning with its row n0. */
 static void finish(const struct moe *m, int i, uint32_t pair, uint32_t slice, uint32_t n0,
 		   uint32_t n, float *v)
 {
@@ -191,7 +192,7 @@ static void finish(const struct moe *m, int i, uint32_t pair, uint32_t slice, ui
 		v[j] += hm_weight_bias(w, slice, n0 + j);
 }
 
-/* Where the rows of up begin in their weight. */
+/* First row of up within its weight. */
 static uint32_t up_row0(const struct moe *m)
 {
 	return m->fused ? m->width : 0;
@@ -269,7 +270,7 @@ static void down(struct moe *m, uint32_t e, uint32_t lo, uint32_t hi)
 	cpu_product(m->r, &m->ph, &items, m->w[DOWN], &rows, m->scratch, &emit);
 }
 
-/* Chunks of n rows of every expert that somebody chose. */
+/* Hands out chunks of n rows of each expert that was chosen. */
 static void share(struct moe *m, const struct cpu_part *p, uint32_t n,
 		  void (*f)(struct moe *m, uint32_t e, uint32_t lo, uint32_t hi))
 {

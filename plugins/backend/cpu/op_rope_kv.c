@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * ROPE_KV: norm and rotation of the heads of q and k, and the way of k and v into the cache.
+ * ROPE_KV: norms and rotates the heads of q and k, and stores k and v in the cache.
  *
- * Cosines and sines depend on the position alone, so the first op of a plan that turns in a
- * certain way computes those of the step (phase 0) for all that follow.  Phase 1 is left to the
- * ATTN behind it where that does better (attn_rope.c). */
+ * Cosines and sines depend on the position only, so the first op of a plan that rotates in a
+ * certain way fills the rope table of the step (phase 0) for all that follow.  Phase 1 is left to
+ * the following ATTN if that does it faster (attn_rope.c). */
 #include "attn.h"
 #include "ops.h"
 #include "rope.h"
@@ -44,7 +44,8 @@ static enum lmd_status find_turns(struct cpu_build *b, const struct lmd_op_rope_
 		(struct cpu_turns){.rope = o->rope, .space = space, .sign = o->sign, .pos = o->pos};
 	d->turns->t = h->alloc(h->ctx, rows * n_rot * 2 * sizeof(float));
 	if (!d->turns->t)
-		return lmd_fail(err, LMD_NOMEM, "cpu: no memory for the angles of %zu rows", rows);
+		return lmd_fail(err, LMD_NOMEM, "cpu: no memory for a rope table of %zu rows",
+				rows);
 	p->n_turns++;
 	return LMD_OK;
 }
@@ -80,12 +81,12 @@ static bool little(const struct cpu_run *r, const struct cpu_node *n, uint32_t p
 
 	if (phase == 1)
 		return cpu_rope_little(r, n);
-	/* a cosine is as much work as a dozen other numbers */
+	/* A cosine is as much work as a dozen other numbers. */
 	return (uint64_t)cpu_rope_any(r, o).n_row * r->hm.plan->ropes[o->rope].n_rot <=
 	       CPU_LITTLE / 16;
 }
 
-/* Head i of a row, counted over q, k and v. */
+/* Processes head i of a row, counted over q, k and v. */
 static void one_head(const struct cpu_rope *w, uint32_t row, uint32_t i)
 {
 	uint32_t n_q = w->q.base ? w->q.n_head : 0, n_k = w->k.base ? w->k.n_head : 0;
@@ -123,7 +124,7 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 	heads = (w.q.base ? w.q.n_head : 0) + (w.k.base ? w.k.n_head : 0) +
 		(w.v.base ? w.v.n_head : 0);
 	hi = (uint64_t)n_row * heads;
-	if (r->single) { /* heads of k and v are more work: they go round */
+	if (r->single) { /* heads of k and v are more work: deal them out evenly */
 		for (uint64_t i = p->hm.part; i < hi; i += p->hm.n_part)
 			one_head(&w, (uint32_t)(i / heads), (uint32_t)(i % heads));
 		return;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * SCAN: one head of one sequence after the other, one row after the other.
+ * SCAN: one head of one sequence at a time, one row after the other.
  *
- * The state of a head is decoded from its slot, carried through the rows, and encoded wherever a
- * row asks for it.  S is stored as the formula writes it, the last index running fastest. */
+ * The state of a head is decoded from its slot, updated row by row, and encoded after each row
+ * that asks for it.  S is stored as the formula writes it, with the last index running fastest. */
 #include "kern/float.h"
 #include "ops.h"
 #include "backend/common/scan.h"
@@ -27,7 +27,7 @@ static void mamba1(const struct hm_scan *s, const struct cpu_float *fl,
 	float x = in[0][0], dt = in[1][0], *decay = s->d;
 
 	fl->madd(decay, NULL, dt, s->w[0] + (size_t)s->head * s->dk, s->dk);
-	(void)fl->exp_sum(decay, s->dk, 0.0f); /* the sum is of no use here */
+	(void)fl->exp_sum(decay, s->dk, 0.0f); /* the sum is not needed */
 	for (uint32_t n = 0; n < s->dk; n++)
 		s->s[n] = decay[n] * s->s[n] + dt * in[2][n] * x;
 	s->out[0] = fl->dot(in[3], s->s, s->dk) + (s->w[1] ? s->w[1][s->head] * x : 0.0f);

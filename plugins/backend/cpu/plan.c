@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Compilation: look everything up once, ask each op for its phases and its scratch, allocate it
- * all. */
+ * Compilation: looks everything up once, asks each op for its phases and its scratch, and
+ * allocates all of it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -56,7 +56,7 @@ static enum lmd_status compile_op(struct cpu_dev *dev, struct lmd_cplan *p, uint
 	if (!fn || !info)
 		return lmd_fail(err, LMD_UNSUPPORTED,
 				"cpu: op %u of the plan has code %u, which "
-				"this backend does not run",
+				"this backend does not support",
 				i, op->code);
 	*node = (struct cpu_node){.op = op, .info = info, .fn = fn};
 	p->n_node = i + 1;
@@ -71,7 +71,7 @@ static enum lmd_status compile_op(struct cpu_dev *dev, struct lmd_cplan *p, uint
 	return add_phases(dev, p, node, err);
 }
 
-/* Does HEAD write all of a value, and nobody else? */
+/* Is HEAD the only op that writes a value, and does it write all of it? */
 static bool only_head_writes(const struct lmd_cplan *p, uint32_t value)
 {
 	uint32_t n = 0;
@@ -93,7 +93,7 @@ static bool only_head_writes(const struct lmd_cplan *p, uint32_t value)
 	return n == 1;
 }
 
-/* Logits are many: they need no copy. */
+/* Logits are large; compute them in place to save a copy. */
 static void find_direct(struct lmd_cplan *p)
 {
 	const struct lmd_output *out = p->hm.plan->outputs;
@@ -105,7 +105,7 @@ static void find_direct(struct lmd_cplan *p)
 	}
 }
 
-/* What each part reads next: from the last phase to the first. */
+/* Finds what each part reads next, going from the last phase to the first. */
 static void find_ahead(const struct cpu_dev *dev, struct lmd_cplan *p)
 {
 	for (uint32_t i = p->n_phase; i-- > 1;) {
@@ -238,7 +238,7 @@ void cpu_op_support(void *state, const struct lmd_plan *plan, const struct lmd_o
 		return;
 	(void)snprintf(out->reason, sizeof(out->reason), "%s",
 		       op->code == LMD_OP_ALLREDUCE || op->code == LMD_OP_ALLGATHER
-			       ? "cpu has one device, so there are no groups"
-		       : op->code == LMD_OP_SAMPLE ? "sampling is left to the host"
+			       ? "the cpu backend has one device, so there are no groups"
+		       : op->code == LMD_OP_SAMPLE ? "sampling is done by the host"
 						   : "unknown op");
 }

@@ -4,7 +4,7 @@
 #include "cpu.h"
 #include "llamad/plugin.h"
 
-/* Runs everywhere, faster than `ref`; a GPU is preferred. */
+/* Runs everywhere and is faster than `ref`; a GPU is preferred. */
 static int probe(const struct lmd_host *host, char *why, size_t n)
 {
 	(void)host;

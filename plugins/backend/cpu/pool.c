@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pools of pages with the insides of kv.h. */
+ * Pools of pages with the layout of kv.h. */
 #include <string.h>
 #include <sys/mman.h>
 
@@ -21,7 +21,7 @@ void cpu_large_pages(void *mem, size_t bytes)
 #endif
 }
 
-static bool turned(const struct lmd_cache *x)
+static bool is_transposed(const struct lmd_cache *x)
 {
 	return x->kind == LMD_CACHE_KV &&
 	       (x->k_dtype == LMD_DTYPE_F32 || x->k_dtype == LMD_DTYPE_F16 ||
@@ -34,14 +34,15 @@ enum lmd_status cpu_pool_create(void *state, const struct lmd_pool_desc *d, stru
 	enum lmd_status st;
 
 	if (d->desc->kind != LMD_GROUP_STATE && d->page_tokens != CPU_PAGE_TOKENS)
-		return lmd_fail(err, LMD_INVALID, "group %u: pages of %u tokens, they have %u here",
-				d->group, d->page_tokens, CPU_PAGE_TOKENS);
+		return lmd_fail(err, LMD_INVALID,
+				"group %u: pages have %u tokens, this backend needs %u", d->group,
+				d->page_tokens, CPU_PAGE_TOKENS);
 	st = hm_pool_create(((struct cpu_dev *)state)->host, d, out, err);
 	if (st != LMD_OK)
 		return st;
 	cpu_large_pages((*out)->mem, (*out)->bytes);
 	for (uint32_t i = 0; i < (*out)->n_cache; i++)
-		(*out)->caches[i].k_turned = turned(&(*out)->caches[i].desc);
+		(*out)->caches[i].k_turned = is_transposed(&(*out)->caches[i].desc);
 	return LMD_OK;
 }
 
@@ -65,7 +66,7 @@ static void copy_page(const struct lmd_pool *p, uint32_t src, uint32_t dst)
 	}
 }
 
-/* Copies between two places, either way. */
+/* Copies between pool memory and host memory; `out` = from the pool. */
 static void move(bool out, char *mem, char *host, size_t n)
 {
 	memcpy(out ? host : mem, out ? mem : host, n);
@@ -98,6 +99,6 @@ enum lmd_status cpu_pool_op(void *state, struct lmd_queue *q, struct lmd_pool *p
 	static const struct hm_pages pages = {copy_page, move_rows};
 
 	(void)state;
-	(void)q; /* pool and plan run in the calling thread: always in order */
+	(void)q; /* pool operations and plans run in the calling thread, always in order */
 	return hm_pool_op(pool, &pages, ops, n, err);
 }

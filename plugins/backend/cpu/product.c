@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prepared rows, products, adapters; see product.h. */
+ * Prepared rows, products and adapters; see product.h. */
 #include "product.h"
 
 #include "kern/float.h"
 
-/* Outputs of items are computed in tiles of this many items, if they have no place of their own. */
+/* Without a `place` callback, outputs are computed in tiles of this many items and rows. */
 #define TILE_ITEMS 64u
 #define TILE_ROWS  128u
-/* Least number of items in a list, and of chunks for each part. */
+/* Smallest number of items in a list, and smallest number of chunks for each part. */
 #define LIST_ITEMS 32u
 #define CHUNKS     8u
-/* Most output rows in a chunk of few items. */
+/* Largest number of output rows in a chunk of few items. */
 #define MOST_ROWS 1024u
 
 /* ---- prepared rows ---- */
@@ -89,7 +89,8 @@ struct scratch {
 	void *kern;
 };
 
-/* Rows lo..lo+n of a slice, which lie side by side, for items first..first+count of the list. */
+/* Multiplies rows [lo, lo + n) of a slice, which are contiguous, for items [first, first + count)
+ * of the list. */
 static void piece(const struct cpu_x *x, const struct cpu_items *items, uint32_t first,
 		  uint32_t count, const struct kern_linear *lin, struct kern_product p,
 		  uint32_t slice, uint32_t lo, const struct scratch *s, const struct cpu_emit *emit)
@@ -151,7 +152,7 @@ void cpu_product_f32(const struct cpu_run *r, const struct cpu_x *x, const struc
 	product(r, w->lin_f32, x, items, w, rows, scratch, emit);
 }
 
-/* ---- sharing out ---- */
+/* ---- dividing work ---- */
 
 struct cpu_grid cpu_grid(uint32_t part, uint32_t n_part, uint32_t n_item, uint64_t n_row)
 {

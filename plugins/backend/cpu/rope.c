@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One head at a time; see rope.h.  Angles are taken in double: a position of 2^20 times a frequency
- * of 1 would lose a tenth of a radian in f32. */
+ * Processes one head at a time; see rope.h.  Angles are computed in double: in f32, a position of
+ * 2^20 times a frequency of 1 would lose a tenth of a radian. */
 #include "rope.h"
 
 #include "kern/float.h"
@@ -54,7 +54,8 @@ struct hm_view cpu_rope_any(const struct cpu_run *r, const struct lmd_op_rope_kv
 bool cpu_rope_little(const struct cpu_run *r, const struct cpu_node *n)
 {
 	const struct lmd_op_rope_kv *o = &n->op->u.rope_kv;
-	/* a number of k goes to a line of its own: as long as four others take */
+	/* Each number of a transposed k is written to another cache line, which takes as long as
+	 * four. */
 	uint64_t cols = (uint64_t)o->q.n_head * o->q.width +
 			4 * (uint64_t)(o->k.n_head * o->k.width + o->v.n_head * o->v.width);
 
@@ -91,7 +92,7 @@ static void rotate(const struct cpu_rope *w, uint32_t row, float *x)
 			      w->rope->n_rot, w->rope->pairing == LMD_ROPE_ADJACENT);
 }
 
-/* Head h of q or k, finished. */
+/* Norms and rotates head h of q or k. */
 static const float *finish(const struct cpu_rope *w, const struct hm_view *v,
 			   const struct cpu_norm *n, uint32_t row, uint32_t h)
 {
@@ -113,7 +114,7 @@ const float *cpu_rope_q(const struct cpu_rope *w, uint32_t row, uint32_t h)
 	return finish(w, &w->q, &w->qn, row, h);
 }
 
-/* Physical row where this row is stored, -1: nowhere. */
+/* Cache row where this row is stored, -1 = nowhere. */
 static int32_t place(const struct cpu_rope *w, uint32_t row, uint32_t append)
 {
 	if (!w->cache || !(w->op->append & append))

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Running a plan: one job of the team for the whole step.  All threads walk the same list of
- * phases with a barrier after each; a phase that nobody wants in this step costs nothing.
+ * Runs a plan as one job of the thread team for the whole step.  All threads walk the same list of
+ * phases with a barrier after each; a phase that has no work in this step costs nothing.
  *
- * A phase of little work has no barrier: the thread that is the last to end the phase before it,
- * when all the others have nothing to do but wait, does it alone before it enters the barrier.
+ * A phase of little work has no barrier.  The last thread to finish the preceding phase, when
+ * all others have nothing left but to wait, does the work alone before it enters the barrier.
  *
- * Thread 0 looks at the cancel word before it enters a barrier and leaves the answer in one of two
- * places, by turns: a thread that is still reading the last answer is never overtaken, because
- * the same place is written again only after the next barrier. */
+ * Thread 0 reads the cancel word before it enters a barrier and leaves the answer in one of two
+ * places, alternately.  A thread that is still reading the previous answer cannot be overtaken,
+ * because its place is written again only after the next barrier. */
 #include <string.h>
 
 #include "backend/common/outputs.h"
@@ -33,7 +33,7 @@ static void count_progress(const struct lmd_step *step)
 		__atomic_fetch_add(step->progress, 1, __ATOMIC_RELAXED);
 }
 
-static enum cpu_how how(const struct cpu_run *r, const struct cpu_phase *ph)
+static enum cpu_how mode_of(const struct cpu_run *r, const struct cpu_phase *ph)
 {
 	const struct cpu_op *fn = ph->node->fn;
 
@@ -42,18 +42,18 @@ static enum cpu_how how(const struct cpu_run *r, const struct cpu_phase *ph)
 	return fn->little && fn->little(r, ph->node, ph->phase) ? CPU_LAST : CPU_ALL;
 }
 
-/* Who does each phase of this step. */
-static void decide(const struct cpu_run *r, uint32_t first, uint32_t end)
+/* Decides which threads run each phase of this step. */
+static void choose_modes(const struct cpu_run *r, uint32_t first, uint32_t end)
 {
-	bool begun = false;
+	bool started = false;
 
 	for (uint32_t i = first; i < end; i++) {
 		struct cpu_phase *ph = &r->cplan->phases[i];
 
-		ph->how = how(r, ph);
-		if (ph->how == CPU_LAST && !begun) /* there is none before it */
+		ph->how = mode_of(r, ph);
+		if (ph->how == CPU_LAST && !started) /* no phase precedes it */
 			ph->how = CPU_ALL;
-		begun = begun || ph->how == CPU_ALL;
+		started = started || ph->how == CPU_ALL;
 	}
 }
 
@@ -62,7 +62,7 @@ static struct cpu_counter *counter(const struct cpu_run *r, uint32_t i)
 	return &r->cplan->counters[(size_t)i * cpu_n_list(r->dev->n_part)];
 }
 
-/* Thread number `thread` does share `part` of `n_part`. */
+/* Runs share `part` of `n_part` of phase i in thread number `thread`. */
 static void run_phase(const struct cpu_run *r, uint32_t i, uint32_t thread, uint32_t part,
 		      uint32_t n_part)
 {
@@ -83,11 +83,12 @@ static void run_phase(const struct cpu_run *r, uint32_t i, uint32_t thread, uint
 		ph->node->fn->run(r, ph->node, &x);
 }
 
-/* What the last thread does of the phases i+1.. before the next that is for all: up to `end`. */
+/* Called by each thread at the end of phase i.  The last one to arrive runs the phases of little
+ * work that follow, up to `end`, the next phase for all threads. */
 static void run_little(const struct cpu_run *r, uint32_t i, uint32_t end, uint32_t part,
 		       uint32_t n_part)
 {
-	/* acquires what the others have written */
+	/* acquires what the other threads have written */
 	if (__atomic_add_fetch(&counter(r, i)->n_done, 1, __ATOMIC_ACQ_REL) != n_part)
 		return;
 	for (uint32_t j = i + 1; j < end; j++) {
@@ -96,14 +97,14 @@ static void run_little(const struct cpu_run *r, uint32_t i, uint32_t end, uint32
 	}
 }
 
-/* All have passed the barrier behind phase i: ready for the next step. */
+/* All threads have passed the barrier after phase i: prepares its counters for the next step. */
 static void reset_counter(const struct cpu_run *r, uint32_t i, uint32_t part, uint32_t n_part)
 {
 	if (part < cpu_n_list(n_part))
 		counter(r, i)[part] = (struct cpu_counter){0};
 }
 
-/* Time since the last call goes to the node: that of little work to the op before it. */
+/* Adds the time since the last call to a node; the time of little work goes to the op before it. */
 static void account(struct job *j, struct cpu_node *n)
 {
 	const struct lmd_host *h = j->run->dev->host;
@@ -120,7 +121,7 @@ static void run_part(void *arg, uint32_t part, uint32_t n_part)
 	const struct cpu_run *r = j->run;
 	const struct lmd_host *h = r->dev->host;
 	const struct cpu_phase *ph = r->cplan->phases;
-	uint32_t turn = 0, next;
+	uint32_t slot = 0, next;
 
 	for (uint32_t i = j->first; i < j->end; i = next) {
 		bool little = false;
@@ -133,14 +134,14 @@ static void run_part(void *arg, uint32_t part, uint32_t n_part)
 				run_little(r, i, next, part, n_part);
 			if (part == 0) {
 				count_progress(r->hm.step);
-				j->stop[turn] = cancelled(r->hm.step);
+				j->stop[slot] = cancelled(r->hm.step);
 			}
 			h->team_barrier(h->ctx, r->dev->team);
 			for (uint32_t k = i; k < next; k++)
 				reset_counter(r, k, part, n_part);
-			if (j->stop[turn])
+			if (j->stop[slot])
 				return;
-			turn ^= 1;
+			slot ^= 1;
 		}
 		for (uint32_t k = i; part == 0 && k < next; k++) {
 			if (k + 1 == j->end || ph[k + 1].node != ph[k].node)
@@ -149,13 +150,13 @@ static void run_part(void *arg, uint32_t part, uint32_t n_part)
 	}
 }
 
-/* Phases first..end; LMD_CANCELLED when the step was stopped. */
+/* Runs the phases [first, end); LMD_CANCELLED if the step was cancelled. */
 static enum lmd_status run_phases(struct cpu_run *r, uint32_t first, uint32_t end)
 {
 	const struct lmd_host *h = r->dev->host;
 	struct job j = {.run = r, .first = first, .end = end, .t0 = h->now_ns(h->ctx)};
 
-	decide(r, first, end);
+	choose_modes(r, first, end);
 	if (!cancelled(r->hm.step))
 		h->team_run(h->ctx, r->dev->team, run_part, &j);
 	if (cancelled(r->hm.step))
@@ -163,7 +164,7 @@ static enum lmd_status run_phases(struct cpu_run *r, uint32_t first, uint32_t en
 	return LMD_OK;
 }
 
-/* Where outputs are computed: in the caller's rows if they are like the value's. */
+/* Sets where outputs are computed: in the caller's rows if these have the value's layout. */
 static void place_outputs(struct lmd_cplan *p, const struct lmd_binding *out, uint32_t n_out)
 {
 	const struct lmd_plan *plan = p->hm.plan;
@@ -225,7 +226,8 @@ enum lmd_status cpu_plan_observe(void *state, struct lmd_cplan *p, const struct 
 	most = hm_most_numbers(&r.hm);
 	rows = h->alloc(h->ctx, most * sizeof(*rows));
 	if (!rows)
-		return lmd_fail(&dev->error, LMD_NOMEM, "cpu: no memory to show %zu numbers", most);
+		return lmd_fail(&dev->error, LMD_NOMEM, "cpu: no memory for %zu observed numbers",
+				most);
 	for (uint32_t i = 0; st == LMD_OK && i < p->n_node; i++) {
 		uint32_t end = at + p->nodes[i].n_phase;
 

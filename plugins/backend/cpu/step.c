@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The beginning of a step: counts of rows, page table changes, and the few comparisons that keep a
- * wrong step from writing outside of this backend's memory.  Everything else in a step is the
- * host's word; `ref` checks it all. */
+ * Start of a step: row counts, page table changes, and the few checks that keep an invalid step
+ * from writing outside of this backend's memory.  Everything else in a step is trusted; `ref`
+ * checks all of it. */
 #include "backend/common/step.h"
 #include "cpu.h"
 
-/* Where states are read and written, and where rows are stored. */
+/* Checks the slots where states are read and written, and those where rows are stored. */
 static enum lmd_status check_group(const struct cpu_run *r, uint32_t group, struct lmd_error *err)
 {
 	const struct lmd_group *d = &r->hm.plan->groups[group];

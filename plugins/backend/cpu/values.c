@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory of values.  The host lets two values share bytes when no op has both.  Work of two ops
- * in one phase can have both: then the later one is moved to a place behind the others, which
- * serves one value after the other. */
+ * Memory of values.  The host lets two values share memory if no op uses both.  If the work of two
+ * ops is merged into one phase, that phase can use both; then the later value is moved to extra
+ * memory, which serves one moved value after another. */
 #include "cpu.h"
 
 uint32_t cpu_value_uses(const struct lmd_plan *plan, uint32_t value, uint32_t *last)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The step block is the host's, and the host is trusted to be right; but this backend is the
- * oracle, also for the host.  So every index of a step is compared with the memory behind it before
- * anything runs, and what runs needs no checks. */
+ * The host makes the step block and is trusted to do so correctly, but this backend is the oracle
+ * for the host, too.  So all indices of a step are compared with the memory that they select from
+ * before anything runs; the ops themselves need no checks. */
 #include <string.h>
 
 #include "backend/common/step.h"
@@ -36,7 +36,7 @@ static enum lmd_status check_sequences(const struct ref_run *r, struct lmd_error
 	enum lmd_status st = LMD_OK;
 
 	if (r->hm.plan->key.kind == LMD_PLAN_TAIL)
-		return LMD_OK; /* sampling reads rows of its inputs alone */
+		return LMD_OK; /* sampling reads only rows of its inputs */
 	st = hm_in_range(err, "seq_of", s->seq_of, s->n_tok, 0, s->n_seq);
 	for (uint32_t i = 0; st == LMD_OK && s->n_tok && i < s->n_seq; i++) {
 		if (s->q_start[i] < 0 || s->q_len[i] < 0 || (uint32_t)s->q_start[i] > s->n_tok)
@@ -75,7 +75,7 @@ static enum lmd_status check_tokens(const struct ref_run *r, struct lmd_error *e
 	return LMD_OK;
 }
 
-/* The keys that rows see: those of a pool must have pages, those of a step must be rows. */
+/* Checks the keys that rows see: keys of a pool must have pages, keys of a step must be rows. */
 static enum lmd_status check_keys(const struct ref_run *r, uint32_t group, struct lmd_error *err)
 {
 	const struct lmd_step_group *g = &r->hm.step->group[group];
@@ -159,7 +159,7 @@ static enum lmd_status check_row_ins(const struct ref_run *r, struct lmd_error *
 	return LMD_OK;
 }
 
-/* Rows that are read several at a time are all there. */
+/* Checks that values whose rows are read several at a time have a multiple of that many rows. */
 static enum lmd_status check_folds(const struct ref_run *r, struct lmd_error *err)
 {
 	for (uint32_t i = 0; i < r->cplan->n_node; i++) {

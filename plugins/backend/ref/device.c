@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The one device, host memory, and the table of functions. */
+ * The one device, host memory, and the backend's table of functions. */
 #include <stdio.h>
 #include <string.h>
 
@@ -31,12 +31,13 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 	struct ref_dev *dev = state;
 
 	if (p->index)
-		return lmd_fail(err, LMD_NOTFOUND, "ref: device %u, there is only 0", p->index);
+		return lmd_fail(err, LMD_NOTFOUND,
+				"ref: device %u does not exist, there is only device 0", p->index);
 	if (p->activations > LMD_ACTIVATIONS_INT8)
-		return lmd_fail(err, LMD_INVALID, "ref: activations %u, known are 0..%u",
+		return lmd_fail(err, LMD_INVALID, "ref: unknown activations %u, known are 0..%u",
 				p->activations, LMD_ACTIVATIONS_INT8);
 	if (p->attention > LMD_ATTENTION_HALF)
-		return lmd_fail(err, LMD_INVALID, "ref: attention %u, known are 0..%u",
+		return lmd_fail(err, LMD_INVALID, "ref: unknown attention %u, known are 0..%u",
 				p->attention, LMD_ATTENTION_HALF);
 	dev->host = host;
 	dev->team = p->team;
@@ -66,7 +67,8 @@ enum lmd_status ref_chain_reserve(struct ref_dev *dev, uint32_t n, struct lmd_er
 		return LMD_OK;
 	more = h->alloc(h->ctx, n * sizeof(*more));
 	if (!more)
-		return lmd_fail(err, LMD_NOMEM, "ref: no memory for the tokens of %u sequences", n);
+		return lmd_fail(err, LMD_NOMEM,
+				"ref: no memory for the last tokens of %u sequences", n);
 	for (uint32_t i = 0; i < n; i++)
 		more[i] = i < dev->n_chained ? dev->chained[i] : -1;
 	h->free(h->ctx, dev->chained);

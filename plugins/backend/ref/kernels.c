@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The variants of kernels_body.h: one for the compiler's base line and, on x86-64, one that may use
+ * The variants of kernels_body.h: one for the compiler's baseline and, on x86-64, one that may use
  * 256-bit registers. */
 #include "kernels.h"
 
@@ -8,7 +8,7 @@
 
 #include "llamad/host.h"
 
-/* Lowered by the compiler to whatever registers there are. */
+/* The compiler maps these to the registers that are available. */
 typedef float lanes __attribute__((vector_size(32)));
 typedef int32_t ilanes __attribute__((vector_size(32)));
 typedef int16_t shorts __attribute__((vector_size(16)));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Included by kernels.c once for each variant, with ATTR (what the compiler may use) and NAME(x)
- * (the variant's name of x) defined. */
+ * Included by kernels.c once for each variant, with two macros defined: ATTR, the instruction sets
+ * that the compiler may use, and NAME(x), the variant's name for x. */
 
 ATTR static float NAME(dot)(const float *a, const float *b, size_t n)
 {

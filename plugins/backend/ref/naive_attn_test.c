@@ -6,7 +6,7 @@
 
 #include "plugins/backend/ref/naive_test.h"
 
-#define HEAD 512 /* more columns than any head has */
+#define HEAD 512 /* at least the columns of any head */
 
 static int32_t position(const struct naive *n, uint32_t space, uint32_t row, uint32_t plane)
 {
@@ -58,7 +58,7 @@ static void finish(const struct naive *n, const struct lmd_op_rope_kv *o, const 
 		norm_row(n, m, row, head, x, y, v->width, NULL);
 }
 
-/* Logical row of the cache's group where a row is stored. */
+/* Logical row in the cache's group where a row is stored. */
 static uint32_t logical(const struct naive *n, uint32_t group, uint32_t row)
 {
 	if (group == OC_G_CROSS)
@@ -117,7 +117,7 @@ struct key {
 	double score;
 };
 
-/* Is key j of the source among those that the row may see? */
+/* Is key j of the source visible to the row? */
 static bool visible(const struct naive *n, const struct lmd_op_attn *a, int i, uint32_t row,
 		    uint32_t kv_head, int32_t j)
 {
@@ -188,18 +188,18 @@ static int64_t key_pos(const struct naive *n, const struct lmd_attn_src *s, uint
 	return position(n, space_of(n, &s->k), first + j, plane);
 }
 
-/* T5, section 2.1 of the paper, as the published code buckets. */
+/* T5, section 2.1 of the paper; buckets as in the published code. */
 static uint32_t bucket(const struct lmd_op_attn *a, int64_t d)
 {
 	uint32_t n = a->bidirectional ? a->n_bucket / 2 : a->n_bucket, base = 0, half = n / 2;
-	int64_t far = a->bidirectional ? llabs(d) : d < 0 ? -d : 0;
+	int64_t dist = a->bidirectional ? llabs(d) : d < 0 ? -d : 0;
 	double x;
 
 	if (a->bidirectional && d > 0)
 		base = n;
-	if (far < half)
-		return base + (uint32_t)far;
-	x = half + log((double)far / half) / log((double)a->max_distance / half) * (n - half);
+	if (dist < half)
+		return base + (uint32_t)dist;
+	x = half + log((double)dist / half) / log((double)a->max_distance / half) * (n - half);
 	return base + (uint32_t)fmin(floor(x + 1e-9), n - 1);
 }
 
@@ -279,7 +279,7 @@ void naive_attn(struct naive *n, const struct lmd_op *op)
 
 /* ---- INDEX ---- */
 
-/* The heap of op.h, step by step. */
+/* The heap described in op.h, step by step. */
 static void sift(int32_t *heap, uint32_t n, uint32_t place, int32_t x, const double *score)
 {
 	uint32_t hole = place;

@@ -5,7 +5,7 @@
 
 #include "plugins/backend/ref/naive_test.h"
 
-#define ROW 4096 /* more columns than any case has */
+#define ROW 4096 /* at least the columns of any case */
 
 static double sigmoid(double x)
 {
@@ -145,7 +145,7 @@ static double scaled(const struct naive *n, const struct lmd_norm *m, uint32_t r
 	return x;
 }
 
-/* Mean and sigma of count numbers. */
+/* Mean and sigma of `count` numbers. */
 static void moments(const struct lmd_norm *m, const double *x, size_t count, double *mean,
 		    double *sigma)
 {
@@ -237,7 +237,7 @@ void naive_norm(struct naive *n, const struct lmd_op *op)
 	}
 }
 
-/* The (row, head) of x, normed if there is a norm. */
+/* A (row, head) of x, normed if there is a norm. */
 static void prologue(const struct naive *n, const struct lmd_opnd *o, const struct lmd_norm *m,
 		     uint32_t row, uint32_t head, double *x)
 {
@@ -249,7 +249,7 @@ static void prologue(const struct naive *n, const struct lmd_opnd *o, const stru
 		norm_row(n, m, row, head, raw, x, o->width, NULL);
 }
 
-/* s (x w^T) + adapter, of one output. */
+/* One output of s (x w^T) plus the adapter. */
 static double output(const struct naive *n, uint32_t wref, uint32_t slice, uint32_t i,
 		     uint32_t site, uint32_t space, uint32_t row, const double *x)
 {
@@ -257,7 +257,7 @@ static double output(const struct naive *n, uint32_t wref, uint32_t slice, uint3
 	       lora(n, site, space, row, slice, x, i);
 }
 
-/* y and r_out of a residual op. */
+/* Stores y and r_out of a residual op. */
 static void result(struct naive *n, const struct lmd_opnd *y, const struct lmd_opnd *r_in,
 		   const struct lmd_opnd *r_out, float a, uint32_t row, uint32_t head, uint32_t col,
 		   double v)

@@ -14,12 +14,12 @@ struct conv {
 	struct naive *n;
 	const struct lmd_op_conv *o;
 	uint32_t seq, first, len;
-	double history[4096]; /* [dk][columns of the cache]; zeros without a slot */
-	uint32_t keep, width; /* dk and columns of the cache; 0 without one */
+	double history[4096]; /* [dk][columns of the cache]; zeros if there is no slot */
+	uint32_t dk, width; /* dk and columns of the cache; 0 without a cache */
 };
 
-/* Column c of row i, i < 0: from the slot; columns behind x's are score's. */
-static double past(const struct conv *v, int64_t i, uint32_t c)
+/* Column c of row i, from the slot if i < 0; columns after those of x are those of score. */
+static double at_row(const struct conv *v, int64_t i, uint32_t c)
 {
 	uint32_t n = cols(&v->o->x);
 
@@ -28,9 +28,9 @@ static double past(const struct conv *v, int64_t i, uint32_t c)
 	if (i >= 0)
 		return c < n ? get_flat(v->n, &v->o->x, v->first + (uint32_t)i, c)
 			     : get_flat(v->n, &v->o->score, v->first + (uint32_t)i, c - n);
-	if (-i > v->keep)
+	if (-i > v->dk)
 		return 0;
-	return v->history[(size_t)(v->keep + i) * v->width + c];
+	return v->history[(size_t)(v->dk + i) * v->width + c];
 }
 
 static double depthwise(const struct conv *v, uint32_t i, uint32_t c)
@@ -42,13 +42,13 @@ static double depthwise(const struct conv *v, uint32_t i, uint32_t c)
 	int64_t map_h = o->map ? v->n->s->x_h[0][v->seq] : 0;
 
 	for (uint32_t j = 0; !o->map && j < o->kernel; j++)
-		sum += w[j] * past(v, (int64_t)i - o->left + j * o->dilation, c);
+		sum += w[j] * at_row(v, (int64_t)i - o->left + j * o->dilation, c);
 	for (uint32_t j = 0; o->map && j < o->kernel * o->kernel; j++) {
 		int64_t y = i / map_w - o->left + j / o->kernel * o->dilation;
 		int64_t x = i % map_w - o->left + j % o->kernel * o->dilation;
 
 		if (y >= 0 && y < map_h && x >= 0 && x < map_w)
-			sum += w[j] * past(v, y * map_w + x, c);
+			sum += w[j] * at_row(v, y * map_w + x, c);
 	}
 	return act(o->act, o->p, sum, NULL);
 }
@@ -62,14 +62,14 @@ static double pooled(const struct conv *v, uint32_t i, uint32_t c)
 	if (v->n->s->group[o->group].slot[v->first + i] < 0)
 		return 0;
 	for (uint32_t back = 0; back < rows; back++) {
-		/* the newer n rows use the second half of the columns */
+		/* The newer n rows use the second half of the columns. */
 		uint32_t col = o->overlap && back < o->n ? c + w : c;
 		double share;
 
 		if (v->n->s->pos[0][v->first + i] < (int32_t)back)
 			continue; /* before position 0 */
-		share = o->score.src ? exp(past(v, (int64_t)i - back, n + col)) : 1;
-		sum += share * past(v, (int64_t)i - back, col);
+		share = o->score.src ? exp(at_row(v, (int64_t)i - back, n + col)) : 1;
+		sum += share * at_row(v, (int64_t)i - back, col);
 		total += share;
 	}
 	return sum / total;
@@ -83,24 +83,24 @@ static void conv_seq(struct conv *v)
 
 	if (o->cache != LMD_NONE) {
 		int32_t slot = n->s->group[group].state_in[v->seq];
-		size_t bytes = (size_t)v->keep * v->width * sizeof(double);
+		size_t bytes = (size_t)v->dk * v->width * sizeof(double);
 
 		if (slot >= 0)
-			memcpy(v->history, n->k[o->cache] + (size_t)slot * v->keep * v->width,
+			memcpy(v->history, n->k[o->cache] + (size_t)slot * v->dk * v->width,
 			       bytes);
 	}
 	for (uint32_t i = 0; i < v->len; i++) {
 		for (uint32_t c = 0; c < cols(&o->y); c++)
 			put_flat(n, &o->y, v->first + i, c,
 				 o->kind == LMD_CONV_DEPTHWISE ? depthwise(v, i, c)
-				 : o->kind == LMD_CONV_SHIFT   ? past(v, (int64_t)i - o->n, c)
+				 : o->kind == LMD_CONV_SHIFT   ? at_row(v, (int64_t)i - o->n, c)
 							       : pooled(v, i, c));
-		for (uint32_t j = 0; o->cache != LMD_NONE && j < v->keep * v->width; j++) {
+		for (uint32_t j = 0; o->cache != LMD_NONE && j < v->dk * v->width; j++) {
 			int32_t slot = n->s->group[group].state_out[v->first + i];
 
 			if (slot >= 0)
-				n->k[o->cache][(size_t)slot * v->keep * v->width + j] = past(
-					v, (int64_t)i + 1 + j / v->width - v->keep, j % v->width);
+				n->k[o->cache][(size_t)slot * v->dk * v->width + j] = at_row(
+					v, (int64_t)i + 1 + j / v->width - v->dk, j % v->width);
 		}
 	}
 }
@@ -113,7 +113,7 @@ void naive_conv(struct naive *n, const struct lmd_op *op)
 		struct conv v = {.n = n, .o = o, .seq = s};
 
 		if (o->cache != LMD_NONE) {
-			v.keep = n->p->caches[o->cache].dk;
+			v.dk = n->p->caches[o->cache].dk;
 			v.width = n->p->caches[o->cache].n_head * n->p->caches[o->cache].dv;
 		}
 		seq_rows(n, space_of(n, &o->y), s, &v.first, &v.len);
@@ -123,7 +123,7 @@ void naive_conv(struct naive *n, const struct lmd_op *op)
 
 /* ---- SCAN ---- */
 
-/* in[k] of a row for a head of `width` columns; heads may lie flat. */
+/* in[k] of a row for a head of `width` columns; the operand need not be divided into heads. */
 static double in(const struct naive *n, const struct lmd_op_scan *s, int k, uint32_t row,
 		 uint32_t head, uint32_t width, uint32_t c)
 {
@@ -282,7 +282,7 @@ static void route_p(const struct naive *n, const struct lmd_op_route *o, uint32_
 	}
 }
 
-/* Best of those not taken; ties go to the lower number. */
+/* The best that is not taken; ties go to the lower number. */
 static uint32_t best_of(const double *v, const bool *taken, uint32_t count)
 {
 	uint32_t best = UINT32_MAX;

@@ -135,7 +135,7 @@ static double reduced(uint32_t kind, const double *v, uint32_t count)
 					  : v[count - 1];
 }
 
-/* The j-th best column, by counting those before it. */
+/* The j-th best column, found by counting the columns that come before it. */
 static void order(struct naive *n, const struct lmd_op_reduce *o, uint32_t r, uint32_t h,
 		  const double *v, uint32_t want)
 {
@@ -201,7 +201,7 @@ void naive_softmax(struct naive *n, const struct lmd_op *op)
 					exp((double)o->scale * get(n, &o->x, r, h, c)) / sum +
 					(o->sinkhorn ? (double)o->eps : 0);
 		}
-		/* columns, then rows and columns in turn */
+		/* Columns first, then rows and columns alternately. */
 		for (uint32_t pass = 0; o->sinkhorn && pass < 2 * o->sinkhorn - 1; pass++) {
 			uint32_t outer = pass % 2 ? rows : width, inner = pass % 2 ? width : rows;
 

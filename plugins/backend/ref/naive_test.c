@@ -116,7 +116,8 @@ int64_t token_of(const struct naive *n, uint32_t space, uint32_t row)
 
 /* ---- weights ---- */
 
-/* Rows of K of a tensor, or a literal, as doubles; *rows of them.  The caller frees. */
+/* Decodes a tensor, or a literal, to rows of K doubles; *rows = their number.  The caller frees
+ * them. */
 static double *decode_part(const struct naive *n, const struct lmd_wpart *pt, uint32_t k,
 			   uint32_t *dtype, size_t *rows)
 {
@@ -157,12 +158,13 @@ static double *decode_part(const struct naive *n, const struct lmd_wpart *pt, ui
 	return out;
 }
 
-/* plan.h: parts follow each other in N, head by head, or slice by slice; transposed last. */
+/* Parts follow each other in N, head by head or slice by slice (plan.h); a transposition comes
+ * last. */
 static double *decode(const struct naive *n, const struct lmd_wref *w, uint32_t *dtype)
 {
-	bool turn = w->xform == LMD_XFORM_HEAD_TRANSPOSE,
+	bool transposed = w->xform == LMD_XFORM_HEAD_TRANSPOSE,
 	     experts = w->xform == LMD_XFORM_STACK_EXPERTS;
-	uint32_t k = turn ? w->n : w->k, rows = turn ? w->k : w->n, at = 0;
+	uint32_t k = transposed ? w->n : w->k, rows = transposed ? w->k : w->n, at = 0;
 	double *out = lmi_alloc((size_t)w->n_stack * w->n * w->k, sizeof(*out));
 
 	for (uint32_t i = 0; out && i < w->n_part; i++) {
@@ -183,8 +185,9 @@ static double *decode(const struct naive *n, const struct lmd_wref *w, uint32_t 
 				uint32_t slice = experts ? i : h, row = experts ? r : at + r;
 
 				for (uint32_t c = 0; c < k; c++) {
-					size_t to = turn ? ((size_t)slice * k + c) * rows + row
-							 : ((size_t)slice * rows + row) * k + c;
+					size_t to = transposed
+							    ? ((size_t)slice * k + c) * rows + row
+							    : ((size_t)slice * rows + row) * k + c;
 
 					out[to] = from[c];
 				}
@@ -234,7 +237,7 @@ double wbias(const struct naive *n, uint32_t wref, uint32_t slice, uint32_t row)
 
 static bool is_int8(uint32_t t)
 {
-	if (t >= LMD_DTYPE_Q6_0) /* those of the fork */
+	if (t >= LMD_DTYPE_Q6_0) /* types of ik_llama.cpp */
 		return false;
 	switch (t) {
 	case LMD_DTYPE_F32:
@@ -304,7 +307,7 @@ static double *decode_cache(const struct naive *n, uint32_t dtype, const char *f
 
 	if (out && f) {
 		(void)n->c->host->dequant_rows(n->c->host->ctx, dtype, from, f,
-					       heads * width); /* made by the same host */
+					       heads * width); /* the same host made the data */
 		for (size_t i = 0; i < heads * width; i++)
 			out[i] = (double)f[i];
 	}

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * naive_test.h - tests: the ops once more, in double, written from llamad/op.h alone.
+ * naive_test.h - tests: evaluates all ops a second time, in double, written from llamad/op.h
+ * alone.
  *
- * Nothing of the backend is used, nothing is fast: every value is an array of doubles, an element
- * is fetched through the definition of an operand, every op is its formula. */
+ * Nothing of the backend is used and nothing is fast: every value is an array of doubles, elements
+ * are fetched by the definition of an operand, and every op is its formula. */
 #ifndef LLAMAD_REF_NAIVE_TEST_H
 #define LLAMAD_REF_NAIVE_TEST_H
 
@@ -13,23 +14,23 @@ struct naive {
 	const struct oc *c;
 	const struct lmd_plan *p;
 	const struct lmd_step *s;
-	bool int8;	       /* activations are rounded in front of block types */
+	bool int8;	       /* activations that are multiplied with block types are rounded */
 	double **value;	       /* [n_value][rows][width] */
 	double **weight;       /* [n_wref][n_stack*n*k] */
 	uint32_t *dtype;       /* [n_wref] */
-	double *k[16], *v[16]; /* caches: [sequence slot][key][columns], or [slot][...] */
+	double *k[16], *v[16]; /* caches: [sequence slot][key][columns]; states: [slot][...] */
 };
 
-/* Evaluates the plan; results as oc_execute collects them.  false without memory. */
+/* Evaluates the plan and returns results like those of oc_execute; false if memory ran out. */
 bool naive_run(const struct oc *c, bool int8, struct oc_result *out);
 
-/* ---- what the files of ops share ---- */
+/* ---- shared by the files of ops ---- */
 
 double get(const struct naive *n, const struct lmd_opnd *o, uint32_t row, uint32_t head,
 	   uint32_t col);
 void put(struct naive *n, const struct lmd_opnd *o, uint32_t row, uint32_t head, uint32_t col,
 	 double x);
-/* Column j of the heads side by side. */
+/* Column j, counted across the heads. */
 double get_flat(const struct naive *n, const struct lmd_opnd *o, uint32_t row, uint32_t j);
 void put_flat(struct naive *n, const struct lmd_opnd *o, uint32_t row, uint32_t j, double x);
 uint32_t cols(const struct lmd_opnd *o);
@@ -37,11 +38,11 @@ uint32_t cols(const struct lmd_opnd *o);
 uint32_t rows_of(const struct naive *n, const struct lmd_opnd *o);
 uint32_t space_of(const struct naive *n, const struct lmd_opnd *o);
 
-/* Row `row` of slice `slice` of a weight; its scale and bias there. */
+/* Row `row` of slice `slice` of a weight, and its scale and bias. */
 const double *wrow(const struct naive *n, uint32_t wref, uint32_t slice, uint32_t row);
 double wscale(const struct naive *n, uint32_t wref, uint32_t slice, uint32_t row);
 double wbias(const struct naive *n, uint32_t wref, uint32_t slice, uint32_t row);
-/* sum of x[i]*w[i] for a weight that takes part in int8 products if the device does */
+/* Sum of x[i]*w[i]; rounds x to int8 if the device and the weight's type ask for it. */
 double product(const struct naive *n, uint32_t wref, uint32_t slice, uint32_t row, const double *x);
 /* What the adapter of a row adds to output i of a slice at a site. */
 double lora(const struct naive *n, uint32_t site, uint32_t space, uint32_t row, uint32_t slice,
@@ -49,15 +50,15 @@ double lora(const struct naive *n, uint32_t site, uint32_t space, uint32_t row, 
 
 uint32_t seq_of(const struct naive *n, uint32_t space, uint32_t row);
 void seq_rows(const struct naive *n, uint32_t space, uint32_t seq, uint32_t *first, uint32_t *len);
-/* Row of TOKENS behind a row, or -1. */
+/* The row of TOKENS that a row stands for, or -1. */
 int64_t token_of(const struct naive *n, uint32_t space, uint32_t row);
 
 double act(uint32_t kind, const float *p, double x, const double *b);
-/* y = norm(x) of one (row, head) of width columns. */
+/* y = norm(x) of one (row, head) with `width` columns. */
 void norm_row(const struct naive *n, const struct lmd_norm *m, uint32_t row, uint32_t head,
 	      const double *x, double *y, uint32_t width, double *stat);
 
-/* One row of a cache after it was stored as its type. */
+/* Converts one row of a cache to the cache's type and back. */
 void cache_store(const struct naive *n, uint32_t dtype, const double *x, double *to,
 		 uint32_t count);
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * ATTN: two passes over the keys of a (row, key head): all scores, then the weighted sum of values.
+ * ATTN: two passes over the keys of a (row, key head): all scores, then the weighted sum of
+ * values.
  *
- * The keys that a row sees in a source are first written down as a list of numbers, so that
- * intervals, lists and the mask of a draft tree meet in one place and the rest is the formula.
+ * The keys that a row sees in a source are first collected in a list of numbers, so that
+ * intervals, lists and the mask of a draft tree are handled in one place and the rest is the
+ * formula.
  *
- * With LMD_ATTENTION_HALF the second pass is the one of kernels that see each key once and sum in
+ * With LMD_ATTENTION_HALF the second pass works like kernels that see each key once and sum in
  * half precision. */
 #include <float.h>
 
@@ -21,18 +23,18 @@ struct attn {
 	const struct lmd_op_attn *op;
 	struct hm_view q, y, k[N_SRC], v[N_SRC], list[N_SRC], q2[2];
 	uint32_t n_head, per_kv;
-	/* of one part */
-	int32_t *key[N_SRC]; /* [cap] keys of the row at hand */
+	/* Scratch of one part. */
+	int32_t *key[N_SRC]; /* [cap] keys of the current row */
 	uint32_t n_key[N_SRC];
 	uint32_t cap[N_SRC];
 	float *score;        /* [per_kv][cap of both] */
-	float *tk, *tv, *tq; /* a key, a value; a query of every head of the group */
+	float *tk, *tv, *tq; /* a key, a value, and a query for each head of the group */
 	float *out;          /* [dv] */
-	bool half;           /* rounded to half precision (LMD_ATTENTION_HALF) */
+	bool half;           /* round to half precision (LMD_ATTENTION_HALF) */
 	uint16_t *bits;      /* [dk or dv] */
 };
 
-/* Greatest number of keys a row can see in a source. */
+/* Largest number of keys that a row can see in a source. */
 static uint64_t most_keys(const struct hm_cplan *c, const struct lmd_attn_src *s)
 {
 	const struct lmd_pool *p;
@@ -124,12 +126,12 @@ static void round_half(const struct attn *a, float *v, uint32_t n)
 {
 	const struct lmd_host *h = a->r->dev->host;
 
-	/* every host has this type */
+	/* Every host has this type. */
 	(void)h->quant_rows(h->ctx, LMD_DTYPE_F16, v, a->bits, n);
 	(void)h->dequant_rows(h->ctx, LMD_DTYPE_F16, a->bits, v, n);
 }
 
-/* v, or in half precision what it becomes in tmp (where it may lie already). */
+/* Returns v; in half precision, v rounded in tmp, which may be v itself. */
 static const float *rounded(const struct attn *a, const float *v, float *tmp, uint32_t n)
 {
 	if (!a->half)
@@ -140,8 +142,8 @@ static const float *rounded(const struct attn *a, const float *v, float *tmp, ui
 	return tmp;
 }
 
-/* Does the draft tree hide this key from row t?  Keys that are rows of this step are seen only if
- * their bit is set. */
+/* Does the draft tree hide this key from a row?  Keys that are rows of this step are visible only
+ * if their bit is set. */
 static bool hidden(const struct attn *a, const struct lmd_attn_src *s, uint32_t seq, uint32_t row,
 		   uint32_t key)
 {
@@ -173,7 +175,7 @@ static void add_keys(struct attn *a, int i, uint32_t seq, uint32_t row, int64_t 
 	}
 }
 
-/* Writes down the keys of source i that (row, key head) sees. */
+/* Collects the keys of source i that (row, key head) sees. */
 static void find_keys(struct attn *a, int i, uint32_t seq, uint32_t row, uint32_t kv_head)
 {
 	const struct lmd_attn_src *s = &a->op->src[i];
@@ -251,7 +253,7 @@ static const float *value_row(const struct attn *a, int i, uint32_t seq, uint32_
 	return rounded(a, stored_value(a, i, seq, kv_head, key), a->tv, a->y.width);
 }
 
-/* Position of a key of source i on a plane. */
+/* Position on a plane of a key of source i. */
 static int32_t key_pos(const struct attn *a, int i, uint32_t seq, uint32_t key, uint32_t plane)
 {
 	const struct lmd_attn_src *s = &a->op->src[i];
@@ -266,7 +268,7 @@ static int32_t key_pos(const struct attn *a, int i, uint32_t seq, uint32_t key, 
 	return hm_pos(&a->r->hm, a->k[i].space, first + key, plane);
 }
 
-/* T5's bucket of a distance d = pos_k - pos_q: small distances have a bucket each, larger ones
+/* T5's bucket of a distance d = pos_k - pos_q: each small distance has its own bucket, larger ones
  * share buckets that grow logarithmically up to max_distance. */
 static uint32_t bucket_of(const struct lmd_op_attn *op, int32_t d)
 {
@@ -285,7 +287,8 @@ static uint32_t bucket_of(const struct lmd_op_attn *op, int32_t d)
 		return base + dist;
 	if (!exact)
 		return base;
-	/* f32 in this order: where the quotient is a whole number, rounding decides the bucket */
+	/* In f32 and in this order: if the quotient is close to a whole number, rounding
+	 * decides. */
 	far = (uint32_t)((float)exact + logf((float)dist / (float)exact) * (float)(n - exact) /
 						logf(op->max_distance / (float)exact));
 	return base + (far < n - 1 ? far : n - 1);
@@ -331,7 +334,7 @@ static uint32_t head_of(const struct attn *a, uint32_t kv_head, uint32_t g)
 					      : kv_head * a->per_kv + g;
 }
 
-/* Scores of one head become weights; false if it sees nothing. */
+/* Turns the scores of one head into weights; returns false if it sees no key. */
 static bool softmax(const struct attn *a, float *s, uint32_t n, uint32_t head)
 {
 	float sink =
@@ -379,7 +382,7 @@ static void scores(const struct attn *a, uint32_t seq, uint32_t row, uint32_t kv
 	}
 }
 
-/* y = the weighted sum of values, by weights. */
+/* y = the sum of values, weighted by s. */
 static void sum(const struct attn *a, const float *s, uint32_t seq, uint32_t kv_head, float *y)
 {
 	uint32_t at = 0;
@@ -392,7 +395,7 @@ static void sum(const struct attn *a, const float *s, uint32_t seq, uint32_t kv_
 	}
 }
 
-/* The same by scores, every key once, in half precision. */
+/* Like sum, but from scores, seeing each key once, in half precision. */
 static void sum_half(const struct attn *a, const float *s, uint32_t seq, uint32_t kv_head,
 		     uint32_t head, float *y)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * BMM: every head times its own matrix.  Phase 0 prepares the rows of x, phase 1 multiplies. */
+ * BMM: each head times its own matrix.  Phase 0 prepares the rows of x, phase 1 multiplies. */
 #include "ops.h"
 #include "product.h"
 

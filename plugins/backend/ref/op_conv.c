@@ -34,7 +34,7 @@ static void load(const struct ref_run *r, const struct hm_conv *c)
 			       c->cache->k_cols);
 }
 
-/* The last dk rows up to row i go to its slot. */
+/* Stores the dk rows that end with row i in the slot of row i. */
 static void store(const struct ref_run *r, const struct hm_conv *c, uint32_t i)
 {
 	int32_t slot = hm_conv_to(c, i);
@@ -55,7 +55,7 @@ static float depthwise(const struct hm_conv *c, uint32_t i, uint32_t col)
 	return hm_act(o->act, o->p, sum, 0, false);
 }
 
-/* Over the map of the sequence: rows are its places, line by line. */
+/* Convolution over the sequence's map, whose positions are its rows, line by line. */
 static float on_map(const struct hm_conv *c, uint32_t width, uint32_t height, uint32_t i,
 		    uint32_t col)
 {
@@ -77,7 +77,7 @@ static float on_map(const struct hm_conv *c, uint32_t width, uint32_t height, ui
 	return hm_act(o->act, o->p, sum, 0, false);
 }
 
-/* Mean or softmax(score)-weighted sum over the block that ends at row i. */
+/* Mean, or sum weighted by softmax(score), over the block that ends at row i. */
 static float pooled(const struct hm_conv *c, uint32_t i, uint32_t col)
 {
 	const struct lmd_op_conv *o = c->op;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * EW: a straight-line program for every element. */
+ * EW: a straight-line program for each element. */
 #include "backend/common/act.h"
 #include "ops.h"
 #include "backend/common/view.h"
 
-/* Row of an input for a row of the program. */
+/* Row of an input that a row of the program reads. */
 static uint32_t input_row(const struct ref_run *r, const struct hm_view *in, uint32_t space,
 			  uint32_t row)
 {

@@ -2,8 +2,9 @@
  *
  * FFN: norm, gate and up, activation, down, residual.
  *
- * Phases: 0 rows of x; 1 adapters of gate and up; 2 gate and up; 3 activation and what the adapter
- * of down adds; 4 down.  gate and up go to scratch of their own. */
+ * Phases: 0 prepares the rows of x; 1 computes what the adapters of gate and up add; 2 computes
+ * gate and up, in separate scratch; 3 computes the activation and what the adapter of down adds; 4
+ * computes down. */
 #include "backend/common/act.h"
 #include "ops.h"
 #include "product.h"
@@ -13,7 +14,7 @@ struct ffn {
 	const struct lmd_op_ffn *op;
 	const struct lmd_weight *w[3]; /* gate or NULL, up, down */
 	struct hm_view x, y, r_in, r_out;
-	uint64_t n; /* rows, heads counted */
+	uint64_t n; /* rows times heads */
 	uint32_t heads;
 	struct ref_x px, ph;
 	float *v[2]; /* [n][F] gate, up */
@@ -91,7 +92,7 @@ static void adapter(const struct ffn *f, int i, uint64_t row, const float *x)
 			     f->w[i]->n, f->delta[i] + row * f->w[i]->n);
 }
 
-/* An output of weight i with scale, adapter and bias. */
+/* Applies scale, adapter and bias to an output of weight i. */
 static float finish(const struct ffn *f, int i, uint32_t item, uint32_t c, float v)
 {
 	float x = hm_weight_scale(f->w[i], 0, c) * v;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * GLU: an activation, times a second operand if there is one. */
+ * GLU: an activation function, times a second operand if there is one. */
 #include "backend/common/act.h"
 #include "ops.h"
 #include "backend/common/view.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * HEAD: the rows that leave, normed, times the vocabulary.
+ * HEAD: the output rows, normed, times the vocabulary.
  *
- * Phases: 0 prepares rows, 1 what adapters add (if the plan has them), 2 multiplies. */
+ * Phases: 0 prepares rows, 1 computes what adapters add (if the plan has them), 2 multiplies. */
 #include "backend/common/act.h"
 #include "ops.h"
 #include "product.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * INDEX: how good a key is for the attention of a row; backend/common/index.h chooses. */
+ * INDEX: scores keys for the attention of a row; backend/common/index.h chooses among them. */
 #include "kernels.h"
 #include "ops.h"
 #include "backend/common/index.h"
@@ -9,7 +9,7 @@ struct work {
 	const struct ref_run *r;
 	const struct lmd_op_index *op;
 	const struct hm_cache *cache;
-	const struct lmd_pool *pool; /* of the cache */
+	const struct lmd_pool *pool; /* that holds the cache */
 	struct hm_view q, w;
 	float *tq, *tk; /* [width of q] */
 };

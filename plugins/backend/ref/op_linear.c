@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * LINEAR: one x, up to four weights; whole matrices or a slice for each (row, choice).
+ * LINEAR: one x and up to four weights; whole matrices, or a slice for each (row, choice).
  *
  * Phases: 0 prepares the rows of x and, with ids, sorts the (row, choice) pairs by slice; 1
- * computes what adapters add; 2 multiplies.  Without adapters phase 1 is left out. */
+ * computes what adapters add (absent without adapters); 2 multiplies. */
 #include "backend/common/act.h"
 #include "backend/common/lists.h"
 #include "ops.h"
@@ -13,15 +13,15 @@ struct lin {
 	const struct ref_run *r;
 	const struct lmd_op_linear *op;
 	struct hm_view x, ids;
-	uint64_t n_x;    /* rows of x, heads counted */
-	uint64_t n_item; /* rows of each y, heads counted */
+	uint64_t n_x;    /* rows of x times heads */
+	uint64_t n_item; /* rows of each y times heads */
 	uint32_t heads;  /* of y */
 	struct ref_x px;
 	struct hm_lists lists;
 	float *delta[LMD_LINEAR_MAX];
 };
 
-/* One weight's outputs. */
+/* The outputs of one weight. */
 struct out {
 	const struct lin *l;
 	const struct lmd_weight *w;
@@ -110,7 +110,7 @@ static void prepare(const struct lin *l, const struct hm_part *p)
 		hm_lists_fill(&l->lists, &l->ids, l->heads);
 }
 
-/* Item i reads row i / div of x. */
+/* Item i reads row i / divisor of x. */
 static uint32_t divisor(const struct lin *l)
 {
 	return l->ids.base && l->x.n_head == 1 ? l->heads : 1;
@@ -165,7 +165,7 @@ static void emit(void *arg, uint32_t item, uint32_t n0, uint32_t n, const float 
 	}
 }
 
-/* Choices without a slice: y = 0. */
+/* Sets y to 0 for the choices that have no slice. */
 static void skip(const struct out *o, const struct ref_items *none, uint64_t lo, uint64_t hi)
 {
 	for (uint32_t i = 0; i < none->count; i++) {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Products with activations rounded to 8 bits: what integer kernels are held to, bit for bit.
+ * Products with activations rounded to 8 bits.  This is the reference that integer kernels must
+ * match bit for bit.
  *
  * Activations, for each 32 neighbouring values x[0..32) of a row:
  *     amax = max |x[i]|;  d = amax / 127.0f;  inv = amax > 0 ? 127.0f / amax : 0
  *     q[i] = x[i] * inv rounded to the nearest integer, ties to even          in -127..127
  *     s = sum of q[i];  e = d * (float)s                                       (s: integer)
  *
- * Weights of the types below are, in each block b of 32, integers P[i] with a factor D and, for the
+ * In each block b of 32, weights of the types below are integers P[i] with a factor D and, for the
  * types with a minimum, an offset M (all three exact in f32):
  *     w[i] = D * P[i] + M
  *
@@ -21,8 +22,8 @@
  *   q5_k   5 bits                     d * sc       -(dmin * mn)
  *   q6_k   sc * (6 bits - 32)         d            none              sc: 8 bits for 16
  *   q3_k   (sc - 32) * (3 bits - 4)   d            none              sc: 6 bits for 16
- *   iq4_nl book[nibble]               d            none              book: docs/formats.md
- *   iq4_xs book[nibble]               d * (sc-32)  none              sc: 6 bits for 32
+ *   iq4_nl codebook[nibble]           d            none              see docs/formats.md
+ *   iq4_xs codebook[nibble]           d * (sc-32)  none              sc: 6 bits for 32
  *   mxfp4  2 * E2M1 of the nibble     2^(e-128)    none
  *   nvfp4  2 * E2M1 of the nibble     scale / 2    the next scale / 2: D of the last 16 values
  *   q2_k   sc * (2 bits)              d            -dmin, times mn   sc, mn: 4 bits for 16
@@ -35,16 +36,17 @@
  *   iq3_s  (2 * sc + 1) * point       d            none              sc: 4 bits for 32
  *   iq1_*  (2 * sc + 1) * (8 * point + 1 or - 1)   d / 8  none       sc: 3 bits for 16 or 32
  *
- * An output, in f32 with every operation rounded on its own (no fused multiply-add), blocks in
- * ascending order:
+ * An output is computed in f32, with each operation rounded separately (no fused multiply-add) and
+ * blocks in ascending order, as
  *     sum = 0
  *     for b:  i = sum over the block of P*q                                    (integer, < 2^24)
  *             sum = sum + ((D * d) * (float)i + M * e)                         types with M
- *             sum = sum + (D * d) * (float)i                                   the others
- * and for q2_k, whose minima are of 16 values:
+ *             sum = sum + (D * d) * (float)i                                   all others
+ * and for q2_k, which has a minimum for each 16 values, as
  *             j = mn0 * (sum of q, first half) + mn1 * (sum of q, second half)
  *             sum = sum + ((D * d) * (float)i + (M * d) * (float)j)
- * and for nvfp4, whose scales are of 16 values, with sums of P*q over the first and the last 16:
+ * and for nvfp4, which has a scale for each 16 values, with the sums i0 and i1 of P*q over the
+ * first and the last 16, as
  *             sum = sum + ((D * d) * (float)i0 + (M * d) * (float)i1)
  * Any other type is decoded and multiplied in float. */
 #include <string.h>
@@ -56,7 +58,7 @@
 struct row {
 	int16_t *p;   /* [k] */
 	float *d, *m; /* [k/32] */
-	int16_t *mn;  /* [k/16] q2_k: minima */
+	int16_t *mn;  /* [k/16] minima of Q2_K */
 };
 
 static float f16(const uint8_t *p)
@@ -140,7 +142,7 @@ static void unpack_32(uint32_t dtype, const uint8_t *b, int16_t *p, float *d, fl
 	}
 }
 
-/* 6-bit scale and minimum of sub-block j. */
+/* The 6-bit scale and minimum of sub-block j. */
 static void scale_min(const uint8_t *s, int j, int *sc, int *mn)
 {
 	if (j < 4) {
@@ -152,7 +154,7 @@ static void scale_min(const uint8_t *s, int j, int *sc, int *mn)
 	}
 }
 
-/* Q4_K and Q5_K; the latter has the fifth bits in front of the nibbles. */
+/* Q4_K, or Q5_K if `five`: the latter has the fifth bits before the nibbles. */
 static void unpack_k45(bool five, const uint8_t *b, int16_t *p, float *d, float *m)
 {
 	float dall = f16(b), dmin = f16(b + 2);
@@ -223,7 +225,7 @@ static void unpack_iq4_xs(const uint8_t *b, int16_t *p, float *d, float *m)
 	}
 }
 
-/* The last 16 of 32 values have their factor in m. */
+/* The factor of the last 16 of 32 values goes to m. */
 static void unpack_nvfp4(const uint8_t *b, int16_t *p, float *d, float *m)
 {
 	for (int i = 0; i < 64; i++) {
@@ -253,10 +255,11 @@ static void unpack_k2(const uint8_t *b, int16_t *p, float *d, float *m, int16_t 
 	}
 }
 
-/* Types whose values are whole multiples of d * unit: the decoder's values for d = 1 tell which. */
+/* Types whose values are integer multiples of d * unit.  Decoding with d = 1 gives the
+ * multiples. */
 static const struct multiple {
 	uint32_t dtype;
-	int at; /* of d; -1: in the top nibbles of the last four words, the lowest one first */
+	int at; /* offset of d; -1: in the top nibbles of the last four words, lowest first */
 	float unit;
 } multiples[] = {
 	{LMD_DTYPE_Q1_0, 0, 1},       {LMD_DTYPE_Q2_0, 0, 1},         {LMD_DTYPE_TQ1_0, 52, 1},
@@ -292,7 +295,7 @@ static void unpack_multiple(const struct lmd_host *h, const struct multiple *t, 
 		b[t->at] = 0;
 		b[t->at + 1] = 0x3c;
 	}
-	(void)h->dequant_rows(h->ctx, t->dtype, b, x, elems); /* the type was tried at load */
+	(void)h->dequant_rows(h->ctx, t->dtype, b, x, elems); /* tried at load */
 	for (uint32_t e = 0; e < elems; e++)
 		p[e] = (int16_t)lrintf(x[e] / t->unit);
 	for (uint32_t j = 0; j < elems / 32; j++) {
@@ -371,7 +374,7 @@ uint64_t ref_int8_bytes(uint32_t k)
 	return bytes;
 }
 
-/* Sums of P*q by half of a block. */
+/* Sums of P*q over each half of a block. */
 static void half_dots(const int16_t *p, const int8_t *q, uint32_t k, float *dots)
 {
 	for (uint32_t i = 0; i < k; i += 16) {
@@ -383,8 +386,8 @@ static void half_dots(const int16_t *p, const int8_t *q, uint32_t k, float *dots
 	}
 }
 
-/* dots: the sums of P*q by block, of nvfp4 by half of a block; sums: those of q by half of a
- * block. */
+/* dots: the sums of P*q over each block, for nvfp4 over each half of a block; sums: the sums of q
+ * over each half of a block. */
 static float output(const struct row *w, uint32_t dtype, const float *dots, const float *d,
 		    const int32_t *sums, uint32_t k)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * MOE_FFN: the chosen experts' FFNs, weighted and summed.
+ * MOE_FFN: the FFNs of the chosen experts, weighted and summed.
  *
- * A pair is (row, choice).  Phases: 0 rows of x (times the weight when it comes before) and the
- * pairs sorted by expert; 1 adapters of gate and up; 2 gate and up of every pair; 3 activation and
- * the adapter of down; 4 down of every pair; 5 the sum over a row's choices, in their order. */
+ * A pair is (row, choice).  Phases: 0 prepares rows of x (multiplied by the routing weight if that
+ * comes first) and sorts the pairs by expert; 1 computes what the adapters of gate and up add; 2
+ * computes gate and up of each pair; 3 computes the activation and what the adapter of down adds;
+ * 4 computes down of each pair; 5 sums over a row's choices in order. */
 #include "backend/common/act.h"
 #include "backend/common/lists.h"
 #include "ops.h"
@@ -19,7 +20,7 @@ struct moe {
 	struct hm_view x, ids, weights, y, r_in, r_out;
 	uint32_t k, width, dim; /* choices, F, D */
 	uint64_t n_pair;
-	uint32_t div; /* pairs that share a row of px */
+	uint32_t div; /* number of pairs that share a row of px */
 	struct ref_x px, ph;
 	struct hm_lists lists;
 	float *v[2]; /* [n_pair][F] gate, up */
@@ -174,7 +175,7 @@ static void emit(void *arg, uint32_t pair, uint32_t n0, uint32_t n, const float 
 	}
 }
 
-/* Weight i for the pairs of every expert. */
+/* Multiplies weight i with the pairs of each expert. */
 static void products(const struct moe *m, int i, const struct hm_part *p)
 {
 	struct out o = {m, i};

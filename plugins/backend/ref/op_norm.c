@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * NORM: residual sum and norm, of a row or of all rows of a sequence. */
+ * NORM: residual sum and norm, over one row or over all rows of a sequence. */
 #include "norm.h"
 #include "ops.h"
 #include "backend/common/view.h"
@@ -20,7 +20,7 @@ struct work {
 	float *tx, *tr, *ty, *ts;
 };
 
-/* h = x + a*r of one (row, head), stored if wanted. */
+/* Computes h = x + a*r of one (row, head) and stores it if wanted. */
 static const float *sum(const struct work *w, uint32_t row, uint32_t head)
 {
 	const float *x = hm_f32(&w->x, row, head, w->tx), *res;
@@ -54,7 +54,7 @@ static void one_row(const struct work *w, uint32_t row, uint32_t head)
 		*(float *)hm_cell(&w->stat, row, c + 2 * (size_t)head * groups) = w->ts[c];
 }
 
-/* Columns at..at+n of rows first..first+rows share mean and deviation. */
+/* Norms columns [at, at + n) of rows [first, first + rows), which share mean and deviation. */
 static void over_rows(const struct work *w, uint32_t first, uint32_t rows, uint32_t at, uint32_t n,
 		      uint32_t group)
 {

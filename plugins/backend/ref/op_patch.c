@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * PATCH: windows of a sequence or a map, times a matrix.  Phase 0 writes the windows down as rows,
+ * PATCH: windows of a sequence or a map, times a matrix.  Phase 0 copies the windows into rows,
  * phase 1 multiplies them. */
 #include "ops.h"
 #include "backend/common/patch.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * ROPE_KV: norm and rotation of the heads of q and k, and the way of k and v into the cache.
+ * ROPE_KV: norms and rotates the heads of q and k, and stores k and v in the cache.
  *
- * Angles are taken in double: a position of 2^20 times a frequency of 1 would lose a tenth of a
- * radian in f32. */
+ * Angles are computed in double: in f32, a position of 2^20 times a frequency of 1 would lose a
+ * tenth of a radian. */
 #include "norm.h"
 #include "ops.h"
 #include "backend/common/view.h"
@@ -33,20 +33,20 @@ struct work {
 	const struct lmd_op_rope_kv *op;
 	const struct lmd_rope *rope; /* or NULL */
 	struct hm_view pos;
-	float *tmp, *head, *out; /* a head each */
-	float *turn;             /* [n_rot]: cos and sin of each pair of this row */
+	float *tmp, *head, *out; /* one head each */
+	float *rope_row;             /* [n_rot]: cosine and sine of each pair for this row */
 };
 
-/* Angles of one row. */
-static void turns(const struct work *w, uint32_t space, uint32_t row)
+/* Fills the rope table of one row. */
+static void fill_rope(const struct work *w, uint32_t space, uint32_t row)
 {
 	for (uint32_t i = 0; w->rope && i < w->rope->n_rot / 2; i++) {
 		int32_t pos = w->pos.base ? hm_cell_i32(&w->pos, row, 0)
 					  : hm_pos(&w->r->hm, space, row, w->rope->plane[i]);
 		double angle = (double)w->op->sign * pos * w->rope->freq[i];
 
-		w->turn[2 * i] = (float)(cos(angle) * (double)w->rope->magnitude);
-		w->turn[2 * i + 1] = (float)(sin(angle) * (double)w->rope->magnitude);
+		w->rope_row[2 * i] = (float)(cos(angle) * (double)w->rope->magnitude);
+		w->rope_row[2 * i + 1] = (float)(sin(angle) * (double)w->rope->magnitude);
 	}
 }
 
@@ -58,14 +58,14 @@ static void rotate(const struct work *w, float *x)
 	for (uint32_t i = 0; i < half; i++) {
 		bool near = w->rope->pairing == LMD_ROPE_ADJACENT;
 		float *a = &x[near ? 2 * i : i], *b = &x[near ? 2 * i + 1 : i + half];
-		float c = w->turn[2 * i], s = w->turn[2 * i + 1], x0 = *a, x1 = *b;
+		float c = w->rope_row[2 * i], s = w->rope_row[2 * i + 1], x0 = *a, x1 = *b;
 
 		*a = x0 * c - x1 * s;
 		*b = x0 * s + x1 * c;
 	}
 }
 
-/* Head h of q or k, finished. */
+/* Norms and rotates head h of q or k. */
 static const float *finish(const struct work *w, const struct hm_view *v, const struct ref_norm *n,
 			   uint32_t row, uint32_t h)
 {
@@ -94,7 +94,7 @@ static void put(const struct work *w, const struct hm_view *v, uint32_t row, uin
 	hm_commit(v, row, h, y, w->out);
 }
 
-/* Where this row is stored: the page and its row in it; NULL: nowhere. */
+/* Returns the page where this row is stored, and its row in the page; NULL = nowhere. */
 static char *place(const struct work *w, uint32_t row, uint32_t *in_page)
 {
 	const struct lmd_pool *pool;
@@ -132,14 +132,14 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct h
 	w.out = hm_take(&scratch, most, sizeof(float));
 	if (o->rope != LMD_NONE) {
 		w.rope = &r->hm.plan->ropes[o->rope];
-		w.turn = hm_take(&scratch, w.rope->n_rot, sizeof(float));
+		w.rope_row = hm_take(&scratch, w.rope->n_rot, sizeof(float));
 	}
 	hm_slice(p, any->n_row, &lo, &hi);
 	for (uint32_t row = (uint32_t)lo; row < hi; row++) {
 		uint32_t at = 0;
 		char *page = place(&w, row, &at);
 
-		turns(&w, any->space, row);
+		fill_rope(&w, any->space, row);
 		for (uint32_t h = 0; q.base && h < q.n_head; h++)
 			put(&w, &q_out, row, h, finish(&w, &q, &qn, row, h));
 		for (uint32_t h = 0; k.base && h < k.n_head; h++) {

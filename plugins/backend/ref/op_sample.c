@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * SAMPLE: the chain of a row, over candidates in memory of the part.
+ * SAMPLE: applies the sampler chain of a row to candidates in the part's memory.
  *
- * Candidates stand in the order of their ids until TOP_K or TOP_P sorts them; sums of probabilities
- * run in that order.  A NaN counts as minus infinity.  Phase 0 samples, phase 1 remembers the
- * tokens of the sequences for steps that chain to them. */
+ * Candidates are in the order of their ids until TOP_K or TOP_P sorts them; sums of probabilities
+ * run in the current order.  A NaN counts as minus infinity.  Phase 0 samples; phase 1 stores the
+ * sequences' tokens for steps that chain to them. */
 #include "llamad/sampler.h"
 #include "ops.h"
 #include "backend/common/view.h"
@@ -35,7 +35,7 @@ static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct
 	return LMD_OK;
 }
 
-/* Greater logit first, then lower id. */
+/* Compares: larger logit first, then lower id. */
 static bool before(const struct cand *a, const struct cand *b)
 {
 	return a->logit > b->logit || (a->logit == b->logit && a->id < b->id);
@@ -55,7 +55,7 @@ static void sift(struct cand *v, uint32_t n, uint32_t i)
 	v[i] = x;
 }
 
-/* Heapsort: nothing is allocated, and no order of logits makes it slow. */
+/* Heapsort: allocates nothing, and no order of the logits makes it slow. */
 static void sort(struct cand *v, uint32_t n)
 {
 	for (uint32_t i = n / 2; i-- > 0;)
@@ -88,7 +88,8 @@ static void load(struct work *w, uint32_t row)
 	}
 }
 
-/* As many occurrences as the history holds; candidates are in the order of ids. */
+/* Counts at most as many occurrences as the history holds.  Candidates must be in the order of
+ * ids. */
 static void penalties(struct work *w, uint32_t row, uint32_t stage)
 {
 	float repeat = param(w, row, stage, 0), freq = param(w, row, stage, 1),
@@ -126,7 +127,7 @@ static float greatest(const struct work *w)
 	return max;
 }
 
-/* exp(logit - max); of infinite ones: 1 for the equals of the greatest. */
+/* exp(logit - max).  If max is infinite: 1 for candidates that have it, else 0. */
 static float weight(const struct cand *c, float max)
 {
 	return isinf(max) ? (float)(c->logit == max) : expf(c->logit - max);
@@ -165,7 +166,7 @@ static void top_k(struct work *w, float k)
 	w->n = (uint32_t)k ? (uint32_t)k : 1;
 }
 
-/* The fewest candidates, best first, whose probabilities add up to p. */
+/* Keeps the smallest number of candidates, best first, whose probabilities add up to p. */
 static void top_p(struct work *w, float p)
 {
 	float max, total = 0, sum = 0;
@@ -237,7 +238,7 @@ static uint32_t draw(const struct work *w, uint32_t row)
 	return w->v[last].id;
 }
 
-/* The n best with their log probabilities. */
+/* Writes the n best candidates with their log probabilities. */
 static void best_list(const struct work *w, uint32_t row)
 {
 	uint32_t n = w->top_id.base ? hm_cols(&w->top_id) : 0;
@@ -296,7 +297,7 @@ static void one_row(struct work *w, uint32_t row)
 	*(int32_t *)hm_cell(&w->token, row, 0) = (int32_t)token;
 }
 
-/* Row o's token becomes the last one of its sequence. */
+/* Stores the token of output row `row` as the last one of its sequence. */
 static void remember(const struct work *w, uint32_t row)
 {
 	const struct lmd_step *s = w->r->hm.step;

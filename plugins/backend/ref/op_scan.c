@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * SCAN: one head of one sequence after the other, one row after the other.
+ * SCAN: one head of one sequence at a time, one row after the other.
  *
- * The state of a head is decoded from its slot, carried through the rows, and encoded wherever a
- * row asks for it.  S is stored as the formula writes it, the last index running fastest. */
+ * The state of a head is decoded from its slot, updated row by row, and encoded after each row
+ * that asks for it.  S is stored as the formula writes it, with the last index running fastest. */
 #include "ops.h"
 #include "backend/common/scan.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Compilation: look everything up once, ask each op for its scratch, allocate it all. */
+ * Compilation: looks everything up once, asks each op for its scratch, and allocates all of it. */
 #include <stdio.h>
 #include <string.h>
 
 #include "ref.h"
 
-/* Inputs that are read without looking must be bound. */
+/* Inputs that the op reads without checking them itself must be bound. */
 static void note_inputs(struct lmd_cplan *p, const struct lmd_op *op, const struct hm_opinfo *info)
 {
 	for (uint32_t i = 0; i < info->n_in; i++) {
@@ -139,6 +139,6 @@ void ref_op_support(void *state, const struct lmd_plan *plan, const struct lmd_o
 		return;
 	(void)snprintf(out->reason, sizeof(out->reason), "%s",
 		       op->code == LMD_OP_ALLREDUCE || op->code == LMD_OP_ALLGATHER
-			       ? "ref has one device, so there are no groups"
+			       ? "the ref backend has one device, so there are no groups"
 			       : "unknown op");
 }

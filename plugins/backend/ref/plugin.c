@@ -4,7 +4,7 @@
 #include "llamad/plugin.h"
 #include "ref.h"
 
-/* Runs everywhere; any other backend that can is preferred. */
+/* Runs everywhere; any other backend that can run is preferred. */
 static int probe(const struct lmd_host *host, char *why, size_t n)
 {
 	(void)host;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pools with plain pages, and numbers into and out of their caches. */
+ * Pools with plain pages; encodes and decodes the numbers in their caches. */
 #include <string.h>
 
 #include "ref.h"
@@ -32,7 +32,7 @@ enum lmd_status ref_pool_op(void *state, struct lmd_queue *q, struct lmd_pool *p
 			    const struct lmd_pool_op *ops, uint32_t n, struct lmd_error *err)
 {
 	(void)state;
-	(void)q; /* pool and plan run in the calling thread: always in order */
+	(void)q; /* pool operations and plans run in the calling thread, always in order */
 	return hm_pool_op(pool, &hm_pages_plain, ops, n, err);
 }
 
@@ -43,7 +43,7 @@ void ref_cache_encode(const struct ref_dev *dev, uint32_t dtype, const float *sr
 		memcpy(dst, src, n * sizeof(*src));
 	else
 		(void)dev->host->quant_rows(dev->host->ctx, dtype, src, dst,
-					    n); /* the type was tried in row_bytes */
+					    n); /* row_bytes tried the type */
 }
 
 const float *ref_cache_decode(const struct ref_dev *dev, uint32_t dtype, const void *src,

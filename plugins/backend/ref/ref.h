@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * ref.h - the reference backend from inside: its objects, and what its files share.
+ * ref.h - internals of the reference backend: its objects and what its files share.
  *
- * One file per op (op_*.c), straight from the formulas of llamad/op.h.  An op has two functions:
- * `plan` runs when a plan is compiled, checks what the backend cannot do and says how much scratch
- * memory the op needs; `run` does one phase of the op in one thread of the team.  Phases are
- * separated by barriers.  Every output element is computed by one thread in an order that
- * depends on nothing but the op, so results are the same for any number of threads.
+ * There is one file per op (op_*.c), written straight from the formulas of llamad/op.h.  An op has
+ * two functions.  `plan` runs when a plan is compiled; it rejects what the backend cannot do and
+ * says how much scratch memory the op needs.  `run` does one phase of the op in one thread of the
+ * team.  Phases are separated by barriers.  Each output element is computed by one thread in an
+ * order that depends only on the op, so the results are the same for any number of threads.
  *
- * Threads: a device is used by one thread at a time (backend.h); inside run_phase() the parts of
- * the team share struct ref_run read-only and own their slice of the outputs and of the scratch. */
+ * Threads: a device is used by one thread at a time (backend.h).  Within run_phase() the parts of
+ * the team share struct ref_run read-only; each part owns its slice of the outputs and of the
+ * scratch. */
 #ifndef LLAMAD_REF_H
 #define LLAMAD_REF_H
 
@@ -28,18 +29,18 @@ struct ref_dev {
 	const struct lmd_host *host;
 	struct lmd_team *team;
 	uint32_t n_part;
-	bool int8; /* activations in front of block types are rounded */
-	bool half; /* attention is (LMD_ATTENTION_HALF) */
+	bool int8; /* round the activations that are multiplied with block types to int8 */
+	bool half; /* attention in half precision (LMD_ATTENTION_HALF) */
 	const struct ref_kernels *kernels;
 	struct lmi_lora_table loras; /* bound adapters */
-	int32_t *chained;            /* [n_chained] token last sampled for a sequence slot */
+	int32_t *chained;            /* [n_chained] last token sampled for each sequence slot */
 	uint32_t n_chained;
 	struct lmd_error error; /* of the last plan_run */
 };
 
 extern const struct lmd_backend_ops ref_backend_ops;
 
-/* Room for chained tokens of sequence slots 0..n-1. */
+/* Makes room for the chained tokens of sequence slots 0..n-1. */
 enum lmd_status ref_chain_reserve(struct ref_dev *dev, uint32_t n, struct lmd_error *err);
 
 /* ---- pools (pool.c) ---- */
@@ -50,17 +51,19 @@ enum lmd_status ref_pool_op(void *state, struct lmd_queue *q, struct lmd_pool *p
 			    const struct lmd_pool_op *ops, uint32_t n, struct lmd_error *err);
 void ref_pool_destroy(void *state, struct lmd_pool *pool);
 
-/* n numbers into and out of a cache.  decode: where they lie if they are f32, else tmp [n]. */
+/* Encodes and decodes n numbers of a cache.  ref_cache_decode returns them in place if they are
+ * f32, else in tmp [n]. */
 void ref_cache_encode(const struct ref_dev *dev, uint32_t dtype, const float *src, void *dst,
 		      uint32_t n);
 const float *ref_cache_decode(const struct ref_dev *dev, uint32_t dtype, const void *src,
 			      float *tmp, uint32_t n);
 
-/* The same, always copied to dst [n]. */
+/* Like ref_cache_decode, but always copies to dst [n]. */
 void ref_cache_read(const struct ref_dev *dev, uint32_t dtype, const void *src, float *dst,
 		    uint32_t n);
 
-/* Logical row `key` of a sequence slot: its page's memory and the row in the page. */
+/* Returns the memory of the page that holds logical row `key` of a sequence slot; *row = its row in
+ * the page. */
 static inline char *ref_pool_row(const struct lmd_pool *p, uint32_t seq_slot, uint32_t key,
 				 uint32_t *row)
 {
@@ -85,10 +88,10 @@ struct lmd_cplan {
 	uint32_t n_node;
 	struct ref_node *nodes;
 	bool *need_input;                /* [n_input] must be bound with all rows of its space */
-	bool group_read[LMD_MAX_GROUP];  /* kv_lo, kv_hi are used */
+	bool group_read[LMD_MAX_GROUP];  /* kv_lo and kv_hi are used */
 	bool group_write[LMD_MAX_GROUP]; /* slot is used */
 	bool reads_tokens;
-	uint32_t token_limit; /* ids below */
+	uint32_t token_limit; /* all token ids must be below it */
 };
 
 enum lmd_status ref_plan_compile(void *state, const struct lmd_compile *c, struct lmd_cplan **out,
@@ -99,7 +102,7 @@ uint32_t ref_plan_stats(void *state, const struct lmd_cplan *p, struct lmd_opsta
 void ref_op_support(void *state, const struct lmd_plan *plan, const struct lmd_op *op,
 		    struct lmd_support *out);
 
-/* What an op's plan function sees and fills. */
+/* Input and output of an op's plan function. */
 struct ref_build {
 	struct hm_build hm;
 	struct ref_dev *dev;
@@ -114,16 +117,16 @@ struct ref_run {
 	const struct lmd_cplan *cplan;
 };
 
-/* One op: a file op_NAME.c defines it, ops.c lists it. */
+/* Implementation of an op; defined in op_NAME.c and listed in ops.c. */
 struct ref_op {
-	const struct hm_op *plain; /* backend/common has it; or NULL: */
+	const struct hm_op *plain; /* the op of backend/common if it is used as it is; or NULL: */
 	/* Optional: NULL = one phase, no scratch. */
 	enum lmd_status (*plan)(struct ref_build *b, const struct lmd_op *op,
 				struct lmd_error *err);
 	void (*run)(const struct ref_run *r, const struct lmd_op *op, const struct hm_part *p);
 };
 
-/* NULL for codes this backend does not run. */
+/* Returns NULL for codes that this backend does not run. */
 const struct ref_op *ref_op_of(uint32_t code);
 
 enum lmd_status ref_plan_run(void *state, struct lmd_queue *q, struct lmd_cplan *p,
@@ -133,8 +136,8 @@ enum lmd_status ref_plan_run(void *state, struct lmd_queue *q, struct lmd_cplan 
 enum lmd_status ref_plan_observe(void *state, struct lmd_cplan *p, const struct lmd_step *step,
 				 const struct lmd_binding *in, uint32_t n_in, lmd_observe_fn fn,
 				 void *arg);
-/* Live rows of each space.  Refuses a step that would read or write outside of any memory; names
- * field, value, bound.  Applies the page table changes. */
+/* Counts the live rows of each space and applies the page table changes.  Rejects a step that would
+ * read or write out of bounds; the error names the field, the value and the bound. */
 enum lmd_status ref_step_begin(struct ref_run *r, struct lmd_error *err);
 
 #endif /* LLAMAD_REF_H */

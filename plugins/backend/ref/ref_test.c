@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The reference backend against the formulas in double (naive_test.h), against itself taken apart,
- * and its manners: steps that lie, cancellation, memory that runs out. */
+ * Tests the reference backend against the formulas in double (naive_test.h), and fused ops against
+ * their decomposition.  Also tests invalid steps, cancellation and running out of memory. */
 #include <math.h>
 #include <string.h>
 
@@ -60,7 +60,7 @@ struct tally {
 	uint32_t passed, failed;
 };
 
-/* What is compared: run(arg, case, layout, a, b) makes both results. */
+/* A comparison: run(arg, case, layout, a, b) makes both results. */
 typedef void (*pair_fn)(void *arg, const struct opcase *def, const struct oc_layout *layout,
 			struct oc_result *a, struct oc_result *b);
 
@@ -152,8 +152,8 @@ START_TEST(formulas_int8)
 	struct tally t = {0};
 
 	open_ref(&w.be, fx.host, NULL, LMD_ACTIVATIONS_INT8);
-	/* activations that lie on the edge between two integers may be rounded either way when
-	 * what is before them was computed in double */
+	/* Activations on the edge between two integers may be rounded either way if what precedes
+	 * them was computed in double. */
 	all_cases(against_naive, &w, OC_INT8, 1e-6, &t);
 	oc_backend_close(&w.be);
 	LMD_CASES("ref against formulas, int8", t.passed, t.failed, 0);
@@ -182,7 +182,7 @@ START_TEST(fused_is_decomposed)
 	open_ref(&be, fx.host, NULL, LMD_ACTIVATIONS_F32);
 	all_cases(against_parts, &be, 0, 1e-9, &t);
 	oc_backend_close(&be);
-	LMD_CASES("ref taken apart", t.passed, t.failed, 0);
+	LMD_CASES("ref, fused and decomposed", t.passed, t.failed, 0);
 	ck_assert_uint_eq(t.failed, 0);
 }
 END_TEST
@@ -245,7 +245,7 @@ START_TEST(registers_change_nothing)
 }
 END_TEST
 
-/* ---- manners ---- */
+/* ---- invalid steps, cancellation, memory ---- */
 
 static const struct opcase *find_case(const struct opcase_set *set, const char *name)
 {
@@ -257,91 +257,91 @@ static const struct opcase *find_case(const struct opcase_set *set, const char *
 	return NULL;
 }
 
-/* A step that says something wrong, and what the refusal says. */
-struct lie {
+/* A change that makes a step invalid, and what the error message must contain. */
+struct bad_step {
 	const char *text;
 	const struct opcase_set *set;
 	const char *name;
-	void (*tell)(struct lmi_step *s);
+	void (*corrupt)(struct lmi_step *s);
 };
 
-static void lie_token(struct lmi_step *s)
+static void bad_token(struct lmi_step *s)
 {
 	s->token[2] = OC_VOCAB;
 }
-static void lie_chained(struct lmi_step *s)
+static void bad_chained(struct lmi_step *s)
 {
 	s->token[1] = LMD_TOKEN_CHAINED + 4000;
 }
-static void lie_unsampled(struct lmi_step *s)
+static void bad_unsampled(struct lmi_step *s)
 {
 	s->token[1] = LMD_TOKEN_CHAINED + 1;
 }
-static void lie_n_tok(struct lmi_step *s)
+static void bad_n_tok(struct lmi_step *s)
 {
 	s->view.n_tok = OC_MAX_TOK + 1;
 }
-static void lie_seq_of(struct lmi_step *s)
+static void bad_seq_of(struct lmi_step *s)
 {
 	s->seq_of[3] = 9;
 }
-static void lie_q_len(struct lmi_step *s)
+static void bad_q_len(struct lmi_step *s)
 {
 	s->q_len[2] = 400;
 }
-static void lie_out_row(struct lmi_step *s)
+static void bad_out_row(struct lmi_step *s)
 {
 	s->out_row[1] = 33;
 }
-static void lie_slot(struct lmi_step *s)
+static void bad_slot(struct lmi_step *s)
 {
 	s->group[OC_G_FULL].slot[0] = 1 << 30;
 }
-static void lie_kv_hi(struct lmi_step *s)
+static void bad_kv_hi(struct lmi_step *s)
 {
 	s->group[OC_G_FULL].kv_hi[4] = 4000;
 }
-static void lie_kv_lo(struct lmi_step *s)
+static void bad_kv_lo(struct lmi_step *s)
 {
 	s->group[OC_G_FULL].kv_lo[4] = -1;
 }
-static void lie_rows(struct lmi_step *s)
+static void bad_rows(struct lmi_step *s)
 {
 	s->group[OC_G_BATCH].kv_hi[0] = 6;
 }
-static void lie_page(struct lmi_step *s)
+static void bad_page(struct lmi_step *s)
 {
 	s->group[OC_G_FULL].change[1].page = 99999;
 }
-static void lie_index(struct lmi_step *s)
+static void bad_index(struct lmi_step *s)
 {
 	s->group[OC_G_FULL].change[1].index = 99999;
 }
-static void lie_no_page(struct lmi_step *s)
+static void bad_no_page(struct lmi_step *s)
 {
 	s->view.group[OC_G_FULL].n_change = 1;
 }
-static void lie_state_in(struct lmi_step *s)
+static void bad_state_in(struct lmi_step *s)
 {
 	s->group[OC_G_STATE].state_in[0] = OC_N_SLOT;
 }
-static void lie_state_out(struct lmi_step *s)
+static void bad_state_out(struct lmi_step *s)
 {
 	s->group[OC_G_STATE].state_out[32] = -2;
 }
-static void lie_seq_slot(struct lmi_step *s)
+static void bad_seq_slot(struct lmi_step *s)
 {
 	s->seq_slot[0] = -1;
 }
-static void lie_x_off(struct lmi_step *s)
+static void bad_x_off(struct lmi_step *s)
 {
 	s->x_off[0][1] = 1 << 20;
 }
-static void lie_x_w(struct lmi_step *s)
+static void bad_x_w(struct lmi_step *s)
 {
 	s->x_w[0][0] = 1 << 20;
 }
-static void lie_fold(struct lmi_step *s)
+static void bad_fold(struct lmi_step *s)
 {
 	s->x_off[0][1] = s->x_off[0][2] = s->x_off[0][3] = 7;
 	s->x_w[0][0] = s->x_w[0][1] = s->x_w[0][2] = 0;
@@ -352,32 +352,32 @@ static void lie_fold(struct lmi_step *s)
 #define ROPE  &opcase_rope_kv, "halves, appended"
 #define SCAN  &opcase_scan, "rwkv7"
 #define FOLD  &opcase_cast_copy, "folded rows"
-static const struct lie lies[] = {
-	{"token[2] is 32, bound 32", EMBED, lie_token},
-	{"chained to sequence slot 4000", EMBED, lie_chained},
-	{"for which no token was sampled", EMBED, lie_unsampled},
-	{"n_tok is 41, the plan takes 40", EMBED, lie_n_tok},
-	{"seq_of[3] is 9, bound 3", EMBED, lie_seq_of},
-	{"q_len[2] is 400", EMBED, lie_q_len},
-	{"out_row[1] is 33, bound 33", &opcase_head, "f32", lie_out_row},
-	{"slot[0] is 1073741824", ROPE, lie_slot},
-	{"kv_hi[4] is 4000", ATTN, lie_kv_hi},
-	{"kv_lo[4] is -1, bound 0", ATTN, lie_kv_lo},
-	{"kv_hi[0] is 6, bound 5", &opcase_attn, "rows, dv > dk", lie_rows},
-	{"change.page[1] is 99999", ATTN, lie_page},
-	{"change.index[1] is 99999", ATTN, lie_index},
-	{"is not in the page table", ATTN, lie_no_page},
-	{"state_in[0] is 16, bound 16", SCAN, lie_state_in},
-	{"state_out[32] is -2, bound -1", SCAN, lie_state_out},
-	{"seq_slot[0] is -1, bound 0", ATTN, lie_seq_slot},
-	{"x_off", FOLD, lie_x_off},
-	{"x_w[0] is 1048576", FOLD, lie_x_w},
-	{"reads 2 rows at a time; 7 rows do not make 18", FOLD, lie_fold},
+static const struct bad_step bad_steps[] = {
+	{"token[2] is 32, bound 32", EMBED, bad_token},
+	{"chained to sequence slot 4000", EMBED, bad_chained},
+	{"for which no token was sampled", EMBED, bad_unsampled},
+	{"n_tok is 41; the plan allows at most 40", EMBED, bad_n_tok},
+	{"seq_of[3] is 9, bound 3", EMBED, bad_seq_of},
+	{"q_len[2] is 400", EMBED, bad_q_len},
+	{"out_row[1] is 33, bound 33", &opcase_head, "f32", bad_out_row},
+	{"slot[0] is 1073741824", ROPE, bad_slot},
+	{"kv_hi[4] is 4000", ATTN, bad_kv_hi},
+	{"kv_lo[4] is -1, bound 0", ATTN, bad_kv_lo},
+	{"kv_hi[0] is 6, bound 5", &opcase_attn, "rows, dv > dk", bad_rows},
+	{"change.page[1] is 99999", ATTN, bad_page},
+	{"change.index[1] is 99999", ATTN, bad_index},
+	{"is not in the page table", ATTN, bad_no_page},
+	{"state_in[0] is 16, bound 16", SCAN, bad_state_in},
+	{"state_out[32] is -2, bound -1", SCAN, bad_state_out},
+	{"seq_slot[0] is -1, bound 0", ATTN, bad_seq_slot},
+	{"x_off", FOLD, bad_x_off},
+	{"x_w[0] is 1048576", FOLD, bad_x_w},
+	{"reads 2 rows at a time; 7 rows do not make 18", FOLD, bad_fold},
 };
 
-START_TEST(lies_are_refused)
+START_TEST(invalid_steps_are_rejected)
 {
-	const struct lie *l = &lies[_i];
+	const struct bad_step *l = &bad_steps[_i];
 	struct oc_backend be;
 	struct lmd_error err = {.text = ""};
 	struct oc_result out;
@@ -385,9 +385,9 @@ START_TEST(lies_are_refused)
 
 	open_ref(&be, fx.host, NULL, LMD_ACTIVATIONS_F32);
 	c = create(find_case(l->set, l->name), &oc_layouts[5], &be, false);
-	l->tell(c->step);
+	l->corrupt(c->step);
 	ck_assert_msg(oc_execute(&be, c, &out, &err) == LMD_INVALID, "%s: %s", l->text, err.text);
-	ck_assert_msg(strstr(err.text, l->text), "'%s' lacks '%s'", err.text, l->text);
+	ck_assert_msg(strstr(err.text, l->text), "'%s' does not contain '%s'", err.text, l->text);
 	oc_destroy(c);
 	oc_backend_close(&be);
 }
@@ -431,8 +431,8 @@ START_TEST(progress_is_counted)
 }
 END_TEST
 
-/* Every allocation of loading, compiling and running fails once; nothing is leaked, and each
- * failure is said. */
+/* Each allocation of loading, compiling and running fails once; nothing may leak, and each failure
+ * must come with an error message. */
 START_TEST(memory_runs_out)
 {
 	static const struct {
@@ -469,7 +469,7 @@ START_TEST(memory_runs_out)
 			lmi_alloc_fail_nth(0, false);
 			oc_result_free(&out);
 			lmi_alloc_stats(&after);
-			/* the device keeps its table of adapters and chained tokens */
+			/* The device keeps its table of adapters and its chained tokens. */
 			ck_assert_uint_le(after.n_live, before.n_live + 2);
 		}
 		ck_assert_int_eq(st, LMD_OK);
@@ -548,14 +548,14 @@ START_TEST(run_and_observe)
 	ck_assert_uint_eq(w.last_op, c->view->n_op - 1);
 	for (uint32_t i = 0; i < c->step->view.n_tok * 65; i++)
 		sum += (double)y[i];
-	ck_assert_double_gt(sum, 32.9); /* 33 rows that add up to 1 */
+	ck_assert_double_gt(sum, 32.9); /* 33 rows that add up to 1 each */
 	ck_assert_double_gt(fabs(w.sum), 0);
-	/* an input that is not bound, and one that is too short */
+	/* An input that is not bound, and one that is too short. */
 	in[c->n_input - 1].n_row = 32;
 	ck_assert_int_eq(be.ops->plan_run(be.state, NULL, plan, &c->step->view, in, c->n_input,
 					  &out, 1, NULL),
 			 LMD_INVALID);
-	ck_assert_ptr_nonnull(strstr(be.ops->last_error(be.state), "32 rows, 33 are needed"));
+	ck_assert_ptr_nonnull(strstr(be.ops->last_error(be.state), "32 rows given, 33 needed"));
 	ck_assert_int_eq(
 		be.ops->plan_run(be.state, NULL, plan, &c->step->view, NULL, 0, &out, 1, NULL),
 		LMD_INVALID);
@@ -570,7 +570,7 @@ START_TEST(run_and_observe)
 }
 END_TEST
 
-/* A token that was sampled on the device is read by the next step without the host seeing it. */
+/* The next step reads a token that was sampled on the device, without the host seeing it. */
 START_TEST(tokens_are_chained)
 {
 	struct oc_backend be;
@@ -585,7 +585,7 @@ START_TEST(tokens_are_chained)
 		   false);
 	mask = c->inputs[3].data;
 	ck_assert_uint_eq(c->inputs[3].width, 3);
-	for (uint32_t row = 0; row < c->n_out; row++) /* ids that EMBED's table has */
+	for (uint32_t row = 0; row < c->n_out; row++) /* ids that are in EMBED's table */
 		mask[3 * row + 1] = mask[3 * row + 2] = 0;
 	execute(&be, c, &sampled);
 	oc_destroy(c);
@@ -594,7 +594,7 @@ START_TEST(tokens_are_chained)
 		c->step->token[c->step->q_start[s]] =
 			(int32_t)(LMD_TOKEN_CHAINED + (int64_t)oc_seq_slot(s));
 	execute(&be, c, &chained);
-	/* outputs: the first row of the first sequence, then the last of each */
+	/* Outputs: the first row of the first sequence, then the last row of each sequence. */
 	for (uint32_t s = 0; s < c->layout->n_seq; s++)
 		c->step->token[c->step->q_start[s]] = sampled.out[0].i[s + 1];
 	execute(&be, c, &told);
@@ -607,9 +607,9 @@ START_TEST(tokens_are_chained)
 }
 END_TEST
 
-/* ---- weights, pools and adapters that cannot be ---- */
+/* ---- invalid weights, pools and adapters ---- */
 
-START_TEST(refusals)
+START_TEST(invalid_objects_are_rejected)
 {
 	struct oc_backend be;
 	struct lmd_error err = {.text = ""};
@@ -657,13 +657,14 @@ START_TEST(refusals)
 	ck_assert_str_eq(err.text, "w: tensor type 99 is unknown");
 	d.dtype = LMD_DTYPE_Q4_K;
 	ck_assert_int_eq(be.ops->weight_load(be.state, &d, &w, &err), LMD_UNSUPPORTED);
-	ck_assert_str_eq(err.text, "w: rows of 32 values do not divide into blocks of 256");
+	ck_assert_str_eq(err.text, "w: rows of 32 values are not a multiple of the block size 256");
 	d.dtype = LMD_DTYPE_F32;
 	piece.n_row = 3;
 	ck_assert_int_eq(be.ops->weight_load(be.state, &d, &w, &err), LMD_INVALID);
 	ck_assert_ptr_nonnull(strstr(err.text, "do not make 1 slices of 2 rows"));
 	ck_assert_int_eq(be.ops->pool_create(be.state, &p, &pool, &err), LMD_UNSUPPORTED);
-	ck_assert_str_eq(err.text, "cache 0: 20 values do not divide into blocks of 32");
+	ck_assert_str_eq(err.text,
+			 "cache 0: rows of 20 values are not a multiple of the block size 32");
 	cache.k_dtype = LMD_DTYPE_F32;
 	p.n_page = 0;
 	ck_assert_int_eq(be.ops->pool_create(be.state, &p, &pool, &err), LMD_INVALID);
@@ -722,7 +723,7 @@ START_TEST(pages_are_copied)
 	};
 	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, &err), LMD_OK);
 	ck_assert_mem_eq(rows, back, sizeof(rows));
-	/* row 2 alone: its K, then its V */
+	/* Row 2 alone: its K, then its V. */
 	op.row0 = 2;
 	op.n_row = 1;
 	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, &err), LMD_OK);
@@ -734,7 +735,7 @@ START_TEST(pages_are_copied)
 	op.n_row = 1;
 	op.host_bytes = 31;
 	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, &err), LMD_INVALID);
-	ck_assert_str_eq(err.text, "pool: 31 bytes of host memory, 32 needed");
+	ck_assert_str_eq(err.text, "pool: 31 bytes of host memory given, 32 needed");
 	be.ops->pool_destroy(be.state, pool);
 	oc_backend_close(&be);
 }
@@ -752,13 +753,13 @@ int main(void)
 	tcase_add_test(t, fused_is_decomposed);
 	tcase_add_test(t, threads_change_nothing);
 	tcase_add_test(t, registers_change_nothing);
-	tcase_add_loop_test(t, lies_are_refused, 0, (int)LMD_LEN(lies));
+	tcase_add_loop_test(t, invalid_steps_are_rejected, 0, (int)LMD_LEN(bad_steps));
 	tcase_add_test(t, cancelled);
 	tcase_add_test(t, progress_is_counted);
 	tcase_add_test(t, memory_runs_out);
 	tcase_add_test(t, run_and_observe);
 	tcase_add_test(t, tokens_are_chained);
-	tcase_add_test(t, refusals);
+	tcase_add_test(t, invalid_objects_are_rejected);
 	tcase_add_test(t, pages_are_copied);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Running a plan: op by op, phase by phase, each phase in all threads of the team. */
+ * Runs a plan op by op and phase by phase, each phase in all threads of the team. */
 #include <string.h>
 
 #include "backend/common/outputs.h"
@@ -92,7 +92,8 @@ enum lmd_status ref_plan_observe(void *state, struct lmd_cplan *p, const struct 
 	most = hm_most_numbers(&r.hm);
 	rows = h->alloc(h->ctx, most * sizeof(*rows));
 	if (!rows)
-		return lmd_fail(&dev->error, LMD_NOMEM, "ref: no memory to show %zu numbers", most);
+		return lmd_fail(&dev->error, LMD_NOMEM, "ref: no memory for %zu observed numbers",
+				most);
 	for (uint32_t i = 0; i < p->n_node; i++) {
 		if (cancelled(step)) {
 			st = lmd_fail(&dev->error, LMD_CANCELLED,

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * adaptive_p: prefers candidates whose probability is near a target, and moves the target
- * so that the chosen ones have it on average.
+ * adaptive_p: prefers candidates whose probability is near a target, and shifts the target so that
+ * the chosen tokens have it on average.
  *
- * With S and W the sum and the number of the probabilities chosen before, both fading
- * by `decay` a step, the aim of this step is a = clamp(2 target - S / W, 0, 1), and
+ * With S the sum and W the number of the probabilities chosen before, both multiplied by `decay`
+ * in each step, the aim of this step is a = clamp(2 target - S / W, 0, 1), and
  *     logit = PEAK - SHARPNESS * d^2 / (1 + d),   d = |p - a| / WIDTH:
- * a parabola near the aim, a straight line far from it.  S and W begin at what endless
- * hits of the target would have left, target / (1 - decay) and 1 / (1 - decay). */
+ * a parabola near the aim, a straight line far from it.  S and W start at their limits for a
+ * sequence of choices that all have the target probability: target / (1 - decay) and
+ * 1 / (1 - decay). */
 #include "seen.h"
 
 #define WIDTH     0.3f
@@ -19,14 +20,14 @@ enum { P_TARGET, P_DECAY };
 struct state {
 	float target, decay, sum, weight;
 	uint64_t seed;
-	struct lmi_seen seen; /* with its tail */
+	struct lmi_seen seen; /* followed by its array */
 };
 
 static const struct lmd_param params[] = {
 	[P_TARGET] = { .name = "target", .type = LMD_PARAM_FLOAT, .def = -1, .min = -1, .max = 1,
-		       .doc = "Wanted probability; negative: an ordinary draw." },
+		       .doc = "Target probability; negative = plain random choice." },
 	[P_DECAY] = { .name = "decay", .type = LMD_PARAM_FLOAT, .def = 0.9, .min = 0, .max = 0.99,
-		      .doc = "How slowly the past fades." },
+		      .doc = "Factor on the weight of earlier tokens in each step." },
 };
 
 static size_t bytes(const struct lmd_sampler_init *in)
@@ -66,7 +67,7 @@ static void apply(void *state, struct lmd_cands *c)
 		c->selected = (int64_t)lmi_cands_draw(c, u);
 		return;
 	}
-	(void)lmi_cands_softmax(c); /* the p are wanted, also after the draw */
+	(void)lmi_cands_softmax(c); /* p keeps these values after the choice */
 	lmi_seen_note(&s->seen, c);
 	aim = fminf(fmaxf(2.0f * s->target - s->sum / s->weight, 0.0f), 1.0f);
 	for (i = 0; i < c->n; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Probabilities of candidates, and the draw. */
+ * Probabilities of candidates, and the random choice. */
 #include "common.h"
 
 void lmi_cands_recheck(struct lmd_cands *c)
@@ -68,7 +68,7 @@ size_t lmi_cands_draw(struct lmd_cands *c, float u)
 	double sum = 0.0, at = 0.0;
 	size_t last = 0;
 
-	(void)lmi_cands_softmax(c); /* the p are wanted */
+	(void)lmi_cands_softmax(c); /* only for its effect on p */
 	for (size_t i = 0; i < c->n; i++)
 		sum += (double)c->v[i].p;
 	for (size_t i = 0; i < c->n && at <= (double)u * sum; i++) {

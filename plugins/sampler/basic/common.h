@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * common.h - what the samplers share: the order of candidates, selection of the best,
- * probabilities, the draw.
+ * common.h - shared by the samplers: the order of candidates, selection of the best ones,
+ * probabilities, random choice.
  *
- * Nothing here allocates.  A NaN logit counts as minus infinity everywhere, so any row of
- * logits has an order and a distribution.  Sums run over the candidates in their order in
- * f32, the precision in which thresholds of requests are compared. */
+ * Nothing here allocates.  A NaN logit counts as minus infinity everywhere, so any row of logits
+ * has an order and a distribution.  Sums run over the candidates in their current order in f32,
+ * the precision in which the thresholds of requests are compared. */
 #ifndef LLAMAD_SAMPLER_COMMON_H
 #define LLAMAD_SAMPLER_COMMON_H
 
@@ -16,7 +16,7 @@
 
 #include "llamad/sampler.h"
 
-/* Number of the random draw of each sampler in one step (lmd_sample_rand). */
+/* Number of each sampler's random draw within a step (lmd_sample_rand). */
 enum lmi_draw {
 	LMI_DRAW_DIST = 0,
 	LMI_DRAW_XTC = 1
@@ -27,7 +27,7 @@ static inline float lmi_logit(const struct lmd_cand *c)
 	return c->logit == c->logit ? c->logit : -INFINITY;
 }
 
-/* The order of candidates: greater logit first, equal logits by lower id. */
+/* The order of candidates: larger logit first, equal logits by lower id. */
 static inline bool lmi_cand_before(const struct lmd_cand *a, const struct lmd_cand *b)
 {
 	float x = lmi_logit(a), y = lmi_logit(b);
@@ -35,39 +35,41 @@ static inline bool lmi_cand_before(const struct lmd_cand *a, const struct lmd_ca
 	return x > y || (x == y && a->id < b->id);
 }
 
-/* True if id stands at its own index, as all do in a whole row of logits. */
+/* Is the candidate for `id` at index `id`, as it is in a complete row of logits? */
 static inline bool lmi_cand_is_home(const struct lmd_cands *c, lmd_token id)
 {
 	return id >= 0 && (size_t)id < c->n && c->v[id].id == id;
 }
 
-/* Sorts all candidates; nothing to do if they are sorted.  About n for logits that are spread,
- * n log n at worst. */
+/* Sorts all candidates; does nothing if they are sorted.  Takes about n steps if the logits are
+ * spread evenly, n log n in the worst case. */
 void lmi_cands_sort(struct lmd_cands *c);
 
-/* Brings the k first of v[0..n) in order to its front, the others behind in any order.
- * About n + k log k for logits in random order, n log k at worst. */
+/* Moves the first k candidates, in order, to the front of v[0..n); the others follow in any order.
+ * Takes about n + k log k steps for logits in random order, n log k in the worst case. */
 void lmi_cands_top(struct lmd_cand *v, size_t n, size_t k);
 
-/* Candidates on their way into order, a piece after the other, for those who need only the first
- * ones.  by_p: smallest p first, equal p by lower id; no p is NaN.  next: sorts the next piece, and
- * says how many are in order then, more than before unless all were. */
+/* Sorts candidates piece by piece, for callers that need only the first ones.  lmi_pieces_by_p
+ * divides v[0..n) into pieces, in the order of smallest p first, equal p by lower id; no p may be
+ * NaN.  lmi_pieces_next sorts the next piece and returns how many candidates are in order now,
+ * which is more than before unless all were. */
 #define LMI_PIECES 4096
 struct lmi_pieces {
-	uint32_t n, at;           /* pieces; the next one */
-	uint32_t end[LMI_PIECES]; /* where each ends */
+	uint32_t n, at;           /* number of pieces; the next one to sort */
+	uint32_t end[LMI_PIECES]; /* end of each piece */
 };
 void lmi_pieces_by_p(struct lmi_pieces *p, struct lmd_cand *v, size_t n);
 size_t lmi_pieces_next(struct lmi_pieces *p, struct lmd_cand *v);
 
-/* Clears c->sorted if the logits have lost the order. */
+/* Clears c->sorted if the logits are no longer in order. */
 void lmi_cands_recheck(struct lmd_cands *c);
 
-/* The greatest logit; -inf if there is nothing else. */
+/* Largest logit; -inf if there is no other. */
 float lmi_cands_max(const struct lmd_cands *c);
 
-/* p = softmax of the logits.  All -inf: equal shares; some +inf: equal shares among them.
- * What is returned gives the same p again for a single candidate. */
+/* Sets p = softmax of the logits.  If all are -inf they get equal shares; if some are +inf these
+ * get equal shares.  With the result, lmi_probability computes the same p again for a single
+ * candidate. */
 struct lmi_softmax {
 	float max, sum;
 };
@@ -85,23 +87,23 @@ static inline float lmi_probability(const struct lmd_cand *c, struct lmi_softmax
 	return lmi_weight(c, s.max) / s.sum;
 }
 
-/* -sum p ln p over the p of the candidates. */
+/* -sum p ln p over the candidates. */
 float lmi_cands_entropy(const struct lmd_cands *c);
 
-/* Softmax, then the index that a draw u in [0,1) selects; always one with p > 0. */
+/* Computes the softmax and returns the index that a draw u in [0,1) selects; its p is never 0. */
 size_t lmi_cands_draw(struct lmd_cands *c, float u);
-/* The same choice, with the p left as they are. */
+/* Makes the same choice without changing the p of the candidates. */
 size_t lmi_cands_pick(const struct lmd_cands *c, float u);
 
-/* Common ends of parameter ranges. */
+/* Common bounds of parameter ranges. */
 #define LMI_PARAM_BIG 1e6
 #define LMI_KEEP_MAX  2147483647.0
 
-/* Row of a parameter table for samplers that never leave fewer than so many candidates. */
+/* Row of a parameter table, for samplers that keep a minimum number of candidates. */
 #define LMI_PARAM_MIN_KEEP                                                                         \
 	{                                                                                          \
 		.name = "min_keep", .type = LMD_PARAM_INT, .def = 0, .min = 0,                     \
-		.max = LMI_KEEP_MAX, .doc = "Never leave fewer candidates than this."              \
+		.max = LMI_KEEP_MAX, .doc = "Minimum number of candidates to keep."                \
 	}
 
 extern const struct lmd_sampler_ops lmi_sampler_greedy, lmi_sampler_dist, lmi_sampler_temp,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * dist: one candidate at random, each with the probability that softmax gives it. */
+ * dist: chooses one candidate at random with the probabilities of the softmax. */
 #include "common.h"
 
 struct state {

@@ -1,46 +1,46 @@
 /* SPDX-License-Identifier: MIT
  *
- * dry: "don't repeat yourself".  A token that would continue a stretch of text which
- * occurred before is penalised by multiplier * base^(length - allowed_length), with the
- * length of the stretch that it would prolong.
+ * dry ("don't repeat yourself"): penalises a token that would continue a stretch of text which
+ * occurred before by multiplier * base^(length - allowed_length), with the length of the stretch
+ * that it would continue.
  *
- * For each place of the window the length of the text that ends there and also ends the
- * window is found with the Z-algorithm on the reversed window, so a step costs time in
- * proportion to the window.  A sequence breaker cuts the text: no stretch reaches over
- * one, and a token that is one is never penalised.  Breakers are texts, but the window is
- * tokens, and one token may hold a breaker or begin one; dry_breakers.c makes token
- * sequences of them when the sampler is created. */
+ * The Z-algorithm on the reversed window finds, for each position of the window, the length of the
+ * text that ends there and also ends the window; so a step takes time in proportion to the window.
+ * A sequence breaker interrupts the text: no stretch extends over one, and a token that is a
+ * breaker is never penalised.  Breakers are texts but the window is tokens, and one token can
+ * contain a breaker or begin one; dry_breakers.c converts breakers to token sequences when the
+ * sampler is created. */
 #include "dry.h"
 
 enum { P_MULTIPLIER, P_BASE, P_ALLOWED, P_LAST_N, P_BREAKERS };
 
-/* ln of the greatest float: base^x with x above LOG_MAX / ln(base) is no number. */
+/* ln of the largest float: base^x overflows if x > LOG_MAX / ln(base). */
 #define LOG_MAX 88.7228391f
 
-/* Followed by three blocks, each aligned to 16: the history, `length` and `best` of
+/* Followed by three blocks, each aligned to 16: the rest of the history, `length` and `best` of
  * struct view, and the breakers. */
 struct state {
 	float multiplier, base, max_exponent;
 	uint32_t on;
 	int64_t allowed;
-	uint64_t at_length, at_best, at_breakers; /* bytes from the state's begin */
-	struct lmi_history history; /* with its tail; only if on */
+	uint64_t at_length, at_best, at_breakers; /* offsets in bytes from the start of the state */
+	struct lmi_history history; /* followed by its arrays; only if on */
 };
 
 static const struct lmd_param params[] = {
 	[P_MULTIPLIER] = { .name = "multiplier", .type = LMD_PARAM_FLOAT, .def = 0,
 			   .min = -LMI_PARAM_BIG, .max = LMI_PARAM_BIG,
-			   .doc = "Penalty of the shortest stretch that is not allowed; 0: off." },
+			   .doc = "Penalty of the shortest penalised repetition; 0 = off." },
 	[P_BASE] = { .name = "base", .type = LMD_PARAM_FLOAT, .def = 1.75, .min = 0,
 		     .max = LMI_PARAM_BIG,
-		     .doc = "Factor for each further token; below 1: off." },
+		     .doc = "Factor on the penalty for each further token; below 1 = off." },
 	[P_ALLOWED] = { .name = "allowed_length", .type = LMD_PARAM_INT, .def = 2, .min = 0,
-			.max = LMI_KEEP_MAX, .doc = "Stretches shorter than this are free." },
+			.max = LMI_KEEP_MAX, .doc = "Shorter repetitions are not penalised." },
 	[P_LAST_N] = { .name = "last_n", .type = LMD_PARAM_INT, .def = 64, .min = -1,
 		       .max = LMI_HISTORY_MAX,
-		       .doc = "How many tokens back to look; 0 or less: off." },
+		       .doc = "Number of recent tokens to search; 0 or less = off." },
 	[P_BREAKERS] = { .name = "breakers", .type = LMD_PARAM_STRS,
-			 .doc = "Texts that no stretch reaches over." },
+			 .doc = "Sequence breakers: texts that end a repetition." },
 };
 
 static bool is_on(const struct lmd_value_param *p)
@@ -48,7 +48,7 @@ static bool is_on(const struct lmd_value_param *p)
 	return (float)p[P_MULTIPLIER].f != 0.0f && (float)p[P_BASE].f >= 1.0f && p[P_LAST_N].i > 0;
 }
 
-/* Offsets of the blocks; returns the size of all. */
+/* Sets the offsets of the blocks; returns the size of all of them. */
 static size_t lay_out(const struct lmd_sampler_init *in, struct state *s)
 {
 	uint32_t n = (uint32_t)in->params[P_LAST_N].i;
@@ -82,9 +82,9 @@ static enum lmd_status init(void *state, const struct lmd_sampler_init *in, stru
 		return LMD_OK;
 	if (p[P_BREAKERS].n && !in->vocab)
 		return lmd_fail(err, LMD_INVALID,
-				"dry: %u sequence breakers, but no vocabulary to look them up",
+				"dry: %u sequence breakers need a vocabulary, but there is none",
 				p[P_BREAKERS].n);
-	(void)lay_out(in, s); /* the size was asked for before */
+	(void)lay_out(in, s); /* only for its effect on s */
 	s->multiplier = (float)p[P_MULTIPLIER].f;
 	s->base = (float)p[P_BASE].f;
 	s->max_exponent = s->base > 1.000001f ? LOG_MAX / logf(s->base) : INFINITY;
@@ -96,11 +96,11 @@ static enum lmd_status init(void *state, const struct lmd_sampler_init *in, stru
 	return LMD_OK;
 }
 
-/* z[k] = length of the common text that ends at the last token and k tokens before it,
- * bounded by limit. */
+/* z[k] = length of the common suffix of the texts that end at the last token and k tokens before
+ * it, at most `limit`. */
 static void match_lengths(const struct lmi_history *h, uint32_t *z, uint32_t limit)
 {
-	uint32_t n = h->used, left = 0, right = 0; /* [left, right): the match reaching farthest */
+	uint32_t n = h->used, left = 0, right = 0; /* [left, right): the farthest match */
 
 	for (uint32_t k = 1; k < n; k++) {
 		uint32_t len = 0;
@@ -150,7 +150,7 @@ static void apply(void *state, struct lmd_cands *c)
 	z = (void *)((char *)state + s->at_length);
 	best = (void *)((char *)state + s->at_best);
 	match_lengths(h, z, limit);
-	/* best[slot of a token]: 1 + the longest stretch that the token would continue. */
+	/* best[slot of a token] = 1 + the longest stretch that the token would continue. */
 	memset(best, 0, h->n_table * sizeof(*best));
 	for (uint32_t k = 1; k < h->used; k++) {
 		uint32_t slot;

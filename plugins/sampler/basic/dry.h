@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * dry.h - sequence breakers of the sampler dry: where the text was cut last. */
+ * dry.h - sequence breakers of the sampler dry: find where the text was last interrupted. */
 #ifndef LLAMAD_SAMPLER_DRY_H
 #define LLAMAD_SAMPLER_DRY_H
 
@@ -9,23 +9,23 @@
 #include "common.h"
 #include "history.h"
 
-/* Bytes of a breaker that count. */
+/* Number of bytes of a breaker that are used; the rest is ignored. */
 #define LMI_BREAKER_TEXT 40
-/* Tokens behind the first that a breaker may have. */
+/* Largest number of tokens after the first one of a breaker. */
 #define LMI_BREAKER_TAIL 20
 
-/* Breakers as tokens: a token that ends or contains the begin of a breaker, and the tokens
- * that must follow it.  Without pointers. */
+/* Breakers as tokens: each entry is a token that contains a breaker or ends with its beginning, and
+ * the tokens that must follow it.  Contains no pointers. */
 struct lmi_breakers;
 
-/* Bytes for a list of texts (type STRS); vocab NULL: for none. */
+/* Size in bytes for a list of texts (type STRS).  vocab NULL: for an empty list. */
 size_t lmi_breakers_bytes(const struct lmd_sample_vocab *vocab,
 			  const struct lmd_value_param *texts);
-/* b: zeroed, so many bytes. */
+/* b: lmi_breakers_bytes() zeroed bytes. */
 void lmi_breakers_init(struct lmi_breakers *b, const struct lmd_sample_vocab *vocab,
 		       const struct lmd_value_param *texts);
-/* Number of tokens at the end of the history behind the last breaker; all of them if there
- * is none. */
+/* Number of tokens at the end of the history after the last breaker; all of them if there is no
+ * breaker. */
 uint32_t lmi_breakers_limit(const struct lmi_breakers *b, const struct lmi_history *h);
 /* Is this token a breaker by itself? */
 bool lmi_breakers_has(const struct lmi_breakers *b, lmd_token id);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * A breaker is a text; the history is tokens.  A breaker occurs in the history where
+ * A breaker is a text, but the history is tokens.  A breaker occurs in the history where
  *   - one token contains the whole text, or
  *   - a token ends with the first i bytes of it and the tokens of the rest follow.
- * So there is an entry (head, tail) for every token and every such i; the tails depend on
- * the breaker and i alone and are stored once.  Entries are ordered by head. */
+ * So there is an entry (head, tail) for each such token and i.  A tail depends only on the breaker
+ * and i, and is stored once.  Entries are sorted by head. */
 #include "dry.h"
 
 #include <stdlib.h>
 
-/* Longest token that is looked at. */
+/* Longer tokens are ignored. */
 #define PIECE_MAX 512
 
 struct entry {
@@ -24,7 +24,7 @@ struct tail {
 
 struct lmi_breakers {
 	uint32_t n_entries, n_tails;
-	/* followed by tails, then entries */
+	/* Followed by the tails and then the entries. */
 };
 
 static struct tail *tails(const struct lmi_breakers *b)
@@ -42,7 +42,7 @@ static size_t text_bytes(const struct lmd_str *text)
 	return text->len < LMI_BREAKER_TEXT ? text->len : LMI_BREAKER_TEXT;
 }
 
-/* Tails of all breakers: the empty one, then one for each byte of each breaker. */
+/* Number of tails: the empty one, and one for each byte of each breaker. */
 static size_t count_tails(const struct lmd_value_param *texts)
 {
 	size_t n = 1;
@@ -52,8 +52,8 @@ static size_t count_tails(const struct lmd_value_param *texts)
 	return n;
 }
 
-/* Finds the entries of one token for one breaker whose tails begin at first_tail: entry by
- * entry to out, or only counts with out NULL. */
+/* Finds the entries of one token for one breaker, whose tails begin at first_tail.  Writes them to
+ * out and returns their number; out may be NULL. */
 static size_t match(const char *piece, size_t n_piece, const struct lmd_str *text,
 		    uint32_t first_tail, lmd_token id, struct entry *out)
 {
@@ -108,7 +108,7 @@ size_t lmi_breakers_bytes(const struct lmd_sample_vocab *vocab,
 	       scan(vocab, texts, NULL) * sizeof(struct entry);
 }
 
-/* Tokens of what follows the first i bytes of a breaker. */
+/* Tokenises what follows the first i bytes of a breaker. */
 static void make_tail(struct tail *t, const struct lmd_sample_vocab *vocab,
 		      const struct lmd_str *text, size_t i)
 {
@@ -144,7 +144,7 @@ void lmi_breakers_init(struct lmi_breakers *b, const struct lmd_sample_vocab *vo
 	qsort(entries(b), b->n_entries, sizeof(struct entry), by_head);
 }
 
-/* Do the tokens of the tail follow the one that lies `back` before the end? */
+/* Do the tokens of the tail follow the token that is `back` positions before the end? */
 static bool follows(const struct tail *t, const struct lmi_history *h, uint32_t back)
 {
 	if (t->n > back)
@@ -156,7 +156,7 @@ static bool follows(const struct tail *t, const struct lmi_history *h, uint32_t 
 	return true;
 }
 
-/* The first entry whose head is id or greater. */
+/* Index of the first entry whose head is at least id. */
 static uint32_t first_of(const struct lmi_breakers *b, lmd_token id)
 {
 	const struct entry *e = entries(b);

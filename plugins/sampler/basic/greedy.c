@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * greedy: the candidate with the greatest logit, the first of equal ones. */
+ * greedy: chooses the candidate with the largest logit; the first one if several are equal. */
 #include "common.h"
 
 static enum lmd_status init(void *state, const struct lmd_sampler_init *in, struct lmd_error *err)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table is at least one entry longer than the ring and half empty when the ring is
- * full, so probing always ends. */
+ * The table has more entries than the ring, and is at most half full when the ring is full, so
+ * probing always ends. */
 #include "history.h"
 
 #include <string.h>
@@ -59,7 +59,7 @@ static void forget(struct lmi_history *h, lmd_token id)
 
 	if (--t[hole].n)
 		return;
-	/* A follower whose way from its home leads over the hole moves into it. */
+	/* An entry moves into the hole if the hole is on the way from its home to it. */
 	for (uint32_t i = (hole + 1) & mask; t[i].n; i = (i + 1) & mask) {
 		if (((i - home(h, t[i].id)) & mask) >= ((i - hole) & mask)) {
 			t[hole] = t[i];

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * infill: for text in the middle of a file, where stopping in time matters most.
+ * infill: for text in the middle of a file, where it is most important to stop in time.
  *
- *   1. If the ends of generation together weigh more than 1 / (3 n) of the text among n
- *      candidates, only they stay.
- *   2. A candidate whose text begins with that of another is merged with it: the more
+ *   1. If the end-of-generation tokens together are more likely than 1 / (3 n) times all text
+ *      tokens, with n candidates, only they are kept.
+ *   2. A candidate whose text begins with the text of another one is merged with it: the more
  *      likely of the two gets both probabilities.
- *   3. Texts below 0.2 go, then those below 1 / (texts left + 1) of what is left.
- *   4. If no text is left after 0.2, the end of turn is taken.
+ *   3. Text tokens below 0.2 are removed, then those below 1 / (text tokens left + 1) of the rest.
+ *   4. If no text token reaches 0.2, the end of turn is chosen.
  *
- * Merging compares all pairs, so more than CAND_MAX candidates are first cut to the
- * CAND_MAX most likely; a top_k or top_p belongs before this sampler anyway. */
+ * Merging compares all pairs, so only the CAND_MAX most likely candidates are considered; a top_k
+ * or top_p belongs before this sampler anyway. */
 #include "common.h"
 
 #include <string.h>
@@ -34,7 +34,8 @@ static enum lmd_status init(void *state, const struct lmd_sampler_init *in, stru
 	struct state *s = state;
 
 	if (!in->vocab || !in->vocab->piece)
-		return lmd_fail(err, LMD_INVALID, "infill: there is no vocabulary with pieces");
+		return lmd_fail(err, LMD_INVALID,
+				"infill: needs a vocabulary with the text of tokens");
 	s->vocab = in->vocab;
 	return LMD_OK;
 }
@@ -64,7 +65,7 @@ static void normalise(struct lmd_cands *c)
 		c->v[i].p /= sum;
 }
 
-/* Drops texts below `from`; returns the number of texts left.  n may become 0. */
+/* Removes text tokens below `from`; returns the number of text tokens left.  c->n may become 0. */
 static size_t keep(const struct state *s, struct lmd_cands *c, float from)
 {
 	size_t n = 0, n_text = 0;
@@ -81,7 +82,7 @@ static size_t keep(const struct state *s, struct lmd_cands *c, float from)
 	return n_text;
 }
 
-/* Step 1; false if the texts stay. */
+/* Step 1; returns false if the text tokens stay. */
 static bool end_wins(const struct state *s, struct lmd_cands *c)
 {
 	float p_text = 0.0f, p_end = 0.0f;
@@ -94,12 +95,12 @@ static bool end_wins(const struct state *s, struct lmd_cands *c)
 	}
 	if (!(3.0f * p_end * (float)c->n > p_text))
 		return false;
-	(void)keep(s, c, INFINITY); /* texts: none */
+	(void)keep(s, c, INFINITY); /* removes all text tokens */
 	normalise(c);
 	return true;
 }
 
-/* Merges v[j] into v[i] or the other way round, if the text of i begins that of j. */
+/* Merges two candidates; the more likely one gets both probabilities. */
 static void merge(struct lmd_cand *i, struct lmd_cand *j)
 {
 	struct lmd_cand *to = j->p > i->p ? j : i, *from = to == i ? j : i;
@@ -141,7 +142,7 @@ static void apply(void *state, struct lmd_cands *c)
 	if (c->n > CAND_MAX)
 		c->n = CAND_MAX;
 	c->sorted = true;
-	(void)lmi_cands_softmax(c); /* the p are wanted */
+	(void)lmi_cands_softmax(c); /* only for its effect on p */
 	if (end_wins(s, c))
 		return;
 	merge_all(s, c);
@@ -154,7 +155,7 @@ static void apply(void *state, struct lmd_cands *c)
 		return;
 	}
 	normalise(c);
-	(void)keep(s, c, 1.0f / (float)(n_text + 1)); /* the greatest of n_text texts stays */
+	(void)keep(s, c, 1.0f / (float)(n_text + 1)); /* always keeps the largest */
 	normalise(c);
 }
 

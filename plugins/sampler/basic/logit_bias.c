@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * logit_bias: adds a number to the logits of given tokens; minus infinity forbids one.
+ * logit_bias: adds a number to the logits of given tokens; minus infinity forbids a token.
  * Several entries for one token add up. */
 #include "common.h"
 
@@ -8,12 +8,12 @@
 
 struct state {
 	uint32_t n, reserved;
-	struct lmd_bias bias[]; /* by id, each id once */
+	struct lmd_bias bias[]; /* sorted by id, each id once */
 };
 
 static const struct lmd_param params[] = {
 	{ .name = "bias", .type = LMD_PARAM_BIAS, .min = -INFINITY, .max = INFINITY,
-	  .doc = "Pairs of a token and what is added to its logit." },
+	  .doc = "Pairs of a token and the number to add to its logit." },
 };
 
 static size_t bytes(const struct lmd_sampler_init *in)

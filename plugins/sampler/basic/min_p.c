@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * min_p: candidates at least p times as likely as the best one stay.  Since
- * p_i / p_max = exp(l_i - l_max), a bound on the logit decides. */
+ * min_p: keeps candidates that are at least p times as likely as the best one.  Since p_i / p_max
+ * = exp(l_i - l_max), it compares logits with a bound. */
 #include "common.h"
 
 enum { P_P, P_MIN_KEEP };
@@ -13,7 +13,7 @@ struct state {
 
 static const struct lmd_param params[] = {
 	[P_P] = { .name = "p", .type = LMD_PARAM_FLOAT, .def = 0.05, .min = 0, .max = 1,
-		  .doc = "Least probability, as a share of the best one's; 0 keeps all." },
+		  .doc = "Minimum probability relative to the best candidate; 0 keeps all." },
 	[P_MIN_KEEP] = LMI_PARAM_MIN_KEEP,
 };
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * mirostat, mirostat_v2: text of a wanted surprise (Basu et al., "Mirostat: A Neural Text
- * Decoding Algorithm that Directly Controls Perplexity").
+ * mirostat, mirostat_v2: generate text with a target surprise (Basu et al., "Mirostat: A Neural
+ * Text Decoding Algorithm that Directly Controls Perplexity").
  *
- * mu bounds the surprise -log2 p of what may be chosen.  It begins at 2 tau; after each
- * token mu -= eta * (surprise - tau), with the p that the token had among what was left.
- * Version 1 estimates Zipf's exponent s from the m most likely and keeps
+ * mu bounds the surprise -log2 p of the candidates.  It starts at 2 tau; after each token mu -=
+ * eta * (surprise - tau), where p is the token's probability among the candidates that were left.
+ * Version 1 estimates Zipf's exponent s from the m most likely candidates and keeps
  *     k = ((s - 1) 2^mu / (1 - N^(1 - s)))^(1 / s)
  * candidates; version 2 keeps those whose surprise is at most mu. */
 #include "seen.h"
 
-/* No estimate of k is taken for serious from here on. */
+/* An estimate of k that is not below this is rejected. */
 #define K_MAX 0x1p31f
 
 enum { P_TAU, P_ETA, P_M };
@@ -19,16 +19,16 @@ struct state {
 	float tau, eta, mu, n_vocab;
 	int64_t m;
 	uint64_t seed;
-	struct lmi_seen seen; /* with its tail */
+	struct lmi_seen seen; /* followed by its array */
 };
 
 static const struct lmd_param params[] = {
 	[P_TAU] = { .name = "tau", .type = LMD_PARAM_FLOAT, .def = 5, .min = 0,
-		    .max = LMI_PARAM_BIG, .doc = "Wanted surprise of a token in bits." },
+		    .max = LMI_PARAM_BIG, .doc = "Target surprise of a token in bits." },
 	[P_ETA] = { .name = "eta", .type = LMD_PARAM_FLOAT, .def = 0.1, .min = 0,
-		    .max = LMI_PARAM_BIG, .doc = "How fast the bound follows." },
+		    .max = LMI_PARAM_BIG, .doc = "Learning rate of the bound on the surprise." },
 	[P_M] = { .name = "m", .type = LMD_PARAM_INT, .def = 100, .min = 1, .max = LMI_KEEP_MAX,
-		  .doc = "Number of candidates the exponent is estimated from." },
+		  .doc = "Number of candidates from which Zipf's exponent is estimated." },
 };
 
 static size_t bytes(const struct lmd_sampler_init *in)
@@ -67,7 +67,7 @@ static enum lmd_status init(void *state, const struct lmd_sampler_init *in, stru
 	return init_v2(state, in, err);
 }
 
-/* Keeps the first n of sorted candidates and chooses one. */
+/* Keeps the first n of the sorted candidates and chooses one of them. */
 static void choose(struct state *s, struct lmd_cands *c, size_t n)
 {
 	size_t i;
@@ -85,7 +85,7 @@ static void apply(void *state, struct lmd_cands *c)
 	float tb = 0.0f, tt = 0.0f, exponent, epsilon, k;
 
 	lmi_cands_sort(c);
-	(void)lmi_cands_softmax(c); /* the p are wanted */
+	(void)lmi_cands_softmax(c); /* only for its effect on p */
 	for (size_t i = 0; i + 1 < c->n && (int64_t)i < s->m - 1; i++) {
 		float t = logf((float)(i + 2) / (float)(i + 1));
 		float b = logf(c->v[i].p / c->v[i + 1].p);
@@ -97,8 +97,8 @@ static void apply(void *state, struct lmd_cands *c)
 	epsilon = exponent - 1.0f;
 	k = powf(epsilon * powf(2.0f, s->mu) / (1.0f - powf(s->n_vocab, -epsilon)),
 		 1.0f / exponent);
-	/* Nearly equal candidates have no exponent: k is then no number or a senseless one,
-	 * and the best is kept alone. */
+	/* Nearly equal candidates have no exponent.  Then k is NaN or out of range, and only the
+	 * best one is kept. */
 	if (!(k >= 1.0f && k < K_MAX))
 		choose(s, c, 1);
 	else
@@ -111,7 +111,7 @@ static void apply_v2(void *state, struct lmd_cands *c)
 	size_t n = 0;
 
 	lmi_cands_sort(c);
-	(void)lmi_cands_softmax(c); /* the p are wanted */
+	(void)lmi_cands_softmax(c); /* only for its effect on p */
 	while (n < c->n && -log2f(c->v[n].p) <= s->mu)
 		n++;
 	choose(s, c, n ? n : 1);
@@ -141,7 +141,7 @@ const struct lmd_sampler_ops lmi_sampler_mirostat = {
 
 const struct lmd_sampler_ops lmi_sampler_mirostat_v2 = {
 	.struct_size = sizeof(struct lmd_sampler_ops),
-	.n_params = P_M, /* all but m */
+	.n_params = P_M, /* all except m */
 	.params = params,
 	.extra_bytes = bytes,
 	.init = init_v2,

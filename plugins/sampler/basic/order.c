@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Order and selection of candidates.
+ * Sorting and selecting candidates.
  *
- * Many are brought into pieces first, by their place between the least and the greatest, in one
- * pass and without memory of their own; then the pieces are sorted, which are short.  These are
- * sorted by a quicksort that turns into a heapsort when it goes too deep, so no row of
- * logits makes it quadratic; libc's qsort may allocate, which the token path must not. */
+ * Large arrays are first divided into pieces by their position between the minimum and the
+ * maximum, in one pass and in place; then the pieces, which are short, are sorted.  They are
+ * sorted by a quicksort that switches to a heapsort if it recurses too deeply, so no row of logits
+ * makes it quadratic.  libc's qsort may allocate, which is not allowed on the token path. */
 #include "common.h"
 
 #include <string.h>
@@ -15,12 +15,13 @@ typedef float (*rank_fn)(const struct lmd_cand *);
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Below this many candidates insertion sort wins. */
+/* Below this number of candidates insertion sort is faster. */
 #define SMALL 24
-/* From this many on pieces do, of so many each if their ranks are spread evenly. */
+/* From this number of candidates on they are divided into pieces, of PIECE candidates each if the
+ * ranks are spread evenly. */
 #define LARGE 2048
 #define PIECE 16
-/* Pieces that are as large as that again are cut again, so often. */
+/* Pieces that have LARGE candidates themselves are divided again; at most this many levels. */
 #define CUTS 2
 
 INLINE void swap(struct lmd_cand *a, struct lmd_cand *b)
@@ -31,7 +32,7 @@ INLINE void swap(struct lmd_cand *a, struct lmd_cand *b)
 	*b = t;
 }
 
-/* A heap with the last of its members, in the sense of `before`, at the root. */
+/* Sift-down in a heap whose root is its last member in the order `before`. */
 INLINE void sift(struct lmd_cand *v, size_t n, size_t i, before_fn before)
 {
 	struct lmd_cand x = v[i];
@@ -72,7 +73,7 @@ INLINE void insertion_sort(struct lmd_cand *v, size_t n, before_fn before)
 	}
 }
 
-/* Hoare's partition around the median of three: both sides are shorter than n. */
+/* Hoare's partition around the median of three; both sides are shorter than n. */
 INLINE size_t partition(struct lmd_cand *v, size_t n, before_fn before)
 {
 	struct lmd_cand *a = &v[0], *b = &v[n / 2], *c = &v[n - 1], pivot;
@@ -102,7 +103,7 @@ INLINE void quicksort(struct lmd_cand *v, size_t n, before_fn before)
 		struct lmd_cand *v;
 		size_t n;
 		int depth;
-	} stack[64]; /* the longer side waits here: at most one entry per halving */
+	} stack[64]; /* the longer sides still to sort; at most one entry per halving */
 	int top = 0, depth = 0;
 
 	for (size_t m = n; m; m >>= 1)
@@ -143,7 +144,7 @@ static inline bool p_before(const struct lmd_cand *a, const struct lmd_cand *b)
 	return a->p < b->p || (a->p == b->p && a->id < b->id);
 }
 
-/* What comes first has the lower rank; what has the same goes by id. */
+/* Candidates that come first have the lower rank; equal ranks are ordered by id. */
 static inline float logit_rank(const struct lmd_cand *c)
 {
 	return -lmi_logit(c);
@@ -154,14 +155,14 @@ static inline float p_rank(const struct lmd_cand *c)
 	return c->p;
 }
 
-/* Ranks from low on, in pieces of the same width; the last one has also what is infinite. */
+/* Divides ranks from `low` on into pieces of equal width; the last piece also has the infinite
+ * ones. */
 struct scale {
 	float low, per_rank;
 	unsigned last;
 };
 
-/* Never falls where the rank rises: neither do a difference, a product and the whole part of
- * one. */
+/* Monotonic in the rank, because subtraction, multiplication and truncation are. */
 INLINE unsigned piece_of(const struct scale *s, float rank)
 {
 	float at = (rank - s->low) * s->per_rank;
@@ -169,7 +170,8 @@ INLINE unsigned piece_of(const struct scale *s, float rank)
 	return at < (float)s->last ? (unsigned)at : s->last;
 }
 
-/* The scale for v[0..n), and how many each piece has; false if ranks make no pieces. */
+/* Computes the scale for v[0..n) and the number of candidates in each piece; returns false if the
+ * ranks cannot be divided. */
 INLINE bool measure(struct scale *s, const struct lmd_cand *v, size_t n, rank_fn rank,
 		    uint32_t *count)
 {
@@ -192,7 +194,8 @@ INLINE bool measure(struct scale *s, const struct lmd_cand *v, size_t n, rank_fn
 	return true;
 }
 
-/* Brings every candidate into its piece, in cycles.  end: counts, then where pieces end. */
+/* Moves each candidate to its piece, following permutation cycles.  end: in, the size of each
+ * piece; out, its end. */
 INLINE void spread(struct lmd_cand *v, const struct scale *s, rank_fn rank, uint32_t *end)
 {
 	uint32_t at[LMI_PIECES], sum = 0;
@@ -284,7 +287,8 @@ void lmi_cands_top(struct lmd_cand *v, size_t n, size_t k)
 		return;
 	heap_make(v, k, lmi_cand_before);
 	for (size_t i = k; i < n; i++) {
-		/* most are below the worst of k, which one comparison says; NaN goes on */
+		/* Most candidates are below the worst of the k, which one comparison shows.  NaN
+		 * passes it. */
 		if (v[i].logit < v[0].logit)
 			continue;
 		if (lmi_cand_before(&v[i], &v[0])) {

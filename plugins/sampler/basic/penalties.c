@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * penalties: tokens of the recent text become less likely.
+ * penalties: makes the tokens of the recent text less likely.
  *
- * For a token that occurs c > 0 times among the last last_n ones:
+ * For a token that occurs c > 0 times among the last last_n tokens:
  *     l = l > 0 ? l / repeat : l * repeat   (Keskar et al., "CTRL")
  *     l = l - c * freq - present */
 #include "common.h"
@@ -13,21 +13,21 @@ enum { P_LAST_N, P_REPEAT, P_FREQ, P_PRESENT };
 struct state {
 	float repeat, freq, present;
 	uint32_t on;
-	struct lmi_history history; /* with its tail; only if on */
+	struct lmi_history history; /* followed by its arrays; only if on */
 };
 
 static const struct lmd_param params[] = {
 	[P_LAST_N] = { .name = "last_n", .type = LMD_PARAM_INT, .def = 64, .min = -1,
 		       .max = LMI_HISTORY_MAX,
-		       .doc = "How many tokens back to look; 0 or less: no penalties." },
+		       .doc = "Number of recent tokens to consider; 0 or less = no penalties." },
 	[P_REPEAT] = { .name = "repeat", .type = LMD_PARAM_FLOAT, .def = 1, .min = 0,
 		       .max = LMI_PARAM_BIG,
-		       .doc = "Factor on the logit of a seen token; 1: off." },
+		       .doc = "Factor on the logit of a recent token; 1 = off." },
 	[P_FREQ] = { .name = "freq", .type = LMD_PARAM_FLOAT, .def = 0, .min = -LMI_PARAM_BIG,
 		     .max = LMI_PARAM_BIG, .doc = "Subtracted for each occurrence." },
 	[P_PRESENT] = { .name = "present", .type = LMD_PARAM_FLOAT, .def = 0,
 			.min = -LMI_PARAM_BIG, .max = LMI_PARAM_BIG,
-			.doc = "Subtracted once from each seen token." },
+			.doc = "Subtracted once from each recent token." },
 };
 
 static bool is_on(const struct lmd_value_param *p)
@@ -71,7 +71,7 @@ static void apply(void *state, struct lmd_cands *c)
 
 	if (!s->on || !s->history.used)
 		return;
-	/* In a whole row of logits a token stands at its own index. */
+	/* In a complete row of logits the candidate for a token is at the token's index. */
 	t = lmi_history_table(&s->history);
 	for (uint32_t i = 0; i < s->history.n_table; i++) {
 		if (!t[i].n)

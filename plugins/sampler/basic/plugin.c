@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The samplers: one file each, listed here.  Each file alone knows its
- * state, so the size comes from extra_bytes and state_bytes is 0. */
+ * The samplers: one file each, listed here.  Only that file knows the sampler's state, so its size
+ * comes from extra_bytes and state_bytes is 0. */
 #include "llamad/plugin.h"
 
 #include "common.h"

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * seen.h - the probabilities of the last step, for samplers that adapt to the token that
- * was taken.
+ * seen.h - the probabilities of the last step, for samplers that adapt to the accepted token.
  *
- * The token that accept reports is nearly always the one the sampler chose, but a grammar
- * or a draft may have decided otherwise; so the probabilities of the first candidates
- * are kept beside that of the choice. */
+ * The accepted token is nearly always the one that the sampler chose, but a grammar or a draft can
+ * change it.  So the probabilities of the first candidates are stored beside that of the choice. */
 #ifndef LLAMAD_SAMPLER_SEEN_H
 #define LLAMAD_SAMPLER_SEEN_H
 
@@ -14,7 +12,7 @@
 #define LMI_SEEN_MAX 4096
 
 struct lmi_seen {
-	uint32_t n, max;      /* max: room for so many others */
+	uint32_t n, max;      /* max: capacity of `other` */
 	struct {
 		lmd_token id;
 		float p;
@@ -38,7 +36,7 @@ static inline void lmi_seen_clear(struct lmi_seen *s)
 	s->choice.id = -1;
 }
 
-/* Notes the p of the candidates; lmi_seen_choose follows. */
+/* Stores the p of the candidates; call lmi_seen_choose afterwards. */
 static inline void lmi_seen_note(struct lmi_seen *s, const struct lmd_cands *c)
 {
 	s->n = c->n < s->max ? (uint32_t)c->n : s->max;
@@ -55,7 +53,7 @@ static inline void lmi_seen_choose(struct lmi_seen *s, lmd_token id, float p)
 	s->choice.p = p;
 }
 
-/* Probability that the token had; -1 if it is not known. */
+/* Probability of the token in the last step; -1 if unknown. */
 static inline float lmi_seen_p(const struct lmi_seen *s, lmd_token id)
 {
 	if (s->choice.id == id)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * temp: logits divided by a temperature.  Zero and below keep the greatest alone. */
+ * temp: divides logits by a temperature.  A temperature of zero or less keeps only the largest. */
 #include "temp.h"
 
 struct state {
@@ -10,7 +10,7 @@ struct state {
 static const struct lmd_param params[] = {
 	{ .name = "t", .type = LMD_PARAM_FLOAT, .def = 0.8, .min = -LMI_PARAM_BIG,
 	  .max = LMI_PARAM_BIG,
-	  .doc = "Temperature: below 1 sharpens, above 1 flattens, 0 or less takes the best." },
+	  .doc = "Temperature: below 1 sharpens, above 1 flattens, 0 or less chooses the best." },
 };
 
 void lmi_cands_temp(struct lmd_cands *c, float t)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * temp.h - dividing logits by a temperature, for temp and temp_ext. */
+ * temp.h - divides logits by a temperature; for temp and temp_ext. */
 #ifndef LLAMAD_SAMPLER_TEMP_H
 #define LLAMAD_SAMPLER_TEMP_H
 
 #include "common.h"
 
-/* Divides all logits by t.  t <= 0: all but the first of the greatest become -inf. */
+/* Divides all logits by t.  If t <= 0, all but the first of the largest logits become -inf. */
 void lmi_cands_temp(struct lmd_cands *c, float t);
 
 #endif /* LLAMAD_SAMPLER_TEMP_H */

@@ -2,9 +2,9 @@
  *
  * temp_ext: a temperature that follows the entropy of the candidates.
  *
- * With H the entropy and H_max = ln n that of n equal candidates, the temperature is
+ * With the entropy H and H_max = ln n, the entropy of n equal candidates, the temperature is
  *     lo + (hi - lo) * (H / H_max)^exponent,   lo = max(0, t - delta), hi = t + delta.
- * delta 0 is a plain temperature. */
+ * With delta 0 it is a plain temperature. */
 #include "temp.h"
 
 enum { P_T, P_DELTA, P_EXPONENT };
@@ -15,13 +15,13 @@ struct state {
 
 static const struct lmd_param params[] = {
 	[P_T] = { .name = "t", .type = LMD_PARAM_FLOAT, .def = 0.8, .min = -LMI_PARAM_BIG,
-		  .max = LMI_PARAM_BIG, .doc = "Middle of the temperature range." },
+		  .max = LMI_PARAM_BIG, .doc = "Centre of the temperature range." },
 	[P_DELTA] = { .name = "delta", .type = LMD_PARAM_FLOAT, .def = 0, .min = -LMI_PARAM_BIG,
 		      .max = LMI_PARAM_BIG,
-		      .doc = "Half the width of the range; 0 or less: a fixed temperature." },
+		      .doc = "Half the width of the range; 0 or less = a fixed temperature." },
 	[P_EXPONENT] = { .name = "exponent", .type = LMD_PARAM_FLOAT, .def = 1, .min = 0,
 			 .max = LMI_PARAM_BIG,
-			 .doc = "How the share of the greatest entropy maps to the range." },
+			 .doc = "Exponent of the relative entropy in the range." },
 };
 
 static size_t bytes(const struct lmd_sampler_init *in)
@@ -54,7 +54,7 @@ static void apply(void *state, struct lmd_cands *c)
 	if (c->n < 2)
 		return;
 	lmi_cands_sort(c);
-	(void)lmi_cands_softmax(c); /* the p are wanted */
+	(void)lmi_cands_softmax(c); /* only for its effect on p */
 	share = lmi_cands_entropy(c) / -logf(1.0f / (float)c->n);
 	lmi_cands_temp(c, lo + (hi - lo) * powf(share, s->exponent));
 }

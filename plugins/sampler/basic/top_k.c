@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * top_k: only the k candidates with the greatest logits stay. */
+ * top_k: keeps only the k candidates with the largest logits. */
 #include "common.h"
 
 struct state {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * top_n_sigma: logits more than n standard deviations below the greatest become -inf
- * (Tang et al., "Top-n-sigma: Not All Logits Are You Need").  Mean and deviation are
- * those of the logits above -inf. */
+ * top_n_sigma: logits more than n standard deviations below the largest one become -inf (Tang et
+ * al., "Top-n-sigma: Not All Logits Are You Need").  Mean and deviation are those of the logits
+ * above -inf. */
 #include "common.h"
 
 struct state {
@@ -12,7 +12,7 @@ struct state {
 static const struct lmd_param params[] = {
 	{ .name = "n", .type = LMD_PARAM_FLOAT, .def = -1, .min = -LMI_PARAM_BIG,
 	  .max = LMI_PARAM_BIG,
-	  .doc = "Standard deviations below the best that are kept; 0 or less keeps all." },
+	  .doc = "Number of standard deviations below the best to keep; 0 or less keeps all." },
 };
 
 static size_t bytes(const struct lmd_sampler_init *in)

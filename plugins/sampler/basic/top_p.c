@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT
  *
- * top_p: the shortest list of most likely candidates whose probabilities reach p
+ * top_p: keeps the shortest list of the most likely candidates whose probabilities reach p
  * (nucleus sampling: Holtzman et al., "The Curious Case of Neural Text Degeneration").
  *
- * The list is usually short, so candidates are brought into order in growing portions and the
- * long tail is never sorted.  Where a whole vocabulary comes in, how much weight lies how far below
- * the greatest logit is counted first; what reaches p for certain is put in front and sorted alone,
- * with the tail as the sort's memory.  Of the tail no exponential is taken, where it could not
- * change the sum. */
+ * The list is usually short, so candidates are sorted in growing portions and the long tail is
+ * never sorted.  For a whole vocabulary, a first pass counts the weight by distance from the
+ * largest logit.  Candidates that certainly contain the list are then moved to the front and
+ * sorted alone, using the tail as the sort's memory.  No exponential is computed for candidates of
+ * the tail that are too small to change the sum. */
 #include "common.h"
 
 #include <string.h>
 
 #define FIRST_PORTION 256
 
-/* Fewer candidates are not worth counting. */
+/* Counting does not pay off for fewer candidates. */
 #define COUNT_MIN 4096
-/* Candidates that are counted together. */
+/* Number of candidates that are counted together. */
 #define BLOCK 512
-/* Distances from the greatest logit are counted in steps of 1/16, up to 64. */
+/* Distances from the largest logit are counted in steps of 1/16, up to 64. */
 #define STEPS	 16.0f
 #define DISTANCES 1024
-/* Relative error of one addition of floats, rounded up. */
+/* Relative error of one float addition, rounded up. */
 #define UNIT 1e-7
 
 #define RADIX_BITS 11
@@ -36,7 +36,7 @@ struct state {
 
 static const struct lmd_param params[] = {
 	[P_P] = { .name = "p", .type = LMD_PARAM_FLOAT, .def = 0.95, .min = 0, .max = 1,
-		  .doc = "Sum of probabilities to keep; 1 keeps all, 0 the best alone." },
+		  .doc = "Sum of probabilities to keep; 1 keeps all, 0 keeps only the best." },
 	[P_MIN_KEEP] = LMI_PARAM_MIN_KEEP,
 };
 
@@ -56,15 +56,15 @@ static enum lmd_status init(void *state, const struct lmd_sampler_init *in, stru
 	return LMD_OK;
 }
 
-/* A weight of less than exp(this) leaves a sum of floats as it is: it is less than half of the last
- * bit of the sum, with room for how exp is rounded. */
+/* A weight below exp(result) does not change a float sum: it is less than half of the sum's last
+ * bit, with a margin for the rounding of exp. */
 static float unseen(float sum)
 {
 	int e;
 
 	if (!(sum > 0))
 		return -INFINITY;
-	(void)frexpf(sum, &e); /* the exponent alone */
+	(void)frexpf(sum, &e); /* only the exponent is needed */
 	return (float)(e - 25) * 0.69314718f - 0.01f;
 }
 
@@ -75,14 +75,14 @@ static inline unsigned distance(const struct lmd_cand *c, float max)
 	return d < DISTANCES - 1 ? (unsigned)d : DISTANCES - 1;
 }
 
-/* Candidates by their distance. */
+/* Number and weight of the candidates at each distance. */
 struct counts {
 	double weight[DISTANCES];
 	uint32_t n[DISTANCES];
-	float sum; /* of all weights, in the order of the candidates */
+	float sum; /* sum of all weights, in the order of the candidates */
 };
 
-/* Counts all; each p becomes the weight, or 0 where it is too little to be seen. */
+/* Counts all candidates.  Each p becomes the weight, or 0 if it is too small to change the sum. */
 static void count(struct counts *k, struct lmd_cands *c, float max)
 {
 	uint16_t some[BLOCK];
@@ -109,8 +109,9 @@ static void count(struct counts *k, struct lmd_cands *c, float max)
 	}
 }
 
-/* The distance up to which candidates reach p, however their sum is rounded, and are min_keep or
- * more; *m of them.  DISTANCES: none is known to. */
+/* Returns the smallest distance up to which there are at least min_keep candidates that reach p,
+ * whatever the rounding of their sum; *m = their number.  Returns DISTANCES if none is certain
+ * to. */
 static unsigned reach(const struct state *s, const struct counts *k, size_t *m)
 {
 	double sum = 0, want = ((double)s->p + UNIT) * (double)k->sum;
@@ -125,17 +126,17 @@ static unsigned reach(const struct state *s, const struct counts *k, size_t *m)
 	return DISTANCES;
 }
 
-/* Ascending where the logit falls; equal for equal logits. */
+/* Sort key: ascending as the logit falls, equal for equal logits. */
 static inline uint32_t key(const struct lmd_cand *c)
 {
-	float x = lmi_logit(c) + 0.0f; /* -0 is 0 */
+	float x = lmi_logit(c) + 0.0f; /* -0 becomes 0 */
 	uint32_t b;
 
 	memcpy(&b, &x, sizeof(b));
 	return b >> 31 ? b : ~b & 0x7fffffffu;
 }
 
-/* Sorts v[0..m), which stand in the order of their ids; v[m..2m) is overwritten. */
+/* Sorts v[0..m), which is in the order of ids; v[m..2m) is overwritten. */
 static void radix_sort(struct lmd_cand *v, size_t m)
 {
 	uint32_t at[3][RADIX] = {{0}};
@@ -161,11 +162,11 @@ static void radix_sort(struct lmd_cand *v, size_t m)
 		from = to;
 		to = from == v ? v + m : v;
 	}
-	memcpy(v, from, m * sizeof(*v)); /* three rounds end behind */
+	memcpy(v, from, m * sizeof(*v)); /* after three rounds the result is in the second half */
 }
 
-/* Leaves only candidates that are sure to hold the list, in order and with their p; false if none
- * are known to: then only the p are lost. */
+/* Keeps only candidates that certainly contain the list, sorted and with their p.  Returns false if
+ * that is not possible; then only the p are lost. */
 static bool narrow(const struct state *s, struct lmd_cands *c, float max)
 {
 	size_t n = c->n, m, k = 0;
@@ -196,7 +197,8 @@ static bool narrow(const struct state *s, struct lmd_cands *c, float max)
 	return true;
 }
 
-/* How many of the best there are to be in order after the first `ordered`: all where all are. */
+/* Sorts more of the best candidates after the first `ordered` and returns how many are in order; at
+ * most all of them. */
 static size_t order_more(struct lmd_cands *c, size_t ordered)
 {
 	size_t left = c->n - ordered, k = ordered < FIRST_PORTION ? FIRST_PORTION : 7 * ordered;
@@ -215,7 +217,7 @@ static void apply(void *state, struct lmd_cands *c)
 	if (s->p >= 1.0f)
 		return;
 	if (c->sorted || c->n < COUNT_MIN || isinf(max) || !narrow(s, c, max))
-		(void)lmi_cands_softmax(c); /* the p are wanted */
+		(void)lmi_cands_softmax(c); /* only for its effect on p */
 	ordered = c->sorted ? c->n : 0;
 	for (size_t i = 0; i < c->n; i++) {
 		if (i == ordered)

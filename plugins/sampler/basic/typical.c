@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * typical: the candidates whose surprise is closest to the entropy, until their
+ * typical: keeps the candidates whose surprise is closest to the entropy, until their
  * probabilities exceed p (Meister et al., "Locally Typical Sampling").
  *
- * The field p of a candidate carries first its probability, then its distance from the
- * entropy as the key of the order; the probability is computed again from the logit,
- * with the same operations and so to the same bit. */
+ * The member p of a candidate first holds its probability and then its distance from the entropy
+ * as the sort key.  The probability is computed again from the logit with the same operations, so
+ * it has the same bits. */
 #include "common.h"
 
 enum { P_P, P_MIN_KEEP };
@@ -37,7 +37,8 @@ static enum lmd_status init(void *state, const struct lmd_sampler_init *in, stru
 	return LMD_OK;
 }
 
-/* Entropy of the candidates, as lmi_cands_entropy has it; each p becomes its logarithm. */
+/* Returns the entropy of the candidates as lmi_cands_entropy computes it; each p becomes its
+ * logarithm. */
 static float to_logs(struct lmd_cands *c)
 {
 	float h = 0.0f;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * xtc: now and then the obvious choices are taken away.  With probability p, all
- * candidates at or above the threshold but the least likely of them are removed, so a
- * sensible one always stays. */
+ * xtc ("exclude top choices"): with probability p, removes all candidates at or above the
+ * threshold except the least likely of them, so that one sensible choice always remains. */
 #include "common.h"
 
 enum { P_P, P_THRESHOLD, P_MIN_KEEP };
 
-/* Above it at most one candidate can reach the threshold. */
+/* Above this, at most one candidate can reach the threshold. */
 #define THRESHOLD_OFF 0.5f
 
 struct state {
@@ -18,11 +17,11 @@ struct state {
 
 static const struct lmd_param params[] = {
 	[P_P] = { .name = "p", .type = LMD_PARAM_FLOAT, .def = 0, .min = 0, .max = 1,
-		  .doc = "Probability that it acts at all; 0: off." },
+		  .doc = "Probability of removing the top choices; 0 = off." },
 	[P_THRESHOLD] = { .name = "threshold", .type = LMD_PARAM_FLOAT, .def = 0.1, .min = 0,
 			  .max = LMI_PARAM_BIG,
-			  .doc = "Probability from which a candidate is an obvious choice; above "
-				 "0.5: off." },
+			  .doc = "Probability from which a candidate is a top choice; above "
+				 "0.5 = off." },
 	[P_MIN_KEEP] = LMI_PARAM_MIN_KEEP,
 };
 
@@ -53,7 +52,7 @@ static void apply(void *state, struct lmd_cands *c)
 	    lmd_sample_rand(s->seed, c->step, LMI_DRAW_XTC) >= s->p)
 		return;
 	lmi_cands_sort(c);
-	(void)lmi_cands_softmax(c); /* the p are wanted */
+	(void)lmi_cands_softmax(c); /* only for its effect on p */
 	while (last + 1 < c->n && c->v[last + 1].p >= s->threshold)
 		last++;
 	if (c->n - last < s->min_keep)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Activations in 8 bits with AVX2: the same bytes as act_c.c, for NaN and infinity too.  min and
- * max of the processor give their second operand when one is NaN: hence the order of operands. */
+ * Rounds activations to 8 bits with AVX2; gives the same bytes as act_c.c, also for NaN and
+ * infinity.  The processor's min and max return their second operand if one is NaN, hence the
+ * order of the operands. */
 #include "variants.h"
 #include "x86.h"
 

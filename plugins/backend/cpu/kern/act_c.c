@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Activations in 8 bits, portable; the formula is in kern.h. */
+ * Rounds activations to 8 bits, portably; kern.h has the formula. */
 #include <math.h>
 #include <string.h>
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * blocks_256.h - blocks of more than 32 values, of any type.  The same text for both widths:
- * included behind head_k and codes_k, head_small and those of the small types. */
+ * blocks_256.h - reads blocks of more than 32 values of any type.  The same source serves both
+ * vector widths: include it after head_k and codes_k, head_small, and the functions of the small
+ * types. */
 #ifndef LLAMAD_CPU_KERN_BLOCKS_256_H
 #define LLAMAD_CPU_KERN_BLOCKS_256_H
 
-/* What the blocks of 32 of a larger block share. */
+/* Reads what the blocks of 32 in a larger block share. */
 INLINE void head_256(uint32_t dtype, const uint8_t *const w[8], size_t at, struct head *h)
 {
 	if (kern_is_small(dtype))
@@ -14,8 +15,8 @@ INLINE void head_256(uint32_t dtype, const uint8_t *const w[8], size_t at, struc
 		head_k(dtype, w, at, h);
 }
 
-/* Part number `part` (as many blocks of 32 as struct codes has) of the larger block at `at`; not
- * of a type with points. */
+/* Reads part number `part` (as many blocks of 32 as struct codes holds) of the larger block at
+ * `at`.  Not for types with points. */
 INLINE void codes_256(uint32_t dtype, const struct head *h, const uint8_t *const w[8], size_t at,
 		      int part, struct codes *c)
 {

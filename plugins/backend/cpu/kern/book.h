@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * book.h - the numbers behind the codes of 4-bit types that are not linear (docs/formats.md). */
+ * book.h - codebooks of the 4-bit types that are not linear (docs/formats.md). */
 #ifndef LLAMAD_CPU_KERN_BOOK_H
 #define LLAMAD_CPU_KERN_BOOK_H
 
@@ -9,7 +9,7 @@
 /* IQ4_NL, IQ4_XS */
 static const int8_t kern_book_iq4[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
 					 1,    13,   25,  38,  53,  69,  89,  113};
-/* MXFP4: twice the values of E2M1 */
+/* MXFP4, NVFP4: twice the values of E2M1 */
 static const int8_t kern_book_fp4[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 #endif /* LLAMAD_CPU_KERN_BOOK_H */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * codes_avx2.h - weights out of their blocks: eight rows, one block of 32 at a time.
+ * codes_avx2.h - unpacks weights: eight rows, one block of 32 at a time.
  *
- * Codes are bytes in the order of the values; a weight is D * (code - 2^shift) + M (no shift, no
- * M: the term is absent).  Codes are unsigned, but for Q8_0, IQ4_NL and IQ4_XS, which have no
- * shift here.  Types with halves have a factor for each 16 values besides D, Q2_K a minimum, too,
- * which M is multiplied with.  A code that is a place in a book has become the book's number. */
+ * Codes are bytes in the order of the values; a weight is D * (code - 2^shift) + M (without a
+ * shift or M that term is absent).  Codes are unsigned except for Q8_0, IQ4_NL and IQ4_XS, which
+ * have no shift here.  Types with halves have a factor for each 16 values besides D; Q2_K also has
+ * a minimum, which is multiplied by M.  Codes that are indices into a codebook are replaced by its
+ * numbers. */
 #ifndef LLAMAD_CPU_KERN_CODES_AVX2_H
 #define LLAMAD_CPU_KERN_CODES_AVX2_H
 
@@ -15,10 +16,10 @@ struct codes {
 	__m256i q[8];
 	__m256 d, m;   /* of the eight rows */
 	__m256i mn[2]; /* Q2_K: minima of the halves, of the eight rows */
-	__m256i sc[2]; /* rows 0-3 and 4-7; the factor of the low half, then of the high half */
+	__m256i sc[2]; /* rows 0-3 and 4-7; the factors of the low and then of the high half */
 };
 
-/* What the blocks of a block of 256 share, of the eight rows. */
+/* Shared by the blocks of 32 in a block of 256; of the eight rows. */
 struct head {
 	__m256 d, m;   /* m = -dmin */
 	__m256i s[3];  /* Q4_K, Q5_K: bytes 0-3, 4-7, 8-11 of the scales; IQ4_XS: high, low bits;
@@ -36,7 +37,7 @@ INLINE __m256i and8(__m256i v, char mask)
 	return _mm256_and_si256(v, _mm256_set1_epi8(mask));
 }
 
-/* Floats of the halves in the low words. */
+/* Converts the f16 numbers in the low words. */
 INLINE __m256 low_halves(__m256i v)
 {
 	v = _mm256_and_si256(v, _mm256_set1_epi32(0xffff));
@@ -44,7 +45,7 @@ INLINE __m256 low_halves(__m256i v)
 	return _mm256_cvtph_ps(_mm256_castsi256_si128(v));
 }
 
-/* 32 nibbles of 16 bytes, low ones first. */
+/* The 32 nibbles of 16 bytes, low nibbles first. */
 INLINE __m256i nibbles(const uint8_t *p)
 {
 	__m128i v = _mm_loadu_si128((const void *)p);
@@ -52,7 +53,7 @@ INLINE __m256i nibbles(const uint8_t *p)
 	return and8(_mm256_setr_m128i(v, _mm_srli_epi16(v, 4)), 15);
 }
 
-/* All bits of byte j if bit j is set. */
+/* Sets all bits of byte j if bit j is set. */
 INLINE __m256i bytes_of_bits(uint32_t bits)
 {
 	const __m256i byte =
@@ -63,13 +64,13 @@ INLINE __m256i bytes_of_bits(uint32_t bits)
 	return _mm256_cmpeq_epi8(_mm256_and_si256(v, bit), bit);
 }
 
-/* 16 in byte j if bit j is set. */
+/* 16 in byte j if bit j is set, else 0. */
 INLINE __m256i fifth_bits(const uint8_t *p)
 {
 	return and8(bytes_of_bits(load32(p)), 16);
 }
 
-/* Codes of 8 bits with sign: no shift. */
+/* Codes are signed 8-bit numbers without a shift. */
 INLINE bool is_signed(uint32_t dtype)
 {
 	return dtype == LMD_DTYPE_Q8_0 || kern_has_iq4_book(dtype);
@@ -80,7 +81,7 @@ INLINE uint32_t shift_of(uint32_t dtype)
 	return is_signed(dtype) ? 0 : kern_shift(dtype);
 }
 
-/* Places in a book to its numbers, plus 2^shift. */
+/* Replaces codebook indices by the codebook's numbers plus 2^shift. */
 INLINE __m256i look_up(uint32_t dtype, __m256i v)
 {
 	__m128i book = _mm_loadu_si128(
@@ -91,14 +92,14 @@ INLINE __m256i look_up(uint32_t dtype, __m256i v)
 	return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(book), v);
 }
 
-/* MXFP4: an exponent, then 16 bytes of codes. */
+/* MXFP4: an exponent followed by 16 bytes of codes. */
 INLINE void exponent_block(const uint8_t *const w[8], size_t at, struct codes *c)
 {
 	__m256i e = _mm256_setr_epi32(w[0][at], w[1][at], w[2][at], w[3][at], w[4][at], w[5][at],
 				      w[6][at], w[7][at]);
 	__m256i tiny = _mm256_cmpgt_epi32(_mm256_set1_epi32(2), e);
 
-	/* 2^(e - 128), denormal for e = 0 and 1 */
+	/* 2^(e - 128), which is denormal for e = 0 and 1. */
 	c->d = _mm256_castsi256_ps(
 		_mm256_blendv_epi8(_mm256_slli_epi32(_mm256_sub_epi32(e, _mm256_set1_epi32(1)), 23),
 				   _mm256_sllv_epi32(_mm256_set1_epi32(0x200000), e), tiny));
@@ -107,7 +108,7 @@ INLINE void exponent_block(const uint8_t *const w[8], size_t at, struct codes *c
 		c->q[r] = look_up(LMD_DTYPE_MXFP4, nibbles(w[r] + at + 1));
 }
 
-/* A block of a type of 32. */
+/* Reads a block of a type with blocks of 32. */
 INLINE void codes_32(uint32_t dtype, const uint8_t *const w[8], size_t at, struct codes *c)
 {
 	const bool five = dtype == LMD_DTYPE_Q5_0 || dtype == LMD_DTYPE_Q5_1;
@@ -132,7 +133,7 @@ INLINE void codes_32(uint32_t dtype, const uint8_t *const w[8], size_t at, struc
 	}
 }
 
-/* The block of 256 at `at`. */
+/* Reads the header of the block of 256 at `at`. */
 INLINE void head_k(uint32_t dtype, const uint8_t *const w[8], size_t at, struct head *h)
 {
 	__m256i v[4];
@@ -165,7 +166,7 @@ INLINE void head_k(uint32_t dtype, const uint8_t *const w[8], size_t at, struct 
 		h->s[i] = v[i + 1];
 }
 
-/* Block j < 8 of a block of Q4_K or Q5_K. */
+/* Block j < 8 of a Q4_K or Q5_K block. */
 INLINE void codes_45(uint32_t dtype, const struct head *h, const uint8_t *const w[8], size_t at,
 		     int j, struct codes *c)
 {
@@ -263,7 +264,7 @@ INLINE void codes_iq4_xs(const struct head *h, const uint8_t *const w[8], size_t
 		c->q[r] = look_up(LMD_DTYPE_IQ4_XS, nibbles(w[r] + at + 8 + 16 * j));
 }
 
-/* Groups of 16: low nibbles of eight bytes, then the high ones. */
+/* Groups of 16: the low nibbles of eight bytes, then their high nibbles. */
 INLINE void codes_nvfp4(const struct head *h, const uint8_t *const w[8], size_t at, int j,
 			struct codes *c)
 {

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * codes_avx512.h - weights out of their blocks: eight rows, two neighbouring blocks of 32 at a
- * time.
+ * codes_avx512.h - unpacks weights: eight rows, two neighbouring blocks of 32 at a time.
  *
- * Vectors "of rows" have the eight rows of block b in lanes 0-7 and those of block b+1 in 8-15.
- * Codes are unsigned bytes in the order of the values, so that a weight is
- *     D * (code - 2^shift) + M        (no M, no shift: the term is absent)
- * with the shift of kern_shift().  Types with halves have a factor for each 16 values besides D,
- * Q2_K a minimum, too, which M is multiplied with.  A code that is a place in a book has become
- * the book's number. */
+ * Vectors "of rows" have the eight rows of block b in lanes 0-7 and those of block b+1 in lanes
+ * 8-15.  Codes are unsigned bytes in the order of the values, so that a weight is
+ *     D * (code - 2^shift) + M        (without M or a shift that term is absent)
+ * with the shift of kern_shift().  Types with halves have a factor for each 16 values besides D;
+ * Q2_K also has a minimum, which is multiplied by M.  Codes that are indices into a codebook are
+ * replaced by its numbers. */
 #ifndef LLAMAD_CPU_KERN_CODES_AVX512_H
 #define LLAMAD_CPU_KERN_CODES_AVX512_H
 
@@ -18,17 +17,17 @@ struct codes {
 	__m512i q[8]; /* bytes 0-31: block b, 32-63: block b+1 */
 	__m512 d, m;  /* of rows */
 	__m512i mn[2]; /* Q2_K: minima of the halves, of rows */
-	__m512i sc[2]; /* rows 0-3 and 4-7 in four lanes: b low, b high, b+1 low, b+1 high */
+	__m512i sc[2]; /* rows 0-3 and 4-7, four lanes each: b low, b high, b+1 low, b+1 high */
 };
 
-/* What the pairs of a block of 256 share. */
+/* Shared by the pairs of blocks in a block of 256. */
 struct head {
 	__m512 d, m;   /* of rows, the same for both blocks; m = -dmin */
 	__m512i s[3];  /* Q4_K, Q5_K: bytes 0-3, 4-7, 8-11 of the scales; IQ4_XS: high, low bits */
 	__m256i sc[4]; /* Q2_K, Q3_K, Q6_K: scales 4p..4p+3 of the eight rows; NVFP4: all, in [0] */
 };
 
-/* Low nibbles of lanes 0 and 2, high ones of lanes 1 and 3. */
+/* Low nibbles of 128-bit lanes 0 and 2, high nibbles of lanes 1 and 3. */
 INLINE __m512i nibbles(__m512i v)
 {
 	const __m512i by = _mm512_inserti64x4(
@@ -43,7 +42,8 @@ INLINE __m512 of_halves(__m256i v)
 	return _mm512_cvtph_ps(v);
 }
 
-/* Blocks whose parts lie on dwords: Q4_1 (5 dwords, codes from 1) and Q5_1 (6, from 2). */
+/* Blocks whose parts are aligned to dwords: Q4_1 (5 dwords, codes from dword 1) and Q5_1 (6, from
+ * 2). */
 INLINE void dword_blocks(uint32_t dtype, const uint8_t *const w[8], size_t at, bool both,
 			 struct codes *c)
 {
@@ -74,7 +74,7 @@ INLINE void dword_blocks(uint32_t dtype, const uint8_t *const w[8], size_t at, b
 	c->m = of_halves(_mm512_cvtepi32_epi16(_mm512_srli_epi32(dm, 16)));
 }
 
-/* Places in a book to its numbers, plus 2^shift. */
+/* Replaces codebook indices by the codebook's numbers plus 2^shift. */
 INLINE __m512i look_up(uint32_t dtype, __m512i v)
 {
 	__m128i book = _mm_loadu_si128(
@@ -84,7 +84,8 @@ INLINE __m512i look_up(uint32_t dtype, __m512i v)
 	return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(book), v);
 }
 
-/* Blocks whose parts lie on words: Q4_0, IQ4_NL (9 words, codes from 1) and Q5_0 (11, from 3). */
+/* Blocks whose parts are aligned to words: Q4_0, IQ4_NL (9 words, codes from word 1) and Q5_0 (11,
+ * from 3). */
 INLINE void word_blocks(uint32_t dtype, const uint8_t *const w[8], size_t at, bool both,
 			struct codes *c)
 {
@@ -143,7 +144,7 @@ INLINE void byte_blocks(const uint8_t *const w[8], size_t at, bool both, struct 
 	c->d = of_halves(_mm512_castsi512_si256(d));
 }
 
-/* 2^(e - 128), denormal for e = 0 and 1. */
+/* 2^(e - 128), which is denormal for e = 0 and 1. */
 INLINE __m512 power(__m512i e)
 {
 	const __m512i one = _mm512_set1_epi32(1);
@@ -159,7 +160,7 @@ INLINE __m256i exponents(const uint8_t *const w[8], size_t at)
 				 w[6][at], w[7][at]);
 }
 
-/* MXFP4: an exponent, then 16 bytes of codes. */
+/* MXFP4: an exponent followed by 16 bytes of codes. */
 INLINE void exponent_blocks(const uint8_t *const w[8], size_t at, bool both, struct codes *c)
 {
 	__m512i e = _mm512_inserti64x4(_mm512_castsi256_si512(exponents(w, at)),
@@ -177,8 +178,8 @@ INLINE void exponent_blocks(const uint8_t *const w[8], size_t at, bool both, str
 	c->d = power(e);
 }
 
-/* Two neighbouring blocks of a type of 32, or the last one of an odd number (both = false: what
- * block b+1 would be is 0). */
+/* Reads two neighbouring blocks of a type with blocks of 32, or the last one of an odd number (both
+ * = false: block b+1 is 0). */
 INLINE void codes_32(uint32_t dtype, const uint8_t *const w[8], size_t at, bool both,
 		     struct codes *c)
 {

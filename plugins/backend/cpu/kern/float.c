@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Choice of the float kernels: best first. */
+ * Selects the float kernels; the best table comes first. */
 #include "kern/float.h"
 
 #include "llamad/attr.h"

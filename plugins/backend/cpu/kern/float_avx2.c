@@ -40,7 +40,7 @@ static inline __m256 load_f16(const uint16_t *p)
 	return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)p));
 }
 
-/* Neighbours change places. */
+/* Swaps neighbours. */
 #define SWAP(v) __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6)
 
 #include "kern/float_body.h"

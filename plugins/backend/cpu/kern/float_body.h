@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The float kernels over vectors of W floats, for float_c.c, float_avx2.c and float_avx512.c.
- * Each defines W, ROWS (rows of two vectors of C that gemm keeps in registers), FEW (rows of four,
- * at most 3), TABLE, LABEL, FLAGS, SWAP, and the conversions of 16-bit floats. */
+ * Each of them defines W, ROWS (rows of two vectors of C that gemm keeps in registers), FEW (rows
+ * of four, at most 3), TABLE, LABEL, FLAGS, SWAP, and the conversions of 16-bit floats. */
 #include <math.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 typedef float vf __attribute__((vector_size(4 * W), aligned(4), may_alias));
 typedef int32_t vi __attribute__((vector_size(4 * W), aligned(4), may_alias));
 
-/* Small loops over registers are written out whatever the optimisation level. */
+/* Unrolls small loops over registers at any optimisation level. */
 #ifdef __clang__
 #define UNROLL _Pragma("clang loop unroll(full)")
 #else

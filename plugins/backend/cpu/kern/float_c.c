@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-/* One half to float: exact. */
+/* Converts f16 to f32; exact. */
 static float half_to(uint16_t h)
 {
 	uint32_t exp = h >> 10 & 31, man = h & 1023, bits;
@@ -27,8 +27,8 @@ static float half_to(uint16_t h)
 	return h & 0x8000 ? -v : v;
 }
 
-/* Float to half, nearest even.  Magic numbers do the rounding: a value below the least normal half
- * is added to 0.5 (whose last bit is 2^-24), any other gets half of its last kept bit. */
+/* Converts f32 to f16, rounding to nearest even by additions: a value below the smallest normal f16
+ * is added to 0.5 (whose last bit is 2^-24), any other value gets half of its last kept bit. */
 static uint16_t half_from(float x)
 {
 	uint32_t u, sign;
@@ -71,7 +71,7 @@ static inline half_vf load_f16(const uint16_t *p)
 	return (half_vf){half_to(p[0]), half_to(p[1]), half_to(p[2]), half_to(p[3])};
 }
 
-/* Neighbours change places. */
+/* Swaps neighbours. */
 #define SWAP(v) __builtin_shufflevector(v, v, 1, 0, 3, 2)
 
 #include "kern/float_body.h"

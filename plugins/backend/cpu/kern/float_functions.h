@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * float_functions.h - softmax, activations and rotation over vectors of W floats: a part of
- * float_body.h. */
+ * float_functions.h - softmax, activation functions and rotation over vectors of W floats; a part
+ * of float_body.h. */
 #ifndef LLAMAD_CPU_KERN_FLOAT_FUNCTIONS_H
 #define LLAMAD_CPU_KERN_FLOAT_FUNCTIONS_H
 
-/* e^x: 2^n times a polynomial of degree 6 in the rest, |rest| <= ln(2)/2; relative error 2e-7.
- * Below -87.3 it is 0, above 88.7 infinity. */
+/* e^x = 2^n times a polynomial of degree 6 in the remainder, |remainder| <= ln(2)/2; relative error
+ * 2e-7.  Returns 0 below -87.3 and infinity above 88.7. */
 static inline vf exp_v(vf x)
 {
 	const vf magic = splat(12582912.0f); /* 1.5 * 2^23: adding it rounds to an integer */
@@ -27,7 +27,7 @@ static inline vf exp_v(vf x)
 	p = p * r + splat(0.5f);
 	p = p * r + splat(1.0f);
 	p = p * r + splat(1.0f);
-	/* 2^n in two factors: n reaches 128 */
+	/* 2^n as two factors, because n reaches 128. */
 	n = (vf)(((bits >> 1) + 127) << 23);
 	p = p * n;
 	n = (vf)(((bits - (bits >> 1)) + 127) << 23);
@@ -77,7 +77,7 @@ static float exp_sum_k(float *s, size_t n, float max)
 	return add_up(sum);
 }
 
-/* Runs `f` over whole vectors and then a padded one. */
+/* Applies `f` to whole vectors and then to a padded one. */
 #define MAP(name, f)                                                                               \
 	static void name(const float *a, const float *b, float *y, size_t n)                       \
 	{                                                                                          \
@@ -113,7 +113,7 @@ static inline vf silu_v(vf x)
 	return x * sigmoid_v(x);
 }
 
-/* 0.5(1 + tanh u) is sigmoid(2u). */
+/* Uses 0.5(1 + tanh u) = sigmoid(2u). */
 static inline vf gelu_v(vf x)
 {
 	return x * sigmoid_v(splat(2 * 0.79788456080286536f) * (x + splat(0.044715f) * x * x * x));
@@ -128,7 +128,7 @@ MAP(silu_k, silu_v)
 MAP(gelu_k, gelu_v)
 MAP(gelu_quick_k, gelu_quick_v)
 
-/* y = x*c + partner(x)*s; partners are neighbours or half of the row apart. */
+/* y = x*c + partner(x)*s; partners are neighbours or half a row apart. */
 static void rotate_k(const float *x, float *y, const float *c, const float *s, size_t n,
 		     bool adjacent)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * float_products.h - rows times rows and matrices over vectors of W floats: a part of
- * float_body.h. */
+ * float_products.h - products of rows with rows and with matrices over vectors of W floats; a part
+ * of float_body.h. */
 #ifndef LLAMAD_CPU_KERN_FLOAT_PRODUCTS_H
 #define LLAMAD_CPU_KERN_FLOAT_PRODUCTS_H
 
-/* Two rows of x and two of w: the same chains as in dot. */
+/* Two rows of x times two of w, with the same chains as in dot. */
 static inline void four_dots(const float *x0, const float *x1, const float *w0, const float *w1,
 			     size_t k, float *o0, float *o1)
 {
@@ -65,7 +65,7 @@ static void dots_k(const float *x, size_t ldx, size_t nx, const float *w, size_t
 	}
 }
 
-/* m rows of v vectors; m and v constants, so that the sums stay in registers. */
+/* m rows of v vectors; m and v are constants, so that the sums stay in registers. */
 #define GEMM_BLOCK(name, type, fetch)                                                              \
 	static inline __attribute__((always_inline)) void name(                                    \
 		size_t m, size_t v, size_t k, const float *a, size_t lda, const type *b,           \
@@ -109,7 +109,8 @@ static void dots_k(const float *x, size_t ldx, size_t nx, const float *w, size_t
 			block(1, v, k, a, lda, b, ldb, c, ldc);                                    \
 	}
 
-/* Few rows: as many vectors side by side as there are registers, to hide the time of an add. */
+/* Few rows: computes as many vectors side by side as there are registers, to hide the latency of
+ * additions. */
 #define GEMM_FEW(name, block, type)                                                                \
 	static void name(size_t m, size_t k, const float *a, size_t lda, const type *b,            \
 			 size_t ldb, float *c, size_t ldc)                                         \
@@ -122,7 +123,7 @@ static void dots_k(const float *x, size_t ldx, size_t nx, const float *w, size_t
 			block(1, 4, k, a, lda, b, ldb, c, ldc);                                    \
 	}
 
-/* Columns by stripes of 4W (few rows), 2W and W; their number. */
+/* Computes columns in stripes of 4W (few rows), 2W and W; returns the number of columns done. */
 #define GEMM_COLUMNS(name, type)                                                                   \
 	static size_t columns_##name(size_t m, size_t n, size_t k, const float *a, size_t lda,     \
 				     const type *b, size_t ldb, float *c, size_t ldc)              \
@@ -149,7 +150,7 @@ GEMM_STRIPE(two_f16, block_f16, uint16_t, 2)
 GEMM_FEW(few_f16, block_f16, uint16_t)
 GEMM_COLUMNS(f16, uint16_t)
 
-/* The columns after the last whole vector: in a padded one, row by row. */
+/* The columns after the last whole vector are computed in a padded one, row by row. */
 static void gemm_k(size_t m, size_t n, size_t k, const float *a, size_t lda, const float *b,
 		   size_t ldb, float *c, size_t ldc)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * k_avx512.h - types of 256 values and at least 3 bits, and NVFP4: two blocks of 32 of eight rows
- * at a time. */
+ * k_avx512.h - types with blocks of 256 values and at least 3 bits, and NVFP4: eight rows, two
+ * blocks of 32 at a time. */
 #ifndef LLAMAD_CPU_KERN_K_AVX512_H
 #define LLAMAD_CPU_KERN_K_AVX512_H
 
@@ -19,7 +19,7 @@ INLINE __m512 twice_halves(__m256i v)
 	return _mm512_castsi512_ps(twice(_mm256_castps_si256(f)));
 }
 
-/* The block of 256 at `at`. */
+/* Reads the header of the block of 256 at `at`. */
 INLINE void head_k(uint32_t dtype, const uint8_t *const w[8], size_t at, struct head *h)
 {
 	__m256i v[4];
@@ -52,14 +52,14 @@ INLINE void head_k(uint32_t dtype, const uint8_t *const w[8], size_t at, struct 
 		h->s[i] = twice(v[i + 1]);
 }
 
-/* Lanes 0-7 a, lanes 8-15 b. */
+/* a in lanes 0-7, b in lanes 8-15. */
 INLINE __m512i two(int a, int b)
 {
 	return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_set1_epi32(a)),
 				  _mm256_set1_epi32(b), 1);
 }
 
-/* Scales and minima of 6 bits of blocks 2p and 2p+1. */
+/* The 6-bit scales and minima of blocks 2p and 2p+1. */
 INLINE void scales_45(const struct head *h, int p, struct codes *c)
 {
 	const int j = 16 * (p % 2);
@@ -194,7 +194,7 @@ INLINE void codes_iq4_xs(const struct head *h, const uint8_t *const w[8], size_t
 	}
 }
 
-/* All of a block.  Groups of 16: low nibbles of eight bytes, then the high ones. */
+/* Reads a whole block.  Groups of 16: the low nibbles of eight bytes, then their high nibbles. */
 INLINE void codes_nvfp4(const struct head *h, const uint8_t *const w[8], size_t at,
 			struct codes *c)
 {

@@ -2,39 +2,39 @@
  *
  * kern.h - rows of activations times rows of a weight: contracts of the inner loops.
  *
- * A kernel works in the caller's thread, in the caller's memory, on the slice it is given; it
- * allocates nothing and keeps nothing.  For each tensor type and kind of activations there are
- * variants for several instruction sets, of which the caller chooses once, when a device is opened:
+ * A kernel works in the caller's thread and in the caller's memory on the slice it is given; it
+ * allocates nothing and keeps no state.  For each tensor type and kind of activations there are
+ * variants for several instruction sets; the caller chooses one when a device is opened:
  *
  *     lin = kern_linear_find(dtype, KERN_ACT_Q8, cpu->flags);        NULL: no such kernel,
- *     if (!lin)                                                      then in float
+ *     if (!lin)                                                      use a float kernel
  *             lin = kern_linear_find(dtype, KERN_ACT_F32, cpu->flags);
  *     act = kern_act_find(cpu->flags);                               if lin->act is KERN_ACT_Q8
  *
- * Per step, rows of x are prepared once by act->row, or used as they are (KERN_ACT_F32).  Then each
- * thread calls lin->run with its slice of the weight's rows and all rows of x.
+ * In each step, rows of x are prepared once by act->row, or used as they are (KERN_ACT_F32).  Then
+ * each thread calls lin->run with its slice of the weight's rows and all rows of x.
  *
- * Activations in 8 bits (KERN_ACT_Q8).  A row of k floats, k a multiple of 32, becomes k/32 blocks:
+ * 8-bit activations (KERN_ACT_Q8).  A row of k floats, k a multiple of 32, becomes k/32 blocks:
  *     amax = max |x[i]|;  d = amax / 127.0f;  inv = amax > 0 ? 127.0f / amax : 0
  *     q[i] = x[i] * inv rounded to the nearest integer, ties to even, clamped to -127..127
  *     s = sum of q[i];  e = d * (float)s
- * in memory as arrays one after the other, see KERN_Q8_*.
+ * stored as consecutive arrays, see KERN_Q8_*.
  *
  * Exact kernels (exact = true).  In each block b of 32 a weight is w[i] = D * P[i] + M with
- * integers P (see unpack.h for the types).  An output, in f32 with every operation rounded on its
- * own (no fused multiply-add), blocks in ascending order, is
+ * integers P (unpack.h defines them for each type).  An output is computed in f32, with each
+ * operation rounded separately (no fused multiply-add) and blocks in ascending order, as
  *     sum = 0
  *     for b:  i = sum over the block of P*q                                    (integer, < 2^24)
  *             sum = sum + ((D * d) * (float)i + M * e)                         types with M
- *             sum = sum + (D * d) * (float)i                                   the others
+ *             sum = sum + (D * d) * (float)i                                   all others
  *             sum = sum + ((D * d) * (float)i + (M * d) * (float)j)            Q2_K, NVFP4
  *                   Q2_K: j = minimum times sum of q, of both halves of the block
  *                   NVFP4: D and i of the first 16 values of the block, M and j of the others
- * and nothing else: so its bits depend neither on the variant nor on the slice nor on how many rows
+ * and in no other way.  So its bits do not depend on the variant, on the slice, or on how many rows
  * of x are multiplied together.  Backend `ref` opened with int8 activations gives the same bits.
  *
  * Float kernels (exact = false) decode weights and multiply in f32.  The order of the sum depends
- * on the variant alone: slices and the number of rows of x change no bit.  Against the exact sum:
+ * only on the variant: slices and the number of rows of x change no bit.  Error bound:
  *     |y - sum w[i]*x[i]| <= (k/8 + 12) * 2^-24 * sum |w[i]*x[i]| */
 #ifndef LLAMAD_CPU_KERN_H
 #define LLAMAD_CPU_KERN_H
@@ -45,7 +45,7 @@
 
 #include "llamad/host.h"
 
-/* Weight rows that a kernel decodes together: slices of a multiple of it cost the least. */
+/* Number of weight rows that a kernel decodes together; slices of a multiple of it are fastest. */
 #define KERN_ROWS 16
 
 /* Alignment of prepared rows and of scratch. */
@@ -54,8 +54,8 @@
 /* ---- activations ---- */
 
 enum kern_act_kind {
-	KERN_ACT_F32 = 0, /* rows of k floats, as they are; any multiple of 4 as address */
-	KERN_ACT_Q8 = 1,  /* rows made by struct kern_act */
+	KERN_ACT_F32 = 0, /* rows of k floats, 4-byte aligned */
+	KERN_ACT_Q8 = 1,  /* rows prepared by struct kern_act */
 };
 
 /* Offsets in a prepared row of k values. */
@@ -64,41 +64,42 @@ enum kern_act_kind {
 #define KERN_Q8_E(k) ((size_t)(k) + (k) / 8)     /* float   [k/32]  d * (float)s */
 #define KERN_Q8_N(k) ((size_t)(k) + (k) / 4)     /* int32_t [k/32]  -s */
 #define KERN_Q8_H(k) ((size_t)(k) + (k) / 8 * 3) /* int32_t [k/16]  -(sum of 16 values) */
-/* Bytes of a prepared row, a multiple of KERN_ALIGN; at least 64 of them follow the arrays. */
+/* Bytes of a prepared row, a multiple of KERN_ALIGN, including at least 64 after the arrays. */
 #define KERN_Q8_BYTES(k) (((size_t)(k) + (k) / 8 * 5 + 127) / 64 * 64)
 
 struct kern_act {
-	uint64_t flags;  /* LMD_CPU_* that it needs */
+	uint64_t flags;  /* LMD_CPU_* flags that it needs */
 	const char *isa; /* "c", "avx2" */
-	/* Prepares a row of k values, k a multiple of 32, at out (KERN_ALIGN, KERN_Q8_BYTES(k)).
-	 * All variants give the same bytes; those behind the arrays are left as they are.
+	/* Prepares a row of k values, k a multiple of 32.  out: KERN_Q8_BYTES(k) bytes, aligned to
+	 * KERN_ALIGN.  All variants write the same bytes; those after the arrays are not written.
 	 * NaN becomes 127. */
 	void (*row)(const float *x, uint32_t k, void *out);
 };
 
-/* The best variant for these flags; never NULL. */
+/* Returns the best variant for these flags; never NULL. */
 const struct kern_act *kern_act_find(uint64_t flags);
-/* The variants, best first; NULL behind the last. */
+/* Returns variant number i, best first; NULL past the last one. */
 const struct kern_act *kern_act_at(size_t i);
 
 /* ---- products ---- */
 
 /* y[c][r] = row r of w times row c of x. */
 struct kern_product {
-	const struct lmd_host *host; /* decoder of types that a kernel of floats does not know */
-	const void *w;         /* first row of the slice, where it lies in the file: any address */
+	const struct lmd_host *host; /* decodes the types that a float kernel does not know */
+	const void *w;         /* first row of the slice, in place in the file: any alignment */
 	size_t w_stride;       /* bytes from row to row */
-	const void *next;      /* what the thread will read after the slice; NULL: unknown */
-	const void *const *x;  /* [n_col] rows, of the kernel's kind of activations */
+	const void *next;      /* what the thread reads after the slice; NULL: unknown */
+	const void *const *x;  /* [n_col] rows of the kernel's kind of activations */
 	float *const *y;       /* [n_col] outputs, [n_row] each; must not overlap anything else */
 	uint32_t k;            /* values in a row: a multiple of the type's block, < 2^24 */
 	uint32_t n_row, n_col; /* 0 is allowed */
-	/* tables of the types that need them (IQ1, IQ2, IQ3 as integers); NULL: no such weight */
+	/* Tables for exact kernels of IQ1, IQ2 and IQ3; may be NULL for all other types. */
 	const struct kern_points *points;
-	void *scratch;         /* KERN_ALIGN, lin->scratch_bytes(k); of this thread alone */
+	void *scratch;         /* [lin->scratch_bytes(k)], aligned to KERN_ALIGN, not shared */
 };
 
-/* Tables of the IQ types, out of the host's decoder: memory of kern_points_bytes. */
+/* Tables of the IQ types, derived from the host's decoder.  The caller allocates
+ * kern_points_bytes() bytes for them. */
 struct kern_points;
 size_t kern_points_bytes(void);
 enum lmd_status kern_points_init(struct kern_points *t, const struct lmd_host *host);
@@ -106,17 +107,18 @@ enum lmd_status kern_points_init(struct kern_points *t, const struct lmd_host *h
 struct kern_linear {
 	uint32_t dtype; /* enum lmd_dtype */
 	enum kern_act_kind act;
-	uint64_t flags;  /* LMD_CPU_* that it needs */
+	uint64_t flags;  /* LMD_CPU_* flags that it needs */
 	const char *isa; /* "c", "avx2", "avx512", "vnni" */
 	bool exact;
 	size_t (*scratch_bytes)(uint32_t k); /* a multiple of KERN_ALIGN, may be 0 */
 	void (*run)(const struct kern_linear *self, const struct kern_product *p);
 };
 
-/* The best kernel of a type for these flags.  KERN_ACT_F32: NULL only for types that hold no
- * weights (integers, Q8_1, Q8_K); KERN_ACT_Q8: NULL for the types without an exact kernel. */
+/* Returns the best kernel of a type for these flags.  With KERN_ACT_F32, NULL only for types that
+ * hold no weights (integers, Q8_1, Q8_K); with KERN_ACT_Q8, NULL for types without an exact
+ * kernel. */
 const struct kern_linear *kern_linear_find(uint32_t dtype, enum kern_act_kind act, uint64_t flags);
-/* All kernels, best first within a type and kind; NULL behind the last. */
+/* Returns kernel number i of all, best first within a type and kind; NULL past the last one. */
 const struct kern_linear *kern_linear_at(size_t i);
 
 #endif /* LLAMAD_CPU_KERN_H */

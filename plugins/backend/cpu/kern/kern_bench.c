@@ -2,10 +2,10 @@
  *
  * Times the kernels that this machine can run, on one thread:
  *   kern_bench [--type NAME] [--isa NAME] [--k K] [--runs N] [--float] [--json]
- * "memory": one row of x times weights that do not fit into caches, as in decoding; GB/s of
- * weights.  "cached": the same with weights of 512 KiB.  Then 8, 64 and 512 rows of x times 512
- * KiB or more of weights; GFLOP/s, two operations a weight and row.  Lower quartiles of the
- * thread's own time, so that other programs of the machine show less. */
+ * "memory": one row of x times weights that do not fit the caches, as in decoding; GB/s of
+ * weights.  "cached": the same with 512 KiB of weights.  Then 8, 64 and 512 rows of x times at
+ * least 512 KiB of weights; GFLOP/s with two operations per weight and row.  The results are lower
+ * quartiles of the thread's CPU time, to reduce the influence of other programs. */
 #include <inttypes.h>
 #include <time.h>
 
@@ -33,10 +33,10 @@ struct bench {
 	struct lmd_host *host;
 	struct lmd_cpu cpu;
 	struct kern_points *points;
-	char *w;  /* MEMORY_BYTES of the type at hand */
+	char *w;  /* MEMORY_BYTES of the current type */
 	float *x; /* [MAX_COL][k] */
-	char *q8; /* the same, prepared */
-	float *y; /* outputs of any case */
+	char *q8; /* [MAX_COL] prepared rows of x */
+	float *y; /* outputs */
 };
 
 static double now(void)
@@ -54,7 +54,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Seconds of a product. */
+/* Seconds of CPU time of one product. */
 static double measure(const struct bench *b, const struct kern_linear *l, size_t row, size_t n_row,
 		      uint32_t n_col)
 {
@@ -93,7 +93,7 @@ static double measure(const struct bench *b, const struct kern_linear *l, size_t
 	return seconds[b->o.runs / 4];
 }
 
-/* GB/s of a plain read of the same memory, the limit of the column "memory". */
+/* GB/s of plain reads of the same memory: the upper limit of the column "memory". */
 static double read_limit(const struct bench *b)
 {
 	double best = 0;
@@ -104,7 +104,7 @@ static double read_limit(const struct bench *b)
 		uint64_t s = 0;
 
 		for (size_t j = 0; j < MEMORY_BYTES / 8; j += 8)
-			s += w[j]; /* one word a line */
+			s += w[j]; /* one word per cache line */
 		__asm__ volatile("" : : "r"(s));
 		gbs = (double)MEMORY_BYTES / (now() - t) * 1e-9;
 		best = gbs > best ? gbs : best;
@@ -201,8 +201,8 @@ int main(int argc, char **argv)
 
 	if (bad || b.o.k < 32 || b.o.k % 32 || b.o.k > 65536 || !b.o.runs || b.o.runs > MAX_RUNS) {
 		fprintf(stderr,
-			"kern_bench: %s; --k is a multiple of 32 up to 65536, --runs 1..%d\n",
-			bad ? argv[bad] : "bad number", MAX_RUNS);
+			"kern_bench: %s; --k must be a multiple of 32 up to 65536, --runs 1..%d\n",
+			bad ? argv[bad] : "number out of range", MAX_RUNS);
 		return 2;
 	}
 	lmi_cpu_detect(&b.cpu);

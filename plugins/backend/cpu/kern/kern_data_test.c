@@ -31,7 +31,7 @@ void kern_guarded_destroy(struct kern_guarded *g)
 	munmap(g->map, g->map_bytes);
 }
 
-/* Bytes of a block that are halves; the first ends the list when it comes again. */
+/* Offsets of the f16 numbers in a block; the list ends where the first one is repeated. */
 struct halves {
 	uint32_t dtype;
 	uint8_t at[2];
@@ -57,7 +57,7 @@ static uint16_t half(enum kern_data kind, uint64_t *seed)
 
 	if (kind == KERN_DATA_EXTREME && r % 4)
 		return extreme[r / 4 % LMD_LEN(extreme)];
-	/* 2^-10 .. 2^-3, either sign */
+	/* 2^-10 .. 2^-3 of either sign */
 	return (uint16_t)((r & 0x83ff) | (5 + r / 65536 % 8) << 10);
 }
 
@@ -81,19 +81,19 @@ static void fill_block(uint8_t *b, const struct lmi_dtype *t, enum kern_data kin
 		if (halves[i].at[1] != halves[i].at[0])
 			put(b + halves[i].at[1], half(kind, seed));
 	}
-	if (t->id == LMD_DTYPE_IQ1_M) /* the half is spread over the top nibbles of 4 words */
+	if (t->id == LMD_DTYPE_IQ1_M) /* the f16 is spread over the top nibbles of 4 words */
 		b[55] = (uint8_t)((b[55] & 0x0f) | 0x20);
 	if (t->id == LMD_DTYPE_MXFP4)
 		b[0] = (uint8_t)(kind == KERN_DATA_EXTREME ? 90 + r % 60 : 118 + r % 8);
 	if (t->id == LMD_DTYPE_F16)
 		put(b, half(kind, seed));
-	for (int i = 0; i < 2 && t->id == LMD_DTYPE_Q8_A; i++) { /* floats: upper halves */
+	for (int i = 0; i < 2 && t->id == LMD_DTYPE_Q8_A; i++) { /* upper halves of f32 numbers */
 		put(b + 4 * i, 0);
 		put(b + 4 * i + 2, half(kind, seed) & 0xbfff);
 	}
 }
 
-/* What a row begins with. */
+/* Fills the header that a row begins with. */
 static void fill_head(uint8_t *b, const struct lmi_dtype *t, enum kern_data kind, uint64_t *seed)
 {
 	float v;
@@ -154,7 +154,7 @@ void kern_fill_floats(float *x, size_t n, enum kern_data kind, uint64_t *seed)
 {
 	for (size_t i = 0; i < n; i++) {
 		uint64_t r = lmd_rand(seed);
-		/* sum of uniform numbers: nearly normal, sigma 1 */
+		/* A sum of uniform numbers is nearly normal; sigma is 1. */
 		float v = ((float)(r & 0xffff) + (float)(r >> 16 & 0xffff) +
 			   (float)(r >> 32 & 0xffff) - 98302.5f) /
 			  32768.0f;
@@ -162,12 +162,12 @@ void kern_fill_floats(float *x, size_t n, enum kern_data kind, uint64_t *seed)
 		if (kind == KERN_DATA_ZERO)
 			v = 0;
 		if (kind == KERN_DATA_EXTREME) {
-			/* neighbours share a magnitude, from denormal to 2^40 */
+			/* Neighbours share a magnitude, from denormal to 2^40. */
 			uint64_t block = i / 48 * 0x9E3779B97F4A7C15ull;
 
 			v = ldexpf(v, (int)(block >> 40) % 180 - 140);
 			v = r >> 48 & 7 ? v : 0;
-			/* or are all the same: 127 or -127 */
+			/* Or they all have the same magnitude, so that they become 127 or -127. */
 			if (block >> 20 & 1)
 				v = ldexpf(block >> 21 & 1 ? 1 : -1,
 					   (int)(block >> 40) % 180 - 140);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every kernel that this machine can run.  Exact ones against backend ref's arithmetic over given
- * activations, bit for bit; float ones against a sum in double, within the bound of kern.h. */
+ * Tests each kernel that this machine can run: exact ones bit for bit against the arithmetic of
+ * backend ref on given activations, float ones against a sum in double within the bound of
+ * kern.h. */
 #include <math.h>
 
 #include "core/base/cpu.h"
@@ -54,9 +55,9 @@ struct kase {
 	struct kern_guarded w, x; /* [MAX_ROW] rows, [MAX_COL][k] */
 	char *q8;                 /* [MAX_COL] prepared rows */
 	float *want;              /* [MAX_COL][MAX_ROW] */
-	double *sum, *bound;      /* the same, for floats */
+	double *sum, *bound;      /* [MAX_COL][MAX_ROW], for float kernels */
 	float *y;                 /* [MAX_COL][MAX_ROW + 1] */
-	void *scratch;            /* of the greediest kernel so far */
+	void *scratch;            /* large enough for all kernels so far */
 	size_t scratch_bytes;
 };
 
@@ -70,7 +71,7 @@ static void kase_create(struct kase *c, uint32_t dtype, uint32_t k, enum kern_da
 	c->k = k;
 	c->kind = kind;
 	ck_assert(c->type && lmi_row_bytes(c->type, k, &row));
-	c->stride = (size_t)row + (k % 3 == 1 ? 5 : 0); /* rows need not be dense */
+	c->stride = (size_t)row + (k % 3 == 1 ? 5 : 0); /* rows need not be contiguous */
 	ck_assert(kern_guarded_create(&c->w, c->stride * (MAX_ROW - 1) + (size_t)row));
 	ck_assert(kern_guarded_create(&c->x, sizeof(float) * MAX_COL * k));
 	ck_assert(kern_fill_weights(c->w.data, dtype, k, MAX_ROW, c->stride, kind, seed));
@@ -99,7 +100,7 @@ static const float *x_row(const struct kase *c, uint32_t col)
 	return (const float *)(const void *)c->x.data + (size_t)col * c->k;
 }
 
-/* ---- what is wanted ---- */
+/* ---- expected results ---- */
 
 static void keep(void *arg, uint32_t i, uint32_t n0, uint32_t n, const float *v)
 {
@@ -151,7 +152,7 @@ static void want_float(struct kase *c)
 				abs += fabs((double)w[j] * (double)x_row(c, i)[j]);
 			}
 			c->sum[i * MAX_ROW + r] = sum;
-			/* products below the least normal number lose bits on their own */
+			/* Products below the smallest normal number lose additional bits. */
 			c->bound[i * MAX_ROW + r] =
 				(c->k / 8.0 + 12) * 0x1p-24 * abs + c->k * 0x1p-149;
 		}
@@ -159,7 +160,7 @@ static void want_float(struct kase *c)
 	free(w);
 }
 
-/* ---- what comes ---- */
+/* ---- actual results ---- */
 
 static void *scratch_for(const struct kern_linear *l, struct kase *c)
 {
@@ -174,7 +175,8 @@ static void *scratch_for(const struct kern_linear *l, struct kase *c)
 	return c->scratch;
 }
 
-/* Rows r0..r0+n_row times columns c0..c0+n_col into c->y; nothing else of it may change. */
+/* Computes rows [r0, r0 + n_row) times columns [c0, c0 + n_col) into c->y and checks that nothing
+ * else of it changes. */
 static void run(const struct kern_linear *l, struct kase *c, uint32_t r0, uint32_t n_row,
 		uint32_t c0, uint32_t n_col)
 {
@@ -202,7 +204,7 @@ static void run(const struct kern_linear *l, struct kase *c, uint32_t r0, uint32
 	for (uint32_t i = 0; i < n_col; i++)
 		for (uint32_t r = n_row; r <= MAX_ROW; r++)
 			if (memcmp(y[i] + r, "\xa5\xa5\xa5\xa5", 4))
-				ck_abort_msg("%s %s: output behind row %u of column %u was written",
+				ck_abort_msg("%s %s: output after row %u of column %u was written",
 					     c->type->name, l->isa, n_row, i);
 }
 
@@ -219,7 +221,7 @@ static void same(const struct kern_linear *l, const struct kase *c, uint32_t r0,
 			float got = out(c, n_col, i)[r],
 			      want = c->want[(c0 + i) * MAX_ROW + r0 + r];
 
-			/* an assertion of Check costs a system call */
+			/* An assertion of Check costs a system call. */
 			if (memcmp(&got, &want, sizeof(got)))
 				ck_abort_msg("%s %s k %u data %d rows %u+%u columns %u+%u: row %u "
 					     "column %u is %.9g, not %.9g",
@@ -276,7 +278,7 @@ static unsigned check(const struct kern_linear *l, struct kase *c, uint64_t *see
 	return n;
 }
 
-/* All kernels of a type and kind of activations, at all lengths and kinds of data. */
+/* Runs all kernels of a type and kind of activations with all lengths and kinds of data. */
 static unsigned check_type(uint32_t dtype, enum kern_act_kind act, const struct kern_act *prepare,
 			   uint64_t *seed)
 {
@@ -377,7 +379,8 @@ START_TEST(activations)
 }
 END_TEST
 
-/* The choice: the best that the flags allow, and a float kernel for every type of weights. */
+/* The chosen kernel is the best that the flags allow, and each type of weights has a float
+ * kernel. */
 START_TEST(choice)
 {
 	const struct kern_linear *l;

@@ -5,23 +5,23 @@
  *     vec, W                      a vector and its length
  *     ZERO, FMA(a, b, c)          a*b + c, rounded once
  *     LOAD, LOAD_F16, LOAD_BF16   (p): W values at any address as floats
- *     LOAD_SOME(p, n)             the first n < W floats, then zeros; nothing behind them is read
+ *     LOAD_SOME(p, n)             the first n < W floats, then zeros; reads nothing after them
  *     STORE(p, v)                 W floats at any address
- *     SUM(v)                      of the lanes, in a fixed order
- *     TILE                        rows of x beside each other
+ *     SUM(v)                      sum of the lanes in a fixed order
+ *     TILE                        rows of x that are multiplied together
  *     ISA, FLAGS, TABLE           of the kernels
  *
- * Value i of a row goes into lane i mod W, whatever is computed beside it.  Few rows of x multiply
- * the weights in place; for more of them, and for types that only the host decodes, a strip of rows
- * is decoded to floats first. */
+ * Value i of a row goes to lane i mod W, whatever is computed beside it.  Few rows of x multiply
+ * the weights in place.  For more rows, and for types that only the host decodes, a strip of
+ * weight rows is decoded to floats first. */
 #include <string.h>
 
 #include "variants.h"
 
 #define INLINE      static inline __attribute__((always_inline))
 #define ROWS        4
-#define IN_PLACE    4       /* rows of x that halves are decoded for again and again */
-#define STRIP_BYTES 0x40000 /* of decoded rows, at least ROWS */
+#define IN_PLACE    4       /* up to this many rows of x, weights are not decoded beforehand */
+#define STRIP_BYTES 0x40000 /* size of decoded rows, at least ROWS of them */
 
 INLINE vec load(uint32_t dtype, const char *w, size_t i)
 {
@@ -30,7 +30,7 @@ INLINE vec load(uint32_t dtype, const char *w, size_t i)
 					 : LOAD(w + 4 * i);
 }
 
-/* n < W values from i on, then zeros. */
+/* The n < W values from i on, then zeros. */
 INLINE vec load_some(uint32_t dtype, const char *w, size_t i, uint32_t n)
 {
 	uint16_t halves[W] = {0};
@@ -41,8 +41,8 @@ INLINE vec load_some(uint32_t dtype, const char *w, size_t i, uint32_t n)
 	return dtype == LMD_DTYPE_F16 ? LOAD_F16(halves) : LOAD_BF16(halves);
 }
 
-/* ROWS weight rows of dtype times n_col rows of x; n_col: 1..TILE, dtype F32, F16, BF16,
- * constant. */
+/* ROWS weight rows of dtype times n_col rows of x.  dtype is F32, F16 or BF16, n_col is 1..TILE;
+ * both are constants. */
 INLINE void tile(uint32_t dtype, const char *const w[ROWS], const void *const *x, uint32_t k,
 		 uint32_t n_col, float out[TILE][ROWS])
 {
@@ -87,7 +87,7 @@ INLINE void tile(uint32_t dtype, const char *const w[ROWS], const void *const *x
 			out[c][r] = SUM(sum[c][r]);
 }
 
-/* Rows r..r+n of the slice, n <= ROWS, from addresses w, times rows c..c+n_col of x. */
+/* Rows [r, r + n) of the slice, n <= ROWS, at addresses w, times rows [c, c + n_col) of x. */
 INLINE void put_tile(uint32_t dtype, const char *const w[ROWS], const struct kern_product *p,
 		     uint32_t r, uint32_t n, uint32_t c, uint32_t n_col)
 {
@@ -98,8 +98,8 @@ INLINE void put_tile(uint32_t dtype, const char *const w[ROWS], const struct ker
 		memcpy(p->y[c + i] + r, out[i], n * sizeof(**out));
 }
 
-/* Rows r..r+n_row of the slice, which lie `stride` apart from w on, times all rows of x: tiles of x
- * stay near while the rows pass by. */
+/* Rows [r, r + n_row) of the slice, which begin at w and are `stride` bytes apart, times all rows
+ * of x.  Tiles of x stay in the cache while the rows stream by. */
 INLINE void strip(uint32_t dtype, const char *w, size_t stride, const struct kern_product *p,
 		  uint32_t r, uint32_t n_row)
 {
@@ -146,11 +146,11 @@ INLINE void decode_row(uint32_t dtype, const struct kern_product *p, const char 
 		for (; i + W <= p->k; i += W)
 			STORE(out + i, load(dtype, w, i));
 	if (i < p->k)
-		/* what is left over, or a type that the caller knows the host can decode */
+		/* The rest of a row, or a type that the caller knows the host can decode. */
 		(void)p->host->dequant_rows(p->host->ctx, dtype, w + 2 * i, out + i, p->k - i);
 }
 
-/* By way of floats in scratch. */
+/* Decodes to floats in scratch memory. */
 INLINE void decoded(uint32_t dtype, const struct kern_product *p)
 {
 	const uint32_t rows = strip_rows(p->k);

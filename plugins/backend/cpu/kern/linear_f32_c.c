@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Products in float, portable: four weight rows are decoded by the host, multiplied with all rows
- * of x, and forgotten.  Value i of a row goes into lane i mod 8; the lanes are added pairwise. */
+ * Products in float, portable: the host decodes four weight rows at a time, which are multiplied
+ * with all rows of x.  Value i of a row goes to lane i mod 8; the lanes are added pairwise. */
 #include <string.h>
 
 #include "variants.h"
 
 #define TILE 4
 
-/* Lowered by the compiler to whatever registers there are. */
+/* The compiler maps this to the registers that are available. */
 typedef float lanes __attribute__((vector_size(16)));
 
 static size_t scratch_bytes(uint32_t k)
@@ -43,7 +43,7 @@ static void run(const struct kern_linear *self, const struct kern_product *p)
 		uint32_t n = p->n_row - r < TILE ? p->n_row - r : TILE;
 
 		for (uint32_t i = 0; i < n; i++)
-			/* the caller asked for a type that the host can decode */
+			/* The caller asked for a type that the host can decode. */
 			(void)p->host->dequant_rows(p->host->ctx, self->dtype,
 						    (const char *)p->w + (r + i) * p->w_stride,
 						    w + (size_t)i * p->k, p->k);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * linear_q8_avx2.h - exact products with AVX2, of any type, the same two ways as with AVX-512
- * (linear_q8_avx512.h): few rows of x by eight weight rows in place (rows_avx2.h), more of them by
- * panels of eight rearranged rows. */
+ * linear_q8_avx2.h - exact products with AVX2 for any type, computed in two ways as with AVX-512
+ * (linear_q8_avx512.h): few rows of x times eight weight rows in place (rows_avx2.h), more rows of
+ * x times panels of eight rearranged weight rows. */
 #ifndef LLAMAD_CPU_KERN_LINEAR_Q8_AVX2_H
 #define LLAMAD_CPU_KERN_LINEAR_Q8_AVX2_H
 
 #include "rows_avx2.h"
 
-#define TILE        4       /* rows of x beside each other in a panel's pass */
-#define STRIP_BYTES 0x30000 /* of panels, at least one */
+#define TILE        4       /* rows of x that are multiplied together with a panel */
+#define STRIP_BYTES 0x30000 /* size of the panels, at least one */
 
 /* ---- panels ---- */
 
-/* A block of 32 of eight rows: eight vectors of codes, D, and then M, the factors of halves,
- * minima. */
+/* A block of 32 of eight rows in a panel: eight vectors of codes, D, and then, if present, M, the
+ * factors of the halves, and the minima. */
 INLINE size_t panel_sc(uint32_t dtype)
 {
 	return kern_has_m(dtype) ? 10 : 9;
@@ -75,7 +75,7 @@ INLINE void pack8(uint32_t dtype, const struct kern_points *points, const uint8_
 		struct head h;
 
 		head_small(dtype, w, at, &h);
-#pragma GCC unroll 1 /* long enough as it is */
+#pragma GCC unroll 1 /* long enough without unrolling */
 		for (int j = 0; j < 8; j++, to += block) {
 			codes_points(dtype, points, &h, w, at, j, &c);
 			store_codes(dtype, &c, to);
@@ -98,7 +98,7 @@ INLINE void pack8(uint32_t dtype, const struct kern_points *points, const uint8_
 	}
 }
 
-/* How many products may be added in 16 bits: 2 * 127 * the greatest code each. */
+/* How many products can be added in 16 bits; each is at most 2 * 127 * the largest code. */
 INLINE int group(uint32_t dtype)
 {
 	return is_signed(dtype)           ? 1
@@ -116,7 +116,7 @@ INLINE int group(uint32_t dtype)
 					  : 8;
 }
 
-/* Sum over values 4j.. of vectors from..to of a block. */
+/* Sum over the values from 4j on of vectors [from, to) of a block. */
 INLINE __m256i panel_part(uint32_t dtype, const __m256i *w, const char *q, int from, int to)
 {
 	__m256i sum = _mm256_setzero_si256();
@@ -133,7 +133,7 @@ INLINE __m256i panel_part(uint32_t dtype, const __m256i *w, const char *q, int f
 	return sum;
 }
 
-/* As block_sums, of block b of a panel. */
+/* Like block_sums, for block b of a panel. */
 INLINE void panel_sums(uint32_t dtype, const __m256i *w, const char *x, uint32_t k, size_t b,
 		       __m256i out[2])
 {
@@ -158,7 +158,7 @@ INLINE void panel_sums(uint32_t dtype, const __m256i *w, const char *x, uint32_t
 					  _mm256_mullo_epi32(out[1], w[panel_sc(dtype) + 1]));
 }
 
-/* y[i][at..at+n) of a panel and n_col rows of x; n_col: 1..TILE, constant. */
+/* y[i][at .. at+n) of a panel and n_col rows of x.  n_col is 1..TILE and constant. */
 INLINE void pass(uint32_t dtype, const char *panel, const struct kern_product *p, uint32_t c,
 		 uint32_t n_col, uint32_t at, uint32_t n)
 {
@@ -224,7 +224,7 @@ INLINE void many(uint32_t dtype, const struct kern_product *p)
 	}
 }
 
-/* A kernel of a type, and its entry in a list. */
+/* Defines the kernel of a type and its entry in a list. */
 #define KERN_AVX2(type)                                                                            \
 	static size_t scratch_##type(uint32_t k)                                                   \
 	{                                                                                          \

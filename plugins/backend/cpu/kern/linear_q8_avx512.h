@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * linear_q8_avx512.h - exact products with AVX-512 and VNNI, of any type: kern_product_512.
+ * linear_q8_avx512.h - exact products with AVX-512 and VNNI for any type: kern_product_512.
  *
- * Few rows of x: rows_avx512.h.  More of them: sixteen weight rows are rearranged to panels, so
- * that a vector holds the same four values of all of them.  Then a lane belongs to a row from the
- * start and nothing is added across lanes; the rearrangement pays when it is used for some five
- * rows of x.  Panels are made for as many rows as stay in the second-level cache, then all rows of
- * x pass by in tiles of sixteen. */
+ * Few rows of x: rows_avx512.h.  For more rows of x, sixteen weight rows are rearranged into a
+ * panel, so that a vector holds the same four values of all of them.  Then each lane belongs to
+ * one row from the start and nothing is added across lanes; the rearrangement pays off from about
+ * five rows of x on.  Panels are made for as many rows as fit the second-level cache, then all
+ * rows of x are multiplied in tiles of sixteen. */
 #ifndef LLAMAD_CPU_KERN_LINEAR_Q8_AVX512_H
 #define LLAMAD_CPU_KERN_LINEAR_Q8_AVX512_H
 
 #include "rows_avx512.h"
 
-#define TILE        16      /* rows of x beside each other in a panel's pass */
-#define STRIP_BYTES 0x40000 /* of panels, at least one */
+#define TILE        16      /* rows of x that are multiplied together with a panel */
+#define STRIP_BYTES 0x40000 /* size of the panels, at least one */
 
 /* ---- panels ---- */
 
-/* A block of 32 of sixteen rows: eight vectors of codes, D, and then M, the factors of halves,
- * minima. */
+/* A block of 32 of sixteen rows in a panel: eight vectors of codes, D, and then, if present, M, the
+ * factors of the halves, and the minima. */
 INLINE size_t panel_sc(uint32_t dtype)
 {
 	return 512 + 64 + (kern_has_m(dtype) ? 64 : 0);
@@ -34,14 +34,15 @@ INLINE size_t panel_block(uint32_t dtype)
 	return panel_mn(dtype) + (kern_has_minima(dtype) ? 128 : 0);
 }
 
-/* Both halves of v to the same place of two blocks. */
+/* Stores both halves of v at the same place of two blocks. */
 INLINE void store_halves(char *to, size_t block, __m512i v)
 {
 	_mm256_store_si256((void *)to, _mm512_castsi512_si256(v));
 	_mm256_store_si256((void *)(to + block), _mm512_extracti64x4_epi64(v, 1));
 }
 
-/* Codes of eight rows to lanes of a panel; `to`: the block, plus 32 bytes for rows 8-15. */
+/* Stores the codes of eight rows in lanes of a panel; `to`: the block, plus 32 bytes for rows
+ * 8-15. */
 INLINE void store_codes(uint32_t dtype, const struct codes *c, char *to)
 {
 	const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13);
@@ -93,7 +94,7 @@ INLINE void pack8(uint32_t dtype, const struct kern_points *points, const uint8_
 		struct head h;
 
 		head_small(dtype, w, at, &h);
-#pragma GCC unroll 1 /* long enough as it is */
+#pragma GCC unroll 1 /* long enough without unrolling */
 		for (int p = 0; p < 4; p++, to += 2 * block) {
 			codes_points(dtype, points, &h, w, at, p, &c);
 			store_codes(dtype, &c, to);
@@ -116,7 +117,7 @@ INLINE void pack8(uint32_t dtype, const struct kern_points *points, const uint8_
 	}
 	if (!kern_is_k(dtype) && b < nb) {
 		codes_32(dtype, w, at, false, &c);
-		store_codes(dtype, &c, to); /* the panel has room for one block more */
+		store_codes(dtype, &c, to); /* the panel has room for one more block */
 	}
 }
 
@@ -133,7 +134,7 @@ INLINE __m512 all_floats(const char *array, size_t i)
 	return _mm512_castsi512_ps(all(array, i));
 }
 
-/* out[0]: sum of code*q over block b of sixteen rows, less the shifts.  With two D: that of the
+/* out[0]: sum of code*q over block b of sixteen rows, minus the shifts.  With two D: that of the
  * first 16 values, and in out[1] that of the others. */
 INLINE void panel_sums(uint32_t dtype, const __m512i w[8], const __m512i sc[2], const char *x,
 		       uint32_t k, size_t b, __m512i out[2])
@@ -176,7 +177,7 @@ INLINE __m512i panel_minima(const __m512i mn[2], const char *x, uint32_t k, size
 	return _mm512_sub_epi32(_mm512_setzero_si512(), _mm512_add_epi32(s0, s1));
 }
 
-/* y[i][0..n_row) of a panel and n_col rows of x; n_col: 1..TILE, constant. */
+/* y[i][0..n_row) of a panel and n_col rows of x.  n_col is 1..TILE and constant. */
 INLINE void pass(uint32_t dtype, const char *panel, uint32_t k, const void *const *x,
 		 uint32_t n_col, float *const *y, uint32_t at, __mmask16 have)
 {
@@ -236,7 +237,7 @@ INLINE uint32_t n_panels(uint32_t dtype, uint32_t k)
 	return n < 1 ? 1 : n > 16 ? 16 : (uint32_t)n;
 }
 
-/* All panels of a strip times rows c..c+n_col of x. */
+/* All panels of a strip times rows [c, c + n_col) of x. */
 INLINE void tile(uint32_t dtype, const struct kern_product *p, uint32_t r, uint32_t n_row,
 		 uint32_t c, uint32_t n_col)
 {
@@ -280,7 +281,7 @@ INLINE void kern_product_512(uint32_t dtype, const struct kern_product *p)
 		many(dtype, p);
 }
 
-/* A kernel of a type, and its entry in a list. */
+/* Defines the kernel of a type and its entry in a list. */
 #define KERN_VNNI(type)                                                                            \
 	static size_t scratch_##type(uint32_t k)                                                   \
 	{                                                                                          \

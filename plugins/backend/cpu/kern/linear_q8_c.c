@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Exact products, portable.  Eight weight rows are unpacked to integers with their factors and
- * offsets (unpack.h), multiplied with all rows of x, and forgotten. */
+ * Exact products, portable.  Eight weight rows at a time are unpacked to integers with their
+ * factors and offsets (unpack.h) and multiplied with all rows of x. */
 #include "unpack.h"
 #include "variants.h"
 
@@ -14,7 +14,7 @@ static size_t scratch_bytes(uint32_t k)
 	       KERN_ALIGN;
 }
 
-/* Sums of p*q over the first and the last 16 values of a block. */
+/* Sums of p*q over the first 16 and over the last 16 values of a block. */
 static void half_sums(const int16_t *p, const int8_t *q, int32_t s[2])
 {
 	s[0] = s[1] = 0;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tables of points.h, out of the host's decoder: blocks are made that have one point after
- * the other, with d 1, scale 0 and no sign. */
+ * Derives the tables of points.h from the host's decoder: it decodes blocks that hold one point
+ * after the other, with d = 1, scale = 0 and no signs. */
 #include <math.h>
 
 #include "points.h"
 
-#define MOST 110 /* bytes of a block */
+#define MOST 110 /* size of the largest block */
 
-/* Point number n as value group p of an empty block. */
+/* Writes point number n as value group p of an empty block. */
 static void put_point(uint32_t dtype, uint8_t *b, uint32_t p, uint32_t n)
 {
 	switch (dtype) {
@@ -35,14 +35,14 @@ static void put_point(uint32_t dtype, uint8_t *b, uint32_t p, uint32_t n)
 	}
 }
 
-/* A value of a block with d 1 and scale 0 as its byte. */
+/* A value of a block with d = 1 and scale = 0 as a byte of the tables. */
 static uint64_t byte_of(uint32_t dtype, float x)
 {
 	return (uint64_t)lrintf(x / kern_point_unit(dtype)) +
 	       (dtype == LMD_DTYPE_IQ1_S ? 15u : 0u);
 }
 
-/* n points of `size` values; to either of the tables. */
+/* Fills one of the two tables with n points of `size` values. */
 static enum lmd_status fill(const struct lmd_host *h, uint32_t dtype, uint32_t n, uint32_t size,
 			    uint64_t *eight, uint32_t *four)
 {

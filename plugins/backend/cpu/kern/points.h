@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * points.h - the IQ types whose values are points of a grid: their tables, and how a block is read.
+ * points.h - the IQ types, whose values are points of a grid: their tables, and how to read a
+ * block.
  *
- * In a block of 256 a value is D * sc * P: D = d times kern_point_unit, sc = 2 * scale + 1 of its
- * 16 or 32 values, and P what the point says, of IQ2 and IQ3 with a sign, of IQ1 (8 * v) + 1
- * or - 1.  The tables hold a point's values as bytes, the first one lowest: the magnitudes of IQ2
- * (8 values) and IQ3 (4), and 8 * v + 16 of IQ1 (8). */
+ * In a block of 256, a value is D * sc * P: D = d times kern_point_unit; sc = 2 * scale + 1 of its
+ * 16 or 32 values; and P comes from the point: for IQ2 and IQ3 with a sign, for IQ1 (8 * v) + 1 or
+ * - 1.  The tables hold the values of a point as bytes, the first one lowest: the magnitudes for
+ * IQ2 (8 values) and IQ3 (4), and 8 * v + 16 for IQ1 (8). */
 #ifndef LLAMAD_CPU_KERN_POINTS_H
 #define LLAMAD_CPU_KERN_POINTS_H
 
@@ -45,7 +46,7 @@ static inline uint32_t kern_dword(const uint8_t *b)
 	return kern_word(b) | kern_word(b + 2) << 16;
 }
 
-/* d as a half. */
+/* d of a block, as f16. */
 static inline uint32_t kern_point_d(uint32_t dtype, const uint8_t *b)
 {
 	if (dtype != LMD_DTYPE_IQ1_M)
@@ -84,7 +85,7 @@ static inline void kern_point_scales(uint32_t dtype, const uint8_t *b, int j, in
 	}
 }
 
-/* Eight signs for each of four indices of 7 bits: the number of minuses is even. */
+/* Eight signs for each of four 7-bit indices: the number of minus signs is even. */
 static inline uint32_t kern_even_signs(uint32_t v)
 {
 	uint32_t x = (v & 0x7f) | (v << 1 & 0x7f00) | (v << 2 & 0x7f0000) | (v << 3 & 0x7f000000);
@@ -95,7 +96,7 @@ static inline uint32_t kern_even_signs(uint32_t v)
 	return x | (odd & 0x01010101) << 7;
 }
 
-/* Four quads of points at eight numbers. */
+/* Four groups of points, each from two of the eight indices in qs. */
 static inline void kern_quads(const uint32_t *t, const uint8_t *qs, uint32_t ninth, uint64_t out[4])
 {
 	for (uint32_t l = 0; l < 4; l++)
@@ -103,8 +104,8 @@ static inline void kern_quads(const uint32_t *t, const uint8_t *qs, uint32_t nin
 			 (uint64_t)t[qs[2 * l + 1] | (ninth >> (2 * l + 1) & 1) << 8] << 32;
 }
 
-/* The 32 values of block j < 8: what the tables say, and as result a bit for each value that is
- * minus, or minus 1. */
+/* Reads the 32 values of block j < 8 from the tables.  Returns a bit for each value that is
+ * negative (IQ2, IQ3) or that has the - 1 (IQ1). */
 static inline uint32_t kern_points_32(uint32_t dtype, const struct kern_points *t, const uint8_t *b,
 				      int j, uint64_t out[4])
 {
@@ -148,8 +149,8 @@ static inline uint32_t kern_points_32(uint32_t dtype, const struct kern_points *
 	}
 }
 
-/* TQ1_0: the trits, 0 to 2, of block j < 8.  A byte holds up to five of them as a fraction in
- * base 3; times 3 brings one above the byte. */
+/* TQ1_0: the trits, 0 to 2, of block j < 8.  A byte holds up to five of them as a base-3 fraction;
+ * multiplying by 3 shifts one out of the byte. */
 static inline void kern_trits_32(const uint8_t *b, int j, uint8_t out[32])
 {
 	static const uint8_t power[5] = {1, 3, 9, 27, 81};

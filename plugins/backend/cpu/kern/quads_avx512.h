@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * quads_avx512.h - types of 32 values with nibbles: four neighbouring blocks of eight rows at a
- * time. */
+ * quads_avx512.h - types with blocks of 32 values and nibbles: eight rows, four neighbouring
+ * blocks at a time. */
 #ifndef LLAMAD_CPU_KERN_QUADS_AVX512_H
 #define LLAMAD_CPU_KERN_QUADS_AVX512_H
 
 #include "codes_avx512.h"
 
-/* Four neighbouring blocks of 16 bytes of nibbles.  Vectors "of four" have rows 0-3 ([0]) or 4-7
- * ([1]) of block b in lanes 0-3, of b+1 in 4-7 and so on. */
+/* Four neighbouring blocks with 16 bytes of nibbles.  Vectors "of four" have rows 0-3 ([0]) or 4-7
+ * ([1]) of block b in lanes 0-3, of block b+1 in lanes 4-7, and so on. */
 struct quad {
-	__m512i low[8], high[8]; /* values 0-15 and 16-31 of the blocks, one in 16 bytes each */
+	__m512i low[8], high[8]; /* values 0-15 and 16-31 of the blocks, 16 bytes for each block */
 	__m512 d[2], m[2];       /* of four */
 };
 
@@ -25,7 +25,7 @@ INLINE __m512i with_fourth(__m512i v, const uint8_t *p)
 	return _mm512_mask_broadcast_i32x4(v, 0xf000, _mm_loadu_si128((const void *)p));
 }
 
-/* Words a, b, c, d, four times each, in both halves. */
+/* Words a, b, c, d, each repeated four times, in both halves. */
 INLINE __m512i four_words(short a, short b, short c, short d)
 {
 	__m256i v = _mm256_setr_epi16(a, a, a, a, b, b, b, b, c, c, c, c, d, d, d, d);
@@ -33,7 +33,7 @@ INLINE __m512i four_words(short a, short b, short c, short d)
 	return _mm512_broadcast_i64x4(v);
 }
 
-/* Q4_1: 20 dwords, of which 64 bytes hold all but the codes of the last block. */
+/* Q4_1: 20 dwords; a 64-byte load has all but the codes of the last block. */
 INLINE void quad_dwords(const uint8_t *const w[8], size_t at, __m512i q[8], struct quad *c)
 {
 	const __m512i qs = _mm512_setr_epi32(1, 2, 3, 4, 6, 7, 8, 9, 11, 12, 13, 14, 0, 0, 0, 0);
@@ -56,14 +56,14 @@ INLINE void quad_dwords(const uint8_t *const w[8], size_t at, __m512i q[8], stru
 	}
 }
 
-/* Words of rows 0-3 in the low half, of rows 4-7 in the high one. */
+/* Words of rows 0-3 in the low half, words of rows 4-7 in the high half. */
 INLINE __m512i first_words(__m512i into, int r, __m512i which, __m512i v)
 {
 	return _mm512_mask_permutexvar_epi16(into, r < 4 ? 0x1111u << r : 0x11110000u << (r % 4),
 					     which, v);
 }
 
-/* Q4_0, IQ4_NL: 36 words, of which 64 bytes hold all but the codes of the last block. */
+/* Q4_0, IQ4_NL: 36 words; a 64-byte load has all but the codes of the last block. */
 INLINE void quad_words(const uint8_t *const w[8], size_t at, __m512i q[8], struct quad *c)
 {
 	const __m128i count = _mm_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7);

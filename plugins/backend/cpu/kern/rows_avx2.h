@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * rows_avx2.h - few rows of x times eight weight rows at a time, read where they lie;
- * rows_avx512.h with half the width.  Products of bytes are added in 16 bits as long as the
- * greatest codes and -127 cannot leave them, then in 32. */
+ * rows_avx2.h - few rows of x times eight weight rows at a time, read in place; rows_avx512.h with
+ * half the width.  Products of bytes are added in 16 bits as long as the largest codes times -127
+ * cannot overflow, then in 32 bits. */
 #ifndef LLAMAD_CPU_KERN_ROWS_AVX2_H
 #define LLAMAD_CPU_KERN_ROWS_AVX2_H
 
 #include "small_avx2.h"
 
-#define FEW         4       /* rows of x that rows8 multiplies */
+#define FEW         4       /* largest number of rows of x for rows8 */
 
 INLINE __m256i all(const char *array, size_t i)
 {
@@ -23,7 +23,7 @@ INLINE __m256 all_floats(const char *array, size_t i)
 	return _mm256_castsi256_ps(all(array, i));
 }
 
-/* Products of bytes, neighbours added: |sum| <= 32512. */
+/* Products of bytes, with neighbours added: |sum| <= 32512. */
 INLINE __m256i multiply(uint32_t dtype, __m256i codes, __m256i q)
 {
 	if (is_signed(dtype))
@@ -36,7 +36,7 @@ INLINE __m256i widen(__m256i v)
 	return _mm256_madd_epi16(v, _mm256_set1_epi16(1));
 }
 
-/* D * d * sums[0]; and M * e, M * d * minima, or the second D * d * sums[1]. */
+/* D * d * sums[0]; plus M * e, M * d * minima, or the second D * d * sums[1]. */
 INLINE __m256 terms(uint32_t dtype, __m256 d, __m256 m, const __m256i mn[2], const __m256i sums[2],
 		    const char *x, uint32_t k, size_t b)
 {
@@ -60,8 +60,8 @@ INLINE __m256 terms(uint32_t dtype, __m256 d, __m256 m, const __m256i mn[2], con
 
 /* ---- eight rows, few columns ---- */
 
-/* out[0]: sums of (code - 2^shift)*q over block b, of the rows.  With two D: those of the first 16
- * values, and in out[1] those of the others. */
+/* out[0]: for each row the sum of (code - 2^shift)*q over block b.  With two D: that of the first
+ * 16 values, and in out[1] that of the others. */
 INLINE void block_sums(uint32_t dtype, const struct codes *c, const char *x, uint32_t k, size_t b,
 		       __m256i out[2])
 {
@@ -90,7 +90,7 @@ INLINE void block_sums(uint32_t dtype, const struct codes *c, const char *x, uin
 				u[i] = _mm256_mullo_epi32(u[i], c->sc[i]);
 		}
 	}
-	/* the halves of u[i] are sums over the halves of the block */
+	/* The halves of u[i] are sums over the halves of the block. */
 	low = _mm256_permute2x128_si256(u[0], u[1], 0x20);
 	high = _mm256_permute2x128_si256(u[0], u[1], 0x31);
 	out[0] = kern_has_two_d(dtype) ? low : _mm256_add_epi32(low, high);
@@ -112,7 +112,7 @@ INLINE void add_block(uint32_t dtype, const struct codes *c, const void *const *
 	}
 }
 
-/* n_col: 1..FEW, constant. */
+/* n_col is 1..FEW and constant. */
 INLINE void rows8(uint32_t dtype, const struct kern_points *points, const uint8_t *const w[8],
 		  const void *const *x, uint32_t k, const uint8_t *later, uint32_t n_col,
 		  __m256 sum[FEW])
@@ -128,7 +128,7 @@ INLINE void rows8(uint32_t dtype, const struct kern_points *points, const uint8_
 
 		look_ahead(later, at, bytes);
 		head_small(dtype, w, at, &h);
-#pragma GCC unroll 1 /* long enough as it is */
+#pragma GCC unroll 1 /* long enough without unrolling */
 		for (int j = 0; j < 8; j++) {
 			codes_points(dtype, points, &h, w, at, j, &c);
 			add_block(dtype, &c, x, k, b + (size_t)j, n_col, sum);
@@ -169,7 +169,7 @@ INLINE void store(float *y, __m256 v, uint32_t n)
 
 INLINE void few(uint32_t dtype, const struct kern_product *p)
 {
-	/* three rows of x are multiplied as four */
+	/* Three rows of x are multiplied as if they were four. */
 	const void *x[FEW];
 
 	for (uint32_t i = 0; i < FEW; i++)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * rows_avx512.h - few rows of x times eight weight rows at a time, read where they lie.  A block
- * of a row times a block of x leaves its sum in several lanes; the sums of eight rows are added
- * up together, into one lane for each row, and then go block by block into the running sums, as
- * kern.h wants it. */
+ * rows_avx512.h - few rows of x times eight weight rows at a time, read in place.  A block of a
+ * row times a block of x leaves its sum in several lanes.  The sums of eight rows are reduced
+ * together to one lane for each row, and are then added block by block to the running sums, as
+ * kern.h demands. */
 #ifndef LLAMAD_CPU_KERN_ROWS_AVX512_H
 #define LLAMAD_CPU_KERN_ROWS_AVX512_H
 
@@ -11,7 +11,7 @@
 #include "quads_avx512.h"
 #include "small_avx512.h"
 
-#define FEW 4 /* rows of x that rows8 multiplies */
+#define FEW 4 /* largest number of rows of x for rows8 */
 
 /* ---- rows of x ---- */
 
@@ -50,8 +50,8 @@ INLINE int greatest_code(uint32_t dtype)
 					 : 255;
 }
 
-/* Of each four lanes: sums of neighbours in a, then in b.  A lane is a sum of `values` products: if
- * that fits in 16 bits, it is done with one shuffle less. */
+/* For each four lanes: the sums of neighbours in a, then in b.  A lane is a sum of `values`
+ * products; if that fits in 16 bits, one shuffle is saved. */
 INLINE __m512i add_pairs(uint32_t dtype, int values, __m512i a, __m512i b)
 {
 	__m512 even, odd;
@@ -63,15 +63,15 @@ INLINE __m512i add_pairs(uint32_t dtype, int values, __m512i a, __m512i b)
 	return _mm512_add_epi32(_mm512_castps_si512(even), _mm512_castps_si512(odd));
 }
 
-/* Of each four lanes: sums of all in v[0], v[1], v[2], v[3]. */
+/* For each four lanes: the sums of all in v[0], v[1], v[2], v[3]. */
 INLINE __m512i add_fours(uint32_t dtype, int values, const __m512i *v)
 {
 	return add_pairs(dtype, 2 * values, add_pairs(dtype, values, v[0], v[1]),
 			 add_pairs(dtype, values, v[2], v[3]));
 }
 
-/* out[0]: sums of code*q over blocks b and b+1, of rows; minus 2^shift times the sums of q.  With
- * two D: those of the first 16 values, and in out[1] those of the others. */
+/* out[0]: for each row the sum of code*q over blocks b and b+1, minus 2^shift times the sums of q.
+ * With two D: that of the first 16 values, and in out[1] that of the others. */
 INLINE void block_sums(uint32_t dtype, const struct codes *c, const char *x, uint32_t k, size_t b,
 		       __m512i out[2])
 {
@@ -100,7 +100,7 @@ INLINE void block_sums(uint32_t dtype, const struct codes *c, const char *x, uin
 				u[i] = _mm512_mullo_epi32(u[i], c->sc[i]);
 		}
 	}
-	/* lanes 0 and 1 of four belong to block b, lanes 2 and 3 to b+1 */
+	/* Lanes 0 and 1 of four belong to block b, lanes 2 and 3 to block b+1. */
 	even = _mm512_shuffle_i32x4(u[0], u[1], 0x88);
 	odd = _mm512_shuffle_i32x4(u[0], u[1], 0xdd);
 	if (kern_has_two_d(dtype)) {
@@ -116,7 +116,7 @@ INLINE void block_sums(uint32_t dtype, const struct codes *c, const char *x, uin
 	out[0] = sum;
 }
 
-/* Sums of minimum*q over blocks b and b+1, of rows. */
+/* For each row the sums of minimum*q over blocks b and b+1. */
 INLINE __m512i minima_sums(const struct codes *c, const char *x, uint32_t k, size_t b)
 {
 	const __m512i low = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2);
@@ -150,7 +150,7 @@ INLINE void add_blocks(uint32_t dtype, const struct codes *c, const char *x, uin
 		*sum = _mm256_add_ps(*sum, _mm512_extractf32x8_ps(t, 1));
 }
 
-/* Elements b..b+3 of an array of a row, in four lanes each. */
+/* Elements b ... b+3 of an array of a row, in four lanes each. */
 INLINE __m512i four_of(const char *array, size_t b)
 {
 	const __m512i lanes = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
@@ -164,7 +164,7 @@ INLINE __m512 four_of_floats(const char *array, size_t b)
 	return _mm512_castsi512_ps(four_of(array, b));
 }
 
-/* The same as add_blocks for b..b+3. */
+/* Like add_blocks, for blocks b ... b+3. */
 INLINE void add_quad(uint32_t dtype, const struct quad *c, const char *x, uint32_t k, size_t b,
 		     __m256 *sum)
 {
@@ -206,7 +206,7 @@ INLINE void add_quad(uint32_t dtype, const struct quad *c, const char *x, uint32
 	}
 }
 
-/* n_col: 1..FEW, constant. */
+/* n_col is 1..FEW and constant. */
 INLINE void rows8(uint32_t dtype, const struct kern_points *points, const uint8_t *const w[8],
 		  const void *const *x, uint32_t k, const uint8_t *later, uint32_t n_col,
 		  __m256 sum[FEW])
@@ -223,7 +223,7 @@ INLINE void rows8(uint32_t dtype, const struct kern_points *points, const uint8_
 
 		look_ahead(later, at, bytes);
 		head_small(dtype, w, at, &h);
-#pragma GCC unroll 1 /* long enough as it is */
+#pragma GCC unroll 1 /* long enough without unrolling */
 		for (int p = 0; p < 4; p++) {
 			codes_points(dtype, points, &h, w, at, p, &c);
 #pragma GCC unroll 4
@@ -272,7 +272,7 @@ INLINE void rows8(uint32_t dtype, const struct kern_points *points, const uint8_
 
 INLINE void few(uint32_t dtype, const struct kern_product *p)
 {
-	/* three rows of x are multiplied as four */
+	/* Three rows of x are multiplied as if they were four. */
 	const void *x[FEW];
 
 	for (uint32_t i = 0; i < FEW; i++)

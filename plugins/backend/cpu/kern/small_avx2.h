@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * small_avx2.h - types of less than 4 bits: one block of 32 of eight rows at a time. */
+ * small_avx2.h - types of less than 4 bits: eight rows, one block of 32 at a time. */
 #ifndef LLAMAD_CPU_KERN_SMALL_AVX2_H
 #define LLAMAD_CPU_KERN_SMALL_AVX2_H
 
@@ -38,7 +38,7 @@ INLINE void codes_2(const struct head *h, const uint8_t *const w[8], size_t at, 
 	c->mn[1] = _mm256_and_si256(_mm256_srli_epi32(sc, 16 * (j % 2) + 12), four);
 }
 
-/* A byte for each two bits of 8 bytes. */
+/* One byte for each two bits of 8 bytes. */
 INLINE __m256i spread(const uint8_t *p)
 {
 	__m256i v = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)p));
@@ -48,7 +48,7 @@ INLINE __m256i spread(const uint8_t *p)
 	return and8(v, 3);
 }
 
-/* 1, 0, -1 and 2 as codes from 1: the shift is 1. */
+/* Values -1, 0, 1 and 2 become codes 1 to 4, since the shift is 1. */
 INLINE void codes_ternary(uint32_t dtype, const struct head *h, const uint8_t *const w[8],
 			  size_t at, int j, struct codes *c)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * small_avx512.h - types of less than 4 bits: two blocks of 32 of eight rows at a time. */
+ * small_avx512.h - types of less than 4 bits: eight rows, two blocks of 32 at a time. */
 #ifndef LLAMAD_CPU_KERN_SMALL_AVX512_H
 #define LLAMAD_CPU_KERN_SMALL_AVX512_H
 
@@ -20,7 +20,7 @@ INLINE void head_small(uint32_t dtype, const uint8_t *const w[8], size_t at, str
 	}
 }
 
-/* Two bits at `by` and by + 2 of 32 bytes. */
+/* The two bits from bit `by` and from bit `by` + 2 of 32 bytes. */
 INLINE __m512i two_bits(const uint8_t *p, int by)
 {
 	__m512i v = _mm512_srlv_epi16(load_twice(p), words((short)by, (short)(by + 2)));
@@ -28,7 +28,7 @@ INLINE __m512i two_bits(const uint8_t *p, int by)
 	return _mm512_and_si512(v, _mm512_set1_epi8(3));
 }
 
-/* A byte for each two bits of 16 bytes. */
+/* One byte for each two bits of 16 bytes. */
 INLINE __m512i spread(const uint8_t *p)
 {
 	__m512i v = _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)p));
@@ -60,7 +60,7 @@ INLINE void codes_2(const struct head *h, const uint8_t *const w[8], size_t at, 
 	c->mn[1] = _mm512_and_si512(_mm512_srlv_epi32(mn, two(8, 24)), four);
 }
 
-/* 1, 0, -1 and 2 as codes from 1: the shift is 1. */
+/* Values -1, 0, 1 and 2 become codes 1 to 4, since the shift is 1. */
 INLINE void codes_ternary(uint32_t dtype, const struct head *h, const uint8_t *const w[8],
 			  size_t at, int p, struct codes *c)
 {

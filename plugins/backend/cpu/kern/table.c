@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which kernels there are.  The lists come from the translation units of the instruction sets, best
- * first; a list that the compiler could not build is left out here. */
+ * Table of all kernels.  The lists come from the translation units of the instruction sets, best
+ * first; lists that the compiler could not build are left out. */
 #include "variants.h"
 
 static const struct kern_linear *const lists[] = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Blocks as integers with their factors and offsets; see unpack.h for what is what. */
+ * Unpacks blocks to integers with their factors and offsets; unpack.h defines them for each
+ * type. */
 #include "unpack.h"
 
 #include <string.h>
@@ -19,7 +20,7 @@ static float f16(const uint8_t *b)
 	return h & 0x8000 ? -v : v;
 }
 
-/* 16 bytes of nibbles, low ones first; bit j of `fifth` is the fifth bit of code j. */
+/* Unpacks 16 bytes of nibbles, low nibbles first; bit j of `fifth` is the fifth bit of code j. */
 static void codes(const uint8_t *qs, const uint8_t *fifth, int minus, int16_t *p)
 {
 	for (int j = 0; j < 32; j++) {
@@ -67,7 +68,7 @@ static void unpack_q8_0(const uint8_t *b, int16_t *p, float *d, float *m)
 		p[j] = (int8_t)b[2 + j];
 }
 
-/* Q4_K, and Q5_K with the fifth bits at qh: bit j of qh[l] for value l of sub-block j. */
+/* Q4_K, and Q5_K with the fifth bits at qh: bit j of qh[l] belongs to value l of sub-block j. */
 static void unpack_k45(const uint8_t *b, const uint8_t *qh, const uint8_t *qs, int16_t *p, float *d,
 		       float *m)
 {
@@ -122,7 +123,7 @@ static void unpack_q3_k(const uint8_t *b, int16_t *p, float *d, float *m)
 		m[j] = 0;
 		for (int l = 0; l < 32; l++) {
 			int i = 2 * j +
-				l / 16; /* of 16 scales: four low bits, then two high ones */
+				l / 16; /* scales of 16 values: four low bits, then two high bits */
 			int sc = (b[96 + i % 8] >> (i / 8 * 4) & 15) |
 				 (b[104 + i % 4] >> (i / 4 * 2) & 3) << 4;
 			int q = (b[32 + j / 4 * 32 + l] >> (j % 4 * 2) & 3) | (b[l] >> j & 1) << 2;
@@ -161,7 +162,7 @@ static void unpack_iq4_xs(const uint8_t *b, int16_t *p, float *d, float *m)
 
 static void unpack_mxfp4(const uint8_t *b, int16_t *p, float *d, float *m)
 {
-	/* 2^(e - 128), denormal for e = 0 and 1 */
+	/* 2^(e - 128), which is denormal for e = 0 and 1. */
 	uint32_t bits = b[0] < 2 ? 0x200000u << b[0] : (uint32_t)(b[0] - 1) << 23;
 
 	memcpy(d, &bits, sizeof(bits));
@@ -169,7 +170,7 @@ static void unpack_mxfp4(const uint8_t *b, int16_t *p, float *d, float *m)
 	books(b + 1, kern_book_fp4, p);
 }
 
-/* Half of an E4M3 number without sign, bias 7: docs/formats.md. */
+/* Half of an E4M3 number without sign and with bias 7; see docs/formats.md. */
 static float half_e4m3(uint8_t b)
 {
 	int exp = b >> 3 & 15, man = b & 7;
@@ -270,7 +271,7 @@ static void unpack_points(uint32_t dtype, const struct kern_points *t, const uin
 struct type {
 	uint32_t dtype;
 	uint32_t elems, bytes; /* of a block */
-	/* NULL: Q2_K and the types of points.h */
+	/* NULL: Q2_K and the types of points.h. */
 	void (*unpack)(const uint8_t *block, int16_t *p, float *d, float *m);
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * unpack.h - weights as integers, portable.
+ * unpack.h - unpacks weights to integers, portably.
  *
  * In each block of 32 a weight is D * P + M, all three exact in f32 (layouts: docs/formats.md):
  *
@@ -14,10 +14,10 @@
  *   q5_k   5 bits                     d * sc       -(dmin * mn)
  *   q6_k   sc * (6 bits - 32)         d            none              sc: 8 bits for 16
  *   q3_k   (sc - 32) * (3 bits - 4)   d            none              sc: 6 bits for 16
- *   iq4_nl book[nibble]               d            none
- *   iq4_xs book[nibble]               d * (sc-32)  none              sc: 6 bits for 32
+ *   iq4_nl codebook[nibble]           d            none
+ *   iq4_xs codebook[nibble]           d * (sc-32)  none              sc: 6 bits for 32
  *   mxfp4  2 * E2M1 of the nibble     2^(e-128)    none
- *   nvfp4  2 * E2M1 of the nibble     scale / 2    D of the last 16, whose scale is their own
+ *   nvfp4  2 * E2M1 of the nibble     scale / 2    D of the last 16, which have their own scale
  *   q2_k   sc * (2 bits)              d            -dmin, times mn   sc, mn: 4 bits for 16
  *   q1_0   1 or -1                    d            none
  *   q2_0   2 bits - 1                 d            none
@@ -33,10 +33,10 @@
 struct kern_row {
 	int16_t *p;   /* [k] */
 	float *d, *m; /* [k/32] */
-	int16_t *mn;  /* [k/16] q2_k: minima */
+	int16_t *mn;  /* [k/16] minima of Q2_K */
 };
 
-/* k values of a type with an exact kernel; points: tables of the IQ types. */
+/* Unpacks k values of a type that has an exact kernel.  points: tables of the IQ types. */
 void kern_unpack(uint32_t dtype, const struct kern_points *points, const uint8_t *block, uint32_t k,
 		 const struct kern_row *out);
 

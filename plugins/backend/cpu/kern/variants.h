@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * variants.h - what the translation units of the instruction sets offer to table.c. */
+ * variants.h - the kernels that each instruction set's translation units give to table.c. */
 #ifndef LLAMAD_CPU_KERN_VARIANTS_H
 #define LLAMAD_CPU_KERN_VARIANTS_H
 
 #include "kern.h"
 
-/* Ends with an entry whose run is NULL. */
+/* Each list ends with an entry whose run is NULL. */
 extern const struct kern_linear kern_exact_c[], kern_exact_avx2[], kern_exact_vnni[];
 extern const struct kern_linear kern_small_avx2[], kern_small_vnni[];
 extern const struct kern_linear kern_float_c[], kern_float_avx2[], kern_float_avx512[];

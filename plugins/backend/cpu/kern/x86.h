@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * x86.h - what the kernels of AVX2 and AVX-512 share: facts of the types and the reading of heads
- * of blocks.  Included by files that are compiled for one of them; everything is inlined, with a
- * constant `dtype`, so that only the code of one type is left. */
+ * x86.h - shared by the AVX2 and the AVX-512 kernels: properties of the types, and reading of
+ * block headers.  Included by files that are compiled for one of them.  Everything is inlined with
+ * a constant `dtype`, so that only the code of one type remains. */
 #ifndef LLAMAD_CPU_KERN_X86_H
 #define LLAMAD_CPU_KERN_X86_H
 
@@ -12,7 +12,7 @@
 #include "book.h"
 #include "points.h"
 
-/* How far ahead weights are fetched. */
+/* Prefetch distance for weights, in bytes. */
 #define KERN_AHEAD 0x6000
 
 #define INLINE static inline __attribute__((always_inline))
@@ -47,14 +47,14 @@ INLINE uint32_t kern_block_bytes(uint32_t dtype)
 					    : 110 /* IQ3_S */;
 }
 
-/* Types of less than 4 bits, but for Q3_K. */
+/* Types of less than 4 bits, except Q3_K. */
 INLINE bool kern_is_small(uint32_t dtype)
 {
 	return dtype == LMD_DTYPE_Q2_K || dtype == LMD_DTYPE_Q1_0 || dtype == LMD_DTYPE_Q2_0 ||
 	       dtype == LMD_DTYPE_TQ1_0 || dtype == LMD_DTYPE_TQ2_0 || kern_has_points(dtype);
 }
 
-/* Blocks of more than 32 values. */
+/* Types with blocks of more than 32 values. */
 INLINE bool kern_is_k(uint32_t dtype)
 {
 	return dtype == LMD_DTYPE_Q3_K || dtype == LMD_DTYPE_Q4_K || dtype == LMD_DTYPE_Q5_K ||
@@ -62,7 +62,7 @@ INLINE bool kern_is_k(uint32_t dtype)
 	       kern_is_small(dtype);
 }
 
-/* Blocks of 32 in a block of more. */
+/* Number of blocks of 32 in a larger block. */
 INLINE uint32_t kern_parts(uint32_t dtype)
 {
 	return dtype == LMD_DTYPE_Q2_0 || dtype == LMD_DTYPE_NVFP4 ? 2
@@ -70,26 +70,26 @@ INLINE uint32_t kern_parts(uint32_t dtype)
 								   : 8;
 }
 
-/* Two factors in a block of 32 besides D, integers, one for each 16 values. */
+/* Has two integer factors besides D in a block of 32, one for each 16 values. */
 INLINE bool kern_has_halves(uint32_t dtype)
 {
 	return dtype == LMD_DTYPE_Q2_K || dtype == LMD_DTYPE_Q3_K || dtype == LMD_DTYPE_Q6_K ||
 	       kern_has_points(dtype);
 }
 
-/* Two minima, that M is multiplied with. */
+/* Has two minima, which are multiplied by M. */
 INLINE bool kern_has_minima(uint32_t dtype)
 {
 	return dtype == LMD_DTYPE_Q2_K;
 }
 
-/* Two D in a block of 32, one for each 16 values; the second stands where others have M. */
+/* Has two D in a block of 32, one for each 16 values; the second takes the place of M. */
 INLINE bool kern_has_two_d(uint32_t dtype)
 {
 	return dtype == LMD_DTYPE_NVFP4;
 }
 
-/* Codes are places in the book of 8-bit numbers. */
+/* Codes are indices into the codebook of 8-bit numbers. */
 INLINE bool kern_has_iq4_book(uint32_t dtype)
 {
 	return dtype == LMD_DTYPE_IQ4_NL || dtype == LMD_DTYPE_IQ4_XS;
@@ -101,13 +101,13 @@ INLINE bool kern_has_min(uint32_t dtype)
 	       dtype == LMD_DTYPE_Q5_K;
 }
 
-/* A second factor or an offset for a block of 32. */
+/* Has a second factor, or an offset, for a block of 32. */
 INLINE bool kern_has_m(uint32_t dtype)
 {
 	return kern_has_min(dtype) || kern_has_minima(dtype) || kern_has_two_d(dtype);
 }
 
-/* Where d is in a block of a small type without points. */
+/* Offset of d in a block of a small type without points. */
 INLINE size_t kern_small_d(uint32_t dtype)
 {
 	return dtype == LMD_DTYPE_Q2_K    ? 80
@@ -116,7 +116,7 @@ INLINE size_t kern_small_d(uint32_t dtype)
 					  : 0;
 }
 
-/* Codes are unsigned: what they have too much is a power of two. */
+/* Codes are unsigned: they exceed the values by 2^shift.  0 = by nothing. */
 INLINE uint32_t kern_shift(uint32_t dtype)
 {
 	return dtype == LMD_DTYPE_Q3_K    ? 2
@@ -167,7 +167,7 @@ INLINE __m256i halves_at(const uint8_t *const w[8], size_t at)
 				 (int)load16(w[6] + at), (int)load16(w[7] + at));
 }
 
-/* d of a type with points, of eight rows. */
+/* d of eight rows of a type with points. */
 INLINE __m256i point_ds(uint32_t dtype, const uint8_t *const w[8], size_t at)
 {
 	return _mm256_setr_epi32((int)kern_point_d(dtype, w[0] + at),
@@ -180,19 +180,19 @@ INLINE __m256i point_ds(uint32_t dtype, const uint8_t *const w[8], size_t at)
 				 (int)kern_point_d(dtype, w[7] + at));
 }
 
-/* Halves of the E4M3 numbers in bytes `byte` of dwords (NVFP4): 0x7f is 0, bit 7 nothing else. */
+/* Half of the E4M3 numbers in byte `byte` of each dword (NVFP4): 0x7f is 0, bit 7 is ignored. */
 INLINE __m256 half_e4m3(__m256i v, int byte)
 {
 	__m256i b = _mm256_and_si256(_mm256_srli_epi32(v, 8 * byte), _mm256_set1_epi32(255));
 	__m256i none = _mm256_cmpeq_epi32(b, _mm256_set1_epi32(127));
 
-	/* exponent and mantissa stay beside each other; the bias is 7 and not 127 */
+	/* Exponent and mantissa stay next to each other; the bias is 7 instead of 127. */
 	b = _mm256_slli_epi32(_mm256_and_si256(b, _mm256_set1_epi32(127)), 20);
 	return _mm256_mul_ps(_mm256_castsi256_ps(_mm256_andnot_si256(none, b)),
 			     _mm256_set1_ps(0x1p119f));
 }
 
-/* The trits, 0 to 2, of block j < 8 of TQ1_0: kern_trits_32 in a vector. */
+/* The trits, 0 to 2, of block j < 8 of TQ1_0: kern_trits_32 with vectors. */
 INLINE __m256i trits(const uint8_t *b, int j)
 {
 	static const uint8_t power[8] = {1, 3, 9, 27, 81, 1, 9, 81};
@@ -200,7 +200,7 @@ INLINE __m256i trits(const uint8_t *b, int j)
 
 	if (j < 5) {
 		v = _mm256_loadu_si256((const void *)b);
-	} else { /* two trits of 16 bytes; at last one, and four of four bytes */
+	} else { /* two trits of 16 bytes; the last block has one, and four of 4 bytes */
 		__m128i low = _mm_loadu_si128((const void *)(b + 32));
 		__m128i high = j < 7 ? low : _mm_set1_epi32((int)load32(b + 48));
 		__m128i times = j < 7 ? _mm_set1_epi16((short)(3 * power[j]))
@@ -212,14 +212,14 @@ INLINE __m256i trits(const uint8_t *b, int j)
 	even = _mm256_and_si256(_mm256_mullo_epi16(v, p), _mm256_set1_epi16(255));
 	odd = _mm256_slli_epi16(_mm256_mullo_epi16(_mm256_srli_epi16(v, 8), p), 8);
 	v = _mm256_or_si256(even, odd);
-	/* times 3 comes to 256 from 86 on, to 512 from 171 on */
+	/* 3 * v reaches 256 from 86 on, and 512 from 171 on. */
 	even = _mm256_cmpeq_epi8(_mm256_max_epu8(v, _mm256_set1_epi8(86)), v);
 	odd = _mm256_cmpeq_epi8(_mm256_max_epu8(v, _mm256_set1_epi8((char)171)), v);
 	return _mm256_sub_epi8(_mm256_setzero_si256(), _mm256_add_epi8(even, odd));
 }
 
-/* out[i]: dword i of 16 bytes at each of eight addresses; or, with two_off, of the last 14 of them
- * and two zeros. */
+/* out[i]: dword i of the 16 bytes at each of eight addresses; with two_off the dwords of the last
+ * 14 bytes followed by two zeros. */
 INLINE void columns(const uint8_t *const w[8], size_t at, bool two_off, __m256i out[4])
 {
 	__m256i v[4], t[4];
@@ -241,7 +241,8 @@ INLINE void columns(const uint8_t *const w[8], size_t at, bool two_off, __m256i 
 	out[3] = _mm256_unpackhi_epi64(t[1], t[3]);
 }
 
-/* The 16 scales of Q3_K less 32, as bytes: low bits in v[0] and v[1], two high ones in v[2]. */
+/* The 16 scales of Q3_K minus 32, as bytes: low bits in v[0] and v[1], the two high bits in
+ * v[2]. */
 INLINE void scales_3(const __m256i v[4], __m256i sc[4])
 {
 	const __m256i four = _mm256_set1_epi8(15), two = _mm256_set1_epi8(3);
@@ -256,8 +257,8 @@ INLINE void scales_3(const __m256i v[4], __m256i sc[4])
 	}
 }
 
-/* Rows that come later, while `done` bytes of each of eight rows are used up and `n` more are about
- * to be: prefetchers of processors follow single rows, and short ones end too soon for that. */
+/* Prefetches later rows when `done` bytes of each of eight rows have been used and the next `n` are
+ * about to be.  Hardware prefetchers follow single rows, and short rows end too soon for that. */
 INLINE void look_ahead(const uint8_t *later, size_t done, size_t n)
 {
 #pragma GCC unroll 16
@@ -265,7 +266,8 @@ INLINE void look_ahead(const uint8_t *later, size_t done, size_t n)
 		_mm_prefetch((const char *)later + 8 * done + i, _MM_HINT_T1);
 }
 
-/* Where rows r..r+8 look ahead: KERN_AHEAD bytes, in the slice and then in what comes next. */
+/* Address from which rows [r, r + 8) prefetch: KERN_AHEAD bytes on, in the slice or in what follows
+ * it. */
 INLINE const uint8_t *rows_later(const struct kern_product *p, uint32_t r)
 {
 	size_t at = r * p->w_stride + KERN_AHEAD, end = p->n_row * p->w_stride;
@@ -276,7 +278,7 @@ INLINE const uint8_t *rows_later(const struct kern_product *p, uint32_t r)
 		       : (const uint8_t *)p->w + r * p->w_stride;
 }
 
-/* Addresses of eight rows from r on; the last one again behind the end. */
+/* Addresses of eight rows from r on; the last row is repeated past the end. */
 INLINE void addresses(const struct kern_product *p, uint32_t r, const uint8_t *w[8])
 {
 #pragma GCC unroll 8
