@@ -87,7 +87,7 @@ static void take(void *arg, const struct lmi_out *out)
 		add_text(a, LMI_ITEM_TEXT, out->text);
 		return;
 	case LMI_OUT_REASONING:
-		add_text(a, LMI_ITEM_THOUGHT, out->text);
+		add_text(a, LMI_ITEM_REASONING, out->text);
 		return;
 	case LMI_OUT_CALL:
 		add_call(a, out->text, out->id);

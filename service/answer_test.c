@@ -71,7 +71,7 @@ static void take(struct told *t, const struct lmi_wire_item *it)
 	t->n_token += it->kind == LMI_WIRE_ITEM_TOKEN;
 	if (it->kind == LMI_WIRE_ITEM_TOKEN && !it->u.token.text.len)
 		return;
-	if (it->kind != LMI_WIRE_ITEM_THOUGHT && t->thinks) {
+	if (it->kind != LMI_WIRE_ITEM_REASONING && t->thinks) {
 		tell(t, "]", none);
 		t->thinks = false;
 	}
@@ -82,8 +82,8 @@ static void take(struct told *t, const struct lmi_wire_item *it)
 	case LMI_WIRE_ITEM_TEXT:
 		tell(t, "", it->u.text.text);
 		return;
-	case LMI_WIRE_ITEM_THOUGHT:
-		tell(t, t->thinks ? "" : "[T:", it->u.thought.text);
+	case LMI_WIRE_ITEM_REASONING:
+		tell(t, t->thinks ? "" : "[T:", it->u.reasoning.text);
 		t->thinks = true;
 		return;
 	case LMI_WIRE_ITEM_CALL:

@@ -19,7 +19,7 @@
 enum lmi_item_kind {
 	LMI_ITEM_TOKEN,     /* a token, and text that can be shown since the last one */
 	LMI_ITEM_TEXT,      /* more text */
-	LMI_ITEM_THOUGHT,   /* more of a thought */
+	LMI_ITEM_REASONING,   /* more of a thought */
 	LMI_ITEM_CALL,      /* of a tool: text is n_name bytes of its name, and an id */
 	LMI_ITEM_ARGUMENTS, /* text: more of the call's arguments */
 	LMI_ITEM_CALL_END,  /* complete */

@@ -49,9 +49,9 @@ static void fill_item(struct lmi_wire_item *out, const struct lmi_output *o, uin
 		out->kind = LMI_WIRE_ITEM_TEXT;
 		out->u.text.text = (struct lmd_str){.ptr = text ? text : "", .len = item->n_text};
 		return;
-	case LMI_ITEM_THOUGHT:
-		out->kind = LMI_WIRE_ITEM_THOUGHT;
-		out->u.thought.text = (struct lmd_str){.ptr = text, .len = item->n_text};
+	case LMI_ITEM_REASONING:
+		out->kind = LMI_WIRE_ITEM_REASONING;
+		out->u.reasoning.text = (struct lmd_str){.ptr = text, .len = item->n_text};
 		return;
 	case LMI_ITEM_CALL:
 		out->kind = LMI_WIRE_ITEM_CALL;

@@ -7,43 +7,54 @@ import (
 	"io"
 )
 
-// Delta is what came since the last one: of a generation with Parse, some text, some of a thought, or
-// some of a call of a tool.
+// Delta is the part of an answer that arrived since the previous delta.  Reasoning and Call are used
+// only if the request has Parse.
 type Delta struct {
-	Text, Thinking string
-	// Call is nil when nothing of a call came.
+	Text, Reasoning string
+	// Call is a piece of a tool call, or nil.
 	Call *CallDelta
 }
 
-// CallDelta is more of a call.
+// Thinking returns d.Reasoning.
+//
+// Deprecated: use the field Reasoning.
+func (d Delta) Thinking() string { return d.Reasoning }
+
+// CallDelta is a piece of a tool call.
 type CallDelta struct {
-	// Index counts the calls of the answer, from 0.
+	// Index is the number of the tool call within the answer, from 0.
 	Index int
-	// ID and Name come with the first one of a call.
+	// ID and Name are set in the first piece of a call.
 	ID, Name string
 	// Arguments is a piece of JSON.
 	Arguments string
-	// Done: the call is over; Complete: its arguments are whole, and JSON.
+	// Done is set in the last piece.  Complete then tells that the arguments are complete and valid
+	// JSON.
 	Done, Complete bool
 }
 
-// ToolCall is a call of a tool.
+// ToolCall is a tool call.
 type ToolCall struct {
 	ID, Name string
-	// Arguments is a JSON object when the call is complete.
+	// Arguments is a JSON object if Complete is true.
 	Arguments string
 	Complete  bool
 }
 
-// Answer is what an answer consists of.
+// Answer is an answer, split into its parts.
 type Answer struct {
-	Text, Thinking string
-	ToolCalls      []ToolCall
+	Text, Reasoning string
+	ToolCalls       []ToolCall
 }
+
+// Thinking returns a.Reasoning.
+//
+// Deprecated: use the field Reasoning.
+func (a Answer) Thinking() string { return a.Reasoning }
 
 func (a *Answer) add(d Delta) {
 	a.Text += d.Text
-	a.Thinking += d.Thinking
+	a.Reasoning += d.Reasoning
 	if d.Call == nil {
 		return
 	}
@@ -58,16 +69,16 @@ func (a *Answer) add(d Delta) {
 	c.Complete = c.Complete || d.Call.Complete
 }
 
-// Calls of a server are bounded; more are not believed.
+// More tool calls in one answer are ignored.
 const callsMax = 4096
 
 func (s *Stream) delta(item Item) Delta {
 	d := Delta{Text: s.text(item)}
 	last := item.Kind == ItemDone
-	if item.Kind == ItemThought {
-		d.Thinking = whole(&s.thought, item.Text, false)
+	if item.Kind == ItemReasoning {
+		d.Reasoning = whole(&s.partReasoning, item.Text, false)
 	} else if last {
-		d.Thinking = whole(&s.thought, nil, true)
+		d.Reasoning = whole(&s.partReasoning, nil, true)
 	}
 	if item.Call < 0 || item.Call >= callsMax {
 		return d
@@ -83,7 +94,7 @@ func (s *Stream) delta(item Item) Delta {
 	return d
 }
 
-// Delta waits for the next piece of an answer; io.EOF behind the last one.
+// Delta waits for the next piece of an answer and returns io.EOF after the last one.
 func (s *Stream) Delta(ctx context.Context) (Delta, error) {
 	for {
 		item, err := s.Next(ctx)
@@ -96,8 +107,8 @@ func (s *Stream) Delta(ctx context.Context) (Delta, error) {
 	}
 }
 
-// Answer waits for the end and returns what was still to come of the answer, taken apart when the
-// request has Parse.
+// Answer waits for the end and returns the rest of the answer.  If the request has Parse, the answer
+// is split into text, reasoning and tool calls.
 func (s *Stream) Answer(ctx context.Context) (Answer, error) {
 	var a Answer
 	for {

@@ -15,7 +15,7 @@ import (
 
 const atOnce = 8
 
-// What a daemon has to answer, from the file LMD_TEST_CASE_FILE.
+// The expected answers, from the file LMD_TEST_CASE_FILE.
 type answerCase struct {
 	Name         string  `json:"name"`
 	Model        string  `json:"model"`
@@ -44,8 +44,8 @@ func (c *answerCase) request() *GenerateRequest {
 	return r
 }
 
-// TestCases asks the daemon at LMD_TEST_URL for each case, one after the other and by eight clients
-// at once.
+// TestCases runs each case against the daemon at LMD_TEST_URL, one after the other and then with eight
+// clients at once.
 func TestCases(t *testing.T) {
 	file := os.Getenv("LMD_TEST_CASE_FILE")
 	if file == "" {

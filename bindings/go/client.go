@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-// Package llamad talks to a running llamad.
+// Package llamad is a client for llamad, a server for LLM inference.
 //
 //	c, err := llamad.Dial(ctx, "")
 //	s, err := c.Generate(ctx, &llamad.GenerateRequest{Model: "smollm2", Prompt: llamad.Prompt("Once")})
@@ -26,15 +26,16 @@ const retryPause = 50 * time.Millisecond
 
 var errClosed = errors.New("the client was closed")
 
-// Client is a connection that many goroutines may use.  A broken one is made again and the request
-// repeated; requests that change something carry an id by which the server knows the repetition.
+// Client is a connection to llamad that many goroutines may share.  A lost connection is opened again
+// and the request repeated; a request that changes something carries a request id, so that the server
+// does not do it twice.
 type Client struct {
 	url       string
 	hello     HelloRequest
 	patience  time.Duration
 	caFile    string
 	tlsConfig *tls.Config
-	dialing   chan struct{} // holds a value while somebody connects
+	dialing   chan struct{} // holds a value while a goroutine connects
 
 	mu     sync.Mutex
 	conn   *conn
@@ -42,27 +43,28 @@ type Client struct {
 	server HelloReply
 }
 
-// Option changes how a client connects.
+// Option is an option of Dial.
 type Option func(*Client)
 
-// WithKey sets the secret that says on tcp and tls+tcp who asks; without it that in the environment
-// variable LLAMAD_KEY counts.
+// WithKey sets the secret of an API key for tcp and tls+tcp.  It defaults to the environment variable
+// LLAMAD_KEY.
 func WithKey(secret string) Option { return func(c *Client) { c.hello.Key = secret } }
 
-// WithCA names a file with the certificates, in PEM, that tls+tcp trusts instead of the system's.
+// WithCA names a PEM file of certificates that tls+tcp trusts.  It defaults to those of the system.
 func WithCA(file string) Option { return func(c *Client) { c.caFile = file } }
 
-// WithTLS sets all that tls+tcp does; WithCA is put into a copy of it.
+// WithTLS sets the TLS configuration of tls+tcp.  WithCA is applied to a copy of it.
 func WithTLS(config *tls.Config) Option { return func(c *Client) { c.tlsConfig = config } }
 
-// WithName sets the name of the program in the server's log.
+// WithName sets the name of the program for the server's log.
 func WithName(name string) Option { return func(c *Client) { c.hello.Client = name } }
 
-// WithPatience sets how long to wait for a connection, and to try again when it broke; 5 s without
-// it.
+// WithPatience sets how long to wait for a connection, and to retry after it was lost.  It defaults
+// to 5 s.
 func WithPatience(d time.Duration) Option { return func(c *Client) { c.patience = d } }
 
-// Dial connects; url is ipc://PATH, tcp://HOST:PORT or tls+tcp://HOST:PORT, or "" for DefaultURL.
+// Dial connects to a server.  The url is ipc://PATH, tcp://HOST:PORT or tls+tcp://HOST:PORT, or "" for
+// DefaultURL.
 func Dial(ctx context.Context, url string, opts ...Option) (*Client, error) {
 	if url == "" {
 		url = DefaultURL()
@@ -91,7 +93,7 @@ func (c *Client) trust() error {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
-		return &Error{Code: "invalid", Text: fmt.Sprintf("%s: there is no certificate in it", c.caFile)}
+		return &Error{Code: "invalid", Text: fmt.Sprintf("%s: the file contains no certificate", c.caFile)}
 	}
 	if c.tlsConfig == nil {
 		c.tlsConfig = &tls.Config{MinVersion: tls.VersionTLS12}
@@ -101,7 +103,7 @@ func (c *Client) trust() error {
 	return nil
 }
 
-// Close ends the connection, and with it the streams without a lease.
+// Close closes the connection; streams without a lease are cancelled.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closed = true
@@ -113,24 +115,24 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// URL tells where the client connects.
+// URL returns the address of the server.
 func (c *Client) URL() string { return c.url }
 
-// Server is what the server said of itself when it was last connected to.
+// Server returns the server's reply to hello on the latest connection.
 func (c *Client) Server() HelloReply {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.server
 }
 
-// current is the connection, broken or not; nil before the first one.
+// current returns the connection, which may be broken, or nil before the first one.
 func (c *Client) current() (conn *conn, closed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.conn, c.closed
 }
 
-// connect gives a connection on which hello was said.
+// connect returns a connection on which hello has succeeded.
 func (c *Client) connect(ctx context.Context) (*conn, error) {
 	select {
 	case c.dialing <- struct{}{}:
@@ -154,10 +156,10 @@ func (c *Client) connect(ctx context.Context) (*conn, error) {
 		}
 	}
 	if err != nil {
-		if ctx.Err() != nil { // what it closed fails in some way of its own
+		if ctx.Err() != nil { // the cancellation closed the socket and caused err
 			err = ctx.Err()
 		} else if limited.Err() != nil {
-			err = &ConnError{c.url, fmt.Errorf("no connection within %v", c.patience)}
+			err = &ConnError{c.url, fmt.Errorf("timed out: no connection within %v", c.patience)}
 		}
 		return nil, err
 	}
@@ -174,7 +176,7 @@ func (c *Client) connect(ctx context.Context) (*conn, error) {
 func (c *Client) sayHello(ctx context.Context, conn *conn) error {
 	hello := c.hello
 	if conn.ipc {
-		hello.Key = "" // it does not count there
+		hello.Key = "" // keys are not used on unix sockets
 	}
 	body, err := packRequest(&hello)
 	if err != nil {
@@ -190,7 +192,7 @@ func (c *Client) sayHello(ctx context.Context, conn *conn) error {
 	}
 	if server.VMin > VMax || server.VMax < VMin {
 		return &Error{Code: "unsupported", Text: fmt.Sprintf(
-			"%s speaks protocol versions %d to %d, this program %d to %d", c.url, server.VMin,
+			"%s speaks protocol versions %d to %d, this client speaks %d to %d", c.url, server.VMin,
 			server.VMax, VMin, VMax)}
 	}
 	c.mu.Lock()
@@ -199,7 +201,7 @@ func (c *Client) sayHello(ctx context.Context, conn *conn) error {
 	return nil
 }
 
-// Call sends a request and fills its reply (nil: it is not wanted).
+// Call sends a request and stores the reply in reply, which may be nil.
 func (c *Client) Call(ctx context.Context, req Request, reply any) error {
 	body, err := packRequest(req)
 	if err != nil {
@@ -236,7 +238,7 @@ func (c *Client) Call(ctx context.Context, req Request, reply any) error {
 	}
 }
 
-// tell sends a request whose reply nobody waits for, if there is a connection.
+// tell sends a request whose reply is not needed.  It does nothing without a connection.
 func (c *Client) tell(req Request) {
 	if conn, _ := c.current(); conn != nil {
 		if body, err := packRequest(req); err == nil {
@@ -245,8 +247,8 @@ func (c *Client) tell(req Request) {
 	}
 }
 
-// Ptr gives the address of a value, for the optional fields of requests.
+// Ptr returns a pointer to v, for the optional fields of requests.
 func Ptr[T any](v T) *T { return &v }
 
-// Prompt is a text for GenerateRequest.Prompt.
+// Prompt converts a string for GenerateRequest.Prompt.
 func Prompt(s string) *Text { return Ptr(Text(s)) }

@@ -12,7 +12,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// EncodeMsgpack writes a string where the text is UTF-8 and bytes where it is not.
+// EncodeMsgpack writes a string if the text is valid UTF-8, otherwise bytes.
 func (t Text) EncodeMsgpack(enc *msgpack.Encoder) error {
 	if utf8.ValidString(string(t)) {
 		return enc.EncodeString(string(t))
@@ -20,7 +20,7 @@ func (t Text) EncodeMsgpack(enc *msgpack.Encoder) error {
 	return enc.EncodeBytes([]byte(t))
 }
 
-// DecodeMsgpack takes both.
+// DecodeMsgpack accepts a string or bytes.
 func (t *Text) DecodeMsgpack(dec *msgpack.Decoder) error {
 	b, err := dec.DecodeBytes()
 	*t = Text(b)
@@ -30,33 +30,33 @@ func (t *Text) DecodeMsgpack(dec *msgpack.Decoder) error {
 // EncodeMsgpack writes the 16 bytes.
 func (id ID) EncodeMsgpack(enc *msgpack.Encoder) error { return enc.EncodeBytes(id[:]) }
 
-// DecodeMsgpack reads them.
+// DecodeMsgpack reads the 16 bytes.
 func (id *ID) DecodeMsgpack(dec *msgpack.Decoder) error {
 	b, err := dec.DecodeBytes()
 	if err != nil {
 		return err
 	}
 	if len(b) != len(id) {
-		return fmt.Errorf("an id of %d bytes, not %d", len(b), len(id))
+		return fmt.Errorf("an id of %d bytes, expected %d", len(b), len(id))
 	}
 	copy(id[:], b)
 	return nil
 }
 
-// String gives 32 hexadecimal digits.
+// String returns 32 hexadecimal digits.
 func (id ID) String() string { return hex.EncodeToString(id[:]) }
 
 // ParseID is the inverse of ID.String.
 func ParseID(s string) (id ID, err error) {
 	b, err := hex.DecodeString(s)
 	if err == nil && len(b) != len(id) {
-		err = fmt.Errorf("an id of %d bytes, not %d", len(b), len(id))
+		err = fmt.Errorf("an id of %d bytes, expected %d", len(b), len(id))
 	}
 	copy(id[:], b)
 	return id, err
 }
 
-// packRequest adds version, name and, where a repetition must be known as such, a request id.
+// packRequest encodes a request with version, name and, unless it is idempotent, a request id.
 func packRequest(req Request) ([]byte, error) {
 	var body bytes.Buffer
 	enc := msgpack.NewEncoder(&body)
@@ -107,7 +107,7 @@ func unpackReply(req Request, body []byte, reply any) error {
 		err = msgpack.Unmarshal(body, reply)
 	}
 	if err != nil {
-		return &Error{Code: "corrupt", Text: fmt.Sprintf("%s: the reply cannot be read: %v", req.Op(), err)}
+		return &Error{Code: "corrupt", Text: fmt.Sprintf("%s: the reply is malformed: %v", req.Op(), err)}
 	}
 	return nil
 }

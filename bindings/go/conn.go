@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	replyMax  = 64 << 20         // the longest reply that is accepted
-	sendLimit = 30 * time.Second // a server that takes nothing for so long is lost
+	replyMax  = 64 << 20         // maximum length of a reply in bytes
+	sendLimit = 30 * time.Second // the connection is closed if a write takes longer
 )
 
 var (
@@ -27,7 +27,8 @@ var (
 	handshakeRep = []byte{0, 'S', 'P', 0, 0, 0x31, 0, 0}
 )
 
-// DefaultURL is the socket of the system's daemon if it is there, else the user's own.
+// DefaultURL returns the socket of the system's daemon if it exists, otherwise that of the user's
+// daemon.
 func DefaultURL() string {
 	const system = "/run/llamad/llamad.sock"
 	own := os.Getenv("XDG_RUNTIME_DIR")
@@ -37,14 +38,14 @@ func DefaultURL() string {
 	return "ipc://" + own + "/llamad/llamad.sock"
 }
 
-// conn is one socket that speaks the REQ side of the SP protocol: frames with a length, on unix
-// sockets behind a byte 1, that begin with the number of the request.
+// conn is a socket that speaks the REQ side of the SP protocol.  A frame is its length, preceded by a
+// byte 1 on unix sockets, the number of the request, and the message.
 type conn struct {
 	url string
 	ipc bool
 	c   net.Conn
 
-	sending sync.Mutex // a frame goes out whole
+	sending sync.Mutex // held while a frame is written
 
 	mu      sync.Mutex
 	last    uint32
@@ -66,7 +67,7 @@ func dial(ctx context.Context, url string, tlsConfig *tls.Config) (*conn, error)
 		c.c, err = (&tls.Dialer{Config: tlsConfig}).DialContext(ctx, "tcp", address)
 	default:
 		return nil, &Error{Code: "invalid", Text: fmt.Sprintf(
-			"%q is no address: ipc://PATH, tcp://HOST:PORT or tls+tcp://HOST:PORT", url)}
+			"%q is not an address: use ipc://PATH, tcp://HOST:PORT or tls+tcp://HOST:PORT", url)}
 	}
 	if errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED) {
 		err = fmt.Errorf("%w; is llamad running?", err)
@@ -81,7 +82,7 @@ func dial(ctx context.Context, url string, tlsConfig *tls.Config) (*conn, error)
 	return c, nil
 }
 
-// greet says which protocol is spoken, and hears it.
+// greet exchanges the handshake of the SP protocol.
 func (c *conn) greet(ctx context.Context) error {
 	done, gone := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -99,7 +100,7 @@ func (c *conn) greet(ctx context.Context) error {
 		_, err = io.ReadFull(c.c, got[:])
 	}
 	if err == nil && string(got[:]) != string(handshakeRep) {
-		err = errors.New("who answers there speaks another protocol")
+		err = errors.New("the peer does not speak the protocol of llamad")
 	}
 	if err != nil {
 		_ = c.c.Close()
@@ -133,11 +134,11 @@ func (c *conn) readFrame() (uint32, []byte, error) {
 		return 0, nil, err
 	}
 	if c.ipc && head[0] != 1 {
-		return 0, nil, fmt.Errorf("a frame of type %d", head[0])
+		return 0, nil, fmt.Errorf("received a frame of type %d, expected 1", head[0])
 	}
 	n := binary.BigEndian.Uint64(head[len(head)-8:])
 	if n < 4 || n > replyMax {
-		return 0, nil, fmt.Errorf("a frame of %d bytes, 4 to %d are possible", n, replyMax)
+		return 0, nil, fmt.Errorf("received a frame of %d bytes, allowed are 4 to %d", n, replyMax)
 	}
 	payload := make([]byte, n)
 	if _, err := io.ReadFull(c.c, payload); err != nil {
@@ -146,7 +147,7 @@ func (c *conn) readFrame() (uint32, []byte, error) {
 	return binary.BigEndian.Uint32(payload) & 0x7fffffff, payload[4:], nil
 }
 
-// fail ends all that wait; the first reason counts.
+// fail closes the connection and ends all waiting requests.  Only the first error is kept.
 func (c *conn) fail(err error) {
 	c.mu.Lock()
 	if c.broken == nil {
@@ -166,7 +167,7 @@ func (c *conn) state() error {
 	return c.broken
 }
 
-// post sends a request; its reply, or the end of the connection by closing, goes to waiter.
+// post sends a request.  Its reply is sent to waiter; waiter is closed if the connection is lost.
 func (c *conn) post(body []byte, waiter chan<- []byte) (uint32, error) {
 	c.mu.Lock()
 	if c.broken != nil {

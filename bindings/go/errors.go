@@ -4,12 +4,12 @@ package llamad
 
 import "fmt"
 
-// Error is a refusal or failure that the server reported.
+// Error is an error that the server reported.
 type Error struct {
 	Code    string // "invalid", "notfound", "busy", ...
-	Text    string // a sentence
-	RetryMS int64  // a repetition before that time is pointless; 0: not said
-	hello   bool   // the connection has said no hello with a valid key
+	Text    string // error message
+	RetryMS int64  // do not retry before this much time has passed; 0 = not known
+	hello   bool   // the connection is not authenticated with a valid key
 }
 
 func (e *Error) Error() string {
@@ -25,35 +25,35 @@ func (e *Error) Is(target error) bool {
 	return ok && t.Text == "" && t.Code == e.Code
 }
 
-// Codes to compare with by errors.Is.
+// Errors for comparison with errors.Is.
 var (
-	// ErrNoMemory: memory, pages or a table ran out.
+	// ErrNoMemory: out of memory, KV cache pages or table entries.
 	ErrNoMemory = &Error{Code: "nomem"}
-	// ErrInvalid: a field is outside its documented range, missing or unknown.
+	// ErrInvalid: a field is missing, unknown or outside its documented range.
 	ErrInvalid = &Error{Code: "invalid"}
-	// ErrNotFound: a name or id is not known, or belongs to somebody else.
+	// ErrNotFound: the name or id does not exist, or belongs to another principal.
 	ErrNotFound = &Error{Code: "notfound"}
-	// ErrUnsupported: understood, but this server, model or device cannot do it.
+	// ErrUnsupported: the request is valid, but this server, model or device does not support it.
 	ErrUnsupported = &Error{Code: "unsupported"}
-	// ErrCorrupt: a file or message contradicts itself.
+	// ErrCorrupt: a file or message is malformed.
 	ErrCorrupt = &Error{Code: "corrupt"}
-	// ErrBusy: try again after RetryMS; nothing was changed.
+	// ErrBusy: the server is busy and changed nothing; retry after RetryMS.
 	ErrBusy = &Error{Code: "busy"}
-	// ErrCancelled: ended because somebody asked, or because nobody read.
+	// ErrCancelled: the stream was cancelled by a request, or because nobody read it.
 	ErrCancelled = &Error{Code: "cancelled"}
-	// ErrTimeout: a deadline of the server passed; that of a context is context.DeadlineExceeded.
+	// ErrTimeout: a deadline in the server passed.  For a context it is context.DeadlineExceeded.
 	ErrTimeout = &Error{Code: "timeout"}
-	// ErrIO: the server's operating system refused.
+	// ErrIO: an operating system call of the server failed.
 	ErrIO = &Error{Code: "io"}
-	// ErrDevice: a device failed or is lost.
+	// ErrDevice: a device failed or was lost.
 	ErrDevice = &Error{Code: "device"}
-	// ErrInternal: a bug of the server.
+	// ErrInternal: a bug in the server.
 	ErrInternal = &Error{Code: "internal"}
-	// ErrDenied: who asks may not; a role or a key is missing.
+	// ErrDenied: the client lacks the required role or a valid key.
 	ErrDenied = &Error{Code: "denied"}
 )
 
-// ConnError says that nobody answers, or that the connection broke.
+// ConnError reports that the server cannot be reached, or that the connection was lost.
 type ConnError struct {
 	URL string
 	Err error
@@ -61,5 +61,5 @@ type ConnError struct {
 
 func (e *ConnError) Error() string { return fmt.Sprintf("%s: %v", e.URL, e.Err) }
 
-// Unwrap returns what the network said.
+// Unwrap returns the error of the network.
 func (e *ConnError) Unwrap() error { return e.Err }

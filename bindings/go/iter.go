@@ -10,8 +10,8 @@ import (
 	"iter"
 )
 
-// Pieces gives the pieces of text to a range loop, and at last the error, if any.  Leaving the loop
-// cancels what has not ended.
+// Pieces iterates over the pieces of text and, if the stream fails, finally the error.  Leaving the
+// loop early cancels the stream.
 func (s *Stream) Pieces(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for {

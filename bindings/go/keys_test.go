@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestLiveKeys asks a daemon that listens on LMD_TEST_TCP and LMD_TEST_TLS, whose certificate for
-// localhost stands in LMD_TEST_CA; LMD_TEST_KEY is the secret of a user.
+// TestLiveKeys needs a daemon that listens on LMD_TEST_TCP and LMD_TEST_TLS.  LMD_TEST_CA is its
+// certificate for localhost, and LMD_TEST_KEY the secret of a user's key.
 func TestLiveKeys(t *testing.T) {
 	ca, key := os.Getenv("LMD_TEST_CA"), os.Getenv("LMD_TEST_KEY")
 	if key == "" {
@@ -39,7 +39,7 @@ func TestLiveKeys(t *testing.T) {
 		if _, err := s.Hold(0).Next(ctx); err != nil {
 			t.Fatal(err)
 		}
-		_ = c.conn.c.Close() // as a broken network does
+		_ = c.conn.c.Close() // like a network failure
 		if _, err := s.Wait(ctx); err != nil {
 			t.Fatal(err)
 		}

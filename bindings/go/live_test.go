@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Against a live daemon: LMD_TEST_URL, with a model "full" whose greedy continuation of
-// LMD_TEST_PROMPT by LMD_TEST_N tokens stands in the file LMD_TEST_WANT.
+// These tests need a live daemon at LMD_TEST_URL with a model "full".  The file LMD_TEST_WANT contains
+// its greedy continuation of LMD_TEST_PROMPT by LMD_TEST_N tokens.
 func live(t *testing.T) (*Client, context.Context) {
 	url := os.Getenv("LMD_TEST_URL")
 	if url == "" {
@@ -74,7 +74,7 @@ func TestGenerate(t *testing.T) {
 	}
 }
 
-// An answer of one text, by a grammar, taken apart.
+// A grammar forces one answer, which is split into its parts.
 func TestAnswer(t *testing.T) {
 	c, ctx := live(t)
 	s, err := c.Generate(ctx, &GenerateRequest{Model: "full", Prompt: Prompt("x"), Parse: true,
@@ -87,7 +87,7 @@ func TestAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.Text != "So." || a.Thinking != "hm" || len(a.ToolCalls) != 1 {
+	if a.Text != "So." || a.Reasoning != "hm" || a.Thinking() != "hm" || len(a.ToolCalls) != 1 {
 		t.Fatalf("%+v", a)
 	}
 	call := a.ToolCalls[0]
@@ -171,7 +171,7 @@ func TestContextCancels(t *testing.T) {
 	ends(t, c, ctx, s)
 }
 
-// ends fails unless the daemon was told to cancel what runs for a stream.
+// ends fails unless the daemon cancelled the generation of a stream.
 func ends(t *testing.T, c *Client, ctx context.Context, s *Stream) {
 	t.Helper()
 	_, err := c.Resume(s.ID(), s.After()).Wait(ctx)
@@ -208,7 +208,7 @@ func TestStartIsCancelled(t *testing.T) {
 		t.Fatal(err)
 	}
 	var fresh []ID
-	for len(fresh) == 0 { // the request is on its way
+	for len(fresh) == 0 { // the request has not been answered yet
 		fresh = streams()
 	}
 	if _, err := c.Resume(fresh[0], 0).Wait(ctx); !errors.Is(err, ErrCancelled) {
@@ -305,14 +305,14 @@ func TestResumeAndReconnect(t *testing.T) {
 	if _, err = s.Next(ctx); err != nil {
 		t.Fatal(err)
 	}
-	_ = c.conn.c.Close() // as a broken network does
+	_ = c.conn.c.Close() // like a network failure
 	first := append([]int32(nil), s.Tokens...)
 	other, _ := live(t)
 	rest := other.Resume(s.ID(), s.After())
 	if _, err = rest.All(ctx); err != nil {
 		t.Fatal(err)
 	}
-	_, tokens := text(t, c, ctx) // the first client connects again
+	_, tokens := text(t, c, ctx) // the first client reconnects
 	same(t, append(first, rest.Tokens...), tokens)
 }
 

@@ -24,12 +24,12 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// A server that answers hello and ping as llamad does, and counts what it hears.
+// A server that answers hello and ping like llamad and counts the requests.
 type fakeServer struct {
 	key           string
 	hellos, pings atomic.Int32
-	forget        atomic.Bool // the next ping finds that nobody said hello
-	hangUp        atomic.Bool // the next ping ends the connection
+	forget        atomic.Bool // the next ping fails as if no hello had been sent
+	hangUp        atomic.Bool // the next ping closes the connection
 }
 
 func (f *fakeServer) serve(l net.Listener) {
@@ -90,7 +90,7 @@ func (f *fakeServer) talk(peer net.Conn) {
 	}
 }
 
-// listen starts a server on a port of its own; ca is a file with its certificate, "" without TLS.
+// listen starts a server on a free port; ca is a file with its certificate, or "" without TLS.
 func listen(t *testing.T, withTLS bool) (f *fakeServer, url, ca string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -110,7 +110,7 @@ func listen(t *testing.T, withTLS bool) (f *fakeServer, url, ca string) {
 	return f, url, ca
 }
 
-// certificate makes one for 127.0.0.1 that has signed itself.
+// certificate makes a self-signed certificate for 127.0.0.1.
 func certificate(t *testing.T) (*tls.Config, string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -187,7 +187,7 @@ func TestStrangers(t *testing.T) {
 		t.Error(err)
 	}
 	for greeting, want := range map[string]string{
-		"HTTP/1.1":           "another protocol",
+		"HTTP/1.1":           "does not speak the protocol",
 		"":                   "no connection within",
 		string(handshakeRep): "no connection within",
 		string(handshakeRep) + "\x00\xff\xff\xff\xff\xff\xff\xff": "a frame of",

@@ -4,33 +4,33 @@ package llamad
 
 import "context"
 
-// Generate continues a prompt.
+// Generate generates text from a prompt or a conversation.
 func (c *Client) Generate(ctx context.Context, req *GenerateRequest) (*Stream, error) {
 	return c.start(ctx, req)
 }
 
-// Resume goes on with a stream behind its item number after.
+// Resume resumes a stream after its item number after.
 func (c *Client) Resume(id ID, after int64) *Stream {
 	s := newStream(c, id)
 	s.after = after
 	return s
 }
 
-// Tokenize turns text into tokens.
+// Tokenize converts text to tokens.
 func (c *Client) Tokenize(ctx context.Context, req *TokenizeRequest) ([]int32, error) {
 	var r TokenizeReply
 	err := c.Call(ctx, req, &r)
 	return r.Tokens, err
 }
 
-// Detokenize turns tokens into text.
+// Detokenize converts tokens to text.
 func (c *Client) Detokenize(ctx context.Context, req *DetokenizeRequest) (string, error) {
 	var r DetokenizeReply
 	err := c.Call(ctx, req, &r)
 	return string(r.Text), err
 }
 
-// Models lists the registry.
+// Models lists the models in the registry.
 func (c *Client) Models(ctx context.Context) ([]Model, error) {
 	var all []Model
 	for after := ""; ; {
@@ -53,45 +53,45 @@ func (c *Client) Ps(ctx context.Context) ([]Resident, error) {
 	return r.Models, err
 }
 
-// Add puts a model file of the server into the registry; the stream ends when it is there.
+// Add adds a model file on the server to the registry.  The stream ends when the model is registered.
 func (c *Client) Add(ctx context.Context, req *AddRequest) (*Stream, error) {
 	return c.start(ctx, req)
 }
 
-// Rm takes a model or an alias out of the registry.
+// Rm removes a model or an alias from the registry.
 func (c *Client) Rm(ctx context.Context, name string) (r RmReply, err error) {
 	err = c.Call(ctx, &RmRequest{Name: name}, &r)
 	return r, err
 }
 
-// Load brings a model into memory; the stream ends when it is ready.
+// Load loads a model into memory.  The stream ends when the model is ready.
 func (c *Client) Load(ctx context.Context, req *LoadRequest) (*Stream, error) {
 	return c.start(ctx, req)
 }
 
-// Unload takes a model out of memory; the stream ends when it is gone.
+// Unload removes a model from memory.  The stream ends when the model is gone.
 func (c *Client) Unload(ctx context.Context, req *UnloadRequest) (*Stream, error) {
 	return c.start(ctx, req)
 }
 
-// Reload loads a model anew; the stream ends when it is ready.
+// Reload loads a model again with the current plugins.  The stream ends when the model is ready.
 func (c *Client) Reload(ctx context.Context, model string) (*Stream, error) {
 	return c.start(ctx, &ReloadRequest{Model: model})
 }
 
-// Ping asks whether the server is there, and in which state.
+// Ping checks that the server is alive and returns its state.
 func (c *Client) Ping(ctx context.Context) (r PingReply, err error) {
 	err = c.Call(ctx, &PingRequest{}, &r)
 	return r, err
 }
 
-// Status tells the state of the server in a few numbers.
+// Status returns a summary of the server's state.
 func (c *Client) Status(ctx context.Context) (r StatusReply, err error) {
 	err = c.Call(ctx, &StatusRequest{}, &r)
 	return r, err
 }
 
-// Plugins lists the plugins that were found; factories: also what each offers.
+// Plugins lists the plugins that were found, with their factories if factories is true.
 func (c *Client) Plugins(ctx context.Context, factories bool) ([]Plugin, error) {
 	var r PluginsReply
 	err := c.Call(ctx, &PluginsRequest{Factories: factories}, &r)

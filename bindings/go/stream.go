@@ -15,26 +15,26 @@ import (
 
 const waitMS = 10000
 
-// Stream is the items of a generation or a job.  One goroutine at a time reads; Cancel and Close may
-// be called from others.
+// Stream is the sequence of items of a generation or a job.  Only one goroutine at a time may read
+// it; Cancel and Close may be called from others.
 type Stream struct {
-	c       *Client
-	id      ID
-	after   int64
-	hold    *int64
-	pending []Item
-	part    []byte       // of a character whose rest is still to come
-	thought []byte       // likewise, of a thought
-	over    atomic.Bool  // the final item came
-	seen    atomic.Int64 // after, for Close
-	left    chan struct{}
-	leave   sync.Once
+	c             *Client
+	id            ID
+	after         int64
+	hold          *int64
+	pending       []Item
+	partText      []byte       // start of a UTF-8 character of the text
+	partReasoning []byte       // start of a UTF-8 character of the reasoning
+	over          atomic.Bool  // the final item has been received
+	seen          atomic.Int64 // copy of after, for Close
+	left          chan struct{}
+	leave         sync.Once
 
-	// Seed is that of the random choices of a generation.
+	// Seed is the random seed of a generation.
 	Seed int64
-	// Tokens are those that came so far.
+	// Tokens are the tokens received so far.
 	Tokens []int32
-	// Last is the final item: why it ended, and the counts.  Nil before.
+	// Last is the final item, with the reason and the token counts.  It is nil until the stream ends.
 	Last *Item
 }
 
@@ -42,8 +42,8 @@ func newStream(c *Client, id ID) *Stream {
 	return &Stream{c: c, id: id, left: make(chan struct{})}
 }
 
-// start sends a request that is answered by a stream.  When ctx ends before the answer, the stream
-// is cancelled as soon as it is known.
+// start sends a request whose reply is a stream.  If ctx ends before the reply arrives, the stream is
+// cancelled as soon as its id is known.
 func (c *Client) start(ctx context.Context, req Request) (*Stream, error) {
 	var r struct {
 		ID   ID    `msgpack:"id"`
@@ -74,26 +74,27 @@ func (c *Client) start(ctx context.Context, req Request) (*Stream, error) {
 	}
 }
 
-// forget cancels a stream and reads its end, without which the server would keep it for a reader.
+// forget cancels a stream and reads its end, so that the server does not keep it for a reader.
 func (c *Client) forget(id ID, after int64) {
 	c.tell(&CancelRequest{ID: id})
 	c.tell(&NextRequest{ID: id, After: after, Max: Ptr(int64(LimitItems))})
 }
 
-// ID names the stream for Resume.
+// ID returns the id of the stream, for Resume.
 func (s *Stream) ID() ID { return s.id }
 
-// After is the number of the last item that came.
+// After returns the number of the last item received.
 func (s *Stream) After() int64 { return s.after }
 
-// Hold sets how long the server gathers items before it sends them; 0: each alone.
+// Hold sets the output batching delay: how long the server collects items before it sends them.  With
+// 0 it sends each item at once.
 func (s *Stream) Hold(d time.Duration) *Stream {
 	s.hold = Ptr(d.Milliseconds())
 	return s
 }
 
-// Next waits for an item; io.EOF behind the last one, ErrCancelled after Close or Detach.  When ctx
-// is cancelled, so is the stream.
+// Next waits for an item.  It returns io.EOF after the last item, and ErrCancelled after Close or
+// Detach.  If ctx is cancelled, so is the stream.
 func (s *Stream) Next(ctx context.Context) (Item, error) {
 	select {
 	case <-s.left:
@@ -113,7 +114,7 @@ func (s *Stream) Next(ctx context.Context) (Item, error) {
 			}
 			return Item{}, err
 		}
-		if r.End && len(r.Items) == 0 { // resumed behind the last item
+		if r.End && len(r.Items) == 0 { // resumed after the last item
 			s.over.Store(true)
 			return Item{}, io.EOF
 		}
@@ -141,7 +142,7 @@ func (s *Stream) Next(ctx context.Context) (Item, error) {
 	return item, nil
 }
 
-// Wait waits for the end, that of a load, say, and returns the last item.
+// Wait waits for the end, such as that of a load, and returns the last item.
 func (s *Stream) Wait(ctx context.Context) (Item, error) {
 	for {
 		_, err := s.Next(ctx)
@@ -154,7 +155,8 @@ func (s *Stream) Wait(ctx context.Context) (Item, error) {
 	}
 }
 
-// Text waits for the next piece of text, whole characters; io.EOF behind the last one.
+// Text waits for the next piece of text and returns io.EOF after the last one.  It does not split
+// UTF-8 characters.
 func (s *Stream) Text(ctx context.Context) (string, error) {
 	for {
 		item, err := s.Next(ctx)
@@ -167,7 +169,7 @@ func (s *Stream) Text(ctx context.Context) (string, error) {
 	}
 }
 
-// All waits for the end and returns what was still to come.
+// All waits for the end and returns the remaining text.
 func (s *Stream) All(ctx context.Context) (string, error) {
 	var all strings.Builder
 	for {
@@ -182,8 +184,8 @@ func (s *Stream) All(ctx context.Context) (string, error) {
 	}
 }
 
-// Chan gives the pieces of text through a channel, which is closed at the end; the error, if any, is
-// in the last value.  Who stops reading before must cancel ctx or call Close.
+// Chan returns a channel of the pieces of text, which is closed at the end.  If the stream fails, the
+// last value holds the error.  A caller that stops reading early must cancel ctx or call Close.
 func (s *Stream) Chan(ctx context.Context) <-chan Piece {
 	out := make(chan Piece)
 	go func() {
@@ -216,19 +218,19 @@ type Piece struct {
 }
 
 func (s *Stream) text(item Item) string {
-	var said []byte
+	var text []byte
 	if item.Kind == ItemToken || item.Kind == ItemText {
-		said = item.Text
+		text = item.Text
 	}
-	return whole(&s.part, said, item.Kind == ItemDone)
+	return whole(&s.partText, text, item.Kind == ItemDone)
 }
 
-// whole gives what is whole characters of the bytes that came; the rest waits in part.
+// whole returns the complete UTF-8 characters of part and more, and keeps the rest in part.
 func whole(part *[]byte, more []byte, last bool) string {
 	b := append(*part, more...)
 	n := len(b)
 	if !last {
-		// keep an unfinished character back
+		// keep back an incomplete character
 		for i := 1; i <= utf8.UTFMax && i <= len(b); i++ {
 			if utf8.RuneStart(b[len(b)-i]) {
 				if !utf8.FullRune(b[len(b)-i:]) {
@@ -242,19 +244,19 @@ func whole(part *[]byte, more []byte, last bool) string {
 	return string(b[:n])
 }
 
-// Cancel ends the work after the step that runs now; reading on gives ErrCancelled.
+// Cancel cancels the stream after the current step; further reads return ErrCancelled.
 func (s *Stream) Cancel(ctx context.Context) error {
 	return s.c.Call(ctx, &CancelRequest{ID: s.id}, nil)
 }
 
-// Detach gives the stream up without cancelling it: Resume takes the result, on this connection or,
-// when the stream has a lease, on another one.
+// Detach releases the stream without cancelling it.  Pass the result to Resume, on this connection
+// or, if the stream has a lease, on another one.
 func (s *Stream) Detach() (id ID, after int64) {
 	s.leave.Do(func() { close(s.left) })
 	return s.id, s.after
 }
 
-// Close cancels what has not ended.
+// Close cancels the stream unless it has ended.
 func (s *Stream) Close() error {
 	s.leave.Do(func() {
 		if !s.over.Load() {

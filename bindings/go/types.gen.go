@@ -3,7 +3,7 @@
 
 package llamad
 
-// Versions of the protocol that this package speaks, and the latest addition that it knows.
+// Versions of the protocol that this package speaks, and the latest revision it knows.
 const (
 	VMin     = 1
 	VMax     = 1
@@ -13,13 +13,13 @@ const (
 // ID is the id of a stream.
 type ID [16]byte
 
-// Text is a string on the wire where it is UTF-8, and bytes where it is not.
+// Text is sent as a string if it is valid UTF-8, otherwise as bytes.
 type Text string
 
-// Sampler is one member of a chain: "sampler" is its name, the rest are its parameters.
+// Sampler is one member of a sampler chain: "sampler" is its name, all other keys are parameters.
 type Sampler map[string]interface{}
 
-// Bias is added to the logit of a token.
+// Bias is a value that is added to the logit of a token.
 type Bias struct {
 	_msgpack struct{} `msgpack:",as_array"`
 
@@ -28,12 +28,13 @@ type Bias struct {
 	Bias float64
 }
 
-// Request is what all requests have in common.
+// Request is implemented by all requests.
 type Request interface {
-	// Op is the name of the request on the wire.
+	// Op returns the name of the operation in the protocol.
 	Op() string
 
-	// Changes says whether a repetition needs a request id: "no", "again" or "once".
+	// Changes returns "no" if the request only reads, "again" if it is idempotent, and "once" if
+	// a repetition needs a request id.
 	Changes() string
 }
 
@@ -61,28 +62,28 @@ const (
 	ModelStateQuarantined = "quarantined"
 )
 
-// How urgent a generation is.
+// Scheduling priority of a generation.
 const (
 	ClassInteractive = "interactive"
 	ClassNormal      = "normal"
 	ClassBatch       = "batch"
 )
 
-// What of an answer is taken without asking the model, since the grammar leaves no choice.
+// What jump-forward decoding appends without running the model where the grammar allows no alternative.
 const (
 	JumpToken = "token"
 	JumpText  = "text"
 	JumpOff   = "off"
 )
 
-// Numbers between layers.
+// Data type of activations between layers.
 const (
 	ActivationsAuto = "auto"
 	ActivationsF32  = "f32"
 	ActivationsInt8 = "int8"
 )
 
-// Why a stream is done.
+// Why a stream ended.
 const (
 	FinishEOG      = "eog"
 	FinishStop     = "stop"
@@ -93,7 +94,7 @@ const (
 	FinishDone     = "done"
 )
 
-// Who cancelled a stream.
+// Why a stream was cancelled.
 const (
 	CancelReasonAsked      = "asked"
 	CancelReasonLease      = "lease"
@@ -114,7 +115,7 @@ const (
 	PhaseUnload = "unload"
 )
 
-// What made a stream.
+// The op that created a stream.
 const (
 	StreamKindGenerate = "generate"
 	StreamKindAdd      = "add"
@@ -130,13 +131,13 @@ const (
 	StreamStateEnded   = "ended"
 )
 
-// How a metric moves.
+// Kind of a metric.
 const (
 	MetricKindCounter = "counter"
 	MetricKindGauge   = "gauge"
 )
 
-// Kinds of failure.
+// Error codes.
 const (
 	CodeNomem       = "nomem"
 	CodeInvalid     = "invalid"
@@ -189,26 +190,26 @@ const (
 
 // ChatMessage: One message of a conversation.
 type ChatMessage struct {
-	// Who speaks: system, developer, user, assistant, tool or function.
+	// Role of the author: system, developer, user, assistant, tool or function.
 	Role string `msgpack:"role"`
 
-	// What is said.
+	// Text of the message.
 	Content Text `msgpack:"content,omitempty"`
 
-	// What an assistant thought before.
+	// The assistant's reasoning before this message.
 	Reasoning *Text `msgpack:"reasoning,omitempty"`
 
-	// Name of the tool, or of who speaks.
+	// Name of the tool or of the author.
 	Name *string `msgpack:"name,omitempty"`
 
-	// Calls of an assistant, a JSON array.
+	// Tool calls of the assistant, as a JSON array.
 	ToolCalls *Text `msgpack:"tool_calls,omitempty"`
 
-	// The call that a tool answers.
+	// The tool call that a tool's message answers.
 	ToolCallID *string `msgpack:"tool_call_id,omitempty"`
 }
 
-// Limit: One bound.
+// Limit: One limit.
 type Limit struct {
 	// Its name.
 	Name string `msgpack:"name"`
@@ -216,31 +217,31 @@ type Limit struct {
 	// Its value.
 	Value int64 `msgpack:"value"`
 
-	// What is counted, where the name does not say.
+	// Its unit, unless the name implies it.
 	Unit string `msgpack:"unit,omitempty"`
 }
 
-// Label: A name with a value.
+// Label: A label of a metric.
 type Label struct {
-	// The name.
+	// The label's name.
 	Name string `msgpack:"name"`
 
-	// The value.
+	// The label's value.
 	Value string `msgpack:"value"`
 }
 
-// Model: A model of the registry.
+// Model: A model in the registry.
 type Model struct {
 	// Its name.
 	Name string `msgpack:"name"`
 
-	// Its other names.
+	// Its aliases.
 	Aliases []string `msgpack:"aliases,omitempty"`
 
-	// sha256: and 64 hexadecimal digits; empty while it is not known.
+	// sha256: and 64 hexadecimal digits; empty while unknown.
 	Digest string `msgpack:"digest,omitempty"`
 
-	// Length of its files.
+	// Size of its files.
 	Size int64 `msgpack:"size"`
 
 	// Its architecture.
@@ -249,7 +250,7 @@ type Model struct {
 	// Format of its files.
 	Format string `msgpack:"format,omitempty"`
 
-	// Its first file; for admins.
+	// Path of its first file. Reported to admins only.
 	Path *string `msgpack:"path,omitempty"`
 
 	// Its state.
@@ -259,9 +260,9 @@ type Model struct {
 	Reason string `msgpack:"reason,omitempty"`
 }
 
-// Resident: A model that has a place in memory.
+// Resident: A model that is loaded or being loaded.
 type Resident struct {
-	// Its name, or its path.
+	// Its name or path.
 	Model string `msgpack:"model"`
 
 	// Its state.
@@ -270,25 +271,25 @@ type Resident struct {
 	// The backend that runs it.
 	Backend string `msgpack:"backend"`
 
-	// Number of the backend's device.
+	// Index of the device within the backend.
 	Device int64 `msgpack:"device"`
 
-	// Context of one session.
+	// Context size of one sequence.
 	NCtx int64 `msgpack:"n_ctx"`
 
-	// Sessions at a time.
+	// Maximum number of concurrent sequences.
 	NSeq int64 `msgpack:"n_seq"`
 
-	// Generations that run.
+	// Running generations.
 	Active int64 `msgpack:"active"`
 
-	// Generations that wait.
+	// Queued generations.
 	Waiting int64 `msgpack:"waiting"`
 
 	// Memory of the weights.
 	WeightBytes int64 `msgpack:"weight_bytes"`
 
-	// Memory of the sessions.
+	// Memory of the KV cache.
 	KVBytes int64 `msgpack:"kv_bytes"`
 
 	// Working memory.
@@ -297,41 +298,41 @@ type Resident struct {
 	// Time since it became ready.
 	LoadedMS int64 `msgpack:"loaded_ms"`
 
-	// Time since it last had work; 0 while it has.
+	// Time since it last had work; 0 while it has work.
 	IdleMS int64 `msgpack:"idle_ms"`
 
-	// It is unloaded after being idle so long; -1: never.
+	// Idle time after which it is unloaded; -1 = never.
 	KeepAliveMS int64 `msgpack:"keep_alive_ms"`
 }
 
-// Meta: A key of a model file.
+// Meta: A metadata key of a model file.
 type Meta struct {
 	// The key.
 	Key string `msgpack:"key"`
 
-	// Type of the value.
+	// Data type of the value.
 	Type string `msgpack:"type"`
 
-	// The value as text; long ones are cut.
+	// The value as text. Long values are cut.
 	Value Text `msgpack:"value"`
 }
 
 // TensorType: The tensors of one type.
 type TensorType struct {
-	// The type, as q4_k.
+	// The type, such as q4_k.
 	Type string `msgpack:"type"`
 
-	// How many.
+	// Number of tensors.
 	Tensors int64 `msgpack:"tensors"`
 
-	// Their elements.
+	// Number of elements.
 	Elements int64 `msgpack:"elements"`
 
-	// Their size.
+	// Size of the tensors.
 	Bytes int64 `msgpack:"bytes"`
 }
 
-// Factory: One thing that a plugin offers.
+// Factory: One thing that a plugin provides.
 type Factory struct {
 	// backend, arch, tokenizer or sampler.
 	Kind string `msgpack:"kind"`
@@ -339,10 +340,10 @@ type Factory struct {
 	// Its name.
 	Name string `msgpack:"name"`
 
-	// How well it runs here; 0: not at all.
+	// How well it suits this machine; 0 = it cannot run here.
 	Score int64 `msgpack:"score"`
 
-	// Why the score is 0, or by what it is shadowed.
+	// Why the score is 0, or which factory shadows this one.
 	Reason string `msgpack:"reason,omitempty"`
 }
 
@@ -351,16 +352,16 @@ type Plugin struct {
 	// Its path.
 	File string `msgpack:"file"`
 
-	// Its name; empty when it could not be read.
+	// Its name; empty if it could not be read.
 	Name string `msgpack:"name"`
 
-	// What it offers.
+	// Kinds of its factories.
 	Kinds []string `msgpack:"kinds"`
 
 	// Its version.
 	Version string `msgpack:"version"`
 
-	// The ABI it was built for, as 1.0.
+	// The ABI version it was built for, such as 1.0.
 	ABI string `msgpack:"abi"`
 
 	// loaded, shadowed, refused or retired.
@@ -369,99 +370,99 @@ type Plugin struct {
 	// Why it is not loaded.
 	Reason string `msgpack:"reason"`
 
-	// Counts the versions of the file.
+	// Version counter of the file, incremented on each replacement.
 	Generation int64 `msgpack:"generation"`
 
-	// References on it.
+	// Number of references to it.
 	Users int64 `msgpack:"users,omitempty"`
 
-	// What it offers, one by one; when asked for.
+	// Its factories, if requested.
 	Factories []Factory `msgpack:"factories,omitempty"`
 }
 
-// StreamInfo: A stream as its owner sees it.
+// StreamInfo: A stream, as its owner sees it.
 type StreamInfo struct {
 	// Its id.
 	ID ID `msgpack:"id"`
 
-	// What made it.
+	// The op that created it.
 	Kind string `msgpack:"kind"`
 
-	// The model it works with.
+	// The model it uses.
 	Model string `msgpack:"model"`
 
 	// Its state.
 	State string `msgpack:"state"`
 
-	// Request id of the request that made it.
+	// Request id of the request that created it.
 	RID string `msgpack:"rid,omitempty"`
 
-	// Number of its latest item; 0: none yet.
+	// Number of its latest item; 0 if there is none yet.
 	Last int64 `msgpack:"last"`
 
-	// Time since it was made.
+	// Time since it was created.
 	AgeMS int64 `msgpack:"age_ms"`
 
 	// Time without next after which it is cancelled.
 	LeaseMS int64 `msgpack:"lease_ms"`
 }
 
-// Key: A key by which clients are known over TCP.
+// Key: An API key that authenticates clients over TCP.
 type Key struct {
-	// What it is called.
+	// Its label.
 	Label string `msgpack:"label"`
 
-	// What its clients may do.
+	// Role of the clients that use it.
 	Role string `msgpack:"role"`
 
-	// When it was made, counted from 1970-01-01 UTC.
+	// Creation time since 1970-01-01 UTC.
 	CreatedMS int64 `msgpack:"created_ms"`
 
-	// Until when it is good, counted likewise; 0: until it is removed.
+	// Expiry time since 1970-01-01 UTC; 0 = never.
 	ExpiresMS int64 `msgpack:"expires_ms,omitempty"`
 
-	// That is over.
+	// The key has expired.
 	Expired bool `msgpack:"expired,omitempty"`
 }
 
-// ErrorInfo: Why a request was refused.
+// ErrorInfo: Why a request failed.
 type ErrorInfo struct {
-	// The kind of failure.
+	// The kind of error.
 	Code string `msgpack:"code"`
 
-	// A sentence that names the thing, the value and the bound.
+	// Error message that names the object, the value and the bound.
 	Text string `msgpack:"text"`
 
-	// A repetition before that time is pointless.
+	// Do not retry before this much time has passed.
 	RetryMS *int64 `msgpack:"retry_ms,omitempty"`
 
-	// This connection has said no hello with a valid key: to do that, and then to ask again, is the answer.
+	// This connection is not authenticated. Send hello with a valid key, then repeat the request.
 	Hello bool `msgpack:"hello,omitempty"`
 }
 
-// Metric: One number of the server.
+// Metric: One metric of the server.
 type Metric struct {
 	// Its name, as on the metrics page.
 	Name string `msgpack:"name"`
 
-	// How it moves.
+	// Counter or gauge.
 	Kind string `msgpack:"kind"`
 
 	// Its value.
 	Value float64 `msgpack:"value"`
 
-	// What it is about.
+	// Its labels.
 	Labels []Label `msgpack:"labels,omitempty"`
 }
 
-// Bytes are any bytes, from a string or bytes on the wire.
+// Bytes are arbitrary bytes, sent as a string or as bytes.
 type Bytes []byte
 
 // Kinds of items.
 const (
 	ItemToken     = "token"
 	ItemText      = "text"
-	ItemThought   = "thought"
+	ItemReasoning = "thought"
 	ItemCall      = "call"
 	ItemArguments = "arguments"
 	ItemCallEnd   = "call_end"
@@ -471,700 +472,705 @@ const (
 	ItemCancelled = "cancelled"
 )
 
-// Item: What a stream consists of. Items are numbered from 1 without gaps; the last one of a stream is final, and no other.
+// ItemThought is the old name of ItemReasoning.
+//
+// Deprecated: use ItemReasoning.
+const ItemThought = ItemReasoning
+
+// Item: The items of a stream, numbered from 1 without gaps. The last item of a stream is final; no other item is.
 type Item struct {
-	// Which kind it is.
+	// The kind of the item, one of the Item constants.
 	Kind string `msgpack:"kind"`
 
 	// Number of the item.
 	N int64 `msgpack:"n"`
 
-	// Of token. Its id.
+	// The token's id. (kind token)
 	Token int32 `msgpack:"token,omitempty"`
 
-	// Of token, text, thought, arguments, error. Bytes of the answer; whole UTF-8 characters as far as the tokens make them.
+	// Bytes of the answer. A multi-byte UTF-8 character is not split if the tokens complete it. (kind token, text, thought, arguments, error)
 	Text Bytes `msgpack:"text,omitempty"`
 
-	// Of call, arguments, call_end. Counts the calls of the answer, from 0.
+	// Number of the tool call within the answer, from 0. (kind call, arguments, call_end)
 	Call int64 `msgpack:"call,omitempty"`
 
-	// Of call. The tool.
+	// Name of the tool. (kind call)
 	Name string `msgpack:"name,omitempty"`
 
-	// Of call. What the model calls this call, or, where it does not, nine letters and digits.
+	// The id that the model gave the call or, if it gave none, nine letters and digits. (kind call)
 	ID string `msgpack:"id,omitempty"`
 
-	// Of call_end. Its arguments are whole, and JSON.
+	// The arguments are complete and valid JSON. (kind call_end)
 	Complete bool `msgpack:"complete,omitempty"`
 
-	// Of progress. What is being done.
+	// What the job is doing. (kind progress)
 	Phase string `msgpack:"phase,omitempty"`
 
-	// Of progress. How much of it is done.
+	// Amount of work done. (kind progress)
 	Done int64 `msgpack:"done,omitempty"`
 
-	// Of progress. How much it is; 0: not known.
+	// Total amount of work; 0 if unknown. (kind progress)
 	Total int64 `msgpack:"total,omitempty"`
 
-	// Of done. Why.
+	// Why it ended. (kind done)
 	Finish string `msgpack:"finish,omitempty"`
 
-	// Of done. Length of the prompt.
+	// Length of the prompt. (kind done)
 	NPrompt int64 `msgpack:"n_prompt,omitempty"`
 
-	// Of done. Length of the answer.
+	// Length of the answer. (kind done)
 	NOut int64 `msgpack:"n_out,omitempty"`
 
-	// Of done. From the first step to the first token.
+	// Time from the first step to the first token. (kind done)
 	PromptNS int64 `msgpack:"prompt_ns,omitempty"`
 
-	// Of done. From there to the end.
+	// Time from the first token to the end. (kind done)
 	OutNS int64 `msgpack:"out_ns,omitempty"`
 
-	// Of done. Tokens of the answer that took no step of their own, since the grammar left no choice.
+	// Tokens of the answer that needed no step of their own because the grammar allowed no alternative (jump-forward decoding). (kind done)
 	NForced int64 `msgpack:"n_forced,omitempty"`
 
-	// Of error. The kind of failure.
+	// The kind of error. (kind error)
 	Code string `msgpack:"code,omitempty"`
 
-	// Of cancelled. By whom.
+	// Why it was cancelled. (kind cancelled)
 	Reason string `msgpack:"reason,omitempty"`
 }
 
-// AddRequest: Puts a model file of the server into the registry; a job, whose stream ends when the row is there.
+// AddRequest: Adds a model file on the server to the registry. This is a job; its stream ends when the model is registered.
 type AddRequest struct {
-	// Its name from now on.
+	// The model's name.
 	Name string `msgpack:"name"`
 
-	// A file or folder below the server's model folders.
+	// A file or folder below one of the server's model folders.
 	Path string `msgpack:"path"`
 
-	// Copy it into the server's own store.
+	// Copy the files into the server's own store.
 	Copy bool `msgpack:"copy,omitempty"`
 
-	// Refuse the file unless this is its digest.
+	// Expected digest; the file is rejected if its digest differs.
 	Digest *string `msgpack:"digest,omitempty"`
 
-	// Put it in the place of the model of that name.
+	// Replace the model that has this name.
 	Replace bool `msgpack:"replace,omitempty"`
 }
 
-// Op is the name of the request on the wire.
+// Op returns the name of the operation in the protocol.
 func (*AddRequest) Op() string { return "add" }
 
-// Changes says whether a repetition needs a request id.
+// Changes tells whether the request changes something; see Request.
 func (*AddRequest) Changes() string { return "once" }
 
-// AddReply: answer to add.
+// AddReply: the reply to add.
 type AddReply struct {
-	// The job's stream.
+	// The stream of the job.
 	ID ID `msgpack:"id"`
 }
 
-// AliasRequest: Gives a model another name; an alias that exists moves to the model.
+// AliasRequest: Gives a model another name. An existing alias is moved to the model.
 type AliasRequest struct {
-	// The other name.
+	// The additional name.
 	Alias string `msgpack:"alias"`
 
 	// The model.
 	Model string `msgpack:"model"`
 }
 
-// Op is the name of the request on the wire.
+// Op returns the name of the operation in the protocol.
 func (*AliasRequest) Op() string { return "alias" }
 
-// Changes says whether a repetition needs a request id.
+// Changes tells whether the request changes something; see Request.
 func (*AliasRequest) Changes() string { return "again" }
 
-// AliasReply: answer to alias.
+// AliasReply: the reply to alias.
 type AliasReply struct {
-	// The model that had it.
+	// The model that the alias named before.
 	Before *string `msgpack:"before,omitempty"`
 }
 
-// CancelRequest: Ends a stream within one step; one that has ended is forgotten.
+// CancelRequest: Cancels a stream within one step of the model. A stream that has already ended is forgotten.
 type CancelRequest struct {
 	// The stream.
 	ID ID `msgpack:"id"`
 }
 
-// Op is the name of the request on the wire.
+// Op returns the name of the operation in the protocol.
 func (*CancelRequest) Op() string { return "cancel" }
 
-// Changes says whether a repetition needs a request id.
+// Changes tells whether the request changes something; see Request.
 func (*CancelRequest) Changes() string { return "again" }
 
-// CancelReply: answer to cancel.
+// CancelReply: the reply to cancel.
 type CancelReply struct {
-	// It had ended already.
+	// The stream had already ended.
 	Ended bool `msgpack:"ended"`
 }
 
-// ConfigReloadRequest: Reads the configuration again and applies it as a whole, or refuses it as a whole.
+// ConfigReloadRequest: Reads the configuration again. Either all of it takes effect or, on an error, none of it.
 type ConfigReloadRequest struct{}
 
-// Op is the name of the request on the wire.
+// Op returns the name of the operation in the protocol.
 func (*ConfigReloadRequest) Op() string { return "config_reload" }
 
-// Changes says whether a repetition needs a request id.
+// Changes tells whether the request changes something; see Request.
 func (*ConfigReloadRequest) Changes() string { return "again" }
 
-// ConfigReloadReply: answer to config_reload.
+// ConfigReloadReply: the reply to config_reload.
 type ConfigReloadReply struct {
-	// Keys that have new values.
+	// Keys whose values changed.
 	Changed []string `msgpack:"changed,omitempty"`
 
-	// Keys whose new values count after a restart.
+	// Keys whose new values take effect only after a restart.
 	Restart []string `msgpack:"restart,omitempty"`
 }
 
-// DetokenizeRequest: Turns tokens into text.
+// DetokenizeRequest: Converts tokens to text.
 type DetokenizeRequest struct {
-	// The model, by name or alias, or for admins by path.
+	// The model by name or alias; admins may also give a path.
 	Model string `msgpack:"model"`
 
 	// The tokens.
 	Tokens []int32 `msgpack:"tokens"`
 
-	// Control tokens are written out. Nil: true.
+	// Include the text of control tokens. Nil means true.
 	Special *bool `msgpack:"special,omitempty"`
 }
 
-// Op is the name of the request on the wire.
+// Op returns the name of the operation in the protocol.
 func (*DetokenizeRequest) Op() string { return "detokenize" }
 
-// Changes says whether a repetition needs a request id.
+// Changes tells whether the request changes something; see Request.
 func (*DetokenizeRequest) Changes() string { return "no" }
 
-// DetokenizeReply: answer to detokenize.
+// DetokenizeReply: the reply to detokenize.
 type DetokenizeReply struct {
-	// The text; its bytes need not be UTF-8.
+	// The text. It is not necessarily valid UTF-8.
 	Text []byte `msgpack:"text"`
 }
 
-// DrainRequest: Takes no more work and finishes what runs, or takes work again.
+// DrainRequest: Stops accepting work and finishes the running generations, or accepts work again.
 type DrainRequest struct {
-	// False: take work again. Nil: true.
+	// False to accept work again. Nil means true.
 	On *bool `msgpack:"on,omitempty"`
 }
 
-// Op is the name of the request on the wire.
+// Op returns the name of the operation in the protocol.
 func (*DrainRequest) Op() string { return "drain" }
 
-// Changes says whether a repetition needs a request id.
+// Changes tells whether the request changes something; see Request.
 func (*DrainRequest) Changes() string { return "again" }
 
-// DrainReply: answer to drain.
+// DrainReply: the reply to drain.
 type DrainReply struct {
-	// Generations that run.
+	// Running generations.
 	Running int64 `msgpack:"running"`
 
-	// Generations that wait; they are refused when it drains.
+	// Queued generations. They fail when draining starts.
 	Waiting int64 `msgpack:"waiting"`
 }
 
-// GenerateRequest: Continues a prompt; answers a stream at once, whose items are fetched with next.
+// GenerateRequest: Generates text from a prompt or a conversation. Replies at once with a stream; its items are fetched with next.
 type GenerateRequest struct {
-	// The model, by name or alias, or for admins by path; it is loaded when it is not in memory.
+	// The model by name or alias; admins may also give a path. It is loaded if it is not in memory.
 	Model string `msgpack:"model"`
 
-	// What a user says to the model, when the model has a chat template; what is continued, when it has none, or with raw.
+	// The prompt. If the model has a chat template, this is a user's message, unless raw is set; otherwise it is the text to continue.
 	Prompt *Text `msgpack:"prompt,omitempty"`
 
-	// What is continued, as tokens; taken as they are.
+	// The prompt as tokens, used unchanged.
 	Tokens []int32 `msgpack:"tokens,omitempty"`
 
-	// A conversation; an assistant's message at its end is the beginning of the answer.
+	// A conversation. If the last message is the assistant's, the model continues it.
 	Messages []ChatMessage `msgpack:"messages,omitempty"`
 
-	// The prompt is plain text, also for models with a chat template.
+	// Use the prompt as plain text even if the model has a chat template.
 	Raw bool `msgpack:"raw,omitempty"`
 
-	// Instead of the model's own chat template: the name of a variant of it or of a built-in one, or, with a { in it, the text of a template.
+	// Chat template to use in place of the model's own: the name of one of the model's variants or of a built-in template, or the text of a template if it contains a {.
 	Template *Text `msgpack:"template,omitempty"`
 
-	// Further variables of the template, a JSON object.
+	// Additional variables for the template, as a JSON object.
 	TemplateArgs *Text `msgpack:"template_args,omitempty"`
 
-	// Tools that the template tells the model about, a JSON array.
+	// Tools for tool calling that the template presents to the model, as a JSON array.
 	Tools *Text `msgpack:"tools,omitempty"`
 
-	// The items tell what the answer consists of: text, thoughts, and calls of tools.
+	// Parse the answer: items distinguish text, reasoning and tool calls.
 	Parse bool `msgpack:"parse,omitempty"`
 
-	// How the model writes thoughts and calls: a name that llamactl debug parse --list prints; without it what its chat template says. With parse.
+	// How the model marks reasoning and tool calls: a name from llamactl debug parse --list. Defaults to the format that the chat template uses. Only with parse.
 	ParseFormat *string `msgpack:"parse_format,omitempty"`
 
-	// Add the begin tokens that the model wants to the prompt. Nil: true.
+	// Add the tokens that the model expects at the beginning of a prompt (BOS). Nil means true.
 	AddSpecial *bool `msgpack:"add_special,omitempty"`
 
-	// Text of control tokens in the prompt becomes those tokens.
+	// Convert text that spells a control token in the prompt to that token.
 	ParseSpecial bool `msgpack:"parse_special,omitempty"`
 
-	// Length of the answer at most; -1: until the context is full; without it the server's default.
+	// Maximum length of the answer; -1 = until the context is full. Defaults to the server's setting.
 	N *int64 `msgpack:"n,omitempty"`
 
-	// The answer ends before the first of these texts.
+	// Stop sequences. The answer ends before the first of them.
 	Stop []Text `msgpack:"stop,omitempty"`
 
-	// A grammar in GBNF that the answer follows.
+	// Grammar in GBNF that constrains the answer (structured output).
 	Grammar *Text `msgpack:"grammar,omitempty"`
 
-	// A JSON schema that the answer follows; {}: any JSON. Not with grammar.
+	// JSON schema that constrains the answer (structured output); {} allows any JSON. Not together with grammar.
 	JsonSchema *Text `msgpack:"json_schema,omitempty"`
 
-	// The grammar counts only from where the answer matches one of these regular expressions.
+	// The grammar applies only after the answer has matched one of these regular expressions.
 	GrammarTriggers []Text `msgpack:"grammar_triggers,omitempty"`
 
-	// What is taken without asking the model where the grammar leaves no choice. Nil: token.
+	// Jump-forward decoding: what to append without running the model where the grammar allows no alternative. Nil means token.
 	Jump *string `msgpack:"jump,omitempty"`
 
-	// Tokens at the end of the prompt that begin longer ones are taken back, and the model begins with their text in whichever tokens; the answer comes without that text.
+	// Token healing: tokens at the end of the prompt that could be the start of longer tokens are removed, and the model generates their text again in tokens of its choice. That text is not part of the answer.
 	Heal bool `msgpack:"heal,omitempty"`
 
-	// Go on after tokens that end an answer.
+	// Continue after end-of-generation tokens.
 	IgnoreEOG bool `msgpack:"ignore_eog,omitempty"`
 
-	// Text of control tokens is part of the answer.
+	// Include the text of control tokens in the answer.
 	Special bool `msgpack:"special,omitempty"`
 
-	// Of the random choices; without it the server takes one and tells it.
+	// Random seed. By default the server chooses one and reports it.
 	Seed *int64 `msgpack:"seed,omitempty"`
 
-	// The samplers in their order; then none of the parameters below counts.
+	// The sampler chain, in order. The sampling parameters below are then ignored.
 	Chain []Sampler `msgpack:"chain,omitempty"`
 
-	// Order of the samplers: default, temperature-first, letters as edskypmxt, or names with commas.
+	// Order of the samplers: default, temperature-first, letters such as edskypmxt, or names separated by commas.
 	Order *string `msgpack:"order,omitempty"`
 
-	// Temperature; 0 takes the likeliest token. Nil: 0.8.
+	// Temperature; 0 = greedy, always the most likely token. Nil means 0.8.
 	Temp *float64 `msgpack:"temp,omitempty"`
 
-	// Only so many of the likeliest tokens; 0 or less: all. Nil: 40.
+	// Sample from the K most likely tokens; 0 or less = all. Nil means 40.
 	TopK *int64 `msgpack:"top_k,omitempty"`
 
-	// Only the likeliest tokens that make up this probability; 1: all. Nil: 0.95.
+	// Sample from the most likely tokens whose probabilities add up to this value; 1 = all. Nil means 0.95.
 	TopP *float64 `msgpack:"top_p,omitempty"`
 
-	// Only tokens with this share of the best one's probability; 0: all. Nil: 0.05.
+	// Drop tokens less likely than this fraction of the most likely token's probability; 0 = off. Nil means 0.05.
 	MinP *float64 `msgpack:"min_p,omitempty"`
 
-	// Only the most typical tokens that make up this probability; 1: all. Nil: 1.
+	// Locally typical sampling: keep the most typical tokens whose probabilities add up to this value; 1 = off. Nil means 1.
 	Typical *float64 `msgpack:"typical,omitempty"`
 
-	// Only tokens whose logit lies within so many deviations of the best; 0 or less: all. Nil: -1.
+	// Keep tokens whose logits are within this many standard deviations of the highest logit; 0 or less = off. Nil means -1.
 	TopNSigma *float64 `msgpack:"top_n_sigma,omitempty"`
 
-	// Tokens that top_p, min_p, typical and xtc leave at least.
+	// Minimum number of tokens that top_p, min_p, typical and xtc keep.
 	MinKeep int64 `msgpack:"min_keep,omitempty"`
 
-	// Window of the penalties; 0: off, -1: the context. Nil: 64.
+	// Window of the repetition penalties; 0 = off, -1 = the whole context. Nil means 64.
 	RepeatLastN *int64 `msgpack:"repeat_last_n,omitempty"`
 
-	// Divides the logits of tokens in the window; 1: off. Nil: 1.
+	// Repetition penalty: divides positive logits of tokens in the window and multiplies negative ones; 1 = off. Nil means 1.
 	RepeatPenalty *float64 `msgpack:"repeat_penalty,omitempty"`
 
-	// Taken from a token's logit for each time it stands in the window.
+	// Subtracted from a token's logit for each occurrence in the window; 0 = off.
 	FrequencyPenalty float64 `msgpack:"frequency_penalty,omitempty"`
 
-	// Taken from it once if it stands in the window.
+	// Subtracted once from the logit of each token that occurs in the window; 0 = off.
 	PresencePenalty float64 `msgpack:"presence_penalty,omitempty"`
 
-	// The temperature moves by so much with the entropy; 0: off.
+	// Dynamic temperature: the temperature varies with the entropy by at most this much in either direction; 0 = off.
 	DynatempRange float64 `msgpack:"dynatemp_range,omitempty"`
 
-	// How the entropy counts there. Nil: 1.
+	// Exponent of the normalised entropy in dynamic temperature. Nil means 1.
 	DynatempExponent *float64 `msgpack:"dynatemp_exponent,omitempty"`
 
-	// How often the likeliest tokens are left out; 0: off.
+	// Probability with which XTC removes the most likely tokens; 0 = off.
 	XtcProbability float64 `msgpack:"xtc_probability,omitempty"`
 
-	// The probability from which on a token is likely there. Nil: 0.1.
+	// XTC removes only tokens at least this likely. Nil means 0.1.
 	XtcThreshold *float64 `msgpack:"xtc_threshold,omitempty"`
 
-	// Strength of the penalty on repeated sequences; 0: off.
+	// Strength of the DRY penalty on repeated sequences; 0 = off.
 	DryMultiplier float64 `msgpack:"dry_multiplier,omitempty"`
 
-	// Its base. Nil: 1.75.
+	// Base of the exponential DRY penalty. Nil means 1.75.
 	DryBase *float64 `msgpack:"dry_base,omitempty"`
 
-	// Repetitions up to this length are free. Nil: 2.
+	// Repeated sequences up to this length get no DRY penalty. Nil means 2.
 	DryAllowedLength *int64 `msgpack:"dry_allowed_length,omitempty"`
 
-	// Its window; -1: the context. Nil: 64.
+	// Window of the DRY penalty; -1 = the whole context. Nil means 64.
 	DryLastN *int64 `msgpack:"dry_last_n,omitempty"`
 
-	// Texts that end a sequence; without it newline, colon, quote and asterisk.
+	// Texts at which DRY ends a sequence. Defaults to newline, colon, double quote and asterisk.
 	DryBreakers []Text `msgpack:"dry_breakers,omitempty"`
 
-	// Version of mirostat; 0: off.
+	// Version of Mirostat sampling; 0 = off.
 	Mirostat int64 `msgpack:"mirostat,omitempty"`
 
-	// The surprise it aims at. Nil: 5.
+	// Target surprise (entropy) of Mirostat. Nil means 5.
 	MirostatTau *float64 `msgpack:"mirostat_tau,omitempty"`
 
-	// How fast it learns. Nil: 0.1.
+	// Learning rate of Mirostat. Nil means 0.1.
 	MirostatEta *float64 `msgpack:"mirostat_eta,omitempty"`
 
-	// Added to the logits of tokens.
+	// Values added to the logits of given tokens.
 	LogitBias []Bias `msgpack:"logit_bias,omitempty"`
 
-	// How urgent it is. Nil: normal.
+	// Scheduling priority. Nil means normal.
 	Class *string `msgpack:"class,omitempty"`
 
-	// Deadline of the whole, waiting included; without it the server's default.
+	// Deadline of the whole request, including time in the queue. Defaults to the server's setting.
 	TimeoutMS *int64 `msgpack:"timeout_ms,omitempty"`
 
-	// It is cancelled when no next came for so long; without it the server's default.
+	// Cancel the stream if no next arrives for this long. Defaults to the server's setting.
 	LeaseMS *int64 `msgpack:"lease_ms,omitempty"`
 }
 
-// Op is the name of the request on the wire.
+// Op returns the name of the operation in the protocol.
 func (*GenerateRequest) Op() string { return "generate" }
 
-// Changes says whether a repetition needs a request id.
+// Changes tells whether the request changes something; see Request.
 func (*GenerateRequest) Changes() string { return "once" }
 
-// GenerateReply: answer to generate.
+// GenerateReply: the reply to generate.
 type GenerateReply struct {
 	// The stream.
 	ID ID `msgpack:"id"`
 
-	// The seed that is used.
+	// The seed in use.
 	Seed int64 `msgpack:"seed"`
 }
 
-// HelloRequest: Says who the client is and learns what the server speaks; may be sent with any v.
+// HelloRequest: Identifies the client and reports what the server speaks. May be sent with any v.
 type HelloRequest struct {
-	// Name of the program, for the log.
+	// Name of the client program, for the log.
 	Client string `msgpack:"client,omitempty"`
 
-	// Version of the program.
+	// Version of the client program.
 	Version string `msgpack:"version,omitempty"`
 
-	// Secret of a key: says on tcp and tls+tcp who the client is, and counts for this connection. On the unix socket it is passed over.
+	// Secret of an API key, which authenticates this connection on tcp and tls+tcp. Ignored on the unix socket.
 	Key string `msgpack:"key,omitempty"`
 }
 
-// Op is the name of the request on the wire.
+// Op returns the name of the operation in the protocol.
 func (*HelloRequest) Op() string { return "hello" }
 
-// Changes says whether a repetition needs a request id.
+// Changes tells whether the request changes something; see Request.
 func (*HelloRequest) Changes() string { return "no" }
 
-// HelloReply: answer to hello.
+// HelloReply: the reply to hello.
 type HelloReply struct {
-	// Name of the server's program.
+	// Name of the server program.
 	Server string `msgpack:"server"`
 
-	// Version of the server's program.
+	// Version of the server program.
 	Version string `msgpack:"version"`
 
-	// Oldest protocol version that it speaks.
+	// Oldest protocol version that the server speaks.
 	VMin int64 `msgpack:"v_min"`
 
-	// Newest protocol version that it speaks.
+	// Newest protocol version that the server speaks.
 	VMax int64 `msgpack:"v_max"`
 
-	// It knows all ops and fields up to this since.
+	// The server knows all ops and fields whose since is at most this number.
 	Revision int64 `msgpack:"revision"`
 
-	// Another one after each start of the server.
+	// Random id that changes with each start of the server.
 	Boot ID `msgpack:"boot"`
 
-	// What this client may do.
+	// Role of this client.
 	Role string `msgpack:"role"`
 
-	// Ops that this client may use, and words for optional parts of this server.
+	// Ops that this client may use, and names of optional features of this server.
 	Features []string `msgpack:"features"`
 
-	// As op limits.
+	// The limits, as in op limits.
 	Limits []Limit `msgpack:"limits,omitempty"`
 }
 
-// InfoRequest: Tells what a model file says.
+// InfoRequest: Returns the metadata of a model file.
 type InfoRequest struct {
-	// The model, by name or alias, or for admins by path.
+	// The model by name or alias; admins may also give a path.
 	Model string `msgpack:"model"`
 
-	// Also the keys of the file.
+	// Include the metadata keys of the file.
 	Keys bool `msgpack:"keys,omitempty"`
 }
 
-// Op is the name of the request on the wire.
+// Op returns the name of the operation in the protocol.
 func (*InfoRequest) Op() string { return "info" }
 
-// Changes says whether a repetition needs a request id.
+// Changes tells whether the request changes something; see Request.
 func (*InfoRequest) Changes() string { return "no" }
 
-// InfoReply: answer to info.
+// InfoReply: the reply to info.
 type InfoReply struct {
-	// Its row of the registry.
+	// The model's entry in the registry.
 	Model Model `msgpack:"model"`
 
-	// Elements of all tensors.
+	// Number of elements of all tensors.
 	Elements int64 `msgpack:"elements"`
 
 	// Size of all tensors.
 	WeightBytes int64 `msgpack:"weight_bytes"`
 
-	// Context it was trained for; 0: not known.
+	// Context length of training; 0 if unknown.
 	NCtxTrain int64 `msgpack:"n_ctx_train,omitempty"`
 
-	// Layers.
+	// Number of layers.
 	NLayer int64 `msgpack:"n_layer,omitempty"`
 
-	// Width of a row.
+	// Embedding width.
 	NEmbd int64 `msgpack:"n_embd,omitempty"`
 
 	// Size of the vocabulary.
 	NVocab int64 `msgpack:"n_vocab,omitempty"`
 
-	// Its own chat template.
+	// The model's own chat template.
 	ChatTemplate *Text `msgpack:"chat_template,omitempty"`
 
 	// Tensors by type.
 	Types []TensorType `msgpack:"types"`
 
-	// Keys of the file, when asked for.
+	// Metadata keys of the file, if requested.
 	Meta []Meta `msgpack:"meta,omitempty"`
 
-	// Its place in memory, when it has one.
+	// The loaded instance, if the model is in memory.
 	Resident *Resident `msgpack:"resident,omitempty"`
 }
 
-// KeyAddRequest: Makes a key of which the client alone knows the secret; on the unix socket only.
+// KeyAddRequest: Adds an API key whose secret only the client knows. Only on the unix socket.
 type KeyAddRequest struct {
-	// What the key is called; no other one has that label.
+	// Label of the key, unique among all keys.
 	Label string `msgpack:"label"`
 
-	// SHA-256 of the secret in 64 lower-case hexadecimal digits; the secret is at random and has at least 128 bits.
+	// SHA-256 of the secret as 64 lower-case hexadecimal digits. The secret must be random, with at least 128 bits.
 	Digest string `msgpack:"digest"`
 
-	// What its clients may do. Nil: user.
+	// Role of the clients that use the key. Nil means user.
 	Role *string `msgpack:"role,omitempty"`
 
-	// It is good until then, counted from 1970-01-01 UTC; 0: until it is removed.
+	// Expiry time since 1970-01-01 UTC; 0 = never.
 	ExpiresMS int64 `msgpack:"expires_ms,omitempty"`
 }
 
-// Op is the name of the request on the wire.
+// Op returns the name of the operation in the protocol.
 func (*KeyAddRequest) Op() string { return "key_add" }
 
-// Changes says whether a repetition needs a request id.
+// Changes tells whether the request changes something; see Request.
 func (*KeyAddRequest) Changes() string { return "again" }
 
-// KeyAddReply: answer to key_add.
+// KeyAddReply: the reply to key_add.
 type KeyAddReply struct{}
 
-// KeyRmRequest: Removes a key: its clients are strangers from then on, and their streams end unless they have a lease of their own; on the unix socket only.
+// KeyRmRequest: Removes an API key. Its connections are no longer authenticated, and their streams end unless they have a lease of their own. Only on the unix socket.
 type KeyRmRequest struct {
-	// What the key is called.
+	// Label of the key.
 	Label string `msgpack:"label"`
 }
 
-// Op is the name of the request on the wire.
+// Op returns the name of the operation in the protocol.
 func (*KeyRmRequest) Op() string { return "key_rm" }
 
-// Changes says whether a repetition needs a request id.
+// Changes tells whether the request changes something; see Request.
 func (*KeyRmRequest) Changes() string { return "again" }
 
-// KeyRmReply: answer to key_rm.
+// KeyRmReply: the reply to key_rm.
 type KeyRmReply struct {
-	// There was one.
+	// The key existed.
 	Found bool `msgpack:"found"`
 }
 
-// KeysRequest: Lists the keys, the oldest first; on the unix socket only.
+// KeysRequest: Lists the API keys, oldest first. Only on the unix socket.
 type KeysRequest struct{}
 
-// Op is the name of the request on the wire.
+// Op returns the name of the operation in the protocol.
 func (*KeysRequest) Op() string { return "keys" }
 
-// Changes says whether a repetition needs a request id.
+// Changes tells whether the request changes something; see Request.
 func (*KeysRequest) Changes() string { return "no" }
 
-// KeysReply: answer to keys.
+// KeysReply: the reply to keys.
 type KeysReply struct {
-	// One row each.
+	// The keys.
 	Keys []Key `msgpack:"keys"`
 }
 
-// LimitsRequest: Lists the bounds of this server.
+// LimitsRequest: Lists the limits of this server.
 type LimitsRequest struct{}
 
-// Op is the name of the request on the wire.
+// Op returns the name of the operation in the protocol.
 func (*LimitsRequest) Op() string { return "limits" }
 
-// Changes says whether a repetition needs a request id.
+// Changes tells whether the request changes something; see Request.
 func (*LimitsRequest) Changes() string { return "no" }
 
-// LimitsReply: answer to limits.
+// LimitsReply: the reply to limits.
 type LimitsReply struct {
-	// One row each.
+	// The limits.
 	Limits []Limit `msgpack:"limits"`
 }
 
-// LoadRequest: Brings a model into memory; a job, whose stream tells the progress and ends when the model is ready.
+// LoadRequest: Loads a model into memory. This is a job; its stream reports progress and ends when the model is ready.
 type LoadRequest struct {
-	// The model, by name or alias, or for admins by path.
+	// The model by name or alias; admins may also give a path.
 	Model string `msgpack:"model"`
 
-	// Context of one session; 0: the model's, or what memory holds.
+	// Context size of one sequence; 0 = the model's own, or what fits into memory.
 	NCtx int64 `msgpack:"n_ctx,omitempty"`
 
-	// Sessions at a time; 0: the server's choice.
+	// Maximum number of concurrent sequences (continuous batching); 0 = chosen by the server.
 	NSeq int64 `msgpack:"n_seq,omitempty"`
 
-	// Tokens of one step; 0: the server's choice.
+	// Maximum number of tokens in one step; 0 = chosen by the server.
 	NBatch int64 `msgpack:"n_batch,omitempty"`
 
-	// The backend; auto: the best there is. Nil: auto.
+	// The backend; auto = the best one available. Nil means auto.
 	Backend *string `msgpack:"backend,omitempty"`
 
-	// Number of the backend's device.
+	// Index of the device within the backend.
 	Device int64 `msgpack:"device,omitempty"`
 
-	// Threads of a CPU backend; 0: the server's choice.
+	// Threads of a CPU backend; 0 = chosen by the server.
 	Threads int64 `msgpack:"threads,omitempty"`
 
-	// Type of the cache, as f16; auto: what the device likes. Nil: auto.
+	// Data type of the KV cache, such as f16; auto = the device's preference. Nil means auto.
 	KVType *string `msgpack:"kv_type,omitempty"`
 
-	// Numbers between layers. Nil: auto.
+	// Data type of activations between layers. Nil means auto.
 	Activations *string `msgpack:"activations,omitempty"`
 
-	// Memory that it may take; 0: what the server has left.
+	// Maximum memory that the model may use; 0 = all that the server has left.
 	MemoryLimit int64 `msgpack:"memory_limit,omitempty"`
 
-	// Unload it after being idle so long; -1: never. Nil: 300000.
+	// Unload the model after it has been idle for this long; -1 = never. Nil means 300000.
 	KeepAliveMS *int64 `msgpack:"keep_alive_ms,omitempty"`
 }
 
-// Op is the name of the request on the wire.
+// Op returns the name of the operation in the protocol.
 func (*LoadRequest) Op() string { return "load" }
 
-// Changes says whether a repetition needs a request id.
+// Changes tells whether the request changes something; see Request.
 func (*LoadRequest) Changes() string { return "once" }
 
-// LoadReply: answer to load.
+// LoadReply: the reply to load.
 type LoadReply struct {
-	// The job's stream.
+	// The stream of the job.
 	ID ID `msgpack:"id"`
 }
 
-// ModelsRequest: Lists the registry.
+// ModelsRequest: Lists the models in the registry.
 type ModelsRequest struct {
-	// Only this one, by name or alias.
+	// List only this model, by name or alias.
 	Model *string `msgpack:"model,omitempty"`
 
-	// Only names behind this one, for the next page.
+	// List only names after this one (for paging).
 	After string `msgpack:"after,omitempty"`
 
-	// Rows at most. Nil: 4096.
+	// Maximum number of rows. Nil means 4096.
 	Max *int64 `msgpack:"max,omitempty"`
 }
 
-// Op is the name of the request on the wire.
+// Op returns the name of the operation in the protocol.
 func (*ModelsRequest) Op() string { return "models" }
 
-// Changes says whether a repetition needs a request id.
+// Changes tells whether the request changes something; see Request.
 func (*ModelsRequest) Changes() string { return "no" }
 
-// ModelsReply: answer to models.
+// ModelsReply: the reply to models.
 type ModelsReply struct {
-	// One row each, by name.
+	// The models, sorted by name.
 	Models []Model `msgpack:"models"`
 
-	// There are further rows.
+	// There are more rows.
 	More bool `msgpack:"more,omitempty"`
 }
 
-// NextRequest: Fetches the items of a stream behind a cursor; asking again gives the same items.
+// NextRequest: Fetches the items of a stream after a cursor. Asking again returns the same items.
 type NextRequest struct {
 	// The stream.
 	ID ID `msgpack:"id"`
 
-	// Number of the last item that the client has; what lies before is forgotten.
+	// Number of the last item that the client has received. Items up to it may be forgotten.
 	After int64 `msgpack:"after,omitempty"`
 
-	// Wait so long for an item; without it the server's default.
+	// Maximum time to wait for an item. Defaults to the server's setting.
 	WaitMS *int64 `msgpack:"wait_ms,omitempty"`
 
-	// Gather items so long since the first unseen one, except at the start and the end of the stream; 0: each alone; without it the server's default.
+	// Output batching delay: after the first unread item wait this long for more, except at the beginning and the end of the stream; 0 = send each item at once. Defaults to the server's setting.
 	HoldMS *int64 `msgpack:"hold_ms,omitempty"`
 
-	// Items at most. Nil: 256.
+	// Maximum number of items. Nil means 256.
 	Max *int64 `msgpack:"max,omitempty"`
 }
 
-// Op is the name of the request on the wire.
+// Op returns the name of the operation in the protocol.
 func (*NextRequest) Op() string { return "next" }
 
-// Changes says whether a repetition needs a request id.
+// Changes tells whether the request changes something; see Request.
 func (*NextRequest) Changes() string { return "no" }
 
-// NextReply: answer to next.
+// NextReply: the reply to next.
 type NextReply struct {
 	// The stream.
 	ID ID `msgpack:"id"`
 
-	// What lies behind the cursor, in order; none when the time is over.
+	// The items after the cursor, in order. Empty if the wait timed out.
 	Items []Item `msgpack:"items,omitempty"`
 
-	// The next cursor: number of the last item here, or after.
+	// The next cursor: number of the last item in this reply, or after if there is none.
 	Last int64 `msgpack:"last"`
 
-	// Nothing comes behind it.
+	// The stream has no more items.
 	End bool `msgpack:"end,omitempty"`
 }
 
-// PingRequest: Asks whether the server is there.
+// PingRequest: Checks that the server is alive.
 type PingRequest struct{}
 
-// Op is the name of the request on the wire.
+// Op returns the name of the operation in the protocol.
 func (*PingRequest) Op() string { return "ping" }
 
-// Changes says whether a repetition needs a request id.
+// Changes tells whether the request changes something; see Request.
 func (*PingRequest) Changes() string { return "no" }
 
-// PingReply: answer to ping.
+// PingReply: the reply to ping.
 type PingReply struct {
 	// State of the server.
 	State string `msgpack:"state"`
 
-	// Time since its start.
+	// Time since the server started.
 	UptimeMS int64 `msgpack:"uptime_ms"`
 }
 
-// PluginsRequest: Lists the plugins that were found.
+// PluginsRequest: Lists the plugin files that were found.
 type PluginsRequest struct {
-	// Also what each offers, one by one.
+	// Include the factories of each plugin.
 	Factories bool `msgpack:"factories,omitempty"`
 }
 
-// Op is the name of the request on the wire.
+// Op returns the name of the operation in the protocol.
 func (*PluginsRequest) Op() string { return "plugins" }
 
-// Changes says whether a repetition needs a request id.
+// Changes tells whether the request changes something; see Request.
 func (*PluginsRequest) Changes() string { return "no" }
 
-// PluginsReply: answer to plugins.
+// PluginsReply: the reply to plugins.
 type PluginsReply struct {
-	// One row each.
+	// The plugins.
 	Plugins []Plugin `msgpack:"plugins"`
 }
 
-// PluginsReloadRequest: Looks at the plugin folders again; what is loaded after it uses what is there now.
+// PluginsReloadRequest: Scans the plugin folders again. Models that are loaded afterwards use the plugins found now.
 type PluginsReloadRequest struct{}
 
-// Op is the name of the request on the wire.
+// Op returns the name of the operation in the protocol.
 func (*PluginsReloadRequest) Op() string { return "plugins_reload" }
 
-// Changes says whether a repetition needs a request id.
+// Changes tells whether the request changes something; see Request.
 func (*PluginsReloadRequest) Changes() string { return "again" }
 
-// PluginsReloadReply: answer to plugins_reload.
+// PluginsReloadReply: the reply to plugins_reload.
 type PluginsReloadReply struct {
 	// Files that are new or were replaced.
 	Added []string `msgpack:"added,omitempty"`
@@ -1172,213 +1178,213 @@ type PluginsReloadReply struct {
 	// Files that are gone or were replaced.
 	Removed []string `msgpack:"removed,omitempty"`
 
-	// Files that are there and not usable, with the reason.
+	// Files that cannot be used, with the reason.
 	Refused []Plugin `msgpack:"refused,omitempty"`
 }
 
 // PsRequest: Lists the models in memory.
 type PsRequest struct{}
 
-// Op is the name of the request on the wire.
+// Op returns the name of the operation in the protocol.
 func (*PsRequest) Op() string { return "ps" }
 
-// Changes says whether a repetition needs a request id.
+// Changes tells whether the request changes something; see Request.
 func (*PsRequest) Changes() string { return "no" }
 
-// PsReply: answer to ps.
+// PsReply: the reply to ps.
 type PsReply struct {
-	// One row each.
+	// The models in memory.
 	Models []Resident `msgpack:"models"`
 }
 
-// ReloadRequest: Loads a model anew, with plugins as they are now; running streams end with the old one; a job.
+// ReloadRequest: Loads a model again with the current plugins. Running streams finish on the old instance. This is a job.
 type ReloadRequest struct {
-	// The model, by name or alias, or for admins by path.
+	// The model by name or alias; admins may also give a path.
 	Model string `msgpack:"model"`
 }
 
-// Op is the name of the request on the wire.
+// Op returns the name of the operation in the protocol.
 func (*ReloadRequest) Op() string { return "reload" }
 
-// Changes says whether a repetition needs a request id.
+// Changes tells whether the request changes something; see Request.
 func (*ReloadRequest) Changes() string { return "once" }
 
-// ReloadReply: answer to reload.
+// ReloadReply: the reply to reload.
 type ReloadReply struct {
-	// The job's stream.
+	// The stream of the job.
 	ID ID `msgpack:"id"`
 }
 
-// RmRequest: Takes a model or an alias out of the registry; a model in memory must be unloaded first.
+// RmRequest: Removes a model or an alias from the registry. A model in memory must be unloaded first.
 type RmRequest struct {
-	// The model or the alias.
+	// The model or alias.
 	Name string `msgpack:"name"`
 }
 
-// Op is the name of the request on the wire.
+// Op returns the name of the operation in the protocol.
 func (*RmRequest) Op() string { return "rm" }
 
-// Changes says whether a repetition needs a request id.
+// Changes tells whether the request changes something; see Request.
 func (*RmRequest) Changes() string { return "once" }
 
-// RmReply: answer to rm.
+// RmReply: the reply to rm.
 type RmReply struct {
-	// It was an alias.
+	// The name was an alias.
 	Alias bool `msgpack:"alias"`
 
-	// What was deleted from the server's own store.
+	// Size of the files deleted from the server's own store.
 	Bytes int64 `msgpack:"bytes,omitempty"`
 }
 
-// ShutdownRequest: Drains, then ends the server.
+// ShutdownRequest: Drains the server, then stops it.
 type ShutdownRequest struct {
-	// Streams that run longer are ended; without it the configured time.
+	// Time that running streams are given to finish. Defaults to the server's setting.
 	DrainMS *int64 `msgpack:"drain_ms,omitempty"`
 }
 
-// Op is the name of the request on the wire.
+// Op returns the name of the operation in the protocol.
 func (*ShutdownRequest) Op() string { return "shutdown" }
 
-// Changes says whether a repetition needs a request id.
+// Changes tells whether the request changes something; see Request.
 func (*ShutdownRequest) Changes() string { return "again" }
 
-// ShutdownReply: answer to shutdown.
+// ShutdownReply: the reply to shutdown.
 type ShutdownReply struct {
-	// Generations that run.
+	// Running generations.
 	Running int64 `msgpack:"running"`
 }
 
-// StatsRequest: Lists the numbers of the metrics page.
+// StatsRequest: Returns the server's metrics.
 type StatsRequest struct {
-	// Only those of this model.
+	// Only metrics of this model.
 	Model *string `msgpack:"model,omitempty"`
 }
 
-// Op is the name of the request on the wire.
+// Op returns the name of the operation in the protocol.
 func (*StatsRequest) Op() string { return "stats" }
 
-// Changes says whether a repetition needs a request id.
+// Changes tells whether the request changes something; see Request.
 func (*StatsRequest) Changes() string { return "no" }
 
-// StatsReply: answer to stats.
+// StatsReply: the reply to stats.
 type StatsReply struct {
-	// One row each.
+	// The metrics.
 	Metrics []Metric `msgpack:"metrics"`
 }
 
-// StatusRequest: Tells the state of the server in a few numbers.
+// StatusRequest: Summarises the state of the server.
 type StatusRequest struct{}
 
-// Op is the name of the request on the wire.
+// Op returns the name of the operation in the protocol.
 func (*StatusRequest) Op() string { return "status" }
 
-// Changes says whether a repetition needs a request id.
+// Changes tells whether the request changes something; see Request.
 func (*StatusRequest) Changes() string { return "no" }
 
-// StatusReply: answer to status.
+// StatusReply: the reply to status.
 type StatusReply struct {
 	// State of the server.
 	State string `msgpack:"state"`
 
-	// Version of the server's program.
+	// Version of the server program.
 	Version string `msgpack:"version"`
 
-	// Its process.
+	// Process id of the server.
 	PID int64 `msgpack:"pid"`
 
-	// Time since its start.
+	// Time since the server started.
 	UptimeMS int64 `msgpack:"uptime_ms"`
 
-	// Models of the registry.
+	// Models in the registry.
 	Models int64 `msgpack:"models"`
 
 	// Models in memory.
 	Resident int64 `msgpack:"resident"`
 
-	// Generations that run.
+	// Running generations.
 	Running int64 `msgpack:"running"`
 
-	// Generations that wait.
+	// Queued generations.
 	Waiting int64 `msgpack:"waiting"`
 
-	// Streams of all clients, ended ones included.
+	// Streams of all clients, including ended ones.
 	Streams int64 `msgpack:"streams"`
 
-	// Connections.
+	// Open connections.
 	Connections int64 `msgpack:"connections"`
 
-	// Memory that the models in memory take.
+	// Memory used by the models in memory.
 	MemoryBytes int64 `msgpack:"memory_bytes"`
 
-	// Memory that they may take.
+	// Memory that models may use in total.
 	MemoryLimit int64 `msgpack:"memory_limit"`
 }
 
 // StreamsRequest: Lists the client's own streams.
 type StreamsRequest struct{}
 
-// Op is the name of the request on the wire.
+// Op returns the name of the operation in the protocol.
 func (*StreamsRequest) Op() string { return "streams" }
 
-// Changes says whether a repetition needs a request id.
+// Changes tells whether the request changes something; see Request.
 func (*StreamsRequest) Changes() string { return "no" }
 
-// StreamsReply: answer to streams.
+// StreamsReply: the reply to streams.
 type StreamsReply struct {
-	// One row each.
+	// The streams.
 	Streams []StreamInfo `msgpack:"streams"`
 }
 
-// TokenizeRequest: Turns text into tokens.
+// TokenizeRequest: Converts text to tokens.
 type TokenizeRequest struct {
-	// The model, by name or alias, or for admins by path.
+	// The model by name or alias; admins may also give a path.
 	Model string `msgpack:"model"`
 
 	// The text; any bytes.
 	Text Text `msgpack:"text"`
 
-	// Add the begin and end tokens that the model wants. Nil: true.
+	// Add the begin and end tokens that the model expects (BOS, EOS). Nil means true.
 	AddSpecial *bool `msgpack:"add_special,omitempty"`
 
-	// Text of control tokens becomes those tokens.
+	// Convert text that spells a control token to that token.
 	ParseSpecial bool `msgpack:"parse_special,omitempty"`
 
-	// Also the bytes of each token.
+	// Include the bytes of each token.
 	Pieces bool `msgpack:"pieces,omitempty"`
 }
 
-// Op is the name of the request on the wire.
+// Op returns the name of the operation in the protocol.
 func (*TokenizeRequest) Op() string { return "tokenize" }
 
-// Changes says whether a repetition needs a request id.
+// Changes tells whether the request changes something; see Request.
 func (*TokenizeRequest) Changes() string { return "no" }
 
-// TokenizeReply: answer to tokenize.
+// TokenizeReply: the reply to tokenize.
 type TokenizeReply struct {
 	// The tokens.
 	Tokens []int32 `msgpack:"tokens"`
 
-	// Bytes of each token, when asked for.
+	// The bytes of each token, if requested.
 	Pieces [][]byte `msgpack:"pieces,omitempty"`
 }
 
-// UnloadRequest: Takes a model out of memory when its streams have ended; a job.
+// UnloadRequest: Removes a model from memory once its streams have ended. This is a job.
 type UnloadRequest struct {
-	// The model, by name or alias, or for admins by path.
+	// The model by name or alias; admins may also give a path.
 	Model string `msgpack:"model"`
 
 	// Cancel its streams instead of waiting for them.
 	Force bool `msgpack:"force,omitempty"`
 }
 
-// Op is the name of the request on the wire.
+// Op returns the name of the operation in the protocol.
 func (*UnloadRequest) Op() string { return "unload" }
 
-// Changes says whether a repetition needs a request id.
+// Changes tells whether the request changes something; see Request.
 func (*UnloadRequest) Changes() string { return "once" }
 
-// UnloadReply: answer to unload.
+// UnloadReply: the reply to unload.
 type UnloadReply struct {
-	// The job's stream.
+	// The stream of the job.
 	ID ID `msgpack:"id"`
 }

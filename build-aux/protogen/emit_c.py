@@ -40,7 +40,7 @@ def wrap(text, indent, width=96):
 
 
 def range_text(f):
-    """How a comment says the bounds of a field."""
+    """Unit, bounds and default of a field, as they appear in a comment."""
     words = []
     if f.unit:
         words.append(f.unit)
@@ -77,23 +77,29 @@ def struct(name, s):
     return out + ["};"]
 
 
+def enumerator(text, doc):
+    """A row of an enum: the comment stands beside it, or above if the line would be too long."""
+    row = "\t%s /* %s */" % (text, doc.rstrip("."))
+    return [row] if len(row.expandtabs(8)) <= 100 else [wrap(doc, "\t"), "\t" + text]
+
+
 def words(s):
     out = []
     for w in s.words.values():
         out += ["", wrap(w.doc, ""), "enum lmi_wire_%s {" % w.name,
-                "\tLMI_WIRE_%s_UNKNOWN = 0, /* of a newer server; never in a request */"
+                "\tLMI_WIRE_%s_UNKNOWN = 0, /* sent by a newer server; never in a request */"
                 % w.name.upper()]
         rows = []
         for i, (n, doc) in enumerate(w.values):
             comma = "," if i + 1 < len(w.values) else ""
-            rows.append("\tLMI_WIRE_%s_%s = %d%s /* %s */" % (w.name.upper(), n.upper(), i + 1,
-                                                             comma, doc.rstrip(".")))
+            rows += enumerator("LMI_WIRE_%s_%s = %d%s" % (w.name.upper(), n.upper(), i + 1, comma),
+                               doc)
         out += rows + ["};", "extern const struct lmi_wire_words lmi_wire_words_%s;" % w.name]
     return out
 
 
 def ops_enum(s):
-    out = ["", "/* What is asked for.  The numbers stay inside of a build; names travel. */",
+    out = ["", "/* The operations.  Only names are sent; the numbers are private to a build. */",
            "enum lmi_wire_op {", "\tLMI_WIRE_OP_NONE = 0,"]
     for i, op in enumerate(s.ops):
         out.append("\tLMI_WIRE_OP_%s = %d%s" % (op.name.upper(), i + 1,
@@ -103,12 +109,11 @@ def ops_enum(s):
 
 def item(s):
     out = ["", "/* An item of a stream. */", "enum lmi_wire_item_kind {",
-           "\tLMI_WIRE_ITEM_UNKNOWN = 0, /* of a newer server: only n is known */"]
+           "\tLMI_WIRE_ITEM_UNKNOWN = 0, /* sent by a newer server: only n is known */"]
     for i, it in enumerate(s.items):
         comma = "," if i + 1 < len(s.items) else ""
-        out.append("\tLMI_WIRE_ITEM_%s = %d%s /* %s%s */" % (
-            it.name.upper(), i + 1, comma, it.doc.rstrip("."),
-            "; the last one" if it.name in s.final else ""))
+        out += enumerator("LMI_WIRE_ITEM_%s = %d%s" % (it.symbol.upper(), i + 1, comma),
+                          it.doc + (" Final." if it.name in s.final else ""))
     out += ["};", "#define LMI_WIRE_N_ITEM %d" % (len(s.items) + 1), "", "struct lmi_wire_item {",
             "\tenum lmi_wire_item_kind kind;"]
     out += members(s.common.fields, "\t")
@@ -116,7 +121,7 @@ def item(s):
     for it in s.items:
         out.append("\t\tstruct {")
         out += members(it.fields, "\t\t\t")
-        out.append("\t\t} %s;" % it.name)
+        out.append("\t\t} %s;" % it.symbol)
     return out + ["\t} u;", "};"]
 
 
@@ -127,12 +132,12 @@ def union(s, prefix):
 
 
 def types_h(s):
-    out = [HEAD % "Structs of the messages: bounds, and who owns\n * what, are explained in proto/proto.h."
+    out = [HEAD % "The structs of the messages;\n * proto/proto.h explains bounds and ownership."
            + "#ifndef LLAMAD_PROTO_GEN_TYPES_GEN_H\n#define LLAMAD_PROTO_GEN_TYPES_GEN_H\n",
            "#include <stdbool.h>", "#include <stdint.h>", "",
            '#include "llamad/sampler.h"', '#include "llamad/status.h"', '#include "llamad/types.h"',
            '#include "proto/value.h"']
-    out += ["", "struct lmi_wire_words; /* words of an enum, table.h */"]
+    out += ["", "struct lmi_wire_words; /* the words of an enum, see table.h */"]
     out += ops_enum(s) + words(s)
     for t in s.types.values():
         out += struct("lmi_wire_" + t.name, t)
@@ -146,9 +151,9 @@ def types_h(s):
 
 
 def limits_h(s):
-    out = [HEAD % "Bounds of the protocol." +
+    out = [HEAD % "The bounds of the protocol." +
            "#ifndef LLAMAD_PROTO_GEN_LIMITS_GEN_H\n#define LLAMAD_PROTO_GEN_LIMITS_GEN_H\n"]
-    out += ["/* The versions of the protocol that this build speaks, and the latest `since`. */",
+    out += ["/* Versions of the protocol that this build speaks, and the latest revision it knows. */",
             "#define LMI_WIRE_V_MIN %d" % s.v_min, "#define LMI_WIRE_V %d" % s.v,
             "#define LMI_WIRE_REVISION %d" % s.revision, ""]
     for r in s.limits:
@@ -208,7 +213,7 @@ def table(var, sname, label, s, path="", static=True, extra=()):
 
 
 def tables_c(s):
-    out = [HEAD % "Tables of the codec." + '#include "proto/table.h"', "", "#include <float.h>",
+    out = [HEAD % "The tables of the codec." + '#include "proto/table.h"', "", "#include <float.h>",
            "#include <stddef.h>", "", '#include "proto/limits.h"']
     for w in s.words.values():
         out += ["", "static const char *const names_%s[] = {" % w.name]
@@ -219,12 +224,12 @@ def tables_c(s):
         out += table("type_" + t.name, "lmi_wire_" + t.name, t.name, t)
     out += table("item_common", "lmi_wire_item", "item", s.common)
     for it in s.items:
-        out += table("item_" + it.name, "lmi_wire_item", it.name, it, "u.%s." % it.name)
+        out += table("item_" + it.symbol, "lmi_wire_item", it.name, it, "u.%s." % it.symbol)
     out += ["", "const struct lmi_wire_variants lmi_wire_items = {",
             "\t.tag = %s," % c_str(s.tag), "\t.common = &item_common,", "\t.of = {"]
     for it in s.items:
-        out.append("\t\t[LMI_WIRE_ITEM_%s] = &item_%s," % (it.name.upper(), it.name))
-    out += ["\t},", "\t.final = " + " | ".join("1u << LMI_WIRE_ITEM_%s" % it.name.upper()
+        out.append("\t\t[LMI_WIRE_ITEM_%s] = &item_%s," % (it.symbol.upper(), it.symbol))
+    out += ["\t},", "\t.final = " + " | ".join("1u << LMI_WIRE_ITEM_%s" % it.symbol.upper()
                                               for it in s.items if it.name in s.final) + ",", "};"]
     out += ["", "const char *const lmi_wire_codes[LMD_N_STATUS] = {"]
     out += ["\t[LMD_%s] = %s," % (e["name"].upper(), c_str(e["name"])) for e in s.errors]

@@ -54,14 +54,14 @@ def ops(s, group):
     out = []
     for op in (o for o in s.ops if o.group == group):
         facts = ["role %s" % op.role]
-        facts += {"no": [], "once": ["changes something: needs `rid`"],
-                  "again": ["changes something; doing it twice is as doing it once"]}[op.changes]
+        facts += {"no": [], "once": ["not idempotent: needs `rid`"],
+                  "again": ["idempotent"]}[op.changes]
         if op.since > 1:
             facts.append("since revision %d" % op.since)
         out += ["", "#### %s" % op.name, "", op.doc + " (%s)" % "; ".join(facts), ""]
         if op.one_of:
-            out += ["Exactly one of %s must be there." % " and ".join(
-                "`%s`" % n for n in op.one_of), ""]
+            names = ["`%s`" % n for n in op.one_of]
+            out += ["Exactly one of %s and %s is required." % (", ".join(names[:-1]), names[-1]), ""]
         out += ["Request:", ""] + table(op.request.fields) + ["", "Reply:", ""]
         out += table(op.reply.fields)
     return out[1:]
@@ -83,7 +83,7 @@ def types(s):
 
 
 def items(s):
-    out = [s.events_doc + " All have:", ""] + table(s.common.fields)
+    out = [s.events_doc + " All items have these fields:", ""] + table(s.common.fields)
     for it in s.items:
         out += ["", "#### %s%s" % (it.name, " (final)" if it.name in s.final else ""), "", it.doc,
                 ""] + table(it.fields)
@@ -91,7 +91,7 @@ def items(s):
 
 
 def limits(s):
-    out = ["| name | value | unit | may be less | what |", "|---|---|---|---|---|"]
+    out = ["| name | value | unit | configurable | meaning |", "|---|---|---|---|---|"]
     return out + ["| `%s` | %d | %s | %s | %s |" % (
         r["name"], r["value"], r.get("unit", ""), "yes" if r.get("config") else "", r["doc"])
         for r in s.limits]
@@ -110,7 +110,7 @@ def section(s, name):
 
 
 def fill(s, text, session):
-    """The document with its sections made anew; session None: that section stays."""
+    """Returns the document with new tables.  If session is None, that section stays as it is."""
     def sub(m):
         if m.group(1) == "session":
             if session is None:

@@ -6,7 +6,7 @@ HEAD = """// SPDX-License-Identifier: MIT
 
 package llamad
 
-// Versions of the protocol that this package speaks, and the latest addition that it knows.
+// Versions of the protocol that this package speaks, and the latest revision it knows.
 const (
 \tVMin     = @V_MIN@
 \tVMax     = @V_MAX@
@@ -16,13 +16,13 @@ const (
 // ID is the id of a stream.
 type ID [16]byte
 
-// Text is a string on the wire where it is UTF-8, and bytes where it is not.
+// Text is sent as a string if it is valid UTF-8, otherwise as bytes.
 type Text string
 
-// Sampler is one member of a chain: "sampler" is its name, the rest are its parameters.
+// Sampler is one member of a sampler chain: "sampler" is its name, all other keys are parameters.
 type Sampler map[string]interface{}
 
-// Bias is added to the logit of a token.
+// Bias is a value that is added to the logit of a token.
 type Bias struct {
 \t_msgpack struct{} `msgpack:",as_array"`
 
@@ -31,12 +31,13 @@ type Bias struct {
 \tBias float64
 }
 
-// Request is what all requests have in common.
+// Request is implemented by all requests.
 type Request interface {
-\t// Op is the name of the request on the wire.
+\t// Op returns the name of the operation in the protocol.
 \tOp() string
 
-\t// Changes says whether a repetition needs a request id: "no", "again" or "once".
+\t// Changes returns "no" if the request only reads, "again" if it is idempotent, and "once" if
+\t// a repetition needs a request id.
 \tChanges() string
 }
 """
@@ -76,7 +77,7 @@ def row(f):
         tag += ",omitempty"
     doc = f.doc
     if f.presence == "default" and not zero(f):
-        doc += " Nil: %s." % (str(f.default).lower() if isinstance(f.default, bool) else f.default)
+        doc += " Nil means %s." % (str(f.default).lower() if isinstance(f.default, bool) else f.default)
     return ["\t// " + doc, '\t%s %s `msgpack:"%s"`' % (camel(f.name), typ, tag)]
 
 
@@ -105,17 +106,28 @@ def item(s):
             seen[f.name] = elem(f)
             kinds = [x.name for x in s.items if any(y.name == f.name for y in x.fields)]
             typ = "Bytes" if elem(f) in ("Text", "[]byte") else elem(f)
-            rows += ["", "\t// Of %s. %s" % (", ".join(kinds), f.doc),
+            rows += ["", "\t// %s (kind %s)" % (f.doc, ", ".join(kinds)),
                      '\t%s %s `msgpack:"%s,omitempty"`' % (camel(f.name), typ, f.name)]
-    return (["", "// Bytes are any bytes, from a string or bytes on the wire.", "type Bytes []byte",
-             "", "// Kinds of items.", "const ("] + consts("Item", [it.name for it in s.items]) +
-            [")", "", "// Item: " + s.events_doc, "type Item struct {",
-             '\t// Which kind it is.', '\tKind string `msgpack:"%s"`' % s.tag] + rows + ["}"])
+    old = [it for it in s.items if it.symbol != it.name]
+    return (["", "// Bytes are arbitrary bytes, sent as a string or as bytes.",
+             "type Bytes []byte", "", "// Kinds of items.", "const ("] +
+            consts("Item", [it.name for it in s.items], [it.symbol for it in s.items]) + [")"] +
+            [r for it in old for r in alias("Item" + camel(it.name), "Item" + camel(it.symbol))] +
+            ["", "// Item: " + s.events_doc, "type Item struct {",
+             '\t// The kind of the item, one of the Item constants.',
+             '\tKind string `msgpack:"%s"`' % s.tag] + rows + ["}"])
 
 
-def consts(prefix, names):
-    width = max(len(prefix + camel(n)) for n in names)
-    return ["\t%s = \"%s\"" % ((prefix + camel(n)).ljust(width), n) for n in names]
+def alias(old, new):
+    return ["", "// %s is the old name of %s." % (old, new), "//", "// Deprecated: use %s." % new,
+            "const %s = %s" % (old, new)]
+
+
+def consts(prefix, names, symbols=None):
+    symbols = symbols or names
+    width = max(len(prefix + camel(n)) for n in symbols)
+    return ["\t%s = \"%s\"" % ((prefix + camel(y)).ljust(width), n)
+            for n, y in zip(names, symbols)]
 
 
 def types_go(s):
@@ -123,7 +135,7 @@ def types_go(s):
     out = [head.replace("@REVISION@", str(s.revision)).rstrip("\n")]
     for w in s.words.values():
         out += ["", "// " + w.doc, "const ("] + consts(camel(w.name), w.names) + [")"]
-    out += ["", "// Kinds of failure.", "const ("]
+    out += ["", "// Error codes.", "const ("]
     out += consts("Code", [e["name"] for e in s.errors]) + [")"]
     width = max(len("Limit" + camel(r["name"])) for r in s.limits)
     out += ["", "// Bounds of the protocol.", "const ("]
@@ -135,11 +147,11 @@ def types_go(s):
     for op in s.ops:
         name = camel(op.name)
         out += struct(name + "Request", op.doc, op.request.fields)
-        out += ["", "// Op is the name of the request on the wire.",
+        out += ["", "// Op returns the name of the operation in the protocol.",
                 "func (*%sRequest) Op() string { return \"%s\" }" % (name, op.name), "",
-                "// Changes says whether a repetition needs a request id.",
+                "// Changes tells whether the request changes something; see Request.",
                 "func (*%sRequest) Changes() string { return \"%s\" }" % (name, op.changes)]
-        out += struct(name + "Reply", "answer to %s." % op.name, op.reply.fields)
+        out += struct(name + "Reply", "the reply to %s." % op.name, op.reply.fields)
     return "\n".join(out) + "\n"
 
 

@@ -8,8 +8,8 @@ HEAD = '''# SPDX-License-Identifier: MIT
 # Made by build-aux/gen-proto from proto/schema.
 """Messages of llamad's protocol as dataclasses.
 
-to_map() gives what msgpack packs, without what is None or has its default; from_map() takes
-what msgpack unpacked, and passes over keys that it does not know."""
+to_map() returns a dict for msgpack and leaves out fields that are None or have their default;
+from_map() takes a dict that msgpack unpacked and ignores keys that it does not know."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Literal, Mapping, TypedDict, TypeVar, Union
 
-#: Versions of the protocol that this module speaks, and the latest addition that it knows.
+#: Versions of the protocol that this module speaks, and the latest revision it knows.
 V_MIN = @V_MIN@
 V_MAX = @V_MAX@
 REVISION = @REVISION@
@@ -65,7 +65,7 @@ class Message:
 
 
 class Request(Message, Generic[R]):
-    """Base of all requests.  R: what answers it."""
+    """Base of all requests.  R is the type of the reply."""
 
     __slots__ = ()
     OP: ClassVar[str]
@@ -147,14 +147,14 @@ def row(s, f):
 
 
 def params(s, op):
-    """The fields that a request can do without, for functions with keyword arguments."""
+    """The optional fields of a request, for functions with keyword arguments."""
     fields = [f for f in op.request.fields
               if f.presence != "required" and f.name not in (op.one_of or ())]
     if not fields:
         return []
     name = camel(op.name) + "Params"
     out = ["", "", "class %s(TypedDict, total=False):" % name,
-           '    """What %s can do without."""' % op.name, ""]
+           '    """Optional fields of %s."""' % op.name, ""]
     for f in fields:
         typ = "list[%s]" % elem(s, f) if f.list else elem(s, f)
         if f.presence == "optional":
@@ -173,7 +173,7 @@ def cls(s, name, doc, fields, consts=(), base="Message"):
 
 
 def public_names(text):
-    """__all__ of a module: what `from llamad.types import *` gives."""
+    """__all__ of a module, for `from llamad.types import *`."""
     names = re.findall(r"^(?:class )?([A-Z]\w+)(?=[(:]| = |: )", text, re.M)
     rows = textwrap.wrap(", ".join('"%s"' % n for n in sorted(set(names))), 95,
                          break_on_hyphens=False)
@@ -187,7 +187,7 @@ def types_py(s):
         out += comment(w.doc, "")
         out.append("%s = Literal[%s]" % (words_name(s, w.name),
                                          ", ".join('"%s"' % n for n in w.names)))
-    out += ["#: Kinds of failure.",
+    out += ["#: Error codes.",
             "ErrorCode = Literal[%s]" % ", ".join('"%s"' % e["name"] for e in s.errors)]
     out += ["", "#: Bounds of the protocol by name.", "LIMITS: dict[str, int] = {"]
     out += ['    "%s": %d,' % (r["name"], r["value"]) for r in s.limits]
@@ -195,22 +195,26 @@ def types_py(s):
     for t in s.types.values():
         out += cls(s, camel(t.name), t.doc, t.fields)
     for it in s.items:
-        out += cls(s, camel(it.name) + "Item", it.doc, s.common.fields + it.fields,
+        out += cls(s, camel(it.symbol) + "Item", it.doc, s.common.fields + it.fields,
                    ['    KIND: ClassVar[str] = "%s"' % it.name,
                     "    FINAL: ClassVar[bool] = %s" % (it.name in s.final)])
-    out += cls(s, "UnknownItem", "An item of a newer server.", s.common.fields,
+    out += cls(s, "UnknownItem", "An item of a kind that only newer versions know.", s.common.fields,
                ['    KIND: ClassVar[str] = ""', "    FINAL: ClassVar[bool] = False"])
     out += ["", "", "Item = Union[%s]" % ", ".join(
-        [camel(it.name) + "Item" for it in s.items] + ["UnknownItem"])]
+        [camel(it.symbol) + "Item" for it in s.items] + ["UnknownItem"])]
+    for it in s.items:
+        if it.symbol != it.name:
+            out += ["", "#: Deprecated name of %sItem." % camel(it.symbol),
+                    "%sItem = %sItem" % (camel(it.name), camel(it.symbol))]
     out += ["", "_ITEMS: dict[str, Any] = {"]
-    out += ['    "%s": %sItem,' % (it.name, camel(it.name)) for it in s.items]
+    out += ['    "%s": %sItem,' % (it.name, camel(it.symbol)) for it in s.items]
     out += ["}", "", "", "class Item_:", '    """Chooses the class of an item."""', "",
             "    @staticmethod", "    def from_map(m: Mapping[str, Any]) -> Item:",
             '        item: Item = _ITEMS.get(m.get("%s", ""), UnknownItem).from_map(m)' % s.tag,
             "        return item"]
     for op in s.ops:
         name = camel(op.name)
-        out += cls(s, name + "Reply", "Answer to %s." % op.name, op.reply.fields)
+        out += cls(s, name + "Reply", "Reply to %s." % op.name, op.reply.fields)
         out += cls(s, name + "Request", op.doc, op.request.fields,
                    ['    OP: ClassVar[str] = "%s"' % op.name,
                     '    ROLE: ClassVar[str] = "%s"' % op.role,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Reads proto/schema/*.json, checks them, and gives them as objects.
 
-Everything that a schema file may say is here; a member that is not known is an error."""
+This module knows every member that a schema file may contain; any other member is an error."""
 import json
 import os
 import re
@@ -46,9 +46,9 @@ class Field:
         kind = d.get("type")
         need(kind in TYPES, where, "type %r is unknown" % kind)
         members(where, d, ("name", "type", "doc"), ("default", "optional", "since") + TYPES[kind])
-        need(re.fullmatch("[a-z][a-z0-9_]{0,40}", self.name), where, "is no name")
-        need(d["doc"].endswith("."), where, "doc is no sentence")
-        need(not ("default" in d and "optional" in d), where, "default and optional")
+        need(re.fullmatch("[a-z][a-z0-9_]{0,40}", self.name), where, "the name is not valid")
+        need(d["doc"].endswith("."), where, "doc does not end with a full stop")
+        need(not ("default" in d and "optional" in d), where, "has both default and optional")
         self.type, self.doc, self.unit = kind, d["doc"], d.get("unit", "")
         self.since = d.get("since", since)
         self.presence = ("default" if "default" in d else
@@ -98,11 +98,11 @@ class Struct:
     """A request, a reply, a shared type or an item of a stream."""
 
     def __init__(self, schema, where, name, doc, fields, since):
-        need(doc.endswith("."), where, "doc is no sentence")
+        need(doc.endswith("."), where, "doc does not end with a full stop")
         self.name, self.doc, self.since = name, doc, since
         self.fields = [Field(schema, where, f, since) for f in fields]
         names = [f.name for f in self.fields]
-        need(len(set(names)) == len(names), where, "a field is there twice")
+        need(len(set(names)) == len(names), where, "a field occurs twice")
         need(len(names) <= 100, where, "too many fields")
 
 
@@ -155,7 +155,7 @@ class Schema:
         self.words = {w["name"]: Words(w) for w in types["words"]}
         self.types = {}
         todo = list(types["types"])
-        while todo:  # those first that use none of the others
+        while todo:  # in each round the types that use none of the remaining ones
             n = len(todo)
             for t in list(todo):
                 uses = {f.get("of") for f in t["fields"] if f["type"] in ("object", "array")}
@@ -164,16 +164,17 @@ class Schema:
                     self.types[t["name"]] = Struct(self, "type " + t["name"], t["name"], t["doc"],
                                                    t["fields"], 1)
                     todo.remove(t)
-            need(len(todo) < n, "types", "they contain each other")
+            need(len(todo) < n, "types", "types contain each other")
         ev = raw.pop("events")
         members("events", ev, ("doc", "tag", "common", "items"))
         self.tag, self.events_doc = ev["tag"], ev["doc"]
         self.common = Struct(self, "events", "common", ev["doc"], ev["common"], 1)
         self.items, self.final = [], set()
         for it in ev["items"]:
-            members("events", it, ("kind", "doc", "fields"), ("final", "since"))
+            members("events", it, ("kind", "doc", "fields"), ("final", "since", "symbol"))
             self.items.append(Struct(self, "item " + it["kind"], it["kind"], it["doc"],
                                      it["fields"], it.get("since", 1)))
+            self.items[-1].symbol = it.get("symbol", it["kind"])  # its name in C, Python and Go
             if it.get("final"):
                 self.final.add(it["kind"])
         self.ops = []

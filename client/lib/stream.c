@@ -136,10 +136,10 @@ static enum lmd_status hand_out(struct lmd_stream *s, const struct lmi_wire_item
 			it.n_text = w->u.text.text.len;
 		}
 		break;
-	case LMI_WIRE_ITEM_THOUGHT:
-		it.kind = LMD_ITEM_THOUGHT;
-		it.text = w->u.thought.text.ptr;
-		it.n_text = w->u.thought.text.len;
+	case LMI_WIRE_ITEM_REASONING:
+		it.kind = LMD_ITEM_REASONING;
+		it.text = w->u.reasoning.text.ptr;
+		it.n_text = w->u.reasoning.text.len;
 		break;
 	case LMI_WIRE_ITEM_CALL:
 	case LMI_WIRE_ITEM_ARGUMENTS:

@@ -34,7 +34,7 @@ static enum lmd_status take(struct answer *a, const struct lmd_item *it, struct 
 	case LMD_ITEM_TOKEN:
 	case LMD_ITEM_TEXT:
 		return lmi_spoken_text(s, it->text, it->n_text, err);
-	case LMD_ITEM_THOUGHT:
+	case LMD_ITEM_REASONING:
 		return lmi_spoken_thought(s, it->text, it->n_text, err);
 	case LMD_ITEM_CALL:
 		return lmi_spoken_call(

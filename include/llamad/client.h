@@ -135,7 +135,7 @@ enum lmd_item_kind {
 	LMD_ITEM_PROGRESS = 3, /* phase, done, total */
 	LMD_ITEM_DONE = 4,     /* finish and the counts; nothing comes after it */
 	/* With LMD_GEN_PARSE; TOKEN and TEXT are then what is said, and markers are left out. */
-	LMD_ITEM_THOUGHT = 5,   /* text: what the model thinks */
+	LMD_ITEM_REASONING = 5,   /* text: what the model thinks */
 	LMD_ITEM_CALL = 6,      /* of a tool: call, name, id; its arguments follow */
 	LMD_ITEM_ARGUMENTS = 7, /* call; text: more of the arguments, together a JSON object */
 	LMD_ITEM_CALL_END = 8   /* call, complete */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Made by build-aux/gen-proto from proto/schema.  Tables of the codec. */
+ * Made by build-aux/gen-proto from proto/schema.  The tables of the codec. */
 #include "proto/table.h"
 
 #include <float.h>
@@ -676,18 +676,18 @@ static const struct lmi_wire_struct item_text = {
 	.n_fields = LMD_LEN(fields_item_text),
 };
 
-static const struct lmi_wire_field fields_item_thought[] = {
+static const struct lmi_wire_field fields_item_reasoning[] = {
 	{.name = "text",
 	 .type = LMI_WIRE_T_BYTES,
 	 .presence = LMI_WIRE_REQUIRED,
-	 .at = offsetof(struct lmi_wire_item, u.thought.text),
+	 .at = offsetof(struct lmi_wire_item, u.reasoning.text),
 	 .u.s = {0, 16777216, ""}},
 };
-static const struct lmi_wire_struct item_thought = {
+static const struct lmi_wire_struct item_reasoning = {
 	.name = "thought",
 	.bytes = sizeof(struct lmi_wire_item),
-	.fields = fields_item_thought,
-	.n_fields = LMD_LEN(fields_item_thought),
+	.fields = fields_item_reasoning,
+	.n_fields = LMD_LEN(fields_item_reasoning),
 };
 
 static const struct lmi_wire_field fields_item_call[] = {
@@ -852,7 +852,7 @@ const struct lmi_wire_variants lmi_wire_items = {
 	.of = {
 		[LMI_WIRE_ITEM_TOKEN] = &item_token,
 		[LMI_WIRE_ITEM_TEXT] = &item_text,
-		[LMI_WIRE_ITEM_THOUGHT] = &item_thought,
+		[LMI_WIRE_ITEM_REASONING] = &item_reasoning,
 		[LMI_WIRE_ITEM_CALL] = &item_call,
 		[LMI_WIRE_ITEM_ARGUMENTS] = &item_arguments,
 		[LMI_WIRE_ITEM_CALL_END] = &item_call_end,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Made by build-aux/gen-proto from proto/schema.  Structs of the messages: bounds, and who owns
- * what, are explained in proto/proto.h. */
+ * Made by build-aux/gen-proto from proto/schema.  The structs of the messages;
+ * proto/proto.h explains bounds and ownership. */
 #ifndef LLAMAD_PROTO_GEN_TYPES_GEN_H
 #define LLAMAD_PROTO_GEN_TYPES_GEN_H
 
@@ -13,9 +13,9 @@
 #include "llamad/types.h"
 #include "proto/value.h"
 
-struct lmi_wire_words; /* words of an enum, table.h */
+struct lmi_wire_words; /* the words of an enum, see table.h */
 
-/* What is asked for.  The numbers stay inside of a build; names travel. */
+/* The operations.  Only names are sent; the numbers are private to a build. */
 enum lmi_wire_op {
 	LMI_WIRE_OP_NONE = 0,
 	LMI_WIRE_OP_ADD = 1,
@@ -51,7 +51,7 @@ enum lmi_wire_op {
 
 /* What a principal may do. */
 enum lmi_wire_role {
-	LMI_WIRE_ROLE_UNKNOWN = 0, /* of a newer server; never in a request */
+	LMI_WIRE_ROLE_UNKNOWN = 0, /* sent by a newer server; never in a request */
 	LMI_WIRE_ROLE_USER = 1, /* Uses models by name */
 	LMI_WIRE_ROLE_ADMIN = 2 /* Also manages models, plugins and the server */
 };
@@ -59,94 +59,102 @@ extern const struct lmi_wire_words lmi_wire_words_role;
 
 /* State of the server. */
 enum lmi_wire_server_state {
-	LMI_WIRE_SERVER_STATE_UNKNOWN = 0, /* of a newer server; never in a request */
-	LMI_WIRE_SERVER_STATE_STARTING = 1, /* It takes no work yet */
-	LMI_WIRE_SERVER_STATE_READY = 2, /* It takes work */
-	LMI_WIRE_SERVER_STATE_DRAINING = 3 /* It finishes its work and takes no more */
+	LMI_WIRE_SERVER_STATE_UNKNOWN = 0, /* sent by a newer server; never in a request */
+	LMI_WIRE_SERVER_STATE_STARTING = 1, /* Does not accept work yet */
+	LMI_WIRE_SERVER_STATE_READY = 2, /* Accepts work */
+	LMI_WIRE_SERVER_STATE_DRAINING = 3 /* Finishes its work and accepts no more */
 };
 extern const struct lmi_wire_words lmi_wire_words_server_state;
 
 /* State of a model. */
 enum lmi_wire_model_state {
-	LMI_WIRE_MODEL_STATE_UNKNOWN = 0, /* of a newer server; never in a request */
-	LMI_WIRE_MODEL_STATE_ABSENT = 1, /* Known and not in memory */
-	LMI_WIRE_MODEL_STATE_LOADING = 2, /* On its way into memory */
+	LMI_WIRE_MODEL_STATE_UNKNOWN = 0, /* sent by a newer server; never in a request */
+	LMI_WIRE_MODEL_STATE_ABSENT = 1, /* Registered, but not in memory */
+	LMI_WIRE_MODEL_STATE_LOADING = 2, /* Being loaded into memory */
 	LMI_WIRE_MODEL_STATE_READY = 3, /* In memory */
-	LMI_WIRE_MODEL_STATE_DRAINING = 4, /* It finishes its streams and takes no more */
-	LMI_WIRE_MODEL_STATE_UNLOADING = 5, /* On its way out of memory */
-	LMI_WIRE_MODEL_STATE_FAILED = 6, /* The last load failed, or the device was lost; it is loaded again by op load, or by a request after a pause */
-	LMI_WIRE_MODEL_STATE_QUARANTINED = 7 /* It took the server down twice and is not loaded by itself */
+	LMI_WIRE_MODEL_STATE_DRAINING = 4, /* Finishes its streams and accepts no more */
+	LMI_WIRE_MODEL_STATE_UNLOADING = 5, /* Being removed from memory */
+	/* The last load failed or the device was lost. The model is loaded again by op load, or
+	 * by a request after a pause. */
+	LMI_WIRE_MODEL_STATE_FAILED = 6,
+	/* Crashed the server twice and is not loaded automatically. */
+	LMI_WIRE_MODEL_STATE_QUARANTINED = 7
 };
 extern const struct lmi_wire_words lmi_wire_words_model_state;
 
-/* How urgent a generation is. */
+/* Scheduling priority of a generation. */
 enum lmi_wire_class {
-	LMI_WIRE_CLASS_UNKNOWN = 0, /* of a newer server; never in a request */
-	LMI_WIRE_CLASS_INTERACTIVE = 1, /* Somebody waits; weight 8 */
-	LMI_WIRE_CLASS_NORMAL = 2, /* Weight 4 */
-	LMI_WIRE_CLASS_BATCH = 3 /* Nobody waits; weight 1 */
+	LMI_WIRE_CLASS_UNKNOWN = 0, /* sent by a newer server; never in a request */
+	LMI_WIRE_CLASS_INTERACTIVE = 1, /* Somebody is waiting for the answer; weight 8 */
+	LMI_WIRE_CLASS_NORMAL = 2, /* The default priority; weight 4 */
+	LMI_WIRE_CLASS_BATCH = 3 /* Nobody is waiting for the answer; weight 1 */
 };
 extern const struct lmi_wire_words lmi_wire_words_class;
 
-/* What of an answer is taken without asking the model, since the grammar leaves no choice. */
+/* What jump-forward decoding appends without running the model where the grammar allows no
+ * alternative. */
 enum lmi_wire_jump {
-	LMI_WIRE_JUMP_UNKNOWN = 0, /* of a newer server; never in a request */
-	LMI_WIRE_JUMP_TOKEN = 1, /* A token when no other is allowed; the answer is the same as without */
-	LMI_WIRE_JUMP_TEXT = 2, /* Text that must come, in the tokens that the tokenizer has for it; a model that would have spelled it otherwise is not asked, so what follows may differ */
+	LMI_WIRE_JUMP_UNKNOWN = 0, /* sent by a newer server; never in a request */
+	/* A token if it is the only one allowed. The answer is the same as without jump-forward
+	 * decoding. */
+	LMI_WIRE_JUMP_TOKEN = 1,
+	/* Text that must follow, tokenised by the tokenizer. The model might have chosen other
+	 * tokens for it, so the rest of the answer may differ. */
+	LMI_WIRE_JUMP_TEXT = 2,
 	LMI_WIRE_JUMP_OFF = 3 /* Nothing */
 };
 extern const struct lmi_wire_words lmi_wire_words_jump;
 
-/* Numbers between layers. */
+/* Data type of activations between layers. */
 enum lmi_wire_activations {
-	LMI_WIRE_ACTIVATIONS_UNKNOWN = 0, /* of a newer server; never in a request */
-	LMI_WIRE_ACTIVATIONS_AUTO = 1, /* What the backend likes */
-	LMI_WIRE_ACTIVATIONS_F32 = 2, /* Floats, for checks */
-	LMI_WIRE_ACTIVATIONS_INT8 = 3 /* Quantised to 8 bits where weights are quantised */
+	LMI_WIRE_ACTIVATIONS_UNKNOWN = 0, /* sent by a newer server; never in a request */
+	LMI_WIRE_ACTIVATIONS_AUTO = 1, /* The backend's preference */
+	LMI_WIRE_ACTIVATIONS_F32 = 2, /* 32-bit floats, for verification */
+	LMI_WIRE_ACTIVATIONS_INT8 = 3 /* Quantised to 8 bits wherever weights are quantised */
 };
 extern const struct lmi_wire_words lmi_wire_words_activations;
 
-/* Why a stream is done. */
+/* Why a stream ended. */
 enum lmi_wire_finish {
-	LMI_WIRE_FINISH_UNKNOWN = 0, /* of a newer server; never in a request */
-	LMI_WIRE_FINISH_EOG = 1, /* The model ended its answer */
-	LMI_WIRE_FINISH_STOP = 2, /* A stop text */
-	LMI_WIRE_FINISH_LENGTH = 3, /* As many tokens as asked for */
+	LMI_WIRE_FINISH_UNKNOWN = 0, /* sent by a newer server; never in a request */
+	LMI_WIRE_FINISH_EOG = 1, /* The model generated an end-of-generation token */
+	LMI_WIRE_FINISH_STOP = 2, /* A stop sequence was found */
+	LMI_WIRE_FINISH_LENGTH = 3, /* The maximum number of tokens was reached */
 	LMI_WIRE_FINISH_CONTEXT = 4, /* The context is full */
-	LMI_WIRE_FINISH_DEADLINE = 5, /* timeout_ms is over */
-	LMI_WIRE_FINISH_SHUTDOWN = 6, /* The server stops */
-	LMI_WIRE_FINISH_DONE = 7 /* A job is done */
+	LMI_WIRE_FINISH_DEADLINE = 5, /* timeout_ms elapsed */
+	LMI_WIRE_FINISH_SHUTDOWN = 6, /* The server is shutting down */
+	LMI_WIRE_FINISH_DONE = 7 /* The job is done */
 };
 extern const struct lmi_wire_words lmi_wire_words_finish;
 
-/* Who cancelled a stream. */
+/* Why a stream was cancelled. */
 enum lmi_wire_cancel_reason {
-	LMI_WIRE_CANCEL_REASON_UNKNOWN = 0, /* of a newer server; never in a request */
-	LMI_WIRE_CANCEL_REASON_ASKED = 1, /* A cancel request */
-	LMI_WIRE_CANCEL_REASON_LEASE = 2, /* No next came in time */
-	LMI_WIRE_CANCEL_REASON_GONE = 3, /* The client's connection ended */
-	LMI_WIRE_CANCEL_REASON_SLOW_READER = 4, /* Too much lay unread */
+	LMI_WIRE_CANCEL_REASON_UNKNOWN = 0, /* sent by a newer server; never in a request */
+	LMI_WIRE_CANCEL_REASON_ASKED = 1, /* By a cancel request */
+	LMI_WIRE_CANCEL_REASON_LEASE = 2, /* No next arrived within lease_ms */
+	LMI_WIRE_CANCEL_REASON_GONE = 3, /* The client disconnected */
+	LMI_WIRE_CANCEL_REASON_SLOW_READER = 4, /* Too much output was left unread */
 	LMI_WIRE_CANCEL_REASON_UNLOAD = 5 /* The model was unloaded by force */
 };
 extern const struct lmi_wire_words lmi_wire_words_cancel_reason;
 
 /* What a job is doing. */
 enum lmi_wire_phase {
-	LMI_WIRE_PHASE_UNKNOWN = 0, /* of a newer server; never in a request */
-	LMI_WIRE_PHASE_QUEUED = 1, /* It waits for its turn */
-	LMI_WIRE_PHASE_HASH = 2, /* Digest of the file; bytes */
-	LMI_WIRE_PHASE_COPY = 3, /* Copy of the file; bytes */
-	LMI_WIRE_PHASE_CHECK = 4, /* Header, tensors and signature; steps */
-	LMI_WIRE_PHASE_LOAD = 5, /* Weights; bytes */
-	LMI_WIRE_PHASE_WARM = 6, /* First steps; steps */
-	LMI_WIRE_PHASE_DRAIN = 7, /* Streams that still run; streams */
-	LMI_WIRE_PHASE_UNLOAD = 8 /* Memory is given back; steps */
+	LMI_WIRE_PHASE_UNKNOWN = 0, /* sent by a newer server; never in a request */
+	LMI_WIRE_PHASE_QUEUED = 1, /* Waiting to start */
+	LMI_WIRE_PHASE_HASH = 2, /* Computing the digest of the file; counts bytes */
+	LMI_WIRE_PHASE_COPY = 3, /* Copying the file; counts bytes */
+	LMI_WIRE_PHASE_CHECK = 4, /* Checking header, tensors and signature; counts steps */
+	LMI_WIRE_PHASE_LOAD = 5, /* Loading weights; counts bytes */
+	LMI_WIRE_PHASE_WARM = 6, /* Running the first steps; counts steps */
+	LMI_WIRE_PHASE_DRAIN = 7, /* Waiting for running streams; counts streams */
+	LMI_WIRE_PHASE_UNLOAD = 8 /* Freeing memory; counts steps */
 };
 extern const struct lmi_wire_words lmi_wire_words_phase;
 
-/* What made a stream. */
+/* The op that created a stream. */
 enum lmi_wire_stream_kind {
-	LMI_WIRE_STREAM_KIND_UNKNOWN = 0, /* of a newer server; never in a request */
+	LMI_WIRE_STREAM_KIND_UNKNOWN = 0, /* sent by a newer server; never in a request */
 	LMI_WIRE_STREAM_KIND_GENERATE = 1, /* Op generate */
 	LMI_WIRE_STREAM_KIND_ADD = 2, /* Op add */
 	LMI_WIRE_STREAM_KIND_LOAD = 3, /* Op load */
@@ -157,75 +165,75 @@ extern const struct lmi_wire_words lmi_wire_words_stream_kind;
 
 /* State of a stream. */
 enum lmi_wire_stream_state {
-	LMI_WIRE_STREAM_STATE_UNKNOWN = 0, /* of a newer server; never in a request */
-	LMI_WIRE_STREAM_STATE_WAITING = 1, /* Not begun */
-	LMI_WIRE_STREAM_STATE_RUNNING = 2, /* Items may come */
-	LMI_WIRE_STREAM_STATE_ENDED = 3 /* Its last item exists */
+	LMI_WIRE_STREAM_STATE_UNKNOWN = 0, /* sent by a newer server; never in a request */
+	LMI_WIRE_STREAM_STATE_WAITING = 1, /* Not started */
+	LMI_WIRE_STREAM_STATE_RUNNING = 2, /* More items may come */
+	LMI_WIRE_STREAM_STATE_ENDED = 3 /* The last item exists */
 };
 extern const struct lmi_wire_words lmi_wire_words_stream_state;
 
-/* How a metric moves. */
+/* Kind of a metric. */
 enum lmi_wire_metric_kind {
-	LMI_WIRE_METRIC_KIND_UNKNOWN = 0, /* of a newer server; never in a request */
-	LMI_WIRE_METRIC_KIND_COUNTER = 1, /* Only up, from 0 at the start of the server */
-	LMI_WIRE_METRIC_KIND_GAUGE = 2 /* Up and down */
+	LMI_WIRE_METRIC_KIND_UNKNOWN = 0, /* sent by a newer server; never in a request */
+	LMI_WIRE_METRIC_KIND_COUNTER = 1, /* Only increases, from 0 at the start of the server */
+	LMI_WIRE_METRIC_KIND_GAUGE = 2 /* Can go up and down */
 };
 extern const struct lmi_wire_words lmi_wire_words_metric_kind;
 
 /* One message of a conversation. */
 struct lmi_wire_chat_message {
-	/* Who speaks: system, developer, user, assistant, tool or function. */
+	/* Role of the author: system, developer, user, assistant, tool or function. */
 	struct lmd_str role;
-	/* What is said. */
+	/* Text of the message. */
 	struct lmd_str content;
-	/* What an assistant thought before. */
+	/* The assistant's reasoning before this message. */
 	bool has_reasoning;
 	struct lmd_str reasoning;
-	/* Name of the tool, or of who speaks. */
+	/* Name of the tool or of the author. */
 	bool has_name;
 	struct lmd_str name;
-	/* Calls of an assistant, a JSON array. */
+	/* Tool calls of the assistant, as a JSON array. */
 	bool has_tool_calls;
 	struct lmd_str tool_calls;
-	/* The call that a tool answers. */
+	/* The tool call that a tool's message answers. */
 	bool has_tool_call_id;
 	struct lmd_str tool_call_id;
 };
 
-/* One bound. */
+/* One limit. */
 struct lmi_wire_limit {
 	/* Its name. */
 	struct lmd_str name;
 	/* Its value. (>= 0) */
 	int64_t value;
-	/* What is counted, where the name does not say. */
+	/* Its unit, unless the name implies it. */
 	struct lmd_str unit;
 };
 
-/* A name with a value. */
+/* A label of a metric. */
 struct lmi_wire_label {
-	/* The name. */
+	/* The label's name. */
 	struct lmd_str name;
-	/* The value. */
+	/* The label's value. */
 	struct lmd_str value;
 };
 
-/* A model of the registry. */
+/* A model in the registry. */
 struct lmi_wire_model {
 	/* Its name. */
 	struct lmd_str name;
-	/* Its other names. */
+	/* Its aliases. */
 	const struct lmd_str *aliases;
 	uint32_t n_aliases;
-	/* sha256: and 64 hexadecimal digits; empty while it is not known. */
+	/* sha256: and 64 hexadecimal digits; empty while unknown. */
 	struct lmd_str digest;
-	/* Length of its files. (bytes; >= 0) */
+	/* Size of its files. (bytes; >= 0) */
 	int64_t size;
 	/* Its architecture. */
 	struct lmd_str arch;
 	/* Format of its files. */
 	struct lmd_str format;
-	/* Its first file; for admins. */
+	/* Path of its first file. Reported to admins only. */
 	bool has_path;
 	struct lmd_str path;
 	/* Its state. */
@@ -234,69 +242,69 @@ struct lmi_wire_model {
 	struct lmd_str reason;
 };
 
-/* A model that has a place in memory. */
+/* A model that is loaded or being loaded. */
 struct lmi_wire_resident {
-	/* Its name, or its path. */
+	/* Its name or path. */
 	struct lmd_str model;
 	/* Its state. */
 	enum lmi_wire_model_state state;
 	/* The backend that runs it. */
 	struct lmd_str backend;
-	/* Number of the backend's device. (0..65535) */
+	/* Index of the device within the backend. (0..65535) */
 	int64_t device;
-	/* Context of one session. (tokens; >= 0) */
+	/* Context size of one sequence. (tokens; >= 0) */
 	int64_t n_ctx;
-	/* Sessions at a time. (>= 0) */
+	/* Maximum number of concurrent sequences. (>= 0) */
 	int64_t n_seq;
-	/* Generations that run. (>= 0) */
+	/* Running generations. (>= 0) */
 	int64_t active;
-	/* Generations that wait. (>= 0) */
+	/* Queued generations. (>= 0) */
 	int64_t waiting;
 	/* Memory of the weights. (bytes; >= 0) */
 	int64_t weight_bytes;
-	/* Memory of the sessions. (bytes; >= 0) */
+	/* Memory of the KV cache. (bytes; >= 0) */
 	int64_t kv_bytes;
 	/* Working memory. (bytes; >= 0) */
 	int64_t scratch_bytes;
 	/* Time since it became ready. (ms; >= 0) */
 	int64_t loaded_ms;
-	/* Time since it last had work; 0 while it has. (ms; >= 0) */
+	/* Time since it last had work; 0 while it has work. (ms; >= 0) */
 	int64_t idle_ms;
-	/* It is unloaded after being idle so long; -1: never. (ms; >= -1) */
+	/* Idle time after which it is unloaded; -1 = never. (ms; >= -1) */
 	int64_t keep_alive_ms;
 };
 
-/* A key of a model file. */
+/* A metadata key of a model file. */
 struct lmi_wire_meta {
 	/* The key. */
 	struct lmd_str key;
-	/* Type of the value. */
+	/* Data type of the value. */
 	struct lmd_str type;
-	/* The value as text; long ones are cut. */
+	/* The value as text. Long values are cut. */
 	struct lmd_str value;
 };
 
 /* The tensors of one type. */
 struct lmi_wire_tensor_type {
-	/* The type, as q4_k. */
+	/* The type, such as q4_k. */
 	struct lmd_str type;
-	/* How many. (>= 0) */
+	/* Number of tensors. (>= 0) */
 	int64_t tensors;
-	/* Their elements. (>= 0) */
+	/* Number of elements. (>= 0) */
 	int64_t elements;
-	/* Their size. (bytes; >= 0) */
+	/* Size of the tensors. (bytes; >= 0) */
 	int64_t bytes;
 };
 
-/* One thing that a plugin offers. */
+/* One thing that a plugin provides. */
 struct lmi_wire_factory {
 	/* backend, arch, tokenizer or sampler. */
 	struct lmd_str kind;
 	/* Its name. */
 	struct lmd_str name;
-	/* How well it runs here; 0: not at all. (-2147483648..2147483647) */
+	/* How well it suits this machine; 0 = it cannot run here. (-2147483648..2147483647) */
 	int64_t score;
-	/* Why the score is 0, or by what it is shadowed. */
+	/* Why the score is 0, or which factory shadows this one. */
 	struct lmd_str reason;
 };
 
@@ -304,103 +312,105 @@ struct lmi_wire_factory {
 struct lmi_wire_plugin {
 	/* Its path. */
 	struct lmd_str file;
-	/* Its name; empty when it could not be read. */
+	/* Its name; empty if it could not be read. */
 	struct lmd_str name;
-	/* What it offers. */
+	/* Kinds of its factories. */
 	const struct lmd_str *kinds;
 	uint32_t n_kinds;
 	/* Its version. */
 	struct lmd_str version;
-	/* The ABI it was built for, as 1.0. */
+	/* The ABI version it was built for, such as 1.0. */
 	struct lmd_str abi;
 	/* loaded, shadowed, refused or retired. */
 	struct lmd_str state;
 	/* Why it is not loaded. */
 	struct lmd_str reason;
-	/* Counts the versions of the file. (>= 0) */
+	/* Version counter of the file, incremented on each replacement. (>= 0) */
 	int64_t generation;
-	/* References on it. (>= 0; default 0) */
+	/* Number of references to it. (>= 0; default 0) */
 	int64_t users;
-	/* What it offers, one by one; when asked for. */
+	/* Its factories, if requested. */
 	const struct lmi_wire_factory *factories;
 	uint32_t n_factories;
 };
 
-/* A stream as its owner sees it. */
+/* A stream, as its owner sees it. */
 struct lmi_wire_stream {
 	/* Its id. */
 	struct lmi_wire_id id;
-	/* What made it. */
+	/* The op that created it. */
 	enum lmi_wire_stream_kind kind;
-	/* The model it works with. */
+	/* The model it uses. */
 	struct lmd_str model;
 	/* Its state. */
 	enum lmi_wire_stream_state state;
-	/* Request id of the request that made it. */
+	/* Request id of the request that created it. */
 	struct lmd_str rid;
-	/* Number of its latest item; 0: none yet. (>= 0) */
+	/* Number of its latest item; 0 if there is none yet. (>= 0) */
 	int64_t last;
-	/* Time since it was made. (ms; >= 0) */
+	/* Time since it was created. (ms; >= 0) */
 	int64_t age_ms;
 	/* Time without next after which it is cancelled. (ms; >= 0) */
 	int64_t lease_ms;
 };
 
-/* A key by which clients are known over TCP. */
+/* An API key that authenticates clients over TCP. */
 struct lmi_wire_key {
-	/* What it is called. */
+	/* Its label. */
 	struct lmd_str label;
-	/* What its clients may do. */
+	/* Role of the clients that use it. */
 	enum lmi_wire_role role;
-	/* When it was made, counted from 1970-01-01 UTC. (ms; >= 0) */
+	/* Creation time since 1970-01-01 UTC. (ms; >= 0) */
 	int64_t created_ms;
-	/* Until when it is good, counted likewise; 0: until it is removed. (ms; >= 0; default
-	 * 0) */
+	/* Expiry time since 1970-01-01 UTC; 0 = never. (ms; >= 0; default 0) */
 	int64_t expires_ms;
-	/* That is over. */
+	/* The key has expired. */
 	bool expired;
 };
 
-/* Why a request was refused. */
+/* Why a request failed. */
 struct lmi_wire_error {
-	/* The kind of failure. */
+	/* The kind of error. */
 	enum lmd_status code;
-	/* A sentence that names the thing, the value and the bound. */
+	/* Error message that names the object, the value and the bound. */
 	struct lmd_str text;
-	/* A repetition before that time is pointless. (ms; >= 0) */
+	/* Do not retry before this much time has passed. (ms; >= 0) */
 	bool has_retry_ms;
 	int64_t retry_ms;
-	/* This connection has said no hello with a valid key: to do that, and then to ask
-	 * again, is the answer. */
+	/* This connection is not authenticated. Send hello with a valid key, then repeat the
+	 * request. */
 	bool hello;
 };
 
-/* One number of the server. */
+/* One metric of the server. */
 struct lmi_wire_metric {
 	/* Its name, as on the metrics page. */
 	struct lmd_str name;
-	/* How it moves. */
+	/* Counter or gauge. */
 	enum lmi_wire_metric_kind kind;
 	/* Its value. */
 	double value;
-	/* What it is about. */
+	/* Its labels. */
 	const struct lmi_wire_label *labels;
 	uint32_t n_labels;
 };
 
 /* An item of a stream. */
 enum lmi_wire_item_kind {
-	LMI_WIRE_ITEM_UNKNOWN = 0, /* of a newer server: only n is known */
-	LMI_WIRE_ITEM_TOKEN = 1, /* A generated token, and the text that can be shown since the last one */
-	LMI_WIRE_ITEM_TEXT = 2, /* More text, without a token */
-	LMI_WIRE_ITEM_THOUGHT = 3, /* More of what the model thinks; with parse */
-	LMI_WIRE_ITEM_CALL = 4, /* The model calls a tool; its arguments follow. With parse */
-	LMI_WIRE_ITEM_ARGUMENTS = 5, /* More of the arguments of a call; together they are a JSON object, unless call_end says otherwise */
-	LMI_WIRE_ITEM_CALL_END = 6, /* The call is over */
-	LMI_WIRE_ITEM_PROGRESS = 7, /* How far a job is; only the latest one is kept */
-	LMI_WIRE_ITEM_DONE = 8, /* The stream came to its end; the last one */
-	LMI_WIRE_ITEM_ERROR = 9, /* The stream failed; the last one */
-	LMI_WIRE_ITEM_CANCELLED = 10 /* The stream was cancelled; the last one */
+	LMI_WIRE_ITEM_UNKNOWN = 0, /* sent by a newer server: only n is known */
+	/* A generated token, with the text that has become available since the previous item. */
+	LMI_WIRE_ITEM_TOKEN = 1,
+	LMI_WIRE_ITEM_TEXT = 2, /* More text that does not belong to a token */
+	LMI_WIRE_ITEM_REASONING = 3, /* More of the model's reasoning. Sent only with parse */
+	LMI_WIRE_ITEM_CALL = 4, /* A tool call begins; its arguments follow. Sent only with parse */
+	/* More of a tool call's arguments. The pieces together are a JSON object unless
+	 * call_end reports otherwise. */
+	LMI_WIRE_ITEM_ARGUMENTS = 5,
+	LMI_WIRE_ITEM_CALL_END = 6, /* A tool call has ended */
+	LMI_WIRE_ITEM_PROGRESS = 7, /* Progress of a job. Only the latest one is kept */
+	LMI_WIRE_ITEM_DONE = 8, /* The stream ended normally. Final */
+	LMI_WIRE_ITEM_ERROR = 9, /* The stream failed. Final */
+	LMI_WIRE_ITEM_CANCELLED = 10 /* The stream was cancelled. Final */
 };
 #define LMI_WIRE_N_ITEM 11
 
@@ -410,10 +420,10 @@ struct lmi_wire_item {
 	int64_t n;
 	union {
 		struct {
-			/* Its id. */
+			/* The token's id. */
 			lmd_token token;
-			/* Bytes of the answer; whole UTF-8 characters as far as the tokens make
-			 * them. */
+			/* Bytes of the answer. A multi-byte UTF-8 character is not split if the
+			 * tokens complete it. */
 			struct lmd_str text;
 		} token;
 		struct {
@@ -421,562 +431,583 @@ struct lmi_wire_item {
 			struct lmd_str text;
 		} text;
 		struct {
-			/* Bytes of the thought. */
+			/* Bytes of the reasoning. */
 			struct lmd_str text;
-		} thought;
+		} reasoning;
 		struct {
-			/* Counts the calls of the answer, from 0. (>= 0) */
+			/* Number of the tool call within the answer, from 0. (>= 0) */
 			int64_t call;
-			/* The tool. */
+			/* Name of the tool. */
 			struct lmd_str name;
-			/* What the model calls this call, or, where it does not, nine letters
+			/* The id that the model gave the call or, if it gave none, nine letters
 			 * and digits. */
 			struct lmd_str id;
 		} call;
 		struct {
-			/* The call. (>= 0) */
+			/* Number of the tool call. (>= 0) */
 			int64_t call;
 			/* A piece of JSON. */
 			struct lmd_str text;
 		} arguments;
 		struct {
-			/* The call. (>= 0) */
+			/* Number of the tool call. (>= 0) */
 			int64_t call;
-			/* Its arguments are whole, and JSON. */
+			/* The arguments are complete and valid JSON. */
 			bool complete;
 		} call_end;
 		struct {
-			/* What is being done. */
+			/* What the job is doing. */
 			enum lmi_wire_phase phase;
-			/* How much of it is done. (>= 0) */
+			/* Amount of work done. (>= 0) */
 			int64_t done;
-			/* How much it is; 0: not known. (>= 0; default 0) */
+			/* Total amount of work; 0 if unknown. (>= 0; default 0) */
 			int64_t total;
 		} progress;
 		struct {
-			/* Why. */
+			/* Why it ended. */
 			enum lmi_wire_finish finish;
 			/* Length of the prompt. (tokens; >= 0; default 0) */
 			int64_t n_prompt;
 			/* Length of the answer. (tokens; >= 0; default 0) */
 			int64_t n_out;
-			/* From the first step to the first token. (ns; >= 0; default 0) */
+			/* Time from the first step to the first token. (ns; >= 0; default 0) */
 			int64_t prompt_ns;
-			/* From there to the end. (ns; >= 0; default 0) */
+			/* Time from the first token to the end. (ns; >= 0; default 0) */
 			int64_t out_ns;
-			/* Tokens of the answer that took no step of their own, since the
-			 * grammar left no choice. (tokens; >= 0; default 0) */
+			/* Tokens of the answer that needed no step of their own because the
+			 * grammar allowed no alternative (jump-forward decoding). (tokens; >=
+			 * 0; default 0) */
 			int64_t n_forced;
 		} done;
 		struct {
-			/* The kind of failure. */
+			/* The kind of error. */
 			enum lmd_status code;
-			/* A sentence that names the thing, the value and the bound. */
+			/* Error message that names the object, the value and the bound. */
 			struct lmd_str text;
 		} error;
 		struct {
-			/* By whom. */
+			/* Why it was cancelled. */
 			enum lmi_wire_cancel_reason reason;
 		} cancelled;
 	} u;
 };
 
-/* Puts a model file of the server into the registry; a job, whose stream ends when the row is
- * there. */
+/* Adds a model file on the server to the registry. This is a job; its stream ends when the
+ * model is registered. */
 struct lmi_req_add {
-	/* Its name from now on. */
+	/* The model's name. */
 	struct lmd_str name;
-	/* A file or folder below the server's model folders. */
+	/* A file or folder below one of the server's model folders. */
 	struct lmd_str path;
-	/* Copy it into the server's own store. */
+	/* Copy the files into the server's own store. */
 	bool copy;
-	/* Refuse the file unless this is its digest. */
+	/* Expected digest; the file is rejected if its digest differs. */
 	bool has_digest;
 	struct lmd_str digest;
-	/* Put it in the place of the model of that name. */
+	/* Replace the model that has this name. */
 	bool replace;
 };
 
-/* Puts a model file of the server into the registry; a job, whose stream ends when the row is
- * there. */
+/* Adds a model file on the server to the registry. This is a job; its stream ends when the
+ * model is registered. */
 struct lmi_rep_add {
-	/* The job's stream. */
+	/* The stream of the job. */
 	struct lmi_wire_id id;
 };
 
-/* Gives a model another name; an alias that exists moves to the model. */
+/* Gives a model another name. An existing alias is moved to the model. */
 struct lmi_req_alias {
-	/* The other name. */
+	/* The additional name. */
 	struct lmd_str alias;
 	/* The model. */
 	struct lmd_str model;
 };
 
-/* Gives a model another name; an alias that exists moves to the model. */
+/* Gives a model another name. An existing alias is moved to the model. */
 struct lmi_rep_alias {
-	/* The model that had it. */
+	/* The model that the alias named before. */
 	bool has_before;
 	struct lmd_str before;
 };
 
-/* Ends a stream within one step; one that has ended is forgotten. */
+/* Cancels a stream within one step of the model. A stream that has already ended is forgotten. */
 struct lmi_req_cancel {
 	/* The stream. */
 	struct lmi_wire_id id;
 };
 
-/* Ends a stream within one step; one that has ended is forgotten. */
+/* Cancels a stream within one step of the model. A stream that has already ended is forgotten. */
 struct lmi_rep_cancel {
-	/* It had ended already. */
+	/* The stream had already ended. */
 	bool ended;
 };
 
-/* Reads the configuration again and applies it as a whole, or refuses it as a whole. */
+/* Reads the configuration again. Either all of it takes effect or, on an error, none of it. */
 struct lmi_req_config_reload {
 	char none; /* no fields */
 };
 
-/* Reads the configuration again and applies it as a whole, or refuses it as a whole. */
+/* Reads the configuration again. Either all of it takes effect or, on an error, none of it. */
 struct lmi_rep_config_reload {
-	/* Keys that have new values. */
+	/* Keys whose values changed. */
 	const struct lmd_str *changed;
 	uint32_t n_changed;
-	/* Keys whose new values count after a restart. */
+	/* Keys whose new values take effect only after a restart. */
 	const struct lmd_str *restart;
 	uint32_t n_restart;
 };
 
-/* Turns tokens into text. */
+/* Converts tokens to text. */
 struct lmi_req_detokenize {
-	/* The model, by name or alias, or for admins by path. */
+	/* The model by name or alias; admins may also give a path. */
 	struct lmd_str model;
 	/* The tokens. */
 	const lmd_token *tokens;
 	uint32_t n_tokens;
-	/* Control tokens are written out. (default true) */
+	/* Include the text of control tokens. (default true) */
 	bool special;
 };
 
-/* Turns tokens into text. */
+/* Converts tokens to text. */
 struct lmi_rep_detokenize {
-	/* The text; its bytes need not be UTF-8. */
+	/* The text. It is not necessarily valid UTF-8. */
 	struct lmd_str text;
 };
 
-/* Takes no more work and finishes what runs, or takes work again. */
+/* Stops accepting work and finishes the running generations, or accepts work again. */
 struct lmi_req_drain {
-	/* False: take work again. (default true) */
+	/* False to accept work again. (default true) */
 	bool on;
 };
 
-/* Takes no more work and finishes what runs, or takes work again. */
+/* Stops accepting work and finishes the running generations, or accepts work again. */
 struct lmi_rep_drain {
-	/* Generations that run. (>= 0) */
+	/* Running generations. (>= 0) */
 	int64_t running;
-	/* Generations that wait; they are refused when it drains. (>= 0) */
+	/* Queued generations. They fail when draining starts. (>= 0) */
 	int64_t waiting;
 };
 
-/* Continues a prompt; answers a stream at once, whose items are fetched with next. */
+/* Generates text from a prompt or a conversation. Replies at once with a stream; its items are
+ * fetched with next. */
 struct lmi_req_generate {
-	/* The model, by name or alias, or for admins by path; it is loaded when it is not in
+	/* The model by name or alias; admins may also give a path. It is loaded if it is not in
 	 * memory. */
 	struct lmd_str model;
-	/* What a user says to the model, when the model has a chat template; what is continued,
-	 * when it has none, or with raw. */
+	/* The prompt. If the model has a chat template, this is a user's message, unless raw is
+	 * set; otherwise it is the text to continue. */
 	bool has_prompt;
 	struct lmd_str prompt;
-	/* What is continued, as tokens; taken as they are. */
+	/* The prompt as tokens, used unchanged. */
 	bool has_tokens;
 	const lmd_token *tokens;
 	uint32_t n_tokens;
-	/* A conversation; an assistant's message at its end is the beginning of the answer. */
+	/* A conversation. If the last message is the assistant's, the model continues it. */
 	bool has_messages;
 	const struct lmi_wire_chat_message *messages;
 	uint32_t n_messages;
-	/* The prompt is plain text, also for models with a chat template. */
+	/* Use the prompt as plain text even if the model has a chat template. */
 	bool raw;
-	/* Instead of the model's own chat template: the name of a variant of it or of a
-	 * built-in one, or, with a { in it, the text of a template. */
+	/* Chat template to use in place of the model's own: the name of one of the model's
+	 * variants or of a built-in template, or the text of a template if it contains a {. */
 	bool has_template;
 	struct lmd_str template;
-	/* Further variables of the template, a JSON object. */
+	/* Additional variables for the template, as a JSON object. */
 	bool has_template_args;
 	struct lmd_str template_args;
-	/* Tools that the template tells the model about, a JSON array. */
+	/* Tools for tool calling that the template presents to the model, as a JSON array. */
 	bool has_tools;
 	struct lmd_str tools;
-	/* The items tell what the answer consists of: text, thoughts, and calls of tools. */
+	/* Parse the answer: items distinguish text, reasoning and tool calls. */
 	bool parse;
-	/* How the model writes thoughts and calls: a name that llamactl debug parse --list
-	 * prints; without it what its chat template says. With parse. */
+	/* How the model marks reasoning and tool calls: a name from llamactl debug parse
+	 * --list. Defaults to the format that the chat template uses. Only with parse. */
 	bool has_parse_format;
 	struct lmd_str parse_format;
-	/* Add the begin tokens that the model wants to the prompt. (default true) */
+	/* Add the tokens that the model expects at the beginning of a prompt (BOS). (default
+	 * true) */
 	bool add_special;
-	/* Text of control tokens in the prompt becomes those tokens. */
+	/* Convert text that spells a control token in the prompt to that token. */
 	bool parse_special;
-	/* Length of the answer at most; -1: until the context is full; without it the server's
-	 * default. (tokens; -1..1073741824) */
+	/* Maximum length of the answer; -1 = until the context is full. Defaults to the
+	 * server's setting. (tokens; -1..1073741824) */
 	bool has_n;
 	int64_t n;
-	/* The answer ends before the first of these texts. */
+	/* Stop sequences. The answer ends before the first of them. */
 	const struct lmd_str *stop;
 	uint32_t n_stop;
-	/* A grammar in GBNF that the answer follows. */
+	/* Grammar in GBNF that constrains the answer (structured output). */
 	bool has_grammar;
 	struct lmd_str grammar;
-	/* A JSON schema that the answer follows; {}: any JSON. Not with grammar. */
+	/* JSON schema that constrains the answer (structured output); {} allows any JSON. Not
+	 * together with grammar. */
 	bool has_json_schema;
 	struct lmd_str json_schema;
-	/* The grammar counts only from where the answer matches one of these regular
+	/* The grammar applies only after the answer has matched one of these regular
 	 * expressions. */
 	const struct lmd_str *grammar_triggers;
 	uint32_t n_grammar_triggers;
-	/* What is taken without asking the model where the grammar leaves no choice. (default
-	 * token) */
+	/* Jump-forward decoding: what to append without running the model where the grammar
+	 * allows no alternative. (default token) */
 	enum lmi_wire_jump jump;
-	/* Tokens at the end of the prompt that begin longer ones are taken back, and the model
-	 * begins with their text in whichever tokens; the answer comes without that text. */
+	/* Token healing: tokens at the end of the prompt that could be the start of longer
+	 * tokens are removed, and the model generates their text again in tokens of its choice.
+	 * That text is not part of the answer. */
 	bool heal;
-	/* Go on after tokens that end an answer. */
+	/* Continue after end-of-generation tokens. */
 	bool ignore_eog;
-	/* Text of control tokens is part of the answer. */
+	/* Include the text of control tokens in the answer. */
 	bool special;
-	/* Of the random choices; without it the server takes one and tells it. (>= 0) */
+	/* Random seed. By default the server chooses one and reports it. (>= 0) */
 	bool has_seed;
 	int64_t seed;
-	/* The samplers in their order; then none of the parameters below counts. */
+	/* The sampler chain, in order. The sampling parameters below are then ignored. */
 	bool has_chain;
 	const struct lmi_wire_sampler *chain;
 	uint32_t n_chain;
-	/* Order of the samplers: default, temperature-first, letters as edskypmxt, or names
-	 * with commas. */
+	/* Order of the samplers: default, temperature-first, letters such as edskypmxt, or
+	 * names separated by commas. */
 	bool has_order;
 	struct lmd_str order;
-	/* Temperature; 0 takes the likeliest token. (0..5; default 0.8) */
+	/* Temperature; 0 = greedy, always the most likely token. (0..5; default 0.8) */
 	double temp;
-	/* Only so many of the likeliest tokens; 0 or less: all. (-1..2147483647; default 40) */
+	/* Sample from the K most likely tokens; 0 or less = all. (-1..2147483647; default 40) */
 	int64_t top_k;
-	/* Only the likeliest tokens that make up this probability; 1: all. (0..1; default 0.95) */
+	/* Sample from the most likely tokens whose probabilities add up to this value; 1 = all.
+	 * (0..1; default 0.95) */
 	double top_p;
-	/* Only tokens with this share of the best one's probability; 0: all. (0..1; default
-	 * 0.05) */
+	/* Drop tokens less likely than this fraction of the most likely token's probability; 0
+	 * = off. (0..1; default 0.05) */
 	double min_p;
-	/* Only the most typical tokens that make up this probability; 1: all. (0..1; default 1) */
+	/* Locally typical sampling: keep the most typical tokens whose probabilities add up to
+	 * this value; 1 = off. (0..1; default 1) */
 	double typical;
-	/* Only tokens whose logit lies within so many deviations of the best; 0 or less: all.
-	 * (-1..100; default -1) */
+	/* Keep tokens whose logits are within this many standard deviations of the highest
+	 * logit; 0 or less = off. (-1..100; default -1) */
 	double top_n_sigma;
-	/* Tokens that top_p, min_p, typical and xtc leave at least. (0..2147483647; default 0) */
+	/* Minimum number of tokens that top_p, min_p, typical and xtc keep. (0..2147483647;
+	 * default 0) */
 	int64_t min_keep;
-	/* Window of the penalties; 0: off, -1: the context. (tokens; -1..2147483647; default
-	 * 64) */
+	/* Window of the repetition penalties; 0 = off, -1 = the whole context. (tokens;
+	 * -1..2147483647; default 64) */
 	int64_t repeat_last_n;
-	/* Divides the logits of tokens in the window; 1: off. (0.01..100; default 1) */
+	/* Repetition penalty: divides positive logits of tokens in the window and multiplies
+	 * negative ones; 1 = off. (0.01..100; default 1) */
 	double repeat_penalty;
-	/* Taken from a token's logit for each time it stands in the window. (-100..100; default
-	 * 0) */
+	/* Subtracted from a token's logit for each occurrence in the window; 0 = off.
+	 * (-100..100; default 0) */
 	double frequency_penalty;
-	/* Taken from it once if it stands in the window. (-100..100; default 0) */
+	/* Subtracted once from the logit of each token that occurs in the window; 0 = off.
+	 * (-100..100; default 0) */
 	double presence_penalty;
-	/* The temperature moves by so much with the entropy; 0: off. (0..5; default 0) */
+	/* Dynamic temperature: the temperature varies with the entropy by at most this much in
+	 * either direction; 0 = off. (0..5; default 0) */
 	double dynatemp_range;
-	/* How the entropy counts there. (0..100; default 1) */
+	/* Exponent of the normalised entropy in dynamic temperature. (0..100; default 1) */
 	double dynatemp_exponent;
-	/* How often the likeliest tokens are left out; 0: off. (0..1; default 0) */
+	/* Probability with which XTC removes the most likely tokens; 0 = off. (0..1; default 0) */
 	double xtc_probability;
-	/* The probability from which on a token is likely there. (0..1; default 0.1) */
+	/* XTC removes only tokens at least this likely. (0..1; default 0.1) */
 	double xtc_threshold;
-	/* Strength of the penalty on repeated sequences; 0: off. (0..100; default 0) */
+	/* Strength of the DRY penalty on repeated sequences; 0 = off. (0..100; default 0) */
 	double dry_multiplier;
-	/* Its base. (0..100; default 1.75) */
+	/* Base of the exponential DRY penalty. (0..100; default 1.75) */
 	double dry_base;
-	/* Repetitions up to this length are free. (tokens; 0..2147483647; default 2) */
+	/* Repeated sequences up to this length get no DRY penalty. (tokens; 0..2147483647;
+	 * default 2) */
 	int64_t dry_allowed_length;
-	/* Its window; -1: the context. (tokens; -1..2147483647; default 64) */
+	/* Window of the DRY penalty; -1 = the whole context. (tokens; -1..2147483647; default
+	 * 64) */
 	int64_t dry_last_n;
-	/* Texts that end a sequence; without it newline, colon, quote and asterisk. */
+	/* Texts at which DRY ends a sequence. Defaults to newline, colon, double quote and
+	 * asterisk. */
 	bool has_dry_breakers;
 	const struct lmd_str *dry_breakers;
 	uint32_t n_dry_breakers;
-	/* Version of mirostat; 0: off. (0..2; default 0) */
+	/* Version of Mirostat sampling; 0 = off. (0..2; default 0) */
 	int64_t mirostat;
-	/* The surprise it aims at. (0..100; default 5) */
+	/* Target surprise (entropy) of Mirostat. (0..100; default 5) */
 	double mirostat_tau;
-	/* How fast it learns. (0..100; default 0.1) */
+	/* Learning rate of Mirostat. (0..100; default 0.1) */
 	double mirostat_eta;
-	/* Added to the logits of tokens. */
+	/* Values added to the logits of given tokens. */
 	const struct lmd_bias *logit_bias;
 	uint32_t n_logit_bias;
-	/* How urgent it is. (default normal) */
+	/* Scheduling priority. (default normal) */
 	enum lmi_wire_class class;
-	/* Deadline of the whole, waiting included; without it the server's default. (ms;
-	 * 1..86400000) */
+	/* Deadline of the whole request, including time in the queue. Defaults to the server's
+	 * setting. (ms; 1..86400000) */
 	bool has_timeout_ms;
 	int64_t timeout_ms;
-	/* It is cancelled when no next came for so long; without it the server's default. (ms;
-	 * 100..600000) */
+	/* Cancel the stream if no next arrives for this long. Defaults to the server's setting.
+	 * (ms; 100..600000) */
 	bool has_lease_ms;
 	int64_t lease_ms;
 };
 
-/* Continues a prompt; answers a stream at once, whose items are fetched with next. */
+/* Generates text from a prompt or a conversation. Replies at once with a stream; its items are
+ * fetched with next. */
 struct lmi_rep_generate {
 	/* The stream. */
 	struct lmi_wire_id id;
-	/* The seed that is used. (>= 0) */
+	/* The seed in use. (>= 0) */
 	int64_t seed;
 };
 
-/* Says who the client is and learns what the server speaks; may be sent with any v. */
+/* Identifies the client and reports what the server speaks. May be sent with any v. */
 struct lmi_req_hello {
-	/* Name of the program, for the log. */
+	/* Name of the client program, for the log. */
 	struct lmd_str client;
-	/* Version of the program. */
+	/* Version of the client program. */
 	struct lmd_str version;
-	/* Secret of a key: says on tcp and tls+tcp who the client is, and counts for this
-	 * connection. On the unix socket it is passed over. */
+	/* Secret of an API key, which authenticates this connection on tcp and tls+tcp. Ignored
+	 * on the unix socket. */
 	struct lmd_str key;
 };
 
-/* Says who the client is and learns what the server speaks; may be sent with any v. */
+/* Identifies the client and reports what the server speaks. May be sent with any v. */
 struct lmi_rep_hello {
-	/* Name of the server's program. */
+	/* Name of the server program. */
 	struct lmd_str server;
-	/* Version of the server's program. */
+	/* Version of the server program. */
 	struct lmd_str version;
-	/* Oldest protocol version that it speaks. (1..65535) */
+	/* Oldest protocol version that the server speaks. (1..65535) */
 	int64_t v_min;
-	/* Newest protocol version that it speaks. (1..65535) */
+	/* Newest protocol version that the server speaks. (1..65535) */
 	int64_t v_max;
-	/* It knows all ops and fields up to this since. (1..65535) */
+	/* The server knows all ops and fields whose since is at most this number. (1..65535) */
 	int64_t revision;
-	/* Another one after each start of the server. */
+	/* Random id that changes with each start of the server. */
 	struct lmi_wire_id boot;
-	/* What this client may do. */
+	/* Role of this client. */
 	enum lmi_wire_role role;
-	/* Ops that this client may use, and words for optional parts of this server. */
+	/* Ops that this client may use, and names of optional features of this server. */
 	const struct lmd_str *features;
 	uint32_t n_features;
-	/* As op limits. */
+	/* The limits, as in op limits. */
 	const struct lmi_wire_limit *limits;
 	uint32_t n_limits;
 };
 
-/* Tells what a model file says. */
+/* Returns the metadata of a model file. */
 struct lmi_req_info {
-	/* The model, by name or alias, or for admins by path. */
+	/* The model by name or alias; admins may also give a path. */
 	struct lmd_str model;
-	/* Also the keys of the file. */
+	/* Include the metadata keys of the file. */
 	bool keys;
 };
 
-/* Tells what a model file says. */
+/* Returns the metadata of a model file. */
 struct lmi_rep_info {
-	/* Its row of the registry. */
+	/* The model's entry in the registry. */
 	struct lmi_wire_model model;
-	/* Elements of all tensors. (>= 0) */
+	/* Number of elements of all tensors. (>= 0) */
 	int64_t elements;
 	/* Size of all tensors. (bytes; >= 0) */
 	int64_t weight_bytes;
-	/* Context it was trained for; 0: not known. (tokens; >= 0; default 0) */
+	/* Context length of training; 0 if unknown. (tokens; >= 0; default 0) */
 	int64_t n_ctx_train;
-	/* Layers. (>= 0; default 0) */
+	/* Number of layers. (>= 0; default 0) */
 	int64_t n_layer;
-	/* Width of a row. (>= 0; default 0) */
+	/* Embedding width. (>= 0; default 0) */
 	int64_t n_embd;
 	/* Size of the vocabulary. (tokens; >= 0; default 0) */
 	int64_t n_vocab;
-	/* Its own chat template. */
+	/* The model's own chat template. */
 	bool has_chat_template;
 	struct lmd_str chat_template;
 	/* Tensors by type. */
 	const struct lmi_wire_tensor_type *types;
 	uint32_t n_types;
-	/* Keys of the file, when asked for. */
+	/* Metadata keys of the file, if requested. */
 	const struct lmi_wire_meta *meta;
 	uint32_t n_meta;
-	/* Its place in memory, when it has one. */
+	/* The loaded instance, if the model is in memory. */
 	bool has_resident;
 	struct lmi_wire_resident resident;
 };
 
-/* Makes a key of which the client alone knows the secret; on the unix socket only. */
+/* Adds an API key whose secret only the client knows. Only on the unix socket. */
 struct lmi_req_key_add {
-	/* What the key is called; no other one has that label. */
+	/* Label of the key, unique among all keys. */
 	struct lmd_str label;
-	/* SHA-256 of the secret in 64 lower-case hexadecimal digits; the secret is at random
-	 * and has at least 128 bits. */
+	/* SHA-256 of the secret as 64 lower-case hexadecimal digits. The secret must be random,
+	 * with at least 128 bits. */
 	struct lmd_str digest;
-	/* What its clients may do. (default user) */
+	/* Role of the clients that use the key. (default user) */
 	enum lmi_wire_role role;
-	/* It is good until then, counted from 1970-01-01 UTC; 0: until it is removed. (ms;
-	 * 0..9000000000000; default 0) */
+	/* Expiry time since 1970-01-01 UTC; 0 = never. (ms; 0..9000000000000; default 0) */
 	int64_t expires_ms;
 };
 
-/* Makes a key of which the client alone knows the secret; on the unix socket only. */
+/* Adds an API key whose secret only the client knows. Only on the unix socket. */
 struct lmi_rep_key_add {
 	char none; /* no fields */
 };
 
-/* Removes a key: its clients are strangers from then on, and their streams end unless they have
- * a lease of their own; on the unix socket only. */
+/* Removes an API key. Its connections are no longer authenticated, and their streams end unless
+ * they have a lease of their own. Only on the unix socket. */
 struct lmi_req_key_rm {
-	/* What the key is called. */
+	/* Label of the key. */
 	struct lmd_str label;
 };
 
-/* Removes a key: its clients are strangers from then on, and their streams end unless they have
- * a lease of their own; on the unix socket only. */
+/* Removes an API key. Its connections are no longer authenticated, and their streams end unless
+ * they have a lease of their own. Only on the unix socket. */
 struct lmi_rep_key_rm {
-	/* There was one. */
+	/* The key existed. */
 	bool found;
 };
 
-/* Lists the keys, the oldest first; on the unix socket only. */
+/* Lists the API keys, oldest first. Only on the unix socket. */
 struct lmi_req_keys {
 	char none; /* no fields */
 };
 
-/* Lists the keys, the oldest first; on the unix socket only. */
+/* Lists the API keys, oldest first. Only on the unix socket. */
 struct lmi_rep_keys {
-	/* One row each. */
+	/* The keys. */
 	const struct lmi_wire_key *keys;
 	uint32_t n_keys;
 };
 
-/* Lists the bounds of this server. */
+/* Lists the limits of this server. */
 struct lmi_req_limits {
 	char none; /* no fields */
 };
 
-/* Lists the bounds of this server. */
+/* Lists the limits of this server. */
 struct lmi_rep_limits {
-	/* One row each. */
+	/* The limits. */
 	const struct lmi_wire_limit *limits;
 	uint32_t n_limits;
 };
 
-/* Brings a model into memory; a job, whose stream tells the progress and ends when the model is
- * ready. */
+/* Loads a model into memory. This is a job; its stream reports progress and ends when the model
+ * is ready. */
 struct lmi_req_load {
-	/* The model, by name or alias, or for admins by path. */
+	/* The model by name or alias; admins may also give a path. */
 	struct lmd_str model;
-	/* Context of one session; 0: the model's, or what memory holds. (tokens; 0..1073741824;
-	 * default 0) */
+	/* Context size of one sequence; 0 = the model's own, or what fits into memory. (tokens;
+	 * 0..1073741824; default 0) */
 	int64_t n_ctx;
-	/* Sessions at a time; 0: the server's choice. (0..4096; default 0) */
+	/* Maximum number of concurrent sequences (continuous batching); 0 = chosen by the
+	 * server. (0..4096; default 0) */
 	int64_t n_seq;
-	/* Tokens of one step; 0: the server's choice. (tokens; 0..65536; default 0) */
+	/* Maximum number of tokens in one step; 0 = chosen by the server. (tokens; 0..65536;
+	 * default 0) */
 	int64_t n_batch;
-	/* The backend; auto: the best there is. (default auto) */
+	/* The backend; auto = the best one available. (default auto) */
 	struct lmd_str backend;
-	/* Number of the backend's device. (0..65535; default 0) */
+	/* Index of the device within the backend. (0..65535; default 0) */
 	int64_t device;
-	/* Threads of a CPU backend; 0: the server's choice. (0..4096; default 0) */
+	/* Threads of a CPU backend; 0 = chosen by the server. (0..4096; default 0) */
 	int64_t threads;
-	/* Type of the cache, as f16; auto: what the device likes. (default auto) */
+	/* Data type of the KV cache, such as f16; auto = the device's preference. (default
+	 * auto) */
 	struct lmd_str kv_type;
-	/* Numbers between layers. (default auto) */
+	/* Data type of activations between layers. (default auto) */
 	enum lmi_wire_activations activations;
-	/* Memory that it may take; 0: what the server has left. (bytes; >= 0; default 0) */
+	/* Maximum memory that the model may use; 0 = all that the server has left. (bytes; >=
+	 * 0; default 0) */
 	int64_t memory_limit;
-	/* Unload it after being idle so long; -1: never. (ms; -1..86400000; default 300000) */
+	/* Unload the model after it has been idle for this long; -1 = never. (ms; -1..86400000;
+	 * default 300000) */
 	int64_t keep_alive_ms;
 };
 
-/* Brings a model into memory; a job, whose stream tells the progress and ends when the model is
- * ready. */
+/* Loads a model into memory. This is a job; its stream reports progress and ends when the model
+ * is ready. */
 struct lmi_rep_load {
-	/* The job's stream. */
+	/* The stream of the job. */
 	struct lmi_wire_id id;
 };
 
-/* Lists the registry. */
+/* Lists the models in the registry. */
 struct lmi_req_models {
-	/* Only this one, by name or alias. */
+	/* List only this model, by name or alias. */
 	bool has_model;
 	struct lmd_str model;
-	/* Only names behind this one, for the next page. */
+	/* List only names after this one (for paging). */
 	struct lmd_str after;
-	/* Rows at most. (1..4096; default 4096) */
+	/* Maximum number of rows. (1..4096; default 4096) */
 	int64_t max;
 };
 
-/* Lists the registry. */
+/* Lists the models in the registry. */
 struct lmi_rep_models {
-	/* One row each, by name. */
+	/* The models, sorted by name. */
 	const struct lmi_wire_model *models;
 	uint32_t n_models;
-	/* There are further rows. */
+	/* There are more rows. */
 	bool more;
 };
 
-/* Fetches the items of a stream behind a cursor; asking again gives the same items. */
+/* Fetches the items of a stream after a cursor. Asking again returns the same items. */
 struct lmi_req_next {
 	/* The stream. */
 	struct lmi_wire_id id;
-	/* Number of the last item that the client has; what lies before is forgotten. (>= 0;
-	 * default 0) */
+	/* Number of the last item that the client has received. Items up to it may be
+	 * forgotten. (>= 0; default 0) */
 	int64_t after;
-	/* Wait so long for an item; without it the server's default. (ms; 0..600000) */
+	/* Maximum time to wait for an item. Defaults to the server's setting. (ms; 0..600000) */
 	bool has_wait_ms;
 	int64_t wait_ms;
-	/* Gather items so long since the first unseen one, except at the start and the end of
-	 * the stream; 0: each alone; without it the server's default. (ms; 0..10000) */
+	/* Output batching delay: after the first unread item wait this long for more, except at
+	 * the beginning and the end of the stream; 0 = send each item at once. Defaults to the
+	 * server's setting. (ms; 0..10000) */
 	bool has_hold_ms;
 	int64_t hold_ms;
-	/* Items at most. (1..4096; default 256) */
+	/* Maximum number of items. (1..4096; default 256) */
 	int64_t max;
 };
 
-/* Fetches the items of a stream behind a cursor; asking again gives the same items. */
+/* Fetches the items of a stream after a cursor. Asking again returns the same items. */
 struct lmi_rep_next {
 	/* The stream. */
 	struct lmi_wire_id id;
-	/* What lies behind the cursor, in order; none when the time is over. */
+	/* The items after the cursor, in order. Empty if the wait timed out. */
 	const struct lmi_wire_item *items;
 	uint32_t n_items;
-	/* The next cursor: number of the last item here, or after. (>= 0) */
+	/* The next cursor: number of the last item in this reply, or after if there is none.
+	 * (>= 0) */
 	int64_t last;
-	/* Nothing comes behind it. */
+	/* The stream has no more items. */
 	bool end;
 };
 
-/* Asks whether the server is there. */
+/* Checks that the server is alive. */
 struct lmi_req_ping {
 	char none; /* no fields */
 };
 
-/* Asks whether the server is there. */
+/* Checks that the server is alive. */
 struct lmi_rep_ping {
 	/* State of the server. */
 	enum lmi_wire_server_state state;
-	/* Time since its start. (ms; >= 0) */
+	/* Time since the server started. (ms; >= 0) */
 	int64_t uptime_ms;
 };
 
-/* Lists the plugins that were found. */
+/* Lists the plugin files that were found. */
 struct lmi_req_plugins {
-	/* Also what each offers, one by one. */
+	/* Include the factories of each plugin. */
 	bool factories;
 };
 
-/* Lists the plugins that were found. */
+/* Lists the plugin files that were found. */
 struct lmi_rep_plugins {
-	/* One row each. */
+	/* The plugins. */
 	const struct lmi_wire_plugin *plugins;
 	uint32_t n_plugins;
 };
 
-/* Looks at the plugin folders again; what is loaded after it uses what is there now. */
+/* Scans the plugin folders again. Models that are loaded afterwards use the plugins found now. */
 struct lmi_req_plugins_reload {
 	char none; /* no fields */
 };
 
-/* Looks at the plugin folders again; what is loaded after it uses what is there now. */
+/* Scans the plugin folders again. Models that are loaded afterwards use the plugins found now. */
 struct lmi_rep_plugins_reload {
 	/* Files that are new or were replaced. */
 	const struct lmd_str *added;
@@ -984,7 +1015,7 @@ struct lmi_rep_plugins_reload {
 	/* Files that are gone or were replaced. */
 	const struct lmd_str *removed;
 	uint32_t n_removed;
-	/* Files that are there and not usable, with the reason. */
+	/* Files that cannot be used, with the reason. */
 	const struct lmi_wire_plugin *refused;
 	uint32_t n_refused;
 };
@@ -996,96 +1027,97 @@ struct lmi_req_ps {
 
 /* Lists the models in memory. */
 struct lmi_rep_ps {
-	/* One row each. */
+	/* The models in memory. */
 	const struct lmi_wire_resident *models;
 	uint32_t n_models;
 };
 
-/* Loads a model anew, with plugins as they are now; running streams end with the old one; a
- * job. */
+/* Loads a model again with the current plugins. Running streams finish on the old instance.
+ * This is a job. */
 struct lmi_req_reload {
-	/* The model, by name or alias, or for admins by path. */
+	/* The model by name or alias; admins may also give a path. */
 	struct lmd_str model;
 };
 
-/* Loads a model anew, with plugins as they are now; running streams end with the old one; a
- * job. */
+/* Loads a model again with the current plugins. Running streams finish on the old instance.
+ * This is a job. */
 struct lmi_rep_reload {
-	/* The job's stream. */
+	/* The stream of the job. */
 	struct lmi_wire_id id;
 };
 
-/* Takes a model or an alias out of the registry; a model in memory must be unloaded first. */
+/* Removes a model or an alias from the registry. A model in memory must be unloaded first. */
 struct lmi_req_rm {
-	/* The model or the alias. */
+	/* The model or alias. */
 	struct lmd_str name;
 };
 
-/* Takes a model or an alias out of the registry; a model in memory must be unloaded first. */
+/* Removes a model or an alias from the registry. A model in memory must be unloaded first. */
 struct lmi_rep_rm {
-	/* It was an alias. */
+	/* The name was an alias. */
 	bool alias;
-	/* What was deleted from the server's own store. (bytes; >= 0; default 0) */
+	/* Size of the files deleted from the server's own store. (bytes; >= 0; default 0) */
 	int64_t bytes;
 };
 
-/* Drains, then ends the server. */
+/* Drains the server, then stops it. */
 struct lmi_req_shutdown {
-	/* Streams that run longer are ended; without it the configured time. (ms; 0..3600000) */
+	/* Time that running streams are given to finish. Defaults to the server's setting. (ms;
+	 * 0..3600000) */
 	bool has_drain_ms;
 	int64_t drain_ms;
 };
 
-/* Drains, then ends the server. */
+/* Drains the server, then stops it. */
 struct lmi_rep_shutdown {
-	/* Generations that run. (>= 0) */
+	/* Running generations. (>= 0) */
 	int64_t running;
 };
 
-/* Lists the numbers of the metrics page. */
+/* Returns the server's metrics. */
 struct lmi_req_stats {
-	/* Only those of this model. */
+	/* Only metrics of this model. */
 	bool has_model;
 	struct lmd_str model;
 };
 
-/* Lists the numbers of the metrics page. */
+/* Returns the server's metrics. */
 struct lmi_rep_stats {
-	/* One row each. */
+	/* The metrics. */
 	const struct lmi_wire_metric *metrics;
 	uint32_t n_metrics;
 };
 
-/* Tells the state of the server in a few numbers. */
+/* Summarises the state of the server. */
 struct lmi_req_status {
 	char none; /* no fields */
 };
 
-/* Tells the state of the server in a few numbers. */
+/* Summarises the state of the server. */
 struct lmi_rep_status {
 	/* State of the server. */
 	enum lmi_wire_server_state state;
-	/* Version of the server's program. */
+	/* Version of the server program. */
 	struct lmd_str version;
-	/* Its process. (>= 0) */
+	/* Process id of the server. (>= 0) */
 	int64_t pid;
-	/* Time since its start. (ms; >= 0) */
+	/* Time since the server started. (ms; >= 0) */
 	int64_t uptime_ms;
-	/* Models of the registry. (>= 0) */
+	/* Models in the registry. (>= 0) */
 	int64_t models;
 	/* Models in memory. (>= 0) */
 	int64_t resident;
-	/* Generations that run. (>= 0) */
+	/* Running generations. (>= 0) */
 	int64_t running;
-	/* Generations that wait. (>= 0) */
+	/* Queued generations. (>= 0) */
 	int64_t waiting;
-	/* Streams of all clients, ended ones included. (>= 0) */
+	/* Streams of all clients, including ended ones. (>= 0) */
 	int64_t streams;
-	/* Connections. (>= 0) */
+	/* Open connections. (>= 0) */
 	int64_t connections;
-	/* Memory that the models in memory take. (bytes; >= 0) */
+	/* Memory used by the models in memory. (bytes; >= 0) */
 	int64_t memory_bytes;
-	/* Memory that they may take. (bytes; >= 0) */
+	/* Memory that models may use in total. (bytes; >= 0) */
 	int64_t memory_limit;
 };
 
@@ -1096,46 +1128,46 @@ struct lmi_req_streams {
 
 /* Lists the client's own streams. */
 struct lmi_rep_streams {
-	/* One row each. */
+	/* The streams. */
 	const struct lmi_wire_stream *streams;
 	uint32_t n_streams;
 };
 
-/* Turns text into tokens. */
+/* Converts text to tokens. */
 struct lmi_req_tokenize {
-	/* The model, by name or alias, or for admins by path. */
+	/* The model by name or alias; admins may also give a path. */
 	struct lmd_str model;
 	/* The text; any bytes. */
 	struct lmd_str text;
-	/* Add the begin and end tokens that the model wants. (default true) */
+	/* Add the begin and end tokens that the model expects (BOS, EOS). (default true) */
 	bool add_special;
-	/* Text of control tokens becomes those tokens. */
+	/* Convert text that spells a control token to that token. */
 	bool parse_special;
-	/* Also the bytes of each token. */
+	/* Include the bytes of each token. */
 	bool pieces;
 };
 
-/* Turns text into tokens. */
+/* Converts text to tokens. */
 struct lmi_rep_tokenize {
 	/* The tokens. */
 	const lmd_token *tokens;
 	uint32_t n_tokens;
-	/* Bytes of each token, when asked for. */
+	/* The bytes of each token, if requested. */
 	const struct lmd_str *pieces;
 	uint32_t n_pieces;
 };
 
-/* Takes a model out of memory when its streams have ended; a job. */
+/* Removes a model from memory once its streams have ended. This is a job. */
 struct lmi_req_unload {
-	/* The model, by name or alias, or for admins by path. */
+	/* The model by name or alias; admins may also give a path. */
 	struct lmd_str model;
 	/* Cancel its streams instead of waiting for them. */
 	bool force;
 };
 
-/* Takes a model out of memory when its streams have ended; a job. */
+/* Removes a model from memory once its streams have ended. This is a job. */
 struct lmi_rep_unload {
-	/* The job's stream. */
+	/* The stream of the job. */
 	struct lmi_wire_id id;
 };
 

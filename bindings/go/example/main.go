@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-// A client in Go: example MODEL PROMPT [N [URL]].  Ctrl-C ends the work in the daemon.
+// Example streams an answer of llamad: example MODEL PROMPT [N [URL]].  Ctrl-C also cancels the
+// generation in the daemon.
 package main
 
 import (

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A client in Python: stream.py MODEL PROMPT [N [URL]]"""
+"""Streams an answer of llamad: stream.py MODEL PROMPT [N [URL]]"""
 import sys
 
 import llamad

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Talk to a running llamad.
+"""Client for llamad, a server for LLM inference.
 
     import llamad
 
@@ -7,13 +7,13 @@
         for piece in c.generate(model="smollm2", prompt="Once upon a time", n=40):
             print(piece, end="", flush=True)
 
-A conversation, with thoughts and calls of tools told apart:
+A conversation with tool calling; the answer is split into text, reasoning and tool calls:
 
         answer = c.chat("qwen3", [{"role": "user", "content": "Weather?"}], tools=tools).answer()
-        answer.text, answer.thinking, answer.tool_calls
+        answer.text, answer.reasoning, answer.tool_calls
 
-AsyncClient is the same with `await` and `async for`.  Every request of docs/protocol.md can be
-sent with call() and the classes of llamad.types.  Needs the package msgpack and nothing else.
+AsyncClient has the same interface with `await` and `async for`.  Every request of docs/protocol.md
+can be sent with call() and the classes of llamad.types.  The only dependency is msgpack.
 """
 from . import types
 from ._answer import Answer, Delta, ToolCall, ToolCallDelta

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The client for asyncio; names and meaning as in _client."""
+"""The client for asyncio, with the same interface as the synchronous one in _client."""
 from __future__ import annotations
 
 import asyncio
@@ -20,12 +20,12 @@ R = TypeVar("R", bound=t.Message)
 
 
 class _Connection:
-    """A task of its own hands replies to those who wait for them."""
+    """A connection; its own task passes each reply to the request that waits for it."""
 
     def __init__(self, address: p.Address, reader: asyncio.StreamReader,
                  writer: asyncio.StreamWriter):
         self.address = address
-        self.broken = ""  # or why
+        self.broken = ""  # the reason once the connection is lost
         self._reader, self._writer = reader, writer
         self._waiters: dict[int, asyncio.Future[bytes]] = {}
         self._last = 0
@@ -37,7 +37,7 @@ class _Connection:
         try:
             return await asyncio.wait_for(cls._open(a, context), timeout)
         except asyncio.TimeoutError:
-            raise ConnectionLost(f"{a.url}: no connection within {timeout:g} s") from None
+            raise ConnectionLost(f"{a.url}: timed out: no connection within {timeout:g} s") from None
         except asyncio.IncompleteReadError:
             raise ConnectionLost(f"{a.url}: the connection was closed") from None
         except OSError as e:
@@ -52,7 +52,7 @@ class _Connection:
         try:
             writer.write(p.HANDSHAKE_REQ)
             if await reader.readexactly(8) != p.HANDSHAKE_REP:
-                raise ConnectionLost(f"{a.url}: who answers there speaks another protocol")
+                raise ConnectionLost(f"{a.url}: the peer does not speak the protocol of llamad")
         except BaseException:
             writer.close()
             raise
@@ -91,19 +91,19 @@ class _Connection:
         return self._last
 
     async def exchange(self, body: bytes, timeout: float) -> bytes:
-        """The reply to a request."""
+        """Sends a request and returns the reply."""
         waiter: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         number = self._post(body)
         self._waiters[number] = waiter
         try:
             return await asyncio.wait_for(waiter, timeout)
         except asyncio.TimeoutError:
-            raise Timeout(f"{self.address.url}: no answer within {timeout:g} s") from None
+            raise Timeout(f"{self.address.url}: timed out: no reply within {timeout:g} s") from None
         finally:
             self._waiters.pop(number, None)
 
     def tell(self, body: bytes) -> None:
-        """A request whose reply nobody waits for, if it can be sent."""
+        """Sends a request whose reply is not needed.  Does nothing if the connection is lost."""
         if not self.broken:
             self._post(body)
 
@@ -118,14 +118,15 @@ class _Connection:
 
 
 class AsyncStream:
-    """See Stream.  It starts when it is awaited, iterated over, or waited for with wait()."""
+    """Like Stream.  The request is sent when the stream is awaited, iterated over, or wait() is
+    called."""
 
     def __init__(self, client: "AsyncClient", request: Optional[t.Request[Any]],
                  id: bytes = bytes(16), after: int = 0, hold_ms: Optional[int] = None):
         self._client = client
         self._request = request
         self._cursor = p.Cursor(id, after, hold_ms)
-        #: The seed of the random choices; None when it is not known.
+        #: The random seed; None if it is not known.
         self.seed: Optional[int] = None
 
     async def _start(self) -> "AsyncStream":
@@ -144,7 +145,7 @@ class AsyncStream:
         return self
 
     def _unwanted(self, call: asyncio.Future[Any]) -> None:
-        """Who waited for the start was cancelled."""
+        """Cancels a stream whose creator was cancelled before the reply arrived."""
         if not call.cancelled() and call.exception() is None:
             self._cursor.id = call.result().id
             self._client._tell(self._cursor.farewell())
@@ -154,31 +155,31 @@ class AsyncStream:
 
     @property
     def id(self) -> str:
-        """What resume() takes, 32 hexadecimal digits; zeros before the start."""
+        """The id of the stream for resume(), 32 hexadecimal digits; zeros before the start."""
         return self._cursor.id.hex()
 
     @property
     def after(self) -> int:
-        """Number of the last item that came: where resume() goes on."""
+        """Number of the last item received; resume() continues after it."""
         return self._cursor.after
 
     @property
     def tokens(self) -> list[int]:
-        """The tokens that came so far."""
+        """The tokens received so far."""
         return self._cursor.tokens
 
     @property
     def done(self) -> Optional[t.DoneItem]:
-        """The last item: why the stream ended, and counts.  None before."""
+        """The final item, with the reason and the token counts.  None until the stream ends."""
         return self._cursor.done
 
     @property
     def finish(self) -> Optional[str]:
-        """Why it ended: "eog", "stop", "length", ...  None before."""
+        """Why the stream ended: "eog", "stop", "length", ...  None until then."""
         return self.done.finish if self.done else None
 
     async def items(self) -> AsyncGenerator[t.Item, None]:
-        """The items as they come: tokens, progress of a job, and the one that says how it ended."""
+        """The items as they arrive: tokens, progress of a job, and the final item."""
         await self._start()
         c = self._cursor
         try:
@@ -204,12 +205,12 @@ class AsyncStream:
             await items.aclose()
 
     async def text(self) -> str:
-        """Waits for the end; all text that was still to come."""
+        """Waits for the end and returns the remaining text."""
         return "".join([piece async for piece in self])
 
     async def deltas(self) -> AsyncGenerator[Delta, None]:
-        """The pieces of an answer: each has some .text, .thinking or .tool_calls.  Without parse
-        all is text."""
+        """The pieces of an answer; each has .text, .reasoning or .tool_calls.  Without the
+        parameter parse there is only text."""
         items = self.items()
         try:
             async for item in items:
@@ -220,24 +221,25 @@ class AsyncStream:
             await items.aclose()
 
     async def answer(self) -> Answer:
-        """Waits for the end; what was still to come of the answer, taken apart."""
+        """Waits for the end and returns the rest of the answer, split into text, reasoning and
+        tool calls."""
         a = Answer()
         async for delta in self.deltas():
             a.add(delta)
         return a
 
     async def wait(self) -> t.DoneItem:
-        """Waits for the end: that of a load, say."""
+        """Waits for the end, such as that of a load."""
         async for _ in self.items():
             pass
         return self._cursor.end()
 
     async def cancel(self) -> None:
-        """Ends the work after the step that is being computed; reading on raises Cancelled."""
+        """Cancels the stream after the current step; further reads raise Cancelled."""
         await self._client.call(t.CancelRequest(id=self._cursor.id))
 
     def detach(self) -> tuple[str, int]:
-        """Gives the stream up without cancelling it; resume() takes the result."""
+        """Releases the stream without cancelling it.  Pass the result to resume()."""
         self._cursor.over = True
         return self.id, self.after
 
@@ -249,7 +251,7 @@ class AsyncStream:
                 self._client._tell(farewell)
 
     async def close(self) -> None:
-        """Cancels what has not ended."""
+        """Cancels the stream unless it has ended."""
         self._abandon()
 
     async def __aenter__(self) -> "AsyncStream":
@@ -261,8 +263,8 @@ class AsyncStream:
 
 
 class AsyncClient:
-    """See Client.  Connects with the first request, or with `async with`; belongs to the loop that
-    runs then."""
+    """Like Client.  Connects on the first request or with `async with`, and must be used from the
+    event loop that runs then."""
 
     def __init__(self, url: Optional[str] = None, *, key: Optional[str] = None,
                  ca_file: Optional[str] = None, timeout: float = 30.0,
@@ -275,15 +277,15 @@ class AsyncClient:
         self._connection: Optional[_Connection] = None
         self._connecting = asyncio.Lock()
         self._closed = False
-        #: What the server said of itself when it was last connected to.
+        #: The server's reply to hello on the latest connection.
         self.server: Optional[t.HelloReply] = None
 
     @property
     def url(self) -> str:
-        """Where it connects."""
+        """The address of the server."""
         return self._address.url
 
-    # -- asking --
+    # -- requests --
 
     async def _connect(self) -> _Connection:
         async with self._connecting:
@@ -306,7 +308,7 @@ class AsyncClient:
 
     async def call(self, request: t.Request[R], *, timeout: Optional[float] = None) -> R:
         """Sends any request of llamad.types and returns its reply.  timeout: seconds to wait for
-        it, instead of the client's."""
+        the reply; defaults to the client's."""
         if timeout is None:
             timeout = self._timeout
         body = p.pack_request(request)
@@ -331,7 +333,7 @@ class AsyncClient:
         return await self.call(request, timeout=self._timeout + p.WAIT_MS / 1000)
 
     def _tell(self, requests: list[bytes]) -> None:
-        """Sends what nobody waits for; without a connection it is not needed."""
+        """Sends requests whose replies are not needed.  Does nothing without a connection."""
         if self._connection:
             for body in requests:
                 self._connection.tell(body)
@@ -342,39 +344,43 @@ class AsyncClient:
                  tokens: Optional[Sequence[int]] = None,
                  messages: Optional[Sequence[p.MessageLike]] = None,
                  hold_ms: Optional[int] = None, **params: Unpack[t.GenerateParams]) -> AsyncStream:
-        """async for piece in client.generate(model, prompt, n=..., temp=...): ..."""
+        """Like Client.generate:
+
+            async for piece in client.generate(model, prompt, n=..., temp=...): ..."""
         request = p.generate_request(model, prompt, tokens, messages, params)
         return AsyncStream(self, request, hold_ms=hold_ms)
 
-    # tools here takes objects, too, and wins over that of the parameters
+    # tools accepts objects here, and replaces the parameter of that name
     def chat(self, model: str, messages: Sequence[p.MessageLike], *,  # type: ignore[misc]
              tools: Union[str, Sequence[Mapping[str, Any]], None] = None,
              hold_ms: Optional[int] = None, **params: Unpack[t.GenerateParams]) -> AsyncStream:
-        """answer = await client.chat(model, messages, tools=...).answer()"""
+        """Like Client.chat:
+
+            answer = await client.chat(model, messages, tools=...).answer()"""
         params.setdefault("parse", True)
         if tools is not None:
             params["tools"] = p.tools_text(tools)
         return self.generate(model, messages=messages, hold_ms=hold_ms, **params)
 
     def resume(self, id: Union[str, bytes], after: int = 0) -> AsyncStream:
-        """Goes on with a stream behind its item number `after`."""
+        """Resumes a stream after its item number `after`."""
         return AsyncStream(self, None, p.stream_id(id), after)
 
     async def tokenize(self, model: str, text: Union[str, bytes],
                        **params: Unpack[t.TokenizeParams]) -> list[int]:
-        """The tokens of a text."""
+        """Converts text to tokens.  params: fields of llamad.types.TokenizeRequest."""
         return (await self.call(t.TokenizeRequest(model=model, text=text, **params))).tokens
 
     async def detokenize(self, model: str, tokens: Sequence[int],
                          **params: Unpack[t.DetokenizeParams]) -> bytes:
-        """The text of tokens."""
+        """Converts tokens to text.  params: fields of llamad.types.DetokenizeRequest."""
         r = await self.call(t.DetokenizeRequest(model=model, tokens=list(tokens), **params))
         return p.as_bytes(r.text)
 
     # -- models --
 
     async def models(self) -> list[t.Model]:
-        """The models of the registry."""
+        """Lists the models in the registry."""
         out: list[t.Model] = []
         while True:
             r = await self.call(t.ModelsRequest(after=out[-1].name if out else ""))
@@ -383,45 +389,45 @@ class AsyncClient:
                 return out
 
     async def ps(self) -> list[t.Resident]:
-        """The models in memory."""
+        """Lists the models in memory."""
         return (await self.call(t.PsRequest())).models
 
     def add(self, name: str, path: str, **params: Unpack[t.AddParams]) -> AsyncStream:
-        """Puts a model file of the server into the registry; wait() for it."""
+        """Adds a model file on the server to the registry; wait() for the result."""
         return AsyncStream(self, t.AddRequest(name=name, path=path, **params))
 
     async def rm(self, name: str) -> t.RmReply:
-        """Takes a model or an alias out of the registry."""
+        """Removes a model or an alias from the registry."""
         return await self.call(t.RmRequest(name=name))
 
     def load(self, model: str, **params: Unpack[t.LoadParams]) -> AsyncStream:
-        """Brings a model into memory; wait() until it is ready."""
+        """Loads a model into memory; wait() until it is ready."""
         return AsyncStream(self, t.LoadRequest(model=model, **params))
 
     def unload(self, model: str, **params: Unpack[t.UnloadParams]) -> AsyncStream:
-        """Takes a model out of memory; wait() for it."""
+        """Unloads a model; wait() until it is gone."""
         return AsyncStream(self, t.UnloadRequest(model=model, **params))
 
     def reload(self, model: str) -> AsyncStream:
-        """Loads a model anew; wait() until it is ready."""
+        """Loads a model again with the current plugins; wait() until it is ready."""
         return AsyncStream(self, t.ReloadRequest(model=model))
 
     # -- server --
 
     async def ping(self) -> t.PingReply:
-        """Is the server there, and in which state?"""
+        """Checks that the server is alive and returns its state."""
         return await self.call(t.PingRequest())
 
     async def status(self) -> t.StatusReply:
-        """The state of the server in a few numbers."""
+        """Returns a summary of the server's state."""
         return await self.call(t.StatusRequest())
 
     async def plugins(self, factories: bool = False) -> list[t.Plugin]:
-        """The plugins that were found; factories: also what each offers."""
+        """Lists the plugins that were found.  factories: include the factories of each."""
         return (await self.call(t.PluginsRequest(factories=factories))).plugins
 
     async def close(self) -> None:
-        """Ends the connection, and with it the streams without a lease."""
+        """Closes the connection; streams without a lease are cancelled."""
         self._closed = True
         if self._connection:
             await self._connection.close()

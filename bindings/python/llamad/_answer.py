@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What an answer consists of: text, thoughts, and calls of tools."""
+"""The parts of an answer: text, reasoning and tool calls."""
 from __future__ import annotations
 
 import codecs
@@ -12,63 +12,73 @@ from . import _types as t
 
 @dataclass
 class ToolCall:
-    """A call of a tool."""
+    """A tool call."""
 
-    #: By which a message of the tool names it.
+    #: Its id; the tool's message repeats it as tool_call_id.
     id: str = ""
-    #: The tool.
+    #: Name of the tool.
     name: str = ""
-    #: A JSON object, when the call is complete.
+    #: A JSON object if complete is true.
     arguments: str = ""
-    #: The arguments are whole, and JSON.
+    #: The arguments are complete and valid JSON.
     complete: bool = False
 
     def parsed(self) -> dict[str, Any]:
-        """The arguments as a dict; ValueError when they are none."""
+        """The arguments as a dict.  Raises ValueError if they are not a JSON object."""
         value = json.loads(self.arguments)
         if not isinstance(value, dict):
-            raise ValueError(f"{self.name}: the arguments are no object")
+            raise ValueError(f"{self.name}: the arguments are not a JSON object")
         return value
 
 
 @dataclass
 class ToolCallDelta:
-    """More of a call of a tool."""
+    """A piece of a tool call."""
 
-    #: Counts the calls of the answer, from 0.
+    #: Number of the tool call within the answer, from 0.
     index: int
-    #: These come with the first one of a call.
+    #: Id and name are set in the first piece of a call.
     id: str = ""
     name: str = ""
     #: A piece of JSON.
     arguments: str = ""
-    #: The call is over: are its arguments whole, and JSON?  None before.
+    #: Set in the last piece: whether the arguments are complete and valid JSON.
     complete: Optional[bool] = None
 
 
 @dataclass
 class Delta:
-    """What came since the last one."""
+    """The part of an answer that arrived since the previous delta."""
 
     text: str = ""
-    thinking: str = ""
+    reasoning: str = ""
     tool_calls: list[ToolCallDelta] = field(default_factory=list)
 
+    @property
+    def thinking(self) -> str:
+        """Deprecated name of reasoning."""
+        return self.reasoning
+
     def __bool__(self) -> bool:
-        return bool(self.text or self.thinking or self.tool_calls)
+        return bool(self.text or self.reasoning or self.tool_calls)
 
 
 @dataclass
 class Answer:
-    """A whole answer, or what has come of it."""
+    """An answer, as far as it has been received."""
 
     text: str = ""
-    thinking: str = ""
+    reasoning: str = ""
     tool_calls: list[ToolCall] = field(default_factory=list)
+
+    @property
+    def thinking(self) -> str:
+        """Deprecated name of reasoning."""
+        return self.reasoning
 
     def add(self, d: Delta) -> None:
         self.text += d.text
-        self.thinking += d.thinking
+        self.reasoning += d.reasoning
         for c in d.tool_calls:
             while len(self.tool_calls) <= c.index:
                 self.tool_calls.append(ToolCall())
@@ -79,33 +89,33 @@ class Answer:
             call.complete = call.complete or bool(c.complete)
 
     def message(self) -> t.ChatMessage:
-        """For the conversation: what the assistant said, thought and called."""
+        """The answer as an assistant's message, to continue the conversation."""
         calls = [{"id": c.id, "type": "function",
                   "function": {"name": c.name, "arguments": c.parsed()}}
                  for c in self.tool_calls if c.complete]
         return t.ChatMessage(role="assistant", content=self.text,
-                             reasoning=self.thinking or None,
+                             reasoning=self.reasoning or None,
                              tool_calls=json.dumps(calls) if calls else None)
 
 
-#: Calls of a server are bounded; more are not believed.
+#: More tool calls in one answer are ignored.
 CALLS_MAX = 4096
 
 
 class Parts:
-    """Items become deltas; characters come whole."""
+    """Converts items to deltas, without splitting UTF-8 characters."""
 
     def __init__(self) -> None:
         new = codecs.getincrementaldecoder("utf-8")
-        self._text, self._thinking = new("replace"), new("replace")
+        self._text, self._reasoning = new("replace"), new("replace")
 
     def text(self, item: t.Item) -> str:
         raw = item.text if isinstance(item, (t.TokenItem, t.TextItem)) else b""
         return self._text.decode(raw, item.FINAL)
 
     def delta(self, item: t.Item) -> Delta:
-        thought = item.text if isinstance(item, t.ThoughtItem) else b""
-        d = Delta(self.text(item), self._thinking.decode(thought, item.FINAL))
+        reasoning = item.text if isinstance(item, t.ReasoningItem) else b""
+        d = Delta(self.text(item), self._reasoning.decode(reasoning, item.FINAL))
         if isinstance(item, (t.CallItem, t.ArgumentsItem, t.CallEndItem)) and item.call < CALLS_MAX:
             call = ToolCallDelta(item.call)
             if isinstance(item, t.CallItem):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The client for threads."""
+"""The synchronous client, which many threads may share."""
 from __future__ import annotations
 
 import threading
@@ -21,45 +21,46 @@ R = TypeVar("R", bound=t.Message)
 
 
 class Stream:
-    """The items of a generation or a job.  Iterating gives pieces of text, items() gives all.
+    """The items of a generation or a job.  Iterate over it for pieces of text, or over items()
+    for everything.
 
-    Leaving the loop early, close(), or leaving a `with` block cancels what has not ended; detach()
-    does not.  A failure comes as an exception where the items do."""
+    Leaving the loop early, close(), or leaving a `with` block cancels a stream that has not ended;
+    detach() does not.  If the stream fails, reading it raises an exception."""
 
     def __init__(self, client: "Client", id: bytes, after: int = 0,
                  hold_ms: Optional[int] = None, seed: Optional[int] = None):
         self._client = client
         self._cursor = p.Cursor(id, after, hold_ms)
-        #: The seed of the random choices; None when it is not known.
+        #: The random seed; None if it is not known.
         self.seed = seed
 
     @property
     def id(self) -> str:
-        """What resume() takes, 32 hexadecimal digits."""
+        """The id of the stream for resume(), 32 hexadecimal digits."""
         return self._cursor.id.hex()
 
     @property
     def after(self) -> int:
-        """Number of the last item that came: where resume() goes on."""
+        """Number of the last item received; resume() continues after it."""
         return self._cursor.after
 
     @property
     def tokens(self) -> list[int]:
-        """The tokens that came so far."""
+        """The tokens received so far."""
         return self._cursor.tokens
 
     @property
     def done(self) -> Optional[t.DoneItem]:
-        """The last item: why the stream ended, and counts.  None before."""
+        """The final item, with the reason and the token counts.  None until the stream ends."""
         return self._cursor.done
 
     @property
     def finish(self) -> Optional[str]:
-        """Why it ended: "eog", "stop", "length", ...  None before."""
+        """Why the stream ended: "eog", "stop", "length", ...  None until then."""
         return self.done.finish if self.done else None
 
     def items(self) -> Iterator[t.Item]:
-        """The items as they come: tokens, progress of a job, and the one that says how it ended."""
+        """The items as they arrive: tokens, progress of a job, and the final item."""
         c = self._cursor
         try:
             while not c.over:
@@ -80,37 +81,38 @@ class Stream:
                 yield piece
 
     def text(self) -> str:
-        """Waits for the end; all text that was still to come."""
+        """Waits for the end and returns the remaining text."""
         return "".join(self)
 
     def deltas(self) -> Iterator[Delta]:
-        """The pieces of an answer: each has some .text, .thinking or .tool_calls.  Without parse
-        all is text."""
+        """The pieces of an answer; each has .text, .reasoning or .tool_calls.  Without the
+        parameter parse there is only text."""
         for item in self.items():
             delta = self._cursor.parts.delta(item)
             if delta:
                 yield delta
 
     def answer(self) -> Answer:
-        """Waits for the end; what was still to come of the answer, taken apart."""
+        """Waits for the end and returns the rest of the answer, split into text, reasoning and
+        tool calls."""
         a = Answer()
         for delta in self.deltas():
             a.add(delta)
         return a
 
     def wait(self) -> t.DoneItem:
-        """Waits for the end: that of a load, say."""
+        """Waits for the end, such as that of a load."""
         for _ in self.items():
             pass
         return self._cursor.end()
 
     def cancel(self) -> None:
-        """Ends the work after the step that is being computed; reading on raises Cancelled."""
+        """Cancels the stream after the current step; further reads raise Cancelled."""
         self._client.call(t.CancelRequest(id=self._cursor.id))
 
     def detach(self) -> tuple[str, int]:
-        """Gives the stream up without cancelling it: resume() takes the result, on this connection
-        or, when the stream has a lease, on another one."""
+        """Releases the stream without cancelling it.  Pass the result to resume(), on this
+        connection or, if the stream has a lease, on another one."""
         self._cursor.over = True
         return self.id, self.after
 
@@ -119,7 +121,7 @@ class Stream:
             self._client._tell(self._cursor.farewell())
 
     def close(self) -> None:
-        """Cancels what has not ended."""
+        """Cancels the stream unless it has ended."""
         self._abandon()
 
     def __enter__(self) -> "Stream":
@@ -131,18 +133,17 @@ class Stream:
 
 
 class Client:
-    """A connection, usable by many threads.
+    """A connection to llamad.  Many threads may share it.
 
-    url: ipc://PATH, tcp://HOST:PORT or tls+tcp://HOST:PORT; without it default_url().
-    key: the secret that says on tcp and tls+tcp who asks; without it that in the environment
-        variable LLAMAD_KEY.
-    ca_file: certificates that tls+tcp trusts; without it those of the system.
-    timeout: seconds to wait for a reply, beyond what the request itself may wait.
-    connect_timeout: seconds to wait for a connection, and to try again when it broke.
-    name: of the program, for the server's log.
+    url: ipc://PATH, tcp://HOST:PORT or tls+tcp://HOST:PORT; defaults to default_url().
+    key: secret of an API key for tcp and tls+tcp; defaults to the environment variable LLAMAD_KEY.
+    ca_file: trusted certificates for tls+tcp; defaults to those of the system.
+    timeout: seconds to wait for a reply, in addition to the time that the request itself may wait.
+    connect_timeout: seconds to wait for a connection, and to retry after it was lost.
+    name: name of the program for the server's log.
 
-    A connection that broke is made again and the request repeated; requests that change something
-    carry an id by which the server knows the repetition."""
+    A lost connection is opened again and the request repeated; a request that changes something
+    carries a request id, so that the server does not do it twice."""
 
     def __init__(self, url: Optional[str] = None, *, key: Optional[str] = None,
                  ca_file: Optional[str] = None, timeout: float = 30.0,
@@ -155,16 +156,16 @@ class Client:
         self._connect_timeout = connect_timeout
         self._lock = threading.Lock()
         self._closed = False
-        #: What the server said of itself when it was last connected to.
+        #: The server's reply to hello on the latest connection.
         self.server: t.HelloReply
         self._connect()
 
     @property
     def url(self) -> str:
-        """Where it connects."""
+        """The address of the server."""
         return self._address.url
 
-    # -- asking --
+    # -- requests --
 
     def _connect(self) -> Connection:
         with self._lock:
@@ -186,7 +187,7 @@ class Client:
 
     def call(self, request: t.Request[R], *, timeout: Optional[float] = None) -> R:
         """Sends any request of llamad.types and returns its reply.  timeout: seconds to wait for
-        it, instead of the client's."""
+        the reply; defaults to the client's."""
         if timeout is None:
             timeout = self._timeout
         body = p.pack_request(request)
@@ -210,7 +211,7 @@ class Client:
         return self.call(request, timeout=self._timeout + p.WAIT_MS / 1000)
 
     def _tell(self, requests: list[bytes]) -> None:
-        """Sends what nobody waits for; without a connection it is not needed."""
+        """Sends requests whose replies are not needed.  Does nothing without a connection."""
         c = self._connection
         if c:
             for body in requests:
@@ -222,48 +223,53 @@ class Client:
                  tokens: Optional[Sequence[int]] = None,
                  messages: Optional[Sequence[p.MessageLike]] = None,
                  hold_ms: Optional[int] = None, **params: Unpack[t.GenerateParams]) -> Stream:
-        """Answers a prompt, or a conversation; iterate over the result.
+        """Generates text from a prompt or a conversation; iterate over the result.
 
-        prompt: what a user says, when the model has a chat template; what is continued, when it
-        has none, or with raw=True.  tokens: what is continued.
+        prompt: a user's message if the model has a chat template, unless raw=True; otherwise the
+            text to continue.
+        tokens: the prompt as tokens, used unchanged.
         messages: a conversation: {"role": "user", "content": "..."}, ...
-        hold_ms: how long the server gathers text before it sends it; 0: each token alone.
+        hold_ms: output batching delay, how long the server collects tokens before it sends them;
+            0 = send each token at once.
         params: fields of llamad.types.GenerateRequest: n, temp, top_k, seed, stop, ..."""
         r = self.call(p.generate_request(model, prompt, tokens, messages, params))
         return Stream(self, r.id, hold_ms=hold_ms, seed=r.seed)
 
-    # tools here takes objects, too, and wins over that of the parameters
+    # tools accepts objects here, and replaces the parameter of that name
     def chat(self, model: str, messages: Sequence[p.MessageLike], *,  # type: ignore[misc]
              tools: Union[str, Sequence[Mapping[str, Any]], None] = None,
              hold_ms: Optional[int] = None, **params: Unpack[t.GenerateParams]) -> Stream:
-        """Answers a conversation; the answer is taken apart: deltas() or answer() of the result.
+        """Answers a conversation.  Call deltas() or answer() of the result for text, reasoning and
+        tool calls.
 
-        tools: what the model may call, a list of objects as a chat template takes them, or JSON.
-        Add answer().message() to the messages, and for each call one of the role "tool"."""
+        tools: tools for tool calling, as JSON or as a list of objects in the form that chat
+            templates expect.
+        To continue, append answer().message() to the messages, and for each tool call a message
+        with the role "tool"."""
         params.setdefault("parse", True)
         if tools is not None:
             params["tools"] = p.tools_text(tools)
         return self.generate(model, messages=messages, hold_ms=hold_ms, **params)
 
     def resume(self, id: Union[str, bytes], after: int = 0) -> Stream:
-        """Goes on with a stream behind its item number `after`."""
+        """Resumes a stream after its item number `after`."""
         return Stream(self, p.stream_id(id), after)
 
     def tokenize(self, model: str, text: Union[str, bytes],
                  **params: Unpack[t.TokenizeParams]) -> list[int]:
-        """The tokens of a text.  params: fields of llamad.types.TokenizeRequest."""
+        """Converts text to tokens.  params: fields of llamad.types.TokenizeRequest."""
         return self.call(t.TokenizeRequest(model=model, text=text, **params)).tokens
 
     def detokenize(self, model: str, tokens: Sequence[int],
                    **params: Unpack[t.DetokenizeParams]) -> bytes:
-        """The text of tokens.  params: fields of llamad.types.DetokenizeRequest."""
+        """Converts tokens to text.  params: fields of llamad.types.DetokenizeRequest."""
         r = self.call(t.DetokenizeRequest(model=model, tokens=list(tokens), **params))
         return p.as_bytes(r.text)
 
     # -- models --
 
     def models(self) -> list[t.Model]:
-        """The models of the registry."""
+        """Lists the models in the registry."""
         out: list[t.Model] = []
         while True:
             r = self.call(t.ModelsRequest(after=out[-1].name if out else ""))
@@ -272,45 +278,45 @@ class Client:
                 return out
 
     def ps(self) -> list[t.Resident]:
-        """The models in memory."""
+        """Lists the models in memory."""
         return self.call(t.PsRequest()).models
 
     def add(self, name: str, path: str, **params: Unpack[t.AddParams]) -> Stream:
-        """Puts a model file of the server into the registry; wait() for it."""
+        """Adds a model file on the server to the registry; wait() for the result."""
         return Stream(self, self.call(t.AddRequest(name=name, path=path, **params)).id)
 
     def rm(self, name: str) -> t.RmReply:
-        """Takes a model or an alias out of the registry."""
+        """Removes a model or an alias from the registry."""
         return self.call(t.RmRequest(name=name))
 
     def load(self, model: str, **params: Unpack[t.LoadParams]) -> Stream:
-        """Brings a model into memory; wait() until it is ready."""
+        """Loads a model into memory; wait() until it is ready."""
         return Stream(self, self.call(t.LoadRequest(model=model, **params)).id)
 
     def unload(self, model: str, **params: Unpack[t.UnloadParams]) -> Stream:
-        """Takes a model out of memory; wait() for it."""
+        """Unloads a model; wait() until it is gone."""
         return Stream(self, self.call(t.UnloadRequest(model=model, **params)).id)
 
     def reload(self, model: str) -> Stream:
-        """Loads a model anew; wait() until it is ready."""
+        """Loads a model again with the current plugins; wait() until it is ready."""
         return Stream(self, self.call(t.ReloadRequest(model=model)).id)
 
     # -- server --
 
     def ping(self) -> t.PingReply:
-        """Is the server there, and in which state?"""
+        """Checks that the server is alive and returns its state."""
         return self.call(t.PingRequest())
 
     def status(self) -> t.StatusReply:
-        """The state of the server in a few numbers."""
+        """Returns a summary of the server's state."""
         return self.call(t.StatusRequest())
 
     def plugins(self, factories: bool = False) -> list[t.Plugin]:
-        """The plugins that were found; factories: also what each offers."""
+        """Lists the plugins that were found.  factories: include the factories of each."""
         return self.call(t.PluginsRequest(factories=factories)).plugins
 
     def close(self) -> None:
-        """Ends the connection, and with it the streams without a lease."""
+        """Closes the connection; streams without a lease are cancelled."""
         self._closed = True
         if self._connection:
             self._connection.close()

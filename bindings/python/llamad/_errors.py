@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What can go wrong: one class for each word of the protocol."""
+"""Exceptions: one class for each error code of the protocol."""
 from __future__ import annotations
 
 import ssl
@@ -7,51 +7,51 @@ from typing import Optional
 
 
 class LlamadError(Exception):
-    """A request was refused or failed; the text is a sentence for a human."""
+    """A request failed.  The text of the exception is an error message for humans."""
 
-    #: The protocol's word for it.
+    #: The error code of the protocol.
     code = "internal"
 
     def __init__(self, text: str, retry_ms: Optional[int] = None):
         super().__init__(text)
-        #: To ask again before that time is pointless; None: not said.
+        #: Do not retry before this many milliseconds have passed; None if the server did not say.
         self.retry_ms = retry_ms
-        #: The connection has said no hello with a valid key.
+        #: The connection is not authenticated with a valid key.
         self.hello = False
 
 
 class NoMemory(LlamadError):
-    """Memory, pages or a table ran out."""
+    """Out of memory, KV cache pages or table entries."""
     code = "nomem"
 
 
 class Invalid(LlamadError):
-    """A parameter is outside its documented range, missing or unknown."""
+    """A parameter is missing, unknown or outside its documented range."""
     code = "invalid"
 
 
 class NotFound(LlamadError):
-    """A name or id is not known, or belongs to somebody else."""
+    """The name or id does not exist, or belongs to another principal."""
     code = "notfound"
 
 
 class Unsupported(LlamadError):
-    """Understood, but this server, model or device cannot do it."""
+    """The request is valid, but this server, model or device does not support it."""
     code = "unsupported"
 
 
 class Corrupt(LlamadError):
-    """A file or message contradicts itself."""
+    """A file or message is malformed."""
     code = "corrupt"
 
 
 class Busy(LlamadError):
-    """Try again after `retry_ms`; nothing was changed."""
+    """The server is busy and changed nothing; retry after `retry_ms`."""
     code = "busy"
 
 
 class Cancelled(LlamadError):
-    """Ended because somebody asked, or because nobody read."""
+    """The stream was cancelled by a request, or because nobody read it."""
     code = "cancelled"
 
 
@@ -61,27 +61,27 @@ class Timeout(LlamadError):
 
 
 class IOFailure(LlamadError):
-    """The operating system refused."""
+    """An operating system call failed."""
     code = "io"
 
 
 class DeviceError(LlamadError):
-    """A device failed or is lost."""
+    """A device failed or was lost."""
     code = "device"
 
 
 class Internal(LlamadError):
-    """A bug of the server."""
+    """A bug in the server."""
     code = "internal"
 
 
 class Denied(LlamadError):
-    """Who asks may not: a role or a key is missing."""
+    """The client lacks the required role or a valid key."""
     code = "denied"
 
 
 class ConnectionLost(IOFailure):
-    """Nobody answers there, or the connection broke."""
+    """The server cannot be reached, or the connection was lost."""
 
 
 _BY_CODE = {c.code: c for c in (NoMemory, Invalid, NotFound, Unsupported, Corrupt, Busy, Cancelled,
@@ -89,14 +89,14 @@ _BY_CODE = {c.code: c for c in (NoMemory, Invalid, NotFound, Unsupported, Corrup
 
 
 def error(code: str, text: str, retry_ms: Optional[int] = None) -> LlamadError:
-    """The exception for a word of the protocol; a newer server may have words of its own."""
+    """Returns the exception for an error code.  Newer servers may send codes unknown here."""
     e = _BY_CODE.get(code, LlamadError)(text, retry_ms)
     e.code = code
     return e
 
 
 def lost(url: str, e: OSError) -> ConnectionLost:
-    """What the operating system says, as a sentence."""
+    """Converts an error of the operating system to ConnectionLost."""
     text = getattr(e, "verify_message", "") or e.strerror or str(e)
     if isinstance(e, ssl.SSLCertVerificationError):
         return ConnectionLost(f"{url}: the certificate is not trusted: {text}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A connection for threads: one socket, on which requests of many threads are under way."""
+"""A connection for threads: many threads have requests in flight on one socket."""
 from __future__ import annotations
 
 import collections
@@ -12,21 +12,21 @@ from typing import Optional, Union
 from . import _protocol as p
 from ._errors import ConnectionLost, Timeout, lost
 
-#: A send that makes no progress for so long ends the connection.
+#: The connection is closed if a send makes no progress for this many seconds.
 SEND_S = 30
 
 
 class Plain:
     """A socket with one reader and any number of writers.
 
-    What is to be sent is queued, and whoever has the turn sends it all.  So messages stay whole and
-    in order, and send() is safe wherever Python may call it, even where the collector of garbage
-    ends a stream in the middle of another send()."""
+    Messages are queued, and the thread that holds the lock sends all of them.  So messages stay
+    whole and in order, and send() is safe to call anywhere, even if the garbage collector closes a
+    stream in the middle of another send()."""
 
     def __init__(self, sock: socket.socket):
         self._sock = sock
         self._queue: collections.deque[bytes] = collections.deque()
-        self._turn = threading.Lock()
+        self._sending = threading.Lock()
 
     def recv(self, n: int) -> bytes:
         return self._sock.recv(n)
@@ -36,12 +36,12 @@ class Plain:
         self._flush()
 
     def _flush(self) -> None:
-        while self._waits() and self._turn.acquire(blocking=False):
+        while self._waits() and self._sending.acquire(blocking=False):
             try:
                 while self._waits():
                     self._sock.sendall(self._take())
             finally:
-                self._turn.release()
+                self._sending.release()
 
     def _waits(self) -> bool:
         return bool(self._queue)
@@ -49,8 +49,8 @@ class Plain:
     def _take(self) -> bytes:
         return self._queue.popleft()
 
-    def settle(self) -> None:
-        """From now on one thread reads without a limit; a server that takes nothing is lost."""
+    def end_handshake(self) -> None:
+        """Removes the time limit from reads and sets SEND_S for writes."""
         self._sock.settimeout(None)
         self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", SEND_S, 0))
 
@@ -63,8 +63,8 @@ class Plain:
 
 
 class Tls(Plain):
-    """The same under TLS.  A reader that waits inside of OpenSSL would lock writers out, so that
-    ciphering is done in memory, and sockets are waited for outside of it."""
+    """Plain with TLS.  A reader that waits inside OpenSSL would block writers, so OpenSSL only
+    works in memory and all waiting on the socket is done outside it."""
 
     def __init__(self, sock: socket.socket, context: ssl.SSLContext, host: str):
         super().__init__(sock)
@@ -72,13 +72,13 @@ class Tls(Plain):
         self._cipher = threading.RLock()
         self._tls = context.wrap_bio(self._in, self._out, server_hostname=host)
         try:
-            while not self._shaken():
+            while not self._handshake_done():
                 self._flush()
                 self._feed()
         finally:
-            self._flush()  # also why the server is not trusted
+            self._flush()  # on failure this sends the TLS alert
 
-    def _shaken(self) -> bool:
+    def _handshake_done(self) -> bool:
         try:
             self._tls.do_handshake()
         except ssl.SSLWantReadError:
@@ -86,7 +86,7 @@ class Tls(Plain):
         return True
 
     def _feed(self) -> bool:
-        """Waits for bytes; False: the other side has closed."""
+        """Waits for bytes.  Returns False if the peer has closed the connection."""
         data = self._sock.recv(1 << 16)
         with self._cipher:
             if data:
@@ -101,7 +101,7 @@ class Tls(Plain):
                 with self._cipher:
                     return self._tls.read(n)
             except ssl.SSLWantReadError:
-                self._flush()  # answers of TLS itself
+                self._flush()  # replies of the TLS protocol itself
                 if not self._feed():
                     return b""
             except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
@@ -146,12 +146,13 @@ class _Waiter:
 
 
 class Connection:
-    """A thread of its own hands replies to those who wait for them."""
+    """A connection; its own thread passes each reply to the request that waits for it."""
 
     def __init__(self, address: p.Address, timeout: float, context: Optional[ssl.SSLContext]):
         self.address = address
-        self.broken = ""  # or why
-        self._lock = threading.RLock()  # of _waiters and _last; again when garbage is collected
+        self.broken = ""  # the reason once the connection is lost
+        # Protects _waiters and _last.  Recursive: a garbage collection may call tell() meanwhile.
+        self._lock = threading.RLock()
         self._waiters: dict[int, _Waiter] = {}
         self._last = 0
         try:
@@ -162,16 +163,16 @@ class Connection:
                 self._transport.close()
                 raise
         except TimeoutError:
-            raise ConnectionLost(f"{address.url}: no connection within {timeout:g} s") from None
+            raise ConnectionLost(f"{address.url}: timed out: no connection within {timeout:g} s") from None
         except OSError as e:
             raise lost(address.url, e) from None
-        self._transport.settle()
+        self._transport.end_handshake()
         threading.Thread(target=self._receive, daemon=True, name="llamad").start()
 
     def _greet(self) -> None:
         self._transport.send(p.HANDSHAKE_REQ)
         if self._read(8) != p.HANDSHAKE_REP:
-            raise ConnectionLost(f"{self.address.url}: who answers there speaks another protocol")
+            raise ConnectionLost(f"{self.address.url}: the peer does not speak the protocol of llamad")
 
     def _read(self, n: int) -> bytes:
         out = bytearray()
@@ -194,7 +195,7 @@ class Connection:
                     waiter.done.set()
         except ConnectionLost as e:
             self._fail(str(e))
-        except (OSError, ValueError) as e:  # ValueError: a socket that was closed meanwhile
+        except (OSError, ValueError) as e:  # ValueError: the socket was closed meanwhile
             self._fail(f"{self.address.url}: {e}")
 
     def _fail(self, why: str) -> None:
@@ -220,12 +221,12 @@ class Connection:
         return number
 
     def exchange(self, body: bytes, timeout: float) -> bytes:
-        """The reply to a request."""
+        """Sends a request and returns the reply."""
         waiter = _Waiter()
         number = self._post(body, waiter)
         try:
             if not waiter.done.wait(timeout):
-                raise Timeout(f"{self.address.url}: no answer within {timeout:g} s")
+                raise Timeout(f"{self.address.url}: timed out: no reply within {timeout:g} s")
         finally:
             with self._lock:
                 self._waiters.pop(number, None)
@@ -234,7 +235,7 @@ class Connection:
         return waiter.body
 
     def tell(self, body: bytes) -> None:
-        """A request whose reply nobody waits for, if it can be sent."""
+        """Sends a request whose reply is not needed.  Does nothing if the connection is lost."""
         try:
             self._post(body, None)
         except ConnectionLost:

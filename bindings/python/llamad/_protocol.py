@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What both clients share: addresses, SP frames, messages, cursors.  No input or output here."""
+"""Code shared by both clients: addresses, SP frames, messages, cursors.  It does no I/O."""
 from __future__ import annotations
 
 import dataclasses
@@ -17,13 +17,13 @@ from ._answer import Parts
 from ._errors import (Cancelled, ConnectionLost, Corrupt, Invalid, LlamadError, Unsupported,
                       error)
 
-#: The longest reply that is accepted.
+#: Maximum length of a reply in bytes.
 REPLY_MAX = 64 << 20
 
-#: How long a request for the items of a stream waits in the server.
+#: How long a request for the items of a stream waits in the server, in milliseconds.
 WAIT_MS = 10000
 
-#: Between two tries to connect again.
+#: Pause between two attempts to reconnect, in seconds.
 RETRY_S = 0.05
 
 HANDSHAKE_REQ = b"\x00SP\x00\x00\x30\x00\x00"
@@ -34,7 +34,7 @@ R = TypeVar("R", bound=t.Message)
 # ---- addresses ----
 
 def default_url() -> str:
-    """The socket of the system's daemon if it is there, else the user's own."""
+    """The socket of the system's daemon if it exists, otherwise that of the user's daemon."""
     system = "/run/llamad/llamad.sock"
     own = os.environ.get("XDG_RUNTIME_DIR", "")
     if os.path.exists(system) or not own.startswith("/"):
@@ -44,7 +44,7 @@ def default_url() -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Address:
-    """A URL, taken apart."""
+    """A parsed URL."""
     url: str
     path: Optional[str] = None  # of a unix socket
     host: str = ""
@@ -65,14 +65,15 @@ class Address:
                       "tcp://HOST:PORT or tls+tcp://HOST:PORT")
 
     def key(self, secret: Optional[str]) -> str:
-        """What hello tells of the secret, or of LLAMAD_KEY in the environment: nothing on a unix
-        socket, where it does not count."""
+        """The secret to send with hello, by default that in LLAMAD_KEY in the environment.  It is
+        empty for a unix socket, where keys are not used."""
         if self.path:
             return ""
         return os.environ.get("LLAMAD_KEY", "") if secret is None else secret
 
     def context(self, ca_file: Optional[str]) -> Optional[ssl.SSLContext]:
-        """What tls+tcp trusts: the certificates of a file, or those of the system."""
+        """The TLS context, which trusts the certificates in ca_file or those of the system.
+        Returns None unless the scheme is tls+tcp."""
         if not self.tls:
             return None
         try:
@@ -81,7 +82,7 @@ class Address:
             raise Invalid(f"ca_file {ca_file!r}: {e.strerror or e}") from None
 
 
-# ---- frames: u64 length, on unix sockets behind a byte 1; then u32 request id with its top bit ----
+# ---- frames: on unix sockets a byte 1; u64 length; u32 request number with its top bit set ----
 
 def frame(address: Address, request: int, body: bytes) -> bytes:
     head = struct.pack(">QI", len(body) + 4, 0x80000000 | request)
@@ -94,10 +95,11 @@ def frame_head_size(address: Address) -> int:
 
 def frame_length(address: Address, head: bytes) -> int:
     if address.path and head[0] != 1:
-        raise ConnectionLost(f"{address.url}: a frame of type {head[0]}")
+        raise ConnectionLost(f"{address.url}: received a frame of type {head[0]}, expected 1")
     n = int.from_bytes(head[-8:], "big")
     if n < 4 or n > REPLY_MAX:
-        raise ConnectionLost(f"{address.url}: a frame of {n} bytes, 4 to {REPLY_MAX} are possible")
+        raise ConnectionLost(f"{address.url}: received a frame of {n} bytes, "
+                             f"allowed are 4 to {REPLY_MAX}")
     return n
 
 
@@ -108,8 +110,8 @@ def split_frame(payload: bytes) -> tuple[int, bytes]:
 # ---- messages ----
 
 def pack_request(request: t.Request[R]) -> bytes:
-    """The bytes of a request; one that changes something gets a request id, so that it can be
-    repeated when the connection broke."""
+    """The bytes of a request.  A request that is not idempotent gets a request id, so that it can
+    be repeated after the connection was lost."""
     message: dict[str, Any] = {"v": t.V_MAX, "op": request.OP}
     if request.CHANGES == "once":
         message["rid"] = uuid.uuid4().hex
@@ -122,7 +124,7 @@ def pack_request(request: t.Request[R]) -> bytes:
 
 
 def unpack_reply(request: t.Request[R], body: bytes) -> R:
-    """The reply; raises what it says when it is a failure."""
+    """Parses a reply.  Raises the error that it contains, if any."""
     try:
         message = msgpack.unpackb(body, raw=False, strict_map_key=True, unicode_errors="replace")
         failed = message.get("error")
@@ -132,29 +134,29 @@ def unpack_reply(request: t.Request[R], body: bytes) -> R:
         e = error(str(failed["code"]), str(failed["text"]), failed.get("retry_ms"))
         e.hello = failed.get("hello") is True
     except (ValueError, TypeError, KeyError, AttributeError, msgpack.UnpackException) as why:
-        raise Corrupt(f"{request.OP}: the reply cannot be read: {why}") from None
+        raise Corrupt(f"{request.OP}: the reply is malformed: {why}") from None
     raise e
 
 
 def greeted(url: str, request: t.HelloRequest, body: bytes) -> t.HelloReply:
-    """The answer to hello.  Raises when it is refused, or when the server speaks other versions."""
+    """Parses the reply to hello.  Raises if it is an error or the versions do not match."""
     try:
         hello = unpack_reply(request, body)
     except LlamadError as e:
-        e.hello = False  # to say hello again would not help
+        e.hello = False  # another hello would not help
         raise
     if hello.v_min > t.V_MAX or hello.v_max < t.V_MIN:
         raise Unsupported(f"{url} speaks protocol versions {hello.v_min} to {hello.v_max}, this "
-                          f"program {t.V_MIN} to {t.V_MAX}")
+                          f"client speaks {t.V_MIN} to {t.V_MAX}")
     return hello
 
 
 def tools_text(tools: Union[str, Sequence[Mapping[str, Any]], None]) -> Optional[str]:
-    """Tools as JSON."""
+    """The tools as JSON."""
     return tools if tools is None or isinstance(tools, str) else json.dumps(list(tools))
 
 
-#: A message of a conversation: an object, or a map with the same names.
+#: A message of a conversation: a ChatMessage, or a mapping with the same keys.
 MessageLike = Union[t.ChatMessage, Mapping[str, Any]]
 
 
@@ -171,9 +173,9 @@ def stream_id(id: Union[bytes, str]) -> bytes:
     try:
         raw = bytes.fromhex(id) if isinstance(id, str) else bytes(id)
     except ValueError:
-        raise Invalid(f"{id!r} is not an id of a stream: an id has 32 hex digits") from None
+        raise Invalid(f"{id!r} is not a stream id: it must have 32 hexadecimal digits") from None
     if len(raw) != 16:
-        raise Invalid(f"an id of a stream has 16 bytes, this one {len(raw)}")
+        raise Invalid(f"a stream id has 16 bytes, this one has {len(raw)}")
     return raw
 
 
@@ -182,14 +184,14 @@ def as_bytes(text: Union[bytes, str]) -> bytes:
 
 
 class Cursor:
-    """Position in a stream, and what is known of it so far."""
+    """The position in a stream, and what has been received of it."""
 
     def __init__(self, id: bytes, after: int, hold_ms: Optional[int]):
         self.id = id
         self.after = after
         self.hold_ms = hold_ms
         self.pending: list[t.Item] = []
-        self.over = False  # no item comes any more, or nobody wants one
+        self.over = False  # the stream has ended or was abandoned
         self.tokens: list[int] = []
         self.done: Optional[t.DoneItem] = None
         self.parts = Parts()
@@ -198,25 +200,25 @@ class Cursor:
         return t.NextRequest(id=self.id, after=self.after, wait_ms=WAIT_MS, hold_ms=self.hold_ms)
 
     def farewell(self) -> list[bytes]:
-        """What is sent when nobody reads on: the stream is cancelled, and its end is read, without
-        which the server would keep it for a reader."""
+        """The requests that abandon the stream: one cancels it, one reads its end so that the
+        server does not keep it for a reader."""
         self.over = True
         return [pack_request(t.CancelRequest(id=self.id)),
                 pack_request(t.NextRequest(id=self.id, after=self.after, max=t.LIMITS["items"]))]
 
     def take(self, reply: t.NextReply) -> None:
         self.pending = list(reply.items)
-        if not self.pending and reply.end:  # resumed behind the last item
+        if not self.pending and reply.end:  # resumed after the last item
             self.over = True
 
     def end(self) -> t.DoneItem:
-        """The last item, when there is nothing more to read."""
+        """The final item of a stream that has been read to the end."""
         if self.done is None:
             raise Cancelled("the stream was closed or detached, or its end was read before")
         return self.done
 
     def pop(self) -> t.Item:
-        """The next item; raises what it says when it is a failure."""
+        """Returns the next item.  Raises if it reports an error or a cancellation."""
         item = self.pending.pop(0)
         self.after = item.n
         self.over = self.over or item.FINAL

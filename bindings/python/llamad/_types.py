@@ -2,8 +2,8 @@
 # Made by build-aux/gen-proto from proto/schema.
 """Messages of llamad's protocol as dataclasses.
 
-to_map() gives what msgpack packs, without what is None or has its default; from_map() takes
-what msgpack unpacked, and passes over keys that it does not know."""
+to_map() returns a dict for msgpack and leaves out fields that are None or have their default;
+from_map() takes a dict that msgpack unpacked and ignores keys that it does not know."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Literal, Mapping, TypedDict, TypeVar, Union
 
-#: Versions of the protocol that this module speaks, and the latest addition that it knows.
+#: Versions of the protocol that this module speaks, and the latest revision it knows.
 V_MIN = 1
 V_MAX = 1
 REVISION = 3
@@ -59,7 +59,7 @@ class Message:
 
 
 class Request(Message, Generic[R]):
-    """Base of all requests.  R: what answers it."""
+    """Base of all requests.  R is the type of the reply."""
 
     __slots__ = ()
     OP: ClassVar[str]
@@ -73,25 +73,26 @@ Role = Literal["user", "admin"]
 ServerState = Literal["starting", "ready", "draining"]
 #: State of a model.
 ModelState = Literal["absent", "loading", "ready", "draining", "unloading", "failed", "quarantined"]
-#: How urgent a generation is.
+#: Scheduling priority of a generation.
 Class = Literal["interactive", "normal", "batch"]
-#: What of an answer is taken without asking the model, since the grammar leaves no choice.
+#: What jump-forward decoding appends without running the model where the grammar allows no
+#: alternative.
 Jump = Literal["token", "text", "off"]
-#: Numbers between layers.
+#: Data type of activations between layers.
 Activations = Literal["auto", "f32", "int8"]
-#: Why a stream is done.
+#: Why a stream ended.
 Finish = Literal["eog", "stop", "length", "context", "deadline", "shutdown", "done"]
-#: Who cancelled a stream.
+#: Why a stream was cancelled.
 CancelReason = Literal["asked", "lease", "gone", "slow_reader", "unload"]
 #: What a job is doing.
 Phase = Literal["queued", "hash", "copy", "check", "load", "warm", "drain", "unload"]
-#: What made a stream.
+#: The op that created a stream.
 StreamKind = Literal["generate", "add", "load", "unload", "reload"]
 #: State of a stream.
 StreamState = Literal["waiting", "running", "ended"]
-#: How a metric moves.
+#: Kind of a metric.
 MetricKind = Literal["counter", "gauge"]
-#: Kinds of failure.
+#: Error codes.
 ErrorCode = Literal["nomem", "invalid", "notfound", "unsupported", "corrupt", "busy", "cancelled", "timeout", "io", "device", "internal", "denied"]
 
 #: Bounds of the protocol by name.
@@ -134,59 +135,59 @@ LIMITS: dict[str, int] = {
 class ChatMessage(Message):
     """One message of a conversation."""
 
-    #: Who speaks: system, developer, user, assistant, tool or function.
+    #: Role of the author: system, developer, user, assistant, tool or function.
     role: str = field(metadata={"wire": "role"})
-    #: What is said.
+    #: Text of the message.
     content: Union[str, bytes] = field(default='', metadata={"wire": "content", "default": ''})
-    #: What an assistant thought before.
+    #: The assistant's reasoning before this message.
     reasoning: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "reasoning"})
-    #: Name of the tool, or of who speaks.
+    #: Name of the tool or of the author.
     name: Union[str, None] = field(default=None, metadata={"wire": "name"})
-    #: Calls of an assistant, a JSON array.
+    #: Tool calls of the assistant, as a JSON array.
     tool_calls: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "tool_calls"})
-    #: The call that a tool answers.
+    #: The tool call that a tool's message answers.
     tool_call_id: Union[str, None] = field(default=None, metadata={"wire": "tool_call_id"})
 
 
 @dataclass(kw_only=True)
 class Limit(Message):
-    """One bound."""
+    """One limit."""
 
     #: Its name.
     name: str = field(metadata={"wire": "name"})
     #: Its value. (at least 0)
     value: int = field(metadata={"wire": "value"})
-    #: What is counted, where the name does not say.
+    #: Its unit, unless the name implies it.
     unit: str = field(default='', metadata={"wire": "unit", "default": ''})
 
 
 @dataclass(kw_only=True)
 class Label(Message):
-    """A name with a value."""
+    """A label of a metric."""
 
-    #: The name.
+    #: The label's name.
     name: str = field(metadata={"wire": "name"})
-    #: The value.
+    #: The label's value.
     value: str = field(metadata={"wire": "value"})
 
 
 @dataclass(kw_only=True)
 class Model(Message):
-    """A model of the registry."""
+    """A model in the registry."""
 
     #: Its name.
     name: str = field(metadata={"wire": "name"})
-    #: Its other names.
+    #: Its aliases.
     aliases: list[str] = field(default_factory=list, metadata={"wire": "aliases", "default": []})
-    #: sha256: and 64 hexadecimal digits; empty while it is not known.
+    #: sha256: and 64 hexadecimal digits; empty while unknown.
     digest: str = field(default='', metadata={"wire": "digest", "default": ''})
-    #: Length of its files. (bytes, at least 0)
+    #: Size of its files. (bytes, at least 0)
     size: int = field(metadata={"wire": "size"})
     #: Its architecture.
     arch: str = field(metadata={"wire": "arch"})
     #: Format of its files.
     format: str = field(default='', metadata={"wire": "format", "default": ''})
-    #: Its first file; for admins.
+    #: Path of its first file. Reported to admins only.
     path: Union[str, None] = field(default=None, metadata={"wire": "path"})
     #: Its state.
     state: str = field(metadata={"wire": "state"})
@@ -196,47 +197,47 @@ class Model(Message):
 
 @dataclass(kw_only=True)
 class Resident(Message):
-    """A model that has a place in memory."""
+    """A model that is loaded or being loaded."""
 
-    #: Its name, or its path.
+    #: Its name or path.
     model: str = field(metadata={"wire": "model"})
     #: Its state.
     state: str = field(metadata={"wire": "state"})
     #: The backend that runs it.
     backend: str = field(metadata={"wire": "backend"})
-    #: Number of the backend's device. (at least 0, at most 65535)
+    #: Index of the device within the backend. (at least 0, at most 65535)
     device: int = field(metadata={"wire": "device"})
-    #: Context of one session. (tokens, at least 0)
+    #: Context size of one sequence. (tokens, at least 0)
     n_ctx: int = field(metadata={"wire": "n_ctx"})
-    #: Sessions at a time. (at least 0)
+    #: Maximum number of concurrent sequences. (at least 0)
     n_seq: int = field(metadata={"wire": "n_seq"})
-    #: Generations that run. (at least 0)
+    #: Running generations. (at least 0)
     active: int = field(metadata={"wire": "active"})
-    #: Generations that wait. (at least 0)
+    #: Queued generations. (at least 0)
     waiting: int = field(metadata={"wire": "waiting"})
     #: Memory of the weights. (bytes, at least 0)
     weight_bytes: int = field(metadata={"wire": "weight_bytes"})
-    #: Memory of the sessions. (bytes, at least 0)
+    #: Memory of the KV cache. (bytes, at least 0)
     kv_bytes: int = field(metadata={"wire": "kv_bytes"})
     #: Working memory. (bytes, at least 0)
     scratch_bytes: int = field(metadata={"wire": "scratch_bytes"})
     #: Time since it became ready. (ms, at least 0)
     loaded_ms: int = field(metadata={"wire": "loaded_ms"})
-    #: Time since it last had work; 0 while it has. (ms, at least 0)
+    #: Time since it last had work; 0 while it has work. (ms, at least 0)
     idle_ms: int = field(metadata={"wire": "idle_ms"})
-    #: It is unloaded after being idle so long; -1: never. (ms, at least -1)
+    #: Idle time after which it is unloaded; -1 = never. (ms, at least -1)
     keep_alive_ms: int = field(metadata={"wire": "keep_alive_ms"})
 
 
 @dataclass(kw_only=True)
 class Meta(Message):
-    """A key of a model file."""
+    """A metadata key of a model file."""
 
     #: The key.
     key: str = field(metadata={"wire": "key"})
-    #: Type of the value.
+    #: Data type of the value.
     type: str = field(metadata={"wire": "type"})
-    #: The value as text; long ones are cut.
+    #: The value as text. Long values are cut.
     value: Union[str, bytes] = field(metadata={"wire": "value"})
 
 
@@ -244,27 +245,28 @@ class Meta(Message):
 class TensorType(Message):
     """The tensors of one type."""
 
-    #: The type, as q4_k.
+    #: The type, such as q4_k.
     type: str = field(metadata={"wire": "type"})
-    #: How many. (at least 0)
+    #: Number of tensors. (at least 0)
     tensors: int = field(metadata={"wire": "tensors"})
-    #: Their elements. (at least 0)
+    #: Number of elements. (at least 0)
     elements: int = field(metadata={"wire": "elements"})
-    #: Their size. (bytes, at least 0)
+    #: Size of the tensors. (bytes, at least 0)
     bytes: int = field(metadata={"wire": "bytes"})
 
 
 @dataclass(kw_only=True)
 class Factory(Message):
-    """One thing that a plugin offers."""
+    """One thing that a plugin provides."""
 
     #: backend, arch, tokenizer or sampler.
     kind: str = field(metadata={"wire": "kind"})
     #: Its name.
     name: str = field(metadata={"wire": "name"})
-    #: How well it runs here; 0: not at all. (at least -2147483648, at most 2147483647)
+    #: How well it suits this machine; 0 = it cannot run here. (at least -2147483648, at most
+    #: 2147483647)
     score: int = field(metadata={"wire": "score"})
-    #: Why the score is 0, or by what it is shadowed.
+    #: Why the score is 0, or which factory shadows this one.
     reason: str = field(default='', metadata={"wire": "reason", "default": ''})
 
 
@@ -274,43 +276,43 @@ class Plugin(Message):
 
     #: Its path.
     file: str = field(metadata={"wire": "file"})
-    #: Its name; empty when it could not be read.
+    #: Its name; empty if it could not be read.
     name: str = field(metadata={"wire": "name"})
-    #: What it offers.
+    #: Kinds of its factories.
     kinds: list[str] = field(metadata={"wire": "kinds"})
     #: Its version.
     version: str = field(metadata={"wire": "version"})
-    #: The ABI it was built for, as 1.0.
+    #: The ABI version it was built for, such as 1.0.
     abi: str = field(metadata={"wire": "abi"})
     #: loaded, shadowed, refused or retired.
     state: str = field(metadata={"wire": "state"})
     #: Why it is not loaded.
     reason: str = field(metadata={"wire": "reason"})
-    #: Counts the versions of the file. (at least 0)
+    #: Version counter of the file, incremented on each replacement. (at least 0)
     generation: int = field(metadata={"wire": "generation"})
-    #: References on it. (at least 0)
+    #: Number of references to it. (at least 0)
     users: int = field(default=0, metadata={"wire": "users", "default": 0})
-    #: What it offers, one by one; when asked for.
+    #: Its factories, if requested.
     factories: list[Factory] = field(default_factory=list, metadata={"wire": "factories", "default": [], "make": "Factory", "many": True})
 
 
 @dataclass(kw_only=True)
 class Stream(Message):
-    """A stream as its owner sees it."""
+    """A stream, as its owner sees it."""
 
     #: Its id.
     id: bytes = field(metadata={"wire": "id", "bytes": True})
-    #: What made it.
+    #: The op that created it.
     kind: str = field(metadata={"wire": "kind"})
-    #: The model it works with.
+    #: The model it uses.
     model: str = field(metadata={"wire": "model"})
     #: Its state.
     state: str = field(metadata={"wire": "state"})
-    #: Request id of the request that made it.
+    #: Request id of the request that created it.
     rid: str = field(default='', metadata={"wire": "rid", "default": ''})
-    #: Number of its latest item; 0: none yet. (at least 0)
+    #: Number of its latest item; 0 if there is none yet. (at least 0)
     last: int = field(metadata={"wire": "last"})
-    #: Time since it was made. (ms, at least 0)
+    #: Time since it was created. (ms, at least 0)
     age_ms: int = field(metadata={"wire": "age_ms"})
     #: Time without next after which it is cancelled. (ms, at least 0)
     lease_ms: int = field(metadata={"wire": "lease_ms"})
@@ -318,66 +320,65 @@ class Stream(Message):
 
 @dataclass(kw_only=True)
 class Key(Message):
-    """A key by which clients are known over TCP."""
+    """An API key that authenticates clients over TCP."""
 
-    #: What it is called.
+    #: Its label.
     label: str = field(metadata={"wire": "label"})
-    #: What its clients may do.
+    #: Role of the clients that use it.
     role: str = field(metadata={"wire": "role"})
-    #: When it was made, counted from 1970-01-01 UTC. (ms, at least 0)
+    #: Creation time since 1970-01-01 UTC. (ms, at least 0)
     created_ms: int = field(metadata={"wire": "created_ms"})
-    #: Until when it is good, counted likewise; 0: until it is removed. (ms, at least 0)
+    #: Expiry time since 1970-01-01 UTC; 0 = never. (ms, at least 0)
     expires_ms: int = field(default=0, metadata={"wire": "expires_ms", "default": 0})
-    #: That is over.
+    #: The key has expired.
     expired: bool = field(default=False, metadata={"wire": "expired", "default": False})
 
 
 @dataclass(kw_only=True)
 class Error(Message):
-    """Why a request was refused."""
+    """Why a request failed."""
 
-    #: The kind of failure.
+    #: The kind of error.
     code: str = field(metadata={"wire": "code"})
-    #: A sentence that names the thing, the value and the bound.
+    #: Error message that names the object, the value and the bound.
     text: str = field(metadata={"wire": "text"})
-    #: A repetition before that time is pointless. (ms, at least 0)
+    #: Do not retry before this much time has passed. (ms, at least 0)
     retry_ms: Union[int, None] = field(default=None, metadata={"wire": "retry_ms"})
-    #: This connection has said no hello with a valid key: to do that, and then to ask again, is
-    #: the answer.
+    #: This connection is not authenticated. Send hello with a valid key, then repeat the request.
     hello: bool = field(default=False, metadata={"wire": "hello", "default": False})
 
 
 @dataclass(kw_only=True)
 class Metric(Message):
-    """One number of the server."""
+    """One metric of the server."""
 
     #: Its name, as on the metrics page.
     name: str = field(metadata={"wire": "name"})
-    #: How it moves.
+    #: Counter or gauge.
     kind: str = field(metadata={"wire": "kind"})
     #: Its value.
     value: float = field(metadata={"wire": "value"})
-    #: What it is about.
+    #: Its labels.
     labels: list[Label] = field(default_factory=list, metadata={"wire": "labels", "default": [], "make": "Label", "many": True})
 
 
 @dataclass(kw_only=True)
 class TokenItem(Message):
-    """A generated token, and the text that can be shown since the last one."""
+    """A generated token, with the text that has become available since the previous item."""
 
     KIND: ClassVar[str] = "token"
     FINAL: ClassVar[bool] = False
     #: Number of the item. (at least 1)
     n: int = field(metadata={"wire": "n"})
-    #: Its id.
+    #: The token's id.
     token: int = field(metadata={"wire": "token"})
-    #: Bytes of the answer; whole UTF-8 characters as far as the tokens make them.
+    #: Bytes of the answer. A multi-byte UTF-8 character is not split if the tokens complete it.
     text: bytes = field(default=b'', metadata={"wire": "text", "default": b'', "bytes": True})
 
 
 @dataclass(kw_only=True)
 class TextItem(Message):
-    """More text, without a token."""
+    """More text that does not belong to a token."""
 
     KIND: ClassVar[str] = "text"
     FINAL: ClassVar[bool] = False
@@ -388,42 +389,42 @@ class TextItem(Message):
 
 
 @dataclass(kw_only=True)
-class ThoughtItem(Message):
-    """More of what the model thinks; with parse."""
+class ReasoningItem(Message):
+    """More of the model's reasoning. Sent only with parse."""
 
     KIND: ClassVar[str] = "thought"
     FINAL: ClassVar[bool] = False
     #: Number of the item. (at least 1)
     n: int = field(metadata={"wire": "n"})
-    #: Bytes of the thought.
+    #: Bytes of the reasoning.
     text: bytes = field(metadata={"wire": "text", "bytes": True})
 
 
 @dataclass(kw_only=True)
 class CallItem(Message):
-    """The model calls a tool; its arguments follow. With parse."""
+    """A tool call begins; its arguments follow. Sent only with parse."""
 
     KIND: ClassVar[str] = "call"
     FINAL: ClassVar[bool] = False
     #: Number of the item. (at least 1)
     n: int = field(metadata={"wire": "n"})
-    #: Counts the calls of the answer, from 0. (at least 0)
+    #: Number of the tool call within the answer, from 0. (at least 0)
     call: int = field(metadata={"wire": "call"})
-    #: The tool.
+    #: Name of the tool.
     name: str = field(metadata={"wire": "name"})
-    #: What the model calls this call, or, where it does not, nine letters and digits.
+    #: The id that the model gave the call or, if it gave none, nine letters and digits.
     id: str = field(metadata={"wire": "id"})
 
 
 @dataclass(kw_only=True)
 class ArgumentsItem(Message):
-    """More of the arguments of a call; together they are a JSON object, unless call_end says otherwise."""
+    """More of a tool call's arguments. The pieces together are a JSON object unless call_end reports otherwise."""
 
     KIND: ClassVar[str] = "arguments"
     FINAL: ClassVar[bool] = False
     #: Number of the item. (at least 1)
     n: int = field(metadata={"wire": "n"})
-    #: The call. (at least 0)
+    #: Number of the tool call. (at least 0)
     call: int = field(metadata={"wire": "call"})
     #: A piece of JSON.
     text: bytes = field(metadata={"wire": "text", "bytes": True})
@@ -431,54 +432,54 @@ class ArgumentsItem(Message):
 
 @dataclass(kw_only=True)
 class CallEndItem(Message):
-    """The call is over."""
+    """A tool call has ended."""
 
     KIND: ClassVar[str] = "call_end"
     FINAL: ClassVar[bool] = False
     #: Number of the item. (at least 1)
     n: int = field(metadata={"wire": "n"})
-    #: The call. (at least 0)
+    #: Number of the tool call. (at least 0)
     call: int = field(metadata={"wire": "call"})
-    #: Its arguments are whole, and JSON.
+    #: The arguments are complete and valid JSON.
     complete: bool = field(metadata={"wire": "complete"})
 
 
 @dataclass(kw_only=True)
 class ProgressItem(Message):
-    """How far a job is; only the latest one is kept."""
+    """Progress of a job. Only the latest one is kept."""
 
     KIND: ClassVar[str] = "progress"
     FINAL: ClassVar[bool] = False
     #: Number of the item. (at least 1)
     n: int = field(metadata={"wire": "n"})
-    #: What is being done.
+    #: What the job is doing.
     phase: str = field(metadata={"wire": "phase"})
-    #: How much of it is done. (at least 0)
+    #: Amount of work done. (at least 0)
     done: int = field(metadata={"wire": "done"})
-    #: How much it is; 0: not known. (at least 0)
+    #: Total amount of work; 0 if unknown. (at least 0)
     total: int = field(default=0, metadata={"wire": "total", "default": 0})
 
 
 @dataclass(kw_only=True)
 class DoneItem(Message):
-    """The stream came to its end."""
+    """The stream ended normally."""
 
     KIND: ClassVar[str] = "done"
     FINAL: ClassVar[bool] = True
     #: Number of the item. (at least 1)
     n: int = field(metadata={"wire": "n"})
-    #: Why.
+    #: Why it ended.
     finish: str = field(metadata={"wire": "finish"})
     #: Length of the prompt. (tokens, at least 0)
     n_prompt: int = field(default=0, metadata={"wire": "n_prompt", "default": 0})
     #: Length of the answer. (tokens, at least 0)
     n_out: int = field(default=0, metadata={"wire": "n_out", "default": 0})
-    #: From the first step to the first token. (ns, at least 0)
+    #: Time from the first step to the first token. (ns, at least 0)
     prompt_ns: int = field(default=0, metadata={"wire": "prompt_ns", "default": 0})
-    #: From there to the end. (ns, at least 0)
+    #: Time from the first token to the end. (ns, at least 0)
     out_ns: int = field(default=0, metadata={"wire": "out_ns", "default": 0})
-    #: Tokens of the answer that took no step of their own, since the grammar left no choice.
-    #: (tokens, at least 0)
+    #: Tokens of the answer that needed no step of their own because the grammar allowed no
+    #: alternative (jump-forward decoding). (tokens, at least 0)
     n_forced: int = field(default=0, metadata={"wire": "n_forced", "default": 0})
 
 
@@ -490,9 +491,9 @@ class ErrorItem(Message):
     FINAL: ClassVar[bool] = True
     #: Number of the item. (at least 1)
     n: int = field(metadata={"wire": "n"})
-    #: The kind of failure.
+    #: The kind of error.
     code: str = field(metadata={"wire": "code"})
-    #: A sentence that names the thing, the value and the bound.
+    #: Error message that names the object, the value and the bound.
     text: str = field(metadata={"wire": "text"})
 
 
@@ -504,13 +505,13 @@ class CancelledItem(Message):
     FINAL: ClassVar[bool] = True
     #: Number of the item. (at least 1)
     n: int = field(metadata={"wire": "n"})
-    #: By whom.
+    #: Why it was cancelled.
     reason: str = field(metadata={"wire": "reason"})
 
 
 @dataclass(kw_only=True)
 class UnknownItem(Message):
-    """An item of a newer server."""
+    """An item of a kind that only newer versions know."""
 
     KIND: ClassVar[str] = ""
     FINAL: ClassVar[bool] = False
@@ -518,12 +519,15 @@ class UnknownItem(Message):
     n: int = field(metadata={"wire": "n"})
 
 
-Item = Union[TokenItem, TextItem, ThoughtItem, CallItem, ArgumentsItem, CallEndItem, ProgressItem, DoneItem, ErrorItem, CancelledItem, UnknownItem]
+Item = Union[TokenItem, TextItem, ReasoningItem, CallItem, ArgumentsItem, CallEndItem, ProgressItem, DoneItem, ErrorItem, CancelledItem, UnknownItem]
+
+#: Deprecated name of ReasoningItem.
+ThoughtItem = ReasoningItem
 
 _ITEMS: dict[str, Any] = {
     "token": TokenItem,
     "text": TextItem,
-    "thought": ThoughtItem,
+    "thought": ReasoningItem,
     "call": CallItem,
     "arguments": ArgumentsItem,
     "call_end": CallEndItem,
@@ -545,60 +549,60 @@ class Item_:
 
 @dataclass(kw_only=True)
 class AddReply(Message):
-    """Answer to add."""
+    """Reply to add."""
 
-    #: The job's stream.
+    #: The stream of the job.
     id: bytes = field(metadata={"wire": "id", "bytes": True})
 
 
 @dataclass(kw_only=True)
 class AddRequest(Request[AddReply]):
-    """Puts a model file of the server into the registry; a job, whose stream ends when the row is there."""
+    """Adds a model file on the server to the registry. This is a job; its stream ends when the model is registered."""
 
     OP: ClassVar[str] = "add"
     ROLE: ClassVar[str] = "admin"
     CHANGES: ClassVar[str] = "once"
     REPLY: ClassVar[Any] = AddReply
-    #: Its name from now on.
+    #: The model's name.
     name: str = field(metadata={"wire": "name"})
-    #: A file or folder below the server's model folders.
+    #: A file or folder below one of the server's model folders.
     path: str = field(metadata={"wire": "path"})
-    #: Copy it into the server's own store.
+    #: Copy the files into the server's own store.
     copy: bool = field(default=False, metadata={"wire": "copy", "default": False})
-    #: Refuse the file unless this is its digest.
+    #: Expected digest; the file is rejected if its digest differs.
     digest: Union[str, None] = field(default=None, metadata={"wire": "digest"})
-    #: Put it in the place of the model of that name.
+    #: Replace the model that has this name.
     replace: bool = field(default=False, metadata={"wire": "replace", "default": False})
 
 
 class AddParams(TypedDict, total=False):
-    """What add can do without."""
+    """Optional fields of add."""
 
-    #: Copy it into the server's own store.
+    #: Copy the files into the server's own store.
     copy: bool
-    #: Refuse the file unless this is its digest.
+    #: Expected digest; the file is rejected if its digest differs.
     digest: Union[str, None]
-    #: Put it in the place of the model of that name.
+    #: Replace the model that has this name.
     replace: bool
 
 
 @dataclass(kw_only=True)
 class AliasReply(Message):
-    """Answer to alias."""
+    """Reply to alias."""
 
-    #: The model that had it.
+    #: The model that the alias named before.
     before: Union[str, None] = field(default=None, metadata={"wire": "before"})
 
 
 @dataclass(kw_only=True)
 class AliasRequest(Request[AliasReply]):
-    """Gives a model another name; an alias that exists moves to the model."""
+    """Gives a model another name. An existing alias is moved to the model."""
 
     OP: ClassVar[str] = "alias"
     ROLE: ClassVar[str] = "admin"
     CHANGES: ClassVar[str] = "again"
     REPLY: ClassVar[Any] = AliasReply
-    #: The other name.
+    #: The additional name.
     alias: str = field(metadata={"wire": "alias"})
     #: The model.
     model: str = field(metadata={"wire": "model"})
@@ -606,15 +610,15 @@ class AliasRequest(Request[AliasReply]):
 
 @dataclass(kw_only=True)
 class CancelReply(Message):
-    """Answer to cancel."""
+    """Reply to cancel."""
 
-    #: It had ended already.
+    #: The stream had already ended.
     ended: bool = field(metadata={"wire": "ended"})
 
 
 @dataclass(kw_only=True)
 class CancelRequest(Request[CancelReply]):
-    """Ends a stream within one step; one that has ended is forgotten."""
+    """Cancels a stream within one step of the model. A stream that has already ended is forgotten."""
 
     OP: ClassVar[str] = "cancel"
     ROLE: ClassVar[str] = "user"
@@ -626,17 +630,17 @@ class CancelRequest(Request[CancelReply]):
 
 @dataclass(kw_only=True)
 class ConfigReloadReply(Message):
-    """Answer to config_reload."""
+    """Reply to config_reload."""
 
-    #: Keys that have new values.
+    #: Keys whose values changed.
     changed: list[str] = field(default_factory=list, metadata={"wire": "changed", "default": []})
-    #: Keys whose new values count after a restart.
+    #: Keys whose new values take effect only after a restart.
     restart: list[str] = field(default_factory=list, metadata={"wire": "restart", "default": []})
 
 
 @dataclass(kw_only=True)
 class ConfigReloadRequest(Request[ConfigReloadReply]):
-    """Reads the configuration again and applies it as a whole, or refuses it as a whole."""
+    """Reads the configuration again. Either all of it takes effect or, on an error, none of it."""
 
     OP: ClassVar[str] = "config_reload"
     ROLE: ClassVar[str] = "admin"
@@ -646,472 +650,498 @@ class ConfigReloadRequest(Request[ConfigReloadReply]):
 
 @dataclass(kw_only=True)
 class DetokenizeReply(Message):
-    """Answer to detokenize."""
+    """Reply to detokenize."""
 
-    #: The text; its bytes need not be UTF-8.
+    #: The text. It is not necessarily valid UTF-8.
     text: bytes = field(metadata={"wire": "text", "bytes": True})
 
 
 @dataclass(kw_only=True)
 class DetokenizeRequest(Request[DetokenizeReply]):
-    """Turns tokens into text."""
+    """Converts tokens to text."""
 
     OP: ClassVar[str] = "detokenize"
     ROLE: ClassVar[str] = "user"
     CHANGES: ClassVar[str] = "no"
     REPLY: ClassVar[Any] = DetokenizeReply
-    #: The model, by name or alias, or for admins by path.
+    #: The model by name or alias; admins may also give a path.
     model: str = field(metadata={"wire": "model"})
     #: The tokens.
     tokens: list[int] = field(metadata={"wire": "tokens"})
-    #: Control tokens are written out.
+    #: Include the text of control tokens.
     special: bool = field(default=True, metadata={"wire": "special", "default": True})
 
 
 class DetokenizeParams(TypedDict, total=False):
-    """What detokenize can do without."""
+    """Optional fields of detokenize."""
 
-    #: Control tokens are written out.
+    #: Include the text of control tokens.
     special: bool
 
 
 @dataclass(kw_only=True)
 class DrainReply(Message):
-    """Answer to drain."""
+    """Reply to drain."""
 
-    #: Generations that run. (at least 0)
+    #: Running generations. (at least 0)
     running: int = field(metadata={"wire": "running"})
-    #: Generations that wait; they are refused when it drains. (at least 0)
+    #: Queued generations. They fail when draining starts. (at least 0)
     waiting: int = field(metadata={"wire": "waiting"})
 
 
 @dataclass(kw_only=True)
 class DrainRequest(Request[DrainReply]):
-    """Takes no more work and finishes what runs, or takes work again."""
+    """Stops accepting work and finishes the running generations, or accepts work again."""
 
     OP: ClassVar[str] = "drain"
     ROLE: ClassVar[str] = "admin"
     CHANGES: ClassVar[str] = "again"
     REPLY: ClassVar[Any] = DrainReply
-    #: False: take work again.
+    #: False to accept work again.
     on: bool = field(default=True, metadata={"wire": "on", "default": True})
 
 
 class DrainParams(TypedDict, total=False):
-    """What drain can do without."""
+    """Optional fields of drain."""
 
-    #: False: take work again.
+    #: False to accept work again.
     on: bool
 
 
 @dataclass(kw_only=True)
 class GenerateReply(Message):
-    """Answer to generate."""
+    """Reply to generate."""
 
     #: The stream.
     id: bytes = field(metadata={"wire": "id", "bytes": True})
-    #: The seed that is used. (at least 0)
+    #: The seed in use. (at least 0)
     seed: int = field(metadata={"wire": "seed"})
 
 
 @dataclass(kw_only=True)
 class GenerateRequest(Request[GenerateReply]):
-    """Continues a prompt; answers a stream at once, whose items are fetched with next."""
+    """Generates text from a prompt or a conversation. Replies at once with a stream; its items are fetched with next."""
 
     OP: ClassVar[str] = "generate"
     ROLE: ClassVar[str] = "user"
     CHANGES: ClassVar[str] = "once"
     REPLY: ClassVar[Any] = GenerateReply
-    #: The model, by name or alias, or for admins by path; it is loaded when it is not in memory.
+    #: The model by name or alias; admins may also give a path. It is loaded if it is not in
+    #: memory.
     model: str = field(metadata={"wire": "model"})
-    #: What a user says to the model, when the model has a chat template; what is continued, when
-    #: it has none, or with raw.
+    #: The prompt. If the model has a chat template, this is a user's message, unless raw is set;
+    #: otherwise it is the text to continue.
     prompt: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "prompt"})
-    #: What is continued, as tokens; taken as they are.
+    #: The prompt as tokens, used unchanged.
     tokens: Union[list[int], None] = field(default=None, metadata={"wire": "tokens"})
-    #: A conversation; an assistant's message at its end is the beginning of the answer.
+    #: A conversation. If the last message is the assistant's, the model continues it.
     messages: Union[list[ChatMessage], None] = field(default=None, metadata={"wire": "messages", "make": "ChatMessage", "many": True})
-    #: The prompt is plain text, also for models with a chat template.
+    #: Use the prompt as plain text even if the model has a chat template.
     raw: bool = field(default=False, metadata={"wire": "raw", "default": False})
-    #: Instead of the model's own chat template: the name of a variant of it or of a built-in one,
-    #: or, with a { in it, the text of a template.
+    #: Chat template to use in place of the model's own: the name of one of the model's variants
+    #: or of a built-in template, or the text of a template if it contains a {.
     template: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "template"})
-    #: Further variables of the template, a JSON object.
+    #: Additional variables for the template, as a JSON object.
     template_args: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "template_args"})
-    #: Tools that the template tells the model about, a JSON array.
+    #: Tools for tool calling that the template presents to the model, as a JSON array.
     tools: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "tools"})
-    #: The items tell what the answer consists of: text, thoughts, and calls of tools.
+    #: Parse the answer: items distinguish text, reasoning and tool calls.
     parse: bool = field(default=False, metadata={"wire": "parse", "default": False})
-    #: How the model writes thoughts and calls: a name that llamactl debug parse --list prints;
-    #: without it what its chat template says. With parse.
+    #: How the model marks reasoning and tool calls: a name from llamactl debug parse --list.
+    #: Defaults to the format that the chat template uses. Only with parse.
     parse_format: Union[str, None] = field(default=None, metadata={"wire": "parse_format"})
-    #: Add the begin tokens that the model wants to the prompt.
+    #: Add the tokens that the model expects at the beginning of a prompt (BOS).
     add_special: bool = field(default=True, metadata={"wire": "add_special", "default": True})
-    #: Text of control tokens in the prompt becomes those tokens.
+    #: Convert text that spells a control token in the prompt to that token.
     parse_special: bool = field(default=False, metadata={"wire": "parse_special", "default": False})
-    #: Length of the answer at most; -1: until the context is full; without it the server's
-    #: default. (tokens, at least -1, at most 1073741824)
+    #: Maximum length of the answer; -1 = until the context is full. Defaults to the server's
+    #: setting. (tokens, at least -1, at most 1073741824)
     n: Union[int, None] = field(default=None, metadata={"wire": "n"})
-    #: The answer ends before the first of these texts.
+    #: Stop sequences. The answer ends before the first of them.
     stop: list[Union[str, bytes]] = field(default_factory=list, metadata={"wire": "stop", "default": []})
-    #: A grammar in GBNF that the answer follows.
+    #: Grammar in GBNF that constrains the answer (structured output).
     grammar: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "grammar"})
-    #: A JSON schema that the answer follows; {}: any JSON. Not with grammar.
+    #: JSON schema that constrains the answer (structured output); {} allows any JSON. Not
+    #: together with grammar.
     json_schema: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "json_schema"})
-    #: The grammar counts only from where the answer matches one of these regular expressions.
+    #: The grammar applies only after the answer has matched one of these regular expressions.
     grammar_triggers: list[Union[str, bytes]] = field(default_factory=list, metadata={"wire": "grammar_triggers", "default": []})
-    #: What is taken without asking the model where the grammar leaves no choice.
+    #: Jump-forward decoding: what to append without running the model where the grammar allows no
+    #: alternative.
     jump: str = field(default='token', metadata={"wire": "jump", "default": 'token'})
-    #: Tokens at the end of the prompt that begin longer ones are taken back, and the model begins
-    #: with their text in whichever tokens; the answer comes without that text.
+    #: Token healing: tokens at the end of the prompt that could be the start of longer tokens are
+    #: removed, and the model generates their text again in tokens of its choice. That text is not
+    #: part of the answer.
     heal: bool = field(default=False, metadata={"wire": "heal", "default": False})
-    #: Go on after tokens that end an answer.
+    #: Continue after end-of-generation tokens.
     ignore_eog: bool = field(default=False, metadata={"wire": "ignore_eog", "default": False})
-    #: Text of control tokens is part of the answer.
+    #: Include the text of control tokens in the answer.
     special: bool = field(default=False, metadata={"wire": "special", "default": False})
-    #: Of the random choices; without it the server takes one and tells it. (at least 0)
+    #: Random seed. By default the server chooses one and reports it. (at least 0)
     seed: Union[int, None] = field(default=None, metadata={"wire": "seed"})
-    #: The samplers in their order; then none of the parameters below counts.
+    #: The sampler chain, in order. The sampling parameters below are then ignored.
     chain: Union[list[Union[str, Mapping[str, Any]]], None] = field(default=None, metadata={"wire": "chain"})
-    #: Order of the samplers: default, temperature-first, letters as edskypmxt, or names with
-    #: commas.
+    #: Order of the samplers: default, temperature-first, letters such as edskypmxt, or names
+    #: separated by commas.
     order: Union[str, None] = field(default=None, metadata={"wire": "order"})
-    #: Temperature; 0 takes the likeliest token. (at least 0, at most 5)
+    #: Temperature; 0 = greedy, always the most likely token. (at least 0, at most 5)
     temp: float = field(default=0.8, metadata={"wire": "temp", "default": 0.8})
-    #: Only so many of the likeliest tokens; 0 or less: all. (at least -1, at most 2147483647)
+    #: Sample from the K most likely tokens; 0 or less = all. (at least -1, at most 2147483647)
     top_k: int = field(default=40, metadata={"wire": "top_k", "default": 40})
-    #: Only the likeliest tokens that make up this probability; 1: all. (at least 0, at most 1)
+    #: Sample from the most likely tokens whose probabilities add up to this value; 1 = all. (at
+    #: least 0, at most 1)
     top_p: float = field(default=0.95, metadata={"wire": "top_p", "default": 0.95})
-    #: Only tokens with this share of the best one's probability; 0: all. (at least 0, at most 1)
+    #: Drop tokens less likely than this fraction of the most likely token's probability; 0 = off.
+    #: (at least 0, at most 1)
     min_p: float = field(default=0.05, metadata={"wire": "min_p", "default": 0.05})
-    #: Only the most typical tokens that make up this probability; 1: all. (at least 0, at most 1)
+    #: Locally typical sampling: keep the most typical tokens whose probabilities add up to this
+    #: value; 1 = off. (at least 0, at most 1)
     typical: float = field(default=1.0, metadata={"wire": "typical", "default": 1.0})
-    #: Only tokens whose logit lies within so many deviations of the best; 0 or less: all. (at
-    #: least -1, at most 100)
+    #: Keep tokens whose logits are within this many standard deviations of the highest logit; 0
+    #: or less = off. (at least -1, at most 100)
     top_n_sigma: float = field(default=-1.0, metadata={"wire": "top_n_sigma", "default": -1.0})
-    #: Tokens that top_p, min_p, typical and xtc leave at least. (at least 0, at most 2147483647)
+    #: Minimum number of tokens that top_p, min_p, typical and xtc keep. (at least 0, at most
+    #: 2147483647)
     min_keep: int = field(default=0, metadata={"wire": "min_keep", "default": 0})
-    #: Window of the penalties; 0: off, -1: the context. (tokens, at least -1, at most 2147483647)
+    #: Window of the repetition penalties; 0 = off, -1 = the whole context. (tokens, at least -1,
+    #: at most 2147483647)
     repeat_last_n: int = field(default=64, metadata={"wire": "repeat_last_n", "default": 64})
-    #: Divides the logits of tokens in the window; 1: off. (at least 0.01, at most 100)
+    #: Repetition penalty: divides positive logits of tokens in the window and multiplies negative
+    #: ones; 1 = off. (at least 0.01, at most 100)
     repeat_penalty: float = field(default=1.0, metadata={"wire": "repeat_penalty", "default": 1.0})
-    #: Taken from a token's logit for each time it stands in the window. (at least -100, at most
-    #: 100)
+    #: Subtracted from a token's logit for each occurrence in the window; 0 = off. (at least -100,
+    #: at most 100)
     frequency_penalty: float = field(default=0.0, metadata={"wire": "frequency_penalty", "default": 0.0})
-    #: Taken from it once if it stands in the window. (at least -100, at most 100)
+    #: Subtracted once from the logit of each token that occurs in the window; 0 = off. (at least
+    #: -100, at most 100)
     presence_penalty: float = field(default=0.0, metadata={"wire": "presence_penalty", "default": 0.0})
-    #: The temperature moves by so much with the entropy; 0: off. (at least 0, at most 5)
+    #: Dynamic temperature: the temperature varies with the entropy by at most this much in either
+    #: direction; 0 = off. (at least 0, at most 5)
     dynatemp_range: float = field(default=0.0, metadata={"wire": "dynatemp_range", "default": 0.0})
-    #: How the entropy counts there. (at least 0, at most 100)
+    #: Exponent of the normalised entropy in dynamic temperature. (at least 0, at most 100)
     dynatemp_exponent: float = field(default=1.0, metadata={"wire": "dynatemp_exponent", "default": 1.0})
-    #: How often the likeliest tokens are left out; 0: off. (at least 0, at most 1)
+    #: Probability with which XTC removes the most likely tokens; 0 = off. (at least 0, at most 1)
     xtc_probability: float = field(default=0.0, metadata={"wire": "xtc_probability", "default": 0.0})
-    #: The probability from which on a token is likely there. (at least 0, at most 1)
+    #: XTC removes only tokens at least this likely. (at least 0, at most 1)
     xtc_threshold: float = field(default=0.1, metadata={"wire": "xtc_threshold", "default": 0.1})
-    #: Strength of the penalty on repeated sequences; 0: off. (at least 0, at most 100)
+    #: Strength of the DRY penalty on repeated sequences; 0 = off. (at least 0, at most 100)
     dry_multiplier: float = field(default=0.0, metadata={"wire": "dry_multiplier", "default": 0.0})
-    #: Its base. (at least 0, at most 100)
+    #: Base of the exponential DRY penalty. (at least 0, at most 100)
     dry_base: float = field(default=1.75, metadata={"wire": "dry_base", "default": 1.75})
-    #: Repetitions up to this length are free. (tokens, at least 0, at most 2147483647)
+    #: Repeated sequences up to this length get no DRY penalty. (tokens, at least 0, at most
+    #: 2147483647)
     dry_allowed_length: int = field(default=2, metadata={"wire": "dry_allowed_length", "default": 2})
-    #: Its window; -1: the context. (tokens, at least -1, at most 2147483647)
+    #: Window of the DRY penalty; -1 = the whole context. (tokens, at least -1, at most
+    #: 2147483647)
     dry_last_n: int = field(default=64, metadata={"wire": "dry_last_n", "default": 64})
-    #: Texts that end a sequence; without it newline, colon, quote and asterisk.
+    #: Texts at which DRY ends a sequence. Defaults to newline, colon, double quote and asterisk.
     dry_breakers: Union[list[Union[str, bytes]], None] = field(default=None, metadata={"wire": "dry_breakers"})
-    #: Version of mirostat; 0: off. (at least 0, at most 2)
+    #: Version of Mirostat sampling; 0 = off. (at least 0, at most 2)
     mirostat: int = field(default=0, metadata={"wire": "mirostat", "default": 0})
-    #: The surprise it aims at. (at least 0, at most 100)
+    #: Target surprise (entropy) of Mirostat. (at least 0, at most 100)
     mirostat_tau: float = field(default=5.0, metadata={"wire": "mirostat_tau", "default": 5.0})
-    #: How fast it learns. (at least 0, at most 100)
+    #: Learning rate of Mirostat. (at least 0, at most 100)
     mirostat_eta: float = field(default=0.1, metadata={"wire": "mirostat_eta", "default": 0.1})
-    #: Added to the logits of tokens.
+    #: Values added to the logits of given tokens.
     logit_bias: list[tuple[int, Union[float, bool]]] = field(default_factory=list, metadata={"wire": "logit_bias", "default": []})
-    #: How urgent it is.
+    #: Scheduling priority.
     class_: str = field(default='normal', metadata={"wire": "class", "default": 'normal'})
-    #: Deadline of the whole, waiting included; without it the server's default. (ms, at least 1,
-    #: at most 86400000)
+    #: Deadline of the whole request, including time in the queue. Defaults to the server's
+    #: setting. (ms, at least 1, at most 86400000)
     timeout_ms: Union[int, None] = field(default=None, metadata={"wire": "timeout_ms"})
-    #: It is cancelled when no next came for so long; without it the server's default. (ms, at
-    #: least 100, at most 600000)
+    #: Cancel the stream if no next arrives for this long. Defaults to the server's setting. (ms,
+    #: at least 100, at most 600000)
     lease_ms: Union[int, None] = field(default=None, metadata={"wire": "lease_ms"})
 
 
 class GenerateParams(TypedDict, total=False):
-    """What generate can do without."""
+    """Optional fields of generate."""
 
-    #: The prompt is plain text, also for models with a chat template.
+    #: Use the prompt as plain text even if the model has a chat template.
     raw: bool
-    #: Instead of the model's own chat template: the name of a variant of it or of a built-in one,
-    #: or, with a { in it, the text of a template.
+    #: Chat template to use in place of the model's own: the name of one of the model's variants
+    #: or of a built-in template, or the text of a template if it contains a {.
     template: Union[Union[str, bytes], None]
-    #: Further variables of the template, a JSON object.
+    #: Additional variables for the template, as a JSON object.
     template_args: Union[Union[str, bytes], None]
-    #: Tools that the template tells the model about, a JSON array.
+    #: Tools for tool calling that the template presents to the model, as a JSON array.
     tools: Union[Union[str, bytes], None]
-    #: The items tell what the answer consists of: text, thoughts, and calls of tools.
+    #: Parse the answer: items distinguish text, reasoning and tool calls.
     parse: bool
-    #: How the model writes thoughts and calls: a name that llamactl debug parse --list prints;
-    #: without it what its chat template says. With parse.
+    #: How the model marks reasoning and tool calls: a name from llamactl debug parse --list.
+    #: Defaults to the format that the chat template uses. Only with parse.
     parse_format: Union[str, None]
-    #: Add the begin tokens that the model wants to the prompt.
+    #: Add the tokens that the model expects at the beginning of a prompt (BOS).
     add_special: bool
-    #: Text of control tokens in the prompt becomes those tokens.
+    #: Convert text that spells a control token in the prompt to that token.
     parse_special: bool
-    #: Length of the answer at most; -1: until the context is full; without it the server's
-    #: default. (tokens, at least -1, at most 1073741824)
+    #: Maximum length of the answer; -1 = until the context is full. Defaults to the server's
+    #: setting. (tokens, at least -1, at most 1073741824)
     n: Union[int, None]
-    #: The answer ends before the first of these texts.
+    #: Stop sequences. The answer ends before the first of them.
     stop: list[Union[str, bytes]]
-    #: A grammar in GBNF that the answer follows.
+    #: Grammar in GBNF that constrains the answer (structured output).
     grammar: Union[Union[str, bytes], None]
-    #: A JSON schema that the answer follows; {}: any JSON. Not with grammar.
+    #: JSON schema that constrains the answer (structured output); {} allows any JSON. Not
+    #: together with grammar.
     json_schema: Union[Union[str, bytes], None]
-    #: The grammar counts only from where the answer matches one of these regular expressions.
+    #: The grammar applies only after the answer has matched one of these regular expressions.
     grammar_triggers: list[Union[str, bytes]]
-    #: What is taken without asking the model where the grammar leaves no choice.
+    #: Jump-forward decoding: what to append without running the model where the grammar allows no
+    #: alternative.
     jump: str
-    #: Tokens at the end of the prompt that begin longer ones are taken back, and the model begins
-    #: with their text in whichever tokens; the answer comes without that text.
+    #: Token healing: tokens at the end of the prompt that could be the start of longer tokens are
+    #: removed, and the model generates their text again in tokens of its choice. That text is not
+    #: part of the answer.
     heal: bool
-    #: Go on after tokens that end an answer.
+    #: Continue after end-of-generation tokens.
     ignore_eog: bool
-    #: Text of control tokens is part of the answer.
+    #: Include the text of control tokens in the answer.
     special: bool
-    #: Of the random choices; without it the server takes one and tells it. (at least 0)
+    #: Random seed. By default the server chooses one and reports it. (at least 0)
     seed: Union[int, None]
-    #: The samplers in their order; then none of the parameters below counts.
+    #: The sampler chain, in order. The sampling parameters below are then ignored.
     chain: Union[list[Union[str, Mapping[str, Any]]], None]
-    #: Order of the samplers: default, temperature-first, letters as edskypmxt, or names with
-    #: commas.
+    #: Order of the samplers: default, temperature-first, letters such as edskypmxt, or names
+    #: separated by commas.
     order: Union[str, None]
-    #: Temperature; 0 takes the likeliest token. (at least 0, at most 5)
+    #: Temperature; 0 = greedy, always the most likely token. (at least 0, at most 5)
     temp: float
-    #: Only so many of the likeliest tokens; 0 or less: all. (at least -1, at most 2147483647)
+    #: Sample from the K most likely tokens; 0 or less = all. (at least -1, at most 2147483647)
     top_k: int
-    #: Only the likeliest tokens that make up this probability; 1: all. (at least 0, at most 1)
+    #: Sample from the most likely tokens whose probabilities add up to this value; 1 = all. (at
+    #: least 0, at most 1)
     top_p: float
-    #: Only tokens with this share of the best one's probability; 0: all. (at least 0, at most 1)
+    #: Drop tokens less likely than this fraction of the most likely token's probability; 0 = off.
+    #: (at least 0, at most 1)
     min_p: float
-    #: Only the most typical tokens that make up this probability; 1: all. (at least 0, at most 1)
+    #: Locally typical sampling: keep the most typical tokens whose probabilities add up to this
+    #: value; 1 = off. (at least 0, at most 1)
     typical: float
-    #: Only tokens whose logit lies within so many deviations of the best; 0 or less: all. (at
-    #: least -1, at most 100)
+    #: Keep tokens whose logits are within this many standard deviations of the highest logit; 0
+    #: or less = off. (at least -1, at most 100)
     top_n_sigma: float
-    #: Tokens that top_p, min_p, typical and xtc leave at least. (at least 0, at most 2147483647)
+    #: Minimum number of tokens that top_p, min_p, typical and xtc keep. (at least 0, at most
+    #: 2147483647)
     min_keep: int
-    #: Window of the penalties; 0: off, -1: the context. (tokens, at least -1, at most 2147483647)
+    #: Window of the repetition penalties; 0 = off, -1 = the whole context. (tokens, at least -1,
+    #: at most 2147483647)
     repeat_last_n: int
-    #: Divides the logits of tokens in the window; 1: off. (at least 0.01, at most 100)
+    #: Repetition penalty: divides positive logits of tokens in the window and multiplies negative
+    #: ones; 1 = off. (at least 0.01, at most 100)
     repeat_penalty: float
-    #: Taken from a token's logit for each time it stands in the window. (at least -100, at most
-    #: 100)
+    #: Subtracted from a token's logit for each occurrence in the window; 0 = off. (at least -100,
+    #: at most 100)
     frequency_penalty: float
-    #: Taken from it once if it stands in the window. (at least -100, at most 100)
+    #: Subtracted once from the logit of each token that occurs in the window; 0 = off. (at least
+    #: -100, at most 100)
     presence_penalty: float
-    #: The temperature moves by so much with the entropy; 0: off. (at least 0, at most 5)
+    #: Dynamic temperature: the temperature varies with the entropy by at most this much in either
+    #: direction; 0 = off. (at least 0, at most 5)
     dynatemp_range: float
-    #: How the entropy counts there. (at least 0, at most 100)
+    #: Exponent of the normalised entropy in dynamic temperature. (at least 0, at most 100)
     dynatemp_exponent: float
-    #: How often the likeliest tokens are left out; 0: off. (at least 0, at most 1)
+    #: Probability with which XTC removes the most likely tokens; 0 = off. (at least 0, at most 1)
     xtc_probability: float
-    #: The probability from which on a token is likely there. (at least 0, at most 1)
+    #: XTC removes only tokens at least this likely. (at least 0, at most 1)
     xtc_threshold: float
-    #: Strength of the penalty on repeated sequences; 0: off. (at least 0, at most 100)
+    #: Strength of the DRY penalty on repeated sequences; 0 = off. (at least 0, at most 100)
     dry_multiplier: float
-    #: Its base. (at least 0, at most 100)
+    #: Base of the exponential DRY penalty. (at least 0, at most 100)
     dry_base: float
-    #: Repetitions up to this length are free. (tokens, at least 0, at most 2147483647)
+    #: Repeated sequences up to this length get no DRY penalty. (tokens, at least 0, at most
+    #: 2147483647)
     dry_allowed_length: int
-    #: Its window; -1: the context. (tokens, at least -1, at most 2147483647)
+    #: Window of the DRY penalty; -1 = the whole context. (tokens, at least -1, at most
+    #: 2147483647)
     dry_last_n: int
-    #: Texts that end a sequence; without it newline, colon, quote and asterisk.
+    #: Texts at which DRY ends a sequence. Defaults to newline, colon, double quote and asterisk.
     dry_breakers: Union[list[Union[str, bytes]], None]
-    #: Version of mirostat; 0: off. (at least 0, at most 2)
+    #: Version of Mirostat sampling; 0 = off. (at least 0, at most 2)
     mirostat: int
-    #: The surprise it aims at. (at least 0, at most 100)
+    #: Target surprise (entropy) of Mirostat. (at least 0, at most 100)
     mirostat_tau: float
-    #: How fast it learns. (at least 0, at most 100)
+    #: Learning rate of Mirostat. (at least 0, at most 100)
     mirostat_eta: float
-    #: Added to the logits of tokens.
+    #: Values added to the logits of given tokens.
     logit_bias: list[tuple[int, Union[float, bool]]]
-    #: How urgent it is.
+    #: Scheduling priority.
     class_: str
-    #: Deadline of the whole, waiting included; without it the server's default. (ms, at least 1,
-    #: at most 86400000)
+    #: Deadline of the whole request, including time in the queue. Defaults to the server's
+    #: setting. (ms, at least 1, at most 86400000)
     timeout_ms: Union[int, None]
-    #: It is cancelled when no next came for so long; without it the server's default. (ms, at
-    #: least 100, at most 600000)
+    #: Cancel the stream if no next arrives for this long. Defaults to the server's setting. (ms,
+    #: at least 100, at most 600000)
     lease_ms: Union[int, None]
 
 
 @dataclass(kw_only=True)
 class HelloReply(Message):
-    """Answer to hello."""
+    """Reply to hello."""
 
-    #: Name of the server's program.
+    #: Name of the server program.
     server: str = field(metadata={"wire": "server"})
-    #: Version of the server's program.
+    #: Version of the server program.
     version: str = field(metadata={"wire": "version"})
-    #: Oldest protocol version that it speaks. (at least 1, at most 65535)
+    #: Oldest protocol version that the server speaks. (at least 1, at most 65535)
     v_min: int = field(metadata={"wire": "v_min"})
-    #: Newest protocol version that it speaks. (at least 1, at most 65535)
+    #: Newest protocol version that the server speaks. (at least 1, at most 65535)
     v_max: int = field(metadata={"wire": "v_max"})
-    #: It knows all ops and fields up to this since. (at least 1, at most 65535)
+    #: The server knows all ops and fields whose since is at most this number. (at least 1, at
+    #: most 65535)
     revision: int = field(metadata={"wire": "revision"})
-    #: Another one after each start of the server.
+    #: Random id that changes with each start of the server.
     boot: bytes = field(metadata={"wire": "boot", "bytes": True})
-    #: What this client may do.
+    #: Role of this client.
     role: str = field(metadata={"wire": "role"})
-    #: Ops that this client may use, and words for optional parts of this server.
+    #: Ops that this client may use, and names of optional features of this server.
     features: list[str] = field(metadata={"wire": "features"})
-    #: As op limits.
+    #: The limits, as in op limits.
     limits: list[Limit] = field(default_factory=list, metadata={"wire": "limits", "default": [], "make": "Limit", "many": True})
 
 
 @dataclass(kw_only=True)
 class HelloRequest(Request[HelloReply]):
-    """Says who the client is and learns what the server speaks; may be sent with any v."""
+    """Identifies the client and reports what the server speaks. May be sent with any v."""
 
     OP: ClassVar[str] = "hello"
     ROLE: ClassVar[str] = "user"
     CHANGES: ClassVar[str] = "no"
     REPLY: ClassVar[Any] = HelloReply
-    #: Name of the program, for the log.
+    #: Name of the client program, for the log.
     client: str = field(default='', metadata={"wire": "client", "default": ''})
-    #: Version of the program.
+    #: Version of the client program.
     version: str = field(default='', metadata={"wire": "version", "default": ''})
-    #: Secret of a key: says on tcp and tls+tcp who the client is, and counts for this connection.
-    #: On the unix socket it is passed over.
+    #: Secret of an API key, which authenticates this connection on tcp and tls+tcp. Ignored on
+    #: the unix socket.
     key: str = field(default='', metadata={"wire": "key", "default": ''})
 
 
 class HelloParams(TypedDict, total=False):
-    """What hello can do without."""
+    """Optional fields of hello."""
 
-    #: Name of the program, for the log.
+    #: Name of the client program, for the log.
     client: str
-    #: Version of the program.
+    #: Version of the client program.
     version: str
-    #: Secret of a key: says on tcp and tls+tcp who the client is, and counts for this connection.
-    #: On the unix socket it is passed over.
+    #: Secret of an API key, which authenticates this connection on tcp and tls+tcp. Ignored on
+    #: the unix socket.
     key: str
 
 
 @dataclass(kw_only=True)
 class InfoReply(Message):
-    """Answer to info."""
+    """Reply to info."""
 
-    #: Its row of the registry.
+    #: The model's entry in the registry.
     model: Model = field(metadata={"wire": "model", "make": "Model"})
-    #: Elements of all tensors. (at least 0)
+    #: Number of elements of all tensors. (at least 0)
     elements: int = field(metadata={"wire": "elements"})
     #: Size of all tensors. (bytes, at least 0)
     weight_bytes: int = field(metadata={"wire": "weight_bytes"})
-    #: Context it was trained for; 0: not known. (tokens, at least 0)
+    #: Context length of training; 0 if unknown. (tokens, at least 0)
     n_ctx_train: int = field(default=0, metadata={"wire": "n_ctx_train", "default": 0})
-    #: Layers. (at least 0)
+    #: Number of layers. (at least 0)
     n_layer: int = field(default=0, metadata={"wire": "n_layer", "default": 0})
-    #: Width of a row. (at least 0)
+    #: Embedding width. (at least 0)
     n_embd: int = field(default=0, metadata={"wire": "n_embd", "default": 0})
     #: Size of the vocabulary. (tokens, at least 0)
     n_vocab: int = field(default=0, metadata={"wire": "n_vocab", "default": 0})
-    #: Its own chat template.
+    #: The model's own chat template.
     chat_template: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "chat_template"})
     #: Tensors by type.
     types: list[TensorType] = field(metadata={"wire": "types", "make": "TensorType", "many": True})
-    #: Keys of the file, when asked for.
+    #: Metadata keys of the file, if requested.
     meta: list[Meta] = field(default_factory=list, metadata={"wire": "meta", "default": [], "make": "Meta", "many": True})
-    #: Its place in memory, when it has one.
+    #: The loaded instance, if the model is in memory.
     resident: Union[Resident, None] = field(default=None, metadata={"wire": "resident", "make": "Resident"})
 
 
 @dataclass(kw_only=True)
 class InfoRequest(Request[InfoReply]):
-    """Tells what a model file says."""
+    """Returns the metadata of a model file."""
 
     OP: ClassVar[str] = "info"
     ROLE: ClassVar[str] = "user"
     CHANGES: ClassVar[str] = "no"
     REPLY: ClassVar[Any] = InfoReply
-    #: The model, by name or alias, or for admins by path.
+    #: The model by name or alias; admins may also give a path.
     model: str = field(metadata={"wire": "model"})
-    #: Also the keys of the file.
+    #: Include the metadata keys of the file.
     keys: bool = field(default=False, metadata={"wire": "keys", "default": False})
 
 
 class InfoParams(TypedDict, total=False):
-    """What info can do without."""
+    """Optional fields of info."""
 
-    #: Also the keys of the file.
+    #: Include the metadata keys of the file.
     keys: bool
 
 
 @dataclass(kw_only=True)
 class KeyAddReply(Message):
-    """Answer to key_add."""
+    """Reply to key_add."""
 
 
 @dataclass(kw_only=True)
 class KeyAddRequest(Request[KeyAddReply]):
-    """Makes a key of which the client alone knows the secret; on the unix socket only."""
+    """Adds an API key whose secret only the client knows. Only on the unix socket."""
 
     OP: ClassVar[str] = "key_add"
     ROLE: ClassVar[str] = "admin"
     CHANGES: ClassVar[str] = "again"
     REPLY: ClassVar[Any] = KeyAddReply
-    #: What the key is called; no other one has that label.
+    #: Label of the key, unique among all keys.
     label: str = field(metadata={"wire": "label"})
-    #: SHA-256 of the secret in 64 lower-case hexadecimal digits; the secret is at random and has
+    #: SHA-256 of the secret as 64 lower-case hexadecimal digits. The secret must be random, with
     #: at least 128 bits.
     digest: str = field(metadata={"wire": "digest"})
-    #: What its clients may do.
+    #: Role of the clients that use the key.
     role: str = field(default='user', metadata={"wire": "role", "default": 'user'})
-    #: It is good until then, counted from 1970-01-01 UTC; 0: until it is removed. (ms, at least
-    #: 0, at most 9000000000000)
+    #: Expiry time since 1970-01-01 UTC; 0 = never. (ms, at least 0, at most 9000000000000)
     expires_ms: int = field(default=0, metadata={"wire": "expires_ms", "default": 0})
 
 
 class KeyAddParams(TypedDict, total=False):
-    """What key_add can do without."""
+    """Optional fields of key_add."""
 
-    #: What its clients may do.
+    #: Role of the clients that use the key.
     role: str
-    #: It is good until then, counted from 1970-01-01 UTC; 0: until it is removed. (ms, at least
-    #: 0, at most 9000000000000)
+    #: Expiry time since 1970-01-01 UTC; 0 = never. (ms, at least 0, at most 9000000000000)
     expires_ms: int
 
 
 @dataclass(kw_only=True)
 class KeyRmReply(Message):
-    """Answer to key_rm."""
+    """Reply to key_rm."""
 
-    #: There was one.
+    #: The key existed.
     found: bool = field(metadata={"wire": "found"})
 
 
 @dataclass(kw_only=True)
 class KeyRmRequest(Request[KeyRmReply]):
-    """Removes a key: its clients are strangers from then on, and their streams end unless they have a lease of their own; on the unix socket only."""
+    """Removes an API key. Its connections are no longer authenticated, and their streams end unless they have a lease of their own. Only on the unix socket."""
 
     OP: ClassVar[str] = "key_rm"
     ROLE: ClassVar[str] = "admin"
     CHANGES: ClassVar[str] = "again"
     REPLY: ClassVar[Any] = KeyRmReply
-    #: What the key is called.
+    #: Label of the key.
     label: str = field(metadata={"wire": "label"})
 
 
 @dataclass(kw_only=True)
 class KeysReply(Message):
-    """Answer to keys."""
+    """Reply to keys."""
 
-    #: One row each.
+    #: The keys.
     keys: list[Key] = field(metadata={"wire": "keys", "make": "Key", "many": True})
 
 
 @dataclass(kw_only=True)
 class KeysRequest(Request[KeysReply]):
-    """Lists the keys, the oldest first; on the unix socket only."""
+    """Lists the API keys, oldest first. Only on the unix socket."""
 
     OP: ClassVar[str] = "keys"
     ROLE: ClassVar[str] = "admin"
@@ -1121,15 +1151,15 @@ class KeysRequest(Request[KeysReply]):
 
 @dataclass(kw_only=True)
 class LimitsReply(Message):
-    """Answer to limits."""
+    """Reply to limits."""
 
-    #: One row each.
+    #: The limits.
     limits: list[Limit] = field(metadata={"wire": "limits", "make": "Limit", "many": True})
 
 
 @dataclass(kw_only=True)
 class LimitsRequest(Request[LimitsReply]):
-    """Lists the bounds of this server."""
+    """Lists the limits of this server."""
 
     OP: ClassVar[str] = "limits"
     ROLE: ClassVar[str] = "user"
@@ -1139,125 +1169,134 @@ class LimitsRequest(Request[LimitsReply]):
 
 @dataclass(kw_only=True)
 class LoadReply(Message):
-    """Answer to load."""
+    """Reply to load."""
 
-    #: The job's stream.
+    #: The stream of the job.
     id: bytes = field(metadata={"wire": "id", "bytes": True})
 
 
 @dataclass(kw_only=True)
 class LoadRequest(Request[LoadReply]):
-    """Brings a model into memory; a job, whose stream tells the progress and ends when the model is ready."""
+    """Loads a model into memory. This is a job; its stream reports progress and ends when the model is ready."""
 
     OP: ClassVar[str] = "load"
     ROLE: ClassVar[str] = "admin"
     CHANGES: ClassVar[str] = "once"
     REPLY: ClassVar[Any] = LoadReply
-    #: The model, by name or alias, or for admins by path.
+    #: The model by name or alias; admins may also give a path.
     model: str = field(metadata={"wire": "model"})
-    #: Context of one session; 0: the model's, or what memory holds. (tokens, at least 0, at most
-    #: 1073741824)
+    #: Context size of one sequence; 0 = the model's own, or what fits into memory. (tokens, at
+    #: least 0, at most 1073741824)
     n_ctx: int = field(default=0, metadata={"wire": "n_ctx", "default": 0})
-    #: Sessions at a time; 0: the server's choice. (at least 0, at most 4096)
+    #: Maximum number of concurrent sequences (continuous batching); 0 = chosen by the server. (at
+    #: least 0, at most 4096)
     n_seq: int = field(default=0, metadata={"wire": "n_seq", "default": 0})
-    #: Tokens of one step; 0: the server's choice. (tokens, at least 0, at most 65536)
+    #: Maximum number of tokens in one step; 0 = chosen by the server. (tokens, at least 0, at
+    #: most 65536)
     n_batch: int = field(default=0, metadata={"wire": "n_batch", "default": 0})
-    #: The backend; auto: the best there is.
+    #: The backend; auto = the best one available.
     backend: str = field(default='auto', metadata={"wire": "backend", "default": 'auto'})
-    #: Number of the backend's device. (at least 0, at most 65535)
+    #: Index of the device within the backend. (at least 0, at most 65535)
     device: int = field(default=0, metadata={"wire": "device", "default": 0})
-    #: Threads of a CPU backend; 0: the server's choice. (at least 0, at most 4096)
+    #: Threads of a CPU backend; 0 = chosen by the server. (at least 0, at most 4096)
     threads: int = field(default=0, metadata={"wire": "threads", "default": 0})
-    #: Type of the cache, as f16; auto: what the device likes.
+    #: Data type of the KV cache, such as f16; auto = the device's preference.
     kv_type: str = field(default='auto', metadata={"wire": "kv_type", "default": 'auto'})
-    #: Numbers between layers.
+    #: Data type of activations between layers.
     activations: str = field(default='auto', metadata={"wire": "activations", "default": 'auto'})
-    #: Memory that it may take; 0: what the server has left. (bytes, at least 0)
+    #: Maximum memory that the model may use; 0 = all that the server has left. (bytes, at least
+    #: 0)
     memory_limit: int = field(default=0, metadata={"wire": "memory_limit", "default": 0})
-    #: Unload it after being idle so long; -1: never. (ms, at least -1, at most 86400000)
+    #: Unload the model after it has been idle for this long; -1 = never. (ms, at least -1, at
+    #: most 86400000)
     keep_alive_ms: int = field(default=300000, metadata={"wire": "keep_alive_ms", "default": 300000})
 
 
 class LoadParams(TypedDict, total=False):
-    """What load can do without."""
+    """Optional fields of load."""
 
-    #: Context of one session; 0: the model's, or what memory holds. (tokens, at least 0, at most
-    #: 1073741824)
+    #: Context size of one sequence; 0 = the model's own, or what fits into memory. (tokens, at
+    #: least 0, at most 1073741824)
     n_ctx: int
-    #: Sessions at a time; 0: the server's choice. (at least 0, at most 4096)
+    #: Maximum number of concurrent sequences (continuous batching); 0 = chosen by the server. (at
+    #: least 0, at most 4096)
     n_seq: int
-    #: Tokens of one step; 0: the server's choice. (tokens, at least 0, at most 65536)
+    #: Maximum number of tokens in one step; 0 = chosen by the server. (tokens, at least 0, at
+    #: most 65536)
     n_batch: int
-    #: The backend; auto: the best there is.
+    #: The backend; auto = the best one available.
     backend: str
-    #: Number of the backend's device. (at least 0, at most 65535)
+    #: Index of the device within the backend. (at least 0, at most 65535)
     device: int
-    #: Threads of a CPU backend; 0: the server's choice. (at least 0, at most 4096)
+    #: Threads of a CPU backend; 0 = chosen by the server. (at least 0, at most 4096)
     threads: int
-    #: Type of the cache, as f16; auto: what the device likes.
+    #: Data type of the KV cache, such as f16; auto = the device's preference.
     kv_type: str
-    #: Numbers between layers.
+    #: Data type of activations between layers.
     activations: str
-    #: Memory that it may take; 0: what the server has left. (bytes, at least 0)
+    #: Maximum memory that the model may use; 0 = all that the server has left. (bytes, at least
+    #: 0)
     memory_limit: int
-    #: Unload it after being idle so long; -1: never. (ms, at least -1, at most 86400000)
+    #: Unload the model after it has been idle for this long; -1 = never. (ms, at least -1, at
+    #: most 86400000)
     keep_alive_ms: int
 
 
 @dataclass(kw_only=True)
 class ModelsReply(Message):
-    """Answer to models."""
+    """Reply to models."""
 
-    #: One row each, by name.
+    #: The models, sorted by name.
     models: list[Model] = field(metadata={"wire": "models", "make": "Model", "many": True})
-    #: There are further rows.
+    #: There are more rows.
     more: bool = field(default=False, metadata={"wire": "more", "default": False})
 
 
 @dataclass(kw_only=True)
 class ModelsRequest(Request[ModelsReply]):
-    """Lists the registry."""
+    """Lists the models in the registry."""
 
     OP: ClassVar[str] = "models"
     ROLE: ClassVar[str] = "user"
     CHANGES: ClassVar[str] = "no"
     REPLY: ClassVar[Any] = ModelsReply
-    #: Only this one, by name or alias.
+    #: List only this model, by name or alias.
     model: Union[str, None] = field(default=None, metadata={"wire": "model"})
-    #: Only names behind this one, for the next page.
+    #: List only names after this one (for paging).
     after: str = field(default='', metadata={"wire": "after", "default": ''})
-    #: Rows at most. (at least 1, at most 4096)
+    #: Maximum number of rows. (at least 1, at most 4096)
     max: int = field(default=4096, metadata={"wire": "max", "default": 4096})
 
 
 class ModelsParams(TypedDict, total=False):
-    """What models can do without."""
+    """Optional fields of models."""
 
-    #: Only this one, by name or alias.
+    #: List only this model, by name or alias.
     model: Union[str, None]
-    #: Only names behind this one, for the next page.
+    #: List only names after this one (for paging).
     after: str
-    #: Rows at most. (at least 1, at most 4096)
+    #: Maximum number of rows. (at least 1, at most 4096)
     max: int
 
 
 @dataclass(kw_only=True)
 class NextReply(Message):
-    """Answer to next."""
+    """Reply to next."""
 
     #: The stream.
     id: bytes = field(metadata={"wire": "id", "bytes": True})
-    #: What lies behind the cursor, in order; none when the time is over.
+    #: The items after the cursor, in order. Empty if the wait timed out.
     items: list[Item] = field(default_factory=list, metadata={"wire": "items", "default": [], "make": "Item_", "many": True})
-    #: The next cursor: number of the last item here, or after. (at least 0)
+    #: The next cursor: number of the last item in this reply, or after if there is none. (at
+    #: least 0)
     last: int = field(metadata={"wire": "last"})
-    #: Nothing comes behind it.
+    #: The stream has no more items.
     end: bool = field(default=False, metadata={"wire": "end", "default": False})
 
 
 @dataclass(kw_only=True)
 class NextRequest(Request[NextReply]):
-    """Fetches the items of a stream behind a cursor; asking again gives the same items."""
+    """Fetches the items of a stream after a cursor. Asking again returns the same items."""
 
     OP: ClassVar[str] = "next"
     ROLE: ClassVar[str] = "user"
@@ -1265,44 +1304,50 @@ class NextRequest(Request[NextReply]):
     REPLY: ClassVar[Any] = NextReply
     #: The stream.
     id: bytes = field(metadata={"wire": "id", "bytes": True})
-    #: Number of the last item that the client has; what lies before is forgotten. (at least 0)
+    #: Number of the last item that the client has received. Items up to it may be forgotten. (at
+    #: least 0)
     after: int = field(default=0, metadata={"wire": "after", "default": 0})
-    #: Wait so long for an item; without it the server's default. (ms, at least 0, at most 600000)
+    #: Maximum time to wait for an item. Defaults to the server's setting. (ms, at least 0, at
+    #: most 600000)
     wait_ms: Union[int, None] = field(default=None, metadata={"wire": "wait_ms"})
-    #: Gather items so long since the first unseen one, except at the start and the end of the
-    #: stream; 0: each alone; without it the server's default. (ms, at least 0, at most 10000)
+    #: Output batching delay: after the first unread item wait this long for more, except at the
+    #: beginning and the end of the stream; 0 = send each item at once. Defaults to the server's
+    #: setting. (ms, at least 0, at most 10000)
     hold_ms: Union[int, None] = field(default=None, metadata={"wire": "hold_ms"})
-    #: Items at most. (at least 1, at most 4096)
+    #: Maximum number of items. (at least 1, at most 4096)
     max: int = field(default=256, metadata={"wire": "max", "default": 256})
 
 
 class NextParams(TypedDict, total=False):
-    """What next can do without."""
+    """Optional fields of next."""
 
-    #: Number of the last item that the client has; what lies before is forgotten. (at least 0)
+    #: Number of the last item that the client has received. Items up to it may be forgotten. (at
+    #: least 0)
     after: int
-    #: Wait so long for an item; without it the server's default. (ms, at least 0, at most 600000)
+    #: Maximum time to wait for an item. Defaults to the server's setting. (ms, at least 0, at
+    #: most 600000)
     wait_ms: Union[int, None]
-    #: Gather items so long since the first unseen one, except at the start and the end of the
-    #: stream; 0: each alone; without it the server's default. (ms, at least 0, at most 10000)
+    #: Output batching delay: after the first unread item wait this long for more, except at the
+    #: beginning and the end of the stream; 0 = send each item at once. Defaults to the server's
+    #: setting. (ms, at least 0, at most 10000)
     hold_ms: Union[int, None]
-    #: Items at most. (at least 1, at most 4096)
+    #: Maximum number of items. (at least 1, at most 4096)
     max: int
 
 
 @dataclass(kw_only=True)
 class PingReply(Message):
-    """Answer to ping."""
+    """Reply to ping."""
 
     #: State of the server.
     state: str = field(metadata={"wire": "state"})
-    #: Time since its start. (ms, at least 0)
+    #: Time since the server started. (ms, at least 0)
     uptime_ms: int = field(metadata={"wire": "uptime_ms"})
 
 
 @dataclass(kw_only=True)
 class PingRequest(Request[PingReply]):
-    """Asks whether the server is there."""
+    """Checks that the server is alive."""
 
     OP: ClassVar[str] = "ping"
     ROLE: ClassVar[str] = "user"
@@ -1312,46 +1357,46 @@ class PingRequest(Request[PingReply]):
 
 @dataclass(kw_only=True)
 class PluginsReply(Message):
-    """Answer to plugins."""
+    """Reply to plugins."""
 
-    #: One row each.
+    #: The plugins.
     plugins: list[Plugin] = field(metadata={"wire": "plugins", "make": "Plugin", "many": True})
 
 
 @dataclass(kw_only=True)
 class PluginsRequest(Request[PluginsReply]):
-    """Lists the plugins that were found."""
+    """Lists the plugin files that were found."""
 
     OP: ClassVar[str] = "plugins"
     ROLE: ClassVar[str] = "user"
     CHANGES: ClassVar[str] = "no"
     REPLY: ClassVar[Any] = PluginsReply
-    #: Also what each offers, one by one.
+    #: Include the factories of each plugin.
     factories: bool = field(default=False, metadata={"wire": "factories", "default": False})
 
 
 class PluginsParams(TypedDict, total=False):
-    """What plugins can do without."""
+    """Optional fields of plugins."""
 
-    #: Also what each offers, one by one.
+    #: Include the factories of each plugin.
     factories: bool
 
 
 @dataclass(kw_only=True)
 class PluginsReloadReply(Message):
-    """Answer to plugins_reload."""
+    """Reply to plugins_reload."""
 
     #: Files that are new or were replaced.
     added: list[str] = field(default_factory=list, metadata={"wire": "added", "default": []})
     #: Files that are gone or were replaced.
     removed: list[str] = field(default_factory=list, metadata={"wire": "removed", "default": []})
-    #: Files that are there and not usable, with the reason.
+    #: Files that cannot be used, with the reason.
     refused: list[Plugin] = field(default_factory=list, metadata={"wire": "refused", "default": [], "make": "Plugin", "many": True})
 
 
 @dataclass(kw_only=True)
 class PluginsReloadRequest(Request[PluginsReloadReply]):
-    """Looks at the plugin folders again; what is loaded after it uses what is there now."""
+    """Scans the plugin folders again. Models that are loaded afterwards use the plugins found now."""
 
     OP: ClassVar[str] = "plugins_reload"
     ROLE: ClassVar[str] = "admin"
@@ -1361,9 +1406,9 @@ class PluginsReloadRequest(Request[PluginsReloadReply]):
 
 @dataclass(kw_only=True)
 class PsReply(Message):
-    """Answer to ps."""
+    """Reply to ps."""
 
-    #: One row each.
+    #: The models in memory.
     models: list[Resident] = field(metadata={"wire": "models", "make": "Resident", "many": True})
 
 
@@ -1379,135 +1424,135 @@ class PsRequest(Request[PsReply]):
 
 @dataclass(kw_only=True)
 class ReloadReply(Message):
-    """Answer to reload."""
+    """Reply to reload."""
 
-    #: The job's stream.
+    #: The stream of the job.
     id: bytes = field(metadata={"wire": "id", "bytes": True})
 
 
 @dataclass(kw_only=True)
 class ReloadRequest(Request[ReloadReply]):
-    """Loads a model anew, with plugins as they are now; running streams end with the old one; a job."""
+    """Loads a model again with the current plugins. Running streams finish on the old instance. This is a job."""
 
     OP: ClassVar[str] = "reload"
     ROLE: ClassVar[str] = "admin"
     CHANGES: ClassVar[str] = "once"
     REPLY: ClassVar[Any] = ReloadReply
-    #: The model, by name or alias, or for admins by path.
+    #: The model by name or alias; admins may also give a path.
     model: str = field(metadata={"wire": "model"})
 
 
 @dataclass(kw_only=True)
 class RmReply(Message):
-    """Answer to rm."""
+    """Reply to rm."""
 
-    #: It was an alias.
+    #: The name was an alias.
     alias: bool = field(metadata={"wire": "alias"})
-    #: What was deleted from the server's own store. (bytes, at least 0)
+    #: Size of the files deleted from the server's own store. (bytes, at least 0)
     bytes: int = field(default=0, metadata={"wire": "bytes", "default": 0})
 
 
 @dataclass(kw_only=True)
 class RmRequest(Request[RmReply]):
-    """Takes a model or an alias out of the registry; a model in memory must be unloaded first."""
+    """Removes a model or an alias from the registry. A model in memory must be unloaded first."""
 
     OP: ClassVar[str] = "rm"
     ROLE: ClassVar[str] = "admin"
     CHANGES: ClassVar[str] = "once"
     REPLY: ClassVar[Any] = RmReply
-    #: The model or the alias.
+    #: The model or alias.
     name: str = field(metadata={"wire": "name"})
 
 
 @dataclass(kw_only=True)
 class ShutdownReply(Message):
-    """Answer to shutdown."""
+    """Reply to shutdown."""
 
-    #: Generations that run. (at least 0)
+    #: Running generations. (at least 0)
     running: int = field(metadata={"wire": "running"})
 
 
 @dataclass(kw_only=True)
 class ShutdownRequest(Request[ShutdownReply]):
-    """Drains, then ends the server."""
+    """Drains the server, then stops it."""
 
     OP: ClassVar[str] = "shutdown"
     ROLE: ClassVar[str] = "admin"
     CHANGES: ClassVar[str] = "again"
     REPLY: ClassVar[Any] = ShutdownReply
-    #: Streams that run longer are ended; without it the configured time. (ms, at least 0, at most
-    #: 3600000)
+    #: Time that running streams are given to finish. Defaults to the server's setting. (ms, at
+    #: least 0, at most 3600000)
     drain_ms: Union[int, None] = field(default=None, metadata={"wire": "drain_ms"})
 
 
 class ShutdownParams(TypedDict, total=False):
-    """What shutdown can do without."""
+    """Optional fields of shutdown."""
 
-    #: Streams that run longer are ended; without it the configured time. (ms, at least 0, at most
-    #: 3600000)
+    #: Time that running streams are given to finish. Defaults to the server's setting. (ms, at
+    #: least 0, at most 3600000)
     drain_ms: Union[int, None]
 
 
 @dataclass(kw_only=True)
 class StatsReply(Message):
-    """Answer to stats."""
+    """Reply to stats."""
 
-    #: One row each.
+    #: The metrics.
     metrics: list[Metric] = field(metadata={"wire": "metrics", "make": "Metric", "many": True})
 
 
 @dataclass(kw_only=True)
 class StatsRequest(Request[StatsReply]):
-    """Lists the numbers of the metrics page."""
+    """Returns the server's metrics."""
 
     OP: ClassVar[str] = "stats"
     ROLE: ClassVar[str] = "user"
     CHANGES: ClassVar[str] = "no"
     REPLY: ClassVar[Any] = StatsReply
-    #: Only those of this model.
+    #: Only metrics of this model.
     model: Union[str, None] = field(default=None, metadata={"wire": "model"})
 
 
 class StatsParams(TypedDict, total=False):
-    """What stats can do without."""
+    """Optional fields of stats."""
 
-    #: Only those of this model.
+    #: Only metrics of this model.
     model: Union[str, None]
 
 
 @dataclass(kw_only=True)
 class StatusReply(Message):
-    """Answer to status."""
+    """Reply to status."""
 
     #: State of the server.
     state: str = field(metadata={"wire": "state"})
-    #: Version of the server's program.
+    #: Version of the server program.
     version: str = field(metadata={"wire": "version"})
-    #: Its process. (at least 0)
+    #: Process id of the server. (at least 0)
     pid: int = field(metadata={"wire": "pid"})
-    #: Time since its start. (ms, at least 0)
+    #: Time since the server started. (ms, at least 0)
     uptime_ms: int = field(metadata={"wire": "uptime_ms"})
-    #: Models of the registry. (at least 0)
+    #: Models in the registry. (at least 0)
     models: int = field(metadata={"wire": "models"})
     #: Models in memory. (at least 0)
     resident: int = field(metadata={"wire": "resident"})
-    #: Generations that run. (at least 0)
+    #: Running generations. (at least 0)
     running: int = field(metadata={"wire": "running"})
-    #: Generations that wait. (at least 0)
+    #: Queued generations. (at least 0)
     waiting: int = field(metadata={"wire": "waiting"})
-    #: Streams of all clients, ended ones included. (at least 0)
+    #: Streams of all clients, including ended ones. (at least 0)
     streams: int = field(metadata={"wire": "streams"})
-    #: Connections. (at least 0)
+    #: Open connections. (at least 0)
     connections: int = field(metadata={"wire": "connections"})
-    #: Memory that the models in memory take. (bytes, at least 0)
+    #: Memory used by the models in memory. (bytes, at least 0)
     memory_bytes: int = field(metadata={"wire": "memory_bytes"})
-    #: Memory that they may take. (bytes, at least 0)
+    #: Memory that models may use in total. (bytes, at least 0)
     memory_limit: int = field(metadata={"wire": "memory_limit"})
 
 
 @dataclass(kw_only=True)
 class StatusRequest(Request[StatusReply]):
-    """Tells the state of the server in a few numbers."""
+    """Summarises the state of the server."""
 
     OP: ClassVar[str] = "status"
     ROLE: ClassVar[str] = "user"
@@ -1517,9 +1562,9 @@ class StatusRequest(Request[StatusReply]):
 
 @dataclass(kw_only=True)
 class StreamsReply(Message):
-    """Answer to streams."""
+    """Reply to streams."""
 
-    #: One row each.
+    #: The streams.
     streams: list[Stream] = field(metadata={"wire": "streams", "make": "Stream", "many": True})
 
 
@@ -1535,69 +1580,69 @@ class StreamsRequest(Request[StreamsReply]):
 
 @dataclass(kw_only=True)
 class TokenizeReply(Message):
-    """Answer to tokenize."""
+    """Reply to tokenize."""
 
     #: The tokens.
     tokens: list[int] = field(metadata={"wire": "tokens"})
-    #: Bytes of each token, when asked for.
+    #: The bytes of each token, if requested.
     pieces: list[bytes] = field(default_factory=list, metadata={"wire": "pieces", "default": []})
 
 
 @dataclass(kw_only=True)
 class TokenizeRequest(Request[TokenizeReply]):
-    """Turns text into tokens."""
+    """Converts text to tokens."""
 
     OP: ClassVar[str] = "tokenize"
     ROLE: ClassVar[str] = "user"
     CHANGES: ClassVar[str] = "no"
     REPLY: ClassVar[Any] = TokenizeReply
-    #: The model, by name or alias, or for admins by path.
+    #: The model by name or alias; admins may also give a path.
     model: str = field(metadata={"wire": "model"})
     #: The text; any bytes.
     text: Union[str, bytes] = field(metadata={"wire": "text"})
-    #: Add the begin and end tokens that the model wants.
+    #: Add the begin and end tokens that the model expects (BOS, EOS).
     add_special: bool = field(default=True, metadata={"wire": "add_special", "default": True})
-    #: Text of control tokens becomes those tokens.
+    #: Convert text that spells a control token to that token.
     parse_special: bool = field(default=False, metadata={"wire": "parse_special", "default": False})
-    #: Also the bytes of each token.
+    #: Include the bytes of each token.
     pieces: bool = field(default=False, metadata={"wire": "pieces", "default": False})
 
 
 class TokenizeParams(TypedDict, total=False):
-    """What tokenize can do without."""
+    """Optional fields of tokenize."""
 
-    #: Add the begin and end tokens that the model wants.
+    #: Add the begin and end tokens that the model expects (BOS, EOS).
     add_special: bool
-    #: Text of control tokens becomes those tokens.
+    #: Convert text that spells a control token to that token.
     parse_special: bool
-    #: Also the bytes of each token.
+    #: Include the bytes of each token.
     pieces: bool
 
 
 @dataclass(kw_only=True)
 class UnloadReply(Message):
-    """Answer to unload."""
+    """Reply to unload."""
 
-    #: The job's stream.
+    #: The stream of the job.
     id: bytes = field(metadata={"wire": "id", "bytes": True})
 
 
 @dataclass(kw_only=True)
 class UnloadRequest(Request[UnloadReply]):
-    """Takes a model out of memory when its streams have ended; a job."""
+    """Removes a model from memory once its streams have ended. This is a job."""
 
     OP: ClassVar[str] = "unload"
     ROLE: ClassVar[str] = "admin"
     CHANGES: ClassVar[str] = "once"
     REPLY: ClassVar[Any] = UnloadReply
-    #: The model, by name or alias, or for admins by path.
+    #: The model by name or alias; admins may also give a path.
     model: str = field(metadata={"wire": "model"})
     #: Cancel its streams instead of waiting for them.
     force: bool = field(default=False, metadata={"wire": "force", "default": False})
 
 
 class UnloadParams(TypedDict, total=False):
-    """What unload can do without."""
+    """Optional fields of unload."""
 
     #: Cancel its streams instead of waiting for them.
     force: bool
@@ -1617,10 +1662,10 @@ __all__ = [
     "ModelsParams", "ModelsReply", "ModelsRequest", "NextParams", "NextReply", "NextRequest",
     "Phase", "PingReply", "PingRequest", "Plugin", "PluginsParams", "PluginsReloadReply",
     "PluginsReloadRequest", "PluginsReply", "PluginsRequest", "ProgressItem", "PsReply",
-    "PsRequest", "REVISION", "ReloadReply", "ReloadRequest", "Request", "Resident", "RmReply",
-    "RmRequest", "Role", "ServerState", "ShutdownParams", "ShutdownReply", "ShutdownRequest",
-    "StatsParams", "StatsReply", "StatsRequest", "StatusReply", "StatusRequest", "Stream",
-    "StreamKind", "StreamState", "StreamsReply", "StreamsRequest", "TensorType", "TextItem",
-    "ThoughtItem", "TokenItem", "TokenizeParams", "TokenizeReply", "TokenizeRequest",
+    "PsRequest", "REVISION", "ReasoningItem", "ReloadReply", "ReloadRequest", "Request",
+    "Resident", "RmReply", "RmRequest", "Role", "ServerState", "ShutdownParams", "ShutdownReply",
+    "ShutdownRequest", "StatsParams", "StatsReply", "StatsRequest", "StatusReply", "StatusRequest",
+    "Stream", "StreamKind", "StreamState", "StreamsReply", "StreamsRequest", "TensorType",
+    "TextItem", "ThoughtItem", "TokenItem", "TokenizeParams", "TokenizeReply", "TokenizeRequest",
     "UnknownItem", "UnloadParams", "UnloadReply", "UnloadRequest", "V_MAX", "V_MIN"
 ]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Messages of llamad's protocol as dataclasses: requests, replies, items and what they contain.
+"""Messages of llamad's protocol as dataclasses: requests, replies, items and their parts.
 
     from llamad.types import StatusRequest
 
     client.call(StatusRequest())
 
-docs/protocol.md says what each field means."""
+docs/protocol.md describes each field."""
 from ._types import *
 from ._types import __all__ as __all__

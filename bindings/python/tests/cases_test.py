@@ -34,7 +34,7 @@ def raw(item: llamad.types.Item) -> bytes:
 
 
 def wrong(case: dict[str, Any], text: bytes, stream: Any) -> list[str]:
-    """What is not as it should be."""
+    """The differences from the expected answer."""
     out = []
     if stream.tokens != case["tokens"]:
         same = len(os.path.commonprefix([stream.tokens, case["tokens"]]))

@@ -53,7 +53,7 @@ class Sync(unittest.TestCase):
             stream = client.generate(lease_ms=60000, hold_ms=0, **ARGS)
             items = stream.items()
             next(items)
-            client._connection._transport._sock.shutdown(2)  # as a broken network does
+            client._connection._transport._sock.shutdown(2)  # like a network failure
             for _ in items:
                 pass
             self.assertEqual(stream.tokens, tokens.tokens)

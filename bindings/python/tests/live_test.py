@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Against a live daemon: LMD_TEST_URL, with a model `full` whose greedy continuation of
-LMD_TEST_PROMPT by LMD_TEST_N tokens stands in the file LMD_TEST_WANT."""
+"""Tests against a live daemon at LMD_TEST_URL with a model `full`.  The file LMD_TEST_WANT contains
+its greedy continuation of LMD_TEST_PROMPT by LMD_TEST_N tokens."""
 import asyncio
 import os
 import socket
@@ -42,7 +42,7 @@ class Sync(unittest.TestCase):
     def test_answer(self):
         s = self.client.generate("full", "x", parse=True, parse_format="hermes", temp=0, grammar=SCRIPT)
         a = s.answer()
-        self.assertEqual((a.text, a.thinking), ("So.", "hm"))
+        self.assertEqual((a.text, a.reasoning, a.thinking), ("So.", "hm", "hm"))
         [call] = a.tool_calls
         self.assertEqual((call.name, call.parsed(), call.complete), ("f", {"a": 1}, True))
         self.assertEqual(len(call.id), 9)
@@ -58,7 +58,7 @@ class Sync(unittest.TestCase):
                          template="{{ messages[0].content }}<tool_call>", grammar=SCRIPT) as s:
             deltas = list(s.deltas())
         self.assertEqual("".join(d.text for d in deltas), "So.")
-        self.assertEqual("".join(d.thinking for d in deltas), "hm")
+        self.assertEqual("".join(d.reasoning for d in deltas), "hm")
         calls = [c for d in deltas for c in d.tool_calls]
         self.assertEqual(calls[0].name, "f")
         self.assertEqual("".join(c.arguments for c in calls), '{"a": 1}')
@@ -145,7 +145,7 @@ class Sync(unittest.TestCase):
         self.assertEqual(self.tokens(self.client), before)
 
     def break_connection(self):
-        """As a network does."""
+        """Breaks the connection as a network failure would."""
         self.client._connection._transport._sock.shutdown(2)
 
     def test_reconnects_within_a_stream(self):
@@ -210,7 +210,7 @@ class Async(unittest.IsolatedAsyncioTestCase):
         async with llamad.AsyncClient(URL) as c:
             a = await c.chat("full", [{"role": "user", "content": "x"}], temp=0, grammar=SCRIPT,
                              template="{{ messages[0].content }}<tool_call>").answer()
-        self.assertEqual((a.text, a.thinking, a.tool_calls[0].arguments), ("So.", "hm", '{"a": 1}'))
+        self.assertEqual((a.text, a.reasoning, a.tool_calls[0].arguments), ("So.", "hm", '{"a": 1}'))
 
     async def test_generate(self):
         async with llamad.AsyncClient(URL) as c:
@@ -271,7 +271,7 @@ class Async(unittest.IsolatedAsyncioTestCase):
             await c.ping()
             before = asyncio.all_tasks()
             task = asyncio.ensure_future(c.generate(lease_ms=60000, **LONG).wait())
-            await asyncio.sleep(0)  # the request is on its way
+            await asyncio.sleep(0)  # the request has not been answered yet
             task.cancel()
             with self.assertRaises(asyncio.CancelledError):
                 await task
@@ -282,7 +282,7 @@ class Async(unittest.IsolatedAsyncioTestCase):
 
 
 class Strangers(unittest.TestCase):
-    """Servers that are none."""
+    """Peers that are not llamad."""
 
     def setUp(self):
         self.dir = tempfile.TemporaryDirectory()
@@ -315,7 +315,7 @@ class Strangers(unittest.TestCase):
 
     def test_another_protocol(self):
         self.listen(b"HTTP/1.1")
-        self.refused(llamad.ConnectionLost, "another protocol")
+        self.refused(llamad.ConnectionLost, "does not speak the protocol")
 
     def test_silence(self):
         self.listen(b"")
