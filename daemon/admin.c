@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is asked about the process itself, by signals or through the service: reload, drain,
- * shutdown. */
+ * Administration of the process, by signals or through the service: reload, drain, shutdown. */
 #include <time.h>
 
 #include "core/plugin/host_services.h"
@@ -59,6 +58,12 @@ static enum lmd_status take_over(struct lmi_daemon *d, const struct lmi_config *
 	return LMD_OK;
 }
 
+void lmi_daemon_log_warnings(struct lmi_daemon *d, const struct lmi_config *c)
+{
+	for (uint32_t i = 0; i < c->warnings.n; i++)
+		LMI_DAEMON_LOG(d, LMD_LOG_WARN, "%s", c->warnings.item[i]);
+}
+
 enum lmd_status lmi_daemon_reload(struct lmi_daemon *d, char (*changed)[LMI_CONFIG_KEY_BYTES],
 				  uint32_t max, uint32_t *n_changed, struct lmd_error *err)
 {
@@ -74,6 +79,7 @@ enum lmd_status lmi_daemon_reload(struct lmi_daemon *d, char (*changed)[LMI_CONF
 	if (st == LMD_OK)
 		st = take_over(d, c, err);
 	if (st == LMD_OK) {
+		lmi_daemon_log_warnings(d, c);
 		if (changed)
 			*n_changed = lmi_config_changes(d->config, c, changed, max);
 		if (d->config != d->first)
@@ -83,7 +89,8 @@ enum lmd_status lmi_daemon_reload(struct lmi_daemon *d, char (*changed)[LMI_CONF
 	} else {
 		lmi_config_destroy(c);
 		LMI_DAEMON_LOG(d, LMD_LOG_ERROR,
-			       "configuration not reloaded, the old one stays: %s", err->text);
+			       "configuration not reloaded, keeping the current one: %s",
+			       err->text);
 	}
 	lmi_notify_send(&d->notify, "READY=1");
 	return st;
@@ -101,7 +108,8 @@ void lmi_daemon_drain(struct lmi_daemon *d, int64_t drain_ms)
 	}
 	lmi_service_stats(d->service, &s);
 	LMI_DAEMON_LOG(d, LMD_LOG_INFO,
-		       "stopping, running generations have %lld ms; running=%u waiting=%u",
+		       "stopping: running generations may continue for %lld ms; running=%u "
+		       "waiting=%u",
 		       (long long)drain_ms, s.n_running, s.n_waiting);
 	lmi_notify_send(&d->notify, "STOPPING=1\nSTATUS=draining\nEXTEND_TIMEOUT_USEC=%lld",
 			(long long)(drain_ms + 10000) * 1000);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading a configuration.  Each row has one value while the file and the options are read;
- * they become members of the struct when everything is known to be good.  What a sentence
- * quotes is made fit for one line first. */
+ * Reads a configuration.  While the file and the options are parsed, the reader holds one value
+ * per row; they are stored in the struct only after everything has been checked.  Text from the
+ * file is escaped before it is quoted in an error message. */
 #include "daemon/config.h"
 
 #include <errno.h>
@@ -26,11 +26,13 @@
 struct reader {
 	struct lmi_config *c;
 	struct lmi_config_table table;
-	struct lmi_opt_value value[LMI_CONFIG_ROWS_MAX]; /* of the rows */
-	uint32_t line_of[LMI_CONFIG_ROWS_MAX];           /* that set the value; 0 = none */
+	struct lmi_opt_value value[LMI_CONFIG_ROWS_MAX]; /* one per row */
+	uint32_t line_of[LMI_CONFIG_ROWS_MAX];           /* where the value was set; 0 = not */
+	const char *warning[LMI_CONFIG_ROWS_MAX];        /* [n_warning], in the arena */
+	uint32_t n_warning;
 	const char *file;
 	uint32_t line;
-	const char *section; /* of the line; NULL before the first */
+	const char *section; /* current section; NULL before the first */
 	struct lmd_error *err;
 };
 
@@ -39,7 +41,7 @@ static enum lmd_status no_memory(struct lmd_error *err)
 	return lmd_fail(err, LMD_NOMEM, "no memory for the configuration");
 }
 
-/* Puts "FILE:LINE" before a sentence. */
+/* Prefixes the error message with "FILE:LINE". */
 static enum lmd_status at_line(const struct reader *r, enum lmd_status st)
 {
 	char where[120], path[90];
@@ -93,7 +95,7 @@ static enum lmd_status unknown_key(struct reader *r, const char *key)
 			elsewhere = r->table.row[i].section;
 		if (strcmp(r->table.row[i].section, r->section))
 			continue;
-		s.best = NULL; /* `name` is overwritten: the best so far is kept here */
+		s.best = NULL; /* `name` is reused, so the best match is copied to `best` */
 		lmi_suggest_offer(&s, name);
 		if (s.best)
 			snprintf(best, sizeof(best), "%s", name);
@@ -118,7 +120,7 @@ static enum lmd_status take_value(struct reader *r, uint32_t row, const char *ke
 		return lmd_fail(r->err, LMD_INVALID, "the key '%s' needs a value: %s", key,
 				v->opt->value);
 	if (r->line_of[row] && v->opt->type != LMI_OPT_LIST)
-		return lmd_fail(r->err, LMD_INVALID, "the key '%s' was set in line %u already", key,
+		return lmd_fail(r->err, LMD_INVALID, "the key '%s' is already set in line %u", key,
 				r->line_of[row]);
 	r->line_of[row] = r->line;
 	v->given = true;
@@ -128,6 +130,20 @@ static enum lmd_status take_value(struct reader *r, uint32_t row, const char *ke
 		lmd_error_prefix(r->err, shown);
 	}
 	return st;
+}
+
+static enum lmd_status warn_old_key(struct reader *r, const struct lmi_config_row *row)
+{
+	char key[LMI_CONFIG_KEY_BYTES], path[90];
+	const char *text = lmi_arena_printf(
+		r->c->arena, "%s:%u: the key '%s' in [%s] is deprecated: use '%s'",
+		lmi_show_path(path, sizeof(path), r->file), r->line, row->old_key, row->section,
+		lmi_config_key(row, key, sizeof(key)));
+
+	if (!text)
+		return no_memory(r->err);
+	r->warning[r->n_warning++] = text;
+	return LMD_OK;
 }
 
 static enum lmd_status take_pair(struct reader *r, char *text)
@@ -143,23 +159,30 @@ static enum lmd_status take_pair(struct reader *r, char *text)
 	*end = 0;
 	value = eq + 1 + strspn(eq + 1, " \t");
 	if (!r->section)
-		return lmd_fail(r->err, LMD_INVALID, "the key '%s' stands before any [section]",
+		return lmd_fail(r->err, LMD_INVALID, "the key '%s' is outside any [section]",
 				lmi_show(shown, sizeof(shown), text, strlen(text)));
 	for (uint32_t i = 0; i < r->table.n; i++) {
+		const struct lmi_config_row *row = &r->table.row[i];
 		char key[LMI_CONFIG_KEY_BYTES];
+		enum lmd_status st;
 
-		if (!strcmp(r->table.row[i].section, r->section) &&
-		    !strcmp(lmi_config_key(&r->table.row[i], key, sizeof(key)), text))
+		if (strcmp(row->section, r->section))
+			continue;
+		if (!strcmp(lmi_config_key(row, key, sizeof(key)), text))
 			return take_value(r, i, key, value);
+		if (!row->old_key || strcmp(row->old_key, text))
+			continue;
+		st = take_value(r, i, row->old_key, value);
+		return st == LMD_OK ? warn_old_key(r, row) : st;
 	}
 	return unknown_key(r, text);
 }
 
-/* One line without its newline; n bytes, then a zero that may be written over. */
+/* Parses one line without its newline: n bytes, then a byte that may be overwritten. */
 static enum lmd_status take_line(struct reader *r, char *text, size_t n)
 {
 	if (n > LMI_CONFIG_LINE)
-		return lmd_fail(r->err, LMD_INVALID, "the line has %zu bytes, more than %u", n,
+		return lmd_fail(r->err, LMD_INVALID, "the line has %zu bytes, the maximum is %u", n,
 				LMI_CONFIG_LINE);
 	if (n && text[n - 1] == '\r')
 		n--;
@@ -190,7 +213,7 @@ static enum lmd_status read_file(struct reader *r, const char *path)
 	r->file = path;
 	if (f.bytes > LMI_CONFIG_BYTES) {
 		lmi_file_close(&f);
-		return lmd_fail(r->err, LMD_INVALID, "%s has %llu bytes, more than %u",
+		return lmd_fail(r->err, LMD_INVALID, "%s has %llu bytes, the maximum is %u",
 				lmi_show_path(shown, sizeof(shown), path),
 				(unsigned long long)f.bytes, LMI_CONFIG_BYTES);
 	}
@@ -213,7 +236,7 @@ static enum lmd_status read_file(struct reader *r, const char *path)
 	return st;
 }
 
-/* A path of the command line, which is meant from the current folder; NULL without memory. */
+/* Makes a path from the command line absolute.  Returns NULL if out of memory. */
 static const char *absolute(struct lmi_config *c, const char *text)
 {
 	const char *scheme = strncmp(text, "ipc://", 6) ? "" : "ipc://";
@@ -258,7 +281,7 @@ static enum lmd_status take_options(struct reader *r, const struct lmi_args *arg
 	return LMD_OK;
 }
 
-/* ---- defaults that depend on who runs ---- */
+/* ---- defaults that depend on the environment ---- */
 
 static const char *env_of_process(void *arg, const char *name)
 {
@@ -271,7 +294,7 @@ void lmi_config_env_init(struct lmi_config_env *env)
 	*env = (struct lmi_config_env){.get = env_of_process, .uid = (uint32_t)geteuid()};
 }
 
-/* An absolute path of the environment, the first one of a list; NULL when it is none. */
+/* Returns the first path of a list in the environment, or NULL if it is unset or not absolute. */
 static const char *env_path(struct lmi_config *c, const struct lmi_config_env *env,
 			    const char *name)
 {
@@ -293,8 +316,8 @@ static enum lmd_status default_socket(struct lmi_config *c, const struct lmi_con
 	}
 	if (!dir)
 		return lmd_fail(err, LMD_INVALID,
-				"where is the socket to be? XDG_RUNTIME_DIR is not set: give "
-				"--socket ipc:///PATH or the key 'socket' in [daemon]");
+				"no path for the socket, since XDG_RUNTIME_DIR is not set: use "
+				"--socket ipc:///PATH or set the key 'socket' in [daemon]");
 	c->socket = lmi_arena_printf(c->arena, "ipc://%s%s/llamad.sock", dir, below);
 	return c->socket ? LMD_OK : no_memory(err);
 }
@@ -316,8 +339,8 @@ static enum lmd_status default_state_dir(struct lmi_config *c, const struct lmi_
 	}
 	if (!dir)
 		return lmd_fail(err, LMD_INVALID,
-				"where is the state to be kept? HOME is not set: give --state-dir "
-				"DIR or the key 'state_dir' in [daemon]");
+				"no folder for the state, since HOME is not set: use --state-dir "
+				"DIR or set the key 'state_dir' in [daemon]");
 	c->state_dir = lmi_arena_printf(c->arena, "%s%s", dir, below);
 	return c->state_dir ? LMD_OK : no_memory(err);
 }
@@ -356,7 +379,7 @@ static bool keeps_values(const struct lmi_dtype *t)
 	return t && t->quant && t->dequant && !t->is_activation && !t->row_bytes_extra;
 }
 
-/* What no single row can say. */
+/* Checks that involve more than the range of one value. */
 static enum lmd_status check(const struct lmi_config *c, struct lmd_error *err)
 {
 	const char *path = c->socket + strlen("ipc://");
@@ -367,7 +390,7 @@ static enum lmd_status check(const struct lmi_config *c, struct lmd_error *err)
 				lmi_show(shown, sizeof(shown), c->socket, strlen(c->socket)));
 	if (strlen(path) > sizeof(((struct sockaddr_un *)0)->sun_path) - 1)
 		return lmd_fail(err, LMD_INVALID,
-				"socket: the path '%s' has %zu bytes, more than %zu",
+				"socket: the path '%s' has %zu bytes, the maximum is %zu",
 				lmi_show_path(shown, sizeof(shown), path), strlen(path),
 				sizeof(((struct sockaddr_un *)0)->sun_path) - 1);
 	if (*c->state_dir != '/')
@@ -383,10 +406,22 @@ static enum lmd_status check(const struct lmi_config *c, struct lmd_error *err)
 			return lmd_fail(err, LMD_INVALID, "model_dir: '%s' is not an absolute path",
 					lmi_show_path(shown, sizeof(shown), c->model_dirs.item[i]));
 	if (c->kv_type && !keeps_values(lmi_dtype_by_name(c->kv_type)))
-		return lmd_fail(err, LMD_INVALID, "kv_type: '%s' is no type for keys and values",
+		return lmd_fail(err, LMD_INVALID, "kv_type: '%s' is not a data type for a KV cache",
 				lmi_show(shown, sizeof(shown), c->kv_type, strlen(c->kv_type)));
 	return lmi_listen_check(c, err) == LMD_OK ? lmi_service_limits_check(&c->service, err)
 						  : LMD_INVALID;
+}
+
+static enum lmd_status keep_warnings(struct reader *r)
+{
+	const char **item = lmi_arena_array(r->c->arena, r->n_warning, sizeof(*item));
+
+	if (r->n_warning && !item)
+		return no_memory(r->err);
+	for (uint32_t i = 0; i < r->n_warning; i++)
+		item[i] = r->warning[i];
+	r->c->warnings = (struct lmi_config_list){.item = item, .n = r->n_warning};
+	return LMD_OK;
 }
 
 static enum lmd_status fill(struct reader *r, const char *file, const struct lmi_args *args,
@@ -411,7 +446,9 @@ static enum lmd_status fill(struct reader *r, const char *file, const struct lmi
 		if (st != LMD_OK)
 			return st;
 	}
-	st = take_options(r, args);
+	st = keep_warnings(r);
+	if (st == LMD_OK)
+		st = take_options(r, args);
 	for (uint32_t i = 0; i < r->table.n && st == LMD_OK; i++)
 		st = store(c, &r->table.row[i], &r->value[i], r->err);
 	if (st == LMD_OK && !c->socket)
@@ -494,8 +531,8 @@ enum lmd_status lmi_config_may_replace(const struct lmi_config *from, const stru
 	for (uint32_t i = 0; i < t.n; i++)
 		if (!t.row[i].live && !same(&t.row[i], from, to))
 			return lmd_fail(err, LMD_UNSUPPORTED,
-					"'%s' in [%s] has changed; a running daemon cannot change "
-					"it: restart llamad",
+					"'%s' in [%s] has changed, which requires a restart of "
+					"llamad",
 					lmi_config_key(&t.row[i], key, sizeof(key)),
 					t.row[i].section);
 	return LMD_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * config.h - what llamad is told: the configuration file, and the options that win over it.
+ * config.h - the configuration of llamad: the file, and the options that take precedence over it.
  *
  * The file is made of sections and keys:
  *
@@ -8,10 +8,10 @@
  *     [daemon]
  *     state_dir = /var/lib/llamad
  *
- * Each key is one row of a table (config_table.c): its section, kind, range, default and text.
- * Parsing, options of the command line, the manual pages and the example file are made from
- * the rows.  A configuration is read as a whole or refused as a whole, and never changes
- * once it is made. */
+ * Each key is one row of a table (config_table.c): its section, type, range, default and text.
+ * The parser, the command line options, the manual pages and the example file are all driven by
+ * that table.  A file with an error is rejected as a whole.  A struct lmi_config does not change
+ * after lmi_config_read. */
 #ifndef LLAMAD_DAEMON_CONFIG_H
 #define LLAMAD_DAEMON_CONFIG_H
 
@@ -22,10 +22,10 @@
 
 #define LMI_CONFIG_FILE "/etc/llamad/llamad.conf"
 
-/* Longest file and line, in bytes. */
+/* Maximum length of the file and of a line, in bytes. */
 #define LMI_CONFIG_BYTES (1u << 20)
 #define LMI_CONFIG_LINE  4096u
-/* Room for a key and its terminating zero. */
+/* Maximum length of a key, including the terminating zero. */
 #define LMI_CONFIG_KEY_BYTES 40
 
 struct lmd_arena;
@@ -35,10 +35,12 @@ struct lmi_config_list {
 	uint32_t n;
 };
 
-/* Times in ms, choices as the index of the word. */
+/* Times are in ms, choices are the index of the word. */
 struct lmi_config {
-	struct lmd_arena *arena; /* of all strings */
-	const char *file;        /* that was read; NULL = none */
+	struct lmd_arena *arena; /* holds all strings */
+	const char *file;        /* the file that was read; NULL = none */
+	/* Messages for the log, each with file and line, such as the use of a deprecated key. */
+	struct lmi_config_list warnings;
 
 	/* [daemon] */
 	const char *socket;
@@ -75,38 +77,38 @@ struct lmi_config {
 	struct lmi_service_limits service;
 };
 
-/* Where an unset socket or state directory lies: what systemd says ($RUNTIME_DIRECTORY,
- * $STATE_DIRECTORY), the system's folders for root, the user's folders for everybody else. */
+/* Determines the default socket and state folder: those given by systemd ($RUNTIME_DIRECTORY,
+ * $STATE_DIRECTORY), otherwise the system's folders for root and the user's folders for others. */
 struct lmi_config_env {
-	const char *(*get)(void *arg, const char *name); /* as getenv */
+	const char *(*get)(void *arg, const char *name); /* like getenv */
 	void *arg;
 	uint32_t uid;
 };
-void lmi_config_env_init(struct lmi_config_env *env); /* of this process */
+void lmi_config_env_init(struct lmi_config_env *env); /* the environment of this process */
 
-/* Reads `file` (NULL: LMI_CONFIG_FILE if there is one, else defaults alone), then the options
- * of `args` (NULL: none).  LMD_INVALID, or LMD_NOTFOUND and LMD_IO for the file, with a
- * sentence that names file, line, key, value and bound. */
+/* Reads `file` (NULL: LMI_CONFIG_FILE if it exists, otherwise only defaults), then applies the
+ * options in `args` (NULL: none).  Returns LMD_INVALID, or LMD_NOTFOUND or LMD_IO for the file,
+ * with an error message that names file, line, key, value and bound. */
 enum lmd_status lmi_config_read(struct lmi_config **out, const char *file,
 				const struct lmi_args *args, const struct lmi_config_env *env,
 				struct lmd_error *err);
 /* NULL allowed. */
 void lmi_config_destroy(struct lmi_config *c);
 
-/* Whether a running daemon can go over from one to the other: LMD_UNSUPPORTED names the first
- * key that differs and needs a restart. */
+/* Checks whether a running daemon can change from one configuration to the other.  If not,
+ * returns LMD_UNSUPPORTED and names the first changed key that requires a restart. */
 enum lmd_status lmi_config_may_replace(const struct lmi_config *from, const struct lmi_config *to,
 				       struct lmd_error *err);
 
-/* Keys that differ: their names in keys[max]; returns how many. */
+/* Writes the names of the keys that differ to keys[max]; returns their number. */
 uint32_t lmi_config_changes(const struct lmi_config *from, const struct lmi_config *to,
 			    char (*keys)[LMI_CONFIG_KEY_BYTES], uint32_t max);
 
-/* The configuration as a file that would give it. */
+/* Prints the configuration in the format of the file. */
 void lmi_config_print(FILE *f, const struct lmi_config *c);
-/* An example: every key with its text, commented out at its default. */
+/* Prints an example file: all keys with their descriptions, commented out, with defaults. */
 void lmi_config_example(FILE *f);
-/* llamad.conf(5) and llamad(8) in roff. */
+/* Print llamad.conf(5) and llamad(8) in roff. */
 void lmi_config_man(FILE *f);
 void lmi_daemon_man(FILE *f);
 
@@ -114,13 +116,14 @@ void lmi_daemon_man(FILE *f);
 
 struct lmi_config_row {
 	const char *section;
-	struct lmi_opt opt; /* name as the option is spelled; the key has '_' for '-' */
-	uint32_t at;        /* offset in struct lmi_config: of a const char *, a number of 64
-			     * bits, or a struct lmi_config_list, by the type of opt */
-	bool option;        /* also an option of llamad */
-	bool path;          /* or URL with one: as an option it may be relative */
-	bool live;          /* a running daemon can change it */
-	const char *unset;  /* what holds without a value; NULL: opt.def says it */
+	struct lmi_opt opt;  /* the name is that of the option; the key has '_' in place of '-' */
+	const char *old_key; /* deprecated name of the key; NULL = none */
+	uint32_t at;         /* offset in struct lmi_config of a const char *, an int64_t or a
+			      * struct lmi_config_list, depending on the type of opt */
+	bool option;         /* is also an option of llamad */
+	bool path;           /* is a path or a URL with one; may be relative as an option */
+	bool live;           /* can be changed by a reload */
+	const char *unset;   /* describes the default; NULL: the default is opt.def */
 };
 
 #define LMI_CONFIG_ROWS_MAX 64
@@ -128,11 +131,11 @@ struct lmi_config_row {
 struct lmi_config_table {
 	struct lmi_config_row row[LMI_CONFIG_ROWS_MAX];
 	uint32_t n;
-	/* of rows that are made from other tables */
+	/* strings of the rows that are made from the limits of the service */
 	char name[LMI_CONFIG_ROWS_MAX][LMI_CONFIG_KEY_BYTES];
 	char def[LMI_CONFIG_ROWS_MAX][24];
 };
-/* All rows; they point into *t. */
+/* Fills the table.  Rows point into *t. */
 void lmi_config_table_init(struct lmi_config_table *t);
 
 /* The options of llamad, for lmi_args_parse. */
@@ -143,7 +146,7 @@ struct lmi_options {
 };
 void lmi_options_init(struct lmi_options *o);
 
-/* The key of a row; returns buf. */
+/* Writes the key of a row to buf and returns buf. */
 const char *lmi_config_key(const struct lmi_config_row *row, char *buf, size_t n);
 
 #endif /* LLAMAD_DAEMON_CONFIG_H */

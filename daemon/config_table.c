@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * All keys of the configuration, in the order of the manual, and the options of llamad.  The
- * limits of the service are described by its own table. */
+ * The table of configuration keys, in the order of the manual, and the options of llamad.  The
+ * limits of the service come from the table in service/limits.c. */
 #include <assert.h>
 #include <stddef.h>
 #include <string.h>
@@ -17,69 +17,71 @@ static const struct lmi_config_row before[] = {
 	 .opt = {.name = "socket",
 		 .type = LMI_OPT_STR,
 		 .value = "URL",
-		 .doc = "Where clients connect: ipc:// and an absolute path of at most 107 bytes. "
-			"The file gets mode 0660: root and the daemon's own user may do "
-			"everything, its group may use models."},
+		 .doc = "Unix socket for clients: ipc:// and an absolute path of at most 107 "
+			"bytes. The file has mode 0660: root and the daemon's own user are "
+			"admins, members of its group may use models."},
 	 .at = AT(socket),
 	 .option = true,
 	 .path = true,
 	 .unset = "$RUNTIME_DIRECTORY/llamad.sock under systemd, /run/llamad/llamad.sock for "
-		  "root, else $XDG_RUNTIME_DIR/llamad/llamad.sock"},
+		  "root, otherwise $XDG_RUNTIME_DIR/llamad/llamad.sock"},
 	{.section = "daemon",
 	 .opt = {.name = "listen",
 		 .type = LMI_OPT_LIST,
 		 .value = "URL",
-		 .doc = "Where clients of other machines connect besides: tls+tcp://ADDR:PORT, or "
-			"tcp://ADDR:PORT in clear; ADDR is a number, as 192.0.2.7, [2001:db8::7], "
-			"0.0.0.0 or [::] for all of this machine. Clients need a key, so one must "
-			"have been made before: `llamactl key add`."},
+		 .doc = "Also listen for clients on other machines: tls+tcp://ADDR:PORT, or "
+			"tcp://ADDR:PORT without encryption. ADDR is a numeric address such as "
+			"192.0.2.7 or [2001:db8::7]; 0.0.0.0 and [::] stand for all addresses of "
+			"this machine. These clients need an API key, so at least one must exist: "
+			"`llamactl key add`."},
 	 .at = AT(listen),
 	 .option = true},
 	{.section = "daemon",
 	 .opt = {.name = "tls-cert",
 		 .type = LMI_OPT_STR,
 		 .value = "FILE",
-		 .doc = "Certificate for tls+tcp in PEM, with those between it and the authority "
-			"that clients trust behind it. Read again at a reload."},
+		 .doc = "PEM file with the certificate for tls+tcp, followed by the intermediate "
+			"certificates. Read again on reload."},
 	 .at = AT(tls_cert),
 	 .option = true,
 	 .path = true,
-	 .unset = "needed for tls+tcp"},
+	 .unset = "none; required for tls+tcp"},
 	{.section = "daemon",
 	 .opt = {.name = "tls-key",
 		 .type = LMI_OPT_STR,
 		 .value = "FILE",
-		 .doc = "Private key of that certificate in PEM; a file that others may read is "
-			"refused. Read again at a reload."},
+		 .doc = "PEM file with the private key of the certificate. It must not be "
+			"accessible by other users. Read again on reload."},
 	 .at = AT(tls_key),
 	 .option = true,
 	 .path = true,
-	 .unset = "needed for tls+tcp"},
+	 .unset = "none; required for tls+tcp"},
 	{.section = "daemon",
 	 .opt = {.name = "plain-tcp",
 		 .type = LMI_OPT_CHOICE,
 		 .value = "no|yes",
 		 .def = "no",
-		 .doc = "Allow tcp:// on addresses beyond the loopback ones, where who listens on "
-			"the way reads keys, prompts and answers."},
+		 .doc = "Allow tcp:// on addresses other than loopback. Keys, prompts and answers "
+			"are then sent over the network without encryption."},
 	 .at = AT(plain_tcp)},
 	{.section = "daemon",
 	 .opt = {.name = "state-dir",
 		 .type = LMI_OPT_STR,
 		 .value = "DIR",
-		 .doc = "Folder of what outlives the daemon: the registry of models. Made with "
-			"mode 0700 if it is not there; used by one daemon at a time."},
+		 .doc = "Folder for persistent state: the registry of models and keys. Created "
+			"with mode 0700 if missing; only one daemon at a time can use it."},
 	 .at = AT(state_dir),
 	 .option = true,
 	 .path = true,
-	 .unset = "$STATE_DIRECTORY under systemd, /var/lib/llamad for root, else "
+	 .unset = "$STATE_DIRECTORY under systemd, /var/lib/llamad for root, otherwise "
 		  "$XDG_STATE_HOME/llamad or ~/.local/state/llamad"},
 	{.section = "daemon",
 	 .opt = {.name = "log",
 		 .type = LMI_OPT_CHOICE,
 		 .value = "error|warn|info|debug|trace",
 		 .def = "info",
-		 .doc = "Least important kind of message to print on standard error."},
+		 .doc = "Log level: messages of this level and above are written to standard "
+			"error."},
 	 .at = AT(log),
 	 .option = true,
 	 .live = true},
@@ -90,15 +92,15 @@ static const struct lmi_config_row before[] = {
 		 .def = "20s",
 		 .min = 0,
 		 .max = 3600000,
-		 .doc = "How long running generations may go on after SIGTERM or SIGINT; what is "
-			"left then is ended. A second signal ends it at once."},
+		 .doc = "How long running generations may continue after SIGTERM or SIGINT before "
+			"they are ended. A second signal ends them at once."},
 	 .at = AT(drain_ms),
 	 .live = true},
 	{.section = "plugins",
 	 .opt = {.name = "plugin-dir",
 		 .type = LMI_OPT_LIST,
 		 .value = "DIR",
-		 .doc = "Look for plugins in DIR before the default folders."},
+		 .doc = "Search DIR for plugins before the default folders."},
 	 .at = AT(plugin_dirs),
 	 .option = true,
 	 .path = true},
@@ -107,23 +109,24 @@ static const struct lmi_config_row before[] = {
 		 .type = LMI_OPT_CHOICE,
 		 .value = "no|yes",
 		 .def = "yes",
-		 .doc = "Look for plugins in the default folders as well."},
+		 .doc = "Also search the default folders for plugins."},
 	 .at = AT(default_plugins)},
 	{.section = "plugins",
 	 .opt = {.name = "plugin-trust",
 		 .type = LMI_OPT_CHOICE,
 		 .value = "owner|system",
 		 .def = "owner",
-		 .doc = "Whose plugins are loaded: of the daemon's user or root, or of root alone "
-			"and not writable by the daemon."},
+		 .doc = "Which plugin files are loaded: owner = those owned by the daemon's user "
+			"or root; system = only those owned by root and not writable by the "
+			"daemon."},
 	 .at = AT(plugin_trust),
 	 .option = true},
 	{.section = "models",
 	 .opt = {.name = "model-dir",
 		 .type = LMI_OPT_LIST,
 		 .value = "DIR",
-		 .doc = "Folder below which the paths lie that administrators add or load. "
-			"Without any, a path may be anywhere."},
+		 .doc = "Allow admins to add and load models below DIR. If no folder is given, "
+			"any path is allowed."},
 	 .at = AT(model_dirs),
 	 .option = true,
 	 .path = true},
@@ -132,7 +135,7 @@ static const struct lmi_config_row before[] = {
 		 .type = LMI_OPT_STR,
 		 .value = "NAME",
 		 .def = "auto",
-		 .doc = "What computes: the name of a backend, or auto for the best there is."},
+		 .doc = "Backend that runs the models; auto = the best one available."},
 	 .at = AT(backend),
 	 .option = true},
 	{.section = "engine",
@@ -142,7 +145,7 @@ static const struct lmi_config_row before[] = {
 		 .def = "0",
 		 .min = 0,
 		 .max = 1023,
-		 .doc = "Number of the backend's device."},
+		 .doc = "Index of the device within the backend."},
 	 .at = AT(device)},
 	{.section = "engine",
 	 .opt = {.name = "threads",
@@ -150,51 +153,52 @@ static const struct lmi_config_row before[] = {
 		 .value = "N",
 		 .min = 1,
 		 .max = 1024,
-		 .doc = "Threads of a model to compute with."},
+		 .doc = "Number of threads that run a model."},
 	 .at = AT(threads),
 	 .option = true,
-	 .unset = "one for each processor"},
+	 .unset = "the number of processors"},
 	{.section = "engine",
 	 .opt = {.name = "ctx",
 		 .type = LMI_OPT_SIZE,
 		 .value = "N",
 		 .min = 1,
 		 .max = 1 << 30,
-		 .doc = "Context length of a session in tokens."},
+		 .doc = "Context size of one sequence in tokens."},
 	 .at = AT(ctx),
 	 .option = true,
-	 .unset = "what the model was made for, or what memory holds"},
+	 .unset = "the context size of the model, or what fits into memory"},
 	{.section = "engine",
 	 .opt = {.name = "kv-tokens",
 		 .type = LMI_OPT_SIZE,
 		 .value = "N",
 		 .min = 1,
 		 .max = 1099511627776.0,
-		 .doc = "Tokens that the sessions of a model may keep together."},
+		 .doc = "Size of a model's KV cache in tokens, shared by all its sequences (paged "
+			"KV cache, prefix caching)."},
 	 .at = AT(kv_tokens),
-	 .unset = "sessions times ctx, or what memory holds"},
+	 .unset = "max_running times ctx, or what fits into memory"},
 	{.section = "engine",
 	 .opt = {.name = "kv-type",
 		 .type = LMI_OPT_STR,
 		 .value = "TYPE",
-		 .doc = "Type of stored keys and values, as f32, f16, q8_0."},
+		 .doc = "Data type of the KV cache, such as f32, f16 or q8_0."},
 	 .at = AT(kv_type),
-	 .unset = "what the backend likes"},
+	 .unset = "the backend's preference"},
 	{.section = "engine",
 	 .opt = {.name = "activations",
 		 .type = LMI_OPT_CHOICE,
 		 .value = "default|f32|int8",
 		 .def = "default",
-		 .doc = "Arithmetic in front of quantised weights: float throughout, rounded to 8 "
-			"bits, or as the backend does it."},
+		 .doc = "Data type of the activations that are multiplied with quantised weights: "
+			"f32, int8 (rounded to 8 bits), or the backend's default."},
 	 .at = AT(activations)},
 	{.section = "engine",
 	 .opt = {.name = "attention",
 		 .type = LMI_OPT_CHOICE,
 		 .value = "default|half",
 		 .def = "default",
-		 .doc = "Arithmetic of attention: the backend's own, or every sum in half "
-			"precision."},
+		 .doc = "Arithmetic of attention: the backend's default, or half precision for "
+			"all sums."},
 	 .at = AT(attention)},
 	{.section = "engine",
 	 .opt = {.name = "memory",
@@ -202,24 +206,25 @@ static const struct lmi_config_row before[] = {
 		 .value = "BYTES",
 		 .min = 1048576,
 		 .max = 1099511627776.0 * 1024,
-		 .doc = "Memory that one model may take."},
+		 .doc = "Maximum memory of one model."},
 	 .at = AT(memory),
-	 .unset = "what the machine says is available"},
+	 .unset = "the available memory of the machine"},
 	{.section = "engine",
 	 .opt = {.name = "files",
 		 .type = LMI_OPT_CHOICE,
 		 .value = "mapped|read|direct",
 		 .def = "mapped",
-		 .doc = "How model files come into memory: mapped where they lie, read into memory "
-			"of the daemon's own, or read past the page cache."},
+		 .doc = "How model files are loaded: mapped = mmap; read = copied into the "
+			"daemon's memory; direct = copied, bypassing the page cache."},
 	 .at = AT(files)},
 	{.section = "engine",
 	 .opt = {.name = "lock",
 		 .type = LMI_OPT_CHOICE,
 		 .value = "no|yes",
 		 .def = "no",
-		 .doc = "Keep the files of loaded models in memory; goes on without it when the "
-			"system refuses (see LimitMEMLOCK in systemd.exec(5))."},
+		 .doc = "Lock the files of loaded models in memory. If the system does not allow "
+			"it, loading continues without the lock (see LimitMEMLOCK in "
+			"systemd.exec(5))."},
 	 .at = AT(lock)},
 };
 
@@ -231,8 +236,8 @@ static const struct lmi_config_row limits[] = {
 		 .def = "256",
 		 .min = 1,
 		 .max = 65536,
-		 .doc = "Connections at a time; further ones are refused. Eight more are "
-			"kept for root and the daemon's own user."},
+		 .doc = "Maximum number of connections. Eight more are reserved for root and the "
+			"daemon's own user."},
 	 .at = AT(connections),
 	 .live = true},
 	{.section = "limits",
@@ -242,7 +247,7 @@ static const struct lmi_config_row limits[] = {
 		 .def = "32",
 		 .min = 1,
 		 .max = 65536,
-		 .doc = "Connections of one user, or of one address, at a time."},
+		 .doc = "Maximum number of connections of one user or one network address."},
 	 .at = AT(connections_per_user),
 	 .live = true},
 	{.section = "limits",
@@ -252,7 +257,7 @@ static const struct lmi_config_row limits[] = {
 		 .def = "16M",
 		 .min = 65536,
 		 .max = 1073741824.0,
-		 .doc = "Longest message of a client; a longer one is refused."},
+		 .doc = "Maximum length of a client's message."},
 	 .at = AT(message_bytes)},
 	{.section = "limits",
 	 .opt = {.name = "message-time",
@@ -261,8 +266,8 @@ static const struct lmi_config_row limits[] = {
 		 .def = "10s",
 		 .min = 100,
 		 .max = 3600000,
-		 .doc = "How long a client may take for its first bytes, and for each 10 KiB of a "
-			"message; a slower one is disconnected."},
+		 .doc = "Time that a client may take for its first bytes and for each 10 KiB of a "
+			"message. A slower client is disconnected."},
 	 .at = AT(message_ms),
 	 .live = true},
 	{.section = "limits",
@@ -272,23 +277,22 @@ static const struct lmi_config_row limits[] = {
 		 .def = "60s",
 		 .min = 0,
 		 .max = 86400000,
-		 .doc = "A connection is closed after that time without work: no request waits for "
-			"its answer, and no stream of it runs. Clients connect again when they "
-			"need to. 0 is never."},
+		 .doc = "Close a connection that has had no pending request and no running stream "
+			"for this long; 0 = never. Clients reconnect when they need to."},
 	 .at = AT(idle_ms),
 	 .live = true},
 };
 
-/* Options that are no keys. */
+/* Options that are not configuration keys. */
 static const struct lmi_opt own[] = {
 	{.name = "config",
 	 .type = LMI_OPT_STR,
 	 .value = "FILE",
-	 .doc = "Read FILE; without it " LMI_CONFIG_FILE " if there is one."},
+	 .doc = "Read the configuration from FILE (default " LMI_CONFIG_FILE ", if it exists)."},
 	{.name = "check-config",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "Read the configuration, print what holds, and exit: with status 0 if it is good, "
-		"1 if not."},
+	 .doc = "Check the configuration, print the resulting settings, and exit with status 0 "
+		"if it is valid, otherwise 1."},
 	{.name = "help", .letter = 'h', .type = LMI_OPT_FLAG, .doc = "Print this help and exit."},
 	{.name = "version", .type = LMI_OPT_FLAG, .doc = "Print the version and exit."},
 	{.name = "emit-man", .type = LMI_OPT_FLAG},
@@ -296,14 +300,13 @@ static const struct lmi_opt own[] = {
 	{.name = "emit-config", .type = LMI_OPT_FLAG},
 };
 
-/* A limit of the service as a row: "lease_ms", 10000 becomes lease = 10s. */
+/* Adds a limit of the service as a row: "lease_ms", 10000 becomes lease = 10s. */
 static void add_limit(struct lmi_config_table *t, const struct lmi_limit *l)
 {
 	bool ms = !strcmp(l->unit, "ms"), bytes = !strcmp(l->unit, "bytes");
 	char *name = t->name[t->n], *def = t->def[t->n];
 	size_t n = strlen(l->name);
 
-	/* "lease_ms" */
 	if (ms && n > 3 && !strcmp(l->name + n - 3, "_ms"))
 		n -= 3;
 	snprintf(name, sizeof(t->name[0]), "%.*s", (int)n, l->name);
@@ -323,6 +326,7 @@ static void add_limit(struct lmi_config_table *t, const struct lmi_limit *l)
 			.min = (double)l->min,
 			.max = (double)l->max,
 			.doc = l->doc},
+		.old_key = l->old_name,
 		.at = AT(service) + (uint32_t)l->offset,
 		.live = true,
 	};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Configuration files: what is read, what is refused and how, which values win, what a
- * running daemon may take over, and the texts that are made from the rows. */
+ * Configuration files: parsing, errors, precedence, changes by a reload, and the texts that are
+ * generated from the table. */
 #include "daemon/config.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 static char folder[64], path[96];
 
-/* An environment that a test makes: "NAME=value" each. */
+/* The environment of a test, as strings "NAME=value". */
 static const char *const *vars;
 
 static const char *get(void *arg, const char *name)
@@ -72,7 +72,7 @@ static struct lmi_config *good(const char *text)
 	return c;
 }
 
-START_TEST(rows_are_sound)
+START_TEST(rows_are_valid)
 {
 	struct lmi_config_table t;
 	struct lmi_options o;
@@ -85,7 +85,7 @@ START_TEST(rows_are_sound)
 		ck_assert_ptr_nonnull(a->opt.value);
 		ck_assert_uint_lt(strlen(a->opt.name), LMI_CONFIG_KEY_BYTES);
 		ck_assert_uint_lt(a->at, sizeof(struct lmi_config));
-		/* a section stands together, a key once, an offset once */
+		/* sections are contiguous; keys and offsets are unique */
 		for (uint32_t k = 0; k < i; k++) {
 			const struct lmi_config_row *b = &t.row[k];
 
@@ -122,7 +122,7 @@ START_TEST(defaults)
 }
 END_TEST
 
-START_TEST(folders_by_who_runs)
+START_TEST(default_folders)
 {
 	static const char *const systemd[] = {"RUNTIME_DIRECTORY=/run/llamad",
 					      "STATE_DIRECTORY=/var/lib/llamad:/var/lib/more",
@@ -135,7 +135,7 @@ START_TEST(folders_by_who_runs)
 	static const struct {
 		const char *const *vars;
 		uint32_t uid;
-		const char *socket, *state; /* NULL: refused */
+		const char *socket, *state; /* NULL: an error is expected */
 	} cases[] = {
 		{systemd, 7, "ipc:///run/llamad/llamad.sock", "/var/lib/llamad"},
 		{systemd, 0, "ipc:///run/llamad/llamad.sock", "/var/lib/llamad"},
@@ -211,7 +211,7 @@ static const struct {
 	const char *text, *says;
 } refused[] = {
 	{"x\n", "llamad.conf:1: 'x' is neither a comment, a [section] nor key = value"},
-	{"\n\nlog = info\n", "llamad.conf:3: the key 'log' stands before any [section]"},
+	{"\n\nlog = info\n", "llamad.conf:3: the key 'log' is outside any [section]"},
 	{"[daemon\n", "llamad.conf:1: '[daemon' does not end in ']'"},
 	{"[\n", "'[' does not end in ']'"},
 	{"[]\n", "there is no section []"},
@@ -227,7 +227,7 @@ static const struct {
 	{"[daemon]\n= 3\n", "[daemon] has no key ''"},
 	{"[daemon]\nlog =\n", "the key 'log' needs a value: error|warn|info|debug|trace"},
 	{"[daemon]\nlog = loud\n", "llamad.conf:2: key 'log': 'loud' is not one of error|warn"},
-	{"[daemon]\nlog = info\nlog = warn\n", "llamad.conf:3: the key 'log' was set in line 2"},
+	{"[daemon]\nlog = info\nlog = warn\n", "llamad.conf:3: the key 'log' is already set in line 2"},
 	{"[daemon]\ndrain = 20\n", "key 'drain': '20' is not a whole number with a unit ms"},
 	{"[daemon]\ndrain = 2h\n", "key 'drain': 2h is above 3600000 ms"},
 	{"[daemon]\ndrain = -1s\n", "key 'drain': -1s is below 0 ms"},
@@ -240,31 +240,34 @@ static const struct {
 	{"[daemon]\nlisten = tcp://127.0.0.1:\n", "is not tls+tcp://"},
 	{"[daemon]\nlisten = tcp://127.0.0.1:65536\n", "a port of at most 65535"},
 	{"[daemon]\nlisten = tcp://127.0.0.1:8x\n", "is not tls+tcp://"},
-	{"[daemon]\nlisten = tcp://localhost:80\n", "with an address in numbers"},
+	{"[daemon]\nlisten = tcp://localhost:80\n", "with a numeric address"},
 	{"[daemon]\nlisten = tcp://::1:80\n", "is not tls+tcp://"},
 	{"[daemon]\nlisten = tcp://[127.0.0.1]:80\n", "is not tls+tcp://"},
 	{"[daemon]\nlisten = tcp://127.0.0.256:80\n", "is not tls+tcp://"},
 	{"[daemon]\nlisten = tcp://:80\n", "is not tls+tcp://"},
-	{"[daemon]\nlisten = tcp://0.0.0.0:80\n", "on tcp://0.0.0.0:80 keys and texts travel in"},
+	{"[daemon]\nlisten = tcp://0.0.0.0:80\n", "tcp://0.0.0.0:80 sends keys and texts without"},
 	{"[daemon]\nlisten = tcp://[::]:80\n", "use tls+tcp, or set plain_tcp = yes"},
-	{"[daemon]\nlisten = tls+tcp://0.0.0.0:80\n", "needs tls_cert, a file in PEM, as well"},
-	{"[daemon]\nlisten = tls+tcp://[::1]:80\ntls_cert = /c\n", "needs tls_key, a file in PEM"},
-	{"[daemon]\ntls_key = /k\n", "tls_key is set and tls_cert is not: they go together"},
+	{"[daemon]\nlisten = tls+tcp://0.0.0.0:80\n", "requires tls_cert, a PEM file, to be set"},
+	{"[daemon]\nlisten = tls+tcp://[::1]:80\ntls_cert = /c\n", "requires tls_key, a PEM file"},
+	{"[daemon]\ntls_key = /k\n", "tls_key is set and tls_cert is not: set both or neither"},
 	{"[daemon]\ntls_cert = c\n", "tls_cert: 'c' is not an absolute path"},
 	{"[daemon]\nsocket = ipc://relative\n", "'ipc://relative' is not ipc:// and an absolute"},
 	{"[daemon]\nsocket = tcp://127.0.0.1:80\n", "is not ipc://"},
 	{"[daemon]\nstate_dir = here\n", "state_dir: 'here' is not an absolute path"},
 	{"[limits]\nfail = 10\n", "key 'fail': '10' is not a whole number with a unit"},
 	{"[limits]\nfail_ms = 10s\n", "[limits] has no key 'fail_ms' (did you mean 'fail"},
+	{"[limits]\nmax_running = 1000000\n", "key 'max_running': 1000000 is above "},
 	{"[limits]\nsessions = 1000000\n", "key 'sessions': 1000000 is above "},
-	{"[engine]\nkv_type = q17\n", "kv_type: 'q17' is no type for keys and values"},
+	{"[limits]\nmax_running = 5\nsessions = 6\n",
+	 "llamad.conf:3: the key 'sessions' is already set in line 2"},
+	{"[engine]\nkv_type = q17\n", "kv_type: 'q17' is not a data type for a KV cache"},
 	{"[models]\nmodel_dir = models\n", "model_dir: 'models' is not an absolute path"},
 	{"[plugins]\nplugin_dir = plugins\n", "plugin_dir: 'plugins' is not an absolute path"},
 	{"[daemon]\nlog = in\x1b[31mfo\n", "control byte 0x1b at column 9"},
 	{"\xEF\xBB\xBF[daemon]\n", "'\\xef\\xbb\\xbf[daemon]' is neither"},
 };
 
-START_TEST(refusals_name_the_thing)
+START_TEST(errors_name_the_cause)
 {
 	struct lmi_config *c = NULL;
 	struct lmd_error err;
@@ -274,6 +277,23 @@ START_TEST(refusals_name_the_thing)
 	ck_assert_msg(strstr(err.text, refused[_i].says) != NULL, "'%s' is not in: %s",
 		      refused[_i].says, err.text);
 	ck_assert_ptr_null(c);
+}
+END_TEST
+
+START_TEST(old_keys_warn)
+{
+	struct lmi_config *c = good("[limits]\nmax_running = 5\n");
+
+	ck_assert_uint_eq(c->service.max_running, 5);
+	ck_assert_uint_eq(c->warnings.n, 0);
+	lmi_config_destroy(c);
+	c = good("[limits]\nsessions = 5\n");
+	ck_assert_uint_eq(c->service.max_running, 5);
+	ck_assert_uint_eq(c->warnings.n, 1);
+	ck_assert_msg(strstr(c->warnings.item[0], "llamad.conf:2: the key 'sessions' in [limits] "
+						  "is deprecated: use 'max_running'") != NULL,
+		      "%s", c->warnings.item[0]);
+	lmi_config_destroy(c);
 }
 END_TEST
 
@@ -293,11 +313,11 @@ START_TEST(odd_files)
 	memset(big, '#', sizeof(big));
 	put_file(big, LMI_CONFIG_LINE + 1);
 	ck_assert_int_eq(lmi_config_read(&c, path, NULL, &env, &err), LMD_INVALID);
-	ck_assert_ptr_nonnull(strstr(err.text, "the line has 4097 bytes, more than 4096"));
+	ck_assert_ptr_nonnull(strstr(err.text, "the line has 4097 bytes, the maximum is 4096"));
 	put_file(big, sizeof(big));
 	ck_assert_int_eq(lmi_config_read(&c, path, NULL, &env, &err), LMD_INVALID);
-	ck_assert_ptr_nonnull(strstr(err.text, "bytes, more than 1048576"));
-	/* as large as it may be */
+	ck_assert_ptr_nonnull(strstr(err.text, "bytes, the maximum is 1048576"));
+	/* the maximum size */
 	memset(big, '\n', LMI_CONFIG_BYTES);
 	put_file(big, LMI_CONFIG_BYTES);
 	ck_assert_int_eq(lmi_config_read(&c, path, NULL, &env, &err), LMD_OK);
@@ -339,7 +359,7 @@ START_TEST(random_bytes_never_crash)
 }
 END_TEST
 
-START_TEST(options_win)
+START_TEST(options_take_precedence)
 {
 	char *argv[] = {(char *)"llamad",       (char *)"--socket=ipc:///o",
 			(char *)"--plugin-dir", (char *)"/p",
@@ -366,7 +386,7 @@ START_TEST(options_win)
 }
 END_TEST
 
-/* Paths of the command line are meant from where it was typed; those of the file are absolute. */
+/* Paths on the command line are relative to the current folder; those in the file are absolute. */
 START_TEST(relative_options)
 {
 	char *argv[] = {(char *)"llamad",       (char *)"--socket=ipc://s",
@@ -407,7 +427,7 @@ START_TEST(what_may_change)
 		{"[limits]\nmessage_bytes = 1M\n", "'message_bytes' in [limits] has changed"},
 		{"[plugins]\nplugin_dir = /x\n", "'plugin_dir' in [plugins] has changed"},
 		{"[engine]\nkv_type = f16\n", "'kv_type' in [engine] has changed"},
-		{"[limits]\nsessions = 3\nfail = 1s\n", NULL},
+		{"[limits]\nmax_running = 3\nfail = 1s\n", NULL},
 	};
 	struct lmi_config *from = good("");
 
@@ -425,7 +445,7 @@ START_TEST(what_may_change)
 }
 END_TEST
 
-/* What `write` writes, on the heap. */
+/* Returns what `write` writes; free() it. */
 static char *written(void (*write)(FILE *), size_t *n)
 {
 	char *text = NULL;
@@ -464,7 +484,7 @@ START_TEST(print_and_example_read_back)
 	free(text);
 	lmi_config_destroy(again);
 	lmi_config_destroy(c);
-	/* the example with every key that has a default uncommented gives the defaults */
+	/* uncommenting every key of the example that has a default results in the defaults */
 	text = to = written(lmi_config_example, &n);
 	for (char *p = text; *p; p++) {
 		const char *eq = strchr(p, '=');
@@ -485,7 +505,7 @@ START_TEST(print_and_example_read_back)
 }
 END_TEST
 
-START_TEST(texts_are_those_of_the_tree)
+START_TEST(texts_match_the_tree)
 {
 	static const struct {
 		const char *file;
@@ -507,7 +527,7 @@ START_TEST(texts_are_those_of_the_tree)
 		got = fread(have, 1, n + 1, f);
 		fclose(f);
 		ck_assert_msg(got == n && !memcmp(want, have, n),
-			      "%s is not what the table says; run: make update-daemon-texts",
+			      "%s does not match the table; run: make update-daemon-texts",
 			      texts[i].file);
 		free(want);
 		free(have);
@@ -521,7 +541,10 @@ START_TEST(out_of_memory)
 	struct lmi_alloc_stats before, after;
 	uint64_t nth = 1;
 
-	put_file("[plugins]\nplugin_dir = /a\nplugin_dir = /b\n", 41);
+	static const char text[] = "[plugins]\nplugin_dir = /a\nplugin_dir = /b\n"
+				   "[limits]\nsessions = 5\n";
+
+	put_file(text, sizeof(text) - 1);
 	lmi_alloc_stats(&before);
 	for (bool failed = true; failed; nth++) {
 		struct lmi_config *c = NULL;
@@ -548,18 +571,19 @@ int main(void)
 
 	tcase_set_timeout(t, 60);
 	tcase_add_checked_fixture(t, set_up, tear_down);
-	tcase_add_test(t, rows_are_sound);
+	tcase_add_test(t, rows_are_valid);
 	tcase_add_test(t, defaults);
-	tcase_add_test(t, folders_by_who_runs);
+	tcase_add_test(t, default_folders);
 	tcase_add_test(t, values);
-	tcase_add_loop_test(t, refusals_name_the_thing, 0, (int)LMD_LEN(refused));
+	tcase_add_loop_test(t, errors_name_the_cause, 0, (int)LMD_LEN(refused));
+	tcase_add_test(t, old_keys_warn);
 	tcase_add_test(t, odd_files);
 	tcase_add_test(t, random_bytes_never_crash);
-	tcase_add_test(t, options_win);
+	tcase_add_test(t, options_take_precedence);
 	tcase_add_test(t, relative_options);
 	tcase_add_test(t, what_may_change);
 	tcase_add_test(t, print_and_example_read_back);
-	tcase_add_test(t, texts_are_those_of_the_tree);
+	tcase_add_test(t, texts_match_the_tree);
 	tcase_add_test(t, out_of_memory);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The daemon's life: start, turns, the end. */
+ * The life cycle of the daemon: start, ticks of the loop, shutdown. */
 #include "daemon/daemon.h"
 
 #include <signal.h>
@@ -9,9 +9,9 @@
 #include "daemon/daemon_impl.h"
 #include "llamad/version.h"
 
-/* How long clients may take to read the ends of their streams. */
-#define LAST_WORDS_MS       2000
-#define LAST_WORDS_HURRY_MS 100
+/* Time that clients are given to read the final items of their streams. */
+#define FINAL_READ_MS       2000
+#define FINAL_READ_HURRY_MS 100
 
 static void on_stop(void *arg)
 {
@@ -25,22 +25,22 @@ static void on_reload(void *arg)
 	struct lmi_daemon *d = arg;
 	struct lmd_error err = {0};
 
-	(void)lmi_daemon_reload(d, NULL, 0, NULL, &err); /* has said in the log how it went */
+	(void)lmi_daemon_reload(d, NULL, 0, NULL, &err); /* logs its result itself */
 	lmi_daemon_rescan(d);
 }
 
-/* Every descriptor may be used for a connection. */
+/* Raises the soft limit of descriptors to the hard one, since every connection needs one. */
 static void raise_descriptor_limit(void)
 {
 	struct rlimit r;
 
 	if (!getrlimit(RLIMIT_NOFILE, &r) && r.rlim_cur < r.rlim_max) {
 		r.rlim_cur = r.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &r); /* more connections, or fewer */
+		(void)setrlimit(RLIMIT_NOFILE, &r); /* on failure fewer connections are possible */
 	}
 }
 
-/* Everybody has read the last of what was said. */
+/* Returns whether all streams have ended and all replies have been sent. */
 static bool is_quiet(struct lmi_daemon *d)
 {
 	struct lmi_front_stats s;
@@ -49,7 +49,7 @@ static bool is_quiet(struct lmi_daemon *d)
 	return lmi_service_is_idle(d->service) && !s.n_sending;
 }
 
-/* Towards the end; returns when to look again. */
+/* Advances the shutdown; returns the time of the next call. */
 static uint64_t stopping(struct lmi_daemon *d, uint64_t now)
 {
 	if (d->phase == LMI_PHASE_DRAINING) {
@@ -57,17 +57,17 @@ static uint64_t stopping(struct lmi_daemon *d, uint64_t now)
 			return d->until;
 		lmi_service_stop(d->service, now);
 		d->phase = LMI_PHASE_ENDING;
-		d->until = now + LAST_WORDS_MS * LMI_MS_NS;
+		d->until = now + FINAL_READ_MS * LMI_MS_NS;
 	}
-	if (d->hurry && d->until > now + LAST_WORDS_HURRY_MS * LMI_MS_NS)
-		d->until = now + LAST_WORDS_HURRY_MS * LMI_MS_NS;
+	if (d->hurry && d->until > now + FINAL_READ_HURRY_MS * LMI_MS_NS)
+		d->until = now + FINAL_READ_HURRY_MS * LMI_MS_NS;
 	lmi_service_turn(d->service, now);
 	if (now >= d->until || is_quiet(d))
 		lmi_loop_stop(d->loop);
 	return d->until;
 }
 
-static uint64_t turn(void *arg, uint64_t now)
+static uint64_t tick(void *arg, uint64_t now)
 {
 	struct lmi_daemon *d = arg;
 	uint64_t until;
@@ -114,7 +114,7 @@ enum lmd_status lmi_daemon_run(const struct lmi_args *args, const struct lmi_con
 		LMI_DAEMON_LOG(&d, LMD_LOG_INFO, "llamad %s ready on %s; state=%s", LMD_VERSION,
 			       d.config->socket, d.config->state_dir);
 		lmi_notify_send(&d.notify, "READY=1\nSTATUS=ready on %s", d.config->socket);
-		lmi_loop_run(d.loop, turn, &d);
+		lmi_loop_run(d.loop, tick, &d);
 	}
 	lmi_daemon_fini(&d);
 	return st;

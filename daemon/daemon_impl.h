@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * daemon_impl.h - the inside of the daemon, shared by its files. */
+ * daemon_impl.h - internals of the daemon, shared by its files. */
 #ifndef LLAMAD_DAEMON_DAEMON_IMPL_H
 #define LLAMAD_DAEMON_DAEMON_IMPL_H
 
@@ -16,18 +16,18 @@
 
 enum lmi_phase {
 	LMI_PHASE_RUNNING,
-	LMI_PHASE_DRAINING, /* no new work; until `until` */
-	LMI_PHASE_ENDING    /* everything was ended; last words are read until `until` */
+	LMI_PHASE_DRAINING, /* accepts no work; generations may run until `until` */
+	LMI_PHASE_ENDING    /* all streams have ended; clients may read them until `until` */
 };
 
 struct lmi_daemon {
 	const struct lmi_args *args;
 	const struct lmi_config_env *env;
 	struct lmi_config *config;
-	struct lmi_config *first; /* the one of the start: the service borrows its texts */
+	struct lmi_config *first; /* the configuration at startup; the service uses its strings */
 	struct lmd_host *host;
 	struct lmi_notify notify;
-	uint64_t watchdog_at; /* when the service manager is told next that all is well */
+	uint64_t watchdog_at; /* time of the next watchdog message to the service manager */
 	int lock;
 	struct lmi_registry *plugins;
 	struct lmi_store *store;
@@ -41,13 +41,13 @@ struct lmi_daemon {
 
 	enum lmi_phase phase;
 	uint64_t until;
-	bool hurry; /* asked twice */
+	bool hurry; /* a second request to stop has arrived */
 
-	/* of the last reload that the service asked for */
+	/* the changed keys of the last reload that was requested through the service */
 	char changed_keys[LMI_CONFIG_ROWS_MAX][LMI_CONFIG_KEY_BYTES];
 	struct lmd_str changed[LMI_CONFIG_ROWS_MAX];
 
-	struct lmi_job rescan; /* of plugins, in io */
+	struct lmi_job rescan; /* scan of the plugin folders, runs in io */
 	bool rescan_runs, rescan_again;
 	struct lmd_error rescan_err;
 };
@@ -56,13 +56,13 @@ struct lmi_daemon {
 
 /* ---- daemon.c ---- */
 
-/* Signals are taken by the loop from now on. */
+/* Makes the loop handle SIGTERM, SIGINT and SIGHUP. */
 enum lmd_status lmi_daemon_signals(struct lmi_daemon *d, struct lmd_error *err);
 
 /* ---- start.c ---- */
 
-/* Everything up to the open socket; *d is zeroed.  On failure what was made is undone by
- * lmi_daemon_fini. */
+/* Starts all parts, the listener last.  *d must be zeroed.  Call lmi_daemon_fini also after a
+ * failure. */
 enum lmd_status lmi_daemon_start(struct lmi_daemon *d, struct lmd_error *err);
 void lmi_daemon_fini(struct lmi_daemon *d);
 struct lmi_front_limits lmi_daemon_front_limits(const struct lmi_config *c);
@@ -70,22 +70,23 @@ struct lmi_front_limits lmi_daemon_front_limits(const struct lmi_config *c);
 /* ---- admin.c ---- */
 
 struct lmi_service_hooks lmi_daemon_hooks(struct lmi_daemon *d);
-/* Reads the configuration again and takes it over, or leaves everything as it is.  changed
- * (NULL allowed): the keys with new values, one in each row, at most `max`; *n_changed their
- * number. */
+/* Logs the warnings of a configuration. */
+void lmi_daemon_log_warnings(struct lmi_daemon *d, const struct lmi_config *c);
+/* Reads the configuration again and applies it.  On failure nothing changes.  Unless `changed` is
+ * NULL, writes the names of at most `max` changed keys to it, and their number to *n_changed. */
 enum lmd_status lmi_daemon_reload(struct lmi_daemon *d, char (*changed)[LMI_CONFIG_KEY_BYTES],
 				  uint32_t max, uint32_t *n_changed, struct lmd_error *err);
-/* Wall-clock time, ns since 1970.  Any thread. */
+/* Returns the wall-clock time in ns since 1970.  Any thread. */
 int64_t lmi_daemon_wall_ns(void *arg);
-/* Looks for plugins, off the loop. */
+/* Scans the plugin folders in another thread. */
 void lmi_daemon_rescan(struct lmi_daemon *d);
-/* Takes no more work and stops when what runs has ended, in drain_ms at the latest; once more:
- * stops now. */
+/* Stops accepting work, and stops the daemon once running generations have ended, after drain_ms
+ * at the latest.  The second call stops it at once. */
 void lmi_daemon_drain(struct lmi_daemon *d, int64_t drain_ms);
 
 /* ---- login.c ---- */
 
-/* Of lmi_front_ops. */
+/* Implements login of lmi_front_ops. */
 void lmi_daemon_login(void *arg, const struct lmd_str *secret, lmi_login_fn done, void *done_arg);
 
 #define LMI_DAEMON_LOG(d, level, ...)                                                              \

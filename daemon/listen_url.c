@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Numbers alone: what a name resolves to may change, and with it who can connect. */
+ * Only numeric addresses are accepted: a name could resolve to another address later, and so change
+ * who can connect. */
 #include "daemon/listen_url.h"
 
 #include <arpa/inet.h>
@@ -13,7 +14,7 @@
 
 #define LISTEN_MAX 16u
 
-/* The port behind the colon, or -1. */
+/* Parses the port after the colon; returns -1 if it is invalid. */
 static int port_of(const char *text)
 {
 	int port = 0;
@@ -75,8 +76,8 @@ enum lmd_status lmi_listen_url_parse(struct lmi_listen_url *out, const char *url
 	}
 	return lmd_fail(
 		err, LMD_INVALID,
-		"listen: '%s' is not tls+tcp://ADDR:PORT or tcp://ADDR:PORT with an address "
-		"in numbers and a port of at most 65535",
+		"listen: '%s' is not tls+tcp://ADDR:PORT or tcp://ADDR:PORT with a numeric "
+		"address and a port of at most 65535",
 		lmi_show(shown, sizeof(shown), url, strlen(url)));
 }
 
@@ -92,7 +93,7 @@ enum lmd_status lmi_listen_check(const struct lmi_config *c, struct lmd_error *e
 					i ? "tls_key" : "tls_cert",
 					lmi_show_path(shown, sizeof(shown), files[i]));
 	if (c->listen.n > LISTEN_MAX)
-		return lmd_fail(err, LMD_INVALID, "listen: %u addresses, the most is %u",
+		return lmd_fail(err, LMD_INVALID, "listen: %u addresses, the maximum is %u",
 				c->listen.n, LISTEN_MAX);
 	for (uint32_t i = 0; i < c->listen.n; i++) {
 		const char *url = c->listen.item[i];
@@ -102,17 +103,17 @@ enum lmd_status lmi_listen_check(const struct lmi_config *c, struct lmd_error *e
 			return st;
 		if (u.tls && (!c->tls_cert || !c->tls_key))
 			return lmd_fail(err, LMD_INVALID,
-					"listen: %s needs %s, a file in PEM, as well", url,
+					"listen: %s requires %s, a PEM file, to be set", url,
 					c->tls_cert ? "tls_key" : "tls_cert");
 		if (!u.tls && !u.loopback && !c->plain_tcp)
 			return lmd_fail(
 				err, LMD_INVALID,
-				"listen: on %s keys and texts travel in clear: use tls+tcp, or "
-				"set plain_tcp = yes",
+				"listen: %s sends keys and texts without encryption: use tls+tcp, "
+				"or set plain_tcp = yes",
 				url);
 	}
 	if (!c->tls_cert != !c->tls_key)
-		return lmd_fail(err, LMD_INVALID, "%s is set and %s is not: they go together",
+		return lmd_fail(err, LMD_INVALID, "%s is set and %s is not: set both or neither",
 				c->tls_cert ? "tls_cert" : "tls_key",
 				c->tls_cert ? "tls_key" : "tls_cert");
 	return LMD_OK;

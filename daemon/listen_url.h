@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * listen_url.h - addresses of this machine on which llamad listens for others. */
+ * listen_url.h - the TCP addresses on which llamad listens. */
 #ifndef LLAMAD_DAEMON_LISTEN_URL_H
 #define LLAMAD_DAEMON_LISTEN_URL_H
 
@@ -12,15 +12,16 @@ struct lmi_config;
 
 struct lmi_listen_url {
 	bool tls;
-	bool loopback; /* nobody else reaches it */
+	bool loopback; /* reachable from this machine only */
 };
 
-/* tcp://ADDR:PORT or tls+tcp://ADDR:PORT; ADDR as 192.0.2.7 or [2001:db8::7]; PORT 0 to 65535,
- * 0 being any free one.  LMD_INVALID. */
+/* Parses tcp://ADDR:PORT or tls+tcp://ADDR:PORT.  ADDR is a numeric address, 192.0.2.7 or
+ * [2001:db8::7]; PORT is 0 to 65535, where 0 means any free port.  Returns LMD_INVALID if it is
+ * something else. */
 enum lmd_status lmi_listen_url_parse(struct lmi_listen_url *out, const char *url,
 				     struct lmd_error *err);
 
-/* What the key `listen` says, with those that it needs. */
+/* Checks the key `listen` and the keys that it requires. */
 enum lmd_status lmi_listen_check(const struct lmi_config *c, struct lmd_error *err);
 
 #endif /* LLAMAD_DAEMON_LISTEN_URL_H */

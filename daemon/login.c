@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whose key a secret is.  Keys are known by the SHA-256 of their secrets: the registry is asked
- * for the digest, so that the time which the answer takes says nothing about any secret. */
+ * Finds the API key of a secret.  The store holds only the SHA-256 of each secret and is searched
+ * for that digest, so the time of the search reveals nothing about a secret. */
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -13,7 +13,7 @@ struct login {
 	struct lmi_daemon *d;
 	char digest[LMI_SHA256_HEX];
 	struct lmi_login found;
-	struct lmd_error err; /* status LMD_OK: found */
+	struct lmd_error err; /* err.status is LMD_OK if the key was found */
 	lmi_login_fn done;
 	void *done_arg;
 };
@@ -26,7 +26,7 @@ static void run(void *arg)
 
 	l->err.status = st;
 	if (st == LMD_NOTFOUND)
-		l->err.status = lmd_fail(&l->err, LMD_DENIED, "hello: the key is not known");
+		l->err.status = lmd_fail(&l->err, LMD_DENIED, "hello: the key is unknown");
 	if (st != LMD_OK)
 		return;
 	l->found.role = keys.v[0].role == LMI_STORE_ADMIN ? LMI_ROLE_ADMIN : LMI_ROLE_USER;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The loop over libevent.  Timers of libevent look at a coarse clock by default; the base is
- * made with precise ones, since replies are timed in milliseconds.  Other threads reach the
- * loop through descriptors alone, so libevent needs no locks. */
+ * The loop, on top of libevent.  libevent's timers use a coarse clock by default; the base is
+ * created with precise ones, since replies are timed in milliseconds.  Other threads reach the loop
+ * only through descriptors, so libevent needs no locks. */
 #include "daemon/loop.h"
 
 #include <event2/event.h>
@@ -14,7 +14,7 @@
 struct watch {
 	struct watch *next;
 	struct event *ev;
-	int fd; /* or the signal */
+	int fd; /* or the signal number */
 	bool is_signal;
 	lmi_loop_fn fn;
 	void *arg;
@@ -140,10 +140,10 @@ void lmi_loop_unwatch(struct lmi_loop *l, int fd)
 	}
 }
 
-void lmi_loop_run(struct lmi_loop *l, uint64_t (*turn)(void *arg, uint64_t now), void *arg)
+void lmi_loop_run(struct lmi_loop *l, uint64_t (*tick)(void *arg, uint64_t now), void *arg)
 {
 	while (!l->stopped) {
-		uint64_t now = lmi_loop_now(), until = turn(arg, now);
+		uint64_t now = lmi_loop_now(), until = tick(arg, now);
 
 		if (l->stopped)
 			break;
@@ -153,7 +153,7 @@ void lmi_loop_run(struct lmi_loop *l, uint64_t (*turn)(void *arg, uint64_t now),
 			struct timeval tv;
 
 			now = lmi_loop_now();
-			/* rounded up, so that the deadline has passed at the wake-up */
+			/* round up, so that the deadline has passed when the timer fires */
 			us = until > now ? (until - now + 999) / 1000 : 0;
 			tv = (struct timeval){.tv_sec = (time_t)(us / 1000000),
 					      .tv_usec = (suseconds_t)(us % 1000000)};

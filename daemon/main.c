@@ -14,11 +14,10 @@ enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 static void help(FILE *f, const struct lmi_program *prog)
 {
-	fputs("Usage: llamad [OPTION]...\n\nServe language models to the clients of a socket.\n",
-	      f);
+	fputs("Usage: llamad [OPTION]...\n\nRun the llamad daemon, a server for LLM inference.\n", f);
 	lmi_help_options(f, "Options", prog->opts, prog->n_opts);
-	fputs("\nFiles: " LMI_CONFIG_FILE "; see llamad(8), llamad.conf(5).\n"
-	      "Exit status: 0 stopped as asked, 1 refused or failed, 2 wrong usage.\n",
+	fputs("\nConfiguration file: " LMI_CONFIG_FILE ".  See llamad(8) and llamad.conf(5).\n"
+	      "Exit status: 0 after a normal stop, 1 on errors, 2 on wrong usage.\n",
 	      f);
 }
 
@@ -28,6 +27,8 @@ static enum lmd_status check_config(const struct lmi_args *args, const struct lm
 	struct lmi_config *c = NULL;
 	enum lmd_status st = lmi_config_read(&c, lmi_arg_str(args, "config"), args, env, err);
 
+	for (uint32_t i = 0; st == LMD_OK && i < c->warnings.n; i++)
+		fprintf(stderr, "llamad: warning: %s\n", c->warnings.item[i]);
 	if (st == LMD_OK)
 		lmi_config_print(stdout, c);
 	lmi_config_destroy(c);

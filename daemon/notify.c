@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Datagrams to the service manager.  A path that begins with '@' is a name in the abstract
+ * Datagrams to the service manager.  A socket path that begins with '@' is a name in the abstract
  * namespace. */
 #include "daemon/notify.h"
 
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A whole number > 0; 0 for anything else. */
+/* Parses a positive integer; returns 0 for anything else. */
 static uint64_t number(const char *text)
 {
 	unsigned long long v;
@@ -66,7 +66,7 @@ void lmi_notify_send(const struct lmi_notify *n, const char *fmt, ...)
 		return;
 	if (len >= (int)sizeof(text))
 		len = (int)sizeof(text) - 1;
-	/* the manager's queue being full is no reason to wait or to fail */
+	/* do not wait or fail if the manager's queue is full */
 	(void)sendto(n->fd, text, (size_t)len, MSG_NOSIGNAL, (const struct sockaddr *)&n->addr,
 		     n->addr_bytes);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The loop, messages to the service manager, the lock of the state folder, the socket's
- * place. */
+ * The loop, messages to the service manager, the lock of the state folder, the path of the
+ * socket. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -66,7 +66,7 @@ static void on_signal(void *arg)
 	s->n_signal++;
 }
 
-/* turn 1 writes, turn 2 raises, turn 3 sets a deadline, turn 4 is at it */
+/* tick 1 writes, tick 2 raises a signal, tick 3 sets a deadline, tick 4 comes at that time */
 static uint64_t turn(void *arg, uint64_t now)
 {
 	struct steps *s = arg;
@@ -134,7 +134,7 @@ START_TEST(notify)
 	lmi_notify_send(&n, "READY=1\nSTATUS=%s", "fine");
 	ck_assert_int_eq(recv(fd, text, sizeof(text), 0), 19);
 	ck_assert_str_eq(text, "READY=1\nSTATUS=fine");
-	/* a manager that does not listen any more, or does not read, is no trouble */
+	/* a manager that has gone or does not read causes no error */
 	for (int i = 0; i < 5000; i++)
 		lmi_notify_send(&n, "WATCHDOG=1");
 	close(fd);
@@ -194,11 +194,11 @@ START_TEST(lock)
 	ck_assert_int_eq(stat(dir, &sb), 0);
 	ck_assert_uint_eq(sb.st_mode & 07777, 0700);
 	ck_assert_int_eq(lmi_state_lock(&again, dir, &err), LMD_BUSY);
-	snprintf(want, sizeof(want), "another llamad (pid %ld) uses the state folder",
+	snprintf(want, sizeof(want), "another llamad (pid %ld) is using the state folder",
 		 (long)getpid());
 	ck_assert_msg(strstr(err.text, want) != NULL, "%s", err.text);
 	close(fd);
-	/* the lock ends with its process */
+	/* the lock is released when its process ends */
 	child = fork();
 	if (!child)
 		_exit(lmi_state_lock(&again, dir, NULL) == LMD_OK ? 0 : 1);
@@ -219,16 +219,16 @@ START_TEST(state_folder_refusals)
 	ck_assert_int_ge(file, 0);
 	close(file);
 	ck_assert_int_eq(lmi_state_lock(&fd, below("file"), &err), LMD_INVALID);
-	ck_assert_ptr_nonnull(strstr(err.text, "/file: is no folder"));
+	ck_assert_ptr_nonnull(strstr(err.text, "/file: is not a folder"));
 	ck_assert_int_eq(lmi_state_lock(&fd, below("file/below"), &err), LMD_IO);
-	ck_assert_ptr_nonnull(strstr(err.text, "cannot make the folder: Not a directory"));
+	ck_assert_ptr_nonnull(strstr(err.text, "cannot create the folder: Not a directory"));
 	ck_assert_int_eq(lmi_state_lock(&fd, "/proc/llamad", &err), LMD_IO);
 	ck_assert_ptr_nonnull(strstr(err.text, "/proc/llamad"));
 	memset(deep, 'x', sizeof(deep) - 1);
 	deep[0] = '/';
 	deep[sizeof(deep) - 1] = 0;
 	ck_assert_int_eq(lmi_state_lock(&fd, deep, &err), LMD_INVALID);
-	/* the lock is no way to write elsewhere */
+	/* a lock file that is a link cannot be used to write elsewhere */
 	ck_assert_int_eq(mkdir(below("state"), 0700), 0);
 	ck_assert_int_eq(symlink("/etc/passwd", below("state/llamad.lock")), 0);
 	ck_assert_int_eq(lmi_state_lock(&fd, below("state"), &err), LMD_IO);
@@ -261,18 +261,18 @@ START_TEST(socket_place)
 	ck_assert_int_eq(stat(below("run"), &sb), 0);
 	ck_assert_uint_eq(sb.st_mode & 07777, 0750);
 	fd = listener(path);
-	for (int i = 0; i < 4; i++) { /* also when its queue is full */
+	for (int i = 0; i < 4; i++) { /* the last ones find the queue full */
 		ck_assert_int_eq(lmi_socket_claim(path, &err), LMD_BUSY);
-		ck_assert_ptr_nonnull(strstr(err.text, "another llamad listens on ipc://"));
+		ck_assert_ptr_nonnull(strstr(err.text, "another llamad is listening on ipc://"));
 	}
 	close(fd);
-	/* nobody listens any more: taken over */
+	/* a stale socket is removed */
 	ck_assert_int_eq(lmi_socket_claim(path, &err), LMD_OK);
 	ck_assert_int_ne(lstat(path, &sb), 0);
-	/* what is no socket is not touched */
+	/* a file that is not a socket is kept */
 	ck_assert_int_eq(symlink("/etc/passwd", path), 0);
 	ck_assert_int_eq(lmi_socket_claim(path, &err), LMD_INVALID);
-	ck_assert_ptr_nonnull(strstr(err.text, "is there and is no socket"));
+	ck_assert_ptr_nonnull(strstr(err.text, "exists and is not a socket"));
 	ck_assert_int_eq(lstat(path, &sb), 0);
 }
 END_TEST

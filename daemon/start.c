@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Making the daemon's parts in their order, and undoing them in the opposite one.  The socket
- * comes last: who can connect is served. */
+ * Starts the daemon's parts in order, and stops them in reverse order.  The listener is started
+ * last, so that a client that can connect is served. */
 #include <signal.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -14,15 +14,15 @@
 #include "daemon/state_dir.h"
 #include "llamad/version.h"
 
-/* Connections that are kept for administrators. */
+/* Connections reserved for admins. */
 #define CONNECTIONS_KEPT 8
 #define REPLIES_FLUSH_MS 200
-/* How long the socket library may take to end its threads. */
+/* Time that the socket library is given to end its threads. */
 #define SOCKET_END_S 3
-/* Jobs that may wait in each queue. */
+/* Maximum number of jobs in each queue. */
 #define JOBS_MAX 4096
 
-/* $JOURNAL_STREAM says which file the journal reads: that of standard error? */
+/* Returns whether standard error is the stream that $JOURNAL_STREAM names. */
 static bool stderr_is_journal(const struct lmi_config_env *env)
 {
 	const char *v = env->get(env->arg, "JOURNAL_STREAM");
@@ -61,7 +61,7 @@ static enum lmd_status start_plugins(struct lmi_daemon *d, struct lmd_error *err
 	return lmi_registry_create(&d->plugins, &opts, err);
 }
 
-/* Without a key nobody could say hello: better said now than found out by every client. */
+/* Without a key no client could log in over TCP; fail now rather than for every client. */
 static enum lmd_status check_keys(const struct lmi_daemon *d, struct lmd_error *err)
 {
 	int64_t now = lmi_daemon_wall_ns(NULL);
@@ -80,9 +80,9 @@ static enum lmd_status check_keys(const struct lmi_daemon *d, struct lmd_error *
 	return n_good ? LMD_OK
 		      : lmd_fail(
 				err, LMD_INVALID,
-				"listen: %s needs a key for its clients and the registry has none: "
-				"start llamad without 'listen', run `llamactl key add LABEL`, then "
-				"start it with 'listen'",
+				"listen: clients of %s need an API key, and there is none: start "
+				"llamad without 'listen', run `llamactl key add LABEL`, then start "
+				"it with 'listen'",
 				d->config->listen.item[0]);
 }
 
@@ -100,12 +100,13 @@ static enum lmd_status start_store(struct lmi_daemon *d, struct lmd_error *err)
 		return st;
 	if (r.moved_aside)
 		LMI_DAEMON_LOG(d, LMD_LOG_ERROR,
-			       "the registry was damaged and a new one was begun: %s; the old one "
-			       "is kept as %s/%s",
+			       "the registry was damaged and has been replaced by an empty one: "
+			       "%s; the old one was moved to %s/%s",
 			       r.reason, d->config->state_dir, r.moved_to);
 	else if (r.unclean)
 		LMI_DAEMON_LOG(d, LMD_LOG_WARN,
-			       "the last llamad did not end by itself; its registry is sound");
+			       "llamad was not shut down properly last time; the registry is "
+			       "intact");
 	return check_keys(d, err);
 }
 
@@ -130,7 +131,7 @@ static enum lmd_status start_jobs(struct lmi_daemon *d, struct lmd_error *err)
 	return st;
 }
 
-/* The service's descriptors: a turn follows whenever one is readable. */
+/* Watches a descriptor of the service; the loop ticks whenever it is readable. */
 static void watch(void *arg, int fd, bool on)
 {
 	struct lmi_daemon *d = arg;
@@ -265,6 +266,8 @@ enum lmd_status lmi_daemon_start(struct lmi_daemon *d, struct lmd_error *err)
 	if (st == LMD_OK)
 		st = start_host(d, err);
 	if (st == LMD_OK)
+		lmi_daemon_log_warnings(d, d->config);
+	if (st == LMD_OK)
 		st = lmi_state_lock(&d->lock, d->config->state_dir, err);
 	if (st == LMD_OK)
 		st = lmi_socket_claim(d->config->socket + strlen("ipc://"), err);
@@ -278,14 +281,14 @@ enum lmd_status lmi_daemon_start(struct lmi_daemon *d, struct lmd_error *err)
 		st = lmi_loop_create(&d->loop, err);
 	if (st == LMD_OK)
 		st = start_service(d, err);
-	/* who is answered may send signals already */
+	/* before the listener: a client that gets a reply may already send signals */
 	if (st == LMD_OK)
 		st = lmi_daemon_signals(d, err);
 	return st == LMD_OK ? start_front(d, err) : st;
 }
 
-/* The socket library did not end its threads.  Everything that matters is done: the process ends
- * as it would have. */
+/* Called if the socket library does not end its threads.  Everything else has been done, so the
+ * process exits as it would have. */
 static void end_now(int signo)
 {
 	(void)signo;
@@ -294,7 +297,7 @@ static void end_now(int signo)
 
 void lmi_daemon_fini(struct lmi_daemon *d)
 {
-	/* answers what still waits, which the front then sends */
+	/* replies to all pending requests, which the listener then sends */
 	lmi_service_destroy(d->service);
 	d->service = NULL;
 	lmi_front_flush(d->front, REPLIES_FLUSH_MS);

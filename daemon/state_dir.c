@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The lock is flock(2) on a file that holds the pid of who has it: the kernel gives it back
- * when the process ends, so that no stale lock is ever met. */
+ * The lock is flock(2) on a file that contains the pid of its holder.  The kernel releases it when
+ * the process ends, so there are no stale locks. */
 #include "daemon/state_dir.h"
 
 #include <errno.h>
@@ -25,33 +25,33 @@ enum lmd_status lmi_make_folder(const char *path, unsigned mode, struct lmd_erro
 	struct stat sb;
 
 	if (n >= sizeof(part))
-		return lmd_fail(err, LMD_INVALID, "%s: the path has %zu bytes, more than %d",
+		return lmd_fail(err, LMD_INVALID, "%s: the path has %zu bytes, the maximum is %d",
 				lmi_show_path(shown, sizeof(shown), path), n, PATH_MAX - 1);
 	for (size_t i = 1; i <= n; i++) {
 		if (i < n && path[i] != '/')
 			continue;
 		memcpy(part, path, i);
 		part[i] = 0;
-		/* a folder that is there may be in a read-only file system: asked first */
+		/* look first, since an existing folder may be on a read-only file system */
 		if (!stat(part, &sb) && S_ISDIR(sb.st_mode))
 			continue;
-		/* the mode is what was asked for, whatever the umask takes away */
+		/* chmod, since the umask may have removed bits of the mode */
 		if (!mkdir(part, (mode_t)mode) && !chmod(part, (mode_t)mode))
 			continue;
 		if (errno != EEXIST)
-			return lmd_fail(err, LMD_IO, "%s: cannot make the folder: %s",
+			return lmd_fail(err, LMD_IO, "%s: cannot create the folder: %s",
 					lmi_show_path(shown, sizeof(shown), part), strerror(errno));
 	}
 	if (stat(path, &sb))
 		return lmd_fail(err, LMD_IO, "%s: %s", lmi_show_path(shown, sizeof(shown), path),
 				strerror(errno));
 	if (!S_ISDIR(sb.st_mode))
-		return lmd_fail(err, LMD_INVALID, "%s: is no folder",
+		return lmd_fail(err, LMD_INVALID, "%s: is not a folder",
 				lmi_show_path(shown, sizeof(shown), path));
 	return LMD_OK;
 }
 
-/* The pid that the holder of the lock wrote, as text; "?" when there is none. */
+/* Reads the pid that the holder of the lock wrote; returns "?" if there is none. */
 static const char *holder(int fd, char *buf, size_t n)
 {
 	ssize_t got = pread(fd, buf, n - 1, 0);
@@ -83,7 +83,7 @@ enum lmd_status lmi_state_lock(int *fd, const char *dir, struct lmd_error *err)
 	if (flock(lock, LOCK_EX | LOCK_NB)) {
 		st = errno == EWOULDBLOCK
 			     ? lmd_fail(err, LMD_BUSY,
-					"another llamad (pid %s) uses the state folder %s",
+					"another llamad (pid %s) is using the state folder %s",
 					holder(lock, pid, sizeof(pid)),
 					lmi_show_path(shown, sizeof(shown), dir))
 			     : lmd_fail(err, LMD_IO, "%s: cannot lock: %s",
@@ -91,7 +91,7 @@ enum lmd_status lmi_state_lock(int *fd, const char *dir, struct lmd_error *err)
 		close(lock);
 		return st;
 	}
-	/* the pid is for people; a full disk does not matter */
+	/* the pid is only for error messages, so a full disk does not matter */
 	n = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
 	if (!ftruncate(lock, 0) && pwrite(lock, pid, (size_t)n, 0) != n)
 		(void)ftruncate(lock, 0);
@@ -99,7 +99,7 @@ enum lmd_status lmi_state_lock(int *fd, const char *dir, struct lmd_error *err)
 	return LMD_OK;
 }
 
-/* Whether somebody accepts connections there. */
+/* Returns whether a process listens on the socket. */
 static bool is_live(const char *path)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
@@ -109,7 +109,7 @@ static bool is_live(const char *path)
 	if (fd < 0)
 		return true;
 	memcpy(addr.sun_path, path, strlen(path));
-	/* a full queue of connections is a listener too */
+	/* EAGAIN: the listener's queue is full */
 	live = !connect(fd, (const struct sockaddr *)&addr, sizeof(addr)) || errno == EAGAIN;
 	close(fd);
 	return live;
@@ -124,7 +124,7 @@ enum lmd_status lmi_socket_claim(const char *path, struct lmd_error *err)
 
 	lmi_show_path(shown, sizeof(shown), path);
 	if (!slash || strlen(path) >= sizeof(dir))
-		return lmd_fail(err, LMD_INVALID, "%s: is no path of a socket", shown);
+		return lmd_fail(err, LMD_INVALID, "%s: is not a valid path of a socket", shown);
 	if (slash > path) {
 		memcpy(dir, path, (size_t)(slash - path));
 		dir[slash - path] = 0;
@@ -133,9 +133,9 @@ enum lmd_status lmi_socket_claim(const char *path, struct lmd_error *err)
 	if (st != LMD_OK || (lstat(path, &sb) && errno == ENOENT))
 		return st;
 	if (!S_ISSOCK(sb.st_mode))
-		return lmd_fail(err, LMD_INVALID, "%s: is there and is no socket", shown);
+		return lmd_fail(err, LMD_INVALID, "%s: exists and is not a socket", shown);
 	if (is_live(path))
-		return lmd_fail(err, LMD_BUSY, "another llamad listens on ipc://%s", shown);
+		return lmd_fail(err, LMD_BUSY, "another llamad is listening on ipc://%s", shown);
 	if (unlink(path) && errno != ENOENT)
 		return lmd_fail(err, LMD_IO, "%s: cannot remove the old socket: %s", shown,
 				strerror(errno));

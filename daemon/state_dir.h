@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * state_dir.h - folders of the daemon, and the lock that says whose they are. */
+ * state_dir.h - the folders of the daemon, and the lock that keeps other daemons out. */
 #ifndef LLAMAD_DAEMON_STATE_DIR_H
 #define LLAMAD_DAEMON_STATE_DIR_H
 
 #include "llamad/status.h"
 
-/* Makes the folder and the missing ones above it, with `mode`.  LMD_OK when it is there.
- * LMD_IO names the part that could not be made; LMD_INVALID: it is no folder. */
+/* Creates the folder and its missing parents with `mode`, unless it exists.  Returns LMD_IO, naming
+ * the part that could not be created, or LMD_INVALID if the path is not a folder. */
 enum lmd_status lmi_make_folder(const char *path, unsigned mode, struct lmd_error *err);
 
-/* Makes the state folder (0700) and locks DIR/llamad.lock for this process; the lock ends with
- * the process, however that ends.  *fd is to be closed to unlock.
- * LMD_BUSY: another daemon has it, named by its pid.  LMD_IO: the folder cannot be written. */
+/* Creates the state folder (mode 0700) and locks DIR/llamad.lock.  Close *fd to unlock; the kernel
+ * also releases the lock when the process ends.
+ * Returns LMD_BUSY, naming the pid, if another daemon holds the lock, and LMD_IO if the folder is
+ * not writable. */
 enum lmd_status lmi_state_lock(int *fd, const char *dir, struct lmd_error *err);
 
-/* Makes the socket's folder (0750) and makes way for the socket: one that nobody listens on
- * is removed.  LMD_BUSY: somebody does.  LMD_INVALID: the path is something else. */
+/* Creates the socket's folder (mode 0750) and removes a stale socket.  Returns LMD_BUSY if another
+ * process listens on the socket, and LMD_INVALID if the path is not a socket. */
 enum lmd_status lmi_socket_claim(const char *path, struct lmd_error *err);
 
 #endif /* LLAMAD_DAEMON_STATE_DIR_H */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * add: a file of this machine becomes a model of the registry.
+ * The op add: registers a file of this machine as a model.
  *
- * On an io thread: is the path below a model folder, is the file a model, what is its digest (or
- * a copy of it into the store).  Then, on the registry's thread, the row.  Cancelling ends the
- * reading within one piece; once the row is being written it is too late. */
+ * An io thread checks that the path is below a model folder and the file is a model, and computes
+ * its digest or copies it into the store.  Then the registry's thread writes the row.  A
+ * cancellation takes effect within one piece of the file; it has no effect once the row is being
+ * written. */
 #include <jansson.h>
 #include <limits.h>
 #include <stdatomic.h>
@@ -27,14 +28,14 @@ struct add_work {
 	struct lmd_error err;
 	bool ended, job_runs;
 	_Atomic bool cancelled;
-	/* progress: written by the job, read when the message comes */
+	/* progress: written by the job, read when the message is delivered */
 	struct lmi_message message;
 	_Atomic bool posted;
 	_Atomic uint32_t phase;
 	_Atomic uint64_t done, total;
-	uint64_t done_before; /* of files that are complete */
+	uint64_t done_before; /* bytes of the files that are complete */
 	uint64_t n_bytes;
-	/* what was found */
+	/* the new row */
 	struct lmi_store_model row;
 	struct lmi_store_file *files;
 };
@@ -52,7 +53,7 @@ static void release(struct add_work *w)
 		return;
 	lmi_copy_fini(&w->copy);
 	lmi_arena_destroy(w->arena);
-	free((char *)w->row.facts); /* of jansson */
+	free((char *)w->row.facts); /* allocated by jansson */
 	lmi_free(w);
 }
 
@@ -80,7 +81,7 @@ static bool runs(const struct lmi_work *work)
 
 /* ---- progress ---- */
 
-static void hear(struct lmi_message *m)
+static void on_progress(struct lmi_message *m)
 {
 	struct add_work *w = (struct add_work *)((char *)m - offsetof(struct add_work, message));
 	struct lmi_stream *s = w->work.stream;
@@ -93,14 +94,15 @@ static void hear(struct lmi_message *m)
 	lmi_stream_pump(w->svc, s, w->svc->now);
 }
 
-static void tell(struct add_work *w, enum lmi_wire_phase phase, uint64_t done, uint64_t total)
+static void post_progress(struct add_work *w, enum lmi_wire_phase phase, uint64_t done,
+			  uint64_t total)
 {
 	atomic_store(&w->phase, (uint32_t)phase);
 	atomic_store(&w->done, done);
 	atomic_store(&w->total, total);
 	if (atomic_exchange(&w->posted, true))
-		return; /* the message is the mailbox's */
-	w->message.deliver = hear;
+		return; /* the previous message has not been delivered yet */
+	w->message.deliver = on_progress;
 	lmi_mailbox_post(w->svc->o.mailbox, &w->message);
 }
 
@@ -110,8 +112,8 @@ static void on_piece(void *arg, uint64_t done, uint64_t total)
 	bool copy = request(w)->copy;
 
 	(void)total;
-	tell(w, copy ? LMI_WIRE_PHASE_COPY : LMI_WIRE_PHASE_HASH, w->done_before + done,
-	     w->n_bytes * (copy ? 2 : 1));
+	post_progress(w, copy ? LMI_WIRE_PHASE_COPY : LMI_WIRE_PHASE_HASH, w->done_before + done,
+		      w->n_bytes * (copy ? 2 : 1));
 }
 
 /* ---- the file ---- */
@@ -129,7 +131,7 @@ static bool is_below(const char *path, const char *dir)
 	return !strncmp(path, real, n) && path[n] == '/';
 }
 
-/* The path without links and dots, below one of the model folders. */
+/* Resolves links and dots in the path, and checks that it is below a model folder. */
 static enum lmd_status resolve(struct add_work *w, char real[PATH_MAX])
 {
 	const struct lmd_str *q = &request(w)->path;
@@ -142,13 +144,13 @@ static enum lmd_status resolve(struct add_work *w, char real[PATH_MAX])
 		return lmd_fail(&w->err, LMD_INVALID, "path: '%s' is not absolute", shown);
 	if (!svc->o.n_model_dirs)
 		return lmd_fail(&w->err, LMD_INVALID,
-				"path: no model folder is configured, so none can be given");
+				"path: not allowed, since no model_dir is configured");
 	if (!realpath(path, real))
-		return lmd_fail(&w->err, LMD_NOTFOUND, "path: '%s' cannot be found", shown);
+		return lmd_fail(&w->err, LMD_NOTFOUND, "path: '%s' does not exist", shown);
 	for (uint32_t i = 0; i < svc->o.n_model_dirs; i++)
 		if (is_below(real, svc->o.model_dirs[i]))
 			return LMD_OK;
-	return lmd_fail(&w->err, LMD_INVALID, "path: '%s' is not below a model folder", shown);
+	return lmd_fail(&w->err, LMD_INVALID, "path: '%s' is not below any model_dir", shown);
 }
 
 static int64_t int_key(const struct lmd_model *m, const char *suffix)
@@ -161,7 +163,8 @@ static int64_t int_key(const struct lmd_model *m, const char *suffix)
 	return v && v->type == LMD_META_I64 ? v->v.i : 0;
 }
 
-/* A JSON object of what is worth knowing without the file; NULL without memory. */
+/* Returns a JSON object of properties to be known without opening the file, or NULL if out of
+ * memory. */
 static char *facts_of(const struct lmd_model *m)
 {
 	const struct lmd_meta *license = m->find_meta(m, "general.license");
@@ -182,7 +185,7 @@ static char *facts_of(const struct lmd_model *m)
 	(void)json_object_set_new(o, "context", json_integer(int_key(m, "context_length")));
 	(void)json_object_set_new(o, "vocabulary", json_integer(m->tok->n_tokens));
 	(void)json_object_set_new(o, "chat_template", json_boolean(m->chat_template.ptr != NULL));
-	/* of text that is no UTF-8 there is no JSON: it is left out */
+	/* left out if it is not UTF-8, which JSON cannot contain */
 	if (license && license->type == LMD_META_STR && license->v.s.len <= 256)
 		(void)json_object_set_new(o, "license",
 					  json_stringn(license->v.s.ptr, license->v.s.len));
@@ -200,8 +203,8 @@ static enum lmd_status describe(struct add_work *w, const struct lmi_model *file
 	if (request(w)->copy && !strcmp(m->format, "safetensors"))
 		return lmd_fail(
 			&w->err, LMD_UNSUPPORTED,
-			"a folder is not imported, as its files need their names: add it where "
-			"it is, or make one file of it with llamactl convert");
+			"a folder cannot be copied, since its files must keep their names: add it "
+			"without copy, or convert it to one file with llamactl convert");
 	w->files = lmi_arena_array(w->arena, n, sizeof(*w->files));
 	w->row.name = lmi_arena_strndup(w->arena, request(w)->name.ptr, request(w)->name.len);
 	w->row.arch = lmi_arena_printf(w->arena, "%s", m->arch);
@@ -245,7 +248,7 @@ static enum lmd_status check_digest(struct add_work *w)
 		return st;
 	if (want->len - skip == 64 && !memcmp(want->ptr + skip, is, 64))
 		return LMD_OK;
-	return lmd_fail(&w->err, LMD_INVALID, "digest: the file has sha256:%s", is);
+	return lmd_fail(&w->err, LMD_INVALID, "digest: does not match, the file has sha256:%s", is);
 }
 
 static enum lmd_status read_files(struct add_work *w)
@@ -275,7 +278,7 @@ static void run_read(void *arg)
 	struct add_work *w = arg;
 	char real[PATH_MAX];
 
-	tell(w, LMI_WIRE_PHASE_CHECK, 0, 1);
+	post_progress(w, LMI_WIRE_PHASE_CHECK, 0, 1);
 	w->err.status = resolve(w, real);
 	if (w->err.status == LMD_OK)
 		w->err.status = open_file(w, real);
@@ -336,7 +339,7 @@ static void read_done(void *arg)
 
 		w->job = (struct lmi_job){.run = run_row, .done = row_done, .arg = w};
 		st = lmi_jobs_submit(svc->o.registry, &w->job, &w->err);
-		/* submitted, the error is the job's to write */
+		/* once submitted, w->err belongs to the job */
 		if (st == LMD_OK) {
 			w->job_runs = true;
 			svc->n_job++;
@@ -355,10 +358,10 @@ enum lmd_status lmi_do_add(const struct lmi_ask *a, uint32_t *retry_ms, struct l
 
 	(void)retry_ms;
 	if (st == LMD_OK && !svc->o.store)
-		st = lmd_fail(err, LMD_UNSUPPORTED, "there is no registry");
+		st = lmd_fail(err, LMD_UNSUPPORTED, "this server has no registry");
 	if (st == LMD_OK && a->who->remote && svc->o.local_paths)
 		st = lmd_fail(err, LMD_DENIED,
-			      "path: over TCP none is taken unless model_dir is configured");
+			      "path: not allowed over TCP unless model_dir is configured");
 	if (st != LMD_OK)
 		return st;
 	w = lmi_alloc(1, sizeof(*w));

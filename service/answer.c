@@ -9,10 +9,10 @@ struct lmi_answer {
 	struct lmi_parse *parse;
 	uint8_t seed[4];
 	uint32_t n_call;
-	/* while a piece is fed */
+	/* used while a piece is fed */
 	struct lmi_output *o;
 	uint64_t now;
-	lmd_token token; /* whose item is still to be added; < 0: none */
+	lmd_token token; /* the token whose item has not been added yet; < 0: none */
 	enum lmd_status st;
 };
 
@@ -23,7 +23,7 @@ static void add(struct lmi_answer *a, struct lmi_item *item, const char *text)
 		a->st = lmi_output_add(a->o, item, text);
 }
 
-/* The token's item, with text or without. */
+/* Adds the token's item, with text or without. */
 static void add_token(struct lmi_answer *a, struct lmd_str text)
 {
 	struct lmi_item item = {
@@ -46,13 +46,13 @@ static void add_text(struct lmi_answer *a, enum lmi_item_kind kind, struct lmd_s
 		add(a, &item, text.ptr);
 }
 
-/* Name and id are one text. */
+/* Adds a tool call; name and id are stored as one text. */
 static void add_call(struct lmi_answer *a, struct lmd_str name, struct lmd_str id)
 {
 	struct lmi_item item = {.kind = LMI_ITEM_CALL, .token = -1, .call = a->n_call++};
 	char own[16], both[2 * LMI_ANSWER_NAME_MAX];
 
-	if (!id.len) { /* templates of Mistral take nine letters and digits and no other */
+	if (!id.len) { /* Mistral's templates accept only ids of nine letters and digits */
 		id.len =
 			(size_t)snprintf(own, sizeof(own), "%02x%02x%02x%03x", a->seed[0],
 					 a->seed[1], a->seed[2], (a->seed[3] + item.call) & 0xfffu);

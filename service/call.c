@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Requests that wait: their copies, their answers, and those that wait for the answer to the
- * same request. */
+ * Pending requests: their copies, their replies, and repetitions that wait for the same reply. */
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -9,7 +8,7 @@
 
 /* ---- copies ---- */
 
-/* What is written down and read again has memory of its own, to the last list. */
+/* Encodes the request and decodes it again, so that the copy owns all its memory. */
 enum lmd_status lmi_copy_init(struct lmi_copy *c, const struct lmi_request *req,
 			      struct lmd_error *err)
 {
@@ -45,7 +44,7 @@ enum lmd_status lmi_call_create(struct lmi_call **out, const struct lmi_ask *a,
 	enum lmd_status st;
 
 	if (svc->n_call + svc->streams.n_parked >= svc->limits.calls)
-		return lmd_fail(err, LMD_BUSY, "%u calls wait: the most is %llu",
+		return lmd_fail(err, LMD_BUSY, "too many requests: %u are pending, the maximum is %llu",
 				svc->n_call + svc->streams.n_parked,
 				(unsigned long long)svc->limits.calls);
 	c = lmi_alloc(1, sizeof(*c));
@@ -147,13 +146,13 @@ void lmi_call_drop(struct lmi_call *c)
 {
 	struct lmd_error err;
 
-	(void)lmd_fail(&err, LMD_CANCELLED, "the connection is gone");
+	(void)lmd_fail(&err, LMD_CANCELLED, "the connection was closed");
 	lmi_call_fail(c, &err, 0);
-	if (c->rid) /* nothing but the answer was waited for */
+	if (c->rid) /* a repetition has no job */
 		lmi_call_destroy(c);
 }
 
-/* ---- answers that are given once ---- */
+/* ---- replies to requests with a request id ---- */
 
 void lmi_once_init(struct lmi_once *o, const struct lmi_ask *a)
 {

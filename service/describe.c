@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The facts of a model file in the words of the wire. */
+ * Converts the metadata of a model file to the types of the protocol. */
 #include "service/describe.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "core/quant/quant.h"
 #include "service/service_impl.h"
 
-#define SHOWN_BYTES    4096u /* of a value */
+#define SHOWN_BYTES    4096u /* maximum length of a value */
 #define SHOWN_ELEMENTS 64u
 
 static int64_t int_key(const struct lmd_model *m, const char *suffix)
@@ -46,7 +46,7 @@ static const char *type_word(uint32_t type)
 	return "unknown";
 }
 
-/* One element; returns the bytes written, at most n. */
+/* Formats one element; returns the number of bytes written, at most n. */
 static size_t show_element(char *out, size_t n, const struct lmd_meta *v, uint64_t i)
 {
 	const struct lmd_str *s = &v->v.s;

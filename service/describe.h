@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * describe.h - what a model file says, as the reply to `info` tells it. */
+ * describe.h - the description of a model file for the reply to `info`. */
 #ifndef LLAMAD_SERVICE_DESCRIBE_H
 #define LLAMAD_SERVICE_DESCRIBE_H
 
@@ -8,8 +8,9 @@
 #include "llamad/model.h"
 #include "proto/proto.h"
 
-/* Sizes, tensor types, chat template; with `keys` also the metadata, long values cut.  Everything
- * is copied into the arena, so the file may be closed.  LMD_NOMEM alone.  Any thread. */
+/* Fills in sizes, tensor types and the chat template; with `keys` also the metadata, with long
+ * values cut.  Everything is copied into the arena, so the file may be closed afterwards.  The only
+ * error is LMD_NOMEM.  Any thread. */
 enum lmd_status lmi_describe(struct lmd_arena *arena, const struct lmd_model *m, bool keys,
 			     struct lmi_rep_info *out);
 

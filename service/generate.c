@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Generations all together: their deadlines, and what is done to all of them.
+ * All generations together: their deadlines, and operations on all of them.
  *
- * A generation without a token has no deadline of its own as long as it gets on: the limit
- * first_token bounds the time in which nothing moves.  What moves is seen in the engines' counters
- * of progress, which are read in every turn, and at least LOOKS times within the limit while
- * somebody waits for a first token. */
+ * A generation that has no token yet is not timed out while it makes progress: the limit
+ * first_token bounds the time without progress.  Progress is taken from the engines' counters,
+ * which are read in every tick and at least LOOKS times within the limit while a generation waits
+ * for its first token. */
 #include "service/generate_work.h"
 
 #define LOOKS 4u
@@ -27,8 +27,8 @@ static void watch_progress(struct lmi_service *svc, uint64_t now)
 	svc->watched_ns = now;
 }
 
-/* When the generation was last seen to get on.  One that runs depends on the engines of its device,
- * which take turns; one that waits depends on whichever engine runs those before it. */
+/* Returns when the generation last made progress.  A running one depends on all engines of its
+ * device, which share it; a queued one depends on any engine that runs a generation before it. */
 static uint64_t last_progress(const struct lmi_gen_work *g)
 {
 	const struct lmi_lane *lane =
@@ -42,7 +42,7 @@ static uint64_t last_progress(const struct lmi_gen_work *g)
 	return last;
 }
 
-/* Its model is there and it has no token. */
+/* Returns whether its model is loaded and it has no token yet. */
 static bool awaits_first_token(const struct lmi_gen_work *g)
 {
 	return !g->stopping && !g->n_out && g->ready_ns != UINT64_MAX;
@@ -64,8 +64,8 @@ static void say_stuck(struct lmd_error *err, uint64_t ms)
 {
 	(void)lmd_fail(err, LMD_TIMEOUT,
 		       "timed out: no progress for %llu %s before the first token (limit "
-		       "first_token); the device hangs or is very slow: see the log, use a smaller "
-		       "model, or raise first_token in [limits]",
+		       "first_token). The device hangs or is very slow: check the log, use a "
+		       "smaller model, or raise first_token in [limits]",
 		       (unsigned long long)(ms % 1000 ? ms : ms / 1000), ms % 1000 ? "ms" : "s");
 }
 
@@ -79,7 +79,7 @@ static void expire(struct lmi_gen_work *g, uint64_t now)
 		say_stuck(&end.error, g->svc->limits.first_token_ms);
 	}
 	lmi_gen_stop(g, now, &end);
-	/* a step that hangs may never let go of it: the client is told now */
+	/* tell the client now, since a step that hangs may never end */
 	if (stuck && runs)
 		lmi_work_end(g->svc, &g->work, now, &end);
 }
@@ -115,14 +115,14 @@ uint64_t lmi_generate_deadline(const struct lmi_service *svc)
 	return when;
 }
 
-/* Until when its next token changes nothing. */
+/* Returns until when no reader needs its next token. */
 static uint64_t settled_until(const struct lmi_gen_work *g)
 {
 	const struct lmi_stream *s = g->work.stream;
 
 	if (!s || s->given_up || g->stopping)
 		return UINT64_MAX;
-	return g->n_out ? lmi_stream_settled_until(s) : 0; /* the first ends a limit */
+	return g->n_out ? lmi_stream_settled_until(s) : 0; /* the first token ends the limit first_token */
 }
 
 void lmi_generate_doze(struct lmi_service *svc, uint64_t now)
@@ -137,7 +137,7 @@ void lmi_generate_doze(struct lmi_service *svc, uint64_t now)
 		if (g->state != LMI_GEN_RUN)
 			continue;
 		until = settled_until(g);
-		/* without a reader nothing is due: what comes is fetched now and then */
+		/* without a reader nothing is due; events are still fetched from time to time */
 		until = until == UINT64_MAX ? longest : until;
 		g->res->doze_ns = until < g->res->doze_ns ? until : g->res->doze_ns;
 	}

@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: MIT
  *
- * generate.h - generations: from a request to a command of an engine, and from its events to
- * items of a stream.
+ * generate.h - generations: converts a request to a command of an engine, and the engine's events
+ * to items of a stream.
  *
- *     look-up of the name -> model loaded -> prompt tokenised -> its turn -> runs -> ended
+ *     name looked up -> model loaded -> prompt tokenised -> queued -> running -> ended
  *
- * At most limits.sessions run at a time; the others wait in the order in which they came, and
- * who waits for a model to be loaded holds nobody else up. */
+ * At most limits.max_running generations run at a time; the others are queued in order of arrival.
+ * A generation that waits for its model to be loaded does not delay the others. */
 #ifndef LLAMAD_SERVICE_GENERATE_H
 #define LLAMAD_SERVICE_GENERATE_H
 
 #include "service/service_impl.h"
 
-/* Is the request within the limits?  LMD_INVALID with the numbers. */
+/* Checks a request against the limits; returns LMD_INVALID with value and limit. */
 enum lmd_status lmi_generate_check(const struct lmi_service_limits *l,
 				   const struct lmi_req_generate *q, struct lmd_error *err);
 
-/* Takes the events of a resident's engine. */
+/* Handles the events of a loaded model's engine. */
 void lmi_generate_events(struct lmi_service *svc, uint64_t now, struct lmi_resident *r);
-/* Deadlines, cancellations that found no room. */
+/* Handles deadlines, and cancellations that did not fit into the command queue. */
 void lmi_generate_turn(struct lmi_service *svc, uint64_t now);
-/* Starts what can start. */
+/* Starts queued generations as far as possible. */
 void lmi_generate_pump(struct lmi_service *svc, uint64_t now);
 uint64_t lmi_generate_deadline(const struct lmi_service *svc);
-/* At the end of a turn: engines whose tokens matter to no reader before some time wake nobody until
- * then. */
+/* Wakeup coalescing, at the end of a tick: an engine whose tokens no reader needs before some time
+ * does not wake the loop until then. */
 void lmi_generate_doze(struct lmi_service *svc, uint64_t now);
 
-/* Ends those of an engine; reason as in enum lmi_wire_cancel_reason. */
+/* Cancels all generations of an engine, or of all engines if r is NULL. */
 void lmi_generate_cancel_all(struct lmi_service *svc, uint64_t now, const struct lmi_resident *r,
 			     enum lmi_wire_cancel_reason reason);
-/* Refuses those that wait for their turn, since the daemon drains. */
+/* Fails all generations that are not running yet, because the daemon is draining. */
 void lmi_generate_refuse_waiting(struct lmi_service *svc, uint64_t now);
-/* Generations of an engine that have it and do not run yet. */
+/* Returns the number of generations that hold the engine but are not running yet. */
 uint32_t lmi_generate_n_waiting(const struct lmi_service *svc, const struct lmi_resident *r);
 
 #endif /* LLAMAD_SERVICE_GENERATE_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The way of a generation from its request to the queue: its model is found and loaded, its prompt
- * made tokens. */
+ * A generation from its request to the queue: finds and loads its model, and tokenises its
+ * prompt. */
 #include "core/base/alloc.h"
 #include "service/generate_work.h"
 
@@ -18,7 +18,7 @@ static void encode(void *arg)
 		err->status = lmi_prompt_constrain(e, q, &g->tokens, &g->constraint, err);
 }
 
-/* The prompt is tokens now. */
+/* Continues after the prompt has been tokenised. */
 static void encoded(struct lmi_gen_work *g, uint64_t now)
 {
 	struct lmd_error err = g->job_err;
@@ -80,7 +80,7 @@ static void model_ready(struct lmi_waiter *w, uint64_t now, struct lmi_resident 
 		lmi_gen_fail(g, now, &refused, lmi_retry_ms(svc));
 		return;
 	}
-	/* the job needs the engine even when the generation has ended meanwhile */
+	/* the job needs the engine even if the generation ends meanwhile */
 	lmi_resident_take(r);
 	g->job_runs = true;
 	svc->n_job++;
@@ -115,11 +115,13 @@ static enum lmd_status admit(const struct lmi_service *svc, uint32_t *retry_ms,
 {
 	uint64_t n = (uint64_t)svc->n_running + svc->n_waiting;
 
-	if (n < svc->limits.sessions + svc->limits.queue)
+	if (n < svc->limits.max_running + svc->limits.queue)
 		return LMD_OK;
 	*retry_ms = lmi_retry_ms(svc);
-	return lmd_fail(err, LMD_BUSY, "%u generations run and %u wait: the most are %llu and %llu",
-			svc->n_running, svc->n_waiting, (unsigned long long)svc->limits.sessions,
+	return lmd_fail(err, LMD_BUSY,
+			"the server is busy: %u generations are running and %u are queued, the "
+			"maximum is %llu (max_running) and %llu (queue)",
+			svc->n_running, svc->n_waiting, (unsigned long long)svc->limits.max_running,
 			(unsigned long long)svc->limits.queue);
 }
 
@@ -146,7 +148,7 @@ static enum lmd_status create(struct lmi_gen_work **out, const struct lmi_ask *a
 		return st;
 	}
 	g->work.stream->own_lease = q->has_lease_ms;
-	g->seed = q->has_seed ? (uint64_t)q->seed : g->seed >> 1; /* int64_t on the wire */
+	g->seed = q->has_seed ? (uint64_t)q->seed : g->seed >> 1; /* the protocol has an int64_t */
 	g->svc = svc;
 	g->copy = *a->copy;
 	*a->copy = (struct lmi_copy){0};
@@ -179,7 +181,7 @@ enum lmd_status lmi_do_generate(const struct lmi_ask *a, uint32_t *retry_ms, str
 		return st;
 	a->svc->count.n_request++;
 	g->lookup.found = found;
-	g->job_runs = true; /* until the name is found */
+	g->job_runs = true; /* until the name has been looked up */
 	lmi_lookup_start(a->svc, a->now, &g->lookup, &lmi_gen_request(g)->model);
 	return LMD_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * How a generation ends. */
+ * The end of a generation. */
 #include <assert.h>
 
 #include "core/base/alloc.h"
@@ -34,8 +34,8 @@ void lmi_gen_drop_constraint(struct lmi_gen_work *g)
 	g->constraint = NULL;
 }
 
-/* A failure is the daemon's; what a user got wrong and what must be tried again later is counted
- * apart, so that an alarm on failures does not ring for a typing mistake. */
+/* Only faults of the daemon count as failed.  Invalid requests and those to retry later are counted
+ * separately, so that an alarm on failures is not raised by a user's mistake. */
 static void count_error(struct lmi_service_stats *c, enum lmd_status st)
 {
 	switch (st) {
@@ -104,7 +104,7 @@ void lmi_gen_finish(struct lmi_gen_work *g, uint64_t now, const struct lmi_end *
 		if (end->kind == LMI_END_ERROR)
 			err = end->error;
 		else if (end->kind == LMI_END_DONE && end->why == LMI_WIRE_FINISH_DEADLINE)
-			(void)lmd_fail(&err, LMD_TIMEOUT, "the deadline has passed");
+			(void)lmd_fail(&err, LMD_TIMEOUT, "timed out: the deadline timeout_ms has passed");
 		else
 			(void)lmd_fail(&err, LMD_CANCELLED, "cancelled");
 		if (g->work.stream)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Generations that run: from the queue to a command of an engine, and from its events to items. */
+ * Running generations: converts a queued generation to a command of an engine, and the engine's
+ * events to items. */
 #include "service/generate_work.h"
 
 static enum lmd_status start(struct lmi_gen_work *g, uint64_t now, struct lmd_error *err)
@@ -16,7 +17,7 @@ static enum lmd_status start(struct lmi_gen_work *g, uint64_t now, struct lmd_er
 	enum lmd_status st;
 
 	while (svc->run[g->slot])
-		g->slot = (g->slot + 1) % LMI_SESSIONS_MAX;
+		g->slot = (g->slot + 1) % LMI_RUNNING_MAX;
 	g->cmd = (++svc->serial << 16) | g->slot;
 	st = lmi_prompt_run(g->res->engine, g->cmd, lmi_gen_request(g), &p, err);
 	if (st != LMD_OK)
@@ -27,7 +28,7 @@ static enum lmd_status start(struct lmi_gen_work *g, uint64_t now, struct lmd_er
 	svc->n_running++;
 	svc->n_waiting--;
 	g->res->n_running++;
-	/* the engine has a copy, and the constraint itself */
+	/* the engine has copied the tokens and taken the constraint */
 	lmi_tokens_fini(&g->tokens);
 	g->constraint = NULL;
 	return LMD_OK;
@@ -37,11 +38,11 @@ void lmi_generate_pump(struct lmi_service *svc, uint64_t now)
 {
 	struct lmd_error err;
 
-	while (svc->queue && svc->n_running < svc->limits.sessions) {
+	while (svc->queue && svc->n_running < svc->limits.max_running) {
 		struct lmi_gen_work *g = svc->queue;
 		enum lmd_status st = start(g, now, &err);
 
-		if (st == LMD_BUSY) /* when an event comes it is tried again */
+		if (st == LMD_BUSY) /* retried after the next event */
 			return;
 		lmi_gen_leave_queue(svc, g);
 		if (st != LMD_OK)
@@ -119,7 +120,7 @@ static uint32_t finish_word(enum lmi_finish f)
 
 static void take_end(struct lmi_gen_work *g, uint64_t now, const struct lmi_event *ev)
 {
-	/* who was cancelled by nobody here: the engine is being stopped */
+	/* a cancellation that was not requested here means that the engine is being stopped */
 	struct lmi_end end = g->stopping ? g->stop_end : lmi_end_of(LMI_CANCEL_SHUTDOWN);
 
 	if (ev->kind == LMI_EV_FAILED) {
@@ -135,7 +136,7 @@ static void take_end(struct lmi_gen_work *g, uint64_t now, const struct lmi_even
 		end.prompt_ns = ev->u.done.prompt_ns;
 		end.out_ns = ev->u.done.out_ns;
 	}
-	/* an unread stream that is full is at its end as it is */
+	/* may fail if an unread stream is full, which ends anyway */
 	if (g->answer && g->work.stream && !g->work.stream->given_up)
 		(void)lmi_answer_end(g->answer, &g->work.stream->out, now);
 	lmi_gen_finish(g, now, &end);
@@ -148,7 +149,7 @@ void lmi_generate_events(struct lmi_service *svc, uint64_t now, struct lmi_resid
 	lmi_engine_doze(r->engine, 0);
 	lmi_engine_clear_fd(r->engine);
 	while (lmi_engine_poll(r->engine, &ev)) {
-		struct lmi_gen_work *g = svc->run[(ev.id & 0xffff) % LMI_SESSIONS_MAX];
+		struct lmi_gen_work *g = svc->run[(ev.id & 0xffff) % LMI_RUNNING_MAX];
 
 		if (g && g->cmd == ev.id) {
 			if (ev.kind == LMI_EV_TOKEN || ev.kind == LMI_EV_TEXT)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keys by request: key_add, key_rm, keys.  They are managed by those whom the system itself
- * knows: a key that is stolen must not make further ones. */
+ * The ops key_add, key_rm and keys.  API keys can be managed only on the unix socket, so that a
+ * stolen key cannot be used to create others. */
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -27,7 +27,7 @@ static void end(struct lmi_call *c)
 	lmi_call_destroy(c);
 }
 
-/* A call with a label, which NULL leaves empty. */
+/* Creates a call with a label; label may be NULL. */
 static enum lmd_status begin(struct lmi_call **out, const struct lmi_ask *a,
 			     const struct lmd_str *label, struct lmd_error *err)
 {
@@ -35,12 +35,12 @@ static enum lmd_status begin(struct lmi_call **out, const struct lmi_ask *a,
 	enum lmd_status st;
 
 	if (a->who->remote)
-		return lmd_fail(err, LMD_DENIED, "op %s: keys are managed on the unix socket alone",
+		return lmd_fail(err, LMD_DENIED, "op %s: keys can be managed only on the unix socket",
 				lmi_wire_ops[a->req->op].name);
 	if (!a->svc->o.store)
-		return lmd_fail(err, LMD_UNSUPPORTED, "there is no registry");
+		return lmd_fail(err, LMD_UNSUPPORTED, "this server has no registry");
 	if (label && memchr(label->ptr, 0, label->len))
-		return lmd_fail(err, LMD_INVALID, "label: a zero byte is in it");
+		return lmd_fail(err, LMD_INVALID, "label: contains a zero byte");
 	st = lmi_call_create(out, a, err);
 	if (st != LMD_OK)
 		return st;
@@ -109,7 +109,7 @@ enum lmd_status lmi_do_key_add(const struct lmi_ask *a, uint32_t *retry_ms, stru
 	(void)snprintf(k->key.hash, sizeof(k->key.hash), "%.*s", (int)q->digest.len, q->digest.ptr);
 	if (q->expires_ms && k->key.expires_at <= k->now_ns) {
 		end(c);
-		return lmd_fail(err, LMD_INVALID, "expires_ms: %lld is over",
+		return lmd_fail(err, LMD_INVALID, "expires_ms: %lld is in the past",
 				(long long)q->expires_ms);
 	}
 	return submit(c, add_run, add_done, err);

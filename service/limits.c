@@ -7,61 +7,72 @@
 
 #include "llamad/attr.h"
 
-#define ROW(field, unit_, min_, max_, def_, doc_)                                                  \
+/* Further arguments are initialisers of further members. */
+#define ROW(field, unit_, min_, max_, def_, ...)                                                   \
 	{                                                                                          \
 		.name = #field, .offset = offsetof(struct lmi_service_limits, field),              \
-		.unit = unit_, .min = min_, .max = max_, .def = def_, .doc = doc_                  \
+		.unit = unit_, .min = min_, .max = max_, .def = def_, .doc = __VA_ARGS__           \
 	}
 #define MINUTE 60000u
 #define HOUR   (60u * MINUTE)
 #define DAY    (24u * HOUR)
 
 const struct lmi_limit lmi_limits[] = {
-	ROW(sessions, "", 1, LMI_SESSIONS_MAX, 32,
-	    "Generations that run at a time, of all models."),
-	ROW(queue, "", 0, 65536, 128, "Generations that wait to run; over it requests are busy."),
+	ROW(max_running, "", 1, LMI_RUNNING_MAX, 32,
+	    "Maximum number of generations that run concurrently, for all models together "
+	    "(continuous batching). Further ones are queued.",
+	    .old_name = "sessions"),
+	ROW(queue, "", 0, 65536, 128,
+	    "Maximum number of queued generations. If the queue is full, requests fail as busy."),
 	ROW(streams, "", 1, 65536, 256,
-	    "Streams of one principal that are kept, ended ones included."),
-	ROW(models, "", 1, 256, 16, "Models in memory at a time."),
+	    "Maximum number of streams of one principal, including ended ones that are still kept."),
+	ROW(models, "", 1, 256, 16, "Maximum number of models in memory."),
 	ROW(text_bytes, "bytes", 1, 16u << 20, 16u << 20,
-	    "Length of a prompt or another text for a model."),
-	ROW(grammar_bytes, "bytes", 2, 256u << 10, 256u << 10, "Length of a grammar or schema."),
-	ROW(stops, "", 0, 16, 16, "Stop texts of a request."),
-	ROW(stop_bytes, "bytes", 1, 256, 256, "Length of a stop text."),
-	ROW(biases, "", 0, 1024, 1024, "Entries of logit_bias."),
-	ROW(samplers, "", 1, 32, 32, "Samplers of a chain."),
+	    "Maximum length of a prompt or of any other text for a model."),
+	ROW(grammar_bytes, "bytes", 2, 256u << 10, 256u << 10,
+	    "Maximum length of a grammar or JSON schema."),
+	ROW(stops, "", 0, 16, 16, "Maximum number of stop sequences in a request."),
+	ROW(stop_bytes, "bytes", 1, 256, 256, "Maximum length of a stop sequence."),
+	ROW(biases, "", 0, 1024, 1024, "Maximum number of entries of logit_bias."),
+	ROW(samplers, "", 1, 32, 32, "Maximum number of samplers in a chain."),
 	ROW(output_default, "tokens", 1, 1u << 30, 4096,
-	    "Length of an answer when the request does not say."),
+	    "Maximum length of an answer if the request does not set it."),
 	ROW(output_max, "tokens", 1, 1u << 30, 1u << 30,
-	    "Length of an answer; the context ends it earlier."),
-	ROW(timeout_default, "ms", 1, DAY, 10 * MINUTE, "Deadline of a request that does not say."),
-	ROW(timeout_max, "ms", 1, DAY, DAY, "Greatest deadline."),
+	    "Maximum length of an answer that a request can set. The context size usually ends it "
+	    "earlier."),
+	ROW(timeout_default, "ms", 1, DAY, 10 * MINUTE,
+	    "Deadline of a request that does not set one."),
+	ROW(timeout_max, "ms", 1, DAY, DAY, "Longest deadline that a request can set."),
 	ROW(first_token_ms, "ms", 1, DAY, 30000,
-	    "Time without progress before the first token.  A prompt that is being computed makes "
-	    "progress, and so does the queue while those in front compute; loading does not "
-	    "count."),
+	    "Maximum time without progress before the first token. Prefill counts as progress, "
+	    "and so does the work of the requests ahead in the queue; time for loading the model "
+	    "is not counted."),
 	ROW(lease_default, "ms", 1000, 10 * MINUTE, 10000,
-	    "Lease of a stream when the request does not say."),
-	ROW(lease_max, "ms", 1000, 10 * MINUTE, 10 * MINUTE, "Longest lease."),
+	    "Lease of a stream if the request does not set one."),
+	ROW(lease_max, "ms", 1000, 10 * MINUTE, 10 * MINUTE,
+	    "Longest lease that a request can set."),
 	ROW(wait_default, "ms", 0, MINUTE, 5000,
-	    "Time that next waits when the request does not say."),
-	ROW(wait_max, "ms", 0, MINUTE, MINUTE, "Longest time that next waits."),
+	    "Time that next waits for an item if the request does not set it."),
+	ROW(wait_max, "ms", 0, MINUTE, MINUTE, "Longest time that next waits for an item."),
 	ROW(hold_default, "ms", 0, 1000, 25,
-	    "Time that next gathers items when the request does not say."),
-	ROW(hold_max, "ms", 0, 1000, 1000, "Longest time that next gathers items."),
-	ROW(items, "", 1, 4096, 4096, "Items of a stream in one reply."),
+	    "Output batching delay of next if the request does not set it."),
+	ROW(hold_max, "ms", 0, 1000, 1000, "Longest output batching delay of next."),
+	ROW(items, "", 1, 4096, 4096, "Maximum number of items in one reply to next."),
 	ROW(stream_bytes, "bytes", 4096, 1u << 30, 1u << 20,
-	    "What lies unread of a stream; beyond it the stream is cancelled as slow_reader."),
-	ROW(calls, "", 1, 1u << 20, 4096, "Calls that wait for an answer."),
+	    "Maximum amount of unread output of a stream. Beyond it the stream is cancelled as "
+	    "slow_reader."),
+	ROW(calls, "", 1, 1u << 20, 4096, "Maximum number of pending requests."),
 	ROW(rid_ms, "ms", 1000, DAY, 10 * MINUTE, "How long a request id is remembered."),
-	ROW(rids, "", 16, 1u << 20, 8192, "Request ids that are remembered."),
+	ROW(rids, "", 16, 1u << 20, 8192, "Maximum number of request ids that are remembered."),
 	ROW(keep_alive_ms, "ms", 0, 7 * DAY, 5 * MINUTE,
-	    "A model that was not loaded by request is unloaded after being idle so long; 0: "
-	    "never."),
-	ROW(fail_ms, "ms", 0, HOUR, 1000, "Pause after a load that failed; doubles each time."),
-	ROW(fail_max_ms, "ms", 0, DAY, MINUTE, "The longest such pause."),
+	    "Idle time after which a model is unloaded, unless it was loaded with op load, which "
+	    "has a value of its own; 0 = never."),
+	ROW(fail_ms, "ms", 0, HOUR, 1000,
+	    "Pause after a failed load; doubles with each failure."),
+	ROW(fail_max_ms, "ms", 0, DAY, MINUTE, "Longest pause after failed loads."),
 	ROW(inline_bytes, "bytes", 0, 1u << 20, 4096,
-	    "Texts up to this length are tokenised without a detour to another thread."),
+	    "Texts up to this length are tokenised in the main thread, longer ones in another "
+	    "thread."),
 };
 const uint32_t lmi_n_limits = LMD_LEN(lmi_limits);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * limits.h - what one request, one stream and the whole service may take.
+ * limits.h - the limits of a request, a stream and the whole service.
  *
- * One table (lmi_limits) names every limit with its unit, range, default and meaning: requests
- * are checked against the values; configuration and the op `limits` read the table.  What the
- * protocol bounds as well has the same name there; a value may only be stricter. */
+ * The table lmi_limits names every limit with its unit, range, default and meaning.  Requests are
+ * checked against the values; the configuration and the op `limits` use the table.  A limit that
+ * the protocol has as well has the same name there and can only be stricter. */
 #ifndef LLAMAD_SERVICE_LIMITS_H
 #define LLAMAD_SERVICE_LIMITS_H
 
@@ -13,10 +13,10 @@
 
 #include "llamad/status.h"
 
-#define LMI_SESSIONS_MAX 1024
+#define LMI_RUNNING_MAX 1024
 
 struct lmi_service_limits {
-	uint64_t sessions;
+	uint64_t max_running;
 	uint64_t queue;
 	uint64_t streams;
 	uint64_t models;
@@ -49,18 +49,19 @@ struct lmi_service_limits {
 };
 
 struct lmi_limit {
-	const char *name; /* as in the struct */
-	size_t offset;    /* of the uint64_t in it */
-	const char *unit; /* "tokens", "bytes", "ms", "" */
+	const char *name;     /* name of the member */
+	const char *old_name; /* deprecated name; NULL = none */
+	size_t offset;        /* of the member, a uint64_t */
+	const char *unit;     /* "tokens", "bytes", "ms", "" */
 	uint64_t min, max, def;
-	const char *doc; /* one sentence */
+	const char *doc;
 };
 
 extern const struct lmi_limit lmi_limits[];
 extern const uint32_t lmi_n_limits;
 
 void lmi_service_limits_default(struct lmi_service_limits *l);
-/* LMD_INVALID names the first that is outside its range. */
+/* Returns LMD_INVALID if a value is outside its range, and names the first such limit. */
 enum lmd_status lmi_service_limits_check(const struct lmi_service_limits *l, struct lmd_error *err);
 uint64_t lmi_limit_get(const struct lmi_service_limits *l, const struct lmi_limit *row);
 void lmi_limit_set(struct lmi_service_limits *l, const struct lmi_limit *row, uint64_t value);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Models in and out of memory by request: load, reload, unload.  Each is a job with a stream;
- * who stops listening does not stop what was begun. */
+ * The ops load, reload and unload.  Each is a job with a stream; cancelling the stream does not
+ * stop a load or unload that has begun. */
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -18,7 +18,7 @@ struct load_work {
 	struct lmi_waiter want;
 	struct lmi_gone gone;
 	struct lmi_load load;
-	bool ended, waits; /* waits: for the look-up, the model, or its end */
+	bool ended, waits; /* waits: a callback of the lookup, the load or the unload is pending */
 	uint32_t retry_ms;
 };
 
@@ -32,7 +32,7 @@ static void release(struct load_work *w)
 	lmi_free(w);
 }
 
-/* Frees w unless something will still call it. */
+/* Ends the job.  Frees w unless a callback is pending. */
 static void finish(struct load_work *w, uint64_t now, const struct lmi_end *end)
 {
 	struct lmi_service *svc = w->svc;
@@ -184,7 +184,7 @@ static void unload(struct load_work *w, uint64_t now, struct lmi_model *m)
 	w->gone.next = r->gone;
 	r->gone = &w->gone;
 	progress(w, now, LMI_WIRE_PHASE_DRAIN, 0, r->n_user);
-	lmi_resident_take(r); /* until all that is to be said was said */
+	lmi_resident_take(r); /* keeps r alive until the cancellations below are done */
 	lmi_resident_retire(w->svc, now, r);
 	if (w->copy.req.u.unload.force)
 		lmi_generate_cancel_all(w->svc, now, r, LMI_WIRE_CANCEL_REASON_UNLOAD);
@@ -208,7 +208,7 @@ static void found(struct lmi_lookup *l, uint64_t now, struct lmi_model *m,
 		return;
 	}
 	if (w->once.head.op == LMI_WIRE_OP_UNLOAD && !m->current) {
-		unload(w, now, m); /* refuses */
+		unload(w, now, m); /* fails */
 		return;
 	}
 	lmi_once_answer(&w->once, w->work.stream, 0);
@@ -261,7 +261,7 @@ static enum lmd_status kv_type(const struct lmd_str *word, int32_t *out, struct 
 		       word->ptr);
 	t = lmi_dtype_by_name(name);
 	if (!t || !t->quant || !t->dequant || t->is_activation || t->row_bytes_extra)
-		return lmd_fail(err, LMD_INVALID, "kv_type: '%s' is no type for keys and values",
+		return lmd_fail(err, LMD_INVALID, "kv_type: '%s' is not a data type for a KV cache",
 				name);
 	*out = (int32_t)t->id;
 	return LMD_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Residency: which models are in memory, who waits for them, when they go.  One owner changes it,
- * so there is nothing to lock. */
+ * The models in memory: loading, waiters, idle times.  Only the loop's thread changes them, so
+ * there are no locks. */
 #include "service/model.h"
 
 #include <assert.h>
@@ -67,7 +67,7 @@ static uint32_t pause_of(const struct lmi_service *svc, uint32_t n_fail)
 	return (uint32_t)(ms < svc->limits.fail_max_ms ? ms : svc->limits.fail_max_ms);
 }
 
-/* Remembers the reason; returns the pause before the next attempt, in ms. */
+/* Records a failure; returns the pause before the next attempt in ms. */
 static uint32_t note_failure(const struct lmi_service *svc, struct lmi_model *m,
 			     const struct lmd_error *err)
 {
@@ -94,7 +94,8 @@ void lmi_resident_lost(struct lmi_service *svc, uint64_t now, struct lmi_residen
 		return;
 	r->lost = true;
 	svc->o.host->log(svc->o.host->ctx, "service", LMD_LOG_ERROR,
-			 "model lost, the next request loads it anew model=%s engine=%llu: %s",
+			 "model lost, it will be loaded again for the next request; model=%s "
+			 "engine=%llu: %s",
 			 lmi_model_name(m), (unsigned long long)r->number, err->text);
 	if (m->current == r)
 		(void)note_failure(svc, m, err);
@@ -110,8 +111,8 @@ static void load_failed(struct lmi_service *svc, struct lmi_resident *r)
 	m->coming = NULL;
 	pause = note_failure(svc, m, &err);
 	svc->o.host->log(svc->o.host->ctx, "service", LMD_LOG_WARN,
-			 "model failed to load model=%s times=%u: %s", lmi_model_name(m), m->n_fail,
-			 err.text);
+			 "model failed to load; model=%s failures=%u: %s", lmi_model_name(m),
+			 m->n_fail, err.text);
 	lmi_resident_unlink(svc, r);
 	tell_wants(m, svc->now, NULL, &err, pause);
 }
@@ -142,16 +143,17 @@ void lmi_model_opened(void *arg)
 	if (svc->o.watch)
 		svc->o.watch(svc->o.watch_arg, lmi_engine_fd(r->engine), true);
 	svc->o.host->log(svc->o.host->ctx, "service", LMD_LOG_INFO,
-			 "model ready model=%s engine=%llu ms=%llu", lmi_model_name(m),
+			 "model ready; model=%s engine=%llu ms=%llu", lmi_model_name(m),
 			 (unsigned long long)r->number, (unsigned long long)(r->load_ns / LMI_MS));
-	lmi_resident_take(r); /* while it is shown around */
+	lmi_resident_take(r); /* keeps r alive during the callbacks */
 	tell_wants(m, svc->now, r, NULL, 0);
 	lmi_resident_give(r, svc->now);
 	if (old)
 		lmi_resident_retire(svc, svc->now, old);
 }
 
-/* Takes a place for one more engine; LMD_BUSY without one. */
+/* Starts to load the model, closing an idle one if there are too many.  Returns LMD_BUSY if all are
+ * in use. */
 static enum lmd_status start_load(struct lmi_service *svc, struct lmi_model *m,
 				  struct lmd_error *err)
 {
@@ -162,7 +164,7 @@ static enum lmd_status start_load(struct lmi_service *svc, struct lmi_model *m,
 		n += r->state != LMI_RES_UNLOADING;
 	if (n >= svc->limits.models && !(victim = lmi_resident_victim(svc)))
 		return lmd_fail(err, LMD_BUSY,
-				"%u models are in memory and in use: the most is %llu", n,
+				"all %u models in memory are in use, the maximum is %llu", n,
 				(unsigned long long)svc->limits.models);
 	r = lmi_alloc(1, sizeof(*r));
 	if (!r)
@@ -229,7 +231,7 @@ void lmi_model_want(struct lmi_service *svc, uint64_t now, struct lmi_model *m,
 	add_want(m, w);
 	if (m->coming)
 		return;
-	/* the want may be answered before this returns */
+	/* w may be answered before start_load returns */
 	if (start_load(svc, m, &err) != LMD_OK) {
 		lmi_model_unwant(m, w);
 		w->ready(w, now, NULL, &err, err.status == LMD_BUSY ? 1000 : 0);

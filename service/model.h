@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * model.h - which models are in memory, and how they come and go.
+ * model.h - the models in memory, their loading and unloading.
  *
- * A model is a row of the registry that somebody asked for.  It has at most one engine that takes
- * new work (`current`), at most one on its way (`coming`), and any number that finish what
- * they have.  All changes are made here, on the loop's thread; opening and closing engines are
- * jobs.
+ * A model is a row of the registry that was requested.  It has at most one engine that accepts new
+ * work (`current`), at most one that is being loaded (`coming`), and any number that are draining.
+ * All changes are made on the loop's thread; opening and closing engines are jobs.
  *
  *     absent -> loading -> ready -> draining -> unloading -> absent
- *                  |-> failed, and no new attempt before a pause has passed, unless a load is
- *                      asked for; a model whose device is lost fails, too
+ *                  |-> failed: no new attempt before a pause has passed, except by op load.  A
+ *                      model whose device was lost is failed as well
  *
- * A reload brings a new engine while the current one goes on serving; when it is there, the
- * old one drains. */
+ * A reload opens a new engine while the current one continues to serve; when the new one is ready,
+ * the old one drains. */
 #ifndef LLAMAD_SERVICE_MODEL_H
 #define LLAMAD_SERVICE_MODEL_H
 
@@ -25,25 +24,25 @@
 struct lmi_model;
 struct lmi_resident;
 
-/* What a registry said of a model; shared by those who need it. */
+/* A model's row of the registry; reference counted. */
 struct lmi_row {
 	uint32_t n_user;
 	struct lmi_store_models m; /* one model */
 };
 void lmi_row_give(struct lmi_row *row);
 
-/* Who waits for a model; a member of a larger object. */
+/* Waits for a model to be loaded; a member of a larger object. */
 struct lmi_waiter {
 	struct lmi_waiter *next;
-	bool waits; /* it is in a list */
-	/* With a reference on the engine, or NULL and why. */
+	bool waits; /* is in a list */
+	/* Called with a reference to the loaded model, or with NULL and the error. */
 	void (*ready)(struct lmi_waiter *w, uint64_t now, struct lmi_resident *r,
 		      const struct lmd_error *err, uint32_t retry_ms);
-	/* While it loads: `done` of `total` bytes of what is under way.  NULL: not told. */
+	/* Called during loading, with the number of bytes.  May be NULL. */
 	void (*progress)(struct lmi_waiter *w, uint64_t now, uint64_t done, uint64_t total);
 };
 
-/* Who waits until an engine is gone. */
+/* Waits until an engine has been closed. */
 struct lmi_gone {
 	struct lmi_gone *next;
 	void (*gone)(struct lmi_gone *g, uint64_t now);
@@ -52,48 +51,48 @@ struct lmi_gone {
 enum lmi_resident_state {
 	LMI_RES_LOADING,
 	LMI_RES_READY,
-	LMI_RES_DRAINING,  /* no new users */
-	LMI_RES_UNLOADING, /* no users; the job that closes it waits or runs */
+	LMI_RES_DRAINING,  /* accepts no new users */
+	LMI_RES_UNLOADING, /* has no users; the job that closes it is pending or running */
 };
 
-/* How a model is to be opened; zeroed: as the service's options say. */
+/* Options for opening a model; zero means the option of the service. */
 struct lmi_load {
 	uint32_t n_ctx, n_seq, n_batch, n_thread, device;
 	uint32_t activations; /* enum lmd_activations; UINT32_MAX: the service's */
 	int32_t kv_dtype;     /* enum lmd_dtype; -1: the service's */
 	uint64_t memory_limit;
 	char backend[48]; /* "": the service's */
-	int64_t keep_ms;  /* < 0: for ever */
+	int64_t keep_ms;  /* idle time after which it is unloaded; < 0: never */
 };
 
 struct lmi_resident {
-	struct lmi_resident *prev, *next; /* of the service */
+	struct lmi_resident *prev, *next; /* list of all loaded models */
 	struct lmi_service *svc;
 	struct lmi_model *model;
-	struct lmi_engine *engine; /* NULL while it loads */
+	struct lmi_engine *engine; /* NULL while it is being loaded */
 	enum lmi_resident_state state;
-	uint64_t number;            /* 1 for the first engine of the service */
-	uint32_t n_user;            /* streams and jobs */
-	uint32_t n_running;         /* generations of them */
-	uint64_t ready_ns, idle_ns; /* became ready; lost its last user */
-	uint32_t n_progress;        /* of the engine, when it was last looked at */
-	uint64_t progress_ns;       /* when that number was seen to change */
-	bool lost;                  /* its device or file is gone: it ends what it has */
-	uint64_t doze_ns;           /* until then its engine's tokens wake nobody; 0: they do */
+	uint64_t number;            /* serial number, from 1 */
+	uint32_t n_user;            /* references of streams and jobs */
+	uint32_t n_running;         /* running generations */
+	uint64_t ready_ns, idle_ns; /* when it became ready; when it lost its last user */
+	uint32_t n_progress;        /* progress counter of the engine when last read */
+	uint64_t progress_ns;       /* when that counter last changed */
+	bool lost;                  /* its device or file was lost; it drains */
+	uint64_t doze_ns;           /* wakeups are deferred until then; 0: they are not */
 	struct lmi_gone *gone;
 	/* the job that opens or closes it */
 	struct lmi_job job;
-	bool job_waits; /* the queue was full: try again */
+	bool job_waits; /* the queue was full; retry in the next tick */
 	struct lmi_row *row;
 	struct lmi_load load;
 	struct lmd_error err; /* status LMD_OK: it was opened */
-	/* how far it is: written by the job, read when the message comes */
+	/* progress: written by the job, read when the message is delivered */
 	struct lmi_message message;
 	_Atomic bool posted;
 	_Atomic uint64_t load_done, load_total;
 	uint64_t load_ns;
-	struct lmi_resident *after; /* opened when this one is closed */
-	bool again;                 /* it did not fit, and something was closed for it */
+	struct lmi_resident *after; /* opened after this one has been closed */
+	bool again;                 /* it did not fit and is retried after closing another one */
 };
 
 struct lmi_model {
@@ -101,61 +100,61 @@ struct lmi_model {
 	struct lmi_row *row;
 	struct lmi_load load;
 	struct lmi_resident *current, *coming;
-	struct lmi_waiter *wants; /* for `coming`, or for the place that it needs */
+	struct lmi_waiter *wants; /* waiters for `coming` */
 	uint32_t n_fail;
 	uint64_t fail_until;
 	struct lmd_error fail;
 };
 
-/* The model of a row, made when it is new; takes the row.  A row of other content makes the
- * current engine drain. */
+/* Finds or creates the model of a row; takes ownership of the row.  If the digest of an existing
+ * model has changed, its current engine is drained. */
 enum lmd_status lmi_model_of(struct lmi_service *svc, uint64_t now, struct lmi_row *own_row,
 			     struct lmi_model **out, struct lmd_error *err);
 const char *lmi_model_name(const struct lmi_model *m);
-/* The model of that name, if somebody asked for it before. */
+/* Returns the model of that name, or NULL if it was not requested before. */
 struct lmi_model *lmi_model_find(struct lmi_service *svc, const char *name);
 
-/* Calls back, now or later, with an engine that takes work.  w->ready is set. */
+/* Loads the model if necessary, and calls w->ready during the call or later. */
 void lmi_model_want(struct lmi_service *svc, uint64_t now, struct lmi_model *m,
 		    struct lmi_waiter *w);
-/* It waits no more. */
+/* Removes a waiter. */
 void lmi_model_unwant(struct lmi_model *m, struct lmi_waiter *w);
-/* A new engine in place of the current one; the want hears of the new one.  LMD_BUSY: one is on
- * its way. */
+/* Loads a new engine that replaces the current one; w waits for the new one.  Returns LMD_BUSY if
+ * one is already being loaded. */
 enum lmd_status lmi_model_reload(struct lmi_service *svc, uint64_t now, struct lmi_model *m,
 				 const struct lmi_load *load, struct lmi_waiter *w,
 				 struct lmd_error *err);
 
-/* Its engine is broken: the model has failed, and is loaded anew by the next request after a pause
- * or by the next load. */
+/* Call this if the engine is broken: the model becomes failed, and is loaded again by op load or by
+ * the next request after a pause. */
 void lmi_resident_lost(struct lmi_service *svc, uint64_t now, struct lmi_resident *r,
 		       const struct lmd_error *err);
-/* The next request tries to load it at once, whatever failed before. */
+/* Ends the pause after a failed load. */
 void lmi_model_forgive(struct lmi_model *m);
 
-/* No new users; closed when it has none. */
+/* Drains the engine: it accepts no new users and is closed when it has none. */
 void lmi_resident_retire(struct lmi_service *svc, uint64_t now, struct lmi_resident *r);
 void lmi_resident_take(struct lmi_resident *r);
 void lmi_resident_give(struct lmi_resident *r, uint64_t now);
 
 /* ---- between model.c and resident.c ---- */
 
-/* The idle engine that nobody used for the longest time, or NULL. */
+/* Returns the engine that has been idle for the longest time, or NULL. */
 struct lmi_resident *lmi_resident_victim(const struct lmi_service *svc);
-/* Gives its job, to open or to close by its state, to the io threads; a full queue is asked again
- * in the next turn. */
+/* Submits the job that opens or closes the engine, depending on its state.  If the queue is full,
+ * it is retried in the next tick. */
 void lmi_resident_submit(struct lmi_service *svc, struct lmi_resident *r);
-/* Takes it out of the service's list and frees it. */
+/* Removes it from the service's list and frees it. */
 void lmi_resident_unlink(struct lmi_service *svc, struct lmi_resident *r);
-/* The job of opening is done; on the owner's thread. */
+/* Called on the loop's thread when the job that opens an engine is done. */
 void lmi_model_opened(void *arg);
 
-/* Expired keep times, jobs that found no room. */
+/* Unloads models that were idle for too long, and retries jobs that did not fit into the queue. */
 void lmi_models_turn(struct lmi_service *svc, uint64_t now);
 uint64_t lmi_models_deadline(const struct lmi_service *svc);
-/* Forgets models that are absent and have nothing to remember. */
+/* Frees models that have no engine, no waiter and no failure to remember. */
 void lmi_models_tidy(struct lmi_service *svc);
-/* All engines are gone: closes what has no users; the caller runs jobs until none is left. */
+/* Drains all engines; the caller runs jobs until none is left. */
 void lmi_models_fini(struct lmi_service *svc);
 
 #endif /* LLAMAD_SERVICE_MODEL_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A short list of names with their models.  The service is the only one that changes the
- * registry, so what it said holds until then; an answer that was asked for before a change and
- * comes after it is used once and not remembered. */
+ * A short list of names with their models.  Only the service changes the registry, so cached
+ * results are valid until then.  A result that was requested before a change and arrives after it
+ * is used once and not cached. */
 #include "service/names.h"
 
 #include <string.h>
@@ -45,7 +45,7 @@ static struct lmi_model *find(const struct lmi_service *svc, const char *name)
 	return NULL;
 }
 
-/* Without memory it is asked for again next time. */
+/* Caches a result.  If out of memory, the name is looked up again next time. */
 static void remember(struct lmi_service *svc, const char *name, struct lmi_model *m)
 {
 	struct lmi_name *n;
@@ -92,7 +92,7 @@ static enum lmd_status ask(struct lmi_service *svc, struct lmi_lookup *l)
 	enum lmd_status st;
 
 	if (!svc->o.store)
-		return lmd_fail(&l->err, LMD_NOTFOUND, "model %s: there is no registry", l->name);
+		return lmd_fail(&l->err, LMD_NOTFOUND, "model %s: this server has no registry", l->name);
 	l->row = lmi_alloc(1, sizeof(*l->row));
 	if (!l->row)
 		return lmd_fail(&l->err, LMD_NOMEM, "no memory to look up a model");
@@ -115,7 +115,7 @@ void lmi_lookup_start(struct lmi_service *svc, uint64_t now, struct lmi_lookup *
 	l->epoch = svc->names_epoch;
 	if (!name->len || name->len > LMI_STORE_NAME_MAX || memchr(name->ptr, 0, name->len)) {
 		l->err.status =
-			lmd_fail(&l->err, LMD_NOTFOUND, "model: there is none of the name '%s'",
+			lmd_fail(&l->err, LMD_NOTFOUND, "model: no model has the name '%s'",
 				 lmi_show(shown, sizeof(shown), name->ptr, name->len));
 		l->found(l, now, NULL, &l->err);
 		return;

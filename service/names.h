@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * names.h - from the name in a request to a model: what the registry said is remembered until
- * the registry changes. */
+ * names.h - looks up the model of a name.  Results are cached until the registry changes. */
 #ifndef LLAMAD_SERVICE_NAMES_H
 #define LLAMAD_SERVICE_NAMES_H
 
 #include "service/model.h"
 
-/* A look-up; a member of a larger object, which lives until `found` was called. */
+/* A lookup; a member of a larger object, which must live until `found` has been called. */
 struct lmi_lookup {
-	/* m NULL: err says why.  The model lives at least as long as the call. */
+	/* If m is NULL, err gives the reason.  The model is valid during the call. */
 	void (*found)(struct lmi_lookup *l, uint64_t now, struct lmi_model *m,
 		      const struct lmd_error *err);
-	/* its own */
+	/* private */
 	struct lmi_service *svc;
 	struct lmi_job job;
 	char name[LMI_STORE_NAME_MAX + 1];
@@ -21,10 +20,10 @@ struct lmi_lookup {
 	uint64_t epoch;
 };
 
-/* Calls found, now or later. */
+/* Calls l->found, during the call or later. */
 void lmi_lookup_start(struct lmi_service *svc, uint64_t now, struct lmi_lookup *l,
 		      const struct lmd_str *name);
-/* The registry changed: names are asked for again. */
+/* Clears the cache, after the registry has changed. */
 void lmi_names_forget(struct lmi_service *svc);
 
 #endif /* LLAMAD_SERVICE_NAMES_H */

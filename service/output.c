@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A ring of items and a buffer of text that both grow; the final item is a flag beside them. */
+ * A growing ring buffer of items and a growing buffer of text; the final item is only a flag. */
 #include "service/output.h"
 
 #include <assert.h>
@@ -27,7 +27,7 @@ static uint64_t n_kept(const struct lmi_output *o)
 	return o->last + 1 - o->first;
 }
 
-/* ---- room ---- */
+/* ---- adding ---- */
 
 static bool grow_items(struct lmi_output *o)
 {
@@ -136,11 +136,11 @@ uint64_t lmi_output_last(const struct lmi_output *o)
 enum lmd_status lmi_output_check(const struct lmi_output *o, uint64_t after, struct lmd_error *err)
 {
 	if (after > lmi_output_last(o))
-		return lmd_fail(err, LMD_INVALID, "after: %llu, the stream has %llu items",
+		return lmd_fail(err, LMD_INVALID, "after: %llu, but the stream has only %llu items",
 				(unsigned long long)after, (unsigned long long)lmi_output_last(o));
 	if (after + 1 < o->first)
 		return lmd_fail(err, LMD_INVALID,
-				"after: %llu, items up to %llu were acknowledged and forgotten",
+				"after: %llu, but items up to %llu were acknowledged and dropped",
 				(unsigned long long)after, (unsigned long long)(o->first - 1));
 	return LMD_OK;
 }

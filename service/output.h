@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * output.h - what a stream has to say, kept until its reader has it.
+ * output.h - the items of a stream, kept until its reader has received them.
  *
- * Items are numbered from 1 without gaps; the final one comes last and needs no memory, so an
- * end can always be told.  A reader has a cursor, the number of the last item that it holds;
- * naming it again gives the same items, and what lies before it is forgotten.
+ * Items are numbered from 1 without gaps.  The final item comes last and needs no memory, so that
+ * the end can always be reported.  A reader has a cursor, the number of the last item it has.
+ * Reading again with the same cursor returns the same items; items before the cursor are dropped.
  *
  * Pure: no clock, no thread. */
 #ifndef LLAMAD_SERVICE_OUTPUT_H
@@ -17,14 +17,14 @@
 #include "llamad/types.h"
 
 enum lmi_item_kind {
-	LMI_ITEM_TOKEN,     /* a token, and text that can be shown since the last one */
+	LMI_ITEM_TOKEN,     /* a token, with the text available since the previous one */
 	LMI_ITEM_TEXT,      /* more text */
-	LMI_ITEM_REASONING,   /* more of a thought */
-	LMI_ITEM_CALL,      /* of a tool: text is n_name bytes of its name, and an id */
-	LMI_ITEM_ARGUMENTS, /* text: more of the call's arguments */
-	LMI_ITEM_CALL_END,  /* complete */
-	LMI_ITEM_PROGRESS,  /* of a job */
-	LMI_ITEM_END,       /* final: struct lmi_end */
+	LMI_ITEM_REASONING, /* more of the reasoning */
+	LMI_ITEM_CALL,      /* a tool call: text is n_name bytes of its name, then its id */
+	LMI_ITEM_ARGUMENTS, /* text is more of the call's arguments */
+	LMI_ITEM_CALL_END,  /* the end of a tool call; complete */
+	LMI_ITEM_PROGRESS,  /* progress of a job */
+	LMI_ITEM_END,       /* the final item: struct lmi_end */
 };
 
 struct lmi_item {
@@ -33,15 +33,15 @@ struct lmi_item {
 	uint32_t n_text;
 	uint32_t call, n_name; /* CALL, ARGUMENTS, CALL_END: number of the call */
 	bool complete;
-	uint32_t phase; /* PROGRESS: the caller's word, done of total */
+	uint32_t phase; /* PROGRESS: enum of the caller */
 	uint64_t done, total;
-	uint64_t text_at; /* offset in everything that was written */
+	uint64_t text_at; /* offset in all text of the stream */
 	uint64_t at_ns;   /* when it was added */
 };
 
 enum lmi_end_kind { LMI_END_DONE, LMI_END_ERROR, LMI_END_CANCELLED };
 
-/* How a stream ended; words are the caller's. */
+/* How a stream ended.  `why` is an enum of the caller. */
 struct lmi_end {
 	enum lmi_end_kind kind;
 	uint32_t why; /* DONE: finish; CANCELLED: reason */
@@ -51,11 +51,11 @@ struct lmi_end {
 };
 
 struct lmi_output {
-	struct lmi_item *items; /* [cap], ring: item number k is items[k % cap] */
+	struct lmi_item *items; /* [cap], ring buffer: item number k is items[k % cap] */
 	uint32_t cap;
-	uint64_t first, last; /* numbers of the kept items; last < first: none.  The final item
-			       * is not among them */
-	uint64_t given;       /* the largest number that a reader was given */
+	uint64_t first, last; /* numbers of the kept items, without the final one; none if last <
+			       * first */
+	uint64_t given;       /* the highest number that a reader was sent */
 	char *text;           /* [text_cap], n_text bytes from offset text_first on */
 	size_t n_text, text_cap;
 	uint64_t text_first;
@@ -65,42 +65,43 @@ struct lmi_output {
 	struct lmi_end end;
 };
 
-/* max_bytes: bound of what is kept. */
+/* max_bytes: maximum size of the kept items and their text. */
 void lmi_output_init(struct lmi_output *o, uint64_t max_bytes);
 void lmi_output_fini(struct lmi_output *o);
 
-/* LMD_BUSY: more than max_bytes would lie unread; LMD_NOMEM.  Nothing is added then.  Not after
- * the end.  item: but for text_at, with n_text bytes of text. */
+/* Adds an item with item->n_text bytes of text; item->text_at is ignored.  Returns LMD_BUSY if more
+ * than max_bytes would be unread, or LMD_NOMEM; nothing is added then.  Must not be called after
+ * lmi_output_end. */
 enum lmd_status lmi_output_add(struct lmi_output *o, const struct lmi_item *item, const char *text);
 enum lmd_status lmi_output_token(struct lmi_output *o, uint64_t now, lmd_token token,
 				 const char *text, uint32_t n);
 enum lmd_status lmi_output_text(struct lmi_output *o, uint64_t now, const char *text, uint32_t n);
-/* Replaces the latest progress when that is the last item and nobody was given it yet. */
+/* Adds progress, or replaces the last item if that is progress which no reader was sent yet. */
 enum lmd_status lmi_output_progress(struct lmi_output *o, uint64_t now, uint32_t phase,
 				    uint64_t done, uint64_t total);
-/* The first one counts, later ones are ignored. */
+/* Ends the stream.  Later calls are ignored. */
 void lmi_output_end(struct lmi_output *o, uint64_t now, const struct lmi_end *end);
 
-/* Number of the latest item, the final one included; 0: none yet. */
+/* Returns the number of the latest item, including the final one; 0: none yet. */
 uint64_t lmi_output_last(const struct lmi_output *o);
 
-/* Can a reader have that cursor?  LMD_INVALID with the numbers: nothing of that number was
- * written, or what lies behind it was forgotten. */
+/* Checks the cursor of a reader.  Returns LMD_INVALID if no item has that number yet, or if items
+ * after it were dropped. */
 enum lmd_status lmi_output_check(const struct lmi_output *o, uint64_t after, struct lmd_error *err);
-/* The reader holds everything up to `after`, which is checked. */
+/* Drops the items up to `after`, a checked cursor. */
 void lmi_output_forget(struct lmi_output *o, uint64_t after);
 
-/* When a reader with that cursor is to be answered: at once (0) at the beginning of the
- * stream, when max items are there, or the end; else hold_ns after the first item that
- * it lacks; UINT64_MAX: it lacks none. */
+/* Returns when to answer a reader with that cursor: at once (0) at the beginning of the stream, if
+ * max items are there, or at the end; otherwise hold_ns after its first unread item; UINT64_MAX if
+ * it has no unread item. */
 uint64_t lmi_output_due(const struct lmi_output *o, uint64_t after, uint64_t hold_ns, uint32_t max);
 
-/* Items behind `after` to be given in one reply, at most max. */
+/* Returns the number of items after `after`, at most max. */
 uint32_t lmi_output_count(const struct lmi_output *o, uint64_t after, uint32_t max);
-/* One of them; text, if any, at *text: both live until the next change. */
+/* Returns an item and its text (NULL if it has none).  Both are valid until the next change. */
 const struct lmi_item *lmi_output_item(const struct lmi_output *o, uint64_t number,
 				       const char **text);
-/* Notes that a reader was given items up to `number`. */
+/* Records that a reader was sent the items up to `number`. */
 void lmi_output_gave(struct lmi_output *o, uint64_t number);
 
 #endif /* LLAMAD_SERVICE_OUTPUT_H */

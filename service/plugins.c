@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * plugins and plugins_reload.  Reading and probing files is slow: both are jobs.  After a
- * reload, models whose plugins were replaced are loaded anew, while their engines go on serving;
- * the answer comes when that is done, so who asks afterwards gets the new code. */
+ * The ops plugins and plugins_reload.  Both are jobs, since reading and probing files is slow.
+ * After a reload, models whose plugins were replaced are loaded again while their engines continue
+ * to serve.  The reply is sent after that, so later requests use the new code. */
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -11,18 +11,18 @@
 
 #define ROWS_MAX LMI_LIMIT_ROWS
 
-/* What the registry lists, copied. */
+/* A copy of the list of plugins. */
 struct list {
 	struct lmd_arena *arena;
 	struct lmi_wire_plugin *v;
-	struct lmi_wire_factory **factories; /* of each */
+	struct lmi_wire_factory **factories; /* [n] */
 	uint32_t n, cap;
 	bool no_memory, with_factories;
 };
 
 struct found {
 	struct list before, after;
-	uint32_t n_reload; /* models that are on their way */
+	uint32_t n_reload; /* models that are being loaded */
 };
 
 static struct lmd_str copy(struct list *l, const char *s)
@@ -86,7 +86,7 @@ static void add_plugin(void *arg, const struct lmi_plugin_info *info)
 	l->no_memory |= !p->factories;
 }
 
-/* Those of the plugin before; there is room for as many as it said. */
+/* Adds a factory to the plugin that was added last, which has reserved space for it. */
 static void add_factory(void *arg, const struct lmi_factory_info *info)
 {
 	struct list *l = arg;
@@ -168,7 +168,7 @@ enum lmd_status lmi_do_plugins(const struct lmi_ask *a, uint32_t *retry_ms, stru
 
 /* ---- plugins_reload ---- */
 
-/* A model that is loaded anew because of it. */
+/* A model that is loaded again because its plugins were replaced. */
 struct renewal {
 	struct lmi_waiter want;
 	struct lmi_call *call;
@@ -201,7 +201,7 @@ static bool has(const struct list *l, const struct lmi_wire_plugin *like)
 	return false;
 }
 
-/* Files of usable plugins in `of` that are not in `other`. */
+/* Writes the files of usable plugins in `of` that are not in `other`; returns their number. */
 static uint32_t differ(const struct list *of, const struct list *other, struct lmd_str *out)
 {
 	uint32_t n = 0;
@@ -218,10 +218,10 @@ static uint32_t differ(const struct list *of, const struct list *other, struct l
 static void answer_reload(struct lmi_call *c)
 {
 	struct found *f = c->data;
-	uint32_t most = f->before.n + f->after.n + 1;
-	struct lmd_str *added = lmi_arena_array(c->arena, most, sizeof(*added));
-	struct lmd_str *removed = lmi_arena_array(c->arena, most, sizeof(*removed));
-	struct lmi_wire_plugin *refused = lmi_arena_array(c->arena, most, sizeof(*refused));
+	uint32_t n_max = f->before.n + f->after.n + 1;
+	struct lmd_str *added = lmi_arena_array(c->arena, n_max, sizeof(*added));
+	struct lmd_str *removed = lmi_arena_array(c->arena, n_max, sizeof(*removed));
+	struct lmi_wire_plugin *refused = lmi_arena_array(c->arena, n_max, sizeof(*refused));
 	struct lmi_reply r;
 
 	if (!added || !removed || !refused) {
@@ -250,7 +250,7 @@ static void renewed(struct lmi_waiter *w, uint64_t now, struct lmi_resident *r,
 	struct lmi_call *c = n->call;
 	struct found *f = c->data;
 
-	(void)err; /* the old engine goes on; the failure is in the log, and with the model */
+	(void)err; /* the old engine stays; the error is in the log and stored with the model */
 	(void)retry_ms;
 	if (r)
 		lmi_resident_give(r, now);
@@ -269,7 +269,7 @@ static void renew(struct lmi_call *c)
 		lmi_call_destroy(c);
 		return;
 	}
-	f->n_reload = 1; /* this function */
+	f->n_reload = 1; /* held by this function */
 	for (struct lmi_model *m = svc->models; m; m = m->next) {
 		struct renewal *n;
 
@@ -277,7 +277,7 @@ static void renew(struct lmi_call *c)
 			continue;
 		n = lmi_arena_alloc(c->arena, sizeof(*n), _Alignof(struct renewal));
 		if (!n)
-			break; /* it is loaded anew when somebody asks for it */
+			break; /* loaded again for a later request */
 		n->call = c;
 		n->want.ready = renewed;
 		f->n_reload++;

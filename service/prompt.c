@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fields of the wire become parameters of the engine; their ranges were checked when the
- * message was read. */
+ * Converts fields of the protocol to parameters of the engine.  Their ranges were checked when the
+ * message was decoded. */
 #include "service/prompt.h"
 
 #include <string.h>
@@ -70,7 +70,7 @@ static enum lmd_status encode_chat(const struct lmi_engine *e, const struct lmi_
 
 	if (st != LMD_OK)
 		return st;
-	(void)localtime_r(&now, &in.now); /* fails for years beyond int alone */
+	(void)localtime_r(&now, &in.now); /* fails only for years beyond int */
 	in.messages = m;
 	st = lmi_chat_encode(lmi_engine_chat(e), &in, q->add_special, out, answer, err);
 	lmi_free(m);
@@ -118,13 +118,13 @@ enum lmd_status lmi_prompt_check(const struct lmi_engine *e, const struct lmi_to
 				 struct lmd_error *err)
 {
 	const struct lmi_inst *inst = lmi_engine_inst(e);
-	uint32_t most = inst->desc.driver == LMD_DRIVER_ENCDEC ? inst->n_batch : inst->n_ctx;
+	uint32_t max = inst->desc.driver == LMD_DRIVER_ENCDEC ? inst->n_batch : inst->n_ctx;
 
 	if (!t->n)
-		return lmd_fail(err, LMD_INVALID, "prompt: 0 tokens, at least 1 is needed");
-	if (t->n > most)
+		return lmd_fail(err, LMD_INVALID, "prompt: 0 tokens, at least 1 is required");
+	if (t->n > max)
 		return lmd_fail(err, LMD_INVALID,
-				"prompt: %zu tokens are more than the context of %u", t->n, most);
+				"prompt: %zu tokens exceed the context size of %u", t->n, max);
 	return LMD_OK;
 }
 
@@ -206,7 +206,7 @@ static void params(const struct lmi_req_generate *q, const struct lmi_inst *inst
 	p->n_ctx = inst->n_ctx;
 }
 
-/* The chain of the request, with its arguments; one block of memory. */
+/* Converts the sampler chain of the request with its parameters to one block of memory. */
 static enum lmd_status chain(const struct lmi_req_generate *q, struct lmi_sampler_spec **out,
 			     struct lmd_error *err)
 {
@@ -218,7 +218,7 @@ static enum lmd_status chain(const struct lmi_req_generate *q, struct lmi_sample
 		n_arg += q->chain[i].n_args;
 	spec = lmi_alloc(1, q->n_chain * sizeof(*spec) + n_arg * sizeof(*arg) + 1);
 	if (!spec)
-		return lmd_fail(err, LMD_NOMEM, "no memory for a chain of samplers");
+		return lmd_fail(err, LMD_NOMEM, "no memory for a sampler chain");
 	arg = (struct lmi_sampler_arg *)(spec + q->n_chain);
 	for (uint32_t i = 0; i < q->n_chain; i++) {
 		const struct lmi_wire_sampler *s = &q->chain[i];

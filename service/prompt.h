@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * prompt.h - a generate request as an engine understands it: tokens, samplers, stop texts. */
+ * prompt.h - converts a generate request for an engine: tokens, samplers, stop sequences. */
 #ifndef LLAMAD_SERVICE_PROMPT_H
 #define LLAMAD_SERVICE_PROMPT_H
 
@@ -10,19 +10,21 @@
 #include "core/text/tokenizer.h"
 #include "proto/proto.h"
 
-/* The request goes through a chat template: off the loop's thread. */
+/* Returns whether the request needs a chat template and so must be encoded in another thread than
+ * the loop's. */
 bool lmi_prompt_is_chat(const struct lmi_engine *e, const struct lmi_req_generate *q);
-/* The request's prompt as tokens, and how its answer is written, when that is asked for.  Any
- * thread. */
+/* Tokenises the request's prompt and, if the request has parse, finds the format of the answer.
+ * Any thread. */
 enum lmd_status lmi_prompt_encode(const struct lmi_engine *e, const struct lmi_req_generate *q,
 				  struct lmi_tokens *out, struct lmi_chat_answer *answer,
 				  struct lmd_error *err);
-/* Can the model take so many?  Said before it is their turn. */
+/* Checks that the prompt fits into the context; called before the generation is queued. */
 enum lmd_status lmi_prompt_check(const struct lmi_engine *e, const struct lmi_tokens *t,
 				 struct lmd_error *err);
 
-/* Its grammar, and the end of the prompt that it heals: what was taken back is cut off *prompt.
- * *out NULL: there is nothing to keep to.  Off the loop's thread, if it wants any of this. */
+/* Prepares the grammar and token healing; tokens to be healed are removed from the end of *prompt.
+ * *out is NULL if the request has neither.  If lmi_prompt_is_constrained(), call it in another
+ * thread than the loop's. */
 bool lmi_prompt_is_constrained(const struct lmi_req_generate *q);
 enum lmd_status lmi_prompt_constrain(struct lmi_engine *e, const struct lmi_req_generate *q,
 				     struct lmi_tokens *prompt, struct lmi_constraint **out,
@@ -32,11 +34,11 @@ struct lmi_prompt {
 	uint64_t seed;
 	const lmd_token *tokens;
 	size_t n_tokens;
-	uint64_t n_max, n_default; /* bounds of the answer */
+	uint64_t n_max, n_default; /* maximum and default length of the answer */
 	struct lmi_constraint *constraint;
-	const struct lmi_tokens *shown; /* control tokens that are written out */
+	const struct lmi_tokens *shown; /* control tokens whose text is part of the answer */
 };
-/* Gives the engine the command `cmd`, and the constraint with it when that is LMD_OK. */
+/* Submits the command `cmd` to the engine.  On success the engine takes the constraint. */
 enum lmd_status lmi_prompt_run(struct lmi_engine *e, uint64_t cmd, const struct lmi_req_generate *q,
 			       const struct lmi_prompt *p, struct lmd_error *err);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading streams: next, cancel, streams; and the life of a stream between its work and its
- * readers. */
+ * The ops next, cancel and streams, and the life cycle of streams. */
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -82,7 +81,7 @@ static void fill_item(struct lmi_wire_item *out, const struct lmi_output *o, uin
 	}
 }
 
-/* How many items fit into one reply: the first one always does. */
+/* Returns how many items fit into one reply, at least one. */
 static uint32_t count(const struct lmi_output *o, uint64_t after, uint32_t max)
 {
 	uint32_t n = lmi_output_count(o, after, max);
@@ -97,7 +96,7 @@ static uint32_t count(const struct lmi_output *o, uint64_t after, uint32_t max)
 	return n;
 }
 
-/* Answers a reader and frees it. */
+/* Sends the reply to a reader and frees it. */
 static void answer(struct lmi_service *svc, struct lmi_stream *s, struct lmi_park *own_p,
 		   uint64_t now)
 {
@@ -141,9 +140,9 @@ void lmi_stream_pump(struct lmi_service *svc, struct lmi_stream *s, uint64_t now
 		answer(svc, s, p, now);
 }
 
-/* A newer cursor was seen: who asks behind it asks in vain, since what it lacks will be
- * forgotten.  Such a reader is an older request of the same client. */
-static void dismiss(struct lmi_service *svc, struct lmi_stream *s, uint64_t after)
+/* Fails waiting readers with an older cursor than `after`, since the items they need will be
+ * dropped.  Such a reader is an older request of the same client. */
+static void fail_older(struct lmi_service *svc, struct lmi_stream *s, uint64_t after)
 {
 	struct lmi_park **at = &s->parked;
 
@@ -157,7 +156,7 @@ static void dismiss(struct lmi_service *svc, struct lmi_stream *s, uint64_t afte
 		}
 		*at = p->next;
 		svc->streams.n_parked--;
-		(void)lmd_fail(&err, LMD_CANCELLED, "a later request has acknowledged item %llu",
+		(void)lmd_fail(&err, LMD_CANCELLED, "a later request acknowledged item %llu",
 			       (unsigned long long)after);
 		p->reply(p->arg, NULL, &err, 0);
 		lmi_free(p);
@@ -182,7 +181,7 @@ enum lmd_status lmi_do_next(const struct lmi_ask *a, uint32_t *retry_ms, struct 
 		return st;
 	if (svc->n_call + svc->streams.n_parked >= l->calls) {
 		*retry_ms = lmi_retry_ms(svc);
-		return lmd_fail(err, LMD_BUSY, "%u calls wait: the most is %llu",
+		return lmd_fail(err, LMD_BUSY, "too many requests: %u are pending, the maximum is %llu",
 				svc->n_call + svc->streams.n_parked, (unsigned long long)l->calls);
 	}
 	p = lmi_alloc(1, sizeof(*p));
@@ -205,7 +204,7 @@ enum lmd_status lmi_do_next(const struct lmi_ask *a, uint32_t *retry_ms, struct 
 		memcpy(p->rid, a->req->rid.ptr, p->n_rid);
 	s->conn = a->who->conn;
 	s->touched_ns = a->now;
-	dismiss(svc, s, after);
+	fail_older(svc, s, after);
 	lmi_output_forget(&s->out, after);
 	lmi_stream_park(&svc->streams, s, p);
 	lmi_stream_pump(svc, s, a->now);
@@ -242,7 +241,8 @@ enum lmd_status lmi_stream_admit(struct lmi_service *svc, const struct lmi_princ
 		return LMD_OK;
 	}
 	return lmd_fail(err, LMD_BUSY,
-			"streams: %llu are yours, the most is %llu: read or cancel one",
+			"too many streams: you have %llu, the maximum is %llu: read one to its end "
+			"or cancel one",
 			(unsigned long long)n, (unsigned long long)svc->limits.streams);
 }
 
@@ -274,7 +274,7 @@ void lmi_work_end(struct lmi_service *svc, struct lmi_work *w, uint64_t now,
 	w->stream = NULL;
 	s->work = NULL;
 	lmi_output_end(&s->out, now, end);
-	/* the end came now: a reader has its lease to fetch it */
+	/* restart the lease, so that a reader has time to fetch the end */
 	s->touched_ns = now;
 	if (s->given_up)
 		lmi_stream_destroy(&svc->streams, s);

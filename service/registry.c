@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The registry by request: models, info, rm, alias.  Each is a job of the registry's thread;
- * states in memory are added when it is back. */
+ * The ops models, info, rm and alias.  Each is a job on the registry's thread; the states of loaded
+ * models are added afterwards. */
 #include <string.h>
 #include <unistd.h>
 
@@ -10,12 +10,12 @@
 #include "service/describe.h"
 #include "service/service_impl.h"
 
-/* What a job finds; in the call's arena. */
+/* The results of a job, in the call's arena. */
 struct found {
 	struct lmi_store_models models;
 	struct lmi_store_aliases aliases;
 	char name[LMI_STORE_NAME_MAX + 1], other[LMI_STORE_NAME_MAX + 1];
-	char *before; /* alias: the model that had it */
+	char *before; /* alias: the model it named before */
 	bool alias;
 	int64_t bytes;
 	struct lmi_once once; /* rm */
@@ -31,7 +31,7 @@ static void end(struct lmi_call *c)
 	lmi_call_destroy(c);
 }
 
-/* True when the job failed; the call is over then. */
+/* If the job failed, ends the call and returns true. */
 static bool failed(struct lmi_call *c)
 {
 	if (c->err.status == LMD_OK)
@@ -41,7 +41,7 @@ static bool failed(struct lmi_call *c)
 	return true;
 }
 
-/* A call with room for what it finds; names are copied with a terminating zero. */
+/* Creates a call with space for the results; copies the names with a terminating zero. */
 static enum lmd_status begin(struct lmi_call **out, const struct lmi_ask *a,
 			     const struct lmd_str *name, const struct lmd_str *other,
 			     struct lmd_error *err)
@@ -50,7 +50,7 @@ static enum lmd_status begin(struct lmi_call **out, const struct lmi_ask *a,
 	enum lmd_status st;
 
 	if (!a->svc->o.store)
-		return lmd_fail(err, LMD_UNSUPPORTED, "there is no registry");
+		return lmd_fail(err, LMD_UNSUPPORTED, "this server has no registry");
 	st = lmi_call_create(out, a, err);
 	if (st != LMD_OK)
 		return st;
@@ -262,7 +262,7 @@ enum lmd_status lmi_do_rm(const struct lmi_ask *a, uint32_t *retry_ms, struct lm
 		end(c);
 		return st;
 	}
-	lmi_once_init(&f->once, a); /* this answers, and not the call */
+	lmi_once_init(&f->once, a); /* replies in place of the call */
 	c->reply = NULL;
 	return submit(c, a->svc->o.registry, run_rm, answer_rm, err);
 }
@@ -322,7 +322,7 @@ static void run_info(void *arg)
 		return;
 	if (lmi_describe(c->arena, lmi_model_view(file), c->copy.req.u.info.keys, &f->info) !=
 	    LMD_OK)
-		c->err.status = lmd_fail(&c->err, LMD_NOMEM, "no memory for what the file says");
+		c->err.status = lmd_fail(&c->err, LMD_NOMEM, "no memory for the description of a model");
 	lmi_model_close(file);
 }
 

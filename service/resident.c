@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One engine in memory: its users, and the jobs that open and close it.  A job touches nothing
- * but the fields of the resident that are its own while it runs. */
+ * One loaded engine: its users, and the jobs that open and close it.  A job only accesses the
+ * members of the struct that belong to it while it runs. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -41,7 +41,6 @@ void lmi_resident_retire(struct lmi_service *svc, uint64_t now, struct lmi_resid
 		start_close(svc, r);
 }
 
-/* The idle engine that nobody used for the longest time. */
 struct lmi_resident *lmi_resident_victim(const struct lmi_service *svc)
 {
 	struct lmi_resident *best = NULL;
@@ -60,7 +59,7 @@ static enum lmd_status check_file(const struct lmi_resident *r, struct lmd_error
 	const struct lmi_store_model *m = &r->row->m.v[0];
 
 	if (m->state == LMI_STORE_QUARANTINED)
-		return lmd_fail(err, LMD_UNSUPPORTED, "it is in quarantine");
+		return lmd_fail(err, LMD_UNSUPPORTED, "the model is quarantined, since it crashed the server");
 	return lmi_store_model_changed(m, err);
 }
 
@@ -74,7 +73,7 @@ static void fill_opts(const struct lmi_resident *r, struct lmi_engine_opts *o)
 	o->inst.host = svc->o.host;
 	o->inst.share_kv = true;
 	o->inst.path = r->row->m.v[0].files[0].path;
-	o->inst.n_seq = l->n_seq ? l->n_seq : (uint32_t)svc->limits.sessions;
+	o->inst.n_seq = l->n_seq ? l->n_seq : (uint32_t)svc->limits.max_running;
 	o->inst.n_ctx = l->n_ctx ? l->n_ctx : o->inst.n_ctx;
 	o->inst.n_batch = l->n_batch ? l->n_batch : o->inst.n_batch;
 	o->inst.n_thread = l->n_thread ? l->n_thread : o->inst.n_thread;
@@ -88,11 +87,12 @@ static void fill_opts(const struct lmi_resident *r, struct lmi_engine_opts *o)
 		o->inst.kv_dtype = l->kv_dtype;
 	if (l->memory_limit)
 		o->inst.memory_limit = l->memory_limit;
-	o->n_request = LMI_SESSIONS_MAX;
+	o->n_request = LMI_RUNNING_MAX;
 }
 
-/* Tells who waits for it.  Comes before the job's end, which is posted later. */
-static void hear(struct lmi_message *m)
+/* Reports progress to the waiters.  It is delivered before the end of the job, which is posted
+ * later. */
+static void on_progress(struct lmi_message *m)
 {
 	struct lmi_resident *r =
 		(struct lmi_resident *)((char *)m - offsetof(struct lmi_resident, message));
@@ -106,7 +106,7 @@ static void hear(struct lmi_message *m)
 	}
 }
 
-/* The job's thread. */
+/* Runs on the job's thread. */
 static bool on_load(void *arg, enum lmi_load_phase phase, uint64_t done, uint64_t total)
 {
 	struct lmi_resident *r = arg;
@@ -115,10 +115,10 @@ static bool on_load(void *arg, enum lmi_load_phase phase, uint64_t done, uint64_
 	atomic_store(&r->load_done, done);
 	atomic_store(&r->load_total, total);
 	if (atomic_exchange(&r->posted, true))
-		return true; /* the message is the mailbox's */
-	r->message.deliver = hear;
+		return true; /* the previous message has not been delivered yet */
+	r->message.deliver = on_progress;
 	lmi_mailbox_post(r->svc->o.mailbox, &r->message);
-	return true; /* who stops listening does not stop what was begun */
+	return true; /* never cancels the load */
 }
 
 static void run_open(void *arg)
@@ -147,7 +147,6 @@ static void run_close(void *arg)
 
 static void closed(void *arg);
 
-/* A queue that is full is asked again in the next turn. */
 void lmi_resident_submit(struct lmi_service *svc, struct lmi_resident *r)
 {
 	bool close = r->state == LMI_RES_UNLOADING;
@@ -164,7 +163,7 @@ void lmi_resident_submit(struct lmi_service *svc, struct lmi_resident *r)
 	svc->n_job++;
 	if (st == LMD_OK)
 		return;
-	/* the daemon ends: nobody is left to be held up */
+	/* the daemon is stopping, so blocking here delays no client */
 	if (close)
 		run_close(r);
 	else
@@ -199,7 +198,7 @@ static void closed(void *arg)
 
 	svc->n_job--;
 	svc->o.host->log(svc->o.host->ctx, "service", LMD_LOG_INFO,
-			 "model unloaded model=%s engine=%llu", lmi_model_name(r->model),
+			 "model unloaded; model=%s engine=%llu", lmi_model_name(r->model),
 			 (unsigned long long)r->number);
 	lmi_resident_unlink(svc, r);
 	while (g) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A hash table in order of age.  Who fills it pushes out the oldest of its own entries first,
- * so that no client can make the daemon forget what another one asked for. */
+ * A hash table in order of age.  A principal that fills it evicts its own oldest entries first, so
+ * that no client can evict all entries of another one. */
 #include "service/rid.h"
 
 #include <assert.h>
@@ -72,8 +72,8 @@ void lmi_rids_expire(struct lmi_rids *t, uint64_t now)
 	}
 }
 
-/* Room for one more: an owner of more than a quarter loses its own oldest, else the oldest of
- * all goes. */
+/* Evicts an answered entry if the table is full: the owner's oldest one if the owner has more than
+ * a quarter of all entries, otherwise the oldest of all.  Returns false if there is none. */
 static bool make_room(struct lmi_rids *t, const struct lmi_owner *owner)
 {
 	struct lmi_rid *own = NULL, *any = NULL;
@@ -117,20 +117,20 @@ enum lmd_status lmi_rid_take(struct lmi_rids *t, struct lmi_rid **out, bool *is_
 	char shown[80];
 
 	if (text->len > sizeof(r->text))
-		return lmd_fail(err, LMD_INVALID, "rid: %zu bytes are more than %zu", text->len,
+		return lmd_fail(err, LMD_INVALID, "rid: %zu bytes, the maximum is %zu", text->len,
 				sizeof(r->text));
 	lmi_rids_expire(t, now);
 	r = lmi_rid_find(t, owner, text);
 	if (r) {
 		if (r->op != op || r->digest != digest)
-			return lmd_fail(err, LMD_INVALID, "rid: '%s' was used for another request",
+			return lmd_fail(err, LMD_INVALID, "rid: '%s' was already used for a different request",
 					lmi_show(shown, sizeof(shown), text->ptr, text->len));
 		*out = r;
 		*is_new = false;
 		return LMD_OK;
 	}
 	if (!make_room(t, owner))
-		return lmd_fail(err, LMD_BUSY, "%u requests wait for their first answer", t->n);
+		return lmd_fail(err, LMD_BUSY, "too many unanswered requests with a request id: %u", t->n);
 	r = lmi_alloc(1, sizeof(*r));
 	if (!r)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a request id");

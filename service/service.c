@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The service as a whole: its life, which op goes where, and what a turn does.
+ * The service as a whole: its life cycle, the dispatch of ops, and its ticks.
  *
- * Everything that changes state happens in one of four calls (call, gone, turn, and a job's end,
- * which is part of a turn), on one thread; each of them leaves readers answered that can be
- * answered and generations started that can start. */
+ * State changes only in four calls, all on one thread: call, gone, tick, and the end of a job,
+ * which is part of a tick.  After each of them, all readers that are due have been answered and all
+ * generations that can run have been started. */
 #include "service/service.h"
 
 #include <poll.h>
@@ -18,8 +18,8 @@
 /* ---- ops ---- */
 
 enum {
-	CLOSED_OK = 1, /* also while the daemon drains */
-	ANYBODY = 2,   /* no role is needed */
+	CLOSED_OK = 1, /* allowed while the daemon is draining */
+	ANYBODY = 2,   /* requires no role */
 };
 
 static const struct {
@@ -72,14 +72,14 @@ static enum lmd_status check_op(const struct lmi_ask *a, struct lmd_error *err)
 	if (ops[op].flags & ANYBODY)
 		least = LMI_ROLE_NONE;
 	if (a->who->role < least)
-		return lmd_fail(err, LMD_DENIED, "op %s needs the role %s: yours is %s",
+		return lmd_fail(err, LMD_DENIED, "op %s requires the role %s: yours is %s",
 				lmi_wire_ops[op].name, role_word(least), role_word(a->who->role));
 	if (a->svc->closed && !(ops[op].flags & CLOSED_OK))
 		return lmd_fail(err, LMD_CANCELLED, "shutting down");
 	return LMD_OK;
 }
 
-/* A repetition: the same answer, now or when there is one. */
+/* Answers a repetition like the first request, or waits until that has been answered. */
 static enum lmd_status repeat(const struct lmi_ask *a, struct lmi_rid *rid, struct lmd_error *err)
 {
 	struct lmi_call *c;
@@ -176,7 +176,7 @@ bool lmi_service_works_for(const struct lmi_service *svc, uint64_t conn)
 	return false;
 }
 
-/* ---- turns ---- */
+/* ---- ticks ---- */
 
 static void engines(struct lmi_service *svc, uint64_t now)
 {
@@ -191,7 +191,7 @@ static void engines(struct lmi_service *svc, uint64_t now)
 		if (svc->o.in_line)
 			(void)lmi_engine_turn(r->engine);
 		used = r->n_user > 0;
-		lmi_resident_take(r); /* the last user may leave meanwhile */
+		lmi_resident_take(r); /* keeps r alive if its last user leaves */
 		lmi_generate_events(svc, now, r);
 		if (lmi_engine_is_broken(r->engine, &lost))
 			lmi_resident_lost(svc, now, r, &lost);
@@ -209,7 +209,8 @@ static void streams(struct lmi_service *svc, uint64_t now)
 		if (!lmi_stream_is_stale(s, now))
 			continue;
 		if (s->work) {
-			/* a late reader learns why */
+			/* the stream stays for another lease, so that a late reader gets the
+			 * reason */
 			s->touched_ns = now;
 			s->work->cancel(s->work, now, LMI_WIRE_CANCEL_REASON_LEASE);
 		} else {
@@ -323,8 +324,8 @@ void lmi_service_stop(struct lmi_service *svc, uint64_t now)
 	}
 }
 
-/* What runs elsewhere comes back: events of engines, jobs. */
-static void settle(struct lmi_service *svc)
+/* Waits for all jobs and engines to end. */
+static void drain(struct lmi_service *svc)
 {
 	while (svc->n_job || svc->works || svc->residents || svc->calls) {
 		struct pollfd p = {.fd = lmi_mailbox_fd(svc->o.mailbox), .events = POLLIN};
@@ -354,7 +355,7 @@ void lmi_service_destroy(struct lmi_service *svc)
 		next = s->next;
 		lmi_stream_give_up(svc, s, svc->now, LMI_CANCEL_SHUTDOWN);
 	}
-	settle(svc);
+	drain(svc);
 	lmi_streams_fini(&svc->streams);
 	lmi_rids_fini(&svc->rids);
 	lmi_names_forget(svc);
@@ -370,7 +371,7 @@ enum lmi_wire_server_state lmi_service_state(const struct lmi_service *svc)
 
 uint32_t lmi_retry_ms(const struct lmi_service *svc)
 {
-	uint64_t ms = svc->mean_ns / LMI_MS * (svc->n_waiting + 1) / svc->limits.sessions;
+	uint64_t ms = svc->mean_ns / LMI_MS * (svc->n_waiting + 1) / svc->limits.max_running;
 
 	return (uint32_t)(ms < 100 ? 100 : ms > 60000 ? 60000 : ms);
 }

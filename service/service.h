@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * service.h - what llamad does for its clients, without sockets: requests in, replies out.
+ * service.h - the operations of llamad without its sockets: requests in, replies out.
  *
- * A service knows models (by the registry's names, or by path), keeps them resident, lets
- * sessions share their steps, keeps what they wrote until it was read, and answers everything
- * else that a client can ask.  Fronts decode messages into requests and encode replies.
+ * The service looks up models by name or path, loads and unloads them, runs generations that share
+ * the steps of a model (continuous batching), keeps their output until it is read, and handles all
+ * other requests.  The listener decodes messages into requests and encodes replies.
  *
- * Threads: all functions belong to one thread, the loop's.  What is slow goes to the job
- * queues of the options; engines run on threads of their own.  There is no clock in here: `now`
- * is monotonic time in nanoseconds, of the clock that the host's now_ns reads.  The loop
- *     - watches the descriptors that it is told of (lmi_service_watch_fn) and the mailbox,
- *     - calls lmi_service_turn when one is readable, and at lmi_service_deadline at the latest. */
+ * Threads: all functions belong to the loop's thread.  Slow work is done in the job queues of the
+ * options; engines run in threads of their own.  The service reads no clock: `now` is the monotonic
+ * time in nanoseconds, from the same clock as the host's now_ns.  The loop must
+ *     - watch the mailbox and the descriptors reported by lmi_service_watch_fn,
+ *     - call lmi_service_turn when one is readable, and at lmi_service_deadline at the latest. */
 #ifndef LLAMAD_SERVICE_SERVICE_H
 #define LLAMAD_SERVICE_SERVICE_H
 
@@ -28,138 +28,142 @@ struct lmi_store;
 struct lmi_request; /* proto */
 struct lmi_reply;   /* proto */
 
-/* ---- who asks ---- */
+/* ---- principals ---- */
 
 enum lmi_role {
-	LMI_ROLE_NONE = 0,  /* hello and ping alone */
-	LMI_ROLE_USER = 1,  /* gives names */
-	LMI_ROLE_ADMIN = 2, /* gives paths, changes models and plugins, stops the daemon */
+	LMI_ROLE_NONE = 0,  /* may only use hello and ping */
+	LMI_ROLE_USER = 1,  /* may use models by name */
+	LMI_ROLE_ADMIN = 2, /* may also give paths, manage models and plugins, stop the daemon */
 };
 
 #define LMI_KEY_LABEL_MAX 64
 
-/* Streams and request ids belong to a uid and a key label; to everybody else they are "not
- * found". */
+/* Streams and request ids belong to a uid and a key label; for all others they do not exist. */
 struct lmi_principal {
 	uint32_t uid, gid;
 	int32_t pid;
 	enum lmi_role role;
-	bool remote;                       /* it came over TCP: a key says who it is */
-	char key_label[LMI_KEY_LABEL_MAX]; /* "": known by uid alone */
-	uint64_t conn;                     /* of the front's; never used again for another one */
+	bool remote;                       /* connected over TCP and identified by a key */
+	char key_label[LMI_KEY_LABEL_MAX]; /* "": identified by uid */
+	uint64_t conn;                     /* number of the connection, never reused */
 };
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
-/* Watch `fd` for reading (level-triggered), or do not any more; called before it is closed. */
+/* Starts (on) or stops watching `fd` for reading, level-triggered; stopped before it is closed. */
 typedef void (*lmi_service_watch_fn)(void *arg, int fd, bool on);
 
-/* Keys of the configuration that have new values: at once, and after a restart. */
+/* Changed configuration keys: those in effect, and those that require a restart. */
 struct lmi_config_change {
 	const struct lmd_str *changed, *restart;
 	uint32_t n_changed, n_restart;
 };
 
-/* What the process has and a service lacks; every member may be NULL. */
+/* Functions of the process that the service needs; every member may be NULL. */
 struct lmi_service_hooks {
 	void *arg;
-	/* Wall-clock time, ns since 1970, for the registry's stamps.  Any thread. */
+	/* Returns the wall-clock time in ns since 1970, for timestamps in the registry.  Any
+	 * thread. */
 	int64_t (*wall_ns)(void *arg);
-	/* Op shutdown: drain and end.  The service was closed.  drain_ms < 0: as configured. */
+	/* Op shutdown: drains and stops the daemon.  The service has been closed before.
+	 * drain_ms < 0: use the configured time. */
 	void (*shutdown)(void *arg, int64_t drain_ms);
-	/* Op config_reload.  The lists live until the next call of any hook. */
+	/* Op config_reload.  The lists are valid until the next call of any hook. */
 	enum lmd_status (*config_reload)(void *arg, struct lmi_config_change *out,
 					 struct lmd_error *err);
-	/* Op key_rm has removed a key. */
+	/* Called after op key_rm has removed a key. */
 	void (*key_removed)(void *arg, const char *label);
-	/* Connections, for status. */
+	/* Returns the number of connections, for op status. */
 	uint32_t (*n_connection)(void *arg);
 };
 
 struct lmi_service_opts {
-	const struct lmd_host *host; /* all pointers outlive the service */
+	const struct lmd_host *host; /* all pointers must outlive the service */
 	struct lmi_registry *plugins;
-	struct lmi_store *store;       /* used by jobs of `registry` alone; NULL: no names */
+	struct lmi_store *store;       /* only used by jobs of `registry`; NULL: no names */
 	struct lmi_jobs *registry;     /* one thread */
 	struct lmi_jobs *io;           /* opens and closes engines, reads and hashes files */
 	struct lmi_jobs *work;         /* tokenises long texts */
-	struct lmi_mailbox *mailbox;   /* of all three; the service drains it in its turn */
+	struct lmi_mailbox *mailbox;   /* of all three queues; drained in lmi_service_turn */
 	struct lmi_inst_opts inst;     /* backend, threads, context ... of every model; registry,
-					 * host, path and n_seq are filled in */
-	const char *const *model_dirs; /* [n_model_dirs] paths that admins give lie below one of
-					 * them; 0: none may be given */
+					 * host, path and n_seq are filled in by the service */
+	const char *const *model_dirs; /* [n_model_dirs] admins may give paths below these
+					 * folders; none if n_model_dirs is 0 */
 	uint32_t n_model_dirs;
-	bool local_paths; /* paths are taken from those whom the system knows alone */
-	struct lmi_service_limits limits; /* lmi_service_limits_default, then what is configured */
-	lmi_service_watch_fn watch;       /* NULL: the caller polls by calling turn */
+	bool local_paths;                 /* only clients on the unix socket may give paths */
+	struct lmi_service_limits limits; /* all must be set, see lmi_service_limits_default */
+	lmi_service_watch_fn watch;       /* NULL: the caller polls with lmi_service_turn */
 	void *watch_arg;
 	const struct lmi_service_hooks *hooks; /* copied; NULL: none */
-	const char *version;                   /* of the daemon, for hello and status */
-	bool in_line; /* engines without threads: a turn runs one step of each */
+	const char *version;                   /* version of the daemon, for hello and status */
+	bool in_line; /* engines have no threads: each tick runs one step of each engine */
 };
 
-/* LMD_INVALID: a limit out of its range; LMD_NOMEM. */
+/* Returns LMD_INVALID if a limit is out of range, or LMD_NOMEM. */
 enum lmd_status lmi_service_create(struct lmi_service **out, const struct lmi_service_opts *opts,
 				   struct lmd_error *err);
-/* Ends what is left and frees everything; calls that are not answered are, with
- * LMD_CANCELLED.  Waits for engines, and for jobs of the service: with threads, or by running
- * lmi_jobs_turn.  NULL allowed. */
+/* Ends all work and frees everything; pending requests are answered with LMD_CANCELLED.  Waits for
+ * engines and for jobs, which it runs with lmi_jobs_turn if their queues have no threads.  NULL
+ * allowed. */
 void lmi_service_destroy(struct lmi_service *svc);
 
-/* Takes over what can change while it runs: limits.  Sessions that run keep theirs;
- * `sessions` and `queue` count from the next admission. */
+/* Changes the limits.  Running generations keep theirs; max_running and queue apply to new
+ * generations. */
 enum lmd_status lmi_service_set_limits(struct lmi_service *svc,
 				       const struct lmi_service_limits *limits,
 				       struct lmd_error *err);
 
-/* No new work from now on: it is refused with LMD_CANCELLED, "shutting down".  Streams go on, and
- * can be read and cancelled.  Idempotent. */
+/* Stops accepting work: further requests fail with LMD_CANCELLED, "shutting down".  Streams
+ * continue and can be read and cancelled.  Idempotent. */
 void lmi_service_close(struct lmi_service *svc);
-/* Takes work again, unless it was stopped. */
+/* Accepts work again, unless the service was stopped. */
 void lmi_service_open(struct lmi_service *svc);
-/* Nothing runs or waits any more, and every stream was read to its end or given up. */
+/* Returns whether nothing is running or pending, and every stream was read to its end or given
+ * up. */
 bool lmi_service_is_idle(const struct lmi_service *svc);
 /* Ends every stream that has not ended, with finish "shutdown"; they can still be read. */
 void lmi_service_stop(struct lmi_service *svc, uint64_t now);
 
 /* ---- requests ---- */
 
-/* Exactly once for each call, during it or later, on the loop's thread.  reply is valid in the
- * call; NULL: err says why, and retry_ms (0: not said) when to try again.  It does not call the
- * service. */
+/* Called exactly once for each request, during the call or later, on the loop's thread.  reply is
+ * valid during the call.  If it is NULL, err is the error, and retry_ms the time until a retry
+ * makes sense (0: unknown).  The function must not call the service. */
 typedef void (*lmi_reply_fn)(void *arg, const struct lmi_reply *reply, const struct lmd_error *err,
 			     uint32_t retry_ms);
 
-/* req is borrowed for the call; so is who. */
+/* Handles a request.  req and who are borrowed for the call. */
 void lmi_service_call(struct lmi_service *svc, uint64_t now, const struct lmi_principal *who,
 		      const struct lmi_request *req, lmi_reply_fn reply, void *arg);
 
-/* A connection is gone: its calls that wait are answered with LMD_CANCELLED, and streams that
- * it alone read end, unless they were asked for with a lease of their own. */
+/* Reports the end of a connection: its pending requests are answered with LMD_CANCELLED, and the
+ * streams it read end unless they were requested with a lease of their own. */
 void lmi_service_gone(struct lmi_service *svc, uint64_t now, uint64_t conn);
 
-/* Whether a stream runs that the connection reads. */
+/* Returns whether a stream of the connection is running. */
 bool lmi_service_works_for(const struct lmi_service *svc, uint64_t conn);
 
-/* Takes messages and the events of all engines, starts what can start, answers what can be
- * answered, ends what has expired. */
+/* One tick: handles messages and the events of all engines, starts generations, answers readers and
+ * ends what has expired. */
 void lmi_service_turn(struct lmi_service *svc, uint64_t now);
-/* When turn must be called at the latest; UINT64_MAX: when a descriptor is readable. */
+/* Returns the time by which lmi_service_turn must be called; UINT64_MAX: only when a descriptor is
+ * readable. */
 uint64_t lmi_service_deadline(const struct lmi_service *svc);
 
 /* ---- counts, for tests, metrics and the watchdog ---- */
 
 struct lmi_service_stats {
-	uint32_t n_running, n_waiting, n_stream; /* sessions; streams that are kept */
-	uint32_t n_parked;                       /* calls that wait for an answer */
-	uint32_t n_model;                        /* engines, ready ones and others */
+	uint32_t n_running, n_waiting, n_stream; /* generations; streams */
+	uint32_t n_parked;                       /* pending requests */
+	uint32_t n_model;                        /* engines in any state */
 	uint64_t n_request, n_refused, n_done, n_cancelled, n_failed;
-	/* requests that ended without an answer through no fault of the daemon: by an error of the
-	 * request (a wrong name, a prompt that is too long); because something was full */
+	/* requests that ended without an answer through no fault of the daemon: n_invalid because
+	 * of an error in the request (an unknown name, a prompt that is too long), n_busy because
+	 * something was full */
 	uint64_t n_invalid, n_busy;
 	uint64_t n_prompt_tokens, n_out_tokens;
-	uint64_t n_step;              /* of the engines that are resident */
-	uint32_t n_page, n_page_free; /* of all their groups */
+	uint64_t n_step;              /* steps of all engines that are open */
+	uint32_t n_page, n_page_free; /* KV cache pages of all their groups */
 };
 void lmi_service_stats(const struct lmi_service *svc, struct lmi_service_stats *out);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * service_impl.h - the inside of a service, shared by its files. */
+ * service_impl.h - internals of the service, shared by its files. */
 #ifndef LLAMAD_SERVICE_SERVICE_IMPL_H
 #define LLAMAD_SERVICE_SERVICE_IMPL_H
 
@@ -23,7 +23,7 @@ struct lmi_service {
 	struct lmi_service_limits limits;
 	struct lmi_service_hooks hooks;
 	struct lmi_wire_id boot;
-	uint64_t start_ns, now; /* now: of the latest call */
+	uint64_t start_ns, now; /* now: time of the latest call */
 	bool closed, stopping;
 
 	struct lmi_streams streams;
@@ -33,21 +33,21 @@ struct lmi_service {
 	struct lmi_model *models;
 	struct lmi_resident *residents;
 	uint32_t n_resident;
-	uint64_t n_engine; /* ever */
+	uint64_t n_engine; /* engines opened so far */
 	struct lmi_name *names;
 	uint32_t n_name;
 	uint64_t names_epoch; /* counts changes of the registry */
 
 	/* generations */
-	struct lmi_gen_work *works;                 /* all */
-	struct lmi_gen_work *queue;                 /* ready to run, in order of arrival */
-	struct lmi_gen_work *run[LMI_SESSIONS_MAX]; /* by slot */
-	uint32_t n_running, n_waiting;              /* waiting: accepted and not running */
+	struct lmi_gen_work *works;                /* all generations */
+	struct lmi_gen_work *queue;                /* ready to run, in order of arrival */
+	struct lmi_gen_work *run[LMI_RUNNING_MAX]; /* running ones, by slot */
+	uint32_t n_running, n_waiting;             /* waiting: accepted and not running */
 	uint64_t serial;
-	uint64_t mean_ns; /* that a generation ran, lately */
-	uint64_t watched_ns; /* when the engines' progress was last looked at */
+	uint64_t mean_ns;    /* moving average of the run time of a generation */
+	uint64_t watched_ns; /* when the engines' progress was last read */
 
-	struct lmi_call *calls; /* that wait for an answer */
+	struct lmi_call *calls; /* pending requests */
 	uint32_t n_call;
 	uint32_t n_job; /* jobs of the service that are not done */
 
@@ -56,7 +56,7 @@ struct lmi_service {
 
 /* ---- requests ---- */
 
-/* A request with memory of its own. */
+/* A copy of a request that owns its memory. */
 struct lmi_copy {
 	struct lmi_request req;
 	struct lmi_wire_buf bytes;
@@ -64,10 +64,10 @@ struct lmi_copy {
 };
 enum lmd_status lmi_copy_init(struct lmi_copy *c, const struct lmi_request *req,
 			      struct lmd_error *err);
-/* Zeroed allowed. */
+/* A zeroed struct is allowed. */
 void lmi_copy_fini(struct lmi_copy *c);
 
-/* What an op is given. */
+/* The context of a request. */
 struct lmi_ask {
 	struct lmi_service *svc;
 	uint64_t now;
@@ -75,12 +75,12 @@ struct lmi_ask {
 	const struct lmi_request *req;
 	lmi_reply_fn reply;
 	void *arg;
-	/* of ops that must not run twice; others: zeroed, NULL */
-	struct lmi_copy *copy; /* who needs it takes it and zeroes this */
+	/* only for ops that are not idempotent, otherwise NULL */
+	struct lmi_copy *copy; /* an op that keeps the copy zeroes this one */
 	struct lmi_rid *rid;
 };
 
-/* Answers, now or later, or returns why not. */
+/* Handles an op: replies during the call or later, or returns an error. */
 typedef enum lmd_status (*lmi_do_fn)(const struct lmi_ask *a, uint32_t *retry_ms,
 				     struct lmd_error *err);
 
@@ -116,95 +116,98 @@ enum lmd_status lmi_do_streams(const struct lmi_ask *a, uint32_t *retry_ms, stru
 enum lmd_status lmi_do_tokenize(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err);
 enum lmd_status lmi_do_unload(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err);
 
-/* ---- ops that are answered later ---- */
+/* ---- ops that reply later ---- */
 
-/* A request that waits for its answer, and for a job; call.c. */
+/* A pending request with a job; call.c. */
 struct lmi_call {
 	struct lmi_service *svc;
 	struct lmi_call *prev, *next;
-	lmi_reply_fn reply; /* NULL: answered, or nobody wants it any more */
+	lmi_reply_fn reply; /* NULL: answered, or the connection has ended */
 	void *arg;
 	struct lmi_principal who;
 	struct lmi_copy copy;
-	struct lmi_rid *rid; /* it repeats this one, and waits for its answer; or NULL */
+	struct lmi_rid *rid; /* a repetition waits for the reply to this one; otherwise NULL */
 	struct lmi_call *next_wait;
-	struct lmd_arena *arena; /* for what the job finds */
+	struct lmd_arena *arena; /* for the results of the job */
 	struct lmi_job job;
-	struct lmd_error err; /* of the job; status LMD_OK: it went well */
+	struct lmd_error err; /* error of the job; status LMD_OK: it succeeded */
 	struct lmi_lookup lookup;
 	struct lmi_waiter want;
-	struct lmi_resident *res;         /* in use */
-	void *data;                       /* of the op, in the arena */
-	void (*done)(struct lmi_call *c); /* after the job: answers, then destroys it */
+	struct lmi_resident *res;         /* the model it uses */
+	void *data;                       /* data of the op, in the arena */
+	void (*done)(struct lmi_call *c); /* called after the job: replies, then destroys c */
 };
 
-/* LMD_NOMEM; LMD_BUSY: too many wait. */
+/* Returns LMD_NOMEM, or LMD_BUSY if there are too many pending requests. */
 enum lmd_status lmi_call_create(struct lmi_call **out, const struct lmi_ask *a,
 				struct lmd_error *err);
-/* No job of it waits or runs. */
+/* Destroys a call without a pending or running job. */
 void lmi_call_destroy(struct lmi_call *c);
-/* Runs `run` on a queue, then c->done here; on failure neither. */
+/* Runs `run` in a job queue, then c->done on the loop's thread; on failure neither. */
 enum lmd_status lmi_call_submit(struct lmi_call *c, struct lmi_jobs *jobs, void (*run)(void *arg),
 				struct lmd_error *err);
-/* Answer, when somebody still waits for it. */
+/* Send a reply or an error, unless the connection has ended. */
 void lmi_call_reply(struct lmi_call *c, const struct lmi_reply *reply);
 void lmi_call_fail(struct lmi_call *c, const struct lmd_error *err, uint32_t retry_ms);
-/* Nobody waits for the answer any more: says so, for connections that are gone. */
+/* Answers with an error because the connection has ended. */
 void lmi_call_drop(struct lmi_call *c);
 
-/* ---- streams and what writes to them ---- */
+/* ---- streams and their writers ---- */
 
-/* Beside the reasons of enum lmi_wire_cancel_reason: the daemon ends, which is a finish. */
+/* A reason in addition to enum lmi_wire_cancel_reason: the daemon stops, which is a finish. */
 #define LMI_CANCEL_SHUTDOWN 100u
 struct lmi_end lmi_end_of(uint32_t reason);
 
-/* A generation or a job at work; a member of a larger object. */
+/* A generation or a job that writes to a stream; a member of a larger object. */
 struct lmi_work {
-	struct lmi_stream *stream; /* NULL: ended */
-	/* Ends it, now or later, for a reason as above. */
+	struct lmi_stream *stream; /* NULL: it has ended */
+	/* Ends it, during the call or later, with a reason as above. */
 	void (*cancel)(struct lmi_work *w, uint64_t now, uint32_t reason);
-	/* It has begun; for reports. */
+	/* Returns whether it is running, for op streams. */
 	bool (*runs)(const struct lmi_work *w);
 };
 
-/* The answer to a request that must not run twice. */
+/* The reply to a request that is not idempotent. */
 struct lmi_once {
 	lmi_reply_fn reply; /* NULL: answered */
 	void *arg;
-	struct lmi_request head; /* v, op, rid */
+	struct lmi_request head; /* only v, op and rid */
 	char rid_text[LMI_RID_BYTES];
 	struct lmi_rid *rid; /* NULL: none, or answered */
 };
-/* The answer that was given to a request of that id. */
+/* Answers a repetition with the cached reply. */
 void lmi_rid_answer(const struct lmi_rid *rid, const struct lmi_request *to, lmi_reply_fn fn,
 		    void *arg);
-/* The stream of a request id is read by who sent the request again. */
+/* Moves the stream of a request id to the connection that repeated the request. */
 void lmi_rid_read_by(struct lmi_service *svc, const struct lmi_rid *rid,
 		     const struct lmi_principal *who, uint64_t now);
-/* The connection of a stream is gone.  True: the request was sent again on another one, which
- * reads it from now on.  False: its request id is forgotten, since what it began is given up. */
+/* Call this if the connection of a stream has ended.  If the request was repeated on another one,
+ * moves the stream to that and returns true.  Otherwise forgets the request id, since the stream
+ * will be given up, and returns false. */
 bool lmi_rid_moves(struct lmi_service *svc, struct lmi_stream *s);
 void lmi_once_init(struct lmi_once *o, const struct lmi_ask *a);
 /* Answers the request and its repetitions. */
 void lmi_once_say(struct lmi_once *o, const struct lmi_once_said *said);
-/* The id of a stream. */
+/* Answers them with the id of a stream and a seed. */
 void lmi_once_answer(struct lmi_once *o, const struct lmi_stream *s, int64_t seed);
 void lmi_once_fail(struct lmi_service *svc, struct lmi_once *o, const struct lmd_error *err,
 		   uint32_t retry_ms);
 
-/* A stream for the ask, and the work that writes to it; room for it was found.  model: its name,
- * for reports. */
+/* Creates a stream for the request, which w writes to.  lmi_stream_admit() must have succeeded.
+ * model: name of the model, for op streams. */
 enum lmd_status lmi_work_begin(const struct lmi_ask *a, struct lmi_work *w, uint32_t kind,
 			       const struct lmd_str *model, uint64_t lease_ms,
 			       struct lmd_error *err);
-/* Room for one more stream of that principal: one that was read to its end makes way.
- * LMD_BUSY. */
+/* Makes room for one more stream of that principal, if necessary by destroying one that was read to
+ * its end.  Returns LMD_BUSY if there is none. */
 enum lmd_status lmi_stream_admit(struct lmi_service *svc, const struct lmi_principal *who,
 				 struct lmd_error *err);
-/* The work is over: final item, readers, and the stream itself when it was given up. */
+/* Ends the work: adds the final item, answers readers, and destroys the stream if it was given
+ * up. */
 void lmi_work_end(struct lmi_service *svc, struct lmi_work *w, uint64_t now,
 		  const struct lmi_end *end);
-/* Nobody can find the stream any more; its work is cancelled, its readers are dropped. */
+/* Gives up a stream: it cannot be found any more, its work is cancelled, its readers get an
+ * error. */
 void lmi_stream_give_up(struct lmi_service *svc, struct lmi_stream *s, uint64_t now,
 			uint32_t reason);
 /* Answers the readers that are due. */
@@ -217,7 +220,7 @@ static inline struct lmd_str lmi_str(const char *s)
 	return (struct lmd_str){.ptr = s ? s : "", .len = s ? strlen(s) : 0};
 }
 
-/* Sends a reply that is ready to the asker. */
+/* Sends the reply to the client. */
 static inline enum lmd_status lmi_answer(const struct lmi_ask *a, const struct lmi_reply *r)
 {
 	a->reply(a->arg, r, NULL, 0);
@@ -226,10 +229,10 @@ static inline enum lmd_status lmi_answer(const struct lmi_ask *a, const struct l
 
 enum lmi_wire_server_state lmi_service_state(const struct lmi_service *svc);
 uint32_t lmi_retry_ms(const struct lmi_service *svc);
-/* status.c: a row of `ps`. */
+/* Fills in a row of `ps`; status.c. */
 void lmi_fill_resident(const struct lmi_service *svc, const struct lmi_resident *r,
 		       struct lmi_wire_resident *out);
-/* In memory or not, for `models`. */
+/* Returns the state of a model, for `models`. */
 enum lmi_wire_model_state lmi_model_state(const struct lmi_service *svc, const struct lmi_model *m);
 
 #endif /* LLAMAD_SERVICE_SERVICE_IMPL_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The counters, of the service and of each engine. */
+ * The op stats: metrics of the service and of each engine. */
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -47,7 +47,7 @@ static uint32_t list_metrics(const struct lmi_service *svc, struct lmi_wire_metr
 	return LMD_LEN(m);
 }
 
-/* Of one engine. */
+/* Lists the metrics of one engine. */
 static uint32_t list_engine(const struct lmi_resident *res, const struct lmi_wire_label *label,
 			    struct lmi_wire_metric *out)
 {

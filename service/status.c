@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the server says of itself: hello, ping, status, limits, ps; and the ops that
- * concern the process: drain, shutdown, config_reload. */
+ * The ops hello, ping, status, limits and ps, and those on the process: drain, shutdown,
+ * config_reload. */
 #include <string.h>
 #include <unistd.h>
 
@@ -28,11 +28,12 @@ static bool is_wire_limit(const char *name)
 	return false;
 }
 
-/* Those of the protocol, with this server's values, then those of the service alone. */
+/* Lists the limits of the protocol with this server's values, then those of the service.  A limit
+ * with a deprecated name appears under both names. */
 static enum lmd_status list_limits(const struct lmi_service *svc, struct lmi_wire_limit **out,
 				   uint32_t *n, struct lmd_error *err)
 {
-	struct lmi_wire_limit *v = lmi_alloc(LMI_N_LIMIT + lmi_n_limits, sizeof(*v));
+	struct lmi_wire_limit *v = lmi_alloc(LMI_N_LIMIT + 2 * lmi_n_limits, sizeof(*v));
 	uint32_t k = 0;
 
 	if (!v)
@@ -46,12 +47,17 @@ static enum lmd_status list_limits(const struct lmi_service *svc, struct lmi_wir
 			.unit = lmi_str(row->unit),
 			.value = own ? (int64_t)lmi_limit_get(&svc->limits, own) : row->value};
 	}
-	for (uint32_t i = 0; i < lmi_n_limits; i++)
-		if (!is_wire_limit(lmi_limits[i].name))
-			v[k++] = (struct lmi_wire_limit){
-				.name = lmi_str(lmi_limits[i].name),
-				.unit = lmi_str(lmi_limits[i].unit),
-				.value = (int64_t)lmi_limit_get(&svc->limits, &lmi_limits[i])};
+	for (uint32_t i = 0; i < lmi_n_limits; i++) {
+		const struct lmi_limit *own = &lmi_limits[i];
+		const char *const names[] = {own->name, own->old_name};
+
+		for (uint32_t j = 0; j < LMD_LEN(names) && names[j]; j++)
+			if (!is_wire_limit(names[j]))
+				v[k++] = (struct lmi_wire_limit){
+					.name = lmi_str(names[j]),
+					.unit = lmi_str(own->unit),
+					.value = (int64_t)lmi_limit_get(&svc->limits, own)};
+	}
 	*out = v;
 	*n = k;
 	return LMD_OK;
@@ -203,7 +209,7 @@ enum lmd_status lmi_do_ps(const struct lmi_ask *a, uint32_t *retry_ms, struct lm
 	return LMD_OK;
 }
 
-/* ---- status: the number of models comes from the registry ---- */
+/* ---- status: the number of models is read from the registry ---- */
 
 static void count_models(void *arg)
 {
@@ -299,7 +305,7 @@ enum lmd_status lmi_do_shutdown(const struct lmi_ask *a, uint32_t *retry_ms, str
 
 	(void)retry_ms;
 	if (!svc->hooks.shutdown)
-		return lmd_fail(err, LMD_UNSUPPORTED, "this program cannot be ended by request");
+		return lmd_fail(err, LMD_UNSUPPORTED, "this program does not support op shutdown");
 	lmi_service_close(svc);
 	lmi_reply_init(&r, a->req);
 	r.u.shutdown.running = svc->n_running;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ids are random, so their first bytes are the hash. */
+ * A hash table.  Ids are random, so their first bytes serve as the hash. */
 #include "service/stream.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "core/base/alloc.h"
 
 #define N_BUCKET    1024u
-#define NEARLY_FULL 16u /* items below a reader's max */
+#define NEARLY_FULL 16u /* free items in a reader's reply */
 
 /* ---- owners ---- */
 
@@ -128,7 +128,7 @@ enum lmd_status lmi_stream_find(struct lmi_stream **out, struct lmi_streams *t,
 	}
 	for (size_t i = 0; i < LMI_ID_BYTES; i++)
 		(void)snprintf(hex + 2 * i, 3, "%02x", id[i]);
-	return lmd_fail(err, LMD_NOTFOUND, "id: there is no stream %s", hex);
+	return lmd_fail(err, LMD_NOTFOUND, "id: no stream has the id %s", hex);
 }
 
 /* ---- readers ---- */
@@ -191,7 +191,7 @@ void lmi_park_drop(struct lmi_park *own_p)
 {
 	struct lmd_error err;
 
-	(void)lmd_fail(&err, LMD_CANCELLED, "the connection is gone");
+	(void)lmd_fail(&err, LMD_CANCELLED, "the connection was closed");
 	own_p->reply(own_p->arg, NULL, &err, 0);
 	lmi_free(own_p);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * stream.h - the table of streams: ids, owners, readers that wait, leases.
+ * stream.h - the table of streams: ids, owners, waiting readers, leases.
  *
- * A stream is what a generation or a job writes to.  It has a random id that only its owner
- * can use.  It lives while somebody reads: when no reader waits and none came for its lease, it
- * is given up; so it is when the connection that read it last is gone.
+ * A generation or a job writes its items to a stream.  A stream has a random id that only its owner
+ * can use.  It is given up if no reader waits and none has come for the time of its lease, and if
+ * the connection that read it last has ended.
  *
- * Pure: time is an argument, and so is randomness' only use, the making of ids. */
+ * Pure except for random ids: the time is an argument. */
 #ifndef LLAMAD_SERVICE_STREAM_H
 #define LLAMAD_SERVICE_STREAM_H
 
@@ -27,32 +27,32 @@ bool lmi_owner_same(const struct lmi_owner *a, const struct lmi_owner *b);
 
 struct lmi_work;
 
-/* A reader that waits. */
+/* A waiting reader (long poll). */
 struct lmi_park {
 	struct lmi_park *next;
 	uint64_t conn, after, hold_ns, until_ns;
 	uint32_t max;
 	lmi_reply_fn reply;
 	void *arg;
-	/* of the request, for the reply */
+	/* copied from the request for the reply */
 	uint32_t v, n_rid;
 	char rid[LMI_RID_BYTES];
 };
 
 struct lmi_stream {
-	struct lmi_stream *in_bucket, *prev, *next; /* the table's */
+	struct lmi_stream *in_bucket, *prev, *next; /* links of the table */
 	uint8_t id[LMI_ID_BYTES];
 	struct lmi_owner owner;
-	uint32_t kind;                                          /* the caller's word */
-	char model[LMI_NAME_BYTES + 1], rid[LMI_RID_BYTES + 1]; /* for reports */
-	uint64_t conn;                                          /* that read it last, or made it */
+	uint32_t kind;                                          /* enum of the caller */
+	char model[LMI_NAME_BYTES + 1], rid[LMI_RID_BYTES + 1]; /* for op streams */
+	uint64_t conn; /* the connection that read it last or created it */
 	uint64_t made_ns, touched_ns, lease_ns;
 	struct lmi_output out;
 	struct lmi_park *parked;
-	bool own_lease;        /* asked for by the client: it outlives its connection */
-	bool read_out;         /* a reader was given the final item */
-	bool given_up;         /* nobody can find it any more; freed when its work has ended */
-	struct lmi_work *work; /* the caller's; NULL: none, or it has ended */
+	bool own_lease;        /* the client requested a lease, so it outlives its connection */
+	bool read_out;         /* a reader was sent the final item */
+	bool given_up;         /* cannot be found any more; freed when its work has ended */
+	struct lmi_work *work; /* what writes to it; NULL: it has ended */
 };
 
 struct lmi_streams {
@@ -62,38 +62,40 @@ struct lmi_streams {
 	uint32_t n, n_parked;
 };
 
-/* Bytes that nobody can guess.  LMD_IO. */
+/* Fills out with cryptographically secure random bytes.  LMD_IO. */
 enum lmd_status lmi_random(void *out, size_t n, struct lmd_error *err);
 
 enum lmd_status lmi_streams_init(struct lmi_streams *t, struct lmd_error *err);
-/* Streams that are left are destroyed; nobody waits for them any more. */
+/* Destroys the remaining streams, which must have no waiting readers. */
 void lmi_streams_fini(struct lmi_streams *t);
 
-/* With a fresh id; read by who->conn.  LMD_NOMEM; LMD_IO: no random numbers. */
+/* Creates a stream with a new id for the connection who->conn.  LMD_NOMEM; LMD_IO: no random
+ * numbers. */
 enum lmd_status lmi_stream_create(struct lmi_stream **out, struct lmi_streams *t,
 				  const struct lmi_principal *who, uint32_t kind, uint64_t now,
 				  uint64_t lease_ns, uint64_t max_bytes, struct lmd_error *err);
-/* Nobody waits for it. */
+/* Destroys a stream without waiting readers. */
 void lmi_stream_destroy(struct lmi_streams *t, struct lmi_stream *s);
-/* LMD_NOTFOUND: there is none of that id that belongs to `who`. */
+/* Returns LMD_NOTFOUND if no stream with that id belongs to `who`. */
 enum lmd_status lmi_stream_find(struct lmi_stream **out, struct lmi_streams *t,
 				const struct lmi_principal *who, const uint8_t id[LMI_ID_BYTES],
 				struct lmd_error *err);
 
-/* A reader waits; owned by the stream until it is taken. */
+/* Adds a waiting reader; the stream owns it until it is removed. */
 void lmi_stream_park(struct lmi_streams *t, struct lmi_stream *s, struct lmi_park *own_p);
-/* Takes a reader that is to be answered now; NULL: none is. */
+/* Removes and returns a reader that must be answered now, or NULL. */
 struct lmi_park *lmi_stream_due(struct lmi_streams *t, struct lmi_stream *s, uint64_t now);
-/* Takes a reader of that connection, or any one with conn 0; NULL: none left. */
+/* Removes and returns a reader of that connection (conn 0: any reader), or NULL. */
 struct lmi_park *lmi_stream_unpark(struct lmi_streams *t, struct lmi_stream *s, uint64_t conn);
-/* Tells a reader that was taken that its connection is gone, and frees it. */
+/* Answers a removed reader with an error because its connection has ended, and frees it. */
 void lmi_park_drop(struct lmi_park *own_p);
-/* Until when a new item changes nothing for the readers: 0 if one of them has all that is there, or
- * its reply is nearly full; else the time when the next one is due; UINT64_MAX: nobody reads. */
+/* For wakeup coalescing: returns until when a new item makes no difference to the readers.  This is
+ * 0 if a reader has no unread item or its reply is nearly full, otherwise the time at which the
+ * next reader is due, or UINT64_MAX if there is no reader. */
 uint64_t lmi_stream_settled_until(const struct lmi_stream *s);
-/* When the next reader is due or the lease ends; UINT64_MAX: not by time alone. */
+/* Returns when the next reader is due or the lease ends; UINT64_MAX: neither depends on time. */
 uint64_t lmi_stream_deadline(const struct lmi_stream *s);
-/* The lease is over. */
+/* Returns whether the lease has expired. */
 bool lmi_stream_is_stale(const struct lmi_stream *s, uint64_t now);
 
 #endif /* LLAMAD_SERVICE_STREAM_H */

@@ -195,7 +195,7 @@ START_TEST(waiting_ends)
 	struct lmi_request q;
 	struct fx_answer a;
 
-	fx.o.limits.sessions = 1;
+	fx.o.limits.max_running = 1;
 	fx_start(&fx);
 	(void)begin_slow();
 	id = fx_begin(&fx, &fx_user, "waits", 5); /* for the first one */
@@ -259,7 +259,7 @@ START_TEST(cancel_within_one_step)
 {
 	char text[512];
 
-	fx.o.limits.sessions = 2;
+	fx.o.limits.max_running = 2;
 	fx_start(&fx);
 	fx_load(&fx);
 	for (int at = 0; at < 30; at++) {
@@ -380,7 +380,7 @@ START_TEST(deadlines)
 	struct lmi_request q;
 	char text[512];
 
-	fx.o.limits.sessions = 1;
+	fx.o.limits.max_running = 1;
 	fx.o.limits.first_token_ms = 50;
 	fx_start(&fx);
 	fx_load(&fx);
@@ -414,7 +414,7 @@ START_TEST(a_long_prompt_gets_on)
 	struct lmi_wire_id id;
 
 	memset(prompt, 'a', sizeof(prompt) - 1);
-	fx.o.limits.sessions = 1;
+	fx.o.limits.max_running = 1;
 	fx.o.limits.first_token_ms = 5;
 	fx.o.inst.n_batch = 4;
 	fx_start(&fx);
@@ -434,7 +434,7 @@ START_TEST(the_daemon_stops)
 	struct lmi_request q;
 	char text[512];
 
-	fx.o.limits.sessions = 2;
+	fx.o.limits.max_running = 2;
 	fx_start(&fx);
 	fx_load(&fx);
 	for (int i = 0; i < 3; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tokenize and detokenize: the model's own vocabulary; the model is loaded when it is not in
- * memory.  Texts of any length go to the work queue. */
+ * The ops tokenize and detokenize.  The model is loaded if it is not in memory.  Long texts are
+ * handled in the work queue. */
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -9,7 +9,7 @@
 #include "core/text/tokenizer.h"
 #include "service/service_impl.h"
 
-/* What a job finds; in the call's arena, freed with it but for its two buffers. */
+/* The results of a job, in the call's arena; its two buffers are freed by end(). */
 struct found {
 	struct lmi_tokens tokens;
 	struct lmi_text text;
@@ -81,7 +81,7 @@ static void run_detokenize(void *arg)
 		if (q->tokens[i] >= 0 && (uint32_t)q->tokens[i] < n_vocab)
 			continue;
 		c->err.status = lmd_fail(&c->err, LMD_INVALID,
-					 "tokens: number %u is %d: the vocabulary has %u", i,
+					 "tokens: number %u is %d, but the vocabulary has %u tokens", i,
 					 q->tokens[i], n_vocab);
 		return;
 	}
@@ -126,7 +126,7 @@ static void ready(struct lmi_waiter *w, uint64_t now, struct lmi_resident *r,
 		return;
 	}
 	c->res = r;
-	if (!c->reply) { /* nobody listens any more */
+	if (!c->reply) { /* the connection has ended */
 		end(c);
 		return;
 	}
@@ -146,7 +146,7 @@ static void found(struct lmi_lookup *l, uint64_t now, struct lmi_model *m,
 {
 	struct lmi_call *c = (struct lmi_call *)((char *)l - offsetof(struct lmi_call, lookup));
 
-	if (!m || !c->reply) { /* unknown, or nobody listens any more */
+	if (!m || !c->reply) { /* unknown, or the connection has ended */
 		fail(c, err, 0);
 		return;
 	}
@@ -178,7 +178,7 @@ enum lmd_status lmi_do_tokenize(const struct lmi_ask *a, uint32_t *retry_ms, str
 
 	(void)retry_ms;
 	if (q->text.len > a->svc->limits.text_bytes)
-		return lmd_fail(err, LMD_INVALID, "text: %zu bytes are more than %llu", q->text.len,
+		return lmd_fail(err, LMD_INVALID, "text: %zu bytes, the maximum is %llu", q->text.len,
 				(unsigned long long)a->svc->limits.text_bytes);
 	return begin(a, &q->model, err);
 }

@@ -158,7 +158,7 @@ START_TEST(a_step_that_hangs)
 	char text[64];
 
 	setenv("LLAMAD_NULL_STEP_US", "60000000", 1);
-	fx.o.limits.sessions = 1;
+	fx.o.limits.max_running = 1;
 	fx.o.limits.first_token_ms = 200;
 	fx_start(&fx);
 	for (int i = 0; i < 2; i++) {
@@ -189,7 +189,7 @@ START_TEST(steps_that_take_time)
 	char text[64];
 
 	setenv("LLAMAD_NULL_STEP_US", "50000", 1);
-	fx.o.limits.sessions = 1;
+	fx.o.limits.max_running = 1;
 	fx.o.limits.first_token_ms = 200;
 	fx.o.inst.n_batch = 4;
 	fx_start(&fx);

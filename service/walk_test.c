@@ -198,8 +198,8 @@ static void check(void)
 {
 	struct lmi_service_stats s = fx_stats(&fx);
 
-	ck_assert_uint_le(s.n_running, fx.o.limits.sessions);
-	ck_assert_uint_le(s.n_running + s.n_waiting, fx.o.limits.sessions + fx.o.limits.queue);
+	ck_assert_uint_le(s.n_running, fx.o.limits.max_running);
+	ck_assert_uint_le(s.n_running + s.n_waiting, fx.o.limits.max_running + fx.o.limits.queue);
 	ck_assert_uint_eq(s.n_done + s.n_cancelled + s.n_failed + s.n_invalid + s.n_busy + s.n_running +
 				  s.n_waiting,
 			  s.n_request);
@@ -250,7 +250,7 @@ START_TEST(random_walk)
 	struct lmi_service_stats s;
 
 	seed = lmd_seed("service walk", 11 + (uint64_t)_i);
-	fx.o.limits.sessions = 5;
+	fx.o.limits.max_running = 5;
 	fx.o.limits.queue = 20;
 	fx.o.limits.streams = 60;
 	fx.o.limits.models = 2;
@@ -293,7 +293,7 @@ END_TEST
 START_TEST(destroyed_at_any_moment)
 {
 	seed = lmd_seed("service end", 3 + (uint64_t)_i);
-	fx.o.limits.sessions = 3;
+	fx.o.limits.max_running = 3;
 	fx_start(&fx);
 	for (uint64_t n = rnd(400); n; n--) {
 		one();

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * One connection: a stream of nng, of which one operation reads and one writes.
+ * A connection: an nng stream with one read operation and one write operation.
  *
- * nng's threads end operations and post them; everything is begun and closed by the loop's thread.
- * So nothing can be begun on a stream that is closed already, of which nng 1.5 would never say that
- * it has ended: the sockets of nng have that race within, which is why there are none here.
+ * nng's threads complete operations and post them to the loop's mailbox; only the loop's thread
+ * starts operations and closes streams.  So no operation can be started on a closed stream, whose
+ * end nng 1.5 would never report.  nng's own sockets have that race inside, so they are not used.
  *
- * A connection ends by itself
- *     - when its first bytes do not come in time, or of a message less than 10 KiB in each
- *       message_ms;
- *     - when it has no work for idle_ms: no request waits for its answer, and nothing runs for it;
- *     - when replies wait and not one byte of them was taken for idle_ms, or too many bytes wait.
- * `since_ns` is when it had work last. */
+ * A connection is closed
+ *     - if its first bytes take longer than message_ms, or a message arrives at less than 10 KiB
+ *       per message_ms;
+ *     - if it has had no work for idle_ms: no pending request and no running stream;
+ *     - if the client has read no byte of the waiting replies for idle_ms, or too many bytes are
+ *       waiting.
+ * `since_ns` is the time of its last work. */
 #include <string.h>
 
 #include "core/base/alloc.h"
 #include "daemon/front/front_impl.h"
 
-/* Bytes of a message in each message_ms, at least. */
+/* Minimum number of bytes of a message per message_ms. */
 #define PART_BYTES 10240u
-/* How long one that was turned away may take to ask and to hear why. */
+/* Time that a rejected connection is given to send a request and read the error. */
 #define TURNED_AWAY_MS 2000u
 #define IOV_MAX_SEND   8u
 
@@ -63,8 +64,9 @@ static uint64_t stranger_bytes(const struct lmi_front *f)
 	return LMI_STRANGER_BYTES < f->o.message_bytes ? LMI_STRANGER_BYTES : f->o.message_bytes;
 }
 
-/* Lets it in, or says to it why not. */
-static enum lmd_status enter(struct lmi_conn *c)
+/* Admits the connection.  If there are too many, it is marked as rejected, so that its first
+ * request is answered with the reason. */
+static enum lmd_status admit(struct lmi_conn *c)
 {
 	struct lmi_front *f = c->f;
 	struct lmd_error err = {0};
@@ -120,7 +122,7 @@ void lmi_conn_begin(struct lmi_front *f, const struct lmi_listener *l, nng_strea
 	c->begun_ns = c->since_ns = c->wrote_ns = c->part_ns = f->now;
 	if (lmi_aio_init(&c->rx, f, c, on_rx) == LMD_OK &&
 	    lmi_aio_init(&c->tx, f, c, on_tx) == LMD_OK)
-		in = enter(c) == LMD_OK;
+		in = admit(c) == LMD_OK;
 	c->next = f->conns;
 	if (c->next)
 		c->next->prev = c;
@@ -163,7 +165,7 @@ void lmi_conn_close(struct lmi_conn *c)
 	nng_stream_close(c->stream);
 	if (c->out)
 		f->n_sending--;
-	c->n_call++; /* its requests are answered meanwhile */
+	c->n_call++; /* keeps c alive while its requests are answered */
 	if (c->turned_away) {
 		f->n_turned_away--;
 	} else if (c->who.conn) {
@@ -245,7 +247,7 @@ static void receive(struct lmi_conn *c)
 	nng_stream_recv(c->stream, c->rx.aio);
 }
 
-/* Takes n bytes that were sent out of the list. */
+/* Removes n sent bytes from the list. */
 static void sent(struct lmi_conn *c, size_t n)
 {
 	while (c->out && n >= c->out->n - c->out->sent) {
@@ -262,7 +264,7 @@ static void sent(struct lmi_conn *c, size_t n)
 		c->out_end = &c->out;
 }
 
-/* An operation found it at its end. */
+/* Called when an operation reports the end of the stream. */
 static void end(struct lmi_conn *c)
 {
 	if (c->closed)
@@ -290,7 +292,7 @@ static void on_tx(struct lmi_message *m)
 	c->f->n_sending--;
 	if (c->last_words)
 		lmi_conn_close(c);
-	else if (!c->reads) /* the handshake of TLS went with the first bytes sent */
+	else if (!c->reads) /* sending the first bytes has completed the TLS handshake */
 		receive(c);
 }
 
@@ -383,7 +385,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Closes it and counts why. */
+/* Closes the connection and increments the counter of the reason. */
 static uint64_t over(struct lmi_conn *c, uint64_t *count)
 {
 	++*count;
@@ -430,6 +432,6 @@ uint64_t lmi_conn_turn(struct lmi_conn *c, uint64_t now)
 			return over(c, &f->n_idle);
 		c->since_ns = now;
 	}
-	/* one with a request that waits is looked at when that is answered */
+	/* with pending requests, lmi_conn_answered() restarts the idle time */
 	return least(next, c->n_call ? now + idle : c->since_ns + idle);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A list of visitors.  Their number is bounded by that of connections and by LMI_DOOR_GONE_MAX.
- * Tries leak: each visitor has a level that falls by one every LMI_DOOR_TRY_MS; kept is the time
- * at which it will have fallen to zero. */
+ * A list of peers.  Its length is bounded by the number of connections plus LMI_DOOR_GONE_MAX.
+ * Authentication attempts are limited by a leaky bucket for each peer: its level falls by one every
+ * LMI_DOOR_TRY_MS.  The entry stores the time at which the bucket will be empty. */
 #include "daemon/front/door.h"
 
 #include <arpa/inet.h>
@@ -17,7 +17,7 @@ struct lmi_door_entry {
 	struct lmi_door_entry *next;
 	struct lmi_visitor who;
 	uint32_t n;         /* connections */
-	uint64_t tries_end; /* when its tries are forgotten */
+	uint64_t tries_end; /* time at which the bucket of its attempts will be empty */
 };
 
 static bool is_mapped(const uint8_t addr[16])
@@ -83,18 +83,19 @@ static struct lmi_door_entry *find(const struct lmi_door *d, const struct lmi_vi
 enum lmd_status lmi_door_enter(struct lmi_door *d, const struct lmi_visitor *v,
 			       struct lmd_error *err)
 {
-	uint32_t most = d->limits.connections;
+	uint32_t max = d->limits.connections;
 	struct lmi_door_entry *e = find(d, v);
 	char text[LMI_VISITOR_TEXT];
 	enum lmd_status st = LMD_OK;
 
 	if (lmi_door_is_admin(d, v))
-		most += d->limits.connections_kept;
-	if (d->n >= most)
-		st = lmd_fail(err, LMD_BUSY, "connections: %u are open, the most is %u", d->n,
-			      most);
+		max += d->limits.connections_kept;
+	if (d->n >= max)
+		st = lmd_fail(err, LMD_BUSY, "too many connections: %u are open, the maximum is %u",
+			      d->n, max);
 	else if (e && e->n >= d->limits.connections_per_user)
-		st = lmd_fail(err, LMD_BUSY, "connections of %s: %u are open, the most is %u",
+		st = lmd_fail(err, LMD_BUSY,
+			      "too many connections of %s: %u are open, the maximum is %u",
 			      lmi_visitor_text(v, text), e->n, d->limits.connections_per_user);
 	if (st == LMD_OK && !e) {
 		e = lmi_alloc(1, sizeof(*e));
@@ -117,7 +118,7 @@ enum lmd_status lmi_door_enter(struct lmi_door *d, const struct lmi_visitor *v,
 	return LMD_OK;
 }
 
-/* The oldest visitor without a connection is forgotten. */
+/* Drops the oldest peer without a connection. */
 static void forget_one(struct lmi_door *d)
 {
 	struct lmi_door_entry **oldest = NULL, *e;
@@ -145,7 +146,7 @@ void lmi_door_leave(struct lmi_door *d, const struct lmi_visitor *v)
 	d->n--;
 	if (--e->n)
 		return;
-	if (e->tries_end) { /* outlives the connection: who comes again has not begun anew */
+	if (e->tries_end) { /* keep the entry, so that reconnecting does not reset the attempts */
 		d->n_gone++;
 		if (d->n_gone > LMI_DOOR_GONE_MAX)
 			forget_one(d);
@@ -163,13 +164,13 @@ enum lmd_status lmi_door_try(struct lmi_door *d, const struct lmi_visitor *v, ui
 	uint64_t from;
 
 	if (!e)
-		return lmd_fail(err, LMD_INTERNAL, "a visitor is not known");
+		return lmd_fail(err, LMD_INTERNAL, "the peer is unknown");
 	from = e->tries_end > now ? e->tries_end : now;
 	if (from - now > (LMI_DOOR_TRIES - 1) * TRY_NS) {
 		*retry_ms = (uint32_t)((from - now - (LMI_DOOR_TRIES - 1) * TRY_NS) / 1000000 + 1);
 		return lmd_fail(err, LMD_BUSY,
-				"wrong keys from %s: the most is %u at once, then one "
-				"every %u s",
+				"too many wrong keys from %s: at most %u attempts at once, then "
+				"one every %u s",
 				lmi_visitor_text(v, text), LMI_DOOR_TRIES, LMI_DOOR_TRY_MS / 1000);
 	}
 	e->tries_end = from + TRY_NS;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * door.h - who may come in, how many of them, and how often they may try a key.
+ * door.h - connection limiter: how many connections each peer may have, and how often it may try to
+ * authenticate.
  *
- * A visitor is a user of this machine, known by the uid of its process, or an address.  The
- * addresses of one IPv6 network of 64 bits are one visitor.
+ * A peer is a user of this machine, identified by the uid of its process, or a network address.
+ * All addresses of an IPv6 /64 network are one peer.
  *
- * Pure: time is an argument. */
+ * Pure: the time is an argument. */
 #ifndef LLAMAD_DAEMON_FRONT_DOOR_H
 #define LLAMAD_DAEMON_FRONT_DOOR_H
 
@@ -16,50 +17,52 @@
 
 struct lmi_visitor {
 	bool remote;
-	uint32_t uid;     /* not remote */
-	uint8_t addr[16]; /* remote: IPv6, or IPv4 mapped into it */
+	uint32_t uid;     /* if not remote */
+	uint8_t addr[16]; /* if remote: an IPv6 or IPv4-mapped address */
 };
 #define LMI_VISITOR_TEXT 64
-/* "uid 1000", "10.0.0.7", "2001:db8::/64"; returns buf. */
+/* Formats a peer as "uid 1000", "10.0.0.7" or "2001:db8::/64"; returns buf. */
 const char *lmi_visitor_text(const struct lmi_visitor *v, char buf[LMI_VISITOR_TEXT]);
 
 struct lmi_door_limits {
-	uint32_t connections;          /* at a time */
-	uint32_t connections_per_user; /* of one visitor */
-	uint32_t connections_kept;     /* further ones for root and the own uid */
+	uint32_t connections;          /* maximum for all peers */
+	uint32_t connections_per_user; /* maximum for one peer */
+	uint32_t connections_kept;     /* additional ones for root and own_uid */
 };
 
-/* Keys that one visitor may try at once, and the time after which it may try one more. */
+/* Authentication attempts that a peer may make at once, and the time until it gets one more. */
 #define LMI_DOOR_TRIES  10u
 #define LMI_DOOR_TRY_MS 6000u
-/* Visitors without a connection whose tries are remembered. */
+/* Maximum number of peers without a connection whose attempts are remembered. */
 #define LMI_DOOR_GONE_MAX 1024u
 
 struct lmi_door {
 	struct lmi_door_limits limits;
 	uint32_t own_uid;
-	struct lmi_door_entry *first; /* latest first */
-	uint32_t n, n_gone;           /* connections; entries without one */
+	struct lmi_door_entry *first; /* newest first */
+	uint32_t n, n_gone;           /* number of connections; of entries without one */
 	uint64_t n_refused;
 };
 
 void lmi_door_init(struct lmi_door *d, const struct lmi_door_limits *limits, uint32_t own_uid);
 void lmi_door_fini(struct lmi_door *d);
 
-/* Root and the daemon's own user. */
+/* Returns whether the peer is root or the daemon's own user. */
 bool lmi_door_is_admin(const struct lmi_door *d, const struct lmi_visitor *v);
 
-/* One more connection.  LMD_BUSY, with a sentence for the visitor; LMD_NOMEM. */
+/* Counts a new connection of the peer.  Returns LMD_BUSY if there are too many, with an error
+ * message for the peer, or LMD_NOMEM. */
 enum lmd_status lmi_door_enter(struct lmi_door *d, const struct lmi_visitor *v,
 			       struct lmd_error *err);
-/* One less of a visitor that entered. */
+/* Uncounts a connection that lmi_door_enter() counted. */
 void lmi_door_leave(struct lmi_door *d, const struct lmi_visitor *v);
 
-/* A visitor that is in tries a key: it counts as wrong until lmi_door_passed.  LMD_BUSY:
- * *retry_ms says when it may. */
+/* Counts an authentication attempt of a connected peer, which is taken as failed until
+ * lmi_door_passed().  Returns LMD_BUSY if there were too many; *retry_ms is then the time to
+ * wait. */
 enum lmd_status lmi_door_try(struct lmi_door *d, const struct lmi_visitor *v, uint64_t now,
 			     uint32_t *retry_ms, struct lmd_error *err);
-/* It was right. */
+/* Call this after the key was accepted; it takes back the count of the attempt. */
 void lmi_door_passed(struct lmi_door *d, const struct lmi_visitor *v);
 
 #endif /* LLAMAD_DAEMON_FRONT_DOOR_H */

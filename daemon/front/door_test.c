@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Who is let in, and how often keys may be tried. */
+ * The connection limiter: numbers of connections and of authentication attempts. */
 #include "daemon/front/door.h"
 
 #include <string.h>
@@ -41,28 +41,28 @@ static enum lmd_status enter(const struct lmi_visitor *v)
 
 START_TEST(limits)
 {
-	/* three of a user, six of all, two more for administrators */
+	/* three for each user, six in all, two more for admins */
 	for (uint32_t i = 0; i < 4; i++)
 		ck_assert_int_eq(enter(&anna), i < 3 ? LMD_OK : LMD_BUSY);
-	ck_assert_str_eq(err.text, "connections of uid 1000: 3 are open, the most is 3");
+	ck_assert_str_eq(err.text, "too many connections of uid 1000: 3 are open, the maximum is 3");
 	for (uint32_t i = 0; i < 3; i++)
 		ck_assert_int_eq(enter(&ben), LMD_OK);
 	ck_assert_int_eq(enter(&carl), LMD_BUSY);
-	ck_assert_str_eq(err.text, "connections: 6 are open, the most is 6");
+	ck_assert_str_eq(err.text, "too many connections: 6 are open, the maximum is 6");
 	ck_assert_int_eq(enter(&v4), LMD_BUSY);
 	ck_assert_int_eq(enter(&root), LMD_OK);
 	ck_assert_int_eq(enter(&own), LMD_OK);
 	ck_assert_int_eq(enter(&root), LMD_BUSY);
 	ck_assert_uint_eq(d.n, 8);
 	ck_assert_uint_eq(d.n_refused, 4);
-	/* who goes makes room */
+	/* a closed connection frees its place */
 	lmi_door_leave(&d, &root);
 	lmi_door_leave(&d, &own);
 	ck_assert_int_eq(enter(&carl), LMD_BUSY);
 	lmi_door_leave(&d, &anna);
 	ck_assert_int_eq(enter(&carl), LMD_OK);
 	ck_assert_uint_eq(d.n, 6);
-	lmi_door_leave(&d, &root); /* is not in */
+	lmi_door_leave(&d, &root); /* has no connection */
 	ck_assert_uint_eq(d.n, 6);
 }
 END_TEST
@@ -79,7 +79,7 @@ START_TEST(visitors)
 	for (uint32_t i = 0; i < 3; i++)
 		ck_assert_int_eq(enter(&v4), LMD_OK);
 	ck_assert_int_eq(enter(&v4), LMD_BUSY);
-	ck_assert_str_eq(err.text, "connections of 10.0.0.1: 3 are open, the most is 3");
+	ck_assert_str_eq(err.text, "too many connections of 10.0.0.1: 3 are open, the maximum is 3");
 	ck_assert_int_eq(enter(&v4_next), LMD_OK);
 	for (uint32_t i = 0; i < 3; i++)
 		lmi_door_leave(&d, &v4);
@@ -104,17 +104,18 @@ START_TEST(tries)
 	ck_assert_uint_gt(retry_ms, LMI_DOOR_TRY_MS - 10);
 	ck_assert_uint_le(retry_ms, LMI_DOOR_TRY_MS + 1);
 	ck_assert_str_eq(err.text,
-			 "wrong keys from 10.0.0.1: the most is 10 at once, then one every 6 s");
-	/* others may; who comes again has not begun anew */
+			 "too many wrong keys from 10.0.0.1: at most 10 attempts at once, then one "
+			 "every 6 s");
+	/* other peers are not affected; reconnecting does not reset the attempts */
 	ck_assert_int_eq(lmi_door_try(&d, &v6, now, &retry_ms, &err), LMD_OK);
 	lmi_door_leave(&d, &v4);
 	ck_assert_int_eq(enter(&v4), LMD_OK);
 	ck_assert_int_eq(lmi_door_try(&d, &v4, now, &retry_ms, &err), LMD_BUSY);
-	/* one after its time, and no more */
+	/* one more attempt after the time, then none */
 	now += step;
 	ck_assert_int_eq(lmi_door_try(&d, &v4, now, &retry_ms, &err), LMD_OK);
 	ck_assert_int_eq(lmi_door_try(&d, &v4, now, &retry_ms, &err), LMD_BUSY);
-	/* right ones do not count */
+	/* accepted keys do not count */
 	now += step;
 	for (uint32_t i = 0; i < 100; i++) {
 		ck_assert_int_eq(lmi_door_try(&d, &v4, now, &retry_ms, &err), LMD_OK);
@@ -127,7 +128,7 @@ START_TEST(tries)
 }
 END_TEST
 
-/* Visitors who tried keys and went are remembered, not for ever. */
+/* Attempts of disconnected peers are remembered, but not for ever. */
 START_TEST(memory_of_tries)
 {
 	uint32_t retry_ms;

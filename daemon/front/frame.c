@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * The reader of frames.  Buffers of long messages are given back after them. */
+ * The frame parser.  Buffers of long messages are freed after use. */
 #include "daemon/front/frame.h"
 
 #include <string.h>
 
 #include "core/base/alloc.h"
 
-#define KEEP_BYTES  65536u /* of a buffer between messages */
+#define KEEP_BYTES  65536u /* larger buffers are freed between messages */
 #define FIRST_BYTES 4096u
 #define LONG_TIMES  4u
 
 const uint8_t lmi_frame_hello[LMI_FRAME_HELLO_BYTES] = {0, 'S', 'P', 0, 0, 0x31, 0, 0};
 static const uint8_t peer_hello[LMI_FRAME_HELLO_BYTES] = {0, 'S', 'P', 0, 0, 0x30, 0, 0};
 
-/* The head is there: how long is the message? */
+/* Parses a complete length; returns false if it is invalid. */
 static bool begin(struct lmi_frames *f)
 {
 	const uint8_t *p = f->head;
@@ -50,7 +50,7 @@ static bool grow(struct lmi_frames *f, uint64_t want)
 	return true;
 }
 
-/* Takes n bytes of the message. */
+/* Stores n bytes of the message; returns false if out of memory. */
 static bool take(struct lmi_frames *f, const uint8_t *p, uint64_t n)
 {
 	uint64_t keep = f->too_long ? LMI_FRAME_ROUTE_BYTES : f->len;
@@ -64,7 +64,7 @@ static bool take(struct lmi_frames *f, const uint8_t *p, uint64_t n)
 	return true;
 }
 
-/* The message is complete: where does its route end? */
+/* Finds the end of the route of a complete message and fills *out. */
 static enum lmi_frame_event end(struct lmi_frames *f, struct lmi_frame *out)
 {
 	uint32_t n = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Frames: the same messages however the bytes are cut, and bounds. */
+ * Frames: the result does not depend on how the bytes are split, and bounds hold. */
 #include "daemon/front/frame.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ static void put_hello(void)
 	put("\0SP\0\0\x30\0\0", 8);
 }
 
-/* A message of n bytes `fill` behind `hops` numbers of others and its own. */
+/* A message of n bytes `fill` after the numbers of `hops` proxies and its own number. */
 static void put_message(bool ipc, uint32_t hops, uint64_t n, uint8_t fill)
 {
 	uint8_t head[LMI_FRAME_HEAD_BYTES], body[600];
@@ -47,7 +47,7 @@ struct seen {
 	uint8_t last;
 };
 
-/* All bytes in pieces of `step`. */
+/* Feeds all bytes in pieces of `step`. */
 static struct seen feed(bool ipc, size_t step)
 {
 	struct lmi_frames f = {.ipc = ipc, .max = MAX};
@@ -139,12 +139,12 @@ START_TEST(what_is_none)
 		size_t n;
 	} cases[] = {
 		{"GET / HTTP", 10},
-		{"\0SP\0\0\x31\0\0", 8}, /* another REP */
+		{"\0SP\0\0\x31\0\0", 8}, /* a REP peer */
 		{"\0SP\0\0\x30\0\1", 8},
-		{"\0SP\0\0\x30\0\0\2\0\0\0\0\0\0\0\4", 17}, /* no byte 1 */
+		{"\0SP\0\0\x30\0\0\2\0\0\0\0\0\0\0\4", 17}, /* not the byte 1 */
 		{"\0SP\0\0\x30\0\0\1\0\0\0\0\0\0\0\3", 17}, /* too short for a number */
 		{"\0SP\0\0\x30\0\0\1\xff\xff\xff\xff\xff\xff\xff\xff", 17},
-		{"\0SP\0\0\x30\0\0\1\0\0\0\0\0\0\0\4\0\0\0\1", 21}, /* a route without end */
+		{"\0SP\0\0\x30\0\0\1\0\0\0\0\0\0\0\4\0\0\0\1", 21}, /* a route that does not end */
 	};
 
 	for (size_t i = 0; i < LMD_LEN(cases); i++) {
@@ -156,7 +156,7 @@ START_TEST(what_is_none)
 }
 END_TEST
 
-/* A length alone takes no memory. */
+/* An announced length does not allocate memory. */
 START_TEST(memory_follows_bytes)
 {
 	struct lmi_frames f = {.ipc = true, .max = 64u << 20};

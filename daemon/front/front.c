@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Requests and their answers, and the front as a whole. */
+ * Requests and their replies, and the listener as a whole. */
 #include "daemon/front/front.h"
 
 #include <poll.h>
@@ -11,14 +11,14 @@
 #include "daemon/front/front_impl.h"
 #include "daemon/loop.h"
 
-/* What the lists of a decoded request may take, beyond a multiple of its bytes. */
+/* Memory for the lists of a decoded request, in addition to a multiple of its size. */
 #define ARENA_BYTES (1ull << 20)
 #define BUSY_MS     1000u
-/* How long nng's threads may take to end what was closed. */
+/* Time that nng's threads are given to end closed operations. */
 #define END_MS 2000u
 
-/* A request that waits for its answer. */
-struct ask {
+/* A pending request. */
+struct pending {
 	struct lmi_conn *conn;
 	uint32_t v;
 	enum lmi_wire_op op;
@@ -29,7 +29,7 @@ struct ask {
 
 /* ---- answers ---- */
 
-static void answer(struct ask *a, struct lmi_reply *r)
+static void answer(struct pending *a, struct lmi_reply *r)
 {
 	struct lmi_conn *c = a->conn;
 	struct lmi_front *f = c->f;
@@ -40,8 +40,8 @@ static void answer(struct ask *a, struct lmi_reply *r)
 	r->rid = (struct lmd_str){.ptr = a->rid, .len = a->n_rid};
 	f->buf.n = 0;
 	if (lmi_reply_encode(&f->buf, r, &err) != LMD_OK) {
-		LMI_FRONT_LOG(f, LMD_LOG_ERROR, "a reply cannot be sent: %s", err.text);
-		lmi_reply_fail(r, LMD_INTERNAL, "the reply cannot be sent", -1, &keep);
+		LMI_FRONT_LOG(f, LMD_LOG_ERROR, "cannot encode a reply: %s", err.text);
+		lmi_reply_fail(r, LMD_INTERNAL, "the reply cannot be encoded", -1, &keep);
 		f->buf.n = 0;
 		(void)lmi_reply_encode(&f->buf, r, &err);
 	}
@@ -51,7 +51,7 @@ static void answer(struct ask *a, struct lmi_reply *r)
 	lmi_conn_answered(c);
 }
 
-static void refuse(struct ask *a, const struct lmd_error *err, int64_t retry_ms, bool say_hello)
+static void refuse(struct pending *a, const struct lmd_error *err, int64_t retry_ms, bool say_hello)
 {
 	struct lmi_reply r = {0};
 	struct lmd_error keep = {0};
@@ -77,7 +77,7 @@ static void on_reply(void *arg, const struct lmi_reply *reply, const struct lmd_
 
 /* ---- keys ---- */
 
-static void greet(struct ask *a)
+static void greet(struct pending *a)
 {
 	struct lmi_front *f = a->conn->f;
 	struct lmi_request req;
@@ -90,15 +90,15 @@ static void greet(struct ask *a)
 
 static void on_login(void *arg, const struct lmi_login *login, const struct lmd_error *err)
 {
-	struct ask *a = arg;
+	struct pending *a = arg;
 	struct lmi_conn *c = a->conn;
 	char text[LMI_VISITOR_TEXT];
 
 	if (!login) {
-		if (err->status != LMD_DENIED) /* nothing was found out */
+		if (err->status != LMD_DENIED) /* the key was not checked */
 			lmi_door_passed(&c->f->door, &c->visitor);
 		else
-			LMI_FRONT_LOG(c->f, LMD_LOG_WARN, "from %s: %s",
+			LMI_FRONT_LOG(c->f, LMD_LOG_WARN, "login from %s failed: %s",
 				      lmi_visitor_text(&c->visitor, text), err->text);
 		refuse(a, err, -1, false);
 		return;
@@ -108,7 +108,7 @@ static void on_login(void *arg, const struct lmi_login *login, const struct lmd_
 		greet(a);
 		return;
 	}
-	/* with another key it is another principal */
+	/* with another key the connection belongs to another principal */
 	if (c->revoked || (*c->who.key_label && strcmp(c->who.key_label, login->label)))
 		lmi_conn_expel(c);
 	c->who.role = login->role;
@@ -118,8 +118,8 @@ static void on_login(void *arg, const struct lmi_login *login, const struct lmd_
 	greet(a);
 }
 
-/* hello of a connection without a uid. */
-static void hello(struct ask *a, const struct lmd_str *key)
+/* Handles hello on a connection without a uid. */
+static void hello(struct pending *a, const struct lmd_str *key)
 {
 	struct lmi_conn *c = a->conn;
 	struct lmi_front *f = c->f;
@@ -130,7 +130,7 @@ static void hello(struct ask *a, const struct lmd_str *key)
 		greet(a);
 	} else if (!key->len) {
 		(void)lmd_fail(&err, LMD_DENIED,
-			       "hello: key is missing: over TCP a key says who the client is");
+			       "hello: the key is missing: clients over TCP must send one");
 		refuse(a, &err, -1, false);
 	} else if (lmi_door_try(&f->door, &c->visitor, f->now, &retry_ms, &err) != LMD_OK) {
 		refuse(a, &err, retry_ms ? (int64_t)retry_ms : -1, false);
@@ -139,7 +139,7 @@ static void hello(struct ask *a, const struct lmd_str *key)
 	}
 }
 
-/* Whether the connection is of somebody whose key is still good. */
+/* Returns whether the connection is authenticated and its key has not expired. */
 static bool is_known(struct lmi_conn *c)
 {
 	if (c->expires_ns && c->f->o.ops.wall_ns(c->f->o.arg) >= c->expires_ns) {
@@ -151,8 +151,8 @@ static bool is_known(struct lmi_conn *c)
 
 /* ---- requests ---- */
 
-/* Remembers what an answer begins with. */
-static void keep_head(struct ask *a, const struct lmi_request *req)
+/* Remembers the common fields of the reply. */
+static void keep_head(struct pending *a, const struct lmi_request *req)
 {
 	a->v = req->v ? req->v : LMI_WIRE_V;
 	a->op = req->op;
@@ -161,7 +161,7 @@ static void keep_head(struct ask *a, const struct lmi_request *req)
 		memcpy(a->rid, req->rid.ptr, a->n_rid);
 }
 
-static void dispatch(struct ask *a, const struct lmi_request *req)
+static void dispatch(struct pending *a, const struct lmi_request *req)
 {
 	struct lmi_conn *c = a->conn;
 	struct lmi_front *f = c->f;
@@ -171,19 +171,21 @@ static void dispatch(struct ask *a, const struct lmi_request *req)
 		(void)lmd_fail(&err, LMD_BUSY, "%s", c->why);
 		refuse(a, &err, BUSY_MS, false);
 	} else if (f->n_calling > f->o.n_call) {
-		(void)lmd_fail(&err, LMD_BUSY, "requests that wait: %u, the most is %u",
+		(void)lmd_fail(&err, LMD_BUSY, "too many requests: %u are pending, the maximum is %u",
 			       f->n_calling - 1, f->o.n_call);
 		refuse(a, &err, BUSY_MS, false);
 	} else if (c->n_call > LMI_CONN_CALLS) {
 		(void)lmd_fail(&err, LMD_BUSY,
-			       "requests of this connection that wait: %u, the most is %u",
+			       "too many requests: %u are pending on this connection, the maximum "
+			       "is %u",
 			       c->n_call - 1, LMI_CONN_CALLS);
 		refuse(a, &err, BUSY_MS, false);
 	} else if (c->visitor.remote && req->op == LMI_WIRE_OP_HELLO) {
 		hello(a, &req->u.hello.key);
 	} else if (c->visitor.remote && !is_known(c) && req->op != LMI_WIRE_OP_PING) {
 		(void)lmd_fail(&err, LMD_DENIED,
-			       "op %s needs a key: say hello with one on this connection",
+			       "op %s requires a key: send hello with a key on this connection "
+			       "first",
 			       lmi_wire_ops[req->op].name);
 		refuse(a, &err, -1, true);
 	} else {
@@ -191,7 +193,7 @@ static void dispatch(struct ask *a, const struct lmi_request *req)
 	}
 }
 
-static void decode(struct ask *a, const struct lmi_frame *frame)
+static void decode(struct pending *a, const struct lmi_frame *frame)
 {
 	struct lmi_front *f = a->conn->f;
 	struct lmd_error err = {0};
@@ -215,7 +217,7 @@ static void decode(struct ask *a, const struct lmi_frame *frame)
 void lmi_front_message(struct lmi_conn *c, const struct lmi_frame *frame, bool too_long)
 {
 	struct lmi_front *f = c->f;
-	struct ask *a = lmi_alloc(1, sizeof(*a));
+	struct pending *a = lmi_alloc(1, sizeof(*a));
 	struct lmd_error err = {0};
 
 	if (!a) {
@@ -234,7 +236,7 @@ void lmi_front_message(struct lmi_conn *c, const struct lmi_frame *frame, bool t
 		return;
 	}
 	f->n_bad++;
-	(void)lmd_fail(&err, LMD_INVALID, "message: %llu bytes, the most is %llu%s",
+	(void)lmd_fail(&err, LMD_INVALID, "the message has %llu bytes, the maximum is %llu%s",
 		       (unsigned long long)frame->n_body, (unsigned long long)c->frames.max,
 		       c->visitor.remote && c->who.role == LMI_ROLE_NONE ? " before hello" : "");
 	refuse(a, &err, -1, false);
@@ -289,7 +291,7 @@ enum lmd_status lmi_front_open(struct lmi_front **out, const struct lmi_front_op
 	return st;
 }
 
-/* Waits for messages of nng's threads until `until`; false: the time is over. */
+/* Waits for messages of nng's threads.  Returns false once `until` has passed. */
 static bool wait_more(struct lmi_front *f, uint64_t until)
 {
 	struct pollfd p = {.fd = lmi_mailbox_fd(&f->mailbox), .events = POLLIN};
@@ -307,7 +309,7 @@ void lmi_front_flush(struct lmi_front *f, uint32_t flush_ms)
 
 	if (!f)
 		return;
-	f->open = false; /* nothing is received any more */
+	f->open = false; /* received bytes are ignored from now on */
 	while (f->n_sending && wait_more(f, until))
 		;
 }
@@ -320,7 +322,7 @@ static bool accepts(const struct lmi_front *f)
 	return false;
 }
 
-/* Calls visit for all connections; those that are over then are freed. */
+/* Calls visit for all connections, then frees the closed ones. */
 static void walk(struct lmi_front *f, void (*visit)(struct lmi_conn *c))
 {
 	struct lmi_conn *next;
@@ -349,7 +351,7 @@ void lmi_front_close(struct lmi_front *f)
 	while ((f->conns || accepts(f)) && wait_more(f, until))
 		;
 	if (f->conns || accepts(f))
-		return; /* nng's threads may still post to it */
+		return; /* not freed, since nng's threads may still post to it */
 	for (struct lmi_listener *l = f->listeners; l; l = next) {
 		next = l->next;
 		lmi_listener_free(l);
@@ -373,20 +375,20 @@ int lmi_front_fd(const struct lmi_front *f)
 	return lmi_mailbox_fd(&f->mailbox);
 }
 
-/* ---- turns ---- */
+/* ---- ticks ---- */
 
-/* Said once for each time that the number doubles: those who are refused try again. */
+/* Logs each time that a counter has doubled, since rejected clients retry. */
 static void report(struct lmi_front *f)
 {
 	if (f->door.n_refused >= 2 * f->n_refused_said + 1) {
 		LMI_FRONT_LOG(f, LMD_LOG_WARN,
-			      "connections refused: %llu so far; open connections=%u",
+			      "connections rejected: %llu so far; open connections=%u",
 			      (unsigned long long)f->door.n_refused, f->door.n);
 		f->n_refused_said = f->door.n_refused;
 	}
 	if (f->n_unread >= 2 * f->n_unread_said + 1) {
 		LMI_FRONT_LOG(f, LMD_LOG_WARN,
-			      "connections closed, of clients that do not read their replies: "
+			      "connections closed because the client did not read its replies: "
 			      "%llu so far",
 			      (unsigned long long)f->n_unread);
 		f->n_unread_said = f->n_unread;

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * front.h - the sockets on which clients ask: bytes to requests, replies to bytes.
+ * front.h - the listener: the sockets for clients.  It decodes requests and encodes replies.
  *
- * A front speaks REP of the scalability protocols (docs/protocol.md, "Transport") on a unix socket
- * and, where it is told to, on TCP and TLS.  Requests of all connections are taken as they come,
- * any number of a connection at a time; each is answered once, in any order, and while some wait
- * for their answer others are still read.  A message that is no request is answered with an error
- * and changes nothing else.
+ * The listener speaks the REP side of the scalability protocols (docs/protocol.md, "Transport") on
+ * a unix socket and, if configured, on TCP and TLS.  A connection may have any number of requests
+ * pending; each gets exactly one reply, in any order.  A message that is not a valid request is
+ * answered with an error and has no other effect.
  *
- * On the unix socket the uid of its process says who a client is.  On the others it says so with a
- * key in hello, for the connection; before that hello and ping alone are answered.
+ * A client on the unix socket is identified by the uid of its process.  A client on TCP or TLS
+ * authenticates its connection with a key in hello; before that only hello and ping are allowed.
  *
- * Threads: everything belongs to the loop's thread.  nng's own threads run callbacks that post to
- * the front's mailbox. */
+ * Threads: all functions belong to the loop's thread.  nng's own threads run callbacks that post to
+ * the listener's mailbox. */
 #ifndef LLAMAD_DAEMON_FRONT_FRONT_H
 #define LLAMAD_DAEMON_FRONT_FRONT_H
 
@@ -20,44 +19,46 @@
 #include "llamad/host.h"
 #include "service/service.h"
 
-/* A key that was found. */
+/* The result of a successful key lookup. */
 struct lmi_login {
 	enum lmi_role role;
 	char label[LMI_KEY_LABEL_MAX];
 	int64_t expires_ns; /* wall clock; 0: never */
 };
-/* Exactly once for each login, in the call or later; login NULL: err says why not. */
+/* Called exactly once for each login, during the call or later.  On failure login is NULL and err
+ * gives the reason. */
 typedef void (*lmi_login_fn)(void *arg, const struct lmi_login *login, const struct lmd_error *err);
 
 struct lmi_front_ops {
-	/* A request: reply is to be called exactly once with reply_arg.  Everything is borrowed
-	 * for the call. */
+	/* Handles a request; must call reply exactly once, with reply_arg.  All arguments are
+	 * borrowed for the call. */
 	void (*call)(void *arg, const struct lmi_principal *who, const struct lmi_request *req,
 		     lmi_reply_fn reply, void *reply_arg);
-	/* A connection is gone; no more requests of it come. */
+	/* Reports that a connection has ended; no more requests of it follow. */
 	void (*gone)(void *arg, uint64_t conn);
-	/* Whether something runs for it although no request waits. */
+	/* Returns whether a stream is running for the connection. */
 	bool (*busy)(void *arg, uint64_t conn);
-	/* Looks for the key of a secret.  LMD_DENIED when there is none, or it has expired. */
+	/* Looks up the key of a secret.  The error is LMD_DENIED if it does not exist or has
+	 * expired. */
 	void (*login)(void *arg, const struct lmd_str *secret, lmi_login_fn done, void *done_arg);
-	/* Wall-clock time, ns since 1970. */
+	/* Returns the wall-clock time in ns since 1970. */
 	int64_t (*wall_ns)(void *arg);
 };
 
 struct lmi_front_limits {
 	struct lmi_door_limits door;
-	uint64_t idle_ms;    /* a connection without work is closed after that time; 0: never */
-	uint64_t message_ms; /* for the first bytes, and for each 10 KiB of a message */
+	uint64_t idle_ms;    /* idle time after which a connection is closed; 0: never */
+	uint64_t message_ms; /* maximum time for the first bytes and for each 10 KiB of a message */
 };
 
 struct lmi_front_opts {
 	const struct lmd_host *host;
-	const char *path;        /* of the unix socket; claimed (state_dir.h) */
+	const char *path;        /* unix socket, after lmi_socket_claim (state_dir.h) */
 	const char *const *urls; /* [n_urls] tcp://ADDR:PORT, tls+tcp://ADDR:PORT */
 	uint32_t n_urls;
-	const char *tls_cert, *tls_key; /* files in PEM; for tls+tcp */
-	uint64_t message_bytes;         /* longest message */
-	uint32_t n_call; /* requests that may wait for their answer; over it they are busy */
+	const char *tls_cert, *tls_key; /* PEM files, for tls+tcp */
+	uint64_t message_bytes;         /* maximum length of a message */
+	uint32_t n_call; /* maximum number of pending requests; further ones fail as busy */
 	struct lmi_front_limits limits;
 	struct lmi_front_ops ops;
 	void *arg;
@@ -65,38 +66,42 @@ struct lmi_front_opts {
 
 struct lmi_front;
 
-/* Listens.  LMD_BUSY: somebody listens there; LMD_INVALID: the files for TLS; LMD_IO. */
+/* Opens all sockets.  Returns LMD_BUSY if an address is in use, LMD_INVALID if the TLS files cannot
+ * be used, or LMD_IO. */
 enum lmd_status lmi_front_open(struct lmi_front **out, const struct lmi_front_opts *opts,
 			       struct lmd_error *err);
-/* Takes no more requests, and waits at most flush_ms for replies under way.  NULL allowed. */
+/* Accepts no more requests, and waits at most flush_ms until all replies are sent.  NULL
+ * allowed. */
 void lmi_front_flush(struct lmi_front *f, uint32_t flush_ms);
-/* Every request was answered.  Ends all connections and removes the socket.  NULL allowed. */
+/* Closes all connections and removes the socket.  All requests must have been answered.  NULL
+ * allowed. */
 void lmi_front_close(struct lmi_front *f);
 
-/* Ends the threads of the socket library, once all fronts are closed: so that leak checkers see
- * what is ours. */
+/* Ends the threads of the socket library, after all listeners are closed.  Leak checkers then
+ * report only leaks of llamad. */
 void lmi_front_library_fini(void);
 
-/* Readable when lmi_front_turn has something to do. */
+/* Returns a descriptor that is readable when lmi_front_turn has something to do. */
 int lmi_front_fd(const struct lmi_front *f);
-/* Calls ops for what came, and ends connections whose time is over. */
+/* Handles received messages and closes connections whose time is over. */
 void lmi_front_turn(struct lmi_front *f, uint64_t now);
-/* When turn must be called at the latest. */
+/* Returns the time by which lmi_front_turn must be called. */
 uint64_t lmi_front_deadline(const struct lmi_front *f);
 
-/* Numbers of connections count for those to come, times at once. */
+/* Changes the limits.  The numbers of connections apply to new connections, the times at once. */
 void lmi_front_set_limits(struct lmi_front *f, const struct lmi_front_limits *limits);
-/* Reads the files for TLS again, for connections to come; on failure the old ones stay. */
+/* Reads the TLS files again, for new connections.  On failure the old ones stay in use. */
 enum lmd_status lmi_front_renew_tls(struct lmi_front *f, struct lmd_error *err);
-/* A key is gone: its connections need another one, and what they had asked for is dropped. */
+/* Call this after a key was removed: its connections are no longer authenticated and their pending
+ * work is dropped. */
 void lmi_front_revoke(struct lmi_front *f, const char *label);
 
 struct lmi_front_stats {
-	uint32_t n_conn;                      /* connections */
-	uint32_t n_calling;                   /* requests that wait for their answer */
-	uint32_t n_sending;                   /* connections with replies under way */
-	uint64_t n_message, n_bad, n_refused; /* messages; no requests; connections not let in */
-	/* connections ended: without work; that sent too slowly; that did not read */
+	uint32_t n_conn;                      /* open connections */
+	uint32_t n_calling;                   /* pending requests */
+	uint32_t n_sending;                   /* connections with unsent replies */
+	uint64_t n_message, n_bad, n_refused; /* messages; invalid ones; rejected connections */
+	/* connections closed because they were idle, sent too slowly, or did not read */
 	uint64_t n_idle, n_slow, n_unread;
 };
 void lmi_front_stats(const struct lmi_front *f, struct lmi_front_stats *out);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where connections come from.  One is accepted at a time; those over the limits are accepted as
- * well, to be told so, and closed.  Without descriptors or memory it pauses for a moment. */
+ * Accepts connections, one at a time.  Connections over the limits are also accepted, so that they
+ * get an error reply before they are closed.  If descriptors or memory run out, accepting pauses
+ * for PAUSE_MS. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -100,7 +101,7 @@ static int listen_ipc(struct lmi_listener *l)
 
 	if (rv)
 		return rv;
-	/* nobody connects between the making of the file and the setting of its mode */
+	/* so that nobody can connect before the mode of the file is set */
 	mask = umask(0177);
 	rv = nng_stream_listener_listen(l->l);
 	umask(mask);
@@ -118,7 +119,7 @@ static int listen_tcp(struct lmi_listener *l)
 	return rv ? rv : nng_stream_listener_listen(l->l);
 }
 
-/* Port 0 is any free one: the URL gets the one that it became. */
+/* With port 0 the system chooses a free port; writes it into the URL. */
 static void note_port(struct lmi_listener *l)
 {
 	char *colon = strrchr(l->url, ':');
@@ -153,7 +154,7 @@ enum lmd_status lmi_listener_open(struct lmi_front *f, const char *url, struct l
 	if (rv) {
 		lmi_listener_free(l);
 		return rv == NNG_EADDRINUSE
-			       ? lmd_fail(err, LMD_BUSY, "another program listens on %s", url)
+			       ? lmd_fail(err, LMD_BUSY, "another process is listening on %s", url)
 			       : failed(err, rv, url);
 	}
 	note_port(l);
@@ -168,7 +169,7 @@ void lmi_listener_set_tls(struct lmi_listener *l, nng_tls_config *tls)
 	if (!l->tls)
 		return;
 	(void)nng_stream_listener_set_ptr(l->l, NNG_OPT_TLS_CONFIG, tls);
-	/* the one that is accepted next has the old files already: begin with it anew */
+	/* the pending accept uses the old files: cancel it to start another */
 	if (l->accept.runs)
 		nng_aio_cancel(l->accept.aio);
 }
@@ -188,7 +189,8 @@ void lmi_listener_free(struct lmi_listener *l)
 
 /* ---- TLS ---- */
 
-/* A file as text; secret: only its owner and one group may read it. */
+/* Reads a file as text.  If it is secret, it must not be accessible by others than its owner and
+ * group. */
 static enum lmd_status read_pem(char **out, const char *key, const char *path, bool secret,
 				struct lmd_error *err)
 {
@@ -208,15 +210,15 @@ static enum lmd_status read_pem(char **out, const char *key, const char *path, b
 	}
 	if (!S_ISREG(sb.st_mode) || sb.st_size > TLS_BYTES_MAX) {
 		close(fd);
-		return lmd_fail(err, LMD_INVALID, "%s: %.200s: is no file of at most %u bytes", key,
+		return lmd_fail(err, LMD_INVALID, "%s: %.200s: is not a file of at most %u bytes", key,
 				path, TLS_BYTES_MAX);
 	}
 	if (secret && (sb.st_mode & 07)) {
 		close(fd);
 		return lmd_fail(
 			err, LMD_INVALID,
-			"%s: %.200s: mode %04o lets everybody read the key, the most is 0640", key,
-			path, (unsigned)sb.st_mode & 07777);
+			"%s: %.200s: mode %04o lets other users access the key: use at most 0640",
+			key, path, (unsigned)sb.st_mode & 07777);
 	}
 	text = lmi_alloc((size_t)sb.st_size + 1, 1);
 	while (text && n < (size_t)sb.st_size && got > 0) {
@@ -248,8 +250,8 @@ enum lmd_status lmi_tls_read(nng_tls_config **out, const struct lmi_front_opts *
 			st = lmd_fail(err, LMD_NOMEM, "no memory for TLS");
 		else if (rv)
 			st = lmd_fail(err, LMD_INVALID,
-				      "tls_cert %.160s, tls_key %.160s: are no certificate and its "
-				      "key in PEM (%s)",
+				      "tls_cert %.160s, tls_key %.160s: not a certificate and its "
+				      "private key in PEM (%s)",
 				      o->tls_cert, o->tls_key, nng_strerror(rv));
 	}
 	if (key)

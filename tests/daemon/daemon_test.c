@@ -142,7 +142,7 @@ START_TEST(second_daemon)
 	ck_assert_says(text, "another llamad (pid ");
 	ck_assert_says(text, d.state);
 	ck_assert_int_eq(lmt_daemon_refused(&other, same_socket, text, sizeof(text)), 1);
-	ck_assert_says(text, "another llamad listens on ipc://");
+	ck_assert_says(text, "another llamad is listening on ipc://");
 	/* the first one has not noticed */
 	lmt_client_open(&c, &d);
 	ck_assert(!lmt_ask_op(&c, LMI_WIRE_OP_PING)->failed);
@@ -225,7 +225,7 @@ START_TEST(damaged_registry)
 		ck_assert_int_eq(fputc(0xA5, f), 0xA5);
 	fclose(f);
 	lmt_daemon_start(&d, NULL);
-	ck_assert_says(lmt_daemon_log(&d), "the registry was damaged and a new one was begun");
+	ck_assert_says(lmt_daemon_log(&d), "the registry was damaged and has been replaced by an empty one");
 	ck_assert_says(lmt_daemon_log(&d), "registry.db.corrupt-");
 	lmt_daemon_stop(&d);
 }
@@ -248,8 +248,8 @@ START_TEST(reload)
 	lmt_daemon_config(&d, "[limits]\nconnections = 1\nconnections = 2\n");
 	kill(d.pid, SIGHUP);
 	lmt_daemon_wait(&d, "READY=1");
-	ck_assert_says(lmt_daemon_log(&d), "not reloaded, the old one stays: ");
-	ck_assert_says(lmt_daemon_log(&d), "the key 'connections' was set in line");
+	ck_assert_says(lmt_daemon_log(&d), "not reloaded, keeping the current one: ");
+	ck_assert_says(lmt_daemon_log(&d), "the key 'connections' is already set in line");
 	lmt_daemon_config(&d, "[daemon]\nsocket = ipc:///tmp/other\n[limits]\nconnections = 1\n");
 	kill(d.pid, SIGHUP); /* the option --socket wins */
 	lmt_daemon_wait(&d, "READY=1");
@@ -265,6 +265,9 @@ START_TEST(reload)
 	ck_assert(!r->failed);
 	ck_assert_uint_eq(r->u.config_reload.n_changed, 2);
 	ck_assert_int_eq(memcmp(r->u.config_reload.changed[0].ptr, "connections", 11), 0);
+	ck_assert_int_eq(memcmp(r->u.config_reload.changed[1].ptr, "max_running", 11), 0);
+	ck_assert_says(lmt_daemon_log(&d), "the key 'sessions' in [limits] is deprecated: use "
+					   "'max_running'");
 	lmt_client_close(&c);
 	lmt_daemon_stop(&d);
 }
@@ -312,7 +315,7 @@ static bool let_in(int fd)
 	if (memmem(reply, (size_t)n, "state", 5))
 		return true;
 	ck_assert(memmem(reply, (size_t)n, "busy", 4));
-	ck_assert(memmem(reply, (size_t)n, ": 4 are open, the most is 4", 27));
+	ck_assert(memmem(reply, (size_t)n, ": 4 are open, the maximum is 4", 30));
 	return false;
 }
 
@@ -346,7 +349,7 @@ START_TEST(too_many_connections)
 	}
 	for (int i = 1; i < 8; i++)
 		close(fd[i]);
-	ck_assert_says(lmt_daemon_log(&d), "connections refused: ");
+	ck_assert_says(lmt_daemon_log(&d), "connections rejected: ");
 	lmt_daemon_stop(&d);
 }
 END_TEST
@@ -367,7 +370,7 @@ START_TEST(a_client_that_does_not_read)
 	}
 	while (lmt_ask_op(&c, LMI_WIRE_OP_STATUS)->u.status.connections > 1)
 		;
-	ck_assert_says(lmt_daemon_log(&d), "connections closed, of clients that do not read");
+	ck_assert_says(lmt_daemon_log(&d), "connections closed because the client did not read");
 	close(fd);
 	/* also the end does not wait for such a one */
 	fd = lmt_raw_open(&d, true);

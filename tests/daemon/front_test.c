@@ -228,7 +228,7 @@ START_TEST(work_is_not_idle)
 	uint64_t until;
 
 	d.endless = true;
-	start("[limits]\nidle = 1s\nsessions = 1\n");
+	start("[limits]\nidle = 1s\nmax_running = 1\n");
 	lmt_add(&c, &d);
 	lmt_client_open(&other, &d);
 	lmt_generate(&other, "tiny", -1, &id);
@@ -264,7 +264,7 @@ START_TEST(message_bytes)
 		ck_assert_msg(
 			(n == sizeof(bytes)) ==
 				(memmem(r->error.text.ptr, r->error.text.len,
-					"message: 65537 bytes, the most is 65536", 39) != NULL),
+					"the message has 65537 bytes, the maximum is 65536", 49) != NULL),
 			"%zu: %.*s", n, (int)r->error.text.len, r->error.text.ptr);
 	}
 	ping(); /* on the same connection */

@@ -164,7 +164,7 @@ START_TEST(no_key_no_start)
 	char text[512];
 
 	ck_assert_int_eq(lmt_daemon_refused(&d, words, text, sizeof(text)), 1);
-	ck_assert_msg(strstr(text, "needs a key for its clients") != NULL, "%s", text);
+	ck_assert_msg(strstr(text, "need an API key") != NULL, "%s", text);
 	ck_assert_msg(strstr(text, "llamactl key add LABEL") != NULL, "%s", text);
 	/* one that has expired is none */
 	lmt_daemon_start(&d, NULL);
@@ -175,7 +175,7 @@ START_TEST(no_key_no_start)
 	while (!admin.r.u.keys.keys[0].expired);
 	stop();
 	ck_assert_int_eq(lmt_daemon_refused(&d, words, text, sizeof(text)), 1);
-	ck_assert_msg(strstr(text, "needs a key for its clients") != NULL, "%s", text);
+	ck_assert_msg(strstr(text, "need an API key") != NULL, "%s", text);
 }
 END_TEST
 
@@ -203,12 +203,12 @@ START_TEST(strangers)
 		ck_assert(c.r.error.code == LMD_INVALID || c.r.error.code == LMD_DENIED);
 	}
 	REFUSED(lmt_ask_op(&c, LMI_WIRE_OP_STATUS), LMD_DENIED, true,
-		"op status needs a key: say hello with one on this connection");
+		"op status requires a key: send hello with a key on this connection");
 	REFUSED(lmt_ask_bytes(&c, LMI_WIRE_OP_PING, bytes, sizeof(bytes)), LMD_INVALID, false,
-		"message: 65537 bytes, the most is 65536 before hello");
-	REFUSED(hello(&c, ""), LMD_DENIED, false, "hello: key is missing");
-	REFUSED(hello(&c, "user secre"), LMD_DENIED, false, "hello: the key is not known");
-	REFUSED(lmt_ask_op(&c, LMI_WIRE_OP_STATUS), LMD_DENIED, true, "needs a key");
+		"the message has 65537 bytes, the maximum is 65536 before hello");
+	REFUSED(hello(&c, ""), LMD_DENIED, false, "hello: the key is missing");
+	REFUSED(hello(&c, "user secre"), LMD_DENIED, false, "hello: the key is unknown");
+	REFUSED(lmt_ask_op(&c, LMI_WIRE_OP_STATUS), LMD_DENIED, true, "requires a key");
 	lmt_client_close(&c);
 	stop();
 }
@@ -227,8 +227,8 @@ START_TEST(roles)
 	ck_assert(!hello(&c, "user secret")->failed);
 	ck_assert_int_eq(c.r.u.hello.role, LMI_WIRE_ROLE_USER);
 	ck_assert(!lmt_ask_op(&c, LMI_WIRE_OP_STATUS)->failed);
-	REFUSED(lmt_ask_op(&c, LMI_WIRE_OP_SHUTDOWN), LMD_DENIED, false, "needs the role admin");
-	REFUSED(lmt_ask_op(&c, LMI_WIRE_OP_KEYS), LMD_DENIED, false, "needs the role admin");
+	REFUSED(lmt_ask_op(&c, LMI_WIRE_OP_SHUTDOWN), LMD_DENIED, false, "requires the role admin");
+	REFUSED(lmt_ask_op(&c, LMI_WIRE_OP_KEYS), LMD_DENIED, false, "requires the role admin");
 	ck_assert(!hello(&c, "")->failed); /* it has said who it is */
 	/* a stream is the key's: another connection of it reads on, another key does not */
 	lmt_generate(&c, "tiny", 5, &id);
@@ -240,9 +240,9 @@ START_TEST(roles)
 	ck_assert_int_eq(same.r.u.hello.role, LMI_WIRE_ROLE_ADMIN);
 	lmi_request_init(&req, LMI_WIRE_OP_NEXT);
 	req.u.next.id = id;
-	REFUSED(lmt_ask(&same, &req), LMD_NOTFOUND, false, "there is no stream");
+	REFUSED(lmt_ask(&same, &req), LMD_NOTFOUND, false, "no stream has the id");
 	/* an admin by key: no keys, and no paths as long as none are configured */
-	REFUSED(lmt_ask_op(&same, LMI_WIRE_OP_KEYS), LMD_DENIED, false, "on the unix socket alone");
+	REFUSED(lmt_ask_op(&same, LMI_WIRE_OP_KEYS), LMD_DENIED, false, "only on the unix socket");
 	lmi_request_init(&req, LMI_WIRE_OP_ADD);
 	lmt_new_rid(&req);
 	req.u.add.name = str("more");
@@ -289,8 +289,8 @@ START_TEST(removed_while_connected)
 	(void)lmt_next(&c, &id, &after, 1000);
 	ck_assert_int_eq(lmt_ask_op(&admin, LMI_WIRE_OP_STATUS)->u.status.running, 1);
 	ck_assert(rm_key("u"));
-	REFUSED(lmt_ask_op(&c, LMI_WIRE_OP_STATUS), LMD_DENIED, true, "needs a key");
-	REFUSED(hello(&c, "user secret"), LMD_DENIED, false, "hello: the key is not known");
+	REFUSED(lmt_ask_op(&c, LMI_WIRE_OP_STATUS), LMD_DENIED, true, "requires a key");
+	REFUSED(hello(&c, "user secret"), LMD_DENIED, false, "hello: the key is unknown");
 	while (lmt_ask_op(&admin, LMI_WIRE_OP_STATUS)->u.status.running)
 		;
 	ck_assert(!lmt_ask_op(&other, LMI_WIRE_OP_STATUS)->failed);
@@ -315,7 +315,7 @@ START_TEST(expired_while_connected)
 	do
 		r = lmt_ask_op(&c, LMI_WIRE_OP_STATUS);
 	while (!r->failed);
-	REFUSED(r, LMD_DENIED, true, "needs a key");
+	REFUSED(r, LMD_DENIED, true, "requires a key");
 	REFUSED(hello(&c, "short secret"), LMD_DENIED, false, "the key 'short' has expired");
 	lmt_client_close(&c);
 	stop();
@@ -335,7 +335,7 @@ START_TEST(guessing)
 		n++;
 	ck_assert_int_eq(n, 10);
 	ck_assert_int_eq(c.r.error.code, LMD_BUSY);
-	ck_assert_says(c.r.error, "wrong keys from 127.0.0.1: the most is 10 at once");
+	ck_assert_says(c.r.error, "wrong keys from 127.0.0.1: at most 10 attempts");
 	ck_assert(c.r.error.has_retry_ms && c.r.error.retry_ms > 0);
 	/* nor with another connection, nor with the right one */
 	lmt_client_close(&c);
@@ -381,7 +381,7 @@ START_TEST(connecting_again)
 	}
 	ck_assert_int_eq(call(local, "key_rm", "{\"label\": \"u\"}", &err), LMD_OK);
 	ck_assert_int_eq(call(c, "status", NULL, &err), LMD_DENIED);
-	ck_assert_str_eq(err.text, "hello: the key is not known");
+	ck_assert_str_eq(err.text, "hello: the key is unknown");
 	lmd_client_close(local);
 	lmd_client_close(c);
 	o.key = NULL;
@@ -455,7 +455,7 @@ START_TEST(tls)
 	by_name();
 	ck_assert_int_ne(lmt_client_dial(&c, url, file(3, "two-ca.pem")), 0);
 	ck_assert_int_eq(lmt_client_dial(&before, url, path[2]), 0);
-	REFUSED(lmt_ask_op(&before, LMI_WIRE_OP_STATUS), LMD_DENIED, true, "needs a key");
+	REFUSED(lmt_ask_op(&before, LMI_WIRE_OP_STATUS), LMD_DENIED, true, "requires a key");
 	ck_assert(!hello(&before, "user secret")->failed);
 	ck_assert(!lmt_ask_op(&before, LMI_WIRE_OP_LIMITS)->failed);
 	/* another certificate without a restart; files that fit together only */

@@ -261,7 +261,7 @@ START_TEST(prompt_tokens)
 			else if (!r->failed)
 				ck_assert_int_eq(end_of(&id), LMI_WIRE_ITEM_ERROR);
 		}
-		ck_assert_str_eq(err.text, "prompt: 65 tokens are more than the context of 64");
+		ck_assert_str_eq(err.text, "prompt: 65 tokens exceed the context size of 64");
 	}
 	stop();
 }
@@ -275,7 +275,7 @@ START_TEST(ids)
 		enum lmd_status status;
 		const char *says;
 	} cases[] = {
-		{"0123456789abcdef0123456789abcdef", LMD_NOTFOUND, "there is no stream 0123456789"},
+		{"0123456789abcdef0123456789abcdef", LMD_NOTFOUND, "no stream has the id 0123456789"},
 		{"0123456789abcdef0123456789abcd", LMD_INVALID, "id"},
 		{"0123456789abcdef0123456789abcdef01", LMD_INVALID, "id"},
 	};
@@ -299,7 +299,7 @@ START_TEST(queue_and_streams)
 	json_t *r;
 
 	d.endless = true;
-	start("[limits]\nsessions = 1\nqueue = 5\nstreams = 3\n");
+	start("[limits]\nmax_running = 1\nqueue = 5\nstreams = 3\n");
 	lmt_add(&c, &d);
 	lmt_generate(&c, "tiny", -1, &first);
 	(void)lmt_next(&c, &first, &after, LMT_PATIENCE_MS); /* it runs */
@@ -307,12 +307,12 @@ START_TEST(queue_and_streams)
 		lmt_generate(&c, "tiny", -1, &id);
 	r = call("generate", request("generate"));
 	ck_assert_msg(!r && err.status == LMD_BUSY, "%s", err.text);
-	says("streams", "streams: 3 are yours, the most is 3");
-	lmt_daemon_config(&d, "[limits]\nsessions = 1\nqueue = 2\nstreams = 9\n");
+	says("streams", "too many streams: you have 3, the maximum is 3");
+	lmt_daemon_config(&d, "[limits]\nmax_running = 1\nqueue = 2\nstreams = 9\n");
 	ck_assert(!lmt_ask_op(&c, LMI_WIRE_OP_CONFIG_RELOAD)->failed);
 	r = call("generate", request("generate"));
 	ck_assert_msg(!r && err.status == LMD_BUSY, "%s", err.text);
-	says("queue", "1 generations run and 2 wait: the most are 1 and 2");
+	says("queue", "1 generations are running and 2 are queued, the maximum is 1 (max_running) and 2");
 	stop();
 }
 END_TEST
@@ -328,7 +328,7 @@ START_TEST(calls)
 	int fd;
 
 	d.endless = true;
-	start("[limits]\nsessions = 1\ncalls = 3\n");
+	start("[limits]\nmax_running = 1\ncalls = 3\n");
 	lmt_add(&c, &d);
 	lmt_generate(&c, "tiny", -1, &id);
 	lmt_generate(&c, "tiny", -1, &waits);
@@ -341,8 +341,7 @@ START_TEST(calls)
 	n = recv(fd, reply, sizeof(reply), 0);
 	ck_assert_int_gt(n, 13);
 	ck_assert(memmem(reply, (size_t)n, "busy", 4));
-	ck_assert_msg(memmem(reply, (size_t)n, "wait: 3, the most is 3", 22) ||
-			      memmem(reply, (size_t)n, "3 calls wait: the most is 3", 27),
+	ck_assert_msg(memmem(reply, (size_t)n, "3 are pending, the maximum is 3", 31),
 		      "%.*s", (int)n - 13, reply + 13);
 	close(fd);
 	stop();
@@ -398,9 +397,9 @@ START_TEST(connections)
 		const char *says;
 	} cases[] = {
 		{"[limits]\nconnections = 2\nconnections_per_user = 100\n", 10,
-		 "connections: 10 are open, the most is 10"},
+		 "connections: 10 are open, the maximum is 10"},
 		{"[limits]\nconnections = 50\nconnections_per_user = 5\n", 5,
-		 "5 are open, the most is 5"},
+		 "5 are open, the maximum is 5"},
 	};
 
 	for (size_t i = 0; i < LMD_LEN(cases); i++) {

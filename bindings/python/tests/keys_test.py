@@ -68,7 +68,7 @@ class Sync(unittest.TestCase):
             with self.subTest(way["url"]):
                 with self.assertRaisesRegex(llamad.Denied, "key is missing"):
                     llamad.Client(**way)
-                with self.assertRaisesRegex(llamad.Denied, "key is not known"):
+                with self.assertRaisesRegex(llamad.Denied, "key is unknown"):
                     llamad.Client(key="wrong", **way)
 
     def test_key_of_the_environment(self):
