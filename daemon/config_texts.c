@@ -144,7 +144,7 @@ static void put_key(FILE *f, const struct lmi_config_row *row)
 	}
 	putc('\n', f);
 	if (row->unset) {
-		fputs("Default: ", f);
+		fputs(".br\nDefault: ", f);
 		lmi_roff_text(f, row->unset);
 		fputs(".\n", f);
 	}
@@ -158,7 +158,7 @@ static void put_key(FILE *f, const struct lmi_config_row *row)
 	if (row->live)
 		fputs("Can be changed by a reload.\n", f);
 	if (row->option) {
-		fputs("Option: \\fB\\-\\-", f);
+		fputs(".br\nOption: \\fB\\-\\-", f);
 		lmi_roff_text(f, row->opt.name);
 		fputs("\\fR.\n", f);
 	}
@@ -200,7 +200,7 @@ void lmi_config_man(FILE *f)
 		put_key(f, &t.row[i]);
 	}
 	fputs(".SH EXAMPLE\n.nf\n[daemon]\ndrain = 60s\n\n[limits]\n"
-	      "connections = 64\nmessage = 4M\n.fi\n"
+	      "connections = 64\nmessage_bytes = 4M\n.fi\n"
 	      ".SH \"SEE ALSO\"\n\\fBllamad\\fR(8), \\fBllamactl\\fR(1)\n",
 	      f);
 }

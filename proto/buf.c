@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Bytes that grow, doubling. */
+ * A growing buffer, which doubles its capacity. */
 #include "proto/buf.h"
 
 #include "core/base/alloc.h"

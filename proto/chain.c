@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Samplers and biases from bytes.  Types are taken as they are written; which parameters a
- * sampler has, and their ranges, is known where the chain is built. */
+ * Decodes samplers and biases.  Parameters get the type in which they were sent; their names and
+ * ranges are checked when the chain is built. */
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -21,7 +21,7 @@ static enum lmd_status take_name(const struct lmi_codec *c, const struct lmi_whe
 
 /* ---- biases ---- */
 
-/* A number, false for minus infinity, or a word for an infinity. */
+/* Decodes a number, false for minus infinity, or the word "inf" or "-inf". */
 static enum lmd_status take_bias_value(const struct lmi_codec *c, const struct lmi_where *at,
 				       const struct lmi_mp *v, float *out)
 {
@@ -41,7 +41,7 @@ static enum lmd_status take_bias_value(const struct lmi_codec *c, const struct l
 		return lmi_codec_fail(c, c->bad, at, "%s is not a number or false",
 				      lmi_mp_kind_text(v->kind));
 	if (isnan(d) || (isfinite(d) && fabs(d) > FLT_MAX))
-		return lmi_codec_fail(c, c->bad, at, "%g is not a number of 32 bits", d);
+		return lmi_codec_fail(c, c->bad, at, "%g does not fit into a 32-bit float", d);
 	*out = (float)d;
 	return LMD_OK;
 }
@@ -58,14 +58,14 @@ static enum lmd_status take_pair(const struct lmi_codec *c, const struct lmi_whe
 	p += head;
 	p += lmi_mp_read(p, end, &v);
 	if (v.kind != LMI_MP_INT || v.u.i < 0 || v.u.i > INT32_MAX)
-		return lmi_codec_fail(c, c->bad, at, "its first is not a token of 0 to %d",
+		return lmi_codec_fail(c, c->bad, at, "its first value is not a token from 0 to %d",
 				      INT32_MAX);
 	out->id = (lmd_token)v.u.i;
 	(void)lmi_mp_read(p, end, &v);
 	return take_bias_value(c, at, &v, &out->bias);
 }
 
-/* The decimal digits of a token, nothing else. */
+/* Parses a token from decimal digits. */
 static bool token_of_key(const struct lmd_str *s, lmd_token *out)
 {
 	int64_t v = 0;
@@ -111,7 +111,7 @@ enum lmd_status lmi_bias_decode(const struct lmi_codec *c, const struct lmi_wher
 		p = lmi_mp_pair(p, end, &here.name, &v, &value_at);
 		st = token_of_key(&here.name, &b[i].id)
 			     ? take_bias_value(c, &here, &v, &b[i].bias)
-			     : lmi_codec_fail(c, c->bad, &here, "it is not a token of 0 to %d",
+			     : lmi_codec_fail(c, c->bad, &here, "is not a token from 0 to %d",
 					      INT32_MAX);
 	}
 	*out = b;
@@ -141,7 +141,7 @@ static enum lmd_status take_texts(const struct lmi_codec *c, const struct lmi_wh
 
 		(void)lmi_mp_read(p, end, &e);
 		if (e.kind != LMI_MP_STR && e.kind != LMI_MP_BIN)
-			return lmi_codec_fail(c, c->bad, &here, "%s is neither a text nor a pair",
+			return lmi_codec_fail(c, c->bad, &here, "%s is neither a string nor a pair",
 					      lmi_mp_kind_text(e.kind));
 		s[i] = e.u.s;
 		p = lmi_mp_skip(p, end);
@@ -199,7 +199,7 @@ static enum lmd_status take_arg(const struct lmi_codec *c, const struct lmi_wher
 				      INT64_MAX);
 	case LMI_MP_FLOAT:
 		if (isnan(v->u.f))
-			return lmi_codec_fail(c, c->bad, at, "nan is no number");
+			return lmi_codec_fail(c, c->bad, at, "nan is not allowed");
 		return take_number(a, LMD_PARAM_FLOAT, 0, v->u.f);
 	case LMI_MP_STR:
 	case LMI_MP_BIN:
@@ -216,7 +216,7 @@ static enum lmd_status take_arg(const struct lmi_codec *c, const struct lmi_wher
 	case LMI_MP_BAD:
 		break;
 	}
-	return lmi_codec_fail(c, c->bad, at, "null is no value");
+	return lmi_codec_fail(c, c->bad, at, "null is not allowed");
 }
 
 static enum lmd_status take_sampler(const struct lmi_codec *c, const struct lmi_where *at,

@@ -88,7 +88,7 @@ static const struct {
 	const char *sentence;
 } refused[] = {
 	CHAIN("\x91\x05", "[0]: a whole number is neither a sampler's name nor a map"),
-	CHAIN("\x91\xA0", "[0]: a name of 0 bytes, 1 to 48 are possible"),
+	CHAIN("\x91\xA0", "[0]: a name of 0 bytes, allowed are 1 to 48"),
 	CHAIN("\x91\xA3"
 	      "a b",
 	      "[0]: \"a b\" is not a name"),
@@ -98,35 +98,35 @@ static const struct {
 	CHAIN("\x91\x81\xA7sampler\x05", "[0].sampler: a whole number is not a name"),
 	CHAIN("\x91\x82\xA7sampler\xA1s\xA1 \x05", "[0]. : \" \" is not a name"),
 	CHAIN("\x91\x80", "[0]: sampler is missing"),
-	CHAIN(ARG("\xC0"), "[0].p: null is no value"),
-	CHAIN(ARG("\xCB\x7F\xF8\0\0\0\0\0\0"), "[0].p: nan is no number"),
+	CHAIN(ARG("\xC0"), "[0].p: null is not allowed"),
+	CHAIN(ARG("\xCB\x7F\xF8\0\0\0\0\0\0"), "[0].p: nan is not allowed"),
 	CHAIN(ARG("\xCF\x80\0\0\0\0\0\0\0"),
 	      "[0].p: 9223372036854775808 is above 9223372036854775807"),
-	CHAIN(ARG("\x92\xA1x\x05"), "[0].p[1]: a whole number is neither a text nor a pair"),
+	CHAIN(ARG("\x92\xA1x\x05"), "[0].p[1]: a whole number is neither a string nor a pair"),
 	CHAIN(ARG("\x91\x91\x05"), "[0].p[0]: a list is not a pair of a token and a number"),
 	CHAIN(ARG("\x92\x92\x05\x05\x05"),
 	      "[0].p[1]: a whole number is not a pair of a token and a number"),
-	CHAIN(ARG("\x81\xA1x\x05"), "[0].p.x: it is not a token of 0 to 2147483647"),
+	CHAIN(ARG("\x81\xA1x\x05"), "[0].p.x: is not a token from 0 to 2147483647"),
 	CHAIN(ARG("\x81\xA2"
 		  "05\x05"),
-	      "[0].p.05: it is not a token"),
+	      "[0].p.05: is not a token"),
 	CHAIN(ARG("\x81\xAA"
 		  "2147483648\x05"),
-	      "[0].p.2147483648: it is not a token"),
+	      "[0].p.2147483648: is not a token"),
 	CHAIN(ARG("\x81\xAB"
 		  "12345678901\x05"),
-	      "[0].p.12345678901: it is not a token"),
+	      "[0].p.12345678901: is not a token"),
 	CHAIN(ARG("\x81\xA1"
 		  "5\xC3"),
 	      "[0].p.5: a bool is not a number or false"),
 	BIAS("\x05", ": a whole number is not a list of pairs"),
-	BIAS("\x91\x92\xFF\x05", "[0]: its first is not a token of 0 to 2147483647"),
-	BIAS("\x91\x92\xCE\x80\0\0\0\x05", "[0]: its first is not a token of 0 to 2147483647"),
+	BIAS("\x91\x92\xFF\x05", "[0]: its first value is not a token from 0 to 2147483647"),
+	BIAS("\x91\x92\xCE\x80\0\0\0\x05", "[0]: its first value is not a token from 0 to 2147483647"),
 	BIAS("\x91\x92\x05\xA3nan", "[0]: a string is not a number or false"),
 	BIAS("\x91\x92\x05\xC0", "[0]: null is not a number or false"),
-	BIAS("\x91\x92\x05\xCB\x7F\xF8\0\0\0\0\0\0", "[0]: nan is not a number of 32 bits"),
+	BIAS("\x91\x92\x05\xCB\x7F\xF8\0\0\0\0\0\0", "[0]: nan does not fit into a 32-bit float"),
 	BIAS("\x91\x92\x05\xCB\x7E\x37\xE4\x3C\x88\x00\x75\x9C",
-	     "[0]: 1e+300 is not a number of 32 bits"),
+	     "[0]: 1e+300 does not fit into a 32-bit float"),
 };
 
 START_TEST(refusals)
@@ -195,29 +195,29 @@ START_TEST(refused_to_write)
 	struct lmi_wire_arg args[LMI_LIMIT_MAP_KEYS] = {{.name = "p", .type = LMD_PARAM_FLOAT}};
 	struct lmi_wire_sampler s = {.name = "s", .args = args, .n_args = 1};
 
-	encode_refused(NULL, &nan_bias, "generate: logit_bias[0]: nan is no number");
+	encode_refused(NULL, &nan_bias, "generate: logit_bias[0]: nan is not allowed");
 	encode_refused(NULL, &no_token, "generate: logit_bias[0]: -1 is not a token");
 	args[0].v.f = NAN;
-	encode_refused(&s, NULL, "generate: chain[0].p: nan is no number");
+	encode_refused(&s, NULL, "generate: chain[0].p: nan is not allowed");
 	args[0].type = LMD_PARAM_BIAS;
 	args[0].v = (struct lmd_value_param){.n = 1, .bias = &no_token};
 	encode_refused(&s, NULL, "generate: chain[0].p: -1 is not a token");
 	args[0].type = LMD_PARAM_STRS;
 	args[0].v = (struct lmd_value_param){.n = LMI_WIRE_ARG_LIST_MAX + 1};
 	encode_refused(&s, NULL,
-		       "generate: chain[0].p: 1048577 entries, at most 1048576 are possible");
+		       "generate: chain[0].p: 1048577 entries, the maximum is 1048576");
 	args[0] = (struct lmi_wire_arg){.name = "sampler", .type = LMD_PARAM_INT};
-	encode_refused(&s, NULL, "generate: chain[0].sampler: it is there twice");
+	encode_refused(&s, NULL, "generate: chain[0].sampler: duplicate name");
 	args[0].name = "a b";
 	encode_refused(&s, NULL, "generate: chain[0]: \"a b\" is not a name");
 	args[0].name = "p";
 	args[1] = args[0];
 	s.n_args = 2;
-	encode_refused(&s, NULL, "generate: chain[0].p: it is there twice");
+	encode_refused(&s, NULL, "generate: chain[0].p: duplicate name");
 	s.n_args = LMI_LIMIT_MAP_KEYS;
-	encode_refused(&s, NULL, "generate: chain[0]: 128 parameters, at most 127 are possible");
+	encode_refused(&s, NULL, "generate: chain[0]: 128 parameters, the maximum is 127");
 	s.name = "";
-	encode_refused(&s, NULL, "generate: chain[0]: a name of 0 bytes, 1 to 48 are possible");
+	encode_refused(&s, NULL, "generate: chain[0]: a name of 0 bytes, allowed are 1 to 48");
 }
 END_TEST
 

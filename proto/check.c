@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The walk over a message.  Everything behind it may rely on what it let pass: heads and
- * contents lie inside of the bytes, keys are short texts, each once a map.
+ * Checks a message.  Later code can rely on the result: heads and contents are inside the bytes,
+ * keys are short strings and unique within their map.
  *
- * Keys of one map are compared in pairs.  With at most map_keys in a map and message_keys in
- * all that is at most message_keys * map_keys / 2 comparisons of a length, mostly. */
+ * Keys of one map are compared in pairs.  With at most map_keys in a map and message_keys in all,
+ * these are at most message_keys * map_keys / 2 comparisons, mostly of the lengths. */
 #include "proto/check.h"
 
 #include "core/base/show.h"
@@ -49,11 +49,11 @@ static enum lmd_status walk_key(struct walk *w, struct lmd_str *keys, uint32_t i
 	size_t len = lmi_mp_read(w->p, w->end, &v);
 
 	if (!len || v.kind != LMI_MP_STR)
-		return refuse(w, v.kind == LMI_MP_CUT ? "the message ends here"
-						      : "a key that is no string");
+		return refuse(w, v.kind == LMI_MP_CUT ? "unexpected end of the message"
+						      : "a key that is not a string");
 	if (!v.u.s.len || v.u.s.len > LMI_LIMIT_KEY_BYTES)
 		return lmd_fail(w->err, LMD_INVALID,
-				"message: byte %zu: a key of %zu bytes, 1 to %d are possible",
+				"message: byte %zu: a key of %zu bytes, allowed are 1 to %d",
 				(size_t)(w->p - w->start), v.u.s.len, LMI_LIMIT_KEY_BYTES);
 	if (lmi_utf8_good(v.u.s.ptr, v.u.s.len) != v.u.s.len)
 		return refuse(w, "a key that is not UTF-8");
@@ -62,7 +62,7 @@ static enum lmd_status walk_key(struct walk *w, struct lmd_str *keys, uint32_t i
 		char show[80];
 
 		return lmd_fail(w->err, LMD_INVALID,
-				"message: byte %zu: the key \"%s\" is there twice",
+				"message: byte %zu: duplicate key \"%s\"",
 				(size_t)(w->p - w->start),
 				lmi_show(show, sizeof(show), v.u.s.ptr, v.u.s.len));
 	}
@@ -77,7 +77,7 @@ static enum lmd_status walk_map(struct walk *w, uint32_t n, uint32_t depth)
 
 	w->n_key += n;
 	if (w->n_key > LMI_LIMIT_MESSAGE_KEYS)
-		return lmd_fail(w->err, LMD_INVALID, "message: more than %d keys",
+		return lmd_fail(w->err, LMD_INVALID, "message: too many keys, the maximum is %d",
 				LMI_LIMIT_MESSAGE_KEYS);
 	for (uint32_t i = 0; i < n && st == LMD_OK; i++) {
 		st = walk_key(w, keys, i);
@@ -87,30 +87,30 @@ static enum lmd_status walk_map(struct walk *w, uint32_t n, uint32_t depth)
 	return st;
 }
 
-/* A head says that n values, or n pairs, follow. */
+/* Checks a head which announces n values or n pairs. */
 static enum lmd_status count_ok(struct walk *w, const struct lmi_mp *v, size_t head, uint32_t depth)
 {
 	uint64_t n = v->kind == LMI_MP_MAP ? 2 * (uint64_t)v->u.n : v->u.n;
 
 	if (n > (size_t)(w->end - w->p) - head)
 		return lmd_fail(w->err, LMD_INVALID,
-				"message: byte %zu: a count of %u, and %zu bytes follow",
+				"message: byte %zu: a count of %u, but only %zu bytes follow",
 				(size_t)(w->p - w->start), v->u.n, (size_t)(w->end - w->p) - head);
 	if (depth >= LMI_LIMIT_DEPTH)
-		return lmd_fail(w->err, LMD_INVALID, "message: byte %zu: nested deeper than %d",
+		return lmd_fail(w->err, LMD_INVALID, "message: byte %zu: nested too deeply, the maximum is %d",
 				(size_t)(w->p - w->start), LMI_LIMIT_DEPTH);
 	if (v->kind == LMI_MP_MAP && v->u.n > LMI_LIMIT_MAP_KEYS)
 		return lmd_fail(w->err, LMD_INVALID,
-				"message: byte %zu: a map of %u keys, at most %d are possible",
+				"message: byte %zu: a map of %u keys, the maximum is %d",
 				(size_t)(w->p - w->start), v->u.n, LMI_LIMIT_MAP_KEYS);
 	if (n > LMI_LIMIT_MESSAGE_VALUES - w->n_value)
-		return lmd_fail(w->err, LMD_INVALID, "message: more than %d values",
+		return lmd_fail(w->err, LMD_INVALID, "message: too many values, the maximum is %d",
 				LMI_LIMIT_MESSAGE_VALUES);
 	w->n_value += (uint32_t)n;
 	return LMD_OK;
 }
 
-/* Recursion: at most LMI_LIMIT_DEPTH deep, 2 KiB each. */
+/* Recursive, at most LMI_LIMIT_DEPTH deep, with 2 KiB of stack per level. */
 static enum lmd_status walk_value(struct walk *w, uint32_t depth)
 {
 	struct lmi_mp v;
@@ -118,8 +118,8 @@ static enum lmd_status walk_value(struct walk *w, uint32_t depth)
 	enum lmd_status st;
 
 	if (!len)
-		return refuse(w, v.kind == LMI_MP_CUT ? "the message ends here"
-						      : "an extension type or c1");
+		return refuse(w, v.kind == LMI_MP_CUT ? "unexpected end of the message"
+						      : "an extension type or the byte c1");
 	if (v.kind == LMI_MP_STR && lmi_utf8_good(v.u.s.ptr, v.u.s.len) != v.u.s.len)
 		return refuse(w, "a string that is not UTF-8");
 	if (v.kind != LMI_MP_ARRAY && v.kind != LMI_MP_MAP) {
@@ -140,14 +140,14 @@ enum lmd_status lmi_wire_check(const void *bytes, size_t n, struct lmd_error *er
 	enum lmd_status st;
 
 	if (!n)
-		return lmd_fail(err, LMD_INVALID, "message: it is empty");
+		return lmd_fail(err, LMD_INVALID, "message: empty");
 	if (n > LMI_LIMIT_MESSAGE_BYTES)
-		return lmd_fail(err, LMD_INVALID, "message: %zu bytes, at most %d are possible", n,
+		return lmd_fail(err, LMD_INVALID, "message: %zu bytes, the maximum is %d", n,
 				LMI_LIMIT_MESSAGE_BYTES);
 	w.end = w.start + n;
 	st = walk_value(&w, 0);
 	if (st == LMD_OK && w.p != w.end)
-		return lmd_fail(err, LMD_INVALID, "message: %zu bytes behind its end",
+		return lmd_fail(err, LMD_INVALID, "message: %zu bytes after its end",
 				(size_t)(w.end - w.p));
 	return st;
 }

@@ -17,51 +17,51 @@ static const struct {
 } cases[] = {
 	{BYTES("\xC0"), NULL},
 	{BYTES("\x80"), NULL},
-	{BYTES(""), "message: it is empty"},
-	{BYTES("\xC0\xC0"), "message: 1 bytes behind its end"},
-	{BYTES("\x81\xA1v\x01\x00"), "message: 1 bytes behind its end"},
+	{BYTES(""), "message: empty"},
+	{BYTES("\xC0\xC0"), "message: 1 bytes after its end"},
+	{BYTES("\x81\xA1v\x01\x00"), "message: 1 bytes after its end"},
 	/* counts that nothing can hold */
-	{BYTES("\xDD\xFF\xFF\xFF\xFF"), "message: byte 0: a count of 4294967295, and 0 bytes"},
-	{BYTES("\xDD\x01\x00\x00\x00"), "message: byte 0: a count of 16777216, and 0 bytes"},
+	{BYTES("\xDD\xFF\xFF\xFF\xFF"), "message: byte 0: a count of 4294967295, but only 0 bytes"},
+	{BYTES("\xDD\x01\x00\x00\x00"), "message: byte 0: a count of 16777216, but only 0 bytes"},
 	{BYTES("\xDF\xFF\xFF\xFF\xFF"), "message: byte 0: a count of 4294967295"},
 	{BYTES("\xDF\x80\x00\x00\x00\x00"), "message: byte 0: a count of 2147483648"},
-	{BYTES("\xDC\xFF\xFF\xC0"), "message: byte 0: a count of 65535, and 1 bytes follow"},
+	{BYTES("\xDC\xFF\xFF\xC0"), "message: byte 0: a count of 65535, but only 1 bytes follow"},
 	{BYTES("\xDE\x00\x02\xA1"
 	       "a\xC0"),
-	 "message: byte 0: a count of 2, and 3 bytes follow"},
-	{BYTES("\x92\xC0"), "message: byte 0: a count of 2, and 1 bytes follow"},
-	{BYTES("\xDB\xFF\xFF\xFF\xFF"), "message: byte 0: the message ends here"},
-	{BYTES("\xDA\x00\x03xx"), "message: byte 0: the message ends here"},
-	{BYTES("\xD9\x02x"), "message: byte 0: the message ends here"},
-	{BYTES("\xC6\xFF\xFF\xFF\xFF"), "message: byte 0: the message ends here"},
-	{BYTES("\xC5\x00\x03xx"), "message: byte 0: the message ends here"},
-	{BYTES("\xBFxxx"), "message: byte 0: the message ends here"},
-	{BYTES("\xCF\x00"), "message: byte 0: the message ends here"},
-	{BYTES("\xCB\x00"), "message: byte 0: the message ends here"},
-	{BYTES("\x91\xDA"), "message: byte 1: the message ends here"},
+	 "message: byte 0: a count of 2, but only 3 bytes follow"},
+	{BYTES("\x92\xC0"), "message: byte 0: a count of 2, but only 1 bytes follow"},
+	{BYTES("\xDB\xFF\xFF\xFF\xFF"), "message: byte 0: unexpected end of the message"},
+	{BYTES("\xDA\x00\x03xx"), "message: byte 0: unexpected end of the message"},
+	{BYTES("\xD9\x02x"), "message: byte 0: unexpected end of the message"},
+	{BYTES("\xC6\xFF\xFF\xFF\xFF"), "message: byte 0: unexpected end of the message"},
+	{BYTES("\xC5\x00\x03xx"), "message: byte 0: unexpected end of the message"},
+	{BYTES("\xBFxxx"), "message: byte 0: unexpected end of the message"},
+	{BYTES("\xCF\x00"), "message: byte 0: unexpected end of the message"},
+	{BYTES("\xCB\x00"), "message: byte 0: unexpected end of the message"},
+	{BYTES("\x91\xDA"), "message: byte 1: unexpected end of the message"},
 	/* kinds that no message has */
-	{BYTES("\xC1"), "message: byte 0: an extension type or c1"},
-	{BYTES("\xC7\x00\x05"), "message: byte 0: an extension type or c1"},
-	{BYTES("\xC9\xFF\xFF\xFF\xFF\x05"), "message: byte 0: an extension type or c1"},
-	{BYTES("\xD6\xFF\x00\x00\x00\x00"), "message: byte 0: an extension type or c1"},
-	{BYTES("\x91\xD8\x01"), "message: byte 1: an extension type or c1"},
+	{BYTES("\xC1"), "message: byte 0: an extension type or the byte c1"},
+	{BYTES("\xC7\x00\x05"), "message: byte 0: an extension type or the byte c1"},
+	{BYTES("\xC9\xFF\xFF\xFF\xFF\x05"), "message: byte 0: an extension type or the byte c1"},
+	{BYTES("\xD6\xFF\x00\x00\x00\x00"), "message: byte 0: an extension type or the byte c1"},
+	{BYTES("\x91\xD8\x01"), "message: byte 1: an extension type or the byte c1"},
 	/* keys */
-	{BYTES("\x81\x01\x01"), "message: byte 1: a key that is no string"},
-	{BYTES("\x81\xC0\x01"), "message: byte 1: a key that is no string"},
+	{BYTES("\x81\x01\x01"), "message: byte 1: a key that is not a string"},
+	{BYTES("\x81\xC0\x01"), "message: byte 1: a key that is not a string"},
 	{BYTES("\x81\xC4\x01"
 	       "a\x01"),
-	 "message: byte 1: a key that is no string"},
-	{BYTES("\x81\x90\x01"), "message: byte 1: a key that is no string"},
-	{BYTES("\x81\xA0\x01"), "message: byte 1: a key of 0 bytes, 1 to 64 are possible"},
+	 "message: byte 1: a key that is not a string"},
+	{BYTES("\x81\x90\x01"), "message: byte 1: a key that is not a string"},
+	{BYTES("\x81\xA0\x01"), "message: byte 1: a key of 0 bytes, allowed are 1 to 64"},
 	{BYTES("\x81\xA1\xFF\x01"), "message: byte 1: a key that is not UTF-8"},
 	{BYTES("\x82\xA1"
 	       "a\x01\xA1"
 	       "a\x02"),
-	 "message: byte 4: the key \"a\" is there twice"},
+	 "message: byte 4: duplicate key \"a\""},
 	{BYTES("\x82\xA1"
 	       "a\x01\xD9\x01"
 	       "a\x02"),
-	 "message: byte 4: the key \"a\" is there twice"},
+	 "message: byte 4: duplicate key \"a\""},
 	{BYTES("\x91\x82\xA1"
 	       "a\x81\xA1"
 	       "a\x01\xA1"
@@ -123,7 +123,7 @@ START_TEST(depth)
 			ck_assert_int_eq(check_raw(&m, &why),
 					 n == LMI_LIMIT_DEPTH ? LMD_OK : LMD_INVALID);
 			if (n > LMI_LIMIT_DEPTH)
-				ck_assert_ptr_nonnull(strstr(why, "nested deeper than 32"));
+				ck_assert_ptr_nonnull(strstr(why, "nested too deeply"));
 		}
 }
 END_TEST
@@ -143,8 +143,8 @@ START_TEST(counts)
 			msgpack_pack_nil(&m.pk);
 		}
 		ck_assert_int_eq(check_raw(&m, &why), over ? LMD_INVALID : LMD_OK);
-		ck_assert_str_eq(why, over ? "message: byte 0: a map of 129 keys, at most 128 are "
-					     "possible"
+		ck_assert_str_eq(why, over ? "message: byte 0: a map of 129 keys, the maximum "
+					     "is 128"
 					   : "");
 		/* a key's length */
 		raw_init(&m);
@@ -158,14 +158,14 @@ START_TEST(counts)
 		for (int i = 0; i < LMI_LIMIT_MESSAGE_KEYS + over; i++)
 			(void)lmi_wire_buf_add(&m.b, "\x81\xA1k\xC0", 4);
 		ck_assert_int_eq(check_raw(&m, &why), over ? LMD_INVALID : LMD_OK);
-		ck_assert_str_eq(why, over ? "message: more than 262144 keys" : "");
+		ck_assert_str_eq(why, over ? "message: too many keys, the maximum is 262144" : "");
 		/* values: the outer array is one of them */
 		raw_init(&m);
 		msgpack_pack_array(&m.pk, LMI_LIMIT_MESSAGE_VALUES - 1 + (unsigned)over);
 		for (int i = 0; i < LMI_LIMIT_MESSAGE_VALUES - 1 + over; i++)
 			(void)lmi_wire_buf_add(&m.b, "\xC0", 1);
 		ck_assert_int_eq(check_raw(&m, &why), over ? LMD_INVALID : LMD_OK);
-		ck_assert_str_eq(why, over ? "message: more than 4194304 values" : "");
+		ck_assert_str_eq(why, over ? "message: too many values, the maximum is 4194304" : "");
 		/* bytes */
 		raw_init(&m);
 		msgpack_pack_bin(&m.pk, LMI_LIMIT_MESSAGE_BYTES - 5 + (unsigned)over);
@@ -178,7 +178,7 @@ START_TEST(counts)
 		}
 		ck_assert_int_eq(check_raw(&m, &why), over ? LMD_INVALID : LMD_OK);
 		ck_assert_str_eq(
-			why, over ? "message: 16777217 bytes, at most 16777216 are possible" : "");
+			why, over ? "message: 16777217 bytes, the maximum is 16777216" : "");
 	}
 }
 END_TEST

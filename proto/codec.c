@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Places, sentences and bounds: the half of the codec that does not know bytes. */
+ * Positions, error messages and bounds: the part of the codec that does not handle bytes. */
 #include "proto/codec.h"
 
 #include <float.h>
@@ -11,7 +11,7 @@
 
 #include "core/base/show.h"
 
-/* ---- sentences ---- */
+/* ---- error messages ---- */
 
 static size_t print_where(char *buf, size_t cap, const struct lmi_where *w)
 {
@@ -46,7 +46,7 @@ enum lmd_status lmi_codec_fail(const struct lmi_codec *c, enum lmd_status st,
 
 enum lmd_status lmi_codec_nomem(const struct lmi_codec *c, const struct lmi_where *at)
 {
-	return lmi_codec_fail(c, LMD_NOMEM, at, "no memory for it");
+	return lmi_codec_fail(c, LMD_NOMEM, at, "out of memory");
 }
 
 /* ---- bounds ---- */
@@ -71,7 +71,7 @@ enum lmd_status lmi_fit_float(const struct lmi_codec *c, const struct lmi_where 
 	if (c->lenient)
 		return LMD_OK;
 	if (!isfinite(v))
-		return lmi_codec_fail(c, c->bad, at, "%s is no finite number",
+		return lmi_codec_fail(c, c->bad, at, "%s is not a finite number",
 				      isnan(v) ? "nan"
 				      : v > 0  ? "inf"
 					       : "-inf");
@@ -96,10 +96,10 @@ enum lmd_status lmi_fit_span(const struct lmi_codec *c, const struct lmi_where *
 	if (c->lenient)
 		return LMD_OK;
 	if (s->len < f->u.s.min)
-		return lmi_codec_fail(c, c->bad, at, "%zu bytes, at least %u are needed", s->len,
+		return lmi_codec_fail(c, c->bad, at, "%zu bytes, the minimum is %u", s->len,
 				      f->u.s.min);
 	if (s->len > f->u.s.max)
-		return lmi_codec_fail(c, c->bad, at, "%zu bytes, at most %u are possible", s->len,
+		return lmi_codec_fail(c, c->bad, at, "%zu bytes, the maximum is %u", s->len,
 				      f->u.s.max);
 	return LMD_OK;
 }
@@ -110,7 +110,7 @@ enum lmd_status lmi_fit_items(const struct lmi_codec *c, const struct lmi_where 
 	if (c->lenient)
 		return LMD_OK;
 	if (n > max)
-		return lmi_codec_fail(c, c->bad, at, "%u entries, at most %u are possible", n, max);
+		return lmi_codec_fail(c, c->bad, at, "%u entries, the maximum is %u", n, max);
 	return LMD_OK;
 }
 
@@ -126,11 +126,11 @@ enum lmd_status lmi_fit_one_of(const struct lmi_codec *c, const struct lmi_where
 		n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s", i ? ", " : "",
 				      s->fields[s->one_of[i]].name);
 	return lmi_codec_fail(c, c->bad, at,
-			      seen ? "only one of %s may be there" : "one of %s must be there",
+			      seen ? "only one of %s is allowed" : "one of %s is required",
 			      names);
 }
 
-/* Bytes of the name of a sampler or of a parameter. */
+/* Maximum length of the name of a sampler or parameter. */
 #define NAME_MAX_BYTES 48
 
 enum lmd_status lmi_fit_name(const struct lmi_codec *c, const struct lmi_where *at,
@@ -139,7 +139,7 @@ enum lmd_status lmi_fit_name(const struct lmi_codec *c, const struct lmi_where *
 	char show[80];
 
 	if (!s->len || s->len > NAME_MAX_BYTES)
-		return lmi_codec_fail(c, c->bad, at, "a name of %zu bytes, 1 to %d are possible",
+		return lmi_codec_fail(c, c->bad, at, "a name of %zu bytes, allowed are 1 to %d",
 				      s->len, NAME_MAX_BYTES);
 	for (size_t i = 0; i < s->len; i++)
 		if (s->ptr[i] <= 0x20 || s->ptr[i] > 0x7E)
@@ -154,7 +154,7 @@ enum lmd_status lmi_fit_bias(const struct lmi_codec *c, const struct lmi_where *
 	if (b->id < 0)
 		return lmi_codec_fail(c, c->bad, at, "%d is not a token", b->id);
 	if (isnan(b->bias))
-		return lmi_codec_fail(c, c->bad, at, "nan is no number");
+		return lmi_codec_fail(c, c->bad, at, "nan is not allowed");
 	return LMD_OK;
 }
 
@@ -223,7 +223,7 @@ static void set_default(const struct lmi_wire_field *f, void *v)
 	case LMI_WIRE_T_ITEM:
 	case LMI_WIRE_T_CHAIN:
 	case LMI_WIRE_T_BIAS:
-		return; /* they have none but zero */
+		return; /* their default is zero */
 	}
 }
 

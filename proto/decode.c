@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * From bytes to structs, by the tables.  lmi_wire_check has passed the bytes, so reading them
- * cannot run over their end; what is left to check is what they mean. */
+ * Decodes bytes to structs, driven by the tables.  lmi_wire_check has checked the bytes, so reading
+ * cannot run past their end; only their meaning is checked here. */
 #include <inttypes.h>
 
 #include "core/base/show.h"
@@ -87,7 +87,7 @@ static enum lmd_status take_id(const struct lmi_codec *c, const struct lmi_where
 	if (v->kind != LMI_MP_BIN)
 		return wrong_kind(c, at, v, "an id of 16 bytes");
 	if (v->u.s.len != sizeof(out->b))
-		return lmi_codec_fail(c, c->bad, at, "%zu bytes are not an id of 16 bytes",
+		return lmi_codec_fail(c, c->bad, at, "%zu bytes, but an id has 16 bytes",
 				      v->u.s.len);
 	memcpy(out->b, v->u.s.ptr, sizeof(out->b));
 	return LMD_OK;
@@ -97,7 +97,7 @@ static enum lmd_status take_token(const struct lmi_codec *c, const struct lmi_wh
 				  const struct lmi_mp *v, lmd_token *out)
 {
 	if (v->kind != LMI_MP_INT || v->u.i < 0 || v->u.i > INT32_MAX)
-		return wrong_kind(c, at, v, "a token of 0 to 2147483647");
+		return wrong_kind(c, at, v, "a token from 0 to 2147483647");
 	*out = (lmd_token)v->u.i;
 	return LMD_OK;
 }
@@ -107,7 +107,7 @@ static enum lmd_status take_status(const struct lmi_codec *c, const struct lmi_w
 {
 	if (v->kind != LMI_MP_STR)
 		return wrong_kind(c, at, v, "an error code");
-	*out = LMD_INTERNAL; /* what a newer server calls by another word */
+	*out = LMD_INTERNAL; /* stands for an unknown code of a newer server */
 	for (int i = 1; i < LMD_N_STATUS; i++)
 		if (lmi_mp_is(&v->u.s, lmi_wire_codes[i], strlen(lmi_wire_codes[i])))
 			*out = (enum lmd_status)i;
@@ -143,7 +143,7 @@ static enum lmd_status take_item(const struct lmi_codec *c, const struct lmi_whe
 				 const struct lmi_mp *map, const uint8_t *p, const uint8_t *end,
 				 struct lmi_wire_item *out);
 
-/* v was read at p; of arrays and maps the head. */
+/* Decodes the single value at p, of which *v has been read; for an array or map only its head. */
 static enum lmd_status take_value(const struct lmi_codec *c, const struct lmi_where *at,
 				  const struct lmi_wire_field *f, const struct lmi_mp *v,
 				  const uint8_t *p, const uint8_t *end, void *out)
@@ -181,9 +181,9 @@ static enum lmd_status take_value(const struct lmi_codec *c, const struct lmi_wh
 	case LMI_WIRE_T_CHAIN:
 		return lmi_chain_decode(c, at, p, end, out);
 	case LMI_WIRE_T_BIAS:
-		break; /* a list of its own */
+		break; /* decoded as a list */
 	}
-	return lmi_codec_fail(c, LMD_INTERNAL, at, "it has a type without code");
+	return lmi_codec_fail(c, LMD_INTERNAL, at, "the codec does not support its type");
 }
 
 static enum lmd_status take_list(const struct lmi_codec *c, const struct lmi_where *at,
@@ -251,7 +251,7 @@ static bool is_envelope(const struct lmd_str *key)
 	return lmi_mp_is(key, "v", 1) || lmi_mp_is(key, "op", 2) || lmi_mp_is(key, "rid", 3);
 }
 
-/* Which fields were there: one bit each. */
+/* The fields that are present, one bit each. */
 struct seen {
 	uint64_t bits[2];
 };
@@ -275,8 +275,8 @@ static enum lmd_status all_there(const struct lmi_codec *c, const struct lmi_whe
 	return lmi_fit_one_of(c, at, s, n_one);
 }
 
-/* Fields of s among the pairs of a map.  Keys that are not of s: those that `pass` knows are
- * passed over, others refused, or passed over in replies. */
+/* Decodes the pairs of a map into the fields of s.  Keys that s does not have are ignored if `pass`
+ * accepts them or if this is a reply, and otherwise rejected. */
 static enum lmd_status take_pairs(const struct lmi_codec *c, const struct lmi_where *at,
 				  const struct lmi_wire_struct *s, const struct lmi_mp *map,
 				  const uint8_t *p, const uint8_t *end, bool envelope, char *out)
@@ -300,7 +300,7 @@ static enum lmd_status take_pairs(const struct lmi_codec *c, const struct lmi_wh
 			if (st != LMD_OK)
 				return st;
 		} else if (!f && !c->lenient && !(envelope && is_envelope(&here.name))) {
-			return lmi_codec_fail(c, c->bad, &here, "there is no such field");
+			return lmi_codec_fail(c, c->bad, &here, "unknown field");
 		}
 	}
 	return all_there(c, at, s, &seen);
@@ -314,7 +314,7 @@ static enum lmd_status take_struct(const struct lmi_codec *c, const struct lmi_w
 	return take_pairs(c, at, s, map, p, end, envelope, out);
 }
 
-/* The value of a key; false when it is not there. */
+/* Finds the value of a key; returns false if it is missing. */
 static bool look_up(const struct lmi_mp *map, const uint8_t *p, const uint8_t *end, const char *key,
 		    struct lmi_mp *out, const uint8_t **value_at)
 {
@@ -329,7 +329,7 @@ static bool look_up(const struct lmi_mp *map, const uint8_t *p, const uint8_t *e
 	return false;
 }
 
-/* Items occur in replies alone: what is unknown is passed over. */
+/* Decodes an item.  Items occur only in replies, so unknown kinds are accepted. */
 static enum lmd_status take_item(const struct lmi_codec *c, const struct lmi_where *at,
 				 const struct lmi_mp *map, const uint8_t *p, const uint8_t *end,
 				 struct lmi_wire_item *out)
@@ -358,7 +358,7 @@ static const struct lmi_wire_field rid_field = {
 	.u.s = {0, LMI_LIMIT_RID_BYTES, ""},
 };
 
-/* What belongs to no op.  The kind is LMI_MP_NIL for what is not there. */
+/* The fields that all messages have.  The kind is LMI_MP_NIL if a field is missing. */
 struct head {
 	struct lmi_mp v, op, rid, error;
 	const uint8_t *error_at;
@@ -391,7 +391,7 @@ static void read_head(const struct lmi_mp *map, const uint8_t *p, const uint8_t 
 	}
 }
 
-/* 0 when there is no version. */
+/* Returns the version, or 0 if it is missing or invalid. */
 static uint32_t head_v(const struct head *h)
 {
 	return h->v.kind == LMI_MP_INT && h->v.u.i > 0 && h->v.u.i <= UINT16_MAX
@@ -399,7 +399,8 @@ static uint32_t head_v(const struct head *h)
 		       : 0;
 }
 
-/* A rid that is there and unfit is refused: without it a repetition would be a second one. */
+/* Decodes the rid.  An invalid one is an error, since without it a repetition would be run
+ * again. */
 static enum lmd_status take_rid(const struct lmi_codec *c, const struct head *h,
 				struct lmd_str *out)
 {
@@ -415,7 +416,7 @@ static enum lmd_status take_rid(const struct lmi_codec *c, const struct head *h,
 	return st;
 }
 
-/* Writes v, op and rid of *out, and refuses those that do not fit, op first. */
+/* Sets v, op and rid of *out and checks them, op first. */
 static enum lmd_status take_head(struct lmi_codec *c, const struct head *h, struct lmi_request *out)
 {
 	enum lmd_status rid;
@@ -436,7 +437,7 @@ static enum lmd_status take_head(struct lmi_codec *c, const struct head *h, stru
 		return lmi_codec_fail(c, LMD_INVALID, NULL, "v is missing or not 1 to 65535");
 	if ((out->v < LMI_WIRE_V_MIN || out->v > LMI_WIRE_V) && out->op != LMI_WIRE_OP_HELLO)
 		return lmi_codec_fail(c, LMD_UNSUPPORTED, NULL,
-				      "v: %u, the versions %d to %d are spoken here", out->v,
+				      "v: version %u is not supported, only %d to %d", out->v,
 				      LMI_WIRE_V_MIN, LMI_WIRE_V);
 	if (rid == LMD_OK && !out->rid.len &&
 	    lmi_wire_ops[out->op].changes == LMI_WIRE_CHANGES_ONCE)

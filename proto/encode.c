@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * From structs to bytes, by the tables.  A field with a default is left out when it has it.
- * The packer writes into the caller's buffer; when it fails, for memory or because the message
- * would be too long, nothing of the message stays. */
+ * Encodes structs to bytes, driven by the tables.  A field that has its default is left out.  The
+ * packer writes into the caller's buffer; if it fails because memory runs out or the message would
+ * be too long, the buffer is restored. */
 #include "proto/buf.h"
 #include "core/base/utf8.h"
 #include "proto/codec.h"
 
 /* ---- packer ---- */
 
-/* Where the packer writes: a message that began at `start`. */
+/* The packer's destination; the message begins at `start`. */
 struct sink {
 	struct lmi_wire_buf *b;
 	size_t start;
@@ -34,7 +34,7 @@ static enum lmd_status put_struct(struct lmi_codec *c, const struct lmi_where *a
 static enum lmd_status put_item(struct lmi_codec *c, const struct lmi_where *at,
 				const struct lmi_wire_item *item);
 
-/* What the packer says; the sentence is written where the message ends. */
+/* Converts a result of the packer; the error message is written by the caller at the end. */
 static enum lmd_status packed(int failed)
 {
 	return failed ? LMD_NOMEM : LMD_OK;
@@ -56,7 +56,7 @@ static enum lmd_status put_span(struct lmi_codec *c, const struct lmi_where *at,
 		return packed(lmi_pack_text(c, s));
 	if (!lmi_is_line(s->ptr, s->len) || lmi_utf8_good(s->ptr, s->len) != s->len)
 		return lmi_codec_fail(c, c->bad, at,
-				      "it is not one line of UTF-8 without control characters");
+				      "is not one line of UTF-8 without control characters");
 	return packed(lmi_pack_str(c, s->ptr, s->len));
 }
 
@@ -73,7 +73,7 @@ static enum lmd_status put_word(struct lmi_codec *c, const struct lmi_where *at,
 static enum lmd_status put_status(struct lmi_codec *c, const struct lmi_where *at, int code)
 {
 	if (code <= LMD_OK || code >= LMD_N_STATUS)
-		return lmi_codec_fail(c, c->bad, at, "%d is no error code", code);
+		return lmi_codec_fail(c, c->bad, at, "%d is not an error code", code);
 	return packed(lmi_pack_str(c, lmi_wire_codes[code], strlen(lmi_wire_codes[code])));
 }
 
@@ -206,7 +206,7 @@ static uint32_t count_there(const struct lmi_wire_struct *s, const char *in)
 	return n;
 }
 
-/* The fields that are there; the head of the map was written. */
+/* Encodes the fields that are present.  The head of the map has been written. */
 static enum lmd_status put_fields(struct lmi_codec *c, const struct lmi_where *at,
 				  const struct lmi_wire_struct *s, const char *in)
 {
@@ -250,7 +250,7 @@ static enum lmd_status put_item(struct lmi_codec *c, const struct lmi_where *at,
 	enum lmd_status st;
 
 	if (item->kind <= LMI_WIRE_ITEM_UNKNOWN || item->kind >= LMI_WIRE_N_ITEM)
-		return lmi_codec_fail(c, c->bad, at, "%d is no kind of item", (int)item->kind);
+		return lmi_codec_fail(c, c->bad, at, "%d is not a kind of item", (int)item->kind);
 	s = v->of[item->kind];
 	st = packed(msgpack_pack_map(&c->pk, 1 + count_there(v->common, in) + count_there(s, in)) ||
 		    lmi_pack_str(c, v->tag, strlen(v->tag)) ||
@@ -262,7 +262,7 @@ static enum lmd_status put_item(struct lmi_codec *c, const struct lmi_where *at,
 
 /* ---- messages ---- */
 
-/* The map's head with n_more keys to come, and v, op and rid. */
+/* Encodes the head of a map with n_more further keys, and v, op and rid. */
 static enum lmd_status put_head(struct lmi_codec *c, uint32_t v, enum lmi_wire_op op,
 				const struct lmd_str *rid, uint32_t n_more)
 {
@@ -272,7 +272,7 @@ static enum lmd_status put_head(struct lmi_codec *c, uint32_t v, enum lmi_wire_o
 	if (rid->len > LMI_LIMIT_RID_BYTES || !lmi_is_line(rid->ptr, rid->len) ||
 	    lmi_utf8_good(rid->ptr, rid->len) != rid->len)
 		return lmi_codec_fail(c, c->bad, NULL,
-				      "rid: it is not one line of at most %d bytes of UTF-8",
+				      "rid: is not one line of at most %d bytes of UTF-8",
 				      LMI_LIMIT_RID_BYTES);
 	return packed(
 		msgpack_pack_map(&c->pk, 1u + named + !!rid->len + n_more) ||
@@ -293,7 +293,7 @@ static enum lmd_status finish(const struct lmi_codec *c, const struct sink *s, e
 		return st;
 	s->b->n = s->start;
 	if (s->too_long)
-		return lmi_codec_fail(c, c->bad, NULL, "it is longer than %d bytes",
+		return lmi_codec_fail(c, c->bad, NULL, "the message is longer than %d bytes",
 				      LMI_LIMIT_MESSAGE_BYTES);
 	return st == LMD_NOMEM ? lmi_codec_nomem(c, NULL) : st;
 }

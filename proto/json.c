@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Any checked message as one line of JSON, without its schema: for people, logs and tests. */
+ * Converts any checked message to one line of JSON without using its schema, for logs and tests. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static void add_text(struct out *o, const char *s)
 	add(o, s, strlen(s));
 }
 
-/* The bytes are UTF-8. */
+/* Writes a string, which must be UTF-8. */
 static void add_string(struct out *o, const char *s, size_t n)
 {
 	static const char named[] = "\"\"\\\\\bb\ff\nn\rr\tt";
@@ -86,7 +86,7 @@ static void add_bin(struct out *o, const struct lmd_str *key, const struct lmd_s
 	}
 }
 
-/* The fewest digits that read back as the same number. */
+/* Writes a number with the fewest digits that are parsed as the same number. */
 static void add_float(struct out *o, double f)
 {
 	char text[40];
@@ -168,7 +168,7 @@ static void add_scalar(struct out *o, const struct lmd_str *key, const struct lm
 	add_text(o, "null");
 }
 
-/* Recursion: as deep as lmi_wire_check lets pass. */
+/* Recursive, at most as deep as lmi_wire_check allows. */
 static const uint8_t *add_value(struct out *o, const struct lmd_str *key, const uint8_t *p,
 				const uint8_t *end)
 {
@@ -196,5 +196,5 @@ enum lmd_status lmi_wire_json(struct lmi_wire_buf *b, const void *bytes, size_t 
 	if (!o.failed)
 		return LMD_OK;
 	b->n = before;
-	return lmd_fail(err, LMD_NOMEM, "message: no memory for its JSON");
+	return lmd_fail(err, LMD_NOMEM, "message: out of memory for its JSON");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * limits.h - bounds of the protocol (LMI_LIMIT_*, made from proto/schema/bounds.json) and the
- * same as rows, for the op `limits`. */
+ * limits.h - the bounds of the protocol (LMI_LIMIT_*, generated from proto/schema/bounds.json),
+ * also as a table for the op `limits`. */
 #ifndef LLAMAD_PROTO_LIMITS_H
 #define LLAMAD_PROTO_LIMITS_H
 
@@ -12,9 +12,9 @@
 
 struct lmi_wire_limit_row {
 	const char *name;
-	const char *unit; /* "" when the name says it */
+	const char *unit; /* "" if the name implies it */
 	int64_t value;
-	bool config; /* a server may be configured to less */
+	bool config; /* a server can be configured to a lower value */
 };
 
 extern const struct lmi_wire_limit_row lmi_wire_limit_rows[LMI_N_LIMIT];

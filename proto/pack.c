@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Single values to bytes, by msgpack-c's packer. */
+ * Encodes single values with msgpack-c's packer. */
 #include <math.h>
 
 #include "proto/codec.h"
@@ -22,12 +22,13 @@ int lmi_pack_text(struct lmi_codec *c, const struct lmd_str *s)
 						       : lmi_pack_bin(c, s->ptr, s->len);
 }
 
-/* Replacements are as long as what they replace, so the length is known beforehand. */
+/* A replacement has the same length as the bytes that it replaces, so the length is known
+ * before. */
 int lmi_pack_tidy(struct lmi_codec *c, const struct lmd_str *s, size_t max)
 {
 	size_t n = s->len, at = 0;
 
-	if (n > max) /* not in the middle of a character */
+	if (n > max) /* do not cut within a character */
 		for (n = max; n && ((unsigned char)s->ptr[n] & 0xC0) == 0x80; n--)
 			;
 	if (msgpack_pack_str(&c->pk, n))
@@ -116,9 +117,9 @@ static enum lmd_status check_arg(struct lmi_codec *c, const struct lmi_where *at
 	for (uint32_t k = 0; k < i; k++)
 		twice |= !strcmp(a->name, s->args[k].name);
 	if (twice)
-		return lmi_codec_fail(c, c->bad, &here, "it is there twice");
+		return lmi_codec_fail(c, c->bad, &here, "duplicate name");
 	if (a->type == LMD_PARAM_FLOAT && isnan(a->v.f))
-		return lmi_codec_fail(c, c->bad, &here, "nan is no number");
+		return lmi_codec_fail(c, c->bad, &here, "nan is not allowed");
 	for (uint32_t k = 0; a->type == LMD_PARAM_BIAS && k < a->v.n; k++) {
 		st = lmi_fit_bias(c, &here, &a->v.bias[k]);
 		if (st != LMD_OK)
@@ -136,7 +137,7 @@ enum lmd_status lmi_pack_sampler(struct lmi_codec *c, const struct lmi_where *at
 	enum lmd_status st = lmi_fit_name(c, at, &name);
 
 	if (st == LMD_OK && s->n_args >= LMI_LIMIT_MAP_KEYS)
-		st = lmi_codec_fail(c, c->bad, at, "%u parameters, at most %d are possible",
+		st = lmi_codec_fail(c, c->bad, at, "%u parameters, the maximum is %d",
 				    s->n_args, LMI_LIMIT_MAP_KEYS - 1);
 	if (st != LMD_OK)
 		return st;

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * proto.h - requests and replies as C structs, and the bytes that they are on the wire.
+ * proto.h - the codec of the protocol: requests and replies as C structs, and as bytes.
  *
  * A message is one msgpack map.  A request is {v, op, rid?, FIELDS}, its reply {v, op, rid?,
  * FIELDS} or {v, op, rid?, error: {code, text, retry_ms?}}.  docs/protocol.md is the
- * specification; the structs in gen/types.gen.h and the tables behind this file are made from
- * proto/schema.
+ * specification; the structs in gen/types.gen.h and the tables that the codec uses are generated
+ * from proto/schema.
  *
  * Conventions of the structs:
- *  - NAME of a required field or of one with a default always has a value; an optional NAME
- *    counts when has_NAME is true.
+ *  - A required field, or one with a default, always has a value; an optional field NAME has one
+ *    if has_NAME is true.
  *  - A list is a pointer NAME and its length n_NAME.
  *  - Strings and bytes are struct lmd_str and are not terminated.  After decoding they point
- *    into the message, lists and what they contain are in the arena: both must outlive the
- *    struct.  For encoding they are the caller's.
+ *    into the message, and lists with their contents are in the arena: both must outlive the
+ *    struct.  For encoding the caller owns them.
  *  - STRING is one line of UTF-8 without control characters.  TEXT and BYTES are any bytes.
  *
- * Decoding first walks the bytes (check.h), so nothing is reserved that the message could not
- * fill.  Encoding checks the same bounds as decoding: what was encoded can be decoded.
- * Every refusal names the message, the field, the value and the bound:
+ * Decoding first checks the bytes (check.h), so no memory is allocated that the message could not
+ * fill.  Encoding checks the same bounds as decoding, so that an encoded message can be decoded.
+ * Every error names the message, the field, the value and the bound:
  *     generate: temp: 7.5 is above 5
- * All functions may be called from any thread; there is no state besides the arguments. */
+ * All functions may be called from any thread; the only state is in the arguments. */
 #ifndef LLAMAD_PROTO_PROTO_H
 #define LLAMAD_PROTO_PROTO_H
 
@@ -40,59 +40,60 @@
 struct lmi_request {
 	uint32_t v; /* version of the protocol */
 	enum lmi_wire_op op;
-	struct lmd_str rid; /* request id of the client's choice; empty: none */
+	struct lmd_str rid; /* request id chosen by the client; empty: none */
 	union lmi_reqs u;   /* by op */
 };
 
 struct lmi_reply {
 	uint32_t v;
-	enum lmi_wire_op op; /* LMI_WIRE_OP_NONE: an error about a request that named no op */
-	struct lmd_str rid;  /* that of the request */
-	bool failed;         /* error counts, u does not */
+	enum lmi_wire_op op; /* LMI_WIRE_OP_NONE: an error about a request without a valid op */
+	struct lmd_str rid;  /* request id of the request */
+	bool failed;         /* error is valid and u is not */
 	struct lmi_wire_error error;
 	union lmi_reps u; /* by op */
 };
 
-/* Zeroes, then writes op, v and all defaults.  The required fields and rid are the caller's. */
+/* Zeroes *r, then sets op, v and all defaults.  The caller sets the required fields and rid. */
 void lmi_request_init(struct lmi_request *r, enum lmi_wire_op op);
-/* The same for an answer to a request: v, op and rid are the request's. */
+/* Zeroes *r, then sets v, op and rid from the request, and all defaults. */
 void lmi_reply_init(struct lmi_reply *r, const struct lmi_request *to);
-/* Makes it an error reply.  text is copied into *keep, which must outlive *r.
+/* Turns *r into an error reply.  text is copied into *keep, which must outlive *r.
  * retry_ms < 0: none. */
 void lmi_reply_fail(struct lmi_reply *r, enum lmd_status code, const char *text, int64_t retry_ms,
 		    struct lmd_error *keep);
-/* Defaults of one struct of a table, for those who build rows or items by hand. */
+/* Sets the defaults of a struct, for rows and items that are not made by decoding. */
 void lmi_wire_defaults(const struct lmi_wire_struct *s, void *p);
 
 /* ---- decoding ---- */
 
-/* Reads a request.  Refused: what check.h refuses, an unknown op or field, a missing or unfit
- * value, a rid that is missing where the op needs one, a v that is not spoken here (except with
- * hello).  A null stands for an absent field.
- * On refusal v, op and rid of *out are what could be read of them, so that it can be answered,
- * and nothing else counts.
- * LMD_INVALID: the request; LMD_UNSUPPORTED: op or v; LMD_NOMEM: the arena is full. */
+/* Decodes a request.  Errors are those of check.h, an unknown op or field, a missing or invalid
+ * value, a missing rid if the op needs one, and an unsupported v (except with hello).  A field with
+ * the value null counts as missing.
+ * On failure v, op and rid of *out are set as far as they could be decoded, so that the request can
+ * be answered; the rest of *out is undefined.
+ * LMD_INVALID: the request is invalid; LMD_UNSUPPORTED: unknown op or v; LMD_NOMEM: the arena is
+ * full. */
 enum lmd_status lmi_request_decode(struct lmi_request *out, const void *bytes, size_t n,
 				   struct lmd_arena *arena, struct lmd_error *err);
 
-/* Reads the reply to a request of op.  Unknown fields, words and items are passed over.
- * A reply that says that the request failed is LMD_OK here with out->failed.
- * LMD_CORRUPT: it is no reply to that. */
+/* Decodes the reply to a request of op.  Unknown fields, words and items are ignored.
+ * A reply with an error returns LMD_OK and sets out->failed.
+ * LMD_CORRUPT: not a valid reply to that op. */
 enum lmd_status lmi_reply_decode(struct lmi_reply *out, enum lmi_wire_op op, const void *bytes,
 				 size_t n, struct lmd_arena *arena, struct lmd_error *err);
 
 /* ---- encoding ---- */
 
-/* Bytes that grow.  All zero is empty; lmi_wire_buf_fini frees.  `n` may be set to 0 to use the
- * memory again. */
+/* A growing buffer.  A zeroed struct is an empty buffer; lmi_wire_buf_fini frees it.  `n` may be
+ * set to 0 to reuse the memory. */
 struct lmi_wire_buf {
 	uint8_t *p;
 	size_t n, cap;
 };
 void lmi_wire_buf_fini(struct lmi_wire_buf *b);
 
-/* Appends the message.  On failure b->n is as it was.
- * LMD_INVALID: a value that the other side would refuse; LMD_NOMEM. */
+/* Appends the encoded message.  On failure b->n does not change.
+ * LMD_INVALID: a value that the peer would reject; LMD_NOMEM. */
 enum lmd_status lmi_request_encode(struct lmi_wire_buf *b, const struct lmi_request *r,
 				   struct lmd_error *err);
 enum lmd_status lmi_reply_encode(struct lmi_wire_buf *b, const struct lmi_reply *r,
@@ -108,11 +109,11 @@ enum lmd_status lmi_wire_json(struct lmi_wire_buf *b, const void *bytes, size_t 
 
 /* ---- names ---- */
 
-/* LMI_WIRE_OP_NONE when there is none of that name. */
+/* Returns LMI_WIRE_OP_NONE if no op has that name. */
 enum lmi_wire_op lmi_wire_op_find(const char *name, size_t n);
-/* The word of an enum's value, "unknown" for 0 and what is outside. */
+/* Returns the word of an enum's value, or "unknown" if the value is 0 or out of range. */
 const char *lmi_wire_word(const struct lmi_wire_words *words, int value);
-/* True when no item comes behind one of that kind. */
+/* Returns whether items of that kind are final. */
 bool lmi_wire_item_final(enum lmi_wire_item_kind kind);
 
 #endif /* LLAMAD_PROTO_PROTO_H */

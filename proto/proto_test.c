@@ -253,7 +253,7 @@ static void span_bounds(enum lmi_wire_op op, const struct lmi_wire_field *f, con
 			accepted(&m);
 			continue;
 		}
-		(void)snprintf(s, sizeof(s), "%.*s%s%u bytes, at most %u are possible",
+		(void)snprintf(s, sizeof(s), "%.*s%s%u bytes, the maximum is %u",
 			       (int)strlen(at) - 2 * f->list, at, f->list ? "[0]: " : "",
 			       f->u.s.max + 1, f->u.s.max);
 		refused(&m, LMD_INVALID, s);
@@ -297,7 +297,7 @@ static void list_bounds(enum lmi_wire_op op, const struct lmi_wire_field *f, con
 			accepted(&m);
 			continue;
 		}
-		(void)snprintf(s, sizeof(s), "%s%u entries, at most %u are possible", at, n,
+		(void)snprintf(s, sizeof(s), "%s%u entries, the maximum is %u", at, n,
 			       f->max_items);
 		refused(&m, LMD_INVALID, s);
 	}
@@ -384,7 +384,7 @@ START_TEST(missing_and_unknown)
 	raw_request(&m, op, NULL, 1);
 	raw_str(&m, "tempp");
 	msgpack_pack_int(&m.pk, 1);
-	(void)snprintf(text, sizeof(text), "%s: tempp: there is no such field", s->name);
+	(void)snprintf(text, sizeof(text), "%s: tempp: unknown field", s->name);
 	refused(&m, LMD_INVALID, text);
 	for (uint32_t i = 0; i < s->n_fields; i++) {
 		const struct lmi_wire_field *f = &s->fields[i];
@@ -471,9 +471,9 @@ START_TEST(sentences)
 	raw_str(&m, "tokens");
 	msgpack_pack_array(&m.pk, 1);
 	msgpack_pack_int(&m.pk, 1);
-	refused(&m, LMD_INVALID, "generate: only one of prompt, tokens, messages may be there");
+	refused(&m, LMD_INVALID, "generate: only one of prompt, tokens, messages is allowed");
 	raw_request(&m, LMI_WIRE_OP_GENERATE, "prompt", 0);
-	refused(&m, LMD_INVALID, "generate: one of prompt, tokens, messages must be there");
+	refused(&m, LMD_INVALID, "generate: one of prompt, tokens, messages is required");
 	raw_request(&m, LMI_WIRE_OP_GENERATE, "model", 0);
 	refused(&m, LMD_INVALID, "generate: model is missing");
 	raw_request(&m, LMI_WIRE_OP_GENERATE, NULL, 1);
@@ -492,7 +492,7 @@ START_TEST(sentences)
 	raw_request(&m, LMI_WIRE_OP_NEXT, "id", 1);
 	raw_str(&m, "id");
 	raw_span(&m, 'x', 15, true);
-	refused(&m, LMD_INVALID, "next: id: 15 bytes are not an id of 16 bytes");
+	refused(&m, LMD_INVALID, "next: id: 15 bytes, but an id has 16 bytes");
 }
 END_TEST
 
@@ -512,7 +512,7 @@ START_TEST(heads)
 	raw_str(&m, "op");
 	raw_str(&m, "ping");
 	ck_assert(lmi_request_decode(&r, m.b.p, m.b.n, arena, &err) == LMD_UNSUPPORTED);
-	ck_assert_str_eq(err.text, "ping: v: 7, the versions 1 to 1 are spoken here");
+	ck_assert_str_eq(err.text, "ping: v: version 7 is not supported, only 1 to 1");
 	ck_assert(r.op == LMI_WIRE_OP_PING && r.v == 7 && r.rid.len == 3);
 	lmi_wire_buf_fini(&m.b);
 
@@ -554,7 +554,7 @@ START_TEST(heads)
 		if (n == LMI_LIMIT_RID_BYTES)
 			accepted(&m);
 		else
-			refused(&m, LMD_INVALID, "ping: rid: 65 bytes, at most 64 are possible");
+			refused(&m, LMD_INVALID, "ping: rid: 65 bytes, the maximum is 64");
 	}
 	raw_init(&m);
 	msgpack_pack_map(&m.pk, 3);
@@ -581,7 +581,7 @@ START_TEST(too_long)
 	r.u.tokenize.model = (struct lmd_str){"m", 1};
 	r.u.tokenize.text = (struct lmd_str){p, n};
 	ck_assert(lmi_request_encode(&b, &r, &err) == LMD_INVALID);
-	ck_assert_str_eq(err.text, "tokenize: it is longer than 16777216 bytes");
+	ck_assert_str_eq(err.text, "tokenize: the message is longer than 16777216 bytes");
 	ck_assert_uint_eq(b.n, 0);
 	r.u.tokenize.text.len = n - 64;
 	ck_assert(lmi_request_encode(&b, &r, &err) == LMD_OK);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The formats of the msgpack specification: first byte, then a big-endian number of the
- * width that it says, then so many bytes or values. */
+ * The formats of the msgpack specification: a first byte, then a big-endian number whose width the
+ * first byte determines, then that many bytes or values. */
 #include "proto/reader.h"
 
 #include "core/base/bytes.h"
@@ -12,7 +12,7 @@ static size_t cut(struct lmi_mp *out)
 	return 0;
 }
 
-/* head bytes were read; n bytes of a string or of bin follow. */
+/* Reads n bytes of str or bin after a head of `head` bytes. */
 static size_t take_span(const uint8_t *p, const uint8_t *end, size_t head, uint32_t n,
 			enum lmi_mp_kind kind, struct lmi_mp *out)
 {
@@ -53,7 +53,7 @@ static size_t take_float(size_t bytes, double v, struct lmi_mp *out)
 	return bytes;
 }
 
-/* Bytes of the number behind the first byte 0xC0 + i. */
+/* Width in bytes of the number after the first byte 0xC0 + i. */
 static const uint8_t width[32] = {
 	0, 0, 0, 0,    /* nil, never used, false, true */
 	1, 2, 4,       /* bin */
@@ -82,7 +82,7 @@ static uint64_t number(const uint8_t *p, uint8_t bytes)
 	return 0;
 }
 
-/* First bytes C0 to DF. */
+/* Reads a value with a first byte of C0 to DF. */
 static size_t read_long(const uint8_t *p, const uint8_t *end, struct lmi_mp *out)
 {
 	uint8_t w = width[p[0] - 0xC0];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * reader.h - one msgpack value at a time. */
+ * reader.h - reads msgpack, one value at a time. */
 #ifndef LLAMAD_PROTO_READER_H
 #define LLAMAD_PROTO_READER_H
 
@@ -11,7 +11,7 @@
 #include "llamad/types.h"
 
 enum lmi_mp_kind {
-	LMI_MP_CUT = 0, /* the bytes end in the middle */
+	LMI_MP_CUT = 0, /* the bytes end within the value */
 	LMI_MP_BAD,     /* an extension type, or c1 */
 	LMI_MP_NIL,
 	LMI_MP_BOOL,  /* u.b */
@@ -36,19 +36,21 @@ struct lmi_mp {
 	} u;
 };
 
-/* Reads the value at p, of arrays and maps the head alone; returns its length in bytes.  0 with
- * LMI_MP_CUT or LMI_MP_BAD: there is none. */
+/* Reads the value at p, or only the head of an array or map; returns its length in bytes.  Returns
+ * 0 with LMI_MP_CUT or LMI_MP_BAD if there is no valid value. */
 size_t lmi_mp_read(const uint8_t *p, const uint8_t *end, struct lmi_mp *out);
 
-/* What follows the value at p with all that it contains.  The bytes passed lmi_wire_check. */
+/* Returns the position after the value at p and its contents.  The bytes must have passed
+ * lmi_wire_check. */
 const uint8_t *lmi_mp_skip(const uint8_t *p, const uint8_t *end);
 
-/* Walks the pairs of a map whose head was read: the key is in *key, *value points to its value.
- * The bytes passed lmi_wire_check. */
+/* Reads one pair of a map whose head was read before: the key, and the value (or its head), which
+ * begins at *value_at.  Returns the position after the pair.  The bytes must have passed
+ * lmi_wire_check. */
 const uint8_t *lmi_mp_pair(const uint8_t *p, const uint8_t *end, struct lmd_str *key,
 			   struct lmi_mp *value, const uint8_t **value_at);
 
-/* "a string", "a map" ... for sentences. */
+/* Returns "a string", "a map" ... for error messages. */
 const char *lmi_mp_kind_text(enum lmi_mp_kind kind);
 
 static inline bool lmi_mp_is(const struct lmd_str *s, const char *word, size_t n)

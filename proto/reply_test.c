@@ -228,7 +228,7 @@ START_TEST(refused_to_write)
 	lmi_reply_init(&r, &to);
 	r.u.next.items = &item;
 	r.u.next.n_items = 1;
-	encode_refused(&r, "reply to next: items[0]: 0 is no kind of item");
+	encode_refused(&r, "reply to next: items[0]: 0 is not a kind of item");
 	item.kind = LMI_WIRE_ITEM_DONE;
 	encode_refused(&r, "reply to next: items[0].finish: 0 is no finish");
 	item.kind = LMI_WIRE_ITEM_TOKEN;
@@ -237,10 +237,10 @@ START_TEST(refused_to_write)
 	item.n = 0;
 	encode_refused(&r, "reply to next: items[0].n: 0 is below 1");
 	r.rid = (struct lmd_str){"a\nb", 3};
-	encode_refused(&r, "reply to next: rid: it is not one line of at most 64 bytes of UTF-8");
+	encode_refused(&r, "reply to next: rid: is not one line of at most 64 bytes of UTF-8");
 	lmi_reply_init(&r, &to);
 	lmi_reply_fail(&r, LMD_OK, "fine", 0, &keep);
-	encode_refused(&r, "reply to next: error.code: 0 is no error code");
+	encode_refused(&r, "reply to next: error.code: 0 is not an error code");
 }
 END_TEST
 

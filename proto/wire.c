@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Messages for other programs to look at.
- *     wire session           a worked session, as docs/protocol.md shows it
- *     wire emit N SEED       N requests and N replies of each op, a line each:
+ * Prints messages for tests in other languages and for the documentation.
+ *     wire session           prints the example session of docs/protocol.md
+ *     wire emit N SEED       prints N requests and N replies of each op, one per line:
  *                            OP request|reply HEX JSON
- *     wire read              lines OP request|reply HEX on standard input: each must be read,
- *                            and is written again: HEX, or the reason why it is refused */
+ *     wire read              reads lines OP request|reply HEX from standard input, decodes and
+ *                            encodes each message, and prints it as HEX, or the error */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -172,7 +172,7 @@ static void session_refused(void)
 	r.u.unload.model = STR("smollm2");
 	show_request(&r);
 	lmi_reply_init(&a, &r);
-	lmi_reply_fail(&a, LMD_DENIED, "op unload needs the role admin: yours is user", -1,
+	lmi_reply_fail(&a, LMD_DENIED, "op unload requires the role admin: yours is user", -1,
 		       &keep);
 	show_reply(&a);
 }

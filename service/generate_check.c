@@ -35,7 +35,8 @@ enum lmd_status lmi_generate_check(const struct lmi_service_limits *l,
 					"stop: text %u has %zu bytes, allowed are 1 to %llu", i,
 					q->stop[i].len, (unsigned long long)l->stop_bytes);
 	if (q->has_grammar && q->has_json_schema)
-		return lmd_fail(err, LMD_INVALID, "grammar and json_schema: only one of them is allowed");
+		return lmd_fail(err, LMD_INVALID,
+				"grammar and json_schema: only one of them is allowed");
 	if (q->grammar.len > l->grammar_bytes || q->json_schema.len > l->grammar_bytes)
 		return lmd_fail(err, LMD_INVALID, "%s: %zu bytes, the maximum is %llu",
 				q->has_grammar ? "grammar" : "json_schema",

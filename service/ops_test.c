@@ -570,7 +570,7 @@ START_TEST(what_the_server_says)
 	ck_assert(fx_call(&fx, &fx_user, &q));
 	/* this process has neither */
 	q = fx_on(&fx, LMI_WIRE_OP_SHUTDOWN, NULL);
-	REFUSED(&fx_admin, LMD_UNSUPPORTED, "ended");
+	REFUSED(&fx_admin, LMD_UNSUPPORTED, "shutdown");
 	q = fx_on(&fx, LMI_WIRE_OP_CONFIG_RELOAD, NULL);
 	REFUSED(&fx_admin, LMD_UNSUPPORTED, "configuration");
 }

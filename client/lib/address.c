@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Error messages about addresses: what an address looks like, which places were tried, and which
- * group may use a socket. */
+ * Error messages about addresses: the valid forms, which addresses were tried, and which group may
+ * use a socket. */
 #include "client/lib/address.h"
 
 #include <grp.h>
@@ -12,7 +12,7 @@
 #include "client/lib/conn.h"
 
 #define IPC    "ipc://"
-#define SYSTEM IPC "/run/llamad/llamad.sock" /* the first place of lmd_client_default_url */
+#define SYSTEM IPC "/run/llamad/llamad.sock" /* the first choice of lmd_client_default_url */
 
 static const char *after(const char *url, const char *scheme)
 {
@@ -21,7 +21,7 @@ static const char *after(const char *url, const char *scheme)
 	return strncmp(url, scheme, n) ? NULL : url + n;
 }
 
-/* HOST:PORT; the host may be an IPv6 address in brackets. */
+/* Returns whether s is HOST:PORT; the host may be an IPv6 address in brackets. */
 static bool is_host_port(const char *s)
 {
 	const char *colon = strrchr(s, ':');
@@ -49,14 +49,14 @@ enum lmd_status lmi_client_nobody(const char *url, bool is_default, struct lmd_e
 {
 	if (is_default && strcmp(url, SYSTEM))
 		return lmd_fail(err, LMD_IO,
-				SYSTEM " does not exist, and nobody listens at %.300s; is llamad "
-				       "running?",
+				SYSTEM " does not exist, and no server is listening on %.300s; is "
+				       "llamad running?",
 				url);
-	return lmd_fail(err, LMD_IO, "%.400s: nobody listens there; is llamad running?", url);
+	return lmd_fail(err, LMD_IO, "%.400s: no server is listening; is llamad running?", url);
 }
 
-/* The group that may use the socket at `path`, or enter the first folder on the way to it that
- * this user can see; false if there is none. */
+/* Finds the group that may use the socket at `path` or, if this user cannot see it, enter the last
+ * folder on its path that this user can see.  Returns false if there is none. */
 static bool group_of(const char *path, char *name, size_t size)
 {
 	char at[LMI_CLIENT_URL], buf[1024];
@@ -73,7 +73,7 @@ static bool group_of(const char *path, char *name, size_t size)
 		*slash = 0;
 		needed = S_IXGRP;
 	}
-	/* nobody should join the group of root */
+	/* do not suggest to join root's group */
 	if (!s.st_gid || !(s.st_mode & needed) ||
 	    getgrgid_r(s.st_gid, &g, buf, sizeof(buf), &found) || !found)
 		return false;
@@ -89,7 +89,7 @@ enum lmd_status lmi_client_no_permission(const char *url, struct lmd_error *err)
 	if (!path || !group_of(path, group, sizeof(group)))
 		return lmd_fail(err, LMD_IO, "%.400s: permission denied", url);
 	return lmd_fail(err, LMD_IO,
-			"%.200s: permission denied: it is for the group %s; add yourself to the "
-			"group: sudo usermod -aG %s $USER, then log in again",
+			"%.200s: permission denied: only members of the group %s may use it; add "
+			"yourself to the group: sudo usermod -aG %s $USER, then log in again",
 			url, group, group);
 }

@@ -55,19 +55,19 @@ END_TEST
 START_TEST(nobody_listens)
 {
 	ck_assert_int_eq(lmi_client_nobody("ipc:///a/b", false, &err), LMD_IO);
-	ck_assert_str_eq(err.text, "ipc:///a/b: nobody listens there; is llamad running?");
-	/* without an address: all places */
+	ck_assert_str_eq(err.text, "ipc:///a/b: no server is listening; is llamad running?");
+	/* without an address the message names all of them */
 	ck_assert_int_eq(lmi_client_nobody("ipc:///run/user/7/llamad/llamad.sock", true, &err),
 			 LMD_IO);
 	says("ipc:///run/llamad/llamad.sock does not exist");
-	says("nobody listens at ipc:///run/user/7/llamad/llamad.sock");
+	says("no server is listening on ipc:///run/user/7/llamad/llamad.sock");
 	ck_assert_int_eq(lmi_client_nobody("ipc:///run/llamad/llamad.sock", true, &err), LMD_IO);
 	ck_assert_str_eq(err.text,
-			 "ipc:///run/llamad/llamad.sock: nobody listens there; is llamad running?");
+			 "ipc:///run/llamad/llamad.sock: no server is listening; is llamad running?");
 }
 END_TEST
 
-/* A group that this process may give a file to and that is not root's; NULL: none. */
+/* Returns a group, other than root's, that this process can give a file to, or NULL. */
 static const struct group *some_group(void)
 {
 	gid_t gids[64];
@@ -90,7 +90,7 @@ START_TEST(a_socket_of_a_group)
 
 	if (!g) {
 		close(fd);
-		return; /* nothing to choose from on this machine */
+		return; /* this machine has no such group */
 	}
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 	snprintf(a.sun_path, sizeof(a.sun_path), "%s/sock", dir);
@@ -103,13 +103,13 @@ START_TEST(a_socket_of_a_group)
 	ck_assert_int_eq(lmi_client_no_permission(url, &err), LMD_IO);
 	says("permission denied");
 	says(want);
-	/* the group has no right to it */
+	/* the group has no permission */
 	ck_assert_int_eq(chmod(a.sun_path, 0600), 0);
 	ck_assert_int_eq(lmi_client_no_permission(url, &err), LMD_IO);
 	says("permission denied");
 	ck_assert_ptr_null(strstr(err.text, "usermod"));
 	unlink(a.sun_path);
-	/* the folder around it is the group's */
+	/* the folder belongs to the group */
 	ck_assert_int_eq(chown(dir, (uid_t)-1, g->gr_gid), 0);
 	ck_assert_int_eq(chmod(dir, 0750), 0);
 	ck_assert_int_eq(lmi_client_no_permission(url, &err), LMD_IO);

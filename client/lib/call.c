@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Any request, as JSON. */
+ * Requests as JSON. */
 #include "client/lib/conn.h"
 #include "client/lib/members.h"
 
@@ -16,7 +16,7 @@ static enum lmd_status ask(struct lmd_client *c, const char *name, const char *m
 
 	*a = (struct lmi_answer){0};
 	if (op == LMI_WIRE_OP_NONE)
-		return lmd_fail(err, LMD_UNSUPPORTED, "'%.64s' is no op that this library knows",
+		return lmd_fail(err, LMD_UNSUPPORTED, "this library has no op '%.64s'",
 				name);
 	st = lmi_members_request(&b, op, members, err);
 	if (st == LMD_OK)
@@ -50,7 +50,7 @@ LMD_EXPORT void lmd_client_free(void *p)
 	lmi_free(p);
 }
 
-/* The id of the stream that an answer names. */
+/* Returns the id of the stream in a reply, or NULL. */
 static const struct lmi_wire_id *stream_of(const struct lmi_reply *r)
 {
 	switch (r->op) {
@@ -81,7 +81,7 @@ LMD_EXPORT enum lmd_status lmd_client_start(struct lmd_client *c, const char *op
 		return st;
 	id = stream_of(&a.r);
 	st = id ? lmi_stream_open(c, id, 0, -1, out, err)
-		: lmd_fail(err, LMD_INVALID, "the answer to '%.64s' is no stream", op);
+		: lmd_fail(err, LMD_INVALID, "the reply of op '%.64s' is not a stream", op);
 	lmi_answer_fini(&a);
 	return st;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One REQ socket; a context for each request, so that requests of many threads run side by
- * side. */
+ * One REQ socket, with a context for each request so that many threads can have pending
+ * requests. */
 #include "client/lib/conn.h"
 
 #include <errno.h>
@@ -38,8 +38,8 @@ static enum lmd_status failed(const struct lmd_client *c, int rv, struct lmd_err
 		return lmi_client_no_permission(c->url, err);
 	if (rv == NNG_EPEERAUTH || rv == NNG_ECRYPTO)
 		return lmd_fail(err, LMD_IO,
-				"%s: its certificate is not trusted or is not for that name, or no "
-				"TLS is spoken there: %s",
+				"%s: the certificate is not trusted or is for another name, or the "
+				"server does not use TLS: %s",
 				c->url, nng_strerror(rv));
 	return lmd_fail(err, rv == NNG_ETIMEDOUT ? LMD_TIMEOUT : LMD_IO, "%s: %s", c->url,
 			nng_strerror(rv));
@@ -47,7 +47,7 @@ static enum lmd_status failed(const struct lmd_client *c, int rv, struct lmd_err
 
 /* ---- opening ---- */
 
-/* Who we are; the key counts for this connection. */
+/* Sends hello with the key, which authenticates this connection. */
 static enum lmd_status hello(struct lmd_client *c, struct lmd_error *err)
 {
 	struct lmi_answer a;
@@ -65,9 +65,10 @@ static enum lmd_status hello(struct lmd_client *c, struct lmd_error *err)
 		return st;
 	if (r->v_min > LMI_WIRE_V || r->v_max < LMI_WIRE_V)
 		st = lmd_fail(err, LMD_UNSUPPORTED,
-			      "%s speaks protocol versions %lld to %lld, this program %d", c->url,
+			      "%s speaks protocol versions %lld to %lld, this client speaks %d",
+			      c->url,
 			      (long long)r->v_min, (long long)r->v_max, LMI_WIRE_V);
-	if (!*c->version) { /* other threads may read them from the first hello on */
+	if (!*c->version) { /* set only once, since other threads may read them */
 		(void)snprintf(c->version, sizeof(c->version), "%.*s", (int)r->version.len,
 			       r->version.ptr);
 		c->admin = r->role == LMI_WIRE_ROLE_ADMIN;
@@ -99,7 +100,7 @@ static enum lmd_status connect_to(struct lmd_client *c, const struct lmd_client_
 	if (rv)
 		return failed(c, rv, err);
 	c->open = true;
-	/* a request is repeated by us, when it is known that its reply cannot come any more */
+	/* requests are repeated by this library, once it is certain that no reply can come */
 	rv = nng_socket_set_ms(c->sock, NNG_OPT_REQ_RESENDTIME, NNG_DURATION_INFINITE);
 	if (!rv)
 		rv = nng_socket_set_size(c->sock, NNG_OPT_RECVMAXSZ, REPLY_MAX);
@@ -108,21 +109,21 @@ static enum lmd_status connect_to(struct lmd_client *c, const struct lmd_client_
 	return rv ? failed(c, rv, err) : hello(c, err);
 }
 
-/* A text of the options, as long as it is within the protocol's bound. */
+/* Copies a string of the options; returns LMD_INVALID if it is longer than the protocol allows. */
 static enum lmd_status keep(char *out, size_t size, const char *what, const char *text,
 			    struct lmd_error *err)
 {
 	size_t n = text ? strlen(text) : 0;
 
 	if (n >= size)
-		return lmd_fail(err, LMD_INVALID, "%s of %zu bytes: the most is %zu", what, n,
+		return lmd_fail(err, LMD_INVALID, "the %s has %zu bytes, the maximum is %zu", what, n,
 				size - 1);
 	if (n)
 		memcpy(out, text, n + 1);
 	return LMD_OK;
 }
 
-/* The caller's struct may be that of an older header. */
+/* Copies the caller's struct, which may be that of an older header, and fills in defaults. */
 static struct lmd_client_opts widen(const struct lmd_client_opts *given)
 {
 	struct lmd_client_opts o = {.struct_size = sizeof(o)};
@@ -190,7 +191,7 @@ LMD_EXPORT void lmd_client_server(const struct lmd_client *c, struct lmd_server 
 	memcpy(out, &all, out->struct_size < sizeof(all) ? out->struct_size : sizeof(all));
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 enum lmd_status lmi_client_rid(char out[LMI_RID_SIZE], struct lmd_error *err)
 {
@@ -233,7 +234,7 @@ void lmi_answer_fini(struct lmi_answer *a)
 	*a = (struct lmi_answer){0};
 }
 
-/* One try.  *sent: the server may have seen it. */
+/* Sends a request once and waits for its reply. */
 static int exchange(struct lmd_client *c, nng_aio *aio, const void *p, size_t n, uint64_t send_ms,
 		    uint64_t reply_ms, nng_msg **reply)
 {
@@ -253,7 +254,7 @@ static int exchange(struct lmd_client *c, nng_aio *aio, const void *p, size_t n,
 		nng_aio_wait(aio);
 		rv = nng_aio_result(aio);
 		if (!rv)
-			m = NULL; /* nng's */
+			m = NULL; /* owned by nng now */
 	}
 	if (!rv) {
 		nng_aio_set_timeout(aio, (nng_duration)reply_ms);
@@ -269,8 +270,8 @@ static int exchange(struct lmd_client *c, nng_aio *aio, const void *p, size_t n,
 	return rv;
 }
 
-/* Until there is a reply, or the connection could not be made again in time. */
-static enum lmd_status persist(struct lmd_client *c, const void *p, size_t n, uint32_t extra_ms,
+/* Sends a request, again after each reconnect, until a reply arrives or the time is over. */
+static enum lmd_status exchange_retry(struct lmd_client *c, const void *p, size_t n, uint32_t extra_ms,
 			       nng_msg **reply, struct lmd_error *err)
 {
 	uint64_t begin = lmi_client_now_ms(), end = begin + c->call_ms + extra_ms;
@@ -286,12 +287,12 @@ static enum lmd_status persist(struct lmd_client *c, const void *p, size_t n, ui
 	} while (rv == NNG_ECONNRESET && lmi_client_now_ms() < end);
 	nng_aio_free(aio);
 	if (rv == NNG_ETIMEDOUT)
-		return lmd_fail(err, LMD_TIMEOUT, "%s: no answer within %u ms", c->url,
+		return lmd_fail(err, LMD_TIMEOUT, "%s: timed out: no reply within %u ms", c->url,
 				(unsigned)(lmi_client_now_ms() - begin));
 	return rv ? failed(c, rv, err) : LMD_OK;
 }
 
-/* *say_hello: refused since this connection has not said who we are. */
+/* Sets *say_hello if the request failed because the connection is not authenticated. */
 static enum lmd_status ask_once(struct lmd_client *c, enum lmi_wire_op op, const void *p, size_t n,
 				uint32_t extra_ms, struct lmi_answer *out, bool *say_hello,
 				struct lmd_error *err)
@@ -302,7 +303,7 @@ static enum lmd_status ask_once(struct lmd_client *c, enum lmi_wire_op op, const
 	*out = (struct lmi_answer){.arena = lmi_arena_create(ARENA_MAX)};
 	if (!out->arena)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a reply");
-	st = persist(c, p, n, extra_ms, &out->msg, err);
+	st = exchange_retry(c, p, n, extra_ms, &out->msg, err);
 	if (st == LMD_OK)
 		st = lmi_reply_decode(&out->r, op, nng_msg_body(out->msg), nng_msg_len(out->msg),
 				      out->arena, err);
@@ -323,7 +324,7 @@ enum lmd_status lmi_client_ask_bytes(struct lmd_client *c, enum lmi_wire_op op, 
 	bool say_hello;
 	enum lmd_status st = ask_once(c, op, p, n, extra_ms, out, &say_hello, err);
 
-	/* nng has connected again; it may do so between the two as well */
+	/* nng has reconnected; it may do so again between hello and the request */
 	for (int k = 0; say_hello && k < HELLO_TRIES; k++) {
 		st = hello(c, err);
 		if (st != LMD_OK)

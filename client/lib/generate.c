@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A generation from the public struct: what is not given is left to the server. */
+ * Generations from the public struct; members that are not set are left to the server. */
 #include "client/lib/conn.h"
 #include "client/lib/members.h"
 
@@ -43,10 +43,10 @@ static enum lmd_status fill(struct lmi_req_generate *q, const struct lmd_generat
 			    struct lmd_str *stops, struct lmd_error *err)
 {
 	if (!g->model)
-		return lmd_fail(err, LMD_INVALID, "generate: no model is named");
-	/* a conversation comes with the further members */
+		return lmd_fail(err, LMD_INVALID, "generate: model is missing");
+	/* a conversation is passed in g->more */
 	if (g->prompt ? g->tokens != NULL : !g->tokens && !g->more)
-		return lmd_fail(err, LMD_INVALID, "generate: a prompt or tokens, one of them");
+		return lmd_fail(err, LMD_INVALID, "generate: exactly one of prompt and tokens is required");
 	q->model = str(g->model);
 	if (g->prompt) {
 		q->has_prompt = true;
@@ -57,7 +57,7 @@ static enum lmd_status fill(struct lmi_req_generate *q, const struct lmd_generat
 		q->tokens = g->tokens;
 		q->n_tokens = (uint32_t)g->n_tokens;
 	} else {
-		q->has_messages = true; /* those of g->more take their place */
+		q->has_messages = true; /* replaced by those of g->more */
 	}
 	if (g->n_predict) {
 		q->has_n = true;
@@ -81,7 +81,7 @@ static enum lmd_status fill(struct lmi_req_generate *q, const struct lmd_generat
 	return LMD_OK;
 }
 
-/* Sends the request with the members of g->more put over its own. */
+/* Sends the request; the members of g->more override its own. */
 static enum lmd_status ask(struct lmd_client *c, struct lmi_request *req, const char *more,
 			   struct lmi_answer *a, struct lmd_error *err)
 {
@@ -116,12 +116,13 @@ LMD_EXPORT enum lmd_status lmd_client_generate(struct lmd_client *c,
 
 	if (g.n_stops > LMI_LIMIT_STOPS || g.n_tokens > LMI_LIMIT_TOKENS)
 		return lmd_fail(err, LMD_INVALID,
-				"generate: %zu stop texts and %zu tokens: the most are %d and %d",
+				"generate: %zu stop sequences and %zu tokens, the maximum is %d and "
+				"%d",
 				g.n_stops, g.n_tokens, LMI_LIMIT_STOPS, LMI_LIMIT_TOKENS);
 	if (g.n_stops) {
 		stops = lmi_alloc(g.n_stops, sizeof(*stops));
 		if (!stops)
-			return lmd_fail(err, LMD_NOMEM, "no memory for stop texts");
+			return lmd_fail(err, LMD_NOMEM, "no memory for stop sequences");
 	}
 	lmi_request_init(&req, LMI_WIRE_OP_GENERATE);
 	st = fill(&req.u.generate, &g, stops, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * JSON in, msgpack out.  Types are those of the JSON values: the server knows better than this
- * library which members there are, and its refusals name them. */
+ * Converts JSON to msgpack.  Members keep the types of the JSON values; the server checks names and
+ * types, and its error messages name them. */
 #include "client/lib/members.h"
 
 #include <jansson.h>
@@ -27,7 +27,7 @@ static bool pack_id(msgpack_packer *pk, const char *s, size_t n)
 	return true;
 }
 
-/* jansson bounds the depth of what it reads (JSON_PARSER_MAX_DEPTH); the server's is smaller. */
+/* Recursive; jansson bounds the depth (JSON_PARSER_MAX_DEPTH), and the server's bound is lower. */
 static void pack(msgpack_packer *pk, const char *name, json_t *v)
 {
 	const char *key;
@@ -83,10 +83,10 @@ static enum lmd_status parse(const char *json, json_t **out, struct lmd_error *e
 	if (!*out)
 		return lmd_fail(err, LMD_INVALID, "members of a request: byte %d: %s", e.position,
 				e.text);
-	return lmd_fail(err, LMD_INVALID, "members of a request are no JSON object");
+	return lmd_fail(err, LMD_INVALID, "members of a request: not a JSON object");
 }
 
-/* The stream that a request names; the server would speak of bytes, which nobody typed. */
+/* Checks the id of a stream here, since the server's error would be about its encoded bytes. */
 static enum lmd_status check_id(enum lmi_wire_op op, const json_t *m, struct lmd_error *err)
 {
 	const json_t *v = json_object_get(m, "id");
@@ -95,11 +95,11 @@ static enum lmd_status check_id(enum lmi_wire_op op, const json_t *m, struct lmd
 	if ((op != LMI_WIRE_OP_CANCEL && op != LMI_WIRE_OP_NEXT) || !json_is_string(v) ||
 	    lmi_client_id(&id, json_string_value(v), json_string_length(v)))
 		return LMD_OK;
-	return lmd_fail(err, LMD_INVALID, "id: '%.40s' is not an id: an id has %zu hex digits",
+	return lmd_fail(err, LMD_INVALID, "id: '%.40s' is not a stream id: it must have %zu hexadecimal digits",
 			json_string_value(v), 2 * sizeof(id.b));
 }
 
-/* Puts what was packed into the buffer. */
+/* Appends the packed bytes to the buffer. */
 static enum lmd_status take(struct lmi_wire_buf *out, msgpack_sbuffer *sb, struct lmd_error *err)
 {
 	enum lmd_status st = LMD_OK;
@@ -168,7 +168,7 @@ enum lmd_status lmi_members_over(struct lmi_wire_buf *out, const void *p, size_t
 	if (st != LMD_OK)
 		return st;
 	msgpack_unpacked_init(&u);
-	/* bytes that this process encoded: one map with text keys */
+	/* the bytes were encoded by this process: one map with str keys */
 	if (msgpack_unpack_next(&u, p, n, &off) != MSGPACK_UNPACK_SUCCESS) {
 		json_decref(m);
 		return lmd_fail(err, LMD_NOMEM, "no memory for a request of %zu bytes", n);

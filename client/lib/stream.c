@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * A stream is a cursor: `next` asks for what lies behind it, and what came is handed out item
- * by item.  Asking again gives the same items, so a connection that breaks loses nothing. */
+ * A stream is a cursor: `next` fetches the items after it, which are then returned one by one.
+ * Asking again returns the same items, so nothing is lost if a connection breaks. */
 #include "client/lib/conn.h"
 
 #include "core/base/alloc.h"
 
-/* Names and ids of calls; longer ones are cut, as by the server. */
+/* Maximum size of names and ids of tool calls; longer ones are cut, as in the server. */
 #define NAME_SIZE 129
 
-/* One `next` waits so long at most; waiting longer is asking again. */
+/* Maximum time that one `next` waits; to wait longer, it is sent again. */
 #define WAIT_MS 10000
 
 struct lmd_stream {
@@ -17,11 +17,11 @@ struct lmd_stream {
 	struct lmi_wire_id id;
 	char hex[2 * sizeof(struct lmi_wire_id) + 1];
 	int32_t hold_ms;
-	int64_t after;		  /* number of the last item that was handed out */
-	struct lmi_answer answer; /* items that are not handed out yet */
-	uint32_t at;		  /* the first of them */
-	bool over;		  /* the final item was handed out */
-	char name[NAME_SIZE], call_id[NAME_SIZE]; /* of the call that was handed out */
+	int64_t after;		  /* number of the last item that was returned */
+	struct lmi_answer answer; /* the fetched items */
+	uint32_t at;		  /* index of the first one that was not returned yet */
+	bool over;		  /* the final item was returned */
+	char name[NAME_SIZE], call_id[NAME_SIZE]; /* of the last tool call */
 };
 
 enum lmd_status lmi_stream_open(struct lmd_client *c, const struct lmi_wire_id *id, uint64_t after,
@@ -52,11 +52,11 @@ LMD_EXPORT enum lmd_status lmd_client_resume(struct lmd_client *c, const char *h
 	struct lmi_wire_id id;
 
 	if (after > INT64_MAX)
-		return lmd_fail(err, LMD_INVALID, "after: %llu is no number of an item",
+		return lmd_fail(err, LMD_INVALID, "after: %llu is not a valid item number",
 				(unsigned long long)after);
 	if (!lmi_client_id(&id, hex, strlen(hex)))
 		return lmd_fail(err, LMD_INVALID,
-				"'%.40s' is not an id of a stream: an id has %zu hex digits",
+				"'%.40s' is not a stream id: it must have %zu hexadecimal digits",
 				hex, 2 * sizeof(id.b));
 	return lmi_stream_open(c, &id, after, -1, out, err);
 }
@@ -94,7 +94,7 @@ static const char *keep(char *out, struct lmd_str s)
 	return out;
 }
 
-/* A call of a tool, or a part of one. */
+/* Fills in a tool call or a part of one. */
 static void hand_out_call(struct lmd_stream *s, const struct lmi_wire_item *w, struct lmd_item *it)
 {
 	if (w->kind == LMI_WIRE_ITEM_CALL) {
@@ -114,7 +114,7 @@ static void hand_out_call(struct lmd_stream *s, const struct lmi_wire_item *w, s
 	}
 }
 
-/* The item as the caller sees it; the final ones that are failures become a status. */
+/* Converts an item for the caller; error and cancelled become a status. */
 static enum lmd_status hand_out(struct lmd_stream *s, const struct lmi_wire_item *w,
 				struct lmd_item *out, struct lmd_error *err)
 {
@@ -128,7 +128,7 @@ static enum lmd_status hand_out(struct lmd_stream *s, const struct lmi_wire_item
 		it.text = w->u.token.text.ptr;
 		it.n_text = w->u.token.text.len;
 		break;
-	case LMI_WIRE_ITEM_UNKNOWN: /* of a newer server */
+	case LMI_WIRE_ITEM_UNKNOWN: /* sent by a newer server */
 	case LMI_WIRE_ITEM_TEXT:
 		it.kind = LMD_ITEM_TEXT;
 		if (w->kind == LMI_WIRE_ITEM_TEXT) {
@@ -178,7 +178,7 @@ LMD_EXPORT enum lmd_status lmd_stream_next(struct lmd_stream *s, struct lmd_item
 	uint64_t end = timeout_ms < 0 ? UINT64_MAX : lmi_client_now_ms() + (uint64_t)timeout_ms;
 
 	if (s->over)
-		return lmd_fail(err, LMD_INVALID, "stream %s is at its end", s->hex);
+		return lmd_fail(err, LMD_INVALID, "stream %s has ended", s->hex);
 	while (s->at >= s->answer.r.u.next.n_items || !s->answer.msg) {
 		uint64_t now = lmi_client_now_ms(), left = end > now ? end - now : 0;
 		enum lmd_status st = fetch(s, left < WAIT_MS ? (uint32_t)left : WAIT_MS, err);
@@ -222,6 +222,6 @@ LMD_EXPORT void lmd_stream_leave(struct lmd_stream *s)
 LMD_EXPORT void lmd_stream_close(struct lmd_stream *s)
 {
 	if (s && !s->over)
-		(void)lmd_stream_cancel(s, NULL); /* else its lease ends it */
+		(void)lmd_stream_cancel(s, NULL); /* if that fails, its lease ends it */
 	lmd_stream_leave(s);
 }

@@ -20,7 +20,7 @@ LMD_EXPORT enum lmd_status lmd_client_default_url(char *out, size_t size, struct
 		n = snprintf(out, size, "ipc://%s/llamad/llamad.sock", dir);
 	if (n < 0 || (size_t)n >= size)
 		return lmd_fail(err, LMD_INVALID,
-				"the URL of the socket has %d bytes, there is room for %zu", n,
+				"the URL of the socket has %d bytes, the buffer has only %zu", n,
 				size ? size - 1 : 0);
 	return LMD_OK;
 }

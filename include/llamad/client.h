@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * client.h - talk to a running llamad from C (library llamad-client).
+ * client.h - the C client of llamad (library llamad-client).
  *
- * A client is a connection.  Requests are answered once; what takes long (an answer, a load)
- * is a stream of numbered items, fetched with lmd_stream_next and never lost: after a broken
- * connection the same call connects again and goes on behind the last item.
+ * A client is a connection.  A request has one reply; an operation that takes time (a generation, a
+ * load) is a stream of numbered items, which lmd_stream_next fetches.  No item is lost: if the
+ * connection breaks, the same call reconnects and continues after the last item.
  *
  *     struct lmd_client *c;
  *     struct lmd_stream *s;
@@ -18,12 +18,13 @@
  *     lmd_stream_close(s);
  *     lmd_client_close(c);
  *
- * Threads: a client may be used by many threads at a time; a stream by one, but for
- * lmd_stream_cancel.  Errors are those of status.h; LMD_IO: nobody answers there; LMD_BUSY: try
- * again later.  Sentences of the server come through as they are.
+ * Threads: many threads may share a client.  A stream may be used by one thread at a time, except
+ * that lmd_stream_cancel may be called from any thread.  Errors are those of status.h: LMD_IO means
+ * that the server cannot be reached, LMD_BUSY that the request may be retried later.  Error
+ * messages of the server are passed on unchanged.
  *
- * A program that was compiled with an older header works with a newer library: structs begin with
- * their size and grow at their end. */
+ * A program compiled with an older header works with a newer library: structs begin with their size
+ * and grow only at their end. */
 #ifndef LLAMAD_CLIENT_H
 #define LLAMAD_CLIENT_H
 
@@ -42,46 +43,45 @@ struct lmd_stream;
 
 /* ---- connection ---- */
 
-/* Zero and NULL stand for the defaults. */
+/* Zero and NULL mean the default. */
 struct lmd_client_opts {
 	uint32_t struct_size;
-	uint32_t connect_ms; /* wait so long for a connection; 0 = 5000 */
-	uint32_t call_ms;    /* wait so long for the answer of a request; 0 = 30000 */
+	uint32_t connect_ms; /* maximum time to connect in ms; 0 = 5000 */
+	uint32_t call_ms;    /* maximum time to wait for a reply in ms; 0 = 30000 */
 	const char *url;     /* "ipc:///run/llamad/llamad.sock", "tcp://host:port", "tls+tcp://...";
 			      * NULL = lmd_client_default_url */
-	const char *key;     /* for tcp and tls+tcp: secret of a key that the server knows */
-	const char *ca_file; /* tls+tcp: certificates that are trusted; NULL = the system's */
-	const char *name;    /* of the program, for the server's log */
+	const char *key;     /* for tcp and tls+tcp: secret of an API key */
+	const char *ca_file; /* for tls+tcp: trusted certificates; NULL = the system's */
+	const char *name;    /* name of the program, for the server's log */
 };
 
-/* opts NULL: all defaults.  Connects and says hello, with the key; so does each connection that
- * is made again later.  LMD_IO: nobody listens there, or its certificate is not trusted;
- * LMD_DENIED: the key is missing, wrong or has expired; LMD_BUSY: too many wrong keys came from
- * this address. */
+/* Connects and authenticates; later reconnects do the same.  opts may be NULL for the defaults.
+ * LMD_IO: the server cannot be reached, or its certificate is not trusted; LMD_DENIED: the key is
+ * missing, wrong or has expired; LMD_BUSY: too many wrong keys came from this address. */
 LMD_EXPORT enum lmd_status lmd_client_open(struct lmd_client **out,
 					   const struct lmd_client_opts *opts,
 					   struct lmd_error *err);
-/* Streams of it must be closed before.  NULL allowed. */
+/* Closes the connection.  The client's streams must be closed before.  NULL allowed. */
 LMD_EXPORT void lmd_client_close(struct lmd_client *c);
 
-/* The socket that the configuration of this machine names, else /run/llamad/llamad.sock if it is
- * there, else the one in the user's runtime folder.  LMD_INVALID: does not fit into size bytes. */
+/* Writes the default address: /run/llamad/llamad.sock if it exists or $XDG_RUNTIME_DIR is not set,
+ * otherwise $XDG_RUNTIME_DIR/llamad/llamad.sock.  LMD_INVALID: it does not fit into size bytes. */
 LMD_EXPORT enum lmd_status lmd_client_default_url(char *out, size_t size, struct lmd_error *err);
 
 struct lmd_server {
 	uint32_t struct_size;
-	bool admin;		/* may change models, plugins and the server */
-	const char *version;	/* strings live as long as the client */
+	bool admin;		/* the client may manage models, plugins and the server */
+	const char *version;	/* strings are valid as long as the client */
 	const char *url;
 };
 LMD_EXPORT void lmd_client_server(const struct lmd_client *c, struct lmd_server *out);
 
 /* ---- any request ---- */
 
-/* Sends op with the members of a JSON object (NULL: none) and gives the members of the answer as
- * a JSON object; docs/protocol.md lists ops and members.  *reply is freed with
- * lmd_client_free.  Requests that change something get a request id if they carry none, so
- * that a repetition after a broken connection changes nothing twice. */
+/* Sends op with the members of a JSON object (NULL: none) and returns the reply as a JSON object;
+ * docs/protocol.md lists ops and members.  Free *reply with lmd_client_free.  A request that is not
+ * idempotent gets a request id if it has none, so that it can be repeated safely after a connection
+ * broke. */
 LMD_EXPORT enum lmd_status lmd_client_call(struct lmd_client *c, const char *op,
 					   const char *members, char **reply,
 					   struct lmd_error *err);
@@ -89,38 +89,37 @@ LMD_EXPORT void lmd_client_free(void *p);
 
 /* ---- generation ---- */
 
-#define LMD_GEN_PARSE_SPECIAL 1u /* text of control tokens in the prompt becomes those tokens */
-#define LMD_GEN_NO_SPECIAL    2u /* add no begin tokens to the prompt */
-#define LMD_GEN_IGNORE_EOG    4u /* go on after tokens that end an answer */
-#define LMD_GEN_SHOW_SPECIAL  8u /* control tokens are part of the text */
-#define LMD_GEN_GREEDY	      16u /* the likeliest token always: temp 0 */
-#define LMD_GEN_SEED	      32u /* seed counts */
-#define LMD_GEN_RAW	      64u /* the prompt is plain text, also for a model with a chat template */
-#define LMD_GEN_PARSE	      128u /* items tell text, thoughts and calls of tools apart */
+#define LMD_GEN_PARSE_SPECIAL 1u  /* convert text that spells a control token in the prompt */
+#define LMD_GEN_NO_SPECIAL    2u  /* do not add begin tokens (BOS) to the prompt */
+#define LMD_GEN_IGNORE_EOG    4u  /* continue after end-of-generation tokens */
+#define LMD_GEN_SHOW_SPECIAL  8u  /* include the text of control tokens in the answer */
+#define LMD_GEN_GREEDY	      16u /* greedy decoding (temp 0) */
+#define LMD_GEN_SEED	      32u /* use seed */
+#define LMD_GEN_RAW	      64u /* plain text prompt even if the model has a chat template */
+#define LMD_GEN_PARSE	      128u /* items distinguish text, reasoning and tool calls */
 
-/* What is zero or NULL is the server's default. */
+/* Zero and NULL mean the server's default. */
 struct lmd_generate {
 	uint32_t struct_size;
 	uint32_t flags;		 /* LMD_GEN_* */
 	const char *model;	 /* name or alias */
-	const char *prompt;	 /* bytes; either this or tokens.  Said to a model with a chat
-				  * template, continued by another one or with LMD_GEN_RAW */
-	size_t n_prompt;	 /* 0 = up to the terminating zero */
-	const lmd_token *tokens; /* [n_tokens] */
+	const char *prompt;	 /* any bytes; a user's message if the model has a chat template,
+				  * unless LMD_GEN_RAW; otherwise the text to continue */
+	size_t n_prompt;	 /* length in bytes; 0 = up to the terminating zero */
+	const lmd_token *tokens; /* [n_tokens], in place of prompt */
 	size_t n_tokens;
-	int64_t n_predict;	 /* tokens at most; < 0: until the context is full */
-	uint64_t seed;		 /* with LMD_GEN_SEED */
+	int64_t n_predict;	 /* maximum number of tokens; < 0: until the context is full */
+	uint64_t seed;		 /* random seed, with LMD_GEN_SEED */
 	double temp;
 	int32_t top_k;
 	double top_p, min_p;
 	double repeat_penalty, frequency_penalty, presence_penalty;
-	const char *const *stops; /* [n_stops] */
+	const char *const *stops; /* [n_stops] stop sequences */
 	size_t n_stops;
-	uint32_t hold_ms;	  /* gather items so long before they are sent; UINT32_MAX: not at
-				   * all */
-	uint32_t lease_ms;	  /* the server ends it when nobody fetches for so long */
-	const char *more;	  /* further members of op generate as a JSON object; they win.
-				   * `messages` there stands for the prompt, which is NULL then */
+	uint32_t hold_ms;	  /* output batching delay in ms; UINT32_MAX = none */
+	uint32_t lease_ms;	  /* the stream is cancelled if it is not read for this long */
+	const char *more;	  /* more members of op generate as a JSON object; they override
+				   * the above.  If it has `messages`, prompt must be NULL */
 };
 
 LMD_EXPORT enum lmd_status lmd_client_generate(struct lmd_client *c, const struct lmd_generate *g,
@@ -129,69 +128,72 @@ LMD_EXPORT enum lmd_status lmd_client_generate(struct lmd_client *c, const struc
 /* ---- streams ---- */
 
 enum lmd_item_kind {
-	LMD_ITEM_NONE = 0,     /* no item came in time; the stream goes on */
-	LMD_ITEM_TOKEN = 1,    /* token, and the text that it makes visible (maybe none) */
-	LMD_ITEM_TEXT = 2,     /* text alone */
+	LMD_ITEM_NONE = 0,     /* no item arrived in time; the stream continues */
+	LMD_ITEM_TOKEN = 1,    /* token, and text that has become available (may be empty) */
+	LMD_ITEM_TEXT = 2,     /* text without a token */
 	LMD_ITEM_PROGRESS = 3, /* phase, done, total */
-	LMD_ITEM_DONE = 4,     /* finish and the counts; nothing comes after it */
-	/* With LMD_GEN_PARSE; TOKEN and TEXT are then what is said, and markers are left out. */
-	LMD_ITEM_REASONING = 5,   /* text: what the model thinks */
-	LMD_ITEM_CALL = 6,      /* of a tool: call, name, id; its arguments follow */
+	LMD_ITEM_DONE = 4,     /* finish and the counts; the last item */
+	/* Only with LMD_GEN_PARSE; TOKEN and TEXT then carry the content, without markers. */
+	LMD_ITEM_REASONING = 5, /* text: more of the model's reasoning */
+	LMD_ITEM_CALL = 6,	/* a tool call: call, name, id; its arguments follow */
 	LMD_ITEM_ARGUMENTS = 7, /* call; text: more of the arguments, together a JSON object */
-	LMD_ITEM_CALL_END = 8   /* call, complete */
+	LMD_ITEM_CALL_END = 8	/* call, complete */
 };
+#define LMD_ITEM_THOUGHT LMD_ITEM_REASONING /* deprecated name */
 
 struct lmd_item {
-	uint64_t number; /* from 1 without gaps: the cursor behind this item; NONE: that of the last
-			  * item */
+	uint64_t number; /* from 1 without gaps, also the cursor after this item; NONE: number of
+			  * the last item */
 	uint32_t kind;	 /* enum lmd_item_kind */
 	lmd_token token;
 	const char *text; /* [n_text] bytes, valid until the next call on the stream */
 	size_t n_text;
 	union {
 		const char *phase; /* "load", ... */
-		const char *name;  /* CALL: the tool; valid as text is */
+		const char *name;  /* CALL: name of the tool; valid as long as text */
 	};
 	union {
 		uint64_t done;
-		uint64_t call; /* number of the call in its answer, from 0 */
+		uint64_t call; /* number of the tool call within the answer, from 0 */
 	};
 	union {
-		uint64_t total;	   /* 0: not known */
-		uint64_t complete; /* CALL_END: 1, the arguments are whole and JSON; else 0 */
-		uint64_t n_forced; /* DONE: of n_out, tokens without a step of their own, since the
-				    * grammar left no choice */
+		uint64_t total;	   /* 0 = unknown */
+		uint64_t complete; /* CALL_END: 1 if the arguments are complete and valid JSON,
+				    * otherwise 0 */
+		uint64_t n_forced; /* DONE: the part of n_out that needed no step because the
+				    * grammar allowed no alternative (jump-forward decoding) */
 	};
 	union {
 		const char *finish; /* "eog", "stop", "length", "context", "done" */
-		const char *id;	    /* CALL: by which a tool's message names it; valid as text is */
+		const char *id;	    /* CALL: id, which the tool's message repeats; valid as long
+				     * as text */
 	};
 	uint64_t n_prompt, n_out, prompt_ns, out_ns;
 };
 
-/* A load, an add ... : op, members as in lmd_client_call; for ops whose answer is a stream. */
+/* Starts a job such as load or add: like lmd_client_call for ops whose reply is a stream. */
 LMD_EXPORT enum lmd_status lmd_client_start(struct lmd_client *c, const char *op,
 					    const char *members, struct lmd_stream **out,
 					    struct lmd_error *err);
-/* A stream that was started before, perhaps by another process of the same user: `id` as
- * lmd_stream_id gave it, `after` the number of the last item seen (0: from the first that is
- * kept). */
+/* Resumes a stream, which another process of the same user may have started.  id: from
+ * lmd_stream_id; after: number of the last item received (0: begin with the first item kept). */
 LMD_EXPORT enum lmd_status lmd_client_resume(struct lmd_client *c, const char *id, uint64_t after,
 					     struct lmd_stream **out, struct lmd_error *err);
 
-/* The next item, or one of the kind LMD_ITEM_NONE when none came within timeout_ms (-1 = wait for
- * ever): the stream goes on, and the caller may ask again.  LMD_CANCELLED: somebody cancelled the
- * stream.  Any other status: it failed, and err says why; LMD_TIMEOUT, too, is an error of the
- * server (a limit was reached) or says that the server does not answer. */
+/* Returns the next item, or one of the kind LMD_ITEM_NONE if none arrived within timeout_ms (-1 =
+ * wait without limit); the stream then continues, and the function may be called again.
+ * LMD_CANCELLED: the stream was cancelled.  Any other status: the stream failed, see err.
+ * LMD_TIMEOUT is an error as well: a limit of the server was reached, or the server does not
+ * respond. */
 LMD_EXPORT enum lmd_status lmd_stream_next(struct lmd_stream *s, struct lmd_item *out,
 					   int timeout_ms, struct lmd_error *err);
-/* Ends the work after the step that runs now; any thread.  Items that were made can be fetched. */
+/* Cancels the stream after the current step.  Remaining items can still be fetched.  Any thread. */
 LMD_EXPORT enum lmd_status lmd_stream_cancel(struct lmd_stream *s, struct lmd_error *err);
-/* 32 hexadecimal digits; lives as long as the stream. */
+/* Returns 32 hexadecimal digits, valid as long as the stream. */
 LMD_EXPORT const char *lmd_stream_id(const struct lmd_stream *s);
-/* Cancels what is not at its end, and frees.  NULL allowed. */
+/* Frees the stream and cancels it unless it has ended.  NULL allowed. */
 LMD_EXPORT void lmd_stream_close(struct lmd_stream *s);
-/* Frees without cancelling: the stream can be resumed until its lease is over. */
+/* Frees the stream without cancelling it: it can be resumed until its lease expires. */
 LMD_EXPORT void lmd_stream_leave(struct lmd_stream *s);
 
 LMD_END_DECLS

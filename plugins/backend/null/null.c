@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A backend that computes nothing: it takes any weight, pool and plan, and answers every step at
- * once with results that are a function of the step block alone (README.md).  All the paperwork of
- * a real one is here, so this is also the shortest complete example of a backend. */
+ * A backend that computes nothing: it accepts any weight, pool and plan, and completes every step
+ * at once with results that depend only on the step block (README.md).  It implements everything
+ * that a real backend must, so it is also the shortest complete example of one. */
 #include "null.h"
 
 #include <stdio.h>
@@ -12,11 +12,11 @@
 #include "backend/common/binding.h"
 
 struct lmd_weight {
-	uint32_t n; /* nothing of it is ever read */
+	uint32_t n; /* never read */
 };
 
 struct lmd_pool {
-	uint32_t n_unit; /* pages or slots; they hold nothing */
+	uint32_t n_unit; /* number of pages or slots, which hold no data */
 };
 
 struct lmd_cplan {
@@ -46,7 +46,7 @@ static uint32_t enumerate(const struct lmd_host *host, struct lmd_device_info *o
 
 #define STEP_US_MAX 60000000u
 
-/* A number of the environment, 0 without it. */
+/* Reads a number from the environment; 0 if it is not set. */
 static enum lmd_status setting(const char *name, uint32_t max, uint32_t *out,
 			       struct lmd_error *err)
 {
@@ -55,7 +55,7 @@ static enum lmd_status setting(const char *name, uint32_t max, uint32_t *out,
 	unsigned long v = text ? strtoul(text, &end, 10) : 0;
 
 	if (text && (end == text || *end || v > max))
-		return lmd_fail(err, LMD_INVALID, "null: %s=%.40s: a number up to %u", name, text,
+		return lmd_fail(err, LMD_INVALID, "null: %s=%.40s: not a number of at most %u", name, text,
 				max);
 	*out = (uint32_t)v;
 	return LMD_OK;
@@ -69,10 +69,10 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 	enum lmd_status st;
 
 	if (p->index)
-		return lmd_fail(err, LMD_NOTFOUND, "null: device %u, there is only 0", p->index);
+		return lmd_fail(err, LMD_NOTFOUND, "null: device %u does not exist, only device 0", p->index);
 	dev->host = host;
 	dev->n_run = 0;
-	/* for tests of what lasts, and of what is lost */
+	/* for tests of long steps and of lost devices */
 	st = setting("LLAMAD_NULL_STEP_US", STEP_US_MAX, &us, err);
 	dev->step = (struct timespec){us / 1000000, (long)(us % 1000000) * 1000};
 	return st == LMD_OK ? setting("LLAMAD_NULL_FAIL_STEP", UINT32_MAX, &dev->fail_run, err)
@@ -136,8 +136,7 @@ static enum lmd_status pool_create(void *state, const struct lmd_pool_desc *d,
 	return LMD_OK;
 }
 
-/* What is exported is zeros, what is imported is forgotten; ids are checked as a real device
- * would. */
+/* An export returns zeros, an import is ignored; ids are checked as in a real backend. */
 static enum lmd_status pool_op(void *state, struct lmd_queue *q, struct lmd_pool *pool,
 			       const struct lmd_pool_op *ops, uint32_t n, struct lmd_error *err)
 {
@@ -186,7 +185,7 @@ static void op_support(void *state, const struct lmd_plan *plan, const struct lm
 	out->native = op->code != LMD_OP_SAMPLE;
 	if (!out->native)
 		(void)snprintf(out->reason, sizeof(out->reason),
-			       "null has no logits of its own to sample from");
+			       "null computes no logits to sample from");
 }
 
 static enum lmd_status plan_compile(void *state, const struct lmd_compile *c,
@@ -196,7 +195,7 @@ static enum lmd_status plan_compile(void *state, const struct lmd_compile *c,
 	struct lmd_cplan *p;
 
 	if (c->plan->key.kind == LMD_PLAN_TAIL)
-		return lmd_fail(err, LMD_UNSUPPORTED, "null: no TAIL plans");
+		return lmd_fail(err, LMD_UNSUPPORTED, "null: does not support TAIL plans");
 	p = h->alloc(h->ctx, sizeof(*p));
 	if (!p)
 		return lmd_fail(err, LMD_NOMEM, "null: no memory for a plan");
@@ -225,7 +224,7 @@ static uint32_t live_rows(const struct lmd_step *s, uint32_t space)
 		       : 0;
 }
 
-/* Row of TOKENS that stands behind a row of a result, or -1. */
+/* Returns the row of TOKENS that a row of a result belongs to, or -1. */
 static int64_t token_row(const struct lmd_step *s, uint32_t space, uint32_t row)
 {
 	if (space == LMD_SPACE_TOKENS)
@@ -235,7 +234,7 @@ static int64_t token_row(const struct lmd_step *s, uint32_t space, uint32_t row)
 	return space == LMD_SPACE_SEQS && s->n_tok ? s->q_start[row] + s->q_len[row] - 1 : -1;
 }
 
-/* The canned row: see README.md. */
+/* Writes the predefined row described in README.md. */
 static void canned(const struct lmd_step *s, const struct lmd_value *v, uint32_t id, uint32_t row,
 		   float *out)
 {
@@ -263,7 +262,7 @@ static bool cancelled(const struct lmd_step *step)
 	return step->cancel && __atomic_load_n(step->cancel, __ATOMIC_RELAXED);
 }
 
-/* Takes the time of a step, or less when it is cancelled. */
+/* Waits for the duration of a step, or until it is cancelled. */
 static void take_time(const struct null_dev *dev, const struct lmd_step *step)
 {
 	struct timespec left = dev->step;
@@ -298,8 +297,8 @@ static enum lmd_status plan_run(void *state, struct lmd_queue *q, struct lmd_cpl
 	dev->n_run++;
 	if (dev->fail_run && dev->n_run >= dev->fail_run)
 		return lmd_fail(&dev->error, LMD_DEVICE,
-				"null: the device is lost since step %u, as LLAMAD_NULL_FAIL_STEP "
-				"says",
+				"null: the device was lost at step %u, as set by "
+				"LLAMAD_NULL_FAIL_STEP",
 				dev->fail_run);
 	for (uint32_t i = 0; i < p->plan->n_output; i++) {
 		const struct lmd_value *v = &p->plan->values[p->plan->outputs[i].value];
@@ -308,7 +307,7 @@ static enum lmd_status plan_run(void *state, struct lmd_queue *q, struct lmd_cpl
 
 		if (b && (b->n_row < n || b->row_bytes < 4 * (uint64_t)v->width))
 			return lmd_fail(&dev->error, LMD_INVALID,
-					"null: output %u has room for %u rows, %u are needed",
+					"null: output %u has space for %u rows, but %u are needed",
 					b->id, b->n_row, n);
 		for (uint32_t r = 0; b && r < n; r++)
 			canned(step, v, b->id, r,

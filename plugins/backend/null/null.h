@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * null.h - what the descriptor needs of the null backend. */
+ * null.h - the parts of the null backend that the descriptor needs. */
 #ifndef LLAMAD_NULL_H
 #define LLAMAD_NULL_H
 
@@ -11,10 +11,10 @@
 /* State of an open device. */
 struct null_dev {
 	const struct lmd_host *host;
-	struct lmd_error error; /* of the last plan_run */
-	struct timespec step;   /* what a plan_run takes at least */
-	uint32_t n_run;         /* calls of plan_run */
-	uint32_t fail_run;      /* this one and all later ones fail; 0 = none */
+	struct lmd_error error; /* error of the last plan_run */
+	struct timespec step;   /* minimum duration of a plan_run */
+	uint32_t n_run;         /* number of calls of plan_run */
+	uint32_t fail_run;      /* this call and all later ones fail; 0 = none */
 };
 
 extern const struct lmd_backend_ops null_backend_ops;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The canned results, through the registry as the engine meets them, and the refusals. */
+ * The predefined results, obtained through the registry like in the engine, and the errors. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -50,7 +50,7 @@ static void teardown(void)
 	lmi_host_destroy(fx.host);
 }
 
-/* Four tokens of two sequences; the last of each leaves. */
+/* Four tokens of two sequences; the last of each has an output row. */
 static const int32_t token[T] = {3, 9, -1, 7}, pos[T] = {0, 1, 5, 6}, seq_of[T] = {0, 0, 1, 1};
 static const int32_t q_start[2] = {0, 2}, q_len[2] = {2, 2}, out_row[2] = {1, 2};
 
@@ -102,9 +102,9 @@ START_TEST(greedy_counts)
 
 	ck_assert_int_eq(run(LMD_OUT_LOGITS, LMD_SPACE_OUTPUTS, y[0], 2, NULL), LMD_OK);
 	for (uint32_t i = 0; i < V; i++) {
-		/* token 9 at position 1: both winners are id 0 */
+		/* token 9 at position 1: both rules give id 0 */
 		ck_assert_float_eq(y[0][i], i == 0 ? 2.0f : 0.0f);
-		/* an external row at position 5 counts as token 5 */
+		/* an external row at position 5 is treated as token 5 */
 		ck_assert_float_eq(y[1][i], i == 6 ? 2.0f : i == 0 ? 1.0f : 0.0f);
 	}
 }
@@ -156,7 +156,7 @@ START_TEST(steps_that_take_time)
 	for (size_t i = 0; i < LMD_LEN(wrong); i++) {
 		setenv("LLAMAD_NULL_STEP_US", wrong[i], 1);
 		ck_assert_int_eq(fx.ops->open(fx.state, fx.host, &params, &err), LMD_INVALID);
-		ck_assert_ptr_nonnull(strstr(err.text, "a number up to 60000000"));
+		ck_assert_ptr_nonnull(strstr(err.text, "not a number of at most 60000000"));
 	}
 	setenv("LLAMAD_NULL_STEP_US", "20000", 1);
 	ck_assert_int_eq(fx.ops->open(fx.state, fx.host, &params, &err), LMD_OK);
@@ -183,7 +183,7 @@ START_TEST(a_device_that_is_lost)
 	ck_assert_int_eq(run(LMD_OUT_LOGITS, LMD_SPACE_OUTPUTS, y[0], 2, NULL), LMD_OK);
 	for (int i = 0; i < 2; i++)
 		ck_assert_int_eq(run(LMD_OUT_LOGITS, LMD_SPACE_OUTPUTS, y[0], 2, NULL), LMD_DEVICE);
-	ck_assert_ptr_nonnull(strstr(fx.ops->last_error(fx.state), "lost since step 2"));
+	ck_assert_ptr_nonnull(strstr(fx.ops->last_error(fx.state), "lost at step 2"));
 }
 END_TEST
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Descriptor of the null backend. */
+ * The descriptor of the null backend. */
 #include "llamad/plugin.h"
 #include "null.h"
 
-/* Never the choice of "auto" where anything computes. */
+/* The lowest score, so that "auto" chooses any other backend. */
 static int probe(const struct lmd_host *host, char *why, size_t n)
 {
 	(void)host;
