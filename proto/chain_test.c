@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sampler chains and biases on the wire: what they are read as, and what is refused. */
+ * Encoding and decoding of sampler chains and biases, and the errors. */
 #include <math.h>
 
 #include "proto/codec.h"
@@ -71,7 +71,7 @@ START_TEST(samplers)
 }
 END_TEST
 
-/* Bytes of a field of generate, and why they are refused. */
+/* Bytes of a field of generate, and the expected error message. */
 #define CHAIN(bytes, why)                                                                          \
 	{                                                                                          \
 		"chain", bytes, sizeof(bytes) - 1, "generate: chain" why                           \

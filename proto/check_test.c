@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Hostile bytes: what the check must refuse, before anything is reserved for it. */
+ * Malicious bytes, which the check must reject before any memory is allocated for them. */
 #include "core/base/alloc.h"
 #include "core/base/utf8.h"
 #include "proto/check.h"
@@ -13,14 +13,14 @@
 static const struct {
 	const char *bytes;
 	size_t n;
-	const char *sentence; /* NULL: fine */
+	const char *sentence; /* NULL: valid */
 } cases[] = {
 	{BYTES("\xC0"), NULL},
 	{BYTES("\x80"), NULL},
 	{BYTES(""), "message: empty"},
 	{BYTES("\xC0\xC0"), "message: 1 bytes after its end"},
 	{BYTES("\x81\xA1v\x01\x00"), "message: 1 bytes after its end"},
-	/* counts that nothing can hold */
+	/* counts that exceed the message */
 	{BYTES("\xDD\xFF\xFF\xFF\xFF"), "message: byte 0: a count of 4294967295, but only 0 bytes"},
 	{BYTES("\xDD\x01\x00\x00\x00"), "message: byte 0: a count of 16777216, but only 0 bytes"},
 	{BYTES("\xDF\xFF\xFF\xFF\xFF"), "message: byte 0: a count of 4294967295"},
@@ -39,7 +39,7 @@ static const struct {
 	{BYTES("\xCF\x00"), "message: byte 0: unexpected end of the message"},
 	{BYTES("\xCB\x00"), "message: byte 0: unexpected end of the message"},
 	{BYTES("\x91\xDA"), "message: byte 1: unexpected end of the message"},
-	/* kinds that no message has */
+	/* types that are not allowed */
 	{BYTES("\xC1"), "message: byte 0: an extension type or the byte c1"},
 	{BYTES("\xC7\x00\x05"), "message: byte 0: an extension type or the byte c1"},
 	{BYTES("\xC9\xFF\xFF\xFF\xFF\x05"), "message: byte 0: an extension type or the byte c1"},
@@ -146,7 +146,7 @@ START_TEST(counts)
 		ck_assert_str_eq(why, over ? "message: byte 0: a map of 129 keys, the maximum "
 					     "is 128"
 					   : "");
-		/* a key's length */
+		/* length of a key */
 		raw_init(&m);
 		msgpack_pack_map(&m.pk, 1);
 		raw_span(&m, 'k', LMI_LIMIT_KEY_BYTES + (unsigned)over, false);
@@ -183,7 +183,7 @@ START_TEST(counts)
 }
 END_TEST
 
-/* The longest chains of comparisons of keys that fit into one message. */
+/* The maximum number of key comparisons that a message can cause. */
 START_TEST(many_keys)
 {
 	const char *why;
@@ -206,7 +206,7 @@ START_TEST(many_keys)
 }
 END_TEST
 
-/* Every message, cut at every byte: refused, and nothing was taken from the arena. */
+/* Every message, truncated at every byte, must be rejected without allocating from the arena. */
 START_TEST(truncated)
 {
 	enum lmi_wire_op op = (enum lmi_wire_op)(_i + 1);
@@ -220,7 +220,7 @@ START_TEST(truncated)
 	fill_request(&f, op, &r);
 	ck_assert(lmi_request_encode(&b, &r, NULL) == LMD_OK);
 	for (size_t n = 0; n < b.n; n++) {
-		uint8_t *exact = lmi_alloc(n ? n : 1, 1); /* so that reading on is found out */
+		uint8_t *exact = lmi_alloc(n ? n : 1, 1); /* exact size, so that sanitizers detect reads past the end */
 
 		memcpy(exact, b.p, n);
 		ck_assert_int_eq(lmi_request_decode(&r, exact, n, a, NULL), LMD_INVALID);
@@ -238,7 +238,7 @@ START_TEST(truncated)
 }
 END_TEST
 
-/* Changed bytes: any verdict, no crash; what is accepted can be written again. */
+/* Modified bytes: any result but no crash; an accepted message can be encoded again. */
 START_TEST(mutated)
 {
 	enum lmi_wire_op op = (enum lmi_wire_op)(_i + 1);
@@ -303,7 +303,7 @@ START_TEST(utf8)
 }
 END_TEST
 
-/* Every first byte has one meaning, whatever follows. */
+/* The type of a value depends only on its first byte. */
 START_TEST(first_bytes)
 {
 	static const uint8_t zeros[16];
@@ -321,7 +321,7 @@ START_TEST(first_bytes)
 			ck_assert(!n && v.kind == LMI_MP_BAD);
 			continue;
 		}
-		if (first > 0xAF && first < 0xC0) { /* longer than the rest */
+		if (first > 0xAF && first < 0xC0) { /* longer than the input */
 			ck_assert(!n && v.kind == LMI_MP_CUT);
 			continue;
 		}

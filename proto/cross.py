@@ -3,8 +3,8 @@
 
 usage: cross.py WIRE TYPES_FOLDER
 
-Messages of WIRE emit are unpacked by msgpack, compared with their JSON, sent through the
-dataclasses and packed again; WIRE read must find the same message in them."""
+Messages of WIRE emit are unpacked with msgpack, compared with their JSON, converted to dataclasses and
+packed again; WIRE read must decode the same message."""
 import json
 import subprocess
 import sys
@@ -16,7 +16,7 @@ N, SEED = 20, 4711
 
 
 def as_json(v, key=None):
-    """What wire's JSON says for a value."""
+    """Converts a value to the form that wire prints as JSON."""
     if isinstance(v, bytes):
         if len(v) == 16 and key in ("id", "boot"):
             return v.hex()

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tables of the codec, used the other way round. */
+ * Generates messages from the tables of the codec. */
 #include "proto/proto_fixture.h"
 
 #include <float.h>
@@ -35,7 +35,7 @@ static int64_t any_int(struct fill *f, int64_t min, int64_t max)
 		return min;
 	case 1:
 		return max;
-	case 2: /* near zero, where encodings change */
+	case 2: /* near zero, where the encoding changes */
 		return (int64_t)((uint64_t)min +
 				 (span < 70000 ? below(f, span + 1) : below(f, 70000)));
 	}
@@ -415,7 +415,7 @@ static bool needed(const struct lmi_wire_struct *s, uint32_t i, const char *with
 
 	if (without && !strcmp(s->fields[i].name, without))
 		return false;
-	/* of those of which one must be there the first, or the second without the first */
+	/* of the one_of fields use the first, or the second if the first is left out */
 	for (uint32_t k = 0; k < s->n_one_of; k++)
 		if (without && !strcmp(s->fields[s->one_of[k]].name, without))
 			one = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the codec writes it reads, with all values; what lies outside of a bound it refuses, on
- * both ways; and the sentences say which. */
+ * The codec decodes what it encoded, for all values; it rejects values outside their bounds in both
+ * directions, with error messages that name them. */
 #include <float.h>
 #include <math.h>
 
@@ -81,7 +81,7 @@ START_TEST(round_trip)
 }
 END_TEST
 
-/* Members by hand, so that tables which agree with each other alone are found out. */
+/* Checks members by hand, to detect tables that agree only with each other. */
 START_TEST(members)
 {
 	static const char *const words[] = {"\n\n", "###"};
@@ -174,7 +174,7 @@ static void accepted(struct raw *m)
 	lmi_wire_buf_fini(&m->b);
 }
 
-/* The least request of op, its field f written by the caller next. */
+/* Writes a minimal request of op; the caller then writes its field f. */
 static void begin(struct raw *m, enum lmi_wire_op op, const struct lmi_wire_field *f)
 {
 	raw_request(m, op, f->name, 1);
@@ -285,7 +285,7 @@ static void list_bounds(enum lmi_wire_op op, const struct lmi_wire_field *f, con
 				msgpack_pack_int(&m.pk, 5);
 				msgpack_pack_double(&m.pk, 5);
 				break;
-			case LMI_WIRE_T_OBJECT: /* of chat_message what is needed */
+			case LMI_WIRE_T_OBJECT: /* the required fields of chat_message */
 				msgpack_pack_map(&m.pk, 1);
 				raw_str(&m, "role");
 				raw_str(&m, "user");
@@ -303,7 +303,7 @@ static void list_bounds(enum lmi_wire_op op, const struct lmi_wire_field *f, con
 	}
 }
 
-/* Values of every kind: at most those of its own are taken. */
+/* Values of every type: a field accepts only those of its own type. */
 static void wrong_types(enum lmi_wire_op op, const struct lmi_wire_field *f, const char *at)
 {
 	for (int kind = 0; kind < 7; kind++) {
@@ -342,7 +342,7 @@ static void wrong_types(enum lmi_wire_op op, const struct lmi_wire_field *f, con
 		    ((kind == 0 && f->type == LMI_WIRE_T_BOOL) ||
 		     ((kind == 1 || kind == 6) && number) ||
 		     (kind == 2 && (span || f->type == LMI_WIRE_T_STRING)) || (kind == 3 && span)))
-			lmi_wire_buf_fini(&m.b); /* its own kind: see the bounds */
+			lmi_wire_buf_fini(&m.b); /* its own type; see the tests of bounds */
 		else
 			refused(&m, LMD_INVALID, f->list && (kind == 4 || kind == 5) ? "" : at);
 	}
@@ -399,7 +399,7 @@ START_TEST(missing_and_unknown)
 		else
 			accepted(&m);
 		begin(&m, op, f);
-		msgpack_pack_nil(&m.pk); /* as if it were not there */
+		msgpack_pack_nil(&m.pk); /* counts as missing */
 		if (required)
 			refused(&m, LMD_INVALID, text);
 		else
@@ -408,7 +408,7 @@ START_TEST(missing_and_unknown)
 }
 END_TEST
 
-/* The encoder refuses what the decoder would. */
+/* The encoder rejects what the decoder would reject. */
 START_TEST(bounds_of_encoding)
 {
 	enum lmi_wire_op op = (enum lmi_wire_op)(_i + 1);
@@ -496,7 +496,8 @@ START_TEST(sentences)
 }
 END_TEST
 
-/* What of a refused request is known, so that it can be answered. */
+/* After an error, v, op and rid are known as far as possible, so that the request can be
+ * answered. */
 START_TEST(heads)
 {
 	struct lmd_error err = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Replies: of newer servers, of servers that make mistakes, and of ours to odd requests. */
+ * Replies of newer servers, of faulty servers, and of ours to unusual requests. */
 #include "proto/proto_fixture.h"
 #include "tests/lmd_check.h"
 
@@ -83,7 +83,7 @@ START_TEST(odd_replies)
 	ck_assert_str_eq(err.text, "reply to ps: op is \"ping\"");
 	ck_assert(lmi_reply_decode(&r, LMI_WIRE_OP_PING, b.p, b.n - 1, arena, &err) == LMD_CORRUPT);
 	ck_assert(lmi_reply_decode(&r, LMI_WIRE_OP_PING, b.p, 1, arena, &err) == LMD_CORRUPT);
-	/* names that a reply could not hold are made to fit */
+	/* names that a reply cannot contain are modified */
 	lmi_request_init(&to, LMI_WIRE_OP_HELLO);
 	lmi_reply_init(&r, &to);
 	memset(text, 'a', sizeof(text));
@@ -99,7 +99,7 @@ START_TEST(odd_replies)
 	ck_assert_uint_eq(r.u.hello.server.len, 63);
 	ck_assert_uint_eq(r.u.hello.version.len, 8);
 	ck_assert_mem_eq(r.u.hello.version.ptr, "x y?z\xC3\xA4 ", 8);
-	/* a request that named no op */
+	/* a request without op */
 	to.op = LMI_WIRE_OP_NONE;
 	lmi_reply_init(&r, &to);
 	lmi_reply_fail(&r, LMD_INVALID, "request: op is missing", -1, &keep);
@@ -178,7 +178,7 @@ START_TEST(refusals)
 }
 END_TEST
 
-/* Numbers of a kind that the table does not want, and codes that it does not know. */
+/* Numbers of another type than in the table, and unknown codes. */
 START_TEST(lenient)
 {
 	static const char stats[] = "\x82" HEAD "\xA7metrics\x91\x83\xA4name\xA1x\xA4kind\xA1?"
@@ -244,7 +244,7 @@ START_TEST(refused_to_write)
 }
 END_TEST
 
-/* Requests that only a program without the codec could send. */
+/* Requests that only a client without this codec could send. */
 START_TEST(requests_refused_to_write)
 {
 	struct lmi_wire_buf b = {0};

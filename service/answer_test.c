@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Answers taken apart on their way to a stream.  A grammar of one text is the script that the model
- * follows. */
+ * The answer parser between engine and stream.  A grammar that allows only one text makes the model
+ * generate that text. */
 #include "core/base/alloc.h"
 #include "tests/service_fixture.h"
 
@@ -27,7 +27,7 @@ static struct lmd_str str(const char *s)
 	return (struct lmd_str){.ptr = s, .len = strlen(s)};
 }
 
-/* A generation that says `text`. */
+/* A generation whose answer is `text`. */
 static struct lmi_request say(const char *text)
 {
 	static char grammar[1024];
@@ -48,7 +48,8 @@ static struct lmi_request say(const char *text)
 	return q;
 }
 
-/* What items say: text as it is, [T:...] thoughts, [C0:name#id] {...} [E0]; tokens are counted. */
+/* Formats items: text unchanged, reasoning as [T:...], tool calls as [C0:name#id] {...} [E0];
+ * counts tokens. */
 struct told {
 	char text[1024];
 	size_t n;
@@ -115,7 +116,7 @@ static struct lmi_wire_id begin(const struct lmi_request *q)
 	return fx.a.r.u.generate.id;
 }
 
-/* From item `after` on, so many in a reply. */
+/* Reads after item `after`, with a maximum number of items per reply. */
 static struct lmi_wire_item read_all(struct told *t, const struct lmi_wire_id *id, uint64_t after,
 				     int64_t max)
 {
@@ -136,7 +137,7 @@ static struct lmi_wire_item read_all(struct told *t, const struct lmi_wire_id *i
 	return last;
 }
 
-/* The id that a call without one gets depends on the stream. */
+/* A tool call without an id gets one that depends on the stream. */
 static void check_told(const struct told *t)
 {
 	static const char head[] = "[T:hm, 1]I look.[C0:w#";
@@ -168,7 +169,7 @@ START_TEST(thoughts_and_calls)
 }
 END_TEST
 
-/* A reader that comes back on another connection goes on behind what it has. */
+/* A reader that returns on another connection continues after the items it has. */
 START_TEST(resumed)
 {
 	struct lmi_request q;
@@ -198,7 +199,8 @@ START_TEST(resumed)
 }
 END_TEST
 
-/* Cancelled at any step: what is there is told, a call that was begun is over and not whole. */
+/* Cancelled at any step: held back text is sent, and a tool call that has begun ends as
+ * incomplete. */
 START_TEST(cancelled)
 {
 	static const char grammar[] =
@@ -235,7 +237,7 @@ START_TEST(cancelled)
 }
 END_TEST
 
-/* Without parse, and with a format that knows nothing, the answer is what the model writes. */
+/* Without parse, and with a format without markers, the answer is the text of the model. */
 START_TEST(as_it_is_written)
 {
 	struct lmi_request q;
@@ -257,8 +259,8 @@ START_TEST(as_it_is_written)
 }
 END_TEST
 
-/* A conversation through a template that opens a thought, and says how its model writes; an
- * object is a call where there are tools. */
+/* A conversation whose template begins the reasoning and determines the format of the answer; with
+ * tools an object is a tool call. */
 START_TEST(by_template)
 {
 	static const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Models that come, go, fail and change while they are used. */
+ * Models that are loaded, unloaded, fail and change while they are in use. */
 #include "tests/service_fixture.h"
 
 static struct fx fx;
@@ -56,7 +56,7 @@ START_TEST(a_load_that_fails)
 	fclose(f);
 	item = fx_job_op(&fx, LMI_WIRE_OP_LOAD, "tiny");
 	ck_assert_int_eq(item.kind, LMI_WIRE_ITEM_ERROR);
-	/* a generation hears the same, without another attempt, until the pause is over */
+	/* until the pause is over, a generation gets the same error without another attempt */
 	q = fx_generate(&fx, "tiny", "hello", 5);
 	if (fx_call(&fx, &fx_user, &q)) {
 		id = fx.a.r.u.generate.id;
@@ -75,7 +75,7 @@ START_TEST(a_load_that_fails)
 }
 END_TEST
 
-/* What the registry says of the state of "tiny", and the reason. */
+/* Returns the state of "tiny" and its reason. */
 static enum lmi_wire_model_state listed_state(char *reason, size_t n)
 {
 	struct lmi_request q = fx_on(&fx, LMI_WIRE_OP_MODELS, NULL);
@@ -93,7 +93,7 @@ static enum lmi_wire_model_state listed_state(char *reason, size_t n)
 	ck_abort_msg("tiny is not listed");
 }
 
-/* Who asks for a load does not hear an old error: the load is tried again at once. */
+/* Op load does not return an old error: it retries at once. */
 START_TEST(a_load_overrides_the_pause)
 {
 	struct lmi_request q;
@@ -116,8 +116,8 @@ START_TEST(a_load_overrides_the_pause)
 }
 END_TEST
 
-/* The device is lost in the 4th step: all that runs ends with the reason, the model is listed as
- * failed, and a load brings it back. */
+/* The device is lost in the 4th step: all running generations end with the error, the model is
+ * listed as failed, and op load loads it again. */
 START_TEST(a_device_that_is_lost)
 {
 	struct lmi_wire_item item;
@@ -141,7 +141,7 @@ START_TEST(a_device_that_is_lost)
 	ck_assert_uint_eq(fx_stats(&fx).n_model, 0);
 	ck_assert_int_eq(listed_state(text, sizeof(text)), LMI_WIRE_MODEL_STATE_FAILED);
 	ck_assert_msg(strstr(text, "device is lost") != NULL, "%s", text);
-	/* a request in the pause hears the reason, and when to ask again */
+	/* a request during the pause gets the reason and retry_ms */
 	q = fx_generate(&fx, "tiny", "hello", 2);
 	ck_assert(!fx_call(&fx, &fx_user, &q));
 	ck_assert_int_eq(fx.a.err.status, LMD_DEVICE);
@@ -155,7 +155,7 @@ START_TEST(a_device_that_is_lost)
 }
 END_TEST
 
-/* After the pause a request loads it by itself. */
+/* After the pause a request loads it again. */
 START_TEST(a_lost_device_and_a_request)
 {
 	struct lmi_wire_id id;
@@ -191,7 +191,7 @@ START_TEST(unload_waits_for_its_streams)
 	fx_step(&fx, 5);
 	(void)fx_job(&fx);
 	ck_assert_uint_eq(fx_stats(&fx).n_model, 1);
-	/* who comes now gets a new engine */
+	/* new requests get a new engine */
 	struct lmi_wire_id later = fx_begin(&fx, &fx_user, "hello", 2);
 	ck_assert_int_eq(fx_read(&fx, &fx_user, &gen, text, sizeof(text)).u.done.n_out, 50);
 	ck_assert_int_eq(fx_read(&fx, &fx_admin, &job, text, sizeof(text)).kind,
@@ -210,7 +210,7 @@ START_TEST(unload_waits_for_its_streams)
 	ck_assert_int_eq(fx_read(&fx, &fx_user, &gen, text, sizeof(text)).u.cancelled.reason,
 			 LMI_WIRE_CANCEL_REASON_UNLOAD);
 	ck_assert_uint_eq(fx_stats(&fx).n_model, 0);
-	/* and what is not there cannot be unloaded */
+	/* a model that is not in memory cannot be unloaded */
 	ck_assert_int_eq(fx_job_op(&fx, LMI_WIRE_OP_UNLOAD, "tiny").u.error.code, LMD_NOTFOUND);
 	fx_check_empty(&fx);
 }
@@ -253,14 +253,14 @@ START_TEST(models_come_and_go)
 	fx_start(&fx);
 	id = fx_begin(&fx, &fx_user, "hello", 5);
 	(void)fx_read(&fx, &fx_user, &id, text, sizeof(text));
-	/* the other one takes its place, when it is idle */
+	/* the other model replaces it once it is idle */
 	q = fx_generate(&fx, "other", "hello", 50);
 	ck_assert(fx_call(&fx, &fx_user, &q));
 	id = fx.a.r.u.generate.id;
 	fx_settle(&fx);
 	ck_assert_int_eq(fx_read(&fx, &fx_user, &id, text, sizeof(text)).u.done.n_out, 50);
 	ck_assert_uint_eq(fx_stats(&fx).n_model, 1);
-	/* while one is in use there is no room */
+	/* a model in use is not replaced */
 	q = fx_generate(&fx, "other", "hello", 100);
 	ck_assert(fx_call(&fx, &fx_user, &q));
 	fx_step(&fx, 3);
@@ -269,7 +269,7 @@ START_TEST(models_come_and_go)
 	ck_assert_int_eq(fx.a.err.status, LMD_BUSY);
 	ck_assert_uint_gt(fx.a.retry_ms, 0);
 	fx_settle(&fx);
-	/* and what is not used goes */
+	/* an idle model is unloaded */
 	fx.now += 60001 * FX_MS;
 	fx_settle(&fx);
 	ck_assert_uint_eq(fx_stats(&fx).n_model, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Models of the registry, texts and plugins by request. */
+ * Ops on models, texts and plugins. */
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -105,7 +105,7 @@ START_TEST(adding)
 	ck_assert_uint_eq(fx.a.r.u.models.n_models, 2);
 	ck_assert(fx.a.r.u.models.more);
 	ck_assert(is(&fx.a.r.u.models.models[1].name, "other"));
-	/* refusals */
+	/* errors */
 	q = add("new", fx.model);
 	item = run_add(&q);
 	check_error(&item, LMD_INVALID, "new");
@@ -129,7 +129,7 @@ START_TEST(adding)
 	q.u.add.digest = str("sha256:00");
 	item = run_add(&q);
 	check_error(&item, LMD_INVALID, "the file has sha256:");
-	/* in the place of another one: aliases follow */
+	/* replace another model: aliases are kept */
 	q = fx_on(&fx, LMI_WIRE_OP_ALIAS, NULL);
 	q.u.alias.alias = str("best");
 	q.u.alias.model = str("new");
@@ -163,7 +163,7 @@ START_TEST(aliases_and_removal)
 	ck_assert(fx_call(&fx, &fx_user, &q));
 	id = fx.a.r.u.generate.id;
 	ck_assert_int_eq(fx_read(&fx, &fx_user, &id, text, sizeof(text)).u.done.n_out, 3);
-	/* it moves, and the next request sees that */
+	/* move the alias; the next request uses the new model */
 	q = fx_on(&fx, LMI_WIRE_OP_ALIAS, NULL);
 	q.u.alias.alias = str("best");
 	q.u.alias.model = str("other");
@@ -176,13 +176,13 @@ START_TEST(aliases_and_removal)
 	q = fx_on(&fx, LMI_WIRE_OP_PS, NULL);
 	ck_assert(fx_call(&fx, &fx_user, &q));
 	ck_assert_uint_eq(fx.a.r.u.ps.n_models, 2);
-	/* what is in memory stays */
+	/* a model in memory cannot be removed */
 	q = fx_on(&fx, LMI_WIRE_OP_RM, "tiny");
 	REFUSED(&fx_admin, LMD_BUSY, "unload it first");
 	ck_assert_int_eq(fx_job_op(&fx, LMI_WIRE_OP_UNLOAD, "tiny").kind, LMI_WIRE_ITEM_DONE);
 	ck_assert(fx_call(&fx, &fx_admin, &q));
 	ck_assert(!fx.a.r.u.rm.alias);
-	ck_assert(fx_call(&fx, &fx_admin, &q)); /* sent again: answered again */
+	ck_assert(fx_call(&fx, &fx_admin, &q)); /* repeated: gets the same reply */
 	q = fx_generate(&fx, "tiny", "hello", 3);
 	REFUSED(&fx_user, LMD_NOTFOUND, "tiny");
 	q = fx_on(&fx, LMI_WIRE_OP_RM, "best");
@@ -192,11 +192,11 @@ START_TEST(aliases_and_removal)
 	REFUSED(&fx_admin, LMD_NOTFOUND, "best");
 	q = fx_generate(&fx, "other", "hello", 3);
 	ck_assert(fx_call(&fx, &fx_user, &q));
-	ck_assert(access(fx.model, F_OK) == 0); /* the file itself is not ours */
+	ck_assert(access(fx.model, F_OK) == 0); /* the file itself is kept */
 }
 END_TEST
 
-/* How far it is comes with the stream, up to all of the weights. */
+/* The stream reports progress, up to all of the weights. */
 START_TEST(a_load_is_told)
 {
 	struct lmi_request q;
@@ -280,10 +280,10 @@ START_TEST(loading_with_options)
 	ck_assert_int_eq(r->models[0].n_ctx, 64);
 	ck_assert_int_eq(r->models[0].n_seq, 3);
 	ck_assert_int_eq(r->models[0].keep_alive_ms, -1);
-	fx.now += 1000 * 3600 * FX_MS * 24; /* for ever */
+	fx.now += 1000 * 3600 * FX_MS * 24; /* never unloaded */
 	fx_settle(&fx);
 	ck_assert_uint_eq(fx_stats(&fx).n_model, 1);
-	/* other options: a new engine takes its place */
+	/* other options: a new engine replaces it */
 	q = fx_on(&fx, LMI_WIRE_OP_LOAD, "tiny");
 	q.u.load.n_ctx = 96;
 	q.u.load.keep_alive_ms = 1000;
@@ -298,7 +298,7 @@ START_TEST(loading_with_options)
 	fx.now += 1001 * FX_MS;
 	fx_settle(&fx);
 	ck_assert_uint_eq(fx_stats(&fx).n_model, 0);
-	/* what cannot be is said */
+	/* invalid options are reported */
 	q = fx_on(&fx, LMI_WIRE_OP_LOAD, "tiny");
 	q.u.load.kv_type = str("nonsense");
 	REFUSED(&fx_admin, LMD_INVALID, "nonsense");
@@ -334,7 +334,7 @@ START_TEST(tokens_and_back)
 	ck_assert_int_eq(fx.a.r.u.tokenize.tokens[0], 'H' - 32);
 	ck_assert_uint_eq(fx.a.r.u.tokenize.n_pieces, 5);
 	ck_assert(is(&fx.a.r.u.tokenize.pieces[1], "e"));
-	q.u.tokenize.text = str(longer); /* by way of another thread */
+	q.u.tokenize.text = str(longer); /* handled in another thread */
 	q.u.tokenize.pieces = false;
 	ck_assert(fx_call(&fx, &fx_user, &q));
 	ck_assert_uint_eq(fx.a.r.u.tokenize.n_tokens, sizeof(longer) - 1);
@@ -346,14 +346,14 @@ START_TEST(tokens_and_back)
 	ck_assert(is(&fx.a.r.u.detokenize.text, "He"));
 	q.u.detokenize.n_tokens = 3;
 	REFUSED(&fx_user, LMD_INVALID, "5000");
-	/* a long prompt goes the same way */
+	/* a long prompt is handled in another thread as well */
 	fx.o.limits.inline_bytes = 4;
 	ck_assert_int_eq(lmi_service_set_limits(fx.svc, &fx.o.limits, NULL), LMD_OK);
 	q = fx_generate(&fx, "tiny", "hello", 3);
 	ck_assert(fx_call(&fx, &fx_user, &q));
 	struct lmi_wire_id id = fx.a.r.u.generate.id;
 	ck_assert_int_eq(fx_read(&fx, &fx_user, &id, longer, sizeof(longer)).u.done.n_out, 3);
-	/* and who leaves in the meantime leaves nothing */
+	/* nothing is left if the client disconnects meanwhile */
 	q = fx_generate(&fx, "tiny", "hello", 3);
 	ck_assert(fx_call(&fx, &fx_user, &q));
 	lmi_service_gone(fx.svc, fx.now, fx_user.conn);
@@ -398,8 +398,8 @@ static const struct lmi_wire_plugin *find_plugin(const char *name, int64_t gener
 	return NULL;
 }
 
-/* A backend, an architecture, a tokenizer and a sampler are replaced while a session runs: it
- * ends on the old code, and who comes afterwards gets the new one. */
+/* A backend, an architecture, a tokenizer and a sampler are replaced while a generation runs: it
+ * finishes with the old code, and later requests use the new code. */
 START_TEST(plugins_are_swapped)
 {
 	static const char *const names[] = {"arch-dense", "tokenizer-bpe", "sampler-basic",
@@ -435,7 +435,7 @@ START_TEST(plugins_are_swapped)
 	old = fx.a.r.u.generate.id;
 	fx_turn(&fx);
 	if (!strcmp(name, "tokenizer-bpe") && !find_plugin(name, 1)->users)
-		name = "tokenizer-spm"; /* the one that the model has */
+		name = "tokenizer-spm"; /* the model's tokenizer */
 	ck_assert_int_gt(find_plugin(name, 1)->users, 0);
 	ck_assert_uint_gt(find_plugin(name, 1)->n_factories, 0);
 	copy_plugin(name, dir, "more");
@@ -466,7 +466,7 @@ START_TEST(plugins_are_swapped)
 }
 END_TEST
 
-/* A plugin that is missing is found when somebody asks for it. */
+/* A missing plugin is found when a request needs it. */
 START_TEST(a_look_up_that_misses)
 {
 	const char *dirs[1];
@@ -525,7 +525,7 @@ START_TEST(what_the_server_says)
 	ck_assert(fx_call(&fx, &fx_user, &q));
 	ck_assert(is(&fx.a.r.u.hello.server, "llamad"));
 	ck_assert_int_eq(fx.a.r.u.hello.role, LMI_WIRE_ROLE_USER);
-	/* what it may use, and no more */
+	/* exactly the ops that it may use */
 	for (uint32_t i = 0; i < fx.a.r.u.hello.n_features; i++) {
 		const struct lmd_str *op = &fx.a.r.u.hello.features[i];
 
@@ -555,7 +555,7 @@ START_TEST(what_the_server_says)
 	q = fx_on(&fx, LMI_WIRE_OP_STATS, NULL);
 	ck_assert(fx_call(&fx, &fx_user, &q));
 	ck_assert_uint_gt(fx.a.r.u.stats.n_metrics, 10);
-	/* drain and back */
+	/* drain, then accept work again */
 	q = fx_on(&fx, LMI_WIRE_OP_DRAIN, NULL);
 	ck_assert(fx_call(&fx, &fx_admin, &q));
 	q = fx_on(&fx, LMI_WIRE_OP_PING, NULL);
@@ -568,7 +568,7 @@ START_TEST(what_the_server_says)
 	ck_assert(fx_call(&fx, &fx_admin, &q));
 	q = fx_generate(&fx, "tiny", "hello", 3);
 	ck_assert(fx_call(&fx, &fx_user, &q));
-	/* this process has neither */
+	/* this process supports neither */
 	q = fx_on(&fx, LMI_WIRE_OP_SHUTDOWN, NULL);
 	REFUSED(&fx_admin, LMD_UNSUPPORTED, "shutdown");
 	q = fx_on(&fx, LMI_WIRE_OP_CONFIG_RELOAD, NULL);

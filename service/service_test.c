@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The service as its fronts see it, without sockets, threads and clocks: generations, who waits,
- * who may. */
+ * The service without sockets, threads and clocks: generations, queueing, permissions. */
 #include "tests/service_fixture.h"
 
 static struct fx fx;
@@ -34,7 +33,7 @@ START_TEST(a_generation)
 	ck_assert_int_eq(end.u.done.n_prompt, 5);
 	ck_assert_int_eq(end.u.done.n_out, 40);
 	fx_check_empty(&fx);
-	/* once more, from the model that is in memory now */
+	/* again, now that the model is in memory */
 	id = fx_begin(&fx, &fx_user, "abc", 3);
 	(void)fx_read(&fx, &fx_user, &id, text, sizeof(text));
 	ck_assert_str_eq(text, "def");
@@ -48,7 +47,7 @@ static struct lmd_str word(const char *s)
 	return (struct lmd_str){.ptr = s, .len = strlen(s)};
 }
 
-/* A counter of the model in memory; 0 when there is none. */
+/* Returns a metric of the model in memory; 0 if there is none. */
 static double counter(const char *name)
 {
 	struct lmi_request q = fx_on(&fx, LMI_WIRE_OP_STATS, NULL);
@@ -96,7 +95,7 @@ START_TEST(an_answer_in_a_form)
 	ck_assert_int_gt(on.u.done.n_forced, 5);
 	on = in_form(form, LMI_WIRE_JUMP_TEXT, b, sizeof(b));
 	ck_assert(!strncmp(b, "key: ", 5) && !strcmp(b + 7, "; done"));
-	/* compiled once, while the model is there */
+	/* compiled only once while the model is in memory */
 	ck_assert(counter("llamad_model_grammar_misses_total") == 1);
 	ck_assert(counter("llamad_model_grammar_hits_total") == 2);
 	ck_assert(counter("llamad_model_grammars") == 1);
@@ -106,7 +105,7 @@ START_TEST(an_answer_in_a_form)
 	ck_assert_str_eq(a, b);
 	ck_assert(counter("llamad_model_grammar_misses_total") == 1);
 	ck_assert(counter("llamad_model_grammar_hits_total") == 0);
-	/* nothing is longer than a character here: what is healed stays as it is */
+	/* all tokens are single characters here, so token healing changes nothing */
 	q = fx_generate(&fx, "tiny", "abc", 3);
 	q.u.generate.heal = true;
 	ck_assert_msg(fx_call(&fx, &fx_user, &q), "%s", fx.a.err.text);
@@ -136,7 +135,7 @@ START_TEST(what_is_wrong_is_said_at_once)
 	fx_load(&fx);
 	fx_settle(&fx);
 	lmi_service_gone(fx.svc, fx.now, fx_admin.conn);
-	(void)fx_begin(&fx, &fx_user, "warm", 1); /* now the name is known: answers come at once */
+	(void)fx_begin(&fx, &fx_user, "warm", 1); /* the name is cached now, so replies come at once */
 	lmi_service_gone(fx.svc, fx.now, fx_user.conn);
 	fx_settle(&fx);
 	q = fx_generate(&fx, "tiny", "a", 1);
@@ -165,7 +164,7 @@ START_TEST(what_is_wrong_is_said_at_once)
 }
 END_TEST
 
-/* Every limit of a request, on both sides. */
+/* Every limit of a request, at the bound and beyond. */
 START_TEST(limits_of_a_request)
 {
 	static char text[64], stop[16];
@@ -218,7 +217,7 @@ START_TEST(limits_of_a_request)
 	BOTH("lease_ms", (g->has_lease_ms = true, g->lease_ms = 20000),
 	     (g->has_lease_ms = true, g->lease_ms = 20001));
 #undef BOTH
-	/* without n the default counts, and -1 stops at the most */
+	/* without n the default applies, and -1 means the maximum */
 	q = fx_generate(&fx, "tiny", "a", 3);
 	q.u.generate.has_n = false;
 	ck_assert(fx_call(&fx, &fx_user, &q));
@@ -247,7 +246,7 @@ START_TEST(the_context_ends_one_alone)
 }
 END_TEST
 
-/* Few pages: who finds none waits in order, and nobody fails. */
+/* With few pages generations wait in order, and none fails. */
 START_TEST(pages_run_out)
 {
 	struct lmi_wire_id id[12];
@@ -295,16 +294,16 @@ START_TEST(sessions_and_queue)
 	ck_assert(!fx_call(&fx, &fx_user, &q));
 	ck_assert_int_eq(fx.a.err.status, LMD_BUSY);
 	ck_assert_uint_ge(fx.a.retry_ms, 100);
-	/* in the order in which they came: a later one never ends first */
+	/* in order of arrival: a later one never ends first */
 	for (int i = 0; i < 160; i++)
 		ck_assert_int_eq(fx_read(&fx, &fx_user, &id[i], text, sizeof(text)).u.done.n_out,
 				 12);
 	fx_check_empty(&fx);
-	ck_assert(fx_call(&fx, &fx_user, &q)); /* what was refused left no trace */
+	ck_assert(fx_call(&fx, &fx_user, &q)); /* failed requests left no trace */
 }
 END_TEST
 
-/* Errors of users are no failures of the daemon. */
+/* Errors of users do not count as failures of the daemon. */
 START_TEST(errors_of_users_are_counted_apart)
 {
 	struct lmi_service_stats s;
@@ -340,7 +339,7 @@ START_TEST(a_request_that_is_sent_again)
 
 	again.conn = 77;
 	fx_start(&fx);
-	/* while the name is looked up, all wait for one answer */
+	/* while the name is looked up, all repetitions wait for one reply */
 	q = fx_generate(&fx, "tiny", "hello", 5);
 	for (int i = 0; i < 3; i++)
 		fx_ask(&fx, &fx_user, &q, &a[i]);
@@ -352,27 +351,28 @@ START_TEST(a_request_that_is_sent_again)
 	}
 	id = a[0].r.u.generate.id;
 	ck_assert_uint_eq(fx_stats(&fx).n_request, 1);
-	/* later too, also from another connection, which then reads it */
+	/* a later repetition gets the same reply, also on another connection, which then reads
+	 * it */
 	ck_assert(fx_call(&fx, &again, &q));
 	ck_assert(lmi_wire_id_equal(&fx.a.r.u.generate.id, &id));
 	lmi_service_gone(fx.svc, fx.now, fx_user.conn);
 	ck_assert_int_eq(fx_read(&fx, &again, &id, text, sizeof(text)).u.done.n_out, 5);
-	/* another request under that id is refused; another principal has its own ids */
+	/* a different request with that id fails; another principal has its own ids */
 	other = q;
 	other.u.generate.n = 6;
 	ck_assert(!fx_call(&fx, &fx_user, &other));
 	ck_assert_int_eq(fx.a.err.status, LMD_INVALID);
 	ck_assert(fx_call(&fx, &fx_other, &other));
-	/* after ten minutes it is a new one */
+	/* after ten minutes it is a new request */
 	fx.now += 601000 * FX_MS;
 	ck_assert(fx_call(&fx, &fx_user, &q));
 	ck_assert(!lmi_wire_id_equal(&fx.a.r.u.generate.id, &id));
-	/* what the end of its connection has cancelled can be sent again */
+	/* a request that was cancelled by the end of its connection can be sent again */
 	id = fx.a.r.u.generate.id;
 	lmi_service_gone(fx.svc, fx.now, fx_user.conn);
 	ck_assert(fx_call(&fx, &again, &q));
 	ck_assert(!lmi_wire_id_equal(&fx.a.r.u.generate.id, &id));
-	/* and so can what was refused */
+	/* a failed request can be sent again */
 	other = fx_generate(&fx, "later", "x", 1);
 	ck_assert(!fx_call(&fx, &fx_user, &other));
 	ck_assert_int_eq(fx.a.err.status, LMD_NOTFOUND);
@@ -410,7 +410,7 @@ START_TEST(roles)
 	ck_assert(fx_call(&fx, &fx_user, &q));
 	q = fx_on(&fx, LMI_WIRE_OP_PING, NULL);
 	ck_assert(fx_call(&fx, &nobody, &q));
-	/* a stream is its owner's: the same uid with a key is another one */
+	/* only the owner can use a stream: the same uid with a key is another owner */
 	id = fx_begin(&fx, &fx_user, "hello", 5);
 	q = fx_next(&id, 0);
 	ck_assert(!fx_call(&fx, &fx_other, &q));
@@ -427,7 +427,7 @@ START_TEST(roles)
 	ck_assert(fx_call(&fx, &fx_user, &q));
 	ck_assert_uint_eq(fx.a.r.u.streams.n_streams, 1);
 	ck_assert_int_eq(fx_read(&fx, &fx_user, &id, text, sizeof(text)).u.done.n_out, 5);
-	/* a user does not see where files lie, an admin does */
+	/* only admins see paths */
 	q = fx_on(&fx, LMI_WIRE_OP_MODELS, NULL);
 	ck_assert(fx_call(&fx, &fx_user, &q));
 	ck_assert_uint_eq(fx.a.r.u.models.n_models, 2);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Streams as clients read them: cursors, what is held back, and how they end. */
+ * Streams as clients read them: cursors, output batching, ends. */
 #include "service/model.h"
 #include "service/service_impl.h"
 #include "tests/service_fixture.h"
@@ -46,7 +46,7 @@ START_TEST(next_is_idempotent)
 	ck_assert_int_eq(memcmp(a.bytes.p, b.bytes.p, a.bytes.n), 0);
 	fx_answer_fini(&a);
 	fx_answer_fini(&b);
-	/* a cursor that was acknowledged cannot be taken back, one that is not there not given */
+	/* a cursor cannot go back, or beyond the last item */
 	q.u.next.after = 12;
 	fx_ask(&fx, &fx_user, &q, &a);
 	ck_assert(!a.failed);
@@ -72,14 +72,14 @@ START_TEST(hold_rule)
 	q = fx_next(&id, 0);
 	q.u.next.has_hold_ms = true;
 	q.u.next.hold_ms = (int64_t)hold;
-	/* the first token at once */
+	/* the first token is sent at once */
 	fx_ask(&fx, &fx_user, &q, &a);
 	for (int i = 0; i < 5 && !a.n; i++)
 		fx_step(&fx, 1);
 	ck_assert_uint_eq(a.n, 1);
 	ck_assert_uint_eq(a.r.u.next.n_items, 1);
 	fx_answer_fini(&a);
-	/* later ones when the first that is lacking is old enough */
+	/* later ones once the first unread one is old enough */
 	q.u.next.after = 1;
 	fx_ask(&fx, &fx_user, &q, &a);
 	ck_assert_uint_eq(a.n, 0);
@@ -93,7 +93,7 @@ START_TEST(hold_rule)
 	ck_assert_uint_eq(a.n, 1);
 	ck_assert_uint_eq(a.r.u.next.n_items, hold + 1);
 	fx_answer_fini(&a);
-	/* or when there are as many as were asked for */
+	/* or when max items are there */
 	q.u.next.after = (int64_t)hold + 2;
 	q.u.next.max = 3;
 	q.u.next.hold_ms = 1000;
@@ -113,7 +113,7 @@ START_TEST(hold_rule)
 	ck_assert(a.r.u.next.end);
 	ck_assert_int_eq(a.r.u.next.last, 201);
 	fx_answer_fini(&a);
-	/* and behind the end there is nothing, at once */
+	/* after the end the reply is empty, at once */
 	q.u.next.after = 201;
 	fx_ask(&fx, &fx_user, &q, &a);
 	ck_assert_uint_eq(a.n, 1);
@@ -123,7 +123,7 @@ START_TEST(hold_rule)
 }
 END_TEST
 
-/* Until when tokens wake nobody: as long as a reader's reply is held back, or as nobody reads. */
+/* Wakeup coalescing: tokens wake no reader while its reply is held back, or while nobody reads. */
 START_TEST(tokens_that_wait_wake_nobody)
 {
 	struct lmi_wire_id id;
@@ -144,11 +144,11 @@ START_TEST(tokens_that_wait_wake_nobody)
 	fx_answer_fini(&a);
 	q.u.next.has_hold_ms = true;
 	q.u.next.hold_ms = 40;
-	/* who has everything waits for the next one */
+	/* a reader without unread items waits for the next one */
 	fx_ask(&fx, &fx_user, &q, &a);
 	ck_assert(!a.n);
 	ck_assert_uint_eq(lmi_stream_settled_until(fx.svc->streams.last), 0);
-	/* and then for the time of its reply */
+	/* then until its reply is due */
 	fx_step(&fx, 2);
 	ck_assert(!a.n);
 	ck_assert_uint_gt(*doze, fx.svc->now);
@@ -161,7 +161,7 @@ START_TEST(tokens_that_wait_wake_nobody)
 }
 END_TEST
 
-/* A reply that is nearly full goes when it is full. */
+/* A reply that is nearly full is sent when it is full. */
 START_TEST(a_reply_that_is_nearly_full_is_waited_for)
 {
 	struct lmi_wire_id id;
@@ -198,7 +198,7 @@ START_TEST(waiting_ends)
 	fx.o.limits.max_running = 1;
 	fx_start(&fx);
 	(void)begin_slow();
-	id = fx_begin(&fx, &fx_user, "waits", 5); /* for the first one */
+	id = fx_begin(&fx, &fx_user, "waits", 5); /* waits for the first one */
 	q = fx_next(&id, 0);
 	q.u.next.has_wait_ms = true;
 	q.u.next.wait_ms = 10;
@@ -247,14 +247,14 @@ START_TEST(a_slow_reader_costs_only_itself)
 	end = fx_read(&fx, &fx_user, &slow, text, sizeof(text));
 	ck_assert_int_eq(end.kind, LMI_WIRE_ITEM_CANCELLED);
 	ck_assert_int_eq(end.u.cancelled.reason, LMI_WIRE_CANCEL_REASON_SLOW_READER);
-	ck_assert_uint_gt(strlen(text), 20); /* what was written before is there */
+	ck_assert_uint_gt(strlen(text), 20); /* the earlier text is there */
 	fx_check_empty(&fx);
 }
 END_TEST
 
 /* ---- ends ---- */
 
-/* Cancelled at any step, in the queue or while it runs: gone within one step. */
+/* A generation cancelled at any step, queued or running, ends within one step. */
 START_TEST(cancel_within_one_step)
 {
 	char text[512];
@@ -281,7 +281,7 @@ START_TEST(cancel_within_one_step)
 		end = fx_read(&fx, &fx_user, at % 3 ? &a : &c, text, sizeof(text));
 		ck_assert_int_eq(end.kind, LMI_WIRE_ITEM_CANCELLED);
 		ck_assert_int_eq(end.u.cancelled.reason, LMI_WIRE_CANCEL_REASON_ASKED);
-		/* cancelling what has ended forgets it */
+		/* cancelling an ended stream removes it */
 		ck_assert(fx_call(&fx, &fx_user, &q));
 		ck_assert(fx.a.r.u.cancel.ended);
 		ck_assert(!fx_call(&fx, &fx_user, &q));
@@ -292,7 +292,7 @@ START_TEST(cancel_within_one_step)
 		lmi_service_gone(fx.svc, fx.now, fx_user.conn);
 		fx_settle(&fx);
 		fx_check_empty(&fx);
-		ck_assert_uint_eq(fx_stats(&fx).n_stream, 1); /* the load's */
+		ck_assert_uint_eq(fx_stats(&fx).n_stream, 1); /* that of the load */
 	}
 }
 END_TEST
@@ -341,7 +341,7 @@ START_TEST(a_connection_is_gone)
 	lmi_service_gone(fx.svc, fx.now, later.conn);
 	ck_assert_uint_eq(c.n, 1);
 	fx_answer_fini(&c);
-	fx.now += 5001 * FX_MS; /* and the lease ends */
+	fx.now += 5001 * FX_MS; /* the lease expires */
 	fx_step(&fx, 3);
 	fx_settle(&fx);
 	fx_check_empty(&fx);
@@ -363,7 +363,7 @@ START_TEST(a_lease_ends)
 	fx_turn(&fx);
 	fx_turn(&fx);
 	ck_assert_uint_eq(fx_stats(&fx).n_running, 0);
-	/* who comes late learns why */
+	/* a late reader gets the reason */
 	end = fx_read(&fx, &fx_user, &id, text, sizeof(text));
 	ck_assert_int_eq(end.u.cancelled.reason, LMI_WIRE_CANCEL_REASON_LEASE);
 	fx.now += 1000 * FX_MS;
@@ -384,7 +384,7 @@ START_TEST(deadlines)
 	fx.o.limits.first_token_ms = 50;
 	fx_start(&fx);
 	fx_load(&fx);
-	/* who waits behind one that gets on is not late, however long it takes */
+	/* a queued generation does not time out while the one before it makes progress */
 	q = fx_generate(&fx, "tiny", "hello", 200);
 	q.u.generate.has_timeout_ms = true;
 	q.u.generate.timeout_ms = 100;
@@ -407,7 +407,7 @@ START_TEST(deadlines)
 }
 END_TEST
 
-/* A prompt that takes ten times the limit to compute, step by step. */
+/* A prompt whose prefill takes ten times the limit, step by step. */
 START_TEST(a_long_prompt_gets_on)
 {
 	char prompt[201] = "", text[64];

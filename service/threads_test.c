@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The service with real threads and descriptors: many clients at a time, half of them gone in the
- * middle, models that are reloaded meanwhile.  Also under the thread sanitizer. */
+ * The service with real threads and descriptors: many clients, half of which disconnect early,
+ * while models are reloaded.  Also run with the thread sanitizer. */
 #include <dirent.h>
 #include <poll.h>
 
@@ -68,7 +68,7 @@ START_TEST(many_clients)
 }
 END_TEST
 
-/* A thousand connections, half of them gone in the middle of a stream. */
+/* A thousand connections, half of which end during a stream. */
 START_TEST(connections_come_and_go)
 {
 	struct lmi_principal who = fx_user;
@@ -103,7 +103,7 @@ START_TEST(connections_come_and_go)
 }
 END_TEST
 
-/* Nothing to do: nothing that is watched is readable, so a loop sleeps. */
+/* Without work no watched descriptor is readable, so a loop sleeps. */
 START_TEST(a_loop_that_sleeps)
 {
 	struct lmi_request q = fx_generate(&fx, "tiny", "hello", 50);
@@ -126,7 +126,7 @@ START_TEST(a_loop_that_sleeps)
 }
 END_TEST
 
-/* Ends while everything is under way. */
+/* Destroys the service while everything is running. */
 START_TEST(destroyed_while_it_works)
 {
 	struct fx_answer a[8];
@@ -149,7 +149,7 @@ START_TEST(destroyed_while_it_works)
 }
 END_TEST
 
-/* A step that hangs: who waits for its first token is told, and so is who waits in the queue. */
+/* A step that hangs: generations that wait for their first token time out, running or queued. */
 START_TEST(a_step_that_hangs)
 {
 	struct lmi_wire_id id[2];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The service under everything at once: a random walk of requests, readers, connections that
- * end, loads and unloads, and memory that runs out.  Whatever happens, every call is answered
- * once, every accepted generation ends once, and nothing is left. */
+ * A random walk of requests, readers, ending connections, loads, unloads, and allocation failures.
+ * Whatever happens, every request gets one reply, every accepted generation ends once, and nothing
+ * is left. */
 #include "core/base/alloc.h"
 #include "tests/service_fixture.h"
 
@@ -29,10 +29,10 @@ struct known {
 	struct lmi_wire_id id;
 	struct lmi_principal who;
 	uint64_t after;
-	uint32_t n_end; /* final items that were read at a new cursor */
+	uint32_t n_end; /* final items read at a new cursor */
 };
 
-/* A call that was not answered yet; `of` is its stream, or N_STREAM. */
+/* A pending request; `of` is its stream, or N_STREAM. */
 struct waiting {
 	bool used;
 	struct fx_answer a;
@@ -81,7 +81,7 @@ static void take_next(struct known *k, const struct waiting *w)
 	}
 }
 
-/* Takes what was answered. */
+/* Handles replies. */
 static void collect(void)
 {
 	for (uint32_t i = 0; i < N_WAIT; i++) {
@@ -95,7 +95,7 @@ static void collect(void)
 			remember(&w->a.r.u.generate.id, &w->who);
 		if (!w->a.failed && w->op == LMI_WIRE_OP_NEXT) {
 			if (k && !lmi_wire_id_equal(&k->id, &w->a.r.u.next.id))
-				k = NULL; /* its place was taken by another one */
+				k = NULL; /* its entry was reused */
 			take_next(k, w);
 		}
 		fx_answer_fini(&w->a);
@@ -131,7 +131,7 @@ static void generate(void)
 	struct lmi_request q = fx_generate(&fx, models[rnd(5)], "some words", (int64_t)rnd(60) - 1);
 	char rid[8];
 
-	if (!rnd(4)) { /* sent again, perhaps */
+	if (!rnd(4)) { /* sometimes repeated */
 		snprintf(rid, sizeof(rid), "x%u", (unsigned)rnd(20));
 		q.rid = (struct lmd_str){.ptr = rid, .len = strlen(rid)};
 		q.u.generate.n = 10;
@@ -263,7 +263,7 @@ START_TEST(random_walk)
 		collect();
 		check();
 	}
-	/* everybody leaves */
+	/* all clients disconnect */
 	for (uint64_t conn = 1; conn <= 12; conn++)
 		lmi_service_gone(fx.svc, fx.now, conn);
 	fx_settle(&fx);
@@ -273,7 +273,7 @@ START_TEST(random_walk)
 	fx_settle(&fx);
 	collect();
 	for (uint32_t i = 0; i < N_WAIT; i++)
-		ck_assert(!waits[i].used); /* every call was answered */
+		ck_assert(!waits[i].used); /* every request was answered */
 	s = fx_stats(&fx);
 	ck_assert_uint_eq(s.n_running + s.n_waiting + s.n_parked + s.n_stream, 0);
 	ck_assert_uint_eq(s.n_page, s.n_page_free);
@@ -289,7 +289,7 @@ START_TEST(random_walk)
 }
 END_TEST
 
-/* Service and models go while everything is under way. */
+/* The service and its models are destroyed while everything is running. */
 START_TEST(destroyed_at_any_moment)
 {
 	seed = lmd_seed("service end", 3 + (uint64_t)_i);
@@ -309,7 +309,7 @@ END_TEST
 
 /* ---- memory that runs out ---- */
 
-/* What a reply said, kept without memory. */
+/* The contents of a reply, stored without allocation. */
 struct plain {
 	uint32_t n;
 	bool failed, end, done;
@@ -344,8 +344,8 @@ static void on_reply(void *arg, const struct lmi_reply *r, const struct lmd_erro
 	p->end = r->u.next.end;
 }
 
-/* A generation and its reader, with one allocation that fails: the end is an error or a
- * success, and nothing is left of it either way.  True when it was a success. */
+/* A generation and its reader, with one failing allocation: it ends with an error or a success, and
+ * nothing is left in either case.  Returns whether it succeeded. */
 static bool try_one(void)
 {
 	struct lmi_request q = fx_generate(&fx, "tiny", "hello", 5);
@@ -360,7 +360,7 @@ static bool try_one(void)
 	ck_assert_uint_eq(a.n, 1);
 	for (int i = 0; i < 200 && !a.failed && !b.end; i++) {
 		q = fx_next(&a.id, after);
-		q.u.next.has_wait_ms = true; /* 0: what is there */
+		q.u.next.has_wait_ms = true; /* 0: only available items */
 		b.n = 0;
 		lmi_service_call(fx.svc, fx.now, &fx_user, &q, on_reply, &b);
 		ck_assert_uint_eq(b.n, 1);
@@ -379,12 +379,12 @@ START_TEST(every_allocation_may_fail)
 	uint64_t nth, n_done = 0;
 
 	fx.o.limits.rid_ms = 1000;
-	if (_i) { /* the model goes after each, and is loaded again */
+	if (_i) { /* the model is unloaded after each and loaded again */
 		fx.o.limits.keep_alive_ms = 1000;
 		fx.o.limits.fail_max_ms = 1000;
 	}
 	fx_start(&fx);
-	ck_assert(try_one()); /* what is cached stays */
+	ck_assert(try_one()); /* fills the caches */
 	fx.now += 2000 * FX_MS;
 	fx_settle(&fx);
 	lmi_alloc_stats(&before);

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: MIT
  *
- * blob.h - files of a store's folder and files by descriptor: shared by digest.c, import.c and
+ * blob.h - files in a store's folder and files by descriptor; shared by digest.c, import.c and
  * models.c. */
 #ifndef LLAMAD_STORE_BLOB_H
 #define LLAMAD_STORE_BLOB_H
 
 #include "store/digest.h"
 
-/* Opens a regular file for reading, never through a link as its last component; fills size, dev,
- * ino and times of *id.  at_fd: for relative paths. */
+/* Opens a regular file for reading; its last path component must not be a link.  Sets size, dev,
+ * ino and times of *id.  at_fd: folder for relative paths. */
 LMD_NODISCARD enum lmd_status lmi_store_file_open(int *fd, int at_fd, const char *path,
 						  struct lmi_store_file *id, struct lmd_error *err);
-/* Those of an open file. */
+/* Sets size, dev, ino and times of *id from an open file. */
 LMD_NODISCARD enum lmd_status lmi_store_file_identity(struct lmi_store_file *id, int fd,
 						      struct lmd_error *err);
-/* Files get the time of the system's last tick, so one that was changed just now could change again
- * under its reader without another time.  Waits for the next tick, some milliseconds; where a file
- * system has coarser times, changes within one of them stay unseen. */
+/* Waits until a later change of the file would change its times.  A file gets the time of the
+ * system's last clock tick, so without waiting (some milliseconds) a second change within the same
+ * tick would go unnoticed.  On file systems with coarser times it still can. */
 void lmi_store_file_settle(const struct lmi_store_file *id);
 bool lmi_store_same_identity(const struct lmi_store_file *a, const struct lmi_store_file *b);
 
-/* The next piece of a file, at most n bytes; *got 0 at its end.  Looks at work->cancel. */
+/* Reads the next piece of a file, at most n bytes; *got is 0 at its end.  Checks work->cancel. */
 LMD_NODISCARD enum lmd_status lmi_store_piece(int fd, uint64_t at, void *buf, size_t n, size_t *got,
 					      const struct lmi_store_work *work,
 					      struct lmd_error *err);
 
-/* The digest of a file that must have `size` bytes (else LMD_BUSY).  Progress goes from `before`
- * to before + size out of total. */
+/* Computes the digest of a file, which must have `size` bytes (otherwise LMD_BUSY).  Reports
+ * progress from `before` to before + size, out of total. */
 LMD_NODISCARD enum lmd_status lmi_store_digest_fd(char out[LMI_STORE_DIGEST_HEX], int fd,
 						  uint64_t size, uint64_t before, uint64_t total,
 						  const struct lmi_store_work *work,
@@ -36,13 +36,13 @@ LMD_NODISCARD enum lmd_status lmi_store_digest_fd(char out[LMI_STORE_DIGEST_HEX]
 #define LMI_BLOB_NAME   (7 + LMI_STORE_DIGEST_HEX) /* "sha256-", digits, zero */
 void lmi_blob_name(char out[LMI_BLOB_NAME], const char *digest);
 
-/* Opens (and makes) models/ in the state folder. */
+/* Opens models/ in the state folder, and creates it if missing. */
 LMD_NODISCARD enum lmd_status lmi_blob_folder(int *fd, int dir_fd, struct lmd_error *err);
 
-/* Removes what imports of a crashed process left; the number of them. */
+/* Removes unfinished imports of a crashed process; returns their number. */
 uint32_t lmi_blob_sweep(int dir_fd);
 
-/* Removes models/sha256-HEX; a failure leaves an orphan and is no error. */
+/* Removes models/sha256-HEX.  A failure is ignored and leaves an orphan. */
 void lmi_blob_remove(int dir_fd, const char *digest);
 
 #endif /* LLAMAD_STORE_BLOB_H */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * A process that changes the registry is killed at random moments.  What it said to be done is
- * there, what it was doing is done or not, nothing else has moved, and the database is whole.
+ * A process that changes the registry is killed at random moments.  Completed operations must be
+ * there, the one in progress is done or not, nothing else has changed, and the database is intact.
  *
- * The operations follow from a seed, so that the parent knows what the n-th of them was; the
- * child writes a byte to a pipe when a call has returned LMD_OK or was refused as it had to be. */
+ * The operations are determined by a seed, so that the parent knows the n-th of them; the child
+ * writes a byte to a pipe when a call has returned LMD_OK or the expected error. */
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -13,7 +13,7 @@
 
 #define N_NAME 12
 
-/* What the rows are, as numbers: models "mI" with a version, aliases "aI" of a model. */
+/* The rows as numbers: models "mI" with a version, aliases "aI" of a model. */
 struct ledger {
 	unsigned model[N_NAME]; /* 0: none */
 	int alias[N_NAME];      /* -1: none */
@@ -38,7 +38,7 @@ static const char *alias_name(unsigned i)
 	return name;
 }
 
-/* The next operation: on the ledger, and with `live` on the store, which must agree. */
+/* Does the next operation on the ledger and, with `live`, on the store, which must agree. */
 static bool act(struct ledger *l, uint64_t *seed, bool live)
 {
 	uint64_t r = lmd_rand(seed);
@@ -89,7 +89,7 @@ static bool act(struct ledger *l, uint64_t *seed, bool live)
 	return !live || (st == LMD_OK) == ok;
 }
 
-/* What is in the open store. */
+/* Reads the open store. */
 static void read_ledger(struct ledger *l)
 {
 	for (unsigned i = 0; i < N_NAME; i++) {
@@ -115,7 +115,7 @@ static bool same(const struct ledger *a, const struct ledger *b)
 	       memcmp(a->alias, b->alias, sizeof(a->alias)) == 0 && a->tokens == b->tokens;
 }
 
-/* A kill from the system's own clock, so that it falls anywhere. */
+/* Kills by a timer of the system, so that it happens anywhere. */
 static void die_after(long ns)
 {
 	struct sigevent ev = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
@@ -139,7 +139,7 @@ static _Noreturn void child(int out, struct ledger l, uint64_t seed, long ns)
 	}
 }
 
-/* Bytes until the end of the pipe. */
+/* Counts the bytes up to the end of the pipe. */
 static unsigned count_acks(int fd)
 {
 	char buf[4096];
@@ -184,7 +184,7 @@ START_TEST(kills)
 		open_store();
 		ck_assert(report.unclean && !report.moved_aside && !report.fresh);
 		read_ledger(&then);
-		if (!same(&now, &then)) { /* the one that was under way */
+		if (!same(&now, &then)) { /* the operation in progress */
 			(void)act(&now, &ops, false);
 			n_more++;
 		}

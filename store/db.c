@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Statements and transactions over sqlite, and the one table from its result codes to ours.
- * Statements are prepared anew for each call: registry calls are rare and end in an fsync. */
+ * Statements and transactions on top of sqlite, and the mapping of its result codes to ours.
+ * Statements are prepared again for each call, since calls are rare and end in an fsync. */
 #include "store/db.h"
 
 #include <stdarg.h>
@@ -52,7 +52,7 @@ enum lmd_status lmi_db_fail(struct lmi_store *s, int rc, struct lmd_error *err)
 				"registry: the disk or its quota is full; nothing was "
 				"changed");
 	if ((rc & 0xff) == SQLITE_READONLY)
-		return lmd_fail(err, st, "registry: cannot be written (%s); nothing was changed",
+		return lmd_fail(err, st, "registry: cannot write (%s); nothing was changed",
 				sqlite3_errstr(rc));
 	if (st == LMD_IO && sys)
 		return lmd_fail(err, st, "registry: %s (%d): %s", sqlite3_errstr(rc), rc,
@@ -77,7 +77,7 @@ static int bind(sqlite3_stmt *q, const char *fmt, va_list ap)
 			const void *p = va_arg(ap, const void *);
 			size_t n = va_arg(ap, size_t);
 
-			/* an empty value is a value: sqlite takes NULL for NULL */
+			/* an empty value needs a pointer: sqlite would store NULL for NULL */
 			rc = sqlite3_bind_blob64(q, i, n ? p : "", n, SQLITE_STATIC);
 		}
 	}
@@ -171,7 +171,7 @@ enum lmd_status lmi_db_end(struct lmi_store *s, enum lmd_status st, struct lmd_e
 {
 	if (st == LMD_OK)
 		st = lmi_db_run(s, err, "COMMIT", "");
-	/* Some failures end the transaction by themselves, others leave it open. */
+	/* Some errors end the transaction, others leave it open. */
 	if (st != LMD_OK && !sqlite3_get_autocommit(s->db))
 		(void)sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
 	return st;
@@ -219,11 +219,11 @@ enum lmd_status lmi_store_text_check(const char *what, const char *text, size_t 
 	size_t n;
 
 	if (!text)
-		return lmd_fail(err, LMD_INVALID, "%s: is missing", what);
+		return lmd_fail(err, LMD_INVALID, "%s: missing", what);
 	n = strnlen(text, max + 1);
 	if (n > max)
-		return lmd_fail(err, LMD_INVALID, "%s: more than %zu bytes", what, max);
+		return lmd_fail(err, LMD_INVALID, "%s: longer than the maximum of %zu bytes", what, max);
 	if (n < min)
-		return lmd_fail(err, LMD_INVALID, "%s: is empty", what);
+		return lmd_fail(err, LMD_INVALID, "%s: empty", what);
 	return LMD_OK;
 }

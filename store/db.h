@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * db.h - what the files of this folder share: the handle, statements, transactions. */
+ * db.h - shared by the files of this folder: the handle, statements, transactions. */
 #ifndef LLAMAD_STORE_DB_H
 #define LLAMAD_STORE_DB_H
 
@@ -16,24 +16,24 @@ struct lmi_store {
 	char *dir;
 	int dir_fd;
 	int lock_fd;
-	bool corrupt; /* a call met LMD_CORRUPT: the end is not clean */
+	bool corrupt; /* a call returned LMD_CORRUPT, so close does not mark the store as clean */
 };
 
-/* The numbered migrations, made from store/sql: element i leads from schema i to i + 1. */
+/* The migrations, generated from store/sql: element i changes schema i to i + 1. */
 struct lmi_text {
 	const char *name, *text;
 };
 extern const struct lmi_text lmi_store_sql[];
 extern const unsigned lmi_store_sql_n;
 
-/* Brings the schema to number `upto` (at most lmi_store_sql_n), all or none. */
+/* Applies all migrations up to schema `upto` (at most lmi_store_sql_n), or none. */
 LMD_NODISCARD enum lmd_status lmi_store_migrate(struct lmi_store *s, uint32_t upto,
 						struct lmd_error *err);
 
-/* The sentence and status for what sqlite just refused. */
+/* Converts the last error of sqlite. */
 enum lmd_status lmi_db_fail(struct lmi_store *s, int rc, struct lmd_error *err);
 
-/* A statement with bound values, one letter each in fmt:
+/* Prepares a statement with bound values, one letter each in fmt:
  *     t  const char *      i  int64_t      d  double
  *     b  const void *, size_t
  * Texts and bytes are borrowed until the statement is finalized. */
@@ -41,33 +41,33 @@ LMD_NODISCARD enum lmd_status lmi_db_query(struct lmi_store *s, sqlite3_stmt **o
 					   struct lmd_error *err, const char *sql, const char *fmt,
 					   ...);
 
-/* LMD_OK and *row false: no more rows. */
+/* Steps to the next row; sets *row to false if there is none. */
 LMD_NODISCARD enum lmd_status lmi_db_step(struct lmi_store *s, sqlite3_stmt *q, bool *row,
 					  struct lmd_error *err);
 
-/* A statement without rows. */
+/* Runs a statement that returns no rows. */
 LMD_NODISCARD enum lmd_status lmi_db_run(struct lmi_store *s, struct lmd_error *err,
 					 const char *sql, const char *fmt, ...);
 
-/* One number from the first row; LMD_OK and *found false when there is none. */
+/* Reads a number from the first row; sets *found to false if there is no row. */
 LMD_NODISCARD enum lmd_status lmi_db_number(struct lmi_store *s, struct lmd_error *err,
 					    int64_t *out, bool *found, const char *sql,
 					    const char *fmt, ...);
 
-/* A writing transaction.  end: commits when st is LMD_OK, else undoes; returns st or why the
- * commit failed. */
+/* Begin and end a writing transaction.  lmi_db_end commits if st is LMD_OK, otherwise it rolls
+ * back; it returns st or the error of the commit. */
 LMD_NODISCARD enum lmd_status lmi_db_begin(struct lmi_store *s, struct lmd_error *err);
 LMD_NODISCARD enum lmd_status lmi_db_end(struct lmi_store *s, enum lmd_status st,
 					 struct lmd_error *err);
 
-/* A text of a row, copied; "" for NULL; NULL without memory. */
+/* Copies a text of the current row ("" for NULL); returns NULL if out of memory. */
 const char *lmi_db_text(struct lmd_arena *a, sqlite3_stmt *q, int column);
 
-/* Room for all rows of a table and an arena for their texts. */
+/* An array for all rows of a table, and an arena for their texts. */
 struct lmi_rows {
 	struct lmd_arena *arena;
 	uint32_t n_max;
-	void *v; /* n_max zeroed items; NULL when the table is empty */
+	void *v; /* n_max zeroed items; NULL if the table is empty */
 };
 
 LMD_NODISCARD enum lmd_status lmi_rows_begin(struct lmi_rows *r, struct lmi_store *s,
@@ -75,15 +75,15 @@ LMD_NODISCARD enum lmd_status lmi_rows_begin(struct lmi_rows *r, struct lmi_stor
 					     struct lmd_error *err);
 enum lmd_status lmi_rows_nomem(struct lmd_error *err);
 
-/* A text argument: not NULL, min..max bytes.  `what` names it in the sentence. */
+/* Checks a text argument: not NULL, min..max bytes.  `what` names it in the error message. */
 LMD_NODISCARD enum lmd_status lmi_store_text_check(const char *what, const char *text, size_t min,
 						   size_t max, struct lmd_error *err);
 
-/* The row's id: of a name, or of a name or alias; LMD_NOTFOUND. */
+/* Finds the row id of a model by name or, if or_alias, also by alias.  LMD_NOTFOUND. */
 LMD_NODISCARD enum lmd_status lmi_store_model_id(struct lmi_store *s, const char *name,
 						 bool or_alias, int64_t *id, struct lmd_error *err);
 
-/* LMD_INVALID when a model or an alias has the name. */
+/* Returns LMD_INVALID if a model or an alias has the name. */
 LMD_NODISCARD enum lmd_status lmi_store_name_free(struct lmi_store *s, const char *name,
 						  struct lmd_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files by content and by identity.  A file is opened once, and never through a link as its last
- * component; what was checked is what is read. */
+ * The content and identity of files.  A file is opened once, so that the file that was checked is
+ * the one that is read; its last path component must not be a link. */
 #include "store/digest.h"
 
 #include <errno.h>
@@ -77,13 +77,13 @@ enum lmd_status lmi_store_file_same(const struct lmi_store_file *f, int fd, stru
 		return st;
 	(void)lmi_show_path(show, sizeof(show), f->path ? f->path : "");
 	if (now.size != f->size)
-		return lmd_fail(err, LMD_CORRUPT, "%s: has %llu bytes, had %llu when it was added",
+		return lmd_fail(err, LMD_CORRUPT, "%s: has %llu bytes, but had %llu when it was added",
 				show, (unsigned long long)now.size, (unsigned long long)f->size);
 	if (now.dev != f->dev || now.ino != f->ino)
-		return lmd_fail(err, LMD_CORRUPT, "%s: is another file than the one that was added",
+		return lmd_fail(err, LMD_CORRUPT, "%s: is not the file that was added",
 				show);
 	if (now.mtime_ns != f->mtime_ns || now.ctime_ns != f->ctime_ns)
-		return lmd_fail(err, LMD_CORRUPT, "%s: was changed after it was added", show);
+		return lmd_fail(err, LMD_CORRUPT, "%s: has changed since it was added", show);
 	return LMD_OK;
 }
 
@@ -97,7 +97,7 @@ enum lmd_status lmi_store_model_changed(const struct lmi_store_model *m, struct 
 
 		st = lmi_store_file_open(&fd, AT_FDCWD, m->files[i].path, &now, err);
 		if (st == LMD_INVALID)
-			st = LMD_CORRUPT; /* a link or folder took its place */
+			st = LMD_CORRUPT; /* it was replaced by a link or folder */
 		if (st != LMD_OK)
 			break;
 		st = lmi_store_file_same(&m->files[i], fd, err);
@@ -153,7 +153,7 @@ enum lmd_status lmi_store_digest_fd(char out[LMI_STORE_DIGEST_HEX], int fd, uint
 	}
 	if (st == LMD_OK && at != size)
 		st = lmd_fail(err, LMD_BUSY,
-			      "%s than %llu bytes: the file changed while it was read",
+			      "%s than %llu bytes: the file changed while it was being read",
 			      at > size ? "more" : "less", (unsigned long long)size);
 	if (st == LMD_OK && !lmi_sha256_final(&h, raw))
 		st = lmd_fail(err, LMD_INTERNAL, "SHA-256 failed");
@@ -164,7 +164,7 @@ enum lmd_status lmi_store_digest_fd(char out[LMI_STORE_DIGEST_HEX], int fd, uint
 	return st;
 }
 
-/* Bounds the wait for a file whose time lies in the future. */
+/* Maximum wait for a file whose time is in the future. */
 #define SETTLE_TRIES 32
 
 void lmi_store_file_settle(const struct lmi_store_file *id)
@@ -204,7 +204,7 @@ enum lmd_status lmi_store_digest_file(struct lmi_store_file *out, const char *pa
 	if (st == LMD_OK)
 		st = lmi_store_file_identity(&after, fd, err);
 	if (st == LMD_OK && !lmi_store_same_identity(&f, &after))
-		st = lmd_fail(err, LMD_BUSY, "the file changed while it was read");
+		st = lmd_fail(err, LMD_BUSY, "the file changed while it was being read");
 	close(fd);
 	if (st == LMD_OK)
 		*out = f;

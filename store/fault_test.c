@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every call to the file system and every allocation fails once: a call that said LMD_OK has
- * its rows, one that failed has changed nothing or everything, no failure is taken for
- * corruption, and nothing leaks. */
+ * Every file system call and every allocation fails once: after LMD_OK the rows are there, a failed
+ * call has changed nothing or everything, no failure counts as corruption, and nothing leaks. */
 #include <sqlite3.h>
 
 #include "store/db.h"
@@ -13,7 +12,7 @@
 
 static char big[BIG];
 
-/* Operations that do not depend on each other; done: 1, not: 0, anything else: -1. */
+/* Independent operations.  Checks return 1 if done, 0 if not, -1 for anything else. */
 static enum lmd_status do_add(void)
 {
 	return add("a", 5);
@@ -194,8 +193,8 @@ static void act_all(enum lmd_status *st)
 	}
 }
 
-/* After reopening without faults: what was acknowledged is there, nothing is half done, and
- * what is missing can be done. */
+/* Reopens without faults: acknowledged operations are done, none is half done, and the missing ones
+ * can be done. */
 static void check_all(const enum lmd_status *st, uint64_t nth, const char *what)
 {
 	OK(open_as(TEST_VFS));
@@ -215,7 +214,7 @@ static void check_all(const enum lmd_status *st, uint64_t nth, const char *what)
 	close_store();
 }
 
-/* True when the fault came to pass. */
+/* Returns whether the fault occurred. */
 static bool run_one(enum test_fault what, uint64_t nth, bool ever_after)
 {
 	static const char *const name[N_FAULT] = {"io", "full", "short"};
@@ -276,7 +275,7 @@ START_TEST(short_write)
 }
 END_TEST
 
-/* A disk that is full for a while: refusals with a sentence, then all goes on. */
+/* A disk that is full for a while: errors with a message, then everything works again. */
 START_TEST(full_for_a_while)
 {
 	test_vfs_register();
@@ -293,7 +292,7 @@ START_TEST(full_for_a_while)
 }
 END_TEST
 
-/* sqlite's memory comes from the allocator whose failures are counted. */
+/* sqlite allocates from the allocator with failure injection. */
 
 #define MEM_HEAD 16
 
@@ -358,7 +357,7 @@ static const sqlite3_mem_methods mem = {.xMalloc = mem_alloc,
 					.xInit = mem_init,
 					.xShutdown = mem_shutdown};
 
-/* True when an allocation failed. */
+/* Returns whether an allocation failed. */
 static bool starve_one(uint64_t nth, bool ever_after)
 {
 	struct lmi_store_models list;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Imported files.  Their folder holds whole files only: a copy gets its name when it is on the
- * disk and was read back.  An interrupted copy keeps a name that the next open removes.  Two
- * imports of the same content may run at once: a name is never taken from a whole file. */
+ * Imported files.  A copy gets its final name only after it has been written to the disk and read
+ * back, so all files with such names are complete.  The next open removes interrupted copies.  Two
+ * imports of the same content may run at once: a complete file is never overwritten. */
 #include "store/import.h"
 
 #include <dirent.h>
@@ -31,7 +31,7 @@ void lmi_blob_name(char out[LMI_BLOB_NAME], const char *digest)
 enum lmd_status lmi_blob_folder(int *fd, int dir_fd, struct lmd_error *err)
 {
 	if (mkdirat(dir_fd, LMI_BLOB_FOLDER, 0700) < 0 && errno != EEXIST)
-		return lmd_fail(err, LMD_IO, LMI_BLOB_FOLDER ": cannot make the folder: %s",
+		return lmd_fail(err, LMD_IO, LMI_BLOB_FOLDER ": cannot create the folder: %s",
 				strerror(errno));
 	*fd = openat(dir_fd, LMI_BLOB_FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (*fd < 0)
@@ -101,7 +101,7 @@ static enum lmd_status open_part(struct copy *c, struct lmd_error *err)
 			break;
 	}
 	c->part_name[0] = 0;
-	return lmd_fail(err, LMD_IO, LMI_BLOB_FOLDER ": cannot make a file: %s", strerror(errno));
+	return lmd_fail(err, LMD_IO, LMI_BLOB_FOLDER ": cannot create a file: %s", strerror(errno));
 }
 
 static enum lmd_status write_all(int fd, const char *p, size_t n, struct lmd_error *err)
@@ -120,7 +120,7 @@ static enum lmd_status write_all(int fd, const char *p, size_t n, struct lmd_err
 	return LMD_OK;
 }
 
-/* Copies and digests in one pass. */
+/* Copies a file and computes its digest in one pass. */
 static enum lmd_status copy_bytes(struct copy *c, struct lmi_sha256 *h, void *buf,
 				  struct lmd_error *err)
 {
@@ -137,7 +137,7 @@ static enum lmd_status copy_bytes(struct copy *c, struct lmi_sha256 *h, void *bu
 		if (!got)
 			break;
 		if (at + got > c->src.size)
-			return lmd_fail(err, LMD_BUSY, "the file grew while it was read");
+			return lmd_fail(err, LMD_BUSY, "the file grew while it was being read");
 		lmi_sha256_update(h, buf, got);
 		st = write_all(c->part, buf, got, err);
 		if (st != LMD_OK)
@@ -148,7 +148,7 @@ static enum lmd_status copy_bytes(struct copy *c, struct lmi_sha256 *h, void *bu
 	}
 	st = lmi_store_file_identity(&after, c->from, err);
 	if (st == LMD_OK && (at != c->src.size || !lmi_store_same_identity(&c->src, &after)))
-		st = lmd_fail(err, LMD_BUSY, "the file changed while it was read");
+		st = lmd_fail(err, LMD_BUSY, "the file changed while it was being read");
 	return st;
 }
 
@@ -174,23 +174,23 @@ static enum lmd_status copy_to_part(struct copy *c, struct lmd_error *err)
 	return st;
 }
 
-/* Is what lies in `fd` the content?  LMD_CORRUPT when it is not. */
+/* Checks the digest of the file `fd`; returns LMD_CORRUPT if it differs. */
 static enum lmd_status read_back(struct copy *c, int fd, struct lmd_error *err)
 {
 	char digest[LMI_STORE_DIGEST_HEX];
 	enum lmd_status st;
 
-	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); /* from the disk, where that helps */
+	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); /* to read from the disk if possible */
 	st = lmi_store_digest_fd(digest, fd, c->src.size, c->src.size, 2 * c->src.size, c->work,
 				 err);
 	if (st == LMD_BUSY || (st == LMD_OK && strcmp(digest, c->digest) != 0))
 		st = lmd_fail(err, LMD_CORRUPT,
-			      LMI_BLOB_FOLDER "/sha256-%s: what was read back differs", c->digest);
+			      LMI_BLOB_FOLDER "/sha256-%s: the data read back differs from the data written", c->digest);
 	return st;
 }
 
-/* A file of that name is there with that content: LMD_OK; with another one, which can only be
- * rot: LMD_CORRUPT; none: LMD_NOTFOUND. */
+/* Checks an existing file of that name: LMD_OK if it has the content of its name, LMD_CORRUPT if
+ * not (the disk must have damaged it), LMD_NOTFOUND if there is none. */
 static enum lmd_status reuse(struct copy *c, const char *name, struct lmd_error *err)
 {
 	struct lmi_store_file id;
@@ -207,20 +207,20 @@ static enum lmd_status reuse(struct copy *c, const char *name, struct lmd_error 
 	return st;
 }
 
-/* LMD_BUSY: without `replace`, a file of that name came between. */
+/* Renames the copy.  Returns LMD_BUSY if a file of that name exists by now, unless `replace`. */
 static enum lmd_status give_name(struct copy *c, const char *name, bool replace,
 				 struct lmd_error *err)
 {
 	unsigned flags = replace ? 0 : RENAME_NOREPLACE;
 	int rc = renameat2(c->folder, c->part_name, c->folder, name, flags);
 
-	if (rc < 0 && (errno == EINVAL || errno == ENOSYS)) /* not on every file system */
+	if (rc < 0 && (errno == EINVAL || errno == ENOSYS)) /* not supported by the file system */
 		rc = renameat(c->folder, c->part_name, c->folder, name);
 	if (rc < 0)
 		return lmd_fail(err, errno == EEXIST ? LMD_BUSY : LMD_IO,
 				LMI_BLOB_FOLDER "/%s: rename: %s", name, strerror(errno));
 	c->part_name[0] = 0;
-	(void)fsync(c->folder); /* some file systems cannot sync a folder */
+	(void)fsync(c->folder); /* not supported by all file systems */
 	return LMD_OK;
 }
 
@@ -252,7 +252,7 @@ static enum lmd_status import(struct copy *c, struct lmi_store_file *out, struct
 		st = place(c, name, err);
 	if (st != LMD_OK)
 		return st;
-	st = lmi_store_file_open(&fd, c->folder, name, &f, err); /* renaming moved its ctime */
+	st = lmi_store_file_open(&fd, c->folder, name, &f, err); /* renaming changed its ctime */
 	if (st != LMD_OK)
 		return st;
 	close(fd);

@@ -6,18 +6,17 @@
 
 #include "store/digest.h"
 
-/* Copies `path` to DIR/models/sha256-HEX: a temporary file beside it, fsync, read back and
- * compared, renamed, folder fsynced.  A file of that content that is there already is read and
- * reused; one of that name whose content has rotted is replaced.  The row is added afterwards, by
- * lmi_store_model_add with `imported`.
+/* Copies `path` to DIR/models/sha256-HEX: writes a temporary file in the same folder, syncs it,
+ * reads it back to compare, renames it and syncs the folder.  If a file with that name exists, it
+ * is read and reused, or replaced if its content is damaged.  Add the row afterwards with
+ * lmi_store_model_add and `imported`.
  *
- * dir:  the state folder of an open store
- * path: as for lmi_store_digest_file
- * out:  digest and identity of the copy; path is NULL, the store knows it
- * work: progress counts the copy and the reading back: total is twice the size
+ * dir:  the state folder of an open store path: as for lmi_store_digest_file out:  digest and
+ * identity of the copy; path is NULL, since the store determines it work: progress counts copying
+ * and reading back, so total is twice the size
  *
- * A failure leaves nothing behind.  Statuses as for lmi_store_digest_file; LMD_CORRUPT: what was
- * read back is not what was written. */
+ * A failure leaves no file behind.  Statuses as for lmi_store_digest_file; LMD_CORRUPT: the data
+ * read back differs from the data written. */
 LMD_NODISCARD enum lmd_status lmi_store_import(struct lmi_store_file *out, const char *dir,
 					       const char *path, const struct lmi_store_work *work,
 					       struct lmd_error *err);

@@ -18,7 +18,7 @@ static const char *blob(const char *digest)
 	return path;
 }
 
-/* Entries of models/: whole files and parts alike. */
+/* Counts the entries of models/: complete files and parts. */
 static int n_blobs(void)
 {
 	char path[128];
@@ -42,7 +42,7 @@ static void open_fixture(void)
 	open_store();
 }
 
-/* A file of n bytes that depend on `seed`. */
+/* Writes a file of n bytes that depend on `seed`. */
 static const char *put_bytes(const char *name, size_t n, uint64_t seed)
 {
 	static char path[256];
@@ -123,7 +123,7 @@ START_TEST(not_files)
 }
 END_TEST
 
-/* The file grows or shrinks while it is read: never a digest of a mixture. */
+/* If the file grows or shrinks while it is being read, no digest of a mixture is returned. */
 static void grow(void *arg, uint64_t done, uint64_t total)
 {
 	FILE *f = fopen(arg, "a");
@@ -207,15 +207,15 @@ START_TEST(import)
 	OK(lmi_store_model_changed(got.v, &err));
 	lmi_store_models_fini(&got);
 	OK(lmi_store_model_remove(store, "one", &err));
-	ck_assert_int_eq(n_blobs(), 1); /* "two" has it */
+	ck_assert_int_eq(n_blobs(), 1); /* "two" uses it */
 	OK(lmi_store_model_remove(store, "two", &err));
 	ck_assert_int_eq(n_blobs(), 0);
-	ck_assert_int_eq(access(path, R_OK), 0); /* the original stays */
+	ck_assert_int_eq(access(path, R_OK), 0); /* the original is kept */
 	REFUSED(add_imported("three", &f), LMD_NOTFOUND, "sha256-");
 }
 END_TEST
 
-/* A model that refers to the file where it lies never removes anything. */
+/* Removing a model that was not imported never removes files. */
 START_TEST(reference)
 {
 	struct lmi_store_file f;
@@ -235,7 +235,7 @@ START_TEST(reference)
 }
 END_TEST
 
-/* A kept file whose content has rotted is replaced by the good copy. */
+/* A stored file with damaged content is replaced by a good copy. */
 START_TEST(rot)
 {
 	struct lmi_store_file f, again;
@@ -262,7 +262,7 @@ START_TEST(rot)
 }
 END_TEST
 
-/* Cancelled at every piece, starved at every allocation: nothing stays behind. */
+/* Cancelled at every piece, and failing at every allocation: no file is left. */
 START_TEST(interrupted)
 {
 	struct lmi_store_file f;
@@ -297,7 +297,7 @@ START_TEST(interrupted)
 }
 END_TEST
 
-/* The copy cannot grow: a sentence, and nothing stays behind.  (Each test is its own process.) */
+/* The copy cannot grow: an error message, and no file is left.  (Each test is its own process.) */
 START_TEST(no_room)
 {
 	struct rlimit limit;
@@ -317,7 +317,7 @@ START_TEST(no_room)
 }
 END_TEST
 
-/* What a crash leaves: parts go at the next open, whole files without a row wait. */
+/* After a crash: the next open removes parts; complete files without a row are kept. */
 START_TEST(leftovers)
 {
 	struct lmi_store_file f, g;
@@ -362,7 +362,7 @@ static void *race(void *arg)
 	return NULL;
 }
 
-/* The same content by several threads at once: one file, and all know it. */
+/* Several threads import the same content at once: one file, the same result for all. */
 START_TEST(at_once)
 {
 	struct racer r[4] = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keys, known by the digest of their secret. */
+ * API keys, identified by the digest of their secret. */
 #include <stdio.h>
 
 #include "core/base/arena.h"
@@ -16,7 +16,7 @@ void lmi_store_keys_fini(struct lmi_store_keys *k)
 static enum lmd_status check_hash(const char *hash, struct lmd_error *err)
 {
 	if (!hash || !lmi_store_digest_ok(hash))
-		return lmd_fail(err, LMD_INVALID, "hash of a key: not 64 hex digits");
+		return lmd_fail(err, LMD_INVALID, "hash of a key: not 64 lower-case hexadecimal digits");
 	return LMD_OK;
 }
 
@@ -34,12 +34,12 @@ static enum lmd_status add(struct lmi_store *s, const struct lmi_store_key *k,
 	if (st == LMD_OK && found && same)
 		return LMD_OK;
 	if (st == LMD_OK && found)
-		st = lmd_fail(err, LMD_INVALID, "key %.8s...: is known already", k->hash);
+		st = lmd_fail(err, LMD_INVALID, "key %.8s...: already exists", k->hash);
 	if (st == LMD_OK)
 		st = lmi_db_number(s, err, &one, &other, "SELECT 1 FROM keys WHERE label = ?1", "t",
 				   k->label);
 	if (st == LMD_OK && other)
-		st = lmd_fail(err, LMD_INVALID, "label '%.64s': another key has it", k->label);
+		st = lmd_fail(err, LMD_INVALID, "label '%.64s': already used by another key", k->label);
 	if (st == LMD_OK)
 		st = lmi_db_run(s, err,
 				"INSERT INTO keys (hash, label, role, created_at, expires_at) "
@@ -58,7 +58,7 @@ enum lmd_status lmi_store_key_add(struct lmi_store *s, const struct lmi_store_ke
 		st = lmi_store_text_check("label of a key", k->label, 0, LMI_STORE_TEXT_MAX, err);
 	if (st == LMD_OK && (unsigned)k->role > LMI_STORE_ADMIN)
 		st = lmd_fail(err, LMD_INVALID,
-			      "role of a key: %d, 0 (user) and 1 (admin) are known", (int)k->role);
+			      "role of a key: %d, allowed are 0 (user) and 1 (admin)", (int)k->role);
 	if (st == LMD_OK)
 		st = lmi_db_begin(s, err);
 	if (st != LMD_OK)
@@ -74,7 +74,7 @@ enum lmd_status lmi_store_key_remove(struct lmi_store *s, const char *label, str
 		return st;
 	st = lmi_db_run(s, err, "DELETE FROM keys WHERE label = ?1", "t", label);
 	if (st == LMD_OK && !sqlite3_changes(s->db))
-		st = lmd_fail(err, LMD_NOTFOUND, "key '%.64s': is not known", label);
+		st = lmd_fail(err, LMD_NOTFOUND, "key '%.64s': does not exist", label);
 	return lmi_db_end(s, st, err);
 }
 
@@ -93,7 +93,7 @@ static enum lmd_status get(struct lmd_arena *a, sqlite3_stmt *q, struct lmi_stor
 	return LMD_OK;
 }
 
-/* All keys (hash ""), or one. */
+/* Reads all keys (hash ""), or one. */
 static enum lmd_status select_keys(struct lmi_store *s, const char *hash,
 				   struct lmi_store_keys *out, struct lmd_error *err)
 {
@@ -137,7 +137,7 @@ enum lmd_status lmi_store_key_find(struct lmi_store *s, const char *hash,
 		return st;
 	if (!k.n) {
 		lmi_store_keys_fini(&k);
-		return lmd_fail(err, LMD_NOTFOUND, "key %.8s...: is not known", hash);
+		return lmd_fail(err, LMD_NOTFOUND, "key %.8s...: does not exist", hash);
 	}
 	*out = k;
 	return LMD_OK;

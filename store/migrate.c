@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The schema's number is sqlite's user_version.  Migration files are numbered without gaps and
- * never change once they are in a release: a test holds their digests. */
+ * The number of the schema is stored as sqlite's user_version.  Migration files are numbered
+ * without gaps and never change after a release; a test checks their digests. */
 #include <stdio.h>
 
 #include "store/db.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rows of models: adding, removing, changing.  Reading them is in models_read.c. */
+ * Adds, removes and changes rows of models; models_read.c reads them. */
 #include <fcntl.h>
 #include <math.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "store/blob.h"
 #include "store/db.h"
 
-/* Unsigned 64-bit numbers that are no counts (dev, ino) keep their bits. */
+/* Stores unsigned 64-bit identifiers (dev, ino) as the signed number with the same bits. */
 static int64_t bits(uint64_t u)
 {
 	int64_t i;
@@ -49,7 +49,7 @@ static enum lmd_status check_files(const struct lmi_store_file *f, uint32_t n, b
 	uint64_t sum = 0;
 
 	if (n < 1 || n > LMI_STORE_FILES_MAX)
-		return lmd_fail(err, LMD_INVALID, "model of %u files, 1 to %d are possible", n,
+		return lmd_fail(err, LMD_INVALID, "model of %u files, allowed are 1 to %d", n,
 				LMI_STORE_FILES_MAX);
 	for (uint32_t i = 0; i < n; i++) {
 		enum lmd_status st = LMD_OK;
@@ -59,19 +59,19 @@ static enum lmd_status check_files(const struct lmi_store_file *f, uint32_t n, b
 		if (st != LMD_OK)
 			return st;
 		if (!imported && f[i].path[0] != '/')
-			return lmd_fail(err, LMD_INVALID, "path: does not begin with '/'");
+			return lmd_fail(err, LMD_INVALID, "path: is not absolute");
 		if (!lmi_store_digest_ok(f[i].digest))
-			return lmd_fail(err, LMD_INVALID, "digest of file %u: not 64 hex digits",
+			return lmd_fail(err, LMD_INVALID, "digest of file %u: not 64 lower-case hexadecimal digits",
 					i);
 		if (!lmi_add_ok(sum, f[i].size, &sum) || sum > INT64_MAX)
-			return lmd_fail(err, LMD_INVALID, "size of file %u: %llu bytes, too many",
+			return lmd_fail(err, LMD_INVALID, "size of file %u: %llu bytes is too large",
 					i, (unsigned long long)f[i].size);
 	}
 	*size = sum;
 	return LMD_OK;
 }
 
-/* The imported files are there, each as it was when it was imported. */
+/* Checks that all imported files exist and have not changed since they were imported. */
 static enum lmd_status check_blobs(struct lmi_store *s, const struct lmi_store_model *m,
 				   struct lmd_error *err)
 {
@@ -136,7 +136,7 @@ static enum lmd_status insert(struct lmi_store *s, const struct lmi_store_model 
 	return st;
 }
 
-/* A row that is checked as far as that needs no database: its digest and size. */
+/* Checks a row as far as possible without the database; computes its digest and size. */
 static enum lmd_status check_model(const struct lmi_store_model *m,
 				   char digest[LMI_STORE_DIGEST_HEX], uint64_t *size,
 				   struct lmd_error *err)
@@ -166,7 +166,7 @@ enum lmd_status lmi_store_model_add(struct lmi_store *s, const struct lmi_store_
 	return lmi_db_end(s, insert(s, m, digest, size, err), err);
 }
 
-/* Digests that only this model's imported files have. */
+/* Finds the digests of imported files that only this model has. */
 struct doomed {
 	struct lmd_arena *arena;
 	uint32_t n, n_max;
@@ -217,7 +217,7 @@ static enum lmd_status delete_row(struct lmi_store *s, const char *name, struct 
 	return st;
 }
 
-/* After the transaction: the files go that no row has any more. */
+/* Removes files that no row refers to any more; called after the transaction. */
 static enum lmd_status remove_doomed(struct lmi_store *s, struct doomed *d, enum lmd_status st)
 {
 	for (uint32_t i = 0; st == LMD_OK && i < d->n; i++)
@@ -239,8 +239,8 @@ enum lmd_status lmi_store_model_remove(struct lmi_store *s, const char *name, st
 	return remove_doomed(s, &d, st);
 }
 
-/* The row `old` makes way under a name that no model can have, and goes when the new one has its
- * aliases. */
+/* Renames the row `old` to a name that no model can have; it is deleted after its aliases have been
+ * moved to the new row. */
 static enum lmd_status exchange(struct lmi_store *s, int64_t old, const struct lmi_store_model *m,
 				const char *digest, uint64_t size, struct doomed *d,
 				struct lmd_error *err)
@@ -335,11 +335,11 @@ enum lmd_status lmi_store_model_measured(struct lmi_store *s, const char *name,
 
 	if (m->memory_bytes > INT64_MAX || m->load_ns > INT64_MAX)
 		return lmd_fail(
-			err, LMD_INVALID, "measured: %llu bytes in %llu ns, at most 2^63 - 1",
+			err, LMD_INVALID, "measured: %llu bytes, %llu ns: the maximum is 2^63 - 1",
 			(unsigned long long)m->memory_bytes, (unsigned long long)m->load_ns);
 	if (!isfinite(m->prefill_tps) || m->prefill_tps < 0 || !isfinite(m->decode_tps) ||
 	    m->decode_tps < 0)
-		return lmd_fail(err, LMD_INVALID, "measured: %g and %g tokens/s, at least 0 each",
+		return lmd_fail(err, LMD_INVALID, "measured: %g and %g tokens/s: the minimum is 0",
 				m->prefill_tps, m->decode_tps);
 	st = lmi_db_begin(s, err);
 	if (st != LMD_OK)
@@ -362,7 +362,7 @@ enum lmd_status lmi_store_model_set_state(struct lmi_store *s, const char *name,
 	int64_t id;
 
 	if ((unsigned)state >= LMI_STORE_N_STATE)
-		return lmd_fail(err, LMD_INVALID, "state of a model: %d, 0 to %d are known",
+		return lmd_fail(err, LMD_INVALID, "state of a model: %d, allowed are 0 to %d",
 				(int)state, LMI_STORE_N_STATE - 1);
 	st = lmi_db_begin(s, err);
 	if (st != LMD_OK)
@@ -374,7 +374,7 @@ enum lmd_status lmi_store_model_set_state(struct lmi_store *s, const char *name,
 	return lmi_db_end(s, st, err);
 }
 
-/* The row has these files, by their digests? */
+/* Checks that the row has files with these digests. */
 static enum lmd_status same_content(struct lmi_store *s, int64_t id, const struct lmi_store_file *f,
 				    uint32_t n, struct lmd_error *err)
 {
@@ -396,8 +396,8 @@ static enum lmd_status same_content(struct lmi_store *s, int64_t id, const struc
 	}
 	if (st == LMD_OK && (n_same != n || n_row != n))
 		st = lmd_fail(err, LMD_INVALID,
-			      "%u files, %lld of them as added, where the model has %lld: other "
-			      "content is another model",
+			      "%u files, %lld of them as added, but the model has %lld: files with "
+			      "other content must be added as another model",
 			      n, (long long)n_same, (long long)n_row);
 	return st;
 }

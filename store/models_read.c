@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rows of models, read into an arena of the caller's. */
+ * Reads rows of models into the caller's arena. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -169,7 +169,7 @@ enum lmd_status lmi_store_model_find(struct lmi_store *s, const char *name,
 		st = lmi_db_step(s, q, &row, err);
 	if (st == LMD_OK)
 		st = row ? get_model(s, m.arena, q, m.v, err)
-			 : lmd_fail(err, LMD_NOTFOUND, "model '%s' is not known", name);
+			 : lmd_fail(err, LMD_NOTFOUND, "model '%s' does not exist", name);
 	sqlite3_finalize(q);
 	if (st == LMD_OK)
 		*out = m;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names and second names.  Models and aliases share one space of names; triggers of the schema
- * hold that too, the checks here give the sentences. */
+ * Names and aliases.  Models and aliases share one namespace; triggers of the schema enforce that
+ * as well, but the checks here give better error messages. */
 #include <string.h>
 
 #include "core/base/arena.h"
@@ -30,7 +30,7 @@ enum lmd_status lmi_store_name_check(const char *name, struct lmd_error *err)
 		if (!name_byte((unsigned char)name[i]))
 			return lmd_fail(
 				err, LMD_INVALID,
-				"model name '%s': byte %zu is none of A-Z a-z 0-9 . _ : / -", show,
+				"model name '%s': byte %zu is not one of A-Z a-z 0-9 . _ : / -", show,
 				i);
 	if (name[0] == '/')
 		return lmd_fail(err, LMD_INVALID, "model name '%s': begins with '/'", show);
@@ -56,7 +56,7 @@ enum lmd_status lmi_store_model_id(struct lmi_store *s, const char *name, bool o
 	if (st != LMD_OK)
 		return st;
 	if (!found)
-		return lmd_fail(err, LMD_NOTFOUND, "model '%s' is not known", name);
+		return lmd_fail(err, LMD_NOTFOUND, "model '%s' does not exist", name);
 	if (!or_alias)
 		return lmd_fail(err, LMD_INVALID, "'%s' is an alias, not the name of a model",
 				name);
@@ -75,7 +75,7 @@ enum lmd_status lmi_store_name_free(struct lmi_store *s, const char *name, struc
 	for (int i = 0; st == LMD_OK && i < 2; i++) {
 		st = lmi_db_number(s, err, &one, &found, sql[i], "t", name);
 		if (st == LMD_OK && found)
-			st = lmd_fail(err, LMD_INVALID, "'%s' is the name of %s already", name,
+			st = lmd_fail(err, LMD_INVALID, "'%s' is already the name of %s", name,
 				      i ? "an alias" : "a model");
 	}
 	return st;
@@ -94,7 +94,7 @@ static enum lmd_status alias_set(struct lmi_store *s, const char *alias, const c
 		st = lmi_db_number(s, err, &one, &found, "SELECT 1 FROM models WHERE name = ?1",
 				   "t", alias);
 	if (st == LMD_OK && found)
-		st = lmd_fail(err, LMD_INVALID, "'%s' is the name of a model already", alias);
+		st = lmd_fail(err, LMD_INVALID, "'%s' is already the name of a model", alias);
 	if (st == LMD_OK)
 		st = lmi_db_run(s, err,
 				"INSERT INTO aliases (alias, model_id) VALUES (?1, ?2) "
@@ -120,7 +120,7 @@ static enum lmd_status alias_remove(struct lmi_store *s, const char *alias, stru
 	if (st == LMD_OK)
 		st = lmi_db_run(s, err, "DELETE FROM aliases WHERE alias = ?1", "t", alias);
 	if (st == LMD_OK && !sqlite3_changes(s->db))
-		st = lmd_fail(err, LMD_NOTFOUND, "alias '%s' is not known", alias);
+		st = lmd_fail(err, LMD_NOTFOUND, "alias '%s' does not exist", alias);
 	return st;
 }
 

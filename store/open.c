@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opening and closing.  registry.lock does two things: its lock keeps a second process out, and
- * its content tells an unclean end: it is written before the database is touched and emptied
- * after the database is closed.  An error of the system never counts as corruption: only what
- * sqlite itself calls corrupt, or no database at all, is moved aside. */
+ * Opens and closes the store.  registry.lock has two purposes: its lock keeps other processes out,
+ * and its content shows that the store was not closed properly: it is written before the database
+ * is used and emptied after the database is closed.  A system error never counts as corruption: a
+ * file is moved aside only if sqlite reports it as corrupt or as not a database. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ static enum lmd_status fail_at(const struct lmi_store *s, const char *name, cons
 static enum lmd_status open_dir(struct lmi_store *s, struct lmd_error *err)
 {
 	if (mkdir(s->dir, 0700) < 0 && errno != EEXIST)
-		return fail_at(s, "", "cannot make the folder", err);
+		return fail_at(s, "", "cannot create the folder", err);
 	s->dir_fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return s->dir_fd < 0 ? fail_at(s, "", "cannot open the folder", err) : LMD_OK;
 }
@@ -51,20 +51,20 @@ static enum lmd_status lock(struct lmi_store *s, bool *unclean, struct lmd_error
 	s->lock_fd = openat(s->dir_fd, LOCK_NAME,
 			    O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
 	if (s->lock_fd < 0)
-		return fail_at(s, LOCK_NAME, "cannot be written", err);
+		return fail_at(s, LOCK_NAME, "cannot write", err);
 	if (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0)
 		return errno == EWOULDBLOCK
 			       ? lmd_fail(err, LMD_BUSY,
 					  "%s: the registry is open in another process",
 					  lmi_show_path(show, sizeof(show), s->dir))
-			       : fail_at(s, LOCK_NAME, "cannot be locked", err);
+			       : fail_at(s, LOCK_NAME, "cannot lock", err);
 	if (fstat(s->lock_fd, &sb) < 0)
 		return fail_at(s, LOCK_NAME, "fstat", err);
 	*unclean = sb.st_size > 0;
 	if (!*unclean && (pwrite(s->lock_fd, "open\n", 5, 0) != 5 || fsync(s->lock_fd) < 0)) {
-		enum lmd_status st = fail_at(s, LOCK_NAME, "cannot be written", err);
+		enum lmd_status st = fail_at(s, LOCK_NAME, "cannot write", err);
 
-		(void)ftruncate(s->lock_fd, 0); /* else only a check too many */
+		(void)ftruncate(s->lock_fd, 0); /* if it fails, the next open does an unnecessary check */
 		return st;
 	}
 	return LMD_OK;
@@ -75,12 +75,12 @@ static void unlock(struct lmi_store *s, bool clean)
 	if (s->lock_fd < 0)
 		return;
 	if (clean && ftruncate(s->lock_fd, 0) == 0)
-		(void)fsync(s->lock_fd); /* not durable: one check too many */
+		(void)fsync(s->lock_fd); /* if it fails, the next open may do an unnecessary check */
 	close(s->lock_fd);
 	s->lock_fd = -1;
 }
 
-/* The file, made by us so that it is private from its first byte; sqlite gives its log the same
+/* Creates the file, so that it is private from the beginning; sqlite gives its log the same
  * mode. */
 static enum lmd_status touch_db(struct lmi_store *s, struct lmd_error *err)
 {
@@ -89,7 +89,7 @@ static enum lmd_status touch_db(struct lmi_store *s, struct lmd_error *err)
 	struct stat sb;
 
 	if (fd < 0)
-		return fail_at(s, DB_NAME, "cannot be written", err);
+		return fail_at(s, DB_NAME, "cannot write", err);
 	if (fstat(fd, &sb) < 0 || !S_ISREG(sb.st_mode)) {
 		close(fd);
 		return lmd_fail(err, LMD_INVALID, DB_NAME ": is not a regular file");
@@ -98,7 +98,8 @@ static enum lmd_status touch_db(struct lmi_store *s, struct lmd_error *err)
 	return LMD_OK;
 }
 
-/* Until all is well the log is left alone: it may be the better half of a corrupt database. */
+/* The log is not modified until the database has been checked, since it may be the only good part
+ * of a corrupt database. */
 static enum lmd_status configure(struct lmi_store *s, uint32_t busy_ms, struct lmd_error *err)
 {
 	static const int on[] = {SQLITE_DBCONFIG_DEFENSIVE, SQLITE_DBCONFIG_ENABLE_FKEY,
@@ -116,7 +117,7 @@ static enum lmd_status configure(struct lmi_store *s, uint32_t busy_ms, struct l
 	return rc == SQLITE_OK ? LMD_OK : lmi_db_fail(s, rc, err);
 }
 
-/* Whose database is it, and which schema?  Reads only. */
+/* Reads the application id and the schema number; writes nothing. */
 static enum lmd_status identify(struct lmi_store *s, struct lmi_store_report *r,
 				struct lmd_error *err)
 {
@@ -144,15 +145,15 @@ static enum lmd_status identify(struct lmi_store *s, struct lmi_store_report *r,
 				(long long)app, LMI_STORE_APPLICATION_ID);
 	if (version > lmi_store_sql_n)
 		return lmd_fail(err, LMD_UNSUPPORTED,
-				DB_NAME ": schema %lld was made by a newer llamad; this one knows "
-					"schemas up to %u",
+				DB_NAME ": schema %lld was created by a newer llamad; this one "
+					"supports schemas up to %u",
 				(long long)version, lmi_store_sql_n);
 	r->schema_from = (uint32_t)version;
 	return LMD_OK;
 }
 
-/* One line of the check.  A page that the system would not give is told as text too, with
- * sqlite's code at the end: that says nothing about the database. */
+/* Interprets one line of the check.  A page that could not be read is also reported as a line, with
+ * sqlite's error code at its end; that is no sign of corruption. */
 static enum lmd_status check_line(const char *text, struct lmd_error *err)
 {
 	static const char before_code[] = "error code=";
@@ -163,7 +164,7 @@ static enum lmd_status check_line(const char *text, struct lmd_error *err)
 	if (!text || (code & 0xff) == SQLITE_NOMEM)
 		return lmd_fail(err, LMD_NOMEM, "registry: no memory for its check");
 	if (code && (code & 0xff) != SQLITE_CORRUPT && (code & 0xff) != SQLITE_NOTADB)
-		return lmd_fail(err, LMD_IO, "registry: its check met: %s (%lu)",
+		return lmd_fail(err, LMD_IO, "registry: error during its check: %s (%lu)",
 				sqlite3_errstr((int)code), code);
 	if (strcmp(text, "ok") == 0)
 		return LMD_OK;
@@ -186,7 +187,7 @@ static enum lmd_status check(struct lmi_store *s, struct lmd_error *err)
 		if (st != LMD_OK || !row)
 			break;
 		st = check_line((const char *)sqlite3_column_text(q, 0), &why);
-		if (st == LMD_CORRUPT) { /* unless a later line says that it cannot be known */
+		if (st == LMD_CORRUPT) { /* a later line may still report a read error */
 			found = st;
 			st = LMD_OK;
 		} else if (st != LMD_OK && err) {
@@ -257,7 +258,7 @@ static enum lmd_status open_db(struct lmi_store *s, const struct lmi_store_opts 
 	return st;
 }
 
-/* A free name in the state folder: DB_NAME ".corrupt-20260131T235959Z", ".2" and so on. */
+/* Finds an unused name in the state folder: DB_NAME ".corrupt-20260131T235959Z", ".2" and so on. */
 static bool aside_name(const struct lmi_store *s, int64_t now_ns, char *name, size_t n)
 {
 	time_t t = (time_t)(now_ns / 1000000000);
@@ -279,8 +280,8 @@ static bool aside_name(const struct lmi_store *s, int64_t now_ns, char *name, si
 	return false;
 }
 
-/* The log goes first and belongs to its database: with NAME-wal beside NAME the usual tools read
- * what can be read.  The index (-shm) has nothing of its own. */
+/* Moves the database aside, its log first: with NAME-wal beside NAME the usual tools can read as
+ * much as possible.  The index (-shm) contains no data. */
 static enum lmd_status move_aside(struct lmi_store *s, int64_t now_ns, struct lmi_store_report *r,
 				  struct lmd_error *err)
 {
@@ -290,18 +291,18 @@ static enum lmd_status move_aside(struct lmi_store *s, int64_t now_ns, struct lm
 		return lmd_fail(err, LMD_IO, DB_NAME ": no free name to move it aside");
 	(void)snprintf(wal, sizeof(wal), "%s-wal", name);
 	if (renameat(s->dir_fd, DB_NAME "-wal", s->dir_fd, wal) < 0 && errno != ENOENT)
-		return fail_at(s, DB_NAME "-wal", "cannot be moved aside", err);
+		return fail_at(s, DB_NAME "-wal", "cannot move it aside", err);
 	if (unlinkat(s->dir_fd, DB_NAME "-shm", 0) < 0 && errno != ENOENT)
 		return fail_at(s, DB_NAME "-shm", "cannot be removed", err);
 	if (renameat(s->dir_fd, DB_NAME, s->dir_fd, name) < 0)
 		return fail_at(s, DB_NAME, "cannot be moved aside", err);
-	(void)fsync(s->dir_fd); /* some file systems cannot sync a folder */
+	(void)fsync(s->dir_fd); /* not supported by all file systems */
 	(void)snprintf(r->moved_to, sizeof(r->moved_to), "%s", name);
 	r->moved_aside = true;
 	return LMD_OK;
 }
 
-/* Before a database is called corrupt: the system gives all of its bytes. */
+/* Checks that all bytes can be read, before a database is declared corrupt. */
 static enum lmd_status readable(struct lmi_store *s, struct lmd_error *err)
 {
 	int fd = openat(s->dir_fd, DB_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -375,7 +376,7 @@ enum lmd_status lmi_store_open(struct lmi_store **out, const char *dir,
 	if (st == LMD_OK) {
 		r.n_parts_removed = lmi_blob_sweep(s->dir_fd);
 		st = open_or_begin(s, opts, &r, err);
-		if (st != LMD_OK) { /* as clean as it was found */
+		if (st != LMD_OK) { /* restore the state of the lock file */
 			destroy(s, !r.unclean && st != LMD_CORRUPT);
 			return st;
 		}

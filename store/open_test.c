@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opening: what is found, what is refused, what is moved aside; migrations from every schema. */
+ * Opening: reports, errors, corrupt databases, and migrations from every schema. */
 #include "store/test_store.h"
 
 #include <sqlite3.h>
@@ -33,7 +33,7 @@ static void put_bytes(const char *name, off_t at, const void *p, size_t n)
 	close(fd);
 }
 
-/* SQL by another hand, on the closed database. */
+/* Runs SQL on the closed database. */
 static void by_hand(const char *sql)
 {
 	sqlite3 *db;
@@ -102,7 +102,7 @@ START_TEST(one_process)
 	REFUSED(lmi_store_open(&other, dir, &opts, NULL, &err), LMD_BUSY, "another process");
 	close_store();
 	open_store();
-	ck_assert(!report.unclean); /* the refused one left no mark */
+	ck_assert(!report.unclean); /* the failed open left no mark */
 }
 END_TEST
 
@@ -142,7 +142,7 @@ START_TEST(unclean)
 }
 END_TEST
 
-/* The next open moves the database aside and begins a new one that works; nothing is deleted. */
+/* The next open moves the database aside and creates a new one; nothing is deleted. */
 static void expect_moved(const char *suffix)
 {
 	char moved[128];
@@ -167,13 +167,13 @@ START_TEST(moved_aside)
 	char junk[2048], name[80];
 
 	memset(junk, 0xA5, sizeof(junk));
-	/* no database at all: seen without an unclean end too */
+	/* not a database: detected even after a clean end */
 	open_store();
 	OK(add("a", 1));
 	close_store();
 	put_bytes("registry.db", 0, junk, sizeof(junk));
 	expect_moved("");
-	/* pages that contradict themselves: seen by the check after an unclean end */
+	/* inconsistent pages: detected by the check after an unclean end */
 	open_store();
 	for (unsigned i = 0; i < 60; i++) {
 		snprintf(name, sizeof(name), "model-%u", i);
@@ -188,7 +188,7 @@ START_TEST(moved_aside)
 }
 END_TEST
 
-/* Corruption that a call meets: the end is not clean, so that the next open checks. */
+/* If a call finds corruption, the end is not marked as clean, so that the next open checks. */
 START_TEST(corrupt_in_use)
 {
 	char junk[2048], name[80];
@@ -203,7 +203,7 @@ START_TEST(corrupt_in_use)
 	close_store();
 	for (off_t at = 4096; at < size_of("registry.db"); at += 4096)
 		put_bytes("registry.db", at, junk, sizeof(junk));
-	OK(open_as(NULL)); /* a clean end is not checked */
+	OK(open_as(NULL)); /* no check after a clean end */
 	ck_assert(!report.moved_aside);
 	REFUSED(lmi_store_model_list(store, &list, &err), LMD_CORRUPT, "malformed");
 	close_store();
@@ -213,7 +213,7 @@ START_TEST(corrupt_in_use)
 }
 END_TEST
 
-/* The log of a corrupt database is kept beside it. */
+/* The log of a corrupt database is moved with it. */
 START_TEST(log_kept)
 {
 	char junk[2048];
@@ -225,7 +225,7 @@ START_TEST(log_kept)
 	ck_assert_int_gt(size_of("registry.db-wal"), 0);
 	memset(junk, 0xA5, sizeof(junk));
 	put_bytes("registry.db", 0, junk, sizeof(junk));
-	ck_assert_int_eq(truncate(in_dir("registry.db-wal"), 5000), 0); /* no frame is whole */
+	ck_assert_int_eq(truncate(in_dir("registry.db-wal"), 5000), 0); /* no frame is complete */
 	expect_moved("");
 	ck_assert_int_eq(size_of("registry.db.corrupt-20261121T143000Z-wal"), 5000);
 }
@@ -247,7 +247,7 @@ START_TEST(newer_schema)
 	OK(add("a", 1));
 	close_store();
 	by_hand("PRAGMA user_version = 99");
-	expect_untouched("schema 99 was made by a newer llamad", LMD_UNSUPPORTED);
+	expect_untouched("schema 99 was created by a newer llamad", LMD_UNSUPPORTED);
 	put_bytes("registry.lock", 0, "open\n", 5); /* nor after an unclean end */
 	REFUSED(open_as(NULL), LMD_UNSUPPORTED, "schema 99");
 	ck_assert_int_eq(size_of("registry.lock"), 5);
@@ -276,7 +276,7 @@ START_TEST(folders)
 	char deep[200];
 
 	snprintf(deep, sizeof(deep), "%s/no/such", base_dir);
-	REFUSED(lmi_store_open(&store, deep, &opts, NULL, &err), LMD_IO, "cannot make the folder");
+	REFUSED(lmi_store_open(&store, deep, &opts, NULL, &err), LMD_IO, "cannot create the folder");
 	REFUSED(lmi_store_open(&store, put_file("f", "x"), &opts, NULL, &err), LMD_IO,
 		"cannot open the folder");
 	REFUSED(lmi_store_open(&store, "", &opts, NULL, &err), LMD_INVALID, "state folder");
@@ -284,7 +284,7 @@ START_TEST(folders)
 }
 END_TEST
 
-/* As a user that may not write: a sentence, and the rows stay. */
+/* As a user without write permission: an error message, and the rows are kept. */
 START_TEST(read_only)
 {
 	pid_t pid;
@@ -318,7 +318,7 @@ START_TEST(read_only)
 }
 END_TEST
 
-/* Rows that a schema could hold, as the release that knew it would have left them. */
+/* Rows as a release with that schema would have written them. */
 static const char *const rows_of[] = {
 	"INSERT INTO models (id, name, digest, size, format, arch, facts, state, added_at, "
 	"imported) "
@@ -348,7 +348,7 @@ static void expect_rows(unsigned schema)
 	}
 }
 
-/* Files as each earlier release made them. */
+/* Databases as created by each earlier release. */
 START_TEST(from_each_schema)
 {
 	ck_assert_uint_eq(LMD_LEN(rows_of), lmi_store_sql_n);
@@ -381,7 +381,7 @@ START_TEST(from_each_schema)
 }
 END_TEST
 
-/* A migration that cannot go through leaves the old schema with its rows. */
+/* A migration that fails leaves the old schema with its rows. */
 START_TEST(all_or_none)
 {
 	ck_assert_int_eq(mkdir(dir, 0700), 0);
@@ -397,7 +397,7 @@ START_TEST(all_or_none)
 }
 END_TEST
 
-/* A migration that was released is never changed: rows were made by it. */
+/* A released migration never changes. */
 START_TEST(migrations_are_frozen)
 {
 	static const struct {

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: MIT
  *
- * store.h - the registry: what the daemon must not forget, in one sqlite database.
+ * store.h - the model store: the persistent data of the daemon, in one sqlite database.
  *
  * Layout of the state folder:
  *     registry.db (-wal, -shm)      the database; mode 0600
- *     registry.lock                 locked while a process has the store open; not empty: the
- *                                   last one did not close it
- *     registry.db.corrupt-STAMP     a database that was moved aside
+ *     registry.lock                 locked while a process has the store open; if it is not empty,
+ *                                   the last process did not close the store
+ *     registry.db.corrupt-STAMP     a corrupt database that was moved aside
  *     models/sha256-HEX             imported files, named by their content; mode 0600
- *     models/import-PID-N.part      an import under way
+ *     models/import-PID-N.part      an unfinished import
  *
- * A call that returns LMD_OK has its rows on the disk (WAL, synchronous=FULL): a crash of the
- * process or of the machine after it does not undo them.  A call that fails has changed
- * nothing: every writing call is one transaction.  Statuses of all calls on an open store:
- *     LMD_INVALID   an argument outside its stated range; a name that is taken
+ * When a call returns LMD_OK, its rows are on the disk (WAL, synchronous=FULL): a later crash of
+ * the process or the machine does not undo them.  A call that fails has changed nothing, since
+ * every writing call is one transaction.  Statuses of all calls on an open store:
+ *     LMD_INVALID   an argument is out of range, or a name is in use
  *     LMD_NOTFOUND  no such row
- *     LMD_NOMEM     no memory
+ *     LMD_NOMEM     out of memory
  *     LMD_BUSY      another connection holds the database longer than busy_ms
- *     LMD_IO        the system refused: disk full, read-only, a failing device
- *     LMD_CORRUPT   the database contradicts itself; it is checked at the next open
- *     LMD_INTERNAL  our bug
+ *     LMD_IO        a system error: disk full, read-only, a failing device
+ *     LMD_CORRUPT   the database is inconsistent; the next open checks it
+ *     LMD_INTERNAL  a bug in llamad
  *
- * Times are nanoseconds since 1970-01-01 UTC, 0 = never, given by the caller: there is no clock
- * in here.  Texts are UTF-8 and end with a zero.
+ * Times are nanoseconds since 1970-01-01 UTC, 0 = never, and are given by the caller; the store
+ * reads no clock.  Texts are UTF-8 with a terminating zero.
  *
- * Threads: a store belongs to one thread at a time.  Functions of digest.h and import.h take no
- * store and run on any thread. */
+ * Threads: a store may be used by one thread at a time.  Functions of digest.h and import.h need no
+ * store and may run on any thread. */
 #ifndef LLAMAD_STORE_STORE_H
 #define LLAMAD_STORE_STORE_H
 
@@ -50,50 +50,50 @@ struct lmi_store;
 /* Open and close */
 
 struct lmi_store_opts {
-	int64_t now_ns;   /* stamps the name of a database that is moved aside */
-	uint32_t busy_ms; /* how long a call waits for another connection; 0: 5000 */
-	const char *vfs;  /* sqlite's way to the file system; NULL: its default */
+	int64_t now_ns;   /* for the name of a database that is moved aside */
+	uint32_t busy_ms; /* how long a call waits for another connection; 0 = 5000 */
+	const char *vfs;  /* name of sqlite's VFS; NULL = its default */
 };
 
-/* What open found. */
+/* The results of open. */
 struct lmi_store_report {
-	bool fresh;               /* a new database was begun */
-	bool unclean;             /* the last process did not close it: it was checked */
-	bool moved_aside;         /* ... and was corrupt: moved to `moved_to`, a new one begun */
+	bool fresh;               /* a new database was created */
+	bool unclean;             /* the last process did not close the database; it was checked */
+	bool moved_aside;         /* it was corrupt and was moved to `moved_to`; a new one was created */
 	uint32_t schema_from;     /* its schema before the migrations; 0: new */
 	uint32_t schema;          /* its schema now */
-	uint32_t n_parts_removed; /* imports that a crash had interrupted */
-	char moved_to[64];        /* file name in the state folder; "" */
-	char reason[160];         /* why it was moved aside; "" */
+	uint32_t n_parts_removed; /* unfinished imports that were removed */
+	char moved_to[64];        /* file name in the state folder, or "" */
+	char reason[160];         /* why it was moved aside, or "" */
 };
 
-/* Opens the store in the folder `dir`; the folder itself (not its parents) is made when it is
- * missing, mode 0700.  Migrations up to the schema of this build are applied, all or none.
+/* Opens the store in the folder `dir`, which is created with mode 0700 if it is missing (but not
+ * its parents).  Applies all migrations up to the schema of this build, or none.
  *
- * report: NULL allowed; written on success.
- * LMD_BUSY: another process has it open.  LMD_UNSUPPORTED: made by a newer llamad (untouched).
- * LMD_INVALID: registry.db is some other program's database (untouched). */
+ * report: written on success; NULL allowed.  LMD_BUSY: another process has the store open.
+ * LMD_UNSUPPORTED: created by a newer llamad; nothing was changed.  LMD_INVALID: registry.db is
+ * another program's database; nothing was changed. */
 LMD_NODISCARD enum lmd_status lmi_store_open(struct lmi_store **out, const char *dir,
 					     const struct lmi_store_opts *opts,
 					     struct lmi_store_report *report,
 					     struct lmd_error *err);
 
-/* NULL allowed.  Writes the log back into the database and marks the end as clean, unless the
- * store met LMD_CORRUPT: then the next open checks it. */
+/* Closes the store: writes the log into the database and marks it as clean, unless a call returned
+ * LMD_CORRUPT; then the next open checks it.  NULL allowed. */
 void lmi_store_close(struct lmi_store *s);
 
-/* The state folder as given to open; lives as long as the store. */
+/* Returns the state folder as given to open; valid as long as the store. */
 const char *lmi_store_dir(const struct lmi_store *s);
 
-/* Names: 1..128 bytes of [A-Za-z0-9._:/-], no "..", no '/' at the start.  A name is a row, it is
- * never used as a path. */
+/* Checks a name: 1..128 bytes of [A-Za-z0-9._:/-], no "..", no '/' at the start.  Names are never
+ * used as paths. */
 LMD_NODISCARD enum lmd_status lmi_store_name_check(const char *name, struct lmd_error *err);
 
 /* Models */
 
-/* A file of a model and how to know it again without reading it. */
+/* A file of a model, with its identity for detecting changes without reading it. */
 struct lmi_store_file {
-	const char *path; /* absolute; of an imported file: where it lies now */
+	const char *path; /* absolute; for an imported file its present path */
 	uint64_t size, dev, ino;
 	int64_t mtime_ns, ctime_ns;
 	char digest[LMI_STORE_DIGEST_HEX]; /* SHA-256 */
@@ -101,20 +101,20 @@ struct lmi_store_file {
 
 enum lmi_store_state {
 	LMI_STORE_READY,
-	LMI_STORE_CHANGED,     /* the file is another one than was added */
-	LMI_STORE_MISSING,     /* the file is gone */
-	LMI_STORE_QUARANTINED, /* not to be loaded by itself: it took the daemon down */
+	LMI_STORE_CHANGED,     /* the file is not the one that was added */
+	LMI_STORE_MISSING,     /* the file does not exist any more */
+	LMI_STORE_QUARANTINED, /* it crashed the daemon and is not loaded automatically */
 };
 #define LMI_STORE_N_STATE 4
 
-/* "ready", "changed", "missing", "quarantined"; NULL for another number. */
+/* Returns "ready", "changed", "missing", "quarantined", or NULL for any other number. */
 const char *lmi_store_state_text(int state);
 
-/* Measured on this machine; 0: not measured yet. */
+/* Measurements on this machine; 0 = not measured yet. */
 struct lmi_store_measured {
 	uint64_t memory_bytes;          /* resident and device bytes of the loaded model */
 	uint64_t load_ns;               /* from the request to ready */
-	double prefill_tps, decode_tps; /* tokens a second */
+	double prefill_tps, decode_tps; /* tokens per second */
 	int64_t at_ns;
 };
 
@@ -122,18 +122,18 @@ struct lmi_store_model {
 	const char *name;
 	char digest[LMI_STORE_DIGEST_HEX]; /* lmi_store_digest_join of its files */
 	uint64_t size;                     /* bytes of all files */
-	const char *format, *arch;         /* "gguf", "llama"; "" when unknown */
-	const char *facts; /* a JSON object: parameters, layers, context, quant, file_type,
-			    * license, chat_template and what else the reader found */
+	const char *format, *arch;         /* "gguf", "llama"; "" if unknown */
+	const char *facts; /* properties as a JSON object: parameters, layers, context, quant,
+			    * file_type, license, chat_template, ... */
 	enum lmi_store_state state;
 	int64_t added_at, used_at;
-	bool imported; /* its files are models/sha256-HEX of this store */
+	bool imported; /* its files are models/sha256-HEX in this store */
 	struct lmi_store_measured measured;
 	uint32_t n_files;
-	const struct lmi_store_file *files; /* in the order of the parts */
+	const struct lmi_store_file *files; /* [n_files], in order of the parts */
 };
 
-/* Models of a result: owned by the caller, freed as a whole. */
+/* A list of models, owned by the caller and freed as a whole. */
 struct lmi_store_models {
 	uint32_t n;
 	struct lmi_store_model *v;
@@ -143,42 +143,42 @@ struct lmi_store_models {
 /* A zeroed struct is allowed. */
 void lmi_store_models_fini(struct lmi_store_models *m);
 
-/* Adds a model.  Of m are read: name, format, arch, facts (NULL: "{}"), added_at, imported and
- * the files; its digest and size follow from the files, state is "ready".
- * The name must be free among models and aliases.
- * imported: each files[i].path is ignored and becomes models/sha256-<digest>; the file must be
- * there with the stated identity (lmi_store_import made it), else LMD_NOTFOUND: a removal may
- * have come between. */
+/* Adds a model.  Uses name, format, arch, facts (NULL: "{}"), added_at, imported and the files of
+ * m; digest and size are computed from the files, and the state is "ready".  No model and no alias
+ * may have the name.  With imported, files[i].path is ignored and becomes models/sha256-<digest>;
+ * the file must exist with the given identity (from lmi_store_import), otherwise LMD_NOTFOUND,
+ * since it may have been removed meanwhile. */
 LMD_NODISCARD enum lmd_status
 lmi_store_model_add(struct lmi_store *s, const struct lmi_store_model *m, struct lmd_error *err);
 
-/* The same in place of the model of that name, if there is one: its aliases are the new one's, its
- * imported files go as with lmi_store_model_remove.  The name is with the old model or with the new
- * one at any time. */
+/* Adds a model, or replaces the model of that name: the aliases move to the new one, and imported
+ * files are removed as by lmi_store_model_remove.  At any time the name refers to either the old or
+ * the new model. */
 LMD_NODISCARD enum lmd_status lmi_store_model_replace(struct lmi_store *s,
 						      const struct lmi_store_model *m,
 						      struct lmd_error *err);
 
-/* By name; an alias is refused (LMD_INVALID), lest the wrong thing goes.  The aliases of the
- * model go with it.  Imported files that no other row refers to are removed from the disk after
- * the row is; what a crash leaves of them, lmi_store_orphans finds. */
+/* Removes a model by name, and its aliases.  An alias returns LMD_INVALID, to avoid mistakes.
+ * Imported files that no other row refers to are removed from the disk after the row; if a crash
+ * prevents that, lmi_store_orphans finds them. */
 LMD_NODISCARD enum lmd_status lmi_store_model_remove(struct lmi_store *s, const char *name,
 						     struct lmd_error *err);
 
-/* From a name, not an alias; `to` must be free among both.  Aliases of the model follow. */
+/* Renames a model; `from` must not be an alias, and no model or alias may be called `to`.  Aliases
+ * of the model are kept. */
 LMD_NODISCARD enum lmd_status lmi_store_model_rename(struct lmi_store *s, const char *from,
 						     const char *to, struct lmd_error *err);
 
-/* By name or alias: one model in *out. */
+/* Finds a model by name or alias; *out has one model. */
 LMD_NODISCARD enum lmd_status lmi_store_model_find(struct lmi_store *s, const char *name,
 						   struct lmi_store_models *out,
 						   struct lmd_error *err);
 
-/* All, by name. */
+/* Lists all models, sorted by name. */
 LMD_NODISCARD enum lmd_status
 lmi_store_model_list(struct lmi_store *s, struct lmi_store_models *out, struct lmd_error *err);
 
-/* Updates by name or alias. */
+/* Update a model, found by name or alias. */
 LMD_NODISCARD enum lmd_status lmi_store_model_used(struct lmi_store *s, const char *name,
 						   int64_t at_ns, struct lmd_error *err);
 LMD_NODISCARD enum lmd_status lmi_store_model_measured(struct lmi_store *s, const char *name,
@@ -187,30 +187,30 @@ LMD_NODISCARD enum lmd_status lmi_store_model_measured(struct lmi_store *s, cons
 LMD_NODISCARD enum lmd_status lmi_store_model_set_state(struct lmi_store *s, const char *name,
 							enum lmi_store_state state,
 							struct lmd_error *err);
-/* New identities for the same content: after a copy of the folder, a touch.  n and each digest
- * must be those of the row, else LMD_INVALID: other content is another model.  The state
- * becomes "ready". */
+/* Stores new identities of files whose content is the same, for example after the folder was
+ * copied.  n and all digests must be those of the row, otherwise LMD_INVALID.  The state becomes
+ * "ready". */
 LMD_NODISCARD enum lmd_status lmi_store_model_identify(struct lmi_store *s, const char *name,
 						       const struct lmi_store_file *files,
 						       uint32_t n, struct lmd_error *err);
 
-/* Is the open file `fd` the one of the row, as far as size, dev, ino, mtime and ctime tell?
- * LMD_CORRUPT with a sentence on what differs.  The descriptor that was checked is the one to
- * map.  Any thread. */
+/* Checks that the open file `fd` has the size, dev, ino, mtime and ctime of the row; otherwise
+ * returns LMD_CORRUPT with an error message about the difference.  Map the same descriptor that was
+ * checked.  Any thread. */
 LMD_NODISCARD enum lmd_status lmi_store_file_same(const struct lmi_store_file *f, int fd,
 						  struct lmd_error *err);
 
-/* All files of a model, opened by path and closed again: LMD_OK when each is what was added,
- * LMD_NOTFOUND when one is gone, LMD_CORRUPT when one is another.  Any thread. */
+/* Checks all files of a model by path.  Returns LMD_NOTFOUND if one does not exist, LMD_CORRUPT if
+ * one is not the file that was added.  Any thread. */
 LMD_NODISCARD enum lmd_status lmi_store_model_changed(const struct lmi_store_model *m,
 						      struct lmd_error *err);
 
-/* Imported files without a row: counts them, and with `remove` removes them.  A file that was
- * just imported has no row yet: call it when no import is under way. */
+/* Counts imported files without a row and, with `remove`, removes them.  A file that was just
+ * imported has no row yet, so no import may be running. */
 LMD_NODISCARD enum lmd_status lmi_store_orphans(struct lmi_store *s, bool remove, uint32_t *n_files,
 						uint64_t *bytes, struct lmd_error *err);
 
-/* Aliases: a second name of a model.  An alias of an alias is set to its model. */
+/* Aliases: additional names of models.  An alias of an alias refers to its model. */
 
 struct lmi_store_alias {
 	const char *alias, *name;
@@ -224,16 +224,16 @@ struct lmi_store_aliases {
 
 void lmi_store_aliases_fini(struct lmi_store_aliases *a);
 
-/* Sets or moves it; a name that a model has is refused. */
+/* Sets or moves an alias.  Returns LMD_INVALID if a model has that name. */
 LMD_NODISCARD enum lmd_status lmi_store_alias_set(struct lmi_store *s, const char *alias,
 						  const char *name, struct lmd_error *err);
 LMD_NODISCARD enum lmd_status lmi_store_alias_remove(struct lmi_store *s, const char *alias,
 						     struct lmd_error *err);
-/* By alias. */
+/* Lists all aliases, sorted by alias. */
 LMD_NODISCARD enum lmd_status
 lmi_store_alias_list(struct lmi_store *s, struct lmi_store_aliases *out, struct lmd_error *err);
 
-/* Keys: known by the SHA-256 of the secret, which is nowhere stored. */
+/* API keys: identified by the SHA-256 of the secret, which is not stored. */
 
 enum lmi_store_role {
 	LMI_STORE_USER,
@@ -242,9 +242,9 @@ enum lmi_store_role {
 
 struct lmi_store_key {
 	char hash[LMI_STORE_DIGEST_HEX];
-	const char *label; /* for people, and to remove it by */
+	const char *label; /* name for people and for removal */
 	enum lmi_store_role role;
-	int64_t created_at, expires_at; /* expires_at 0: never; the caller compares */
+	int64_t created_at, expires_at; /* expires_at 0: never; checked by the caller */
 };
 
 struct lmi_store_keys {
@@ -255,15 +255,16 @@ struct lmi_store_keys {
 
 void lmi_store_keys_fini(struct lmi_store_keys *k);
 
-/* A hash or a label that is there is refused, but adding the very same key again is not. */
+/* Adds a key.  Returns LMD_INVALID if the hash or the label exists, unless the same key is added
+ * again. */
 LMD_NODISCARD enum lmd_status lmi_store_key_add(struct lmi_store *s, const struct lmi_store_key *k,
 						struct lmd_error *err);
 LMD_NODISCARD enum lmd_status lmi_store_key_remove(struct lmi_store *s, const char *label,
 						   struct lmd_error *err);
-/* One key in *out. */
+/* Finds a key; *out has one key. */
 LMD_NODISCARD enum lmd_status lmi_store_key_find(struct lmi_store *s, const char *hash,
 						 struct lmi_store_keys *out, struct lmd_error *err);
-/* By time of creation. */
+/* Lists all keys, sorted by time of creation. */
 LMD_NODISCARD enum lmd_status lmi_store_key_list(struct lmi_store *s, struct lmi_store_keys *out,
 						 struct lmd_error *err);
 
@@ -275,23 +276,23 @@ struct lmi_store_usage {
 	uint64_t tokens;
 };
 
-/* Adds n counts in one transaction; a sum stays at 2^63 - 1 rather than wrap. */
+/* Adds n counts in one transaction; sums saturate at 2^63 - 1. */
 LMD_NODISCARD enum lmd_status lmi_store_usage_add(struct lmi_store *s,
 						  const struct lmi_store_usage *u, uint32_t n,
 						  struct lmd_error *err);
-/* Sum over days first..last, both included; 0 when there is none. */
+/* Returns the sum over the days first..last inclusive; 0 if there are none. */
 LMD_NODISCARD enum lmd_status lmi_store_usage_sum(struct lmi_store *s, const char *principal,
 						  int32_t first, int32_t last, uint64_t *tokens,
 						  struct lmd_error *err);
-/* Forgets the days before `day`. */
+/* Deletes the counts of days before `day`. */
 LMD_NODISCARD enum lmd_status lmi_store_usage_forget(struct lmi_store *s, int32_t day,
 						     struct lmd_error *err);
 
-/* Settings (texts that an operator set) and kv (bytes that parts of the daemon keep, each in a
- * space of its own).  Keys: 1..256 bytes. */
+/* Settings (texts set by an operator) and kv (bytes stored by parts of the daemon, each in its own
+ * space).  Keys have 1..256 bytes. */
 
 struct lmi_store_value {
-	void *bytes; /* followed by a zero that is not counted; lmi_free'd by fini */
+	void *bytes; /* followed by a zero that is not counted; freed by fini */
 	size_t n;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the registry keeps: names, models, aliases, keys, usage, values. */
+ * The contents of the store: names, models, aliases, keys, usage, values. */
 #include "store/test_store.h"
 
 #include <math.h>
@@ -25,10 +25,10 @@ START_TEST(names)
 	static const struct {
 		const char *name, *why;
 	} bad[] = {
-		{"", "is empty"},          {"/a", "begins with '/'"}, {"a..b", "contains '..'"},
+		{"", "empty"},          {"/a", "begins with '/'"}, {"a..b", "contains '..'"},
 		{"..", "contains '..'"},   {"a b", "byte 1"},         {"a\n", "\\x0a"},
 		{"caf\xC3\xA9", "byte 3"}, {"a%s", "byte 1"},         {"a\\b", "byte 1"},
-		{NULL, "is missing"},
+		{NULL, "missing"},
 	};
 
 	for (size_t i = 0; i < LMD_LEN(good); i++)
@@ -39,7 +39,7 @@ START_TEST(names)
 	}
 	memset(longest, 'x', sizeof(longest));
 	longest[LMI_STORE_NAME_MAX + 1] = 0;
-	REFUSED(lmi_store_name_check(longest, &err), LMD_INVALID, "more than 128 bytes");
+	REFUSED(lmi_store_name_check(longest, &err), LMD_INVALID, "the maximum of 128 bytes");
 	longest[LMI_STORE_NAME_MAX] = 0;
 	OK(add(longest, 7));
 	ck_assert_int_eq(added(longest), 7);
@@ -53,7 +53,7 @@ START_TEST(names)
 }
 END_TEST
 
-/* Everything that goes in comes out, after a restart too. */
+/* Everything that is stored can be read, also after a restart. */
 START_TEST(model_round_trip)
 {
 	struct lmi_store_file f[3] = {some_file(1), some_file(2), some_file(3)};
@@ -71,7 +71,7 @@ START_TEST(model_round_trip)
 					   .at_ns = 77};
 	struct lmi_store_models got = {0};
 
-	f[1].path = "/models/b \xFF.gguf"; /* a path is bytes */
+	f[1].path = "/models/b \xFF.gguf"; /* a path can be any bytes */
 	f[2].ino = 1ull << 63;
 	OK(lmi_store_model_add(store, &m, &err));
 	OK(lmi_store_model_used(store, "big", NOW + 2, &err));
@@ -97,7 +97,7 @@ START_TEST(model_round_trip)
 		ck_assert_uint_eq(got.v->files[i].ino, f[i].ino);
 		ck_assert(got.v->files[i].mtime_ns == -5 && got.v->files[i].ctime_ns == INT64_MAX);
 	}
-	/* sha256 of the three digests, a line each */
+	/* SHA-256 of the three digests, one per line */
 	ck_assert_str_eq(got.v->digest,
 			 "9d80c0ad59e741c6395ccfc9ef3c32a020e77a7479d8bb923c219196e81a596b");
 	lmi_store_models_fini(&got);
@@ -120,7 +120,7 @@ START_TEST(model_bounds)
 	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID, "1025 files");
 	m.n_files = LMI_STORE_FILES_MAX;
 	OK(lmi_store_model_add(store, &m, &err));
-	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID, "name of a model already");
+	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID, "already the name of a model");
 	m.name = "n";
 	m.n_files = 2;
 	f[0].size = f[1].size = INT64_MAX;
@@ -131,7 +131,7 @@ START_TEST(model_bounds)
 	f[0].path = "relative";
 	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID, "begin with '/'");
 	f[0].path = NULL;
-	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID, "path: is missing");
+	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID, "path: missing");
 	f[0].path = "/x";
 	f[1].digest[63] = 'G';
 	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID, "digest of file 1");
@@ -140,7 +140,7 @@ START_TEST(model_bounds)
 	f[1].digest[63] = 'a';
 	memset(text, 'x', sizeof(text) - 1);
 	m.facts = text;
-	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID, "facts: more than 1048576");
+	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID, "facts: longer than the maximum of 1048576");
 	m.facts = "{\"a\":}";
 	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID, "facts: JSON, byte 5");
 	m.facts = "[]";
@@ -148,9 +148,9 @@ START_TEST(model_bounds)
 	text[LMI_STORE_WORD_MAX + 1] = 0;
 	m.facts = NULL;
 	m.arch = text;
-	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID, "arch: more than 64");
+	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID, "arch: longer than the maximum of 64");
 	m.arch = NULL;
-	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID, "arch: is missing");
+	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID, "arch: missing");
 	m.arch = "";
 	OK(lmi_store_model_add(store, &m, &err));
 	REFUSED(lmi_store_model_set_state(store, "n", (enum lmi_store_state)4, &err), LMD_INVALID,
@@ -172,7 +172,7 @@ START_TEST(model_names)
 {
 	struct lmi_store_models list;
 
-	REFUSED(lmi_store_model_remove(store, "a", &err), LMD_NOTFOUND, "'a' is not known");
+	REFUSED(lmi_store_model_remove(store, "a", &err), LMD_NOTFOUND, "'a' does not exist");
 	OK(lmi_store_model_list(store, &list, &err));
 	ck_assert_uint_eq(list.n, 0);
 	lmi_store_models_fini(&list);
@@ -190,13 +190,13 @@ START_TEST(model_names)
 	REFUSED(lmi_store_model_rename(store, "a", "x", &err), LMD_INVALID, "name of an alias");
 	REFUSED(lmi_store_model_rename(store, "x", "y", &err), LMD_INVALID, "'x' is an alias");
 	REFUSED(lmi_store_model_remove(store, "x", &err), LMD_INVALID, "'x' is an alias");
-	REFUSED(lmi_store_model_rename(store, "q", "y", &err), LMD_NOTFOUND, "'q' is not known");
+	REFUSED(lmi_store_model_rename(store, "q", "y", &err), LMD_NOTFOUND, "'q' does not exist");
 	REFUSED(add("x", 9), LMD_INVALID, "name of an alias");
 	OK(lmi_store_model_rename(store, "b", "b2", &err));
 	ck_assert_int_eq(added("x"), 1); /* the alias followed */
 	ck_assert_int_eq(added("b"), -1);
 	OK(lmi_store_model_remove(store, "b2", &err));
-	ck_assert_int_eq(added("x"), -1); /* and went */
+	ck_assert_int_eq(added("x"), -1); /* and was removed */
 	OK(add("x", 10));
 	ck_assert_int_eq(added("x"), 10);
 }
@@ -212,11 +212,11 @@ START_TEST(aliases)
 	OK(add("one", 1));
 	OK(add("two", 2));
 	REFUSED(lmi_store_alias_set(store, "a", "none", &err), LMD_NOTFOUND, "'none'");
-	REFUSED(lmi_store_alias_set(store, "one", "two", &err), LMD_INVALID, "'one' is the name");
+	REFUSED(lmi_store_alias_set(store, "one", "two", &err), LMD_INVALID, "'one' is already the name");
 	REFUSED(lmi_store_alias_set(store, "../x", "two", &err), LMD_INVALID, "'..'");
 	REFUSED(lmi_store_alias_remove(store, "a", &err), LMD_NOTFOUND, "alias 'a'");
 	OK(lmi_store_alias_set(store, "b", "one", &err));
-	OK(lmi_store_alias_set(store, "a", "b", &err)); /* of an alias: of its model */
+	OK(lmi_store_alias_set(store, "a", "b", &err)); /* an alias of an alias refers to its model */
 	OK(lmi_store_alias_set(store, "b", "two", &err));
 	reopen();
 	OK(lmi_store_alias_list(store, &list, &err));
@@ -229,11 +229,11 @@ START_TEST(aliases)
 	OK(lmi_store_alias_remove(store, "a", &err));
 	ck_assert_int_eq(added("a"), -1);
 	ck_assert_int_eq(added("b"), 2);
-	OK(lmi_store_model_used(store, "b", 5, &err)); /* updates go by alias too */
+	OK(lmi_store_model_used(store, "b", 5, &err)); /* updates by alias */
 }
 END_TEST
 
-/* The new one has the aliases of the old one; where there is none it is added. */
+/* The new model gets the aliases of the old one; if there is none, it is added. */
 START_TEST(replacing)
 {
 	struct lmi_store_models all;
@@ -252,7 +252,7 @@ START_TEST(replacing)
 	REFUSED(put_model("a", 3, true), LMD_INVALID, "'a'");
 	REFUSED(put_model("../x", 3, true), LMD_INVALID, "'..'");
 	ck_assert_int_eq(added("one"), 2);
-	OK(put_model("one", 2, true)); /* the same once more */
+	OK(put_model("one", 2, true)); /* again */
 	ck_assert_int_eq(added("b"), 2);
 }
 END_TEST
@@ -265,12 +265,12 @@ START_TEST(keys)
 
 	snprintf(k.hash, sizeof(k.hash), "%064x", 0xabc);
 	OK(lmi_store_key_add(store, &k, &err));
-	OK(lmi_store_key_add(store, &k, &err)); /* the very same */
+	OK(lmi_store_key_add(store, &k, &err)); /* the same key again */
 	k.expires_at = 8;
-	REFUSED(lmi_store_key_add(store, &k, &err), LMD_INVALID, "known already");
+	REFUSED(lmi_store_key_add(store, &k, &err), LMD_INVALID, "already exists");
 	k.expires_at = 9;
 	k.hash[0] = 'X';
-	REFUSED(lmi_store_key_add(store, &k, &err), LMD_INVALID, "64 hex digits");
+	REFUSED(lmi_store_key_add(store, &k, &err), LMD_INVALID, "64 lower-case hexadecimal digits");
 	k.hash[0] = '1';
 	REFUSED(lmi_store_key_add(store, &k, &err), LMD_INVALID, "label 'laptop': another key");
 	k.created_at = 4;
@@ -287,8 +287,8 @@ START_TEST(keys)
 	ck_assert_str_eq(got.v[1].label, "laptop");
 	ck_assert(got.v[1].role == LMI_STORE_ADMIN && got.v[1].expires_at == 9);
 	lmi_store_keys_fini(&got);
-	REFUSED(lmi_store_key_find(store, k.hash, &got, &err), LMD_NOTFOUND, "is not known");
-	REFUSED(lmi_store_key_find(store, "", &got, &err), LMD_INVALID, "64 hex digits");
+	REFUSED(lmi_store_key_find(store, k.hash, &got, &err), LMD_NOTFOUND, "does not exist");
+	REFUSED(lmi_store_key_find(store, "", &got, &err), LMD_INVALID, "64 lower-case hexadecimal digits");
 	REFUSED(lmi_store_key_remove(store, "lap", &err), LMD_NOTFOUND, "key 'lap'");
 	k.hash[0] = '1';
 	OK(lmi_store_key_find(store, k.hash, &got, &err));
@@ -316,7 +316,7 @@ START_TEST(usage)
 	OK(lmi_store_usage_sum(store, "nobody", INT32_MIN, INT32_MAX, &n, &err));
 	ck_assert_uint_eq(n, 0);
 	u[2].principal = "";
-	REFUSED(lmi_store_usage_add(store, u, 3, &err), LMD_INVALID, "principal: is empty");
+	REFUSED(lmi_store_usage_add(store, u, 3, &err), LMD_INVALID, "principal: empty");
 	OK(lmi_store_usage_sum(store, "uid:0", 20000, 20001, &n, &err));
 	ck_assert_uint_eq(n, 17); /* all or none */
 	u[0].tokens = UINT64_MAX;
@@ -336,15 +336,15 @@ START_TEST(values)
 
 	REFUSED(lmi_store_setting_get(store, "k", &v, &err), LMD_NOTFOUND, "'k' is not set");
 	REFUSED(lmi_store_setting_remove(store, "k", &err), LMD_NOTFOUND, "'k' is not set");
-	REFUSED(lmi_store_setting_set(store, "", "v", &err), LMD_INVALID, "key: is empty");
+	REFUSED(lmi_store_setting_set(store, "", "v", &err), LMD_INVALID, "key: empty");
 	OK(lmi_store_setting_set(store, "k", "v", &err));
 	OK(lmi_store_setting_set(store, "k", "", &err));
 	OK(lmi_store_kv_set(store, "a", "k", "x\0y", 3, &err));
 	OK(lmi_store_kv_set(store, "b", "k", NULL, 0, &err));
 	memset(big, 'z', sizeof(big) - 1);
-	REFUSED(lmi_store_setting_set(store, "k", big, &err), LMD_INVALID, "more than 1048576");
+	REFUSED(lmi_store_setting_set(store, "k", big, &err), LMD_INVALID, "the maximum of 1048576");
 	REFUSED(lmi_store_kv_set(store, "a", "k", big, LMI_STORE_VALUE_MAX + 1, &err), LMD_INVALID,
-		"at most 1048576");
+		"the maximum is 1048576");
 	OK(lmi_store_kv_set(store, "c", "k", big, LMI_STORE_VALUE_MAX, &err));
 	reopen();
 	OK(lmi_store_setting_get(store, "k", &v, &err));
@@ -366,7 +366,7 @@ START_TEST(values)
 }
 END_TEST
 
-/* A file is known again by its identity; any of its numbers tells a change. */
+/* A file is recognised by its identity; a change of any of the numbers is detected. */
 START_TEST(changed)
 {
 	struct lmi_store_file f;
@@ -393,7 +393,7 @@ START_TEST(changed)
 	}
 	snprintf(other, sizeof(other), "%s", put_file("g", "content"));
 	ck_assert_int_eq(rename(other, path), 0);
-	REFUSED(lmi_store_model_changed(got.v, &err), LMD_CORRUPT, "is another file");
+	REFUSED(lmi_store_model_changed(got.v, &err), LMD_CORRUPT, "is not the file that was added");
 	OK(lmi_store_model_set_state(store, "m", LMI_STORE_CHANGED, &err));
 	OK(lmi_store_digest_file(&f, path, NULL, &err));
 	OK(lmi_store_model_identify(store, "m", &f, 1, &err));

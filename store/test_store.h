@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_store.h - a state folder per test, and short ways to say what is in it. */
+ * test_store.h - a state folder for each test, and helpers for its contents. */
 #ifndef LLAMAD_STORE_TEST_STORE_H
 #define LLAMAD_STORE_TEST_STORE_H
 
@@ -14,7 +14,7 @@
 
 #define NOW 1795271400000000000 /* 2026-11-21T14:30:00Z */
 
-/* A refusal with that status whose sentence contains the text. */
+/* Checks that the call fails with that status and an error message that contains the text. */
 #define REFUSED(call, want, part)                                                                  \
 	do {                                                                                       \
 		err = (struct lmd_error){0};                                                       \
@@ -28,7 +28,7 @@ static struct lmd_error err;
 static struct lmi_store *store;
 static struct lmi_store_report report;
 
-/* In memory where there is such a folder: fsync costs nothing, and a kill loses nothing. */
+/* In memory if possible: fsync is then free, and a kill loses nothing. */
 static LMD_UNUSED void make_dir(void)
 {
 	snprintf(base_dir, sizeof(base_dir), "%s/lmd-store-XXXXXX",
@@ -68,7 +68,7 @@ static LMD_UNUSED void close_store(void)
 	store = NULL;
 }
 
-/* A file of the test's folder with that text. */
+/* Writes a file with that text to the test's folder. */
 static LMD_UNUSED const char *put_file(const char *name, const char *text)
 {
 	static char path[256];
@@ -82,7 +82,7 @@ static LMD_UNUSED const char *put_file(const char *name, const char *text)
 	return path;
 }
 
-/* A file that exists nowhere: a row does not look. */
+/* A file that does not exist; rows are not checked against files. */
 static LMD_UNUSED struct lmi_store_file some_file(unsigned i)
 {
 	struct lmi_store_file f = {.path = "/models/some.gguf",
@@ -116,7 +116,7 @@ static LMD_UNUSED enum lmd_status add(const char *name, unsigned i)
 	return put_model(name, i, false);
 }
 
-/* The number that `add` was given; -1: no such model. */
+/* Returns the number that was passed to `add`, or -1 if there is no such model. */
 static LMD_UNUSED int added(const char *name)
 {
 	struct lmi_store_models m;

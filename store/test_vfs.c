@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * See test_vfs.h.  A file of this system is a head and the real file behind it. */
+ * See test_vfs.h.  A file of this VFS is a header followed by the real file. */
 #include "store/test_vfs.h"
 
 #include <sqlite3.h>

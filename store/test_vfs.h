@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_vfs.h - a way to the file system that fails when told: sqlite's own, with one call of
- * the many refused.  Files are not really synced, so that thousands of runs stay fast. */
+ * test_vfs.h - an sqlite VFS with injected failures of single calls.  Files are not really synced,
+ * so that thousands of runs stay fast. */
 #ifndef LLAMAD_STORE_TEST_VFS_H
 #define LLAMAD_STORE_TEST_VFS_H
 
@@ -9,19 +9,19 @@
 #include <stdint.h>
 
 enum test_fault {
-	FAULT_IO,    /* any call: an error of the device */
-	FAULT_FULL,  /* a write or truncation: no space */
-	FAULT_SHORT, /* a write: half of it arrives, then an error */
+	FAULT_IO,    /* any call fails with a device error */
+	FAULT_FULL,  /* a write or truncation fails: no space */
+	FAULT_SHORT, /* a write fails after half of the bytes */
 };
 #define N_FAULT 3
 
-/* The name to give to sqlite. */
+/* The name of the VFS. */
 #define TEST_VFS "lmd-fault"
 
-/* Once per process. */
+/* Registers the VFS; call it once per process. */
 void test_vfs_register(void);
 
-/* The nth call that `what` is about (1 = the next) fails, with `ever_after` all later ones too;
+/* Lets the nth call of the kind `what` fail (1 = the next), with `ever_after` also all later ones;
  * nth 0: none. */
 void test_vfs_arm(enum test_fault what, uint64_t nth, bool ever_after);
 bool test_vfs_did_fail(void);

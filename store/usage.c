@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tokens per principal and day.  Sums saturate: a counter that has run full stays full. */
+ * Tokens per principal and day.  Sums saturate at 2^63 - 1. */
 #include "store/db.h"
 
 static enum lmd_status add(struct lmi_store *s, const struct lmi_store_usage *u,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Settings and kv: keys to values. */
+ * Settings and kv: maps from keys to values. */
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -24,7 +24,7 @@ static enum lmd_status check_space(const char *space, const char *key, struct lm
 	return st == LMD_OK ? check_key(key, err) : st;
 }
 
-/* The value of the row that q stands before; q is finalized. */
+/* Reads the value of the next row of q and finalizes q. */
 static enum lmd_status get(struct lmi_store *s, sqlite3_stmt *q, const char *key,
 			   struct lmi_store_value *out, struct lmd_error *err)
 {
@@ -51,7 +51,7 @@ static enum lmd_status get(struct lmi_store *s, sqlite3_stmt *q, const char *key
 	return st;
 }
 
-/* Ends a transaction whose last statement was to remove a row. */
+/* Ends a transaction whose last statement deletes a row. */
 static enum lmd_status removed(struct lmi_store *s, enum lmd_status st, const char *key,
 			       struct lmd_error *err)
 {
@@ -109,7 +109,7 @@ enum lmd_status lmi_store_kv_set(struct lmi_store *s, const char *space, const c
 	enum lmd_status st = check_space(space, key, err);
 
 	if (st == LMD_OK && n > LMI_STORE_VALUE_MAX)
-		st = lmd_fail(err, LMD_INVALID, "value of '%s': %zu bytes, at most %d", key, n,
+		st = lmd_fail(err, LMD_INVALID, "value of '%s': %zu bytes, the maximum is %d", key, n,
 			      LMI_STORE_VALUE_MAX);
 	if (st == LMD_OK)
 		st = lmi_db_begin(s, err);

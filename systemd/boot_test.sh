@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# scripts/boot-test, in make check-long.
+# Runs scripts/boot-test in make check-long.
 if [ "${LMD_TEST_LONG:-0}" != 1 ]; then
 	echo "SKIP: boot test: part of make check-long"
 	exit 77

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The unit is sound, and as closed as it is meant to be: systemd-analyze says so.
+# Checks with systemd-analyze that the unit is valid and restricted as intended.
 build=${LMD_TEST_BUILDDIR:-.}
 src=${LMD_TEST_SRCDIR:-.}
 limit=2.5
@@ -14,10 +14,10 @@ bad() {
 }
 
 if ! command -v systemd-analyze >/dev/null; then
-	echo "SKIP: systemd unit: there is no systemd-analyze"
+	echo "SKIP: systemd unit: systemd-analyze is missing"
 	exit 77
 fi
-# the program that is named must be there
+# the program in ExecStart must exist
 sed "s|@bindir@/llamad|$build/llamad|" "$src/systemd/llamad.service.in" >"$dir/llamad.service"
 for drop_in in "" "$src/systemd/net.conf" "$src/systemd/gpu.conf"; do
 	rm -rf "$dir/llamad.service.d"
@@ -29,14 +29,14 @@ for drop_in in "" "$src/systemd/net.conf" "$src/systemd/gpu.conf"; do
 	esac
 	systemd-analyze verify --man=no "$dir/llamad.service" 2>"$dir/err" ||
 		bad "systemd-analyze verify: $(cat "$dir/err")"
-	# other units of the machine may have troubles of their own
+	# ignore errors of other units of the machine
 	if grep -q llamad.service "$dir/err"; then
 		bad "systemd-analyze verify: $(grep llamad.service "$dir/err")"
 	fi
 	if [ -n "$drop_in" ]; then
-		# what a drop-in changes is not seen by --offline: the file as a whole is
+		# --offline ignores drop-ins, so merge the files
 		sed '1,/^\[Service\]/d' "$drop_in" >"$dir/more"
-		# its keys in place of those of the file; of address families both count
+		# its keys replace those of the file, except that address families add up
 		sed -n 's/^\([A-Za-z]*\)=.*/^\1=/p' "$dir/more" | grep -v Families >"$dir/keys"
 		grep -v -f "$dir/keys" "$dir/llamad.service" |
 			sed "/^\[Service\]/r $dir/more" >"$dir/whole.service"
@@ -46,7 +46,7 @@ for drop_in in "" "$src/systemd/net.conf" "$src/systemd/gpu.conf"; do
 	systemd-analyze security --offline=yes --no-pager "$dir/whole.service" >"$dir/out" 2>&1
 	score=$(sed -n 's/.*exposure level for .*: \([0-9.]*\) .*/\1/p' "$dir/out")
 	if [ -z "$score" ]; then
-		echo "SKIP: systemd unit: this systemd-analyze cannot judge a file"
+		echo "SKIP: systemd unit: this systemd-analyze cannot analyse a file"
 		exit $failed
 	fi
 	echo "exposure ${drop_in:+with $(basename "$drop_in") }$score, at most $limit"

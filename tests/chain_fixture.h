@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * chain_fixture.h - for tests: a host with the samplers of this build, and chains made of JSON. */
+ * chain_fixture.h - for tests: a host with the samplers of this build, and chains from JSON. */
 #ifndef LLAMAD_TESTS_CHAIN_FIXTURE_H
 #define LLAMAD_TESTS_CHAIN_FIXTURE_H
 
@@ -34,7 +34,7 @@ static inline void chain_env_fini(struct chain_env *env)
 	lmi_host_destroy(env->host);
 }
 
-/* opts: all but registry, host and specs. */
+/* opts: registry, host and specs are filled in. */
 static inline enum lmd_status chain_try(struct lmi_chain **out, const struct chain_env *env,
 					const char *json, struct lmi_chain_opts opts,
 					struct lmd_error *err)

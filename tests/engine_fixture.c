@@ -21,7 +21,7 @@ enum lmd_status lmt_env_init(struct lmt_env *env, struct lmd_error *err)
 		return lmd_fail(err, LMD_NOMEM, "no host");
 	snprintf(dir, sizeof(dir), "%s/plugins/.libs", lmd_build_dir());
 	o.host = env->host;
-	if (!stat(dir, &sb)) { /* else they are linked in */
+	if (!stat(dir, &sb)) { /* otherwise they are linked in */
 		o.dirs = dirs;
 		o.n_dirs = 1;
 	}
@@ -54,8 +54,8 @@ struct lmi_input_seq lmt_tokens(const lmd_token *v, uint32_t n)
 	return (struct lmi_input_seq){.tokens = v, .n_tokens = n, .fork_of = LMI_NO_FORK};
 }
 
-/* Rows of each sequence follow those of the one before it; how many there are is known at the
- * end, so blocks are kept at their places for the most there can be. */
+/* Rows of a sequence follow those of the previous one.  Their number is known only at the end, so
+ * each sequence gets space for the maximum number. */
 struct collect {
 	const struct lmi_eval *cmd;
 	float *v;
@@ -89,7 +89,7 @@ static enum lmd_status take(struct collect *c, const struct lmi_event *ev)
 	return LMD_OK;
 }
 
-/* Closes the gaps: the last seen[i] rows of a sequence are there, or (pooled) its first. */
+/* Closes the gaps: a sequence has its last seen[i] rows or, if pooled, the first one. */
 static void pack(struct collect *c, struct lmt_rows *out)
 {
 	uint32_t at = 0, n = 0;
@@ -153,7 +153,7 @@ enum lmd_status lmt_eval_once(const struct lmi_engine_opts *o, const struct lmi_
 
 const char *lmt_parity_models(void)
 {
-	static char dir[4096]; /* of the test program */
+	static char dir[4096]; /* freed at the end of the test program */
 	const char *pack = lmd_parity_dir();
 	char cmd[32768], stamp[4200];
 	struct stat made, spec;
@@ -167,7 +167,7 @@ const char *lmt_parity_models(void)
 		return NULL;
 	if (!stat(stamp, &made) && made.st_mtime >= spec.st_mtime)
 		return dir;
-	/* several programs may come here at a time: one makes, the others wait */
+	/* of several programs that come here at a time, one creates it and the others wait */
 	snprintf(cmd, sizeof(cmd),
 		 "mkdir -p '%s' && exec 9>'%s.lock' && flock 9 && { test '%s' -nt "
 		 "'%s/arch/archs.json' || { python3 '%s/arch/make_models.py' '%s' && touch '%s'; "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * engine_fixture.h - a registry with the plugins of this build, engines in line, and
- * evaluations whose rows come back in one array: for tests. */
+ * engine_fixture.h - for tests: a registry with the plugins of this build, engines without threads,
+ * and evaluations that return their rows in one array. */
 #ifndef LLAMAD_TESTS_ENGINE_FIXTURE_H
 #define LLAMAD_TESTS_ENGINE_FIXTURE_H
 
@@ -19,12 +19,12 @@ void lmt_env_fini(struct lmt_env *env);
 /* Options for a small model on `ref` with float arithmetic and one thread. */
 struct lmi_engine_opts lmt_opts(const struct lmt_env *env, const char *path);
 
-/* Runs turns until the command ends; rows of all sequences in order, *v on the heap
- * (lmi_free).  For engines in line. */
+/* Runs steps until the command ends; returns the rows of all sequences in order (free v with
+ * lmi_free).  For engines without threads. */
 struct lmt_rows {
 	float *v;
 	uint32_t n_row, width;
-	uint32_t n_step; /* turns that ran a step */
+	uint32_t n_step; /* number of steps */
 };
 enum lmd_status lmt_eval(struct lmi_engine *e, const struct lmi_eval *cmd, struct lmt_rows *out,
 			 struct lmd_error *err);
@@ -36,8 +36,8 @@ enum lmd_status lmt_eval_once(const struct lmi_engine_opts *o, const struct lmi_
 /* A plain sequence of tokens. */
 struct lmi_input_seq lmt_tokens(const lmd_token *v, uint32_t n);
 
-/* The folder of a parity model, made by the pack's script below the build folder when it is not
- * there: DIR/NAME.gguf.  NULL without the pack or without Python. */
+/* Returns the folder of the parity models (DIR/NAME.gguf) below the build folder; the pack's script
+ * creates it if it is missing.  Returns NULL without the pack or without Python. */
 const char *lmt_parity_models(void);
 
 #endif /* LLAMAD_TESTS_ENGINE_FIXTURE_H */

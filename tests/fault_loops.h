@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * fault_loops.h - something that makes files of files, run again and again, each time with another
- * call that fails: one that writes, one that reads, one that takes memory.  A run ends with an
- * error and a sentence that names the file, or the failure does no harm and the result is that
- * of a run without; nothing is under the name of the result that is not whole, what was there
- * before stays, and all memory is given back.  Where a run keeps what is whole, the next one ends
- * well.  Goes with faults.c. */
+ * fault_loops.h - runs a conversion of files again and again, each time with a different call that
+ * fails: a write, a read, an allocation.  A run must either end with an error that names the file,
+ * or produce the same result as a run without failures.  No incomplete file may have the name of
+ * the result, existing files must be kept, and all memory must be freed.  If a run keeps partial
+ * results, the next run must succeed.  Link with faults.c. */
 #ifndef LLAMAD_TESTS_FAULT_LOOPS_H
 #define LLAMAD_TESTS_FAULT_LOOPS_H
 
@@ -24,10 +23,10 @@ struct fault_job {
 	/* Makes the result; the sources are all that the folder holds.  progress: as that of the
 	 * thing, or NULL. */
 	enum lmd_status (*run)(fault_progress_fn progress, struct lmd_error *e);
-	const char *source;    /* is in the sentence of a read that failed */
+	const char *source;    /* expected in the error message of a failed read */
 	const char *result[2]; /* names of the files; one, or a set */
-	const char *stem;      /* what these begin with */
-	bool keep;	       /* a run that fails leaves what is whole for the next */
+	const char *stem;      /* the prefix of these names */
+	bool keep;	       /* a failed run leaves partial results for the next */
 };
 
 #define FAULT_OLD "what was there before"
@@ -38,7 +37,7 @@ static char *want[2]; /* the result of a run without failures */
 static size_t n_want[2];
 static bool hit; /* something failed in the last run */
 
-/* The files of the result, which go; the same as ever. */
+/* Removes the files of the result, which must be the expected ones. */
 static inline void fault_check_result(void)
 {
 	struct lmd_error e = {0};
@@ -61,8 +60,8 @@ static inline void fault_check_result(void)
 	ck_assert_uint_eq(temp_n_files(), n_source);
 }
 
-/* A single file is as it was, one of a set is not there; and besides there is at most what a later
- * run goes on with. */
+/* Checks that a single file is unchanged, a file of a set does not exist, and that there are at
+ * most partial results for a later run. */
 static inline void fault_check_no_result(void)
 {
 	unsigned n = n_source, n_result = job->result[1] ? 2 : 1;
@@ -85,7 +84,7 @@ static inline void fault_check_no_result(void)
 		ck_assert_uint_eq(temp_n_files(), n);
 }
 
-/* A run during which something may be armed to fail. */
+/* Runs once; a failure may be armed. */
 static inline enum lmd_status fault_run(struct lmd_error *e)
 {
 	struct lmi_alloc_stats before, after;
@@ -110,7 +109,7 @@ static inline enum lmd_status fault_run(struct lmd_error *e)
 	return st;
 }
 
-/* After a failure: what was kept is gone on with. */
+/* Runs again after a failure, with the partial results. */
 static inline void fault_go_on(void)
 {
 	struct lmd_error e;
@@ -119,7 +118,7 @@ static inline void fault_go_on(void)
 		ck_assert_msg(fault_run(&e) == LMD_OK, "%s", e.text);
 }
 
-/* The first run, without failures. */
+/* Runs for the first time, without failures. */
 static inline void fault_begin(const struct fault_job *j)
 {
 	struct lmd_error e;
@@ -137,12 +136,12 @@ static inline void fault_end(void)
 	}
 }
 
-/* Each call that writes, and some that come with it. */
+/* Lets each write fail, and related calls. */
 static inline void fault_writes(const struct fault_job *j)
 {
 	static const struct {
 		enum fault kind;
-		const char *text; /* NULL: it does no harm */
+		const char *text; /* NULL: it has no effect */
 	} kinds[] = {
 		{FAULT_CREATE, "cannot create"},      {FAULT_WRITE_EIO, "Input/output error"},
 		{FAULT_WRITE_NOSPC, "No space left"}, {FAULT_WRITE_SHORT, NULL},
@@ -160,7 +159,7 @@ static inline void fault_writes(const struct fault_job *j)
 
 			fault_arm(kinds[k].kind, after);
 			st = fault_run(&e);
-			/* every second fsync is that of the folder, after the rename */
+			/* every second fsync is for the folder, after the rename */
 			if (!hit || !kinds[k].text || (kinds[k].kind == FAULT_SYNC && after % 2))
 				ck_assert_msg(st == LMD_OK, "call %u: %s", after, e.text);
 			else
@@ -169,7 +168,7 @@ static inline void fault_writes(const struct fault_job *j)
 					      "call %u: %s: %s", after, lmd_status_text((int)st),
 					      e.text);
 			if (st != LMD_OK && job->keep && kinds[k].kind >= FAULT_SYNC &&
-			    kinds[k].kind <= FAULT_NAME) /* all is there but the name */
+			    kinds[k].kind <= FAULT_NAME) /* everything is written except the final name */
 				ck_assert_msg(strstr(e.text, "the same command goes on"), "%s",
 					      e.text);
 			if (!hit) {
@@ -187,8 +186,8 @@ static inline void fault_writes(const struct fault_job *j)
 	fault_end();
 }
 
-/* Each call that reads.  give_up: NULL, or each run comes after one that is given up so: what that
- * left is read, too, and made again where it cannot be. */
+/* Lets each read fail.  give_up: NULL, or a failure that interrupts a run before each run: its
+ * partial results are then read as well, and made again if they cannot be read. */
 static inline void fault_reads(const struct fault_job *j, fault_progress_fn give_up)
 {
 	static const struct {
@@ -212,7 +211,7 @@ static inline void fault_reads(const struct fault_job *j, fault_progress_fn give
 				ck_assert_int_eq(job->run(give_up, &e), LMD_CANCELLED);
 			lmi_file_fail_nth(nth, kinds[k].how);
 			st = fault_run(&e);
-			if (st == LMD_OK) /* whether there is a journal is asked by a read, too */
+			if (st == LMD_OK) /* checking for a journal is also a read */
 				ck_assert(!hit || !kinds[k].harms || job->keep);
 			else
 				ck_assert_msg(hit && kinds[k].harms && st == LMD_IO &&
@@ -234,7 +233,8 @@ static inline void fault_reads(const struct fault_job *j, fault_progress_fn give
 	fault_end();
 }
 
-/* Each allocation, alone or with all later ones.  n_spared of them may fail without harm. */
+/* Lets each allocation fail, alone or with all later ones.  n_spared of them may fail without an
+ * effect. */
 static inline void fault_allocations(const struct fault_job *j, unsigned n_spared)
 {
 	struct lmd_error e;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Calls that fail.  Any thread may make them, so the count is atomic. */
+ * Calls that fail.  Any thread may call them, so the counter is atomic. */
 #include "tests/faults.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 static _Atomic int armed;
-static _Atomic long left; /* calls that go well before */
+static _Atomic long left; /* calls that succeed before */
 
 void fault_arm(enum fault kind, unsigned n)
 {
@@ -27,7 +27,7 @@ bool fault_disarm(void)
 	return atomic_exchange(&armed, FAULT_NONE) != FAULT_NONE && left < 0;
 }
 
-/* Is it the turn of this call, one of that kind? */
+/* Returns whether this call, of that kind, must fail. */
 static bool fails(enum fault kind)
 {
 	return armed == (int)kind && atomic_fetch_sub(&left, 1) == 0;
@@ -87,7 +87,7 @@ int fsync(int fd)
 		errno = EIO;
 		return -1;
 	}
-	(void)fd; /* who reads here reads from memory: nothing to wait for */
+	(void)fd; /* reads in these tests come from memory and never block */
 	return 0;
 }
 

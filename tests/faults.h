@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * faults.h - a file system that fails.  In a program that links faults.c these calls of libc are
- * its own; one of them, counted from when it is armed, fails in the way that was asked for.  For
+ * faults.h - simulates failures of the file system.  A program that links faults.c overrides these
+ * calls of libc; a chosen one of them, counted from when it is armed, fails as requested.  For
  * reads, core/base/file.h has lmi_file_fail_nth. */
 #ifndef LLAMAD_TESTS_FAULTS_H
 #define LLAMAD_TESTS_FAULTS_H
@@ -13,18 +13,18 @@ enum fault {
 	FAULT_CREATE,	   /* open with O_CREAT: ENOSPC */
 	FAULT_WRITE_EIO,   /* pwrite */
 	FAULT_WRITE_NOSPC, /* pwrite */
-	FAULT_WRITE_SHORT, /* pwrite does half: no failure */
-	FAULT_WRITE_EINTR, /* pwrite is interrupted: no failure */
-	FAULT_WRITE_ZERO,  /* pwrite does nothing, and says so */
+	FAULT_WRITE_SHORT, /* pwrite writes only half; not an error */
+	FAULT_WRITE_EINTR, /* pwrite is interrupted; not an error */
+	FAULT_WRITE_ZERO,  /* pwrite writes nothing and returns 0 */
 	FAULT_SYNC,	   /* fsync: EIO */
 	FAULT_NAME,	   /* rename: EIO */
 	FAULT_CUT,	   /* ftruncate: EIO */
 	FAULT_KILL,	   /* pwrite by half, rename, unlink or ftruncate: the process is killed */
 };
 
-/* The call that comes after n others of the kind fails, once. */
+/* Lets the call after the next n calls of that kind fail, once. */
 void fault_arm(enum fault kind, unsigned n);
-/* None fails any more; did one? */
+/* Disarms; returns whether a call failed. */
 bool fault_disarm(void);
 
 #endif /* LLAMAD_TESTS_FAULTS_H */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * gguf_spec.h - files for tests, written byte by byte, so that any of them may be wrong.
+ * gguf_spec.h - builds test files byte by byte, so that any byte can be wrong.
  *
  * A spec is a list of words separated by blanks; each appends bytes:
  *
- *     m:TEXT   the text alone             s:TEXT   length (8 bytes) and text
+ *     m:TEXT   only the text              s:TEXT   length (8 bytes) and text
  *     1:N 2:N 4:N 8:N   a number          S:TEXT   length (4 bytes) and text
  *     B4:N B8:N         big-endian        Z:TEXT   length (8 bytes, big-endian) and text
  *     f:X      float                      d:X      double
@@ -23,7 +23,7 @@
 /* Pieces of well-formed files. */
 #define SPEC_HEAD(nt, nk) "m:GGUF 4:3 8:" #nt " 8:" #nk " "
 #define SPEC_ARCH         "s:general.architecture 4:8 s:llama "
-/* One f32 tensor of 8 values at an offset, and its data. */
+/* An f32 tensor of 8 values at an offset, and its data. */
 #define SPEC_TENSOR(name, at) "s:" #name " 4:1 8:8 4:0 8:" #at " "
 #define SPEC_DATA             "p:32 z:32 "
 
@@ -60,7 +60,7 @@ static inline void spec_text(struct spec_file *f, const char *s, size_t n)
 		spec_bytes(f, s[i] == '~' ? " " : s[i] == '^' ? "\0" : &s[i], 1);
 }
 
-/* A number, a sign allowed, the whole range of both signednesses. */
+/* Parses a number in the range of int64_t or uint64_t. */
 static inline uint64_t spec_parse(const char *s)
 {
 	return *s == '-' ? (uint64_t)strtoll(s, NULL, 0) : strtoull(s, NULL, 0);
@@ -120,7 +120,7 @@ static inline void spec_word(struct spec_file *f, const char *w, size_t n)
 	}
 }
 
-/* The bytes of a spec; the caller frees p. */
+/* Builds the bytes of a spec; the caller frees p. */
 static inline struct spec_file spec_build(const char *spec)
 {
 	struct spec_file f = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * hostile.h - for tests of models that lie: opening one leaves nothing behind, takes little memory
- * and time, and a refusal says why. */
+ * hostile.h - for tests of malformed models: opening one must leak nothing, need little memory and
+ * time, and fail with an error message that gives the reason. */
 #ifndef LLAMAD_TESTS_HOSTILE_H
 #define LLAMAD_TESTS_HOSTILE_H
 
@@ -20,7 +20,8 @@ static inline double seconds(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Opens and closes; the sentence in *err.  Nothing stays allocated; refusals are quick. */
+/* Opens and closes a model; the error message is in *err.  Checks that no memory leaks and that
+ * errors come quickly. */
 static inline enum lmd_status try_open(const char *path, uint32_t flags, struct lmd_error *err)
 {
 	struct lmi_alloc_stats before, after;
@@ -45,7 +46,7 @@ static inline enum lmd_status try_open(const char *path, uint32_t flags, struct 
 	return st;
 }
 
-/* Each of "a|b|c" is in the text. */
+/* Returns whether the text contains each of "a|b|c". */
 static inline bool has_words(const char *text, const char *words)
 {
 	char word[128];
@@ -61,7 +62,7 @@ static inline bool has_words(const char *text, const char *words)
 	return true;
 }
 
-/* Opening ends so; what: for the message when it does not. */
+/* Checks the result of opening; what: name for the message if it differs. */
 static inline void check_open(const char *what, const char *path, enum lmd_status want,
 			      const char *words)
 {
@@ -72,8 +73,8 @@ static inline void check_open(const char *what, const char *path, enum lmd_statu
 		      lmd_status_text((int)st), err.text);
 }
 
-/* Each allocation fails once, alone and with all later ones, for each way to open.  n_spared: so
- * many may fail without harm.  At least n_least are made. */
+/* Lets each allocation fail, alone and with all later ones, for each way to open.  n_spared of them
+ * may fail without an effect.  There must be at least n_least. */
 static inline void open_without_memory(const char *path, unsigned n_spared, uint64_t n_least)
 {
 	static const uint32_t flags[] = {0, LMI_OPEN_NO_MMAP, LMI_OPEN_HEADER_ONLY};

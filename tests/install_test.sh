@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Installs everything into an empty folder: the program finds its plugins beside itself, there are
-# no libtool files, and uninstalling leaves no file behind.
+# Installs everything into an empty folder: the program must find its plugins relative to itself, no
+# libtool files may be installed, and uninstalling must leave no file behind.
 build=${LMD_TEST_BUILDDIR:-.}
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
@@ -12,7 +12,7 @@ bad() {
 	failed=1
 }
 
-# the make that runs this test is not to meddle with those below
+# keep the settings of the make that runs this test away from the ones below
 unset MAKEFLAGS MFLAGS MAKELEVEL
 make -s -C "$build" install DESTDIR="$dir/root" >"$dir/log" 2>&1 || {
 	cat "$dir/log"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * lmd_check.h - what every Check program of the tree shares: main, skips, paths, seeds.
+ * lmd_check.h - shared by all Check programs: main, skips, paths, seeds.
  *
- * A program that cannot run a case says LMD_SKIP("name", "reason"): the line is printed
- * and counted by the summary of scripts/check; it never counts as passed. */
+ * A program that cannot run a case calls LMD_SKIP("name", "reason"): the line is printed and
+ * counted by the summary of scripts/check; the case does not count as passed. */
 #ifndef LLAMAD_TESTS_LMD_CHECK_H
 #define LLAMAD_TESTS_LMD_CHECK_H
 
@@ -22,7 +22,8 @@
 		fflush(stdout);                                                                    \
 	} while (0)
 
-/* The call ends with LMD_OK; `err`, a struct lmd_error that it filled, has the sentence if not. */
+/* Checks that the call returns LMD_OK; otherwise prints the message in `err`, a struct lmd_error
+ * that the call has set. */
 #define OK(call)                                                                                   \
 	do {                                                                                       \
 		enum lmd_status st_ = (call);                                                      \
@@ -30,13 +31,13 @@
 			      err.text);                                                           \
 	} while (0)
 
-/* Further counts of a program that runs data-driven cases: printed as
+/* Additional counters of a program with data-driven cases, printed as
  * "CASES: name: P passed, F failed, S skipped" and added up by the summary. */
 #define LMD_CASES(name, passed, failed, skipped)                                                   \
 	printf("CASES: %s: %u passed, %u failed, %u skipped\n", name, (unsigned)(passed),          \
 	       (unsigned)(failed), (unsigned)(skipped))
 
-/* Folder of the parity packs, or NULL when the checkout has none. */
+/* Returns the folder of the parity packs, or NULL if there is none. */
 static inline const char *lmd_parity_dir(void)
 {
 	const char *d = getenv("LLAMAD_PARITY_DIR");
@@ -71,14 +72,14 @@ static inline const char *lmd_source_dir(void)
 	return lmd_env_or("LMD_TEST_SRCDIR", ".");
 }
 
-/* True in make check-long: what takes minutes may run. */
+/* Returns true in make check-long, where tests that take minutes may run. */
 static inline bool lmd_long(void)
 {
 	return !strcmp(lmd_env_or("LMD_TEST_LONG", ""), "1");
 }
 
-/* Seed of a property test: LMD_TEST_SEED, or `fallback`; printed, so that a failure can be
- * repeated. */
+/* Returns the seed of a property test, LMD_TEST_SEED or `fallback`, and prints it, so that a
+ * failure can be repeated. */
 static inline uint64_t lmd_seed(const char *what, uint64_t fallback)
 {
 	uint64_t seed = strtoull(lmd_env_or("LMD_TEST_SEED", "0"), NULL, 0);
@@ -88,7 +89,7 @@ static inline uint64_t lmd_seed(const char *what, uint64_t fallback)
 	return seed;
 }
 
-/* splitmix64: numbers for property tests. */
+/* splitmix64: random numbers for property tests. */
 static inline uint64_t lmd_rand(uint64_t *s)
 {
 	uint64_t z = (*s += 0x9E3779B97F4A7C15ull);
@@ -98,7 +99,7 @@ static inline uint64_t lmd_rand(uint64_t *s)
 	return z ^ (z >> 31);
 }
 
-/* Runs the suites, prints Check's summary, returns the exit status of main. */
+/* Runs the suites and prints Check's summary; returns the exit status for main. */
 static inline int lmd_check_run(SRunner *r)
 {
 	int failed;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * mkfolder DIR: makes a folder with the smallest LLaMA model. */
+ * mkfolder DIR: creates a folder with the smallest LLaMA model. */
 #include <errno.h>
 #include <sys/stat.h>
 
@@ -31,7 +31,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: mkfolder DIR\n");
 		return 2;
 	}
-	/* numbers near 1: the bytes that count up are none to compute with */
+	/* numbers near 1, since the default bytes are unsuitable as floats */
 	for (size_t i = f.n - 1856; i + 4 <= f.n; i += 4) {
 		float v = 0.25f * (float)((i / 4 * 37) % 17) - 2.0f;
 

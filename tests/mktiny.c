@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * mktiny KIND SEED PATH: one of the small models of tiny_model.h, for tests that are scripts. */
+ * mktiny KIND SEED PATH: creates one of the small models of tiny_model.h, for shell tests. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -70,7 +70,7 @@ static void init(struct fx *fx)
 
 	ck_assert_msg(lmt_env_init(&fx->env, &err) == LMD_OK, "%s", err.text);
 	lmi_host_set_log_level(fx->env.host, LMD_LOG_ERROR);
-	/* the registry wants whole paths */
+	/* the registry requires absolute paths */
 	ck_assert_ptr_nonnull(realpath(lmd_build_dir(), build));
 	snprintf(fx->dir, sizeof(fx->dir), "%.200s/service/test.%d.%u", build, (int)getpid(),
 		 ++number);
@@ -187,7 +187,7 @@ static void on_reply(void *arg, const struct lmi_reply *reply, const struct lmd_
 		a->err = *err;
 		return;
 	}
-	/* through the codec: a copy, and a proof that it can be sent */
+	/* via the codec, which makes a copy and proves that it can be sent */
 	a->arena = lmi_arena_create(0);
 	ck_assert_msg(lmi_reply_encode(&a->bytes, reply, &e) == LMD_OK, "%s", e.text);
 	ck_assert_msg(lmi_reply_decode(&a->r, reply->op, a->bytes.p, a->bytes.n, a->arena, &e) ==
@@ -275,7 +275,7 @@ static struct lmd_str str(const char *s)
 	return (struct lmd_str){.ptr = s, .len = strlen(s)};
 }
 
-/* Request ids live as long as the program; there are few. */
+/* Request ids are valid as long as the program; there are few. */
 static struct lmd_str rid(struct fx *fx)
 {
 	static char pool[1 << 18];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * service_fixture.h - a service without sockets and threads: jobs and steps run when the test
- * says so, and time is a number. */
+ * service_fixture.h - a service without sockets and threads: the test runs jobs and steps, and sets
+ * the time. */
 #ifndef LLAMAD_TESTS_SERVICE_FIXTURE_H
 #define LLAMAD_TESTS_SERVICE_FIXTURE_H
 
@@ -15,10 +15,10 @@
 
 #define FX_MS 1000000ull
 
-/* What came back for a request. */
+/* The reply to a request. */
 struct fx_answer {
 	enum lmi_wire_op op;
-	uint32_t n; /* how often; never more than once */
+	uint32_t n; /* number of replies, at most one */
 	bool failed;
 	struct lmd_error err;
 	uint32_t retry_ms;
@@ -36,40 +36,40 @@ struct fx {
 	struct lmi_service_opts o;
 	struct lmi_service *svc;
 	uint64_t now;
-	/* threads: jobs and engines have their own, and now is the clock's */
+	/* jobs and engines have threads, and now is read from the clock */
 	bool threads;
 	int fds[64]; /* watched */
 	uint32_t n_fd;
-	struct fx_answer a; /* of the latest fx_call */
+	struct fx_answer a; /* reply to the last fx_call */
 	uint32_t n_rid;
 };
 
-/* A service with the models "tiny" and "other" on the null backend.  n_ctx 0: the model's.
- * Changes to fx->o.limits and others are made between the two. */
+/* Prepares a service with the models "tiny" and "other" on the null backend.  Change fx->o between
+ * fx_init and fx_start. */
 void fx_init(struct fx *fx);
-/* The same with threads, and with fx_loop in place of fx_turn and fx_job. */
+/* Like fx_init, with threads; use fx_loop in place of fx_turn and fx_job. */
 void fx_init_threads(struct fx *fx);
-/* Waits until something is to be done, and does it. */
+/* Waits for an event and handles it. */
 void fx_loop(struct fx *fx);
 void fx_start(struct fx *fx);
 void fx_fini(struct fx *fx);
 
 extern const struct lmi_principal fx_user, fx_other, fx_admin;
 
-/* One request; it may be answered later. */
+/* Sends a request, which may be answered later. */
 void fx_ask(struct fx *fx, const struct lmi_principal *who, const struct lmi_request *q,
 	    struct fx_answer *a);
 void fx_answer_fini(struct fx_answer *a);
 
-/* Runs one waiting job, and its end. */
+/* Runs one pending job and its completion. */
 bool fx_job(struct fx *fx);
-/* One turn: a step of every engine. */
+/* Runs one tick of the service, with a step of every engine. */
 void fx_turn(struct fx *fx);
-/* Turns and jobs until the answer is there; fails the test when it does not come. */
+/* Runs ticks and jobs until the reply arrives; fails the test if it does not. */
 void fx_wait(struct fx *fx, struct fx_answer *a);
-/* Turns and jobs until nothing runs and waits. */
+/* Runs ticks and jobs until nothing is running or pending. */
 void fx_settle(struct fx *fx);
-/* fx_ask and fx_wait, into fx->a; false when it was refused. */
+/* fx_ask and fx_wait, with fx->a; returns false if the request failed. */
 bool fx_call(struct fx *fx, const struct lmi_principal *who, const struct lmi_request *q);
 
 /* Requests. */
@@ -77,23 +77,24 @@ struct lmi_request fx_generate(struct fx *fx, const char *model, const char *pro
 struct lmi_request fx_next(const struct lmi_wire_id *id, uint64_t after);
 struct lmi_request fx_on(struct fx *fx, enum lmi_wire_op op, const char *model);
 
-/* Starts a generation of the model tiny and gives its id. */
+/* Starts a generation with the model tiny and returns its id. */
 struct lmi_wire_id fx_begin(struct fx *fx, const struct lmi_principal *who, const char *prompt,
 			    int64_t n);
-/* That many turns, a millisecond each: one token a turn; the first one is there after it. */
+/* Runs n ticks of one millisecond each, with one token per tick. */
 void fx_step(struct fx *fx, int n);
-/* Nothing is left: no session, no stream's work, no page. */
+/* Checks that there is no generation, no running stream and no used page. */
 void fx_check_empty(struct fx *fx);
-/* The model tiny is in memory. */
+/* Loads the model tiny. */
 void fx_load(struct fx *fx);
 
-/* Reads a stream to its end, text into out (terminated); its final item. */
+/* Reads a stream to its end; writes its text to out (terminated) and returns the final item. */
 struct lmi_wire_item fx_read(struct fx *fx, const struct lmi_principal *who,
 			     const struct lmi_wire_id *id, char *out, size_t n);
 /* Loads, or unloads, and waits for the end of the job. */
 struct lmi_wire_item fx_job_op(struct fx *fx, enum lmi_wire_op op, const char *model);
 
-/* The null backend counts: what `n` tokens after the prompt are, as text. */
+/* Writes the text of the `n` tokens that the null backend, which counts, generates after a
+ * prompt. */
 void fx_expect(const char *prompt, uint32_t n, char *out);
 
 struct lmi_service_stats fx_stats(const struct fx *fx);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * st_file.h - safetensors files and folders for tests, written byte by byte, so that any of them
- * may be wrong. */
+ * st_file.h - builds safetensors files and folders byte by byte, so that any byte can be wrong. */
 #ifndef LLAMAD_TESTS_ST_FILE_H
 #define LLAMAD_TESTS_ST_FILE_H
 
@@ -15,8 +14,8 @@ struct st_file {
 	size_t n;
 };
 
-/* A file of this header, and n_data bytes that count up.  length: of the header as it is stated;
- * negative: as it is. */
+/* Writes a file with this header and n_data bytes with increasing values.  length: the stated
+ * length of the header; negative: the actual one. */
 static inline struct st_file st_build(const char *json, long long length, size_t n_data)
 {
 	size_t len = strlen(json);
@@ -33,7 +32,7 @@ static inline struct st_file st_build(const char *json, long long length, size_t
 	return f;
 }
 
-/* The smallest model that is one: LLaMA with one layer, 8 wide, 4 tokens, in F32. */
+/* The smallest valid model: LLaMA with one layer, width 8, 4 tokens, in F32. */
 #define ST_LLAMA_CONFIG                                                                            \
 	"{\"model_type\": \"llama\", \"hidden_size\": 8, \"num_hidden_layers\": 1, "               \
 	"\"num_attention_heads\": 2, \"num_key_value_heads\": 1, \"intermediate_size\": 8, "       \
@@ -61,7 +60,7 @@ static const struct st_row st_llama[] = {
 };
 #define ST_LLAMA_N (sizeof(st_llama) / sizeof(st_llama[0]))
 
-/* A file of these tensors. */
+/* Writes a file with these tensors. */
 static inline struct st_file st_build_rows(const struct st_row *rows, size_t n_rows)
 {
 	char json[4096];

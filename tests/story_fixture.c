@@ -44,7 +44,7 @@ struct lmi_engine *story_engine(const struct lmi_engine_opts *o)
 
 void story_tell(struct story *s, const struct lmi_event *ev)
 {
-	ck_assert_uint_eq(s->n_final, 0); /* nothing comes after the end */
+	ck_assert_uint_eq(s->n_final, 0); /* no event may follow the final one */
 	switch (ev->kind) {
 	case LMI_EV_TOKEN:
 		s->tokens[s->n_tokens++] = ev->u.text.token;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * story_fixture.h - for tests of engines that generate: a tiny model in a file, engines for it, and
- * what the events tell of each generation. */
+ * story_fixture.h - for tests of generations: a tiny model in a file, engines for it, and the text
+ * and tokens of each generation collected from its events. */
 #ifndef LLAMAD_TESTS_STORY_FIXTURE_H
 #define LLAMAD_TESTS_STORY_FIXTURE_H
 
 #include "tests/engine_fixture.h"
 
-/* The model and the plugins of one program; name: of its seed and its file. */
+/* The model and the plugins of a program; name: name of the seed and of the file. */
 struct story_env {
 	struct lmt_env env;
 	char path[256];
@@ -16,7 +16,7 @@ struct story_env {
 void story_env_init(struct story_env *s, const char *name);
 void story_env_fini(struct story_env *s);
 
-/* Options with a tokenizer and n_seq sequences at a time. */
+/* Options with a tokenizer and n_seq concurrent sequences. */
 struct lmi_engine_opts story_opts(const struct story_env *s, uint32_t n_seq);
 struct lmi_engine *story_engine(const struct lmi_engine_opts *o);
 
@@ -28,16 +28,16 @@ struct story {
 	struct lmi_event last;
 };
 
-/* Appends an event; one behind the final event fails the test. */
+/* Adds an event; an event after the final one fails the test. */
 void story_tell(struct story *s, const struct lmi_event *ev);
-/* Turns until nothing is left to do; events of id 1..n go to s[id - 1]. */
+/* Runs steps until nothing is left to do; adds events of id 1..n to s[id - 1]. */
 void story_run(struct lmi_engine *e, struct story *s, uint32_t n);
 
 static const lmd_token hello[] = {40, 69, 76, 76, 79};
 
-/* A greedy generation that no token ends. */
+/* A greedy generation that ignores end-of-generation tokens. */
 struct lmi_generate story_command(uint64_t id, const lmd_token *v, uint32_t n, int64_t n_predict);
-/* That of id 1, from its begin to its final event. */
+/* Runs a command with id 1 until its final event. */
 struct story story_generate(struct lmi_engine *e, const struct lmi_generate *cmd);
 
 #endif /* LLAMAD_TESTS_STORY_FIXTURE_H */

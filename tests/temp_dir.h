@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * temp_dir.h - a folder of its own for each test, and what lies in it. */
+ * temp_dir.h - a temporary folder for each test, and files in it. */
 #ifndef LLAMAD_TESTS_TEMP_DIR_H
 #define LLAMAD_TESTS_TEMP_DIR_H
 
@@ -24,7 +24,7 @@ static inline void temp_dir_remove(void)
 	ck_assert_int_eq(system(cmd), 0);
 }
 
-/* The path of a name in the folder; the fourth call from now takes its place. */
+/* Returns the path of a name in the folder, valid until the fourth next call. */
 static inline const char *temp_path(const char *name)
 {
 	static char path[4][160];
@@ -36,7 +36,7 @@ static inline const char *temp_path(const char *name)
 	return path[k];
 }
 
-/* A file of these bytes; p may be NULL when there are none. */
+/* Writes a file; p may be NULL if n is 0. */
 static inline void temp_write(const char *name, const void *p, size_t n)
 {
 	FILE *f = fopen(temp_path(name), "wb");
@@ -46,7 +46,7 @@ static inline void temp_write(const char *name, const void *p, size_t n)
 	ck_assert_int_eq(fclose(f), 0);
 }
 
-/* How many files, and whatever else has a name, are in the folder. */
+/* Returns the number of entries in the folder. */
 static inline unsigned temp_n_files(void)
 {
 	DIR *d = opendir(dir);

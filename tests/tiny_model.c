@@ -17,12 +17,13 @@
 #define INNER 128
 #define STATE 16
 
-/* A tensor: values lie between lo and hi; both 0: matrices that keep the size of rows. */
+/* A tensor with values between lo and hi; if both are 0, a matrix that preserves the norm of
+ * rows. */
 struct row {
 	const char *name;
 	int64_t d0, d1;
 	float lo, hi;
-	uint32_t layers; /* bit set of the layers that have it; 0: the model has it once */
+	uint32_t layers; /* bit set of the layers that have it; 0: it exists once per model */
 };
 
 #define NORM(n, at)                                                                                \
@@ -120,10 +121,10 @@ static void must(enum lmd_status st, const struct lmd_error *err)
 	abort();
 }
 
-/* "ARCH.key" in one of a few buffers. */
+/* Returns "ARCH.key" in one of a few static buffers. */
 static const char *key(enum lmt_tiny kind, const char *name)
 {
-	static char buf[8][96]; /* of the test program */
+	static char buf[8][96]; /* freed at the end of the test program */
 	static int at;
 
 	at = (at + 1) % 8;
@@ -143,22 +144,22 @@ static void put_array(struct lmi_gguf_writer *w, const char *name, uint32_t type
 const char *const lmt_words[LMT_N_WORDS] = {"he",  "hel",  "hell",  "hello", " w",
 					    " wo", " wor", " worl", " world"};
 
-/* Makes the words from left to right. */
+/* Builds the words from left to right. */
 static void put_words(char text[LMT_VOCAB][12])
 {
 	for (int i = 0; i < LMT_N_WORDS; i++) {
 		bool blank = lmt_words[i][0] == ' ';
 
-		/* how such vocabularies write a blank */
+		/* a blank in such vocabularies */
 		snprintf(text['#' - 32 + i], sizeof(text[0]), "%s%s", blank ? "\xC4\xA0" : "",
 			 lmt_words[i] + blank);
 	}
 }
 
-/* Characters as tokens of a byte-pair vocabulary without merges of use, or with words. */
+/* A byte-pair vocabulary whose tokens are characters, without useful merges, or with words. */
 static void put_vocab(struct lmi_gguf_writer *w, bool words)
 {
-	static char text[LMT_VOCAB][12]; /* of the test program */
+	static char text[LMT_VOCAB][12]; /* freed at the end of the test program */
 	static const struct lmd_str merge[] = {
 		{"h e", 3},	      {"he l", 4},	  {"hel l", 5},
 		{"hell o", 6},	      {"\xC4\xA0 w", 4},  {"\xC4\xA0w o", 5},
@@ -171,7 +172,7 @@ static void put_vocab(struct lmi_gguf_writer *w, bool words)
 		snprintf(text[i], sizeof(text[i]), "%c", (int)(32 + i));
 		types[i] = LMD_TOKEN_NORMAL;
 	}
-	snprintf(text[0], sizeof(text[0]), "\xC4\xA0"); /* how such vocabularies write a blank */
+	snprintf(text[0], sizeof(text[0]), "\xC4\xA0"); /* a blank in such vocabularies */
 	if (words)
 		put_words(text);
 	snprintf(text[LMT_EOS], sizeof(text[LMT_EOS]), "<eos>");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A client in C: streams a continuation, and cancels it after some tokens if asked to.
+ * An example client in C: streams an answer of at most N tokens (default 32).
  *
  *     ./stream MODEL PROMPT [N [URL]] */
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A private daemon and every client there is: llamactl, C against the installed library, Python and
-# Go.  All get the same tokens as `llamactl run`, alone and eight at a time.
+# A private daemon with all clients: llamactl, C with the installed library, Python and Go.  They all
+# must get the same tokens as `llamactl run`, one client alone and eight at a time.
 . "${LMD_TEST_SRCDIR:-.}/tests/daemon.sh"
 
 "$build/tests/mktiny" full 5 "$dir/full.gguf" || exit 99
@@ -13,7 +13,7 @@ n=24
 "$build/llamactl" run "$dir/full.gguf" -p "$prompt" -n $n --temp 0 --ignore-eos >"$dir/want" ||
 	exit 99
 
-# as_run NAME FILE: is it what `run` wrote?
+# as_run NAME FILE: checks that FILE equals the output of `run`
 as_run() {
 	holds "$1: '$(cat "$2")', not '$(cat "$dir/want")'" cmp -s "$dir/want" "$2"
 }
@@ -35,7 +35,7 @@ refused 1 '^llamactl generate: --chain: must be a JSON array' generate full -p x
 refused 1 'no chat template.*(--template chatml, or --raw)$' generate full -p x --system y
 refused 1 "; to run a file without the daemon: llamactl run $dir/full.gguf$" \
 	generate "$dir/full.gguf" -p x
-# samplers: the options mean to the daemon what they mean to `run`
+# samplers: the options have the same effect in the daemon as in `run`
 "$build/llamactl" run "$dir/full.gguf" -p "$prompt" -n $n --seed 3 >"$dir/plain"
 for how in "--temp 2" "--top-k 2" "--top-p 0.3" "--min-p 0.6" "--typical 0.2" "--top-n-sigma 0.5" \
 	"--min-keep 3 --min-p 0.9" "--repeat-penalty 3 --repeat-last-n 4" "--frequency-penalty 9" \
@@ -52,7 +52,7 @@ for how in "--temp 2" "--top-k 2" "--top-p 0.3" "--min-p 0.6" "--typical 0.2" "-
 	holds "generate $how: another text than run" cmp -s "$dir/wantc" "$dir/got"
 	cmp -s "$dir/wantc" "$dir/plain" && bad "run $how: the text of the defaults" || ok
 done
-# conversations: the daemon renders what `run` renders
+# conversations: the daemon renders the same prompt as `run`
 for how in "--template chatml" "--template chatml --system Short." "--template chatml -j {}" \
 	"--template chatml --template-arg add_generation_prompt=false" "--order temperature-first"; do
 	# shellcheck disable=SC2086
@@ -62,7 +62,7 @@ for how in "--template chatml" "--template chatml --system Short." "--template c
 	ctl generate full -p "$prompt" -n $n --temp 0.5 --seed 3 $how >"$dir/got" || bad "generate $how"
 	holds "generate $how: another text than run" cmp -s "$dir/wantc" "$dir/got"
 done
-# thoughts and calls of tools: an answer of one text, by a grammar
+# reasoning and tool calls: a grammar forces the answer
 echo '[]' >"$dir/tools.json"
 printf '%s' '{{ messages[0].content }}<tool_call>' >"$dir/apart.jinja"
 cat >"$dir/apart.gbnf" <<'EOF'
@@ -75,8 +75,8 @@ for how in run generate; do
 	what=$dir/full.gguf
 	test $how = run || what=full
 	# shellcheck disable=SC2086
-	ctl $how "$what" $apart --tools "$dir/tools.json" >"$dir/got" || bad "$how, taken apart"
-	holds "$how: '$(cat "$dir/got")' of thoughts and calls" cmp -s "$dir/want_said" "$dir/got"
+	ctl $how "$what" $apart --tools "$dir/tools.json" >"$dir/got" || bad "$how, parsed"
+	holds "$how: '$(cat "$dir/got")' with reasoning and tool calls" cmp -s "$dir/want_said" "$dir/got"
 	# shellcheck disable=SC2086
 	ctl $how "$what" $apart --tools "$dir/tools.json" --show-thinking >"$dir/got"
 	holds "$how --show-thinking: '$(cat "$dir/got")'" cmp -s "$dir/want_shown" "$dir/got"
@@ -86,8 +86,8 @@ for how in run generate; do
 	holds "$how --json" grep -q '"arguments": "{\\"a\\": 1}"' "$dir/got"
 	holds "$how --json: tokens without a choice" grep -q '"n_forced": [1-9]' "$dir/got"
 	# shellcheck disable=SC2086
-	ctl $how "$what" $apart >"$dir/got" # an answer in a form stays as it is
-	holds "$how: a bound answer was taken apart" grep -q '^<think>hm</think>So' "$dir/got"
+	ctl $how "$what" $apart >"$dir/got" # an answer constrained by a grammar is not parsed
+	holds "$how: a constrained answer was parsed" grep -q '^<think>hm</think>So' "$dir/got"
 done
 "$build/llamactl" run "$dir/full.gguf" -p "$prompt" -n $n --temp 1 --seed 7 --ignore-eos >"$dir/want7"
 ctl generate full -p "$prompt" -n $n --temp 1 --seed 7 --ignore-eos >"$dir/got"
@@ -131,7 +131,7 @@ holds "load full --ctx 32k" ctl load full --ctx 32k --pin
 prints ' 32768 .*never' ps
 holds "rm cat" ctl rm cat
 
-# ---- C, against what is installed ----
+# ---- C, with the installed library ----
 if command -v pkg-config >/dev/null; then
 	unset MAKEFLAGS MFLAGS MAKELEVEL
 	make -s -C "$build" DESTDIR="$dir/root" install-libLTLIBRARIES \
@@ -150,7 +150,7 @@ if command -v pkg-config >/dev/null; then
 	echo >>"$dir/got"
 	as_run "the example in C" "$dir/got"
 else
-	skip "client in C: there is no pkg-config"
+	skip "client in C: pkg-config is missing"
 fi
 
 # ---- Python, Go ----
@@ -163,7 +163,7 @@ if [ -n "$python" ]; then
 	echo >>"$dir/got"
 	as_run "the example in Python" "$dir/got"
 else
-	skip "client in Python: there is no Python 3.10 with msgpack"
+	skip "client in Python: Python 3.10 with msgpack is missing"
 fi
 if go_has ./... && (cd "$src/bindings/go" && go build -o "$dir/example" ./example); then
 	(cd "$src/bindings/go" && go test -count=1 ./...) >"$dir/out" 2>&1
@@ -173,7 +173,7 @@ if go_has ./... && (cd "$src/bindings/go" && go build -o "$dir/example" ./exampl
 	echo >>"$dir/got"
 	as_run "the example in Go" "$dir/got"
 else
-	skip "client in Go: there is no go, or its module cannot be fetched"
+	skip "client in Go: go is missing, or its module cannot be fetched"
 fi
 stop
 finish clients

@@ -1,13 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What clients say when something is wrong: a server that gets no further, ids and addresses that are
-# none, a device that is lost.
+# Error messages of clients: a server without progress, invalid ids and addresses, a lost device.
 . "${LMD_TEST_SRCDIR:-.}/tests/daemon.sh"
 
 "$build/tests/mktiny" full 5 "$dir/full.gguf" || exit 99
 printf '[engine]\nbackend = null\n[limits]\nfirst_token = 100ms\n' >"$dir/conf"
 
-# ---- a step that hangs: the server's time-out is told ----
+# ---- a step that hangs: the client reports the server's timeout ----
 LLAMAD_NULL_STEP_US=60000000
 export LLAMAD_NULL_STEP_US
 start --config "$dir/conf"
@@ -15,15 +14,15 @@ does add full "$dir/full.gguf"
 refused 1 'no progress for 100 ms before the first token (limit first_token)' \
 	generate full -p x -n 4
 prints '^llamad_failed_total 1$' stats
-# errors of users are counted apart
+# errors of users are counted separately
 refused 1 'nothere' generate nothere -p x
 prints '^llamad_failed_total 1$' stats
 prints '^llamad_invalid_total 1$' stats
 
 # ---- ids ----
-refused 1 "^llamactl cancel: id: '99' is not an id: an id has 32 hex digits$" cancel 99
+refused 1 "^llamactl cancel: id: '99' is not a stream id: it must have 32 hexadecimal digits$" cancel 99
 
-# ---- Python: the types of the protocol are a module of their own ----
+# ---- Python: the types of the protocol are a separate module ----
 if [ -n "$python" ]; then
 	holds "Python: $(cat "$dir/err")" env PYTHONDONTWRITEBYTECODE=1 \
 		PYTHONPATH="$src/bindings/python" "$python" - "$url" 2>"$dir/err" <<'PY'
@@ -37,7 +36,7 @@ with llamad.Client(sys.argv[1]) as c:
     assert c.call(StatusRequest()).models == 1
 PY
 else
-	skip "client in Python: there is no Python 3.10 with msgpack"
+	skip "client in Python: Python 3.10 with msgpack is missing"
 fi
 stop
 
@@ -49,7 +48,7 @@ start --config "$dir/conf"
 prints . generate full -p x -n 4 --ignore-eos
 call generate full -p x -n 40 --ignore-eos
 holds "a lost device: status $got" [ $got -eq 1 ]
-holds "a lost device: $(cat "$dir/err")" grep -q 'the device is lost' "$dir/err"
+holds "a lost device: $(cat "$dir/err")" grep -q 'the device was lost' "$dir/err"
 holds "the log names the model: $(cat "$dir/log")" grep -q 'model lost.*model=full' "$dir/log"
 prints '^full .* failed ' list
 does load full

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A private daemon on tcp and tls+tcp with a certificate that has signed itself, and the clients in
-# Python and Go with keys.
+# A private daemon on tcp and tls+tcp with a self-signed certificate, and the clients in Python and Go
+# with keys.
 . "${LMD_TEST_SRCDIR:-.}/tests/daemon.sh"
 
 if ! openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 -subj /CN=llamad \
@@ -34,13 +34,13 @@ done
 if [ -n "$python" ]; then
 	holds "Python" py tests/keys_test.py
 else
-	skip "client in Python: there is no Python 3.10 with msgpack"
+	skip "client in Python: Python 3.10 with msgpack is missing"
 fi
 if go_has .; then
 	(cd "$src/bindings/go" && go test -count=1 -run TestLiveKeys .) >"$dir/out" 2>&1
 	holds "Go: $(cat "$dir/out")" [ $? -eq 0 ]
 else
-	skip "client in Go: there is no go, or its module cannot be fetched"
+	skip "client in Go: go is missing, or its module cannot be fetched"
 fi
 stop
 finish "clients with keys"

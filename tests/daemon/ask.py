@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A client of llamad in a page: asks one thing and prints the answer.
+"""A minimal client of llamad: sends one request and prints the reply.
 
     ask.py SOCKET OP [KEY=VALUE]...     the reply, one "key value" a line
     ask.py SOCKET stream OP KEY=VALUE...     the text of the stream that the op began

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The client library in C against a daemon: what came in time, and what did not. */
+ * The C client library with a daemon: timeouts. */
 #include <stdlib.h>
 
 #include "llamad/client.h"
@@ -43,8 +43,8 @@ static struct lmd_stream *generate(int64_t n)
 	return s;
 }
 
-/* Waits in short pieces, as a program with an event loop does: its own time-outs are no errors,
- * the server's is one. */
+/* Waits in short intervals, like a program with an event loop: its own timeouts are not errors, the
+ * server's is. */
 START_TEST(time_outs_are_told_apart)
 {
 	struct lmd_stream *s;

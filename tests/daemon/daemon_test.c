@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The daemon as a process: start and stop, what keeps it from starting, signals, clients that
- * vanish, bytes that are no messages. */
+ * The daemon as a process: start and stop, errors at the start, signals, clients that disappear,
+ * invalid messages. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -60,14 +60,14 @@ START_TEST(start_and_stop)
 	ck_assert_int_ne(stat(d.socket, &sb), 0);
 	ck_assert_says(lmt_daemon_log(&d), "ready on ipc://");
 	ck_assert_says(lmt_daemon_log(&d), "stopped");
-	/* and again, in the same folder */
+	/* start again in the same folder */
 	lmt_daemon_start(&d, NULL);
 	lmt_daemon_stop(&d);
 }
 END_TEST
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-/* An idle daemon is small, and stays so. */
+/* An idle daemon needs little memory, and its memory does not grow. */
 START_TEST(idle_memory)
 {
 	long kib[2];
@@ -143,7 +143,7 @@ START_TEST(second_daemon)
 	ck_assert_says(text, d.state);
 	ck_assert_int_eq(lmt_daemon_refused(&other, same_socket, text, sizeof(text)), 1);
 	ck_assert_says(text, "another llamad is listening on ipc://");
-	/* the first one has not noticed */
+	/* the first one is not affected */
 	lmt_client_open(&c, &d);
 	ck_assert(!lmt_ask_op(&c, LMI_WIRE_OP_PING)->failed);
 	lmt_client_close(&c);
@@ -158,7 +158,7 @@ START_TEST(after_kill_9)
 	lmt_daemon_start(&d, NULL);
 	kill(d.pid, SIGKILL);
 	ck_assert_int_eq(lmt_daemon_exit(&d), 256 + SIGKILL);
-	ck_assert_int_eq(stat(d.socket, &sb), 0); /* the stale one */
+	ck_assert_int_eq(stat(d.socket, &sb), 0); /* the stale socket */
 	lmt_daemon_start(&d, NULL);
 	lmt_client_open(&c, &d);
 	ck_assert(!lmt_ask_op(&c, LMI_WIRE_OP_PING)->failed);
@@ -172,7 +172,7 @@ START_TEST(state_folder_that_cannot_be_written)
 	const char *words[] = {"--state-dir", "/proc/llamad", NULL};
 
 	ck_assert_int_eq(lmt_daemon_refused(&d, words, text, sizeof(text)), 1);
-	ck_assert_says(text, "/proc/llamad: cannot make the folder");
+	ck_assert_says(text, "/proc/llamad: cannot create the folder");
 }
 END_TEST
 
@@ -196,7 +196,7 @@ START_TEST(state_folder_on_a_small_disk)
 		ck_assert_msg(status == 1, "case %zu: status %d: %s", i, status, text);
 		ck_assert_says(text, d.state);
 	}
-	/* the same folder, with room */
+	/* the same folder, with free space */
 	lmt_daemon_start(&d, NULL);
 	lmt_daemon_stop(&d);
 }
@@ -208,7 +208,7 @@ START_TEST(damaged_registry)
 	struct stat sb;
 	FILE *f;
 
-	/* its tables are on the disk after a clean end */
+	/* after a clean end its tables are in the file */
 	lmt_daemon_start(&d, NULL);
 	lmt_daemon_stop(&d);
 	lmt_daemon_start(&d, NULL);
@@ -244,14 +244,14 @@ START_TEST(reload)
 	lmt_daemon_wait(&d, "RELOADING=1\nMONOTONIC_USEC=");
 	lmt_daemon_wait(&d, "READY=1");
 	ck_assert_says(lmt_daemon_log(&d), "configuration reloaded");
-	/* refused as a whole */
+	/* a file with an error is rejected as a whole */
 	lmt_daemon_config(&d, "[limits]\nconnections = 1\nconnections = 2\n");
 	kill(d.pid, SIGHUP);
 	lmt_daemon_wait(&d, "READY=1");
 	ck_assert_says(lmt_daemon_log(&d), "not reloaded, keeping the current one: ");
 	ck_assert_says(lmt_daemon_log(&d), "the key 'connections' is already set in line");
 	lmt_daemon_config(&d, "[daemon]\nsocket = ipc:///tmp/other\n[limits]\nconnections = 1\n");
-	kill(d.pid, SIGHUP); /* the option --socket wins */
+	kill(d.pid, SIGHUP); /* the option --socket takes precedence */
 	lmt_daemon_wait(&d, "READY=1");
 	lmt_daemon_config(&d, "[limits]\nmessage_bytes = 1M\nconnections = 9\n");
 	kill(d.pid, SIGHUP);
@@ -285,14 +285,14 @@ START_TEST(connections_leave_nothing)
 	lmt_ask_op(&c, LMI_WIRE_OP_PING);
 	before = lmt_daemon_n_fd(&d);
 	for (int i = 0; i < 1000; i++) {
-		/* without a handshake, with one, with a request whose answer nobody reads */
+		/* without a handshake, with one, with a request whose reply is not read */
 		int fd = lmt_raw_open(&d, i % 3 != 0);
 
 		if (i % 3 == 2)
 			lmt_raw_send(fd, 1, "\xc0", 1);
 		close(fd);
 	}
-	/* each question is a round trip; the connections end meanwhile */
+	/* each request is a round trip, during which the connections end */
 	do
 		r = lmt_ask_op(&c, LMI_WIRE_OP_STATUS);
 	while (r->u.status.connections > 1);
@@ -305,7 +305,7 @@ START_TEST(connections_leave_nothing)
 }
 END_TEST
 
-/* The answer to a ping: false when it says that there are too many connections. */
+/* Sends a ping; returns false if the reply is that there are too many connections. */
 static bool let_in(int fd)
 {
 	char reply[1024];
@@ -325,7 +325,7 @@ START_TEST(too_many_connections)
 	int fd[8];
 	uint32_t n_in = 0;
 
-	/* all of one user */
+	/* all connections of one user */
 	lmt_daemon_config(&d, "[limits]\nconnections_per_user = 4\n");
 	lmt_daemon_start(&d, NULL);
 	for (int i = 0; i < 8; i++) {
@@ -334,11 +334,11 @@ START_TEST(too_many_connections)
 		n_in += let_in(fd[i]);
 	}
 	ck_assert_uint_eq(n_in, 4);
-	/* who was told why is disconnected; who stays is served */
+	/* rejected connections are closed; the others are served */
 	for (int i = 0; i < 8; i++)
 		if (i >= 4)
 			ck_assert(lmt_raw_closed(fd[i]));
-	/* one goes, one may come */
+	/* after one is closed, another is accepted */
 	close(fd[0]);
 	for (n_in = 0; !n_in;) {
 		int again = lmt_raw_open(&d, true);
@@ -354,7 +354,7 @@ START_TEST(too_many_connections)
 }
 END_TEST
 
-/* Asks and never reads: others are served meanwhile, and what it holds is bounded. */
+/* A client that sends requests and never reads: others are served, and its memory is bounded. */
 START_TEST(a_client_that_does_not_read)
 {
 	static const char limits[] = "\x82\xa1v\x01\xa2op\xa6limits";
@@ -372,7 +372,7 @@ START_TEST(a_client_that_does_not_read)
 		;
 	ck_assert_says(lmt_daemon_log(&d), "connections closed because the client did not read");
 	close(fd);
-	/* also the end does not wait for such a one */
+	/* the shutdown does not wait for such a client */
 	fd = lmt_raw_open(&d, true);
 	for (int i = 0; i < 500; i++)
 		lmt_raw_send(fd, sizeof(limits) - 1, limits, sizeof(limits) - 1);
@@ -384,7 +384,7 @@ END_TEST
 
 /* ---- streams ---- */
 
-/* Reads what there is and checks that tokens count on; the model's vocabulary has 96. */
+/* Reads the available items and checks that the tokens count upwards; the vocabulary has 96. */
 struct reader {
 	struct lmi_wire_id id;
 	int64_t after;
@@ -435,10 +435,10 @@ START_TEST(a_stream)
 }
 END_TEST
 
-/* Bytes that are no request; each is answered with an error or ends its connection. */
+/* Invalid requests; each is answered with an error or closes the connection. */
 static const struct {
 	const char *name;
-	uint64_t claimed; /* length that the frame says; 0: that of the body */
+	uint64_t claimed; /* length stated in the frame; 0: that of the body */
 	const void *body;
 	size_t n;
 	bool answered;
@@ -481,7 +481,7 @@ START_TEST(garbage_while_another_client_streams)
 		close(fd);
 		read_on(&c, &r);
 	}
-	/* frames that end in the middle; a frame that is not even one; random bytes */
+	/* truncated frames, an incomplete header, random bytes */
 	for (int i = 0; i < 64; i++) {
 		uint8_t bytes[64];
 		int fd = lmt_raw_open(&d, i % 8 != 0);
@@ -506,7 +506,7 @@ START_TEST(garbage_while_another_client_streams)
 }
 END_TEST
 
-/* An error about a message that has an op and a rid carries them. */
+/* An error reply repeats the op and rid of the message, if it has them. */
 START_TEST(errors_name_their_request)
 {
 	static const char bad[] = "\x83\xa1v\x01\xa2op\xa4next\xa3rid\xa3xyz";
@@ -539,7 +539,7 @@ START_TEST(drain_lets_a_stream_end)
 	read_on(&c, &r);
 	kill(d.pid, SIGTERM);
 	lmt_daemon_wait(&d, "STOPPING=1");
-	if (!r.end) { /* new work is refused, the stream goes on */
+	if (!r.end) { /* new work fails, the stream continues */
 		struct lmi_request req;
 
 		lmi_request_init(&req, LMI_WIRE_OP_GENERATE);
@@ -611,7 +611,7 @@ END_TEST
 
 /* ---- clients that vanish ---- */
 
-/* A number of the op stats. */
+/* Returns a metric of the op stats. */
 static double metric(const char *name)
 {
 	const struct lmi_reply *r = lmt_ask_op(&c, LMI_WIRE_OP_STATS);
@@ -627,8 +627,8 @@ static double metric(const char *name)
 	return 0;
 }
 
-/* A client in a process of its own that is killed in the middle of its stream: its work ends
- * and its pages are free again. */
+/* A client in another process is killed while it reads a stream: the generation ends and its pages
+ * are freed. */
 START_TEST(killed_client)
 {
 	const struct lmi_reply *r;
@@ -663,14 +663,14 @@ START_TEST(killed_client)
 	ck_assert_int_eq(r->u.status.connections, 2);
 	kill(child, SIGKILL);
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	/* without anybody asking for it: far sooner than the lease of 10 s */
+	/* without a request, and much sooner than the lease of 10 s */
 	do
 		r = lmt_ask_op(&c, LMI_WIRE_OP_STATUS);
 	while (r->u.status.running || r->u.status.connections > 1);
 	ck_assert(metric("llamad_kv_pages_total") > 0);
 	while (metric("llamad_kv_pages_used") > 0)
 		;
-	do /* numbers of engines are those of their last turn */
+	do /* metrics of engines are those of their last step */
 		n_step = metric("llamad_steps_total");
 	while (n_step == 0);
 	for (int i = 0; i < 100; i++)

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A daemon and files that change under it or are none: a model that shrinks while it is loaded and
-# while it answers, paths that lead nowhere.  Sessions get an error, the daemon and other models go on.
+# A daemon with files that change or are not models: a model file that shrinks while it is loaded or in
+# use, invalid paths.  Generations get an error; the daemon and other models are not affected.
 . "${LMD_TEST_SRCDIR:-.}/tests/daemon.sh"
 
-# Two models of one kind: one is damaged, the other goes on.
+# Two models of one kind: one is damaged, the other keeps working.
 "$build/tests/mktiny" full 5 "$dir/small.gguf" || exit 99
 cp "$dir/small.gguf" "$dir/big.gguf"
 start
@@ -30,7 +30,7 @@ holds "a model that shrank: status $got" [ $got -eq 1 ]
 holds "a model that shrank: says so: $(cat "$dir/err")" grep -q 'cut short\|changed' "$dir/err"
 alive "a model that shrank"
 
-# whole again, and cut while somebody listens
+# restored, then truncated while a client reads
 prints '^big .* failed ' list
 cat "$dir/keep" >"$dir/big.gguf"
 call load big
@@ -41,14 +41,14 @@ if [ $got -eq 0 ]; then
 	truncate -s 8192 "$dir/big.gguf"
 	wait $asked
 	got=$?
-	# whoever was faster: a whole answer, or an error
+	# depending on timing: a complete answer, or an error
 	holds "cut while it answers: status $got" [ $got -le 1 ]
 	alive "cut while it answers"
-else # a file with another time is another model
+else # a file with another modification time counts as another model
 	holds "the registry says that it changed: $(cat "$dir/err")" grep -q 'big' "$dir/err"
 fi
 
-# what is no model file
+# files that are not models
 mkfifo "$dir/fifo.gguf"
 mkdir "$dir/folder.gguf"
 ln -s "$dir/loop.gguf" "$dir/loop.gguf"

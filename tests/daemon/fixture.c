@@ -95,7 +95,7 @@ static void spawn(struct lmt_daemon *d, const char *const *extra)
 	snprintf(suppressions, sizeof(suppressions), "suppressions=%s/tests/daemon/lsan.supp",
 		 lmd_source_dir());
 	put_path(notify, sizeof(notify), d->dir, "notify");
-	if (stat(d->plugins, &sb)) /* no folder of its own: the build's plugins alone */
+	if (stat(d->plugins, &sb)) /* no folder of its own: use the build's plugins */
 		n -= 2;
 	for (; extra && *extra; extra++) {
 		ck_assert_int_lt(n, MAX_WORDS - 1);
@@ -120,7 +120,7 @@ static void spawn(struct lmt_daemon *d, const char *const *extra)
 	}
 }
 
-/* Waits for the process to end, or for a datagram when notify >= 0; true: a datagram. */
+/* Waits for the process to end or, if notify >= 0, for a datagram; returns true for a datagram. */
 static bool wait_either(const struct lmt_daemon *d, int notify)
 {
 	struct pollfd p[2] = {{.events = POLLIN}, {.fd = notify, .events = POLLIN}};
@@ -239,7 +239,7 @@ int lmt_client_dial(struct lmt_client *c, const char *url, const char *ca)
 
 	*c = (struct lmt_client){0};
 	ck_assert_int_eq(nng_req0_open(&c->sock), 0);
-	/* a lost request is a failure, not to be sent again */
+	/* a lost request is a failure and is not repeated */
 	ck_assert_int_eq(nng_socket_set_ms(c->sock, NNG_OPT_REQ_RESENDTIME, NNG_DURATION_INFINITE),
 			 0);
 	ck_assert_int_eq(nng_socket_set_ms(c->sock, NNG_OPT_RECVTIMEO, LMT_PATIENCE_MS), 0);
@@ -320,7 +320,7 @@ static struct lmd_str str(const char *s)
 	return (struct lmd_str){.ptr = s, .len = strlen(s)};
 }
 
-/* A request id that was never used before. */
+/* Returns a new request id. */
 static struct lmd_str new_rid(void)
 {
 	static unsigned serial;
@@ -409,7 +409,7 @@ static void put_all(int fd, const void *bytes, size_t n)
 		if (w < 0 && errno == EINTR)
 			continue;
 		if (w < 0)
-			return; /* closed by the daemon: what the test is about */
+			return; /* closed by the daemon, which the test expects */
 		p += w;
 		n -= (size_t)w;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Connections that do nothing, little or too much, beside a client that must not notice: each of
- * its pings is answered within a second. */
+ * Idle, slow and greedy connections, next to a client that must not be affected: each of its pings
+ * is answered within a second. */
 #include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -66,7 +66,7 @@ static int64_t n_connection(void)
 	return lmt_ask_op(&c, LMI_WIRE_OP_STATUS)->u.status.connections;
 }
 
-/* Whether the daemon closes it while the client asks. */
+/* Returns whether the daemon closes it while the client sends requests. */
 static void closed_while_pinging(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -86,7 +86,7 @@ START_TEST(connect_and_close)
 	for (int i = 0; i < 300; i++) {
 		int fd = lmt_raw_open(&d, false);
 
-		/* at once; with bytes that nobody read; after the handshake */
+		/* closed at once; with unread bytes; after the handshake */
 		if (i % 3 == 1)
 			(void)send(fd, "\0SP\0\0\x30\0\0\1\0", 10, MSG_NOSIGNAL);
 		close(fd);
@@ -116,14 +116,14 @@ START_TEST(a_thousand_idle_ones)
 	      "message_time = 1500ms\n");
 	before = lmt_daemon_n_fd(&d);
 	for (int i = 0; i < N_IDLE; i++) {
-		fd[i] = lmt_raw_open(&d, i % 2 == 0); /* half of them say nothing at all */
+		fd[i] = lmt_raw_open(&d, i % 2 == 0); /* half of them send nothing */
 		if (i % 10 == 0)
 			ping();
 	}
 	for (int i = 0; i < N_IDLE; i++) {
 		char rest[16];
 
-		if (i % 2) /* the daemon's own first bytes */
+		if (i % 2) /* the daemon's handshake */
 			ck_assert_int_eq(recv(fd[i], rest, 8, MSG_WAITALL), 8);
 		closed_while_pinging(fd[i]);
 		close(fd[i]);
@@ -134,7 +134,7 @@ START_TEST(a_thousand_idle_ones)
 }
 END_TEST
 
-/* Whoever is idle is closed, again and again, and may come again. */
+/* Idle connections are closed each time, and clients can reconnect. */
 START_TEST(idle_ones_come_again)
 {
 	start("[limits]\nidle = 500ms\n");
@@ -144,7 +144,7 @@ START_TEST(idle_ones_come_again)
 		ck_assert(lmt_raw_closed(fd));
 		close(fd);
 	}
-	/* the client's own one is gone as well; nng makes another, or is about to */
+	/* the client's own connection was closed as well; nng reconnects */
 	lmt_client_close(&c);
 	lmt_client_open(&c, &d);
 	ping();
@@ -171,7 +171,7 @@ START_TEST(slow_senders)
 		fd[i] = lmt_raw_open(&d, true);
 		lengths_and_nothing(fd[i], i % 3);
 	}
-	/* one that sends a byte now and then */
+	/* one that sends a byte from time to time */
 	fd[31] = lmt_raw_open(&d, true);
 	lmt_raw_send(fd[31], 1u << 20, "", 0);
 	for (int i = 0; i < 31; i++) {
@@ -192,7 +192,7 @@ START_TEST(slow_senders)
 }
 END_TEST
 
-/* One that sends a long message in its time. */
+/* A connection that sends a long message fast enough. */
 START_TEST(a_long_message_takes_longer)
 {
 	static uint8_t piece[12000];
@@ -212,13 +212,13 @@ START_TEST(a_long_message_takes_longer)
 		ck_assert_int_eq(send(fd, piece, sizeof(piece), MSG_NOSIGNAL), sizeof(piece));
 	}
 	ck_assert_uint_gt(now_ms() - begin, 800);
-	ck_assert(!lmt_raw_closed(fd)); /* an answer: these were no request */
+	ck_assert(!lmt_raw_closed(fd)); /* an error reply, since the bytes were not a request */
 	close(fd);
 	stop("a_long_message_takes_longer");
 }
 END_TEST
 
-/* A next that waits, and a stream that runs without one, are work. */
+/* A waiting next counts as work, and so does a running stream without one. */
 START_TEST(work_is_not_idle)
 {
 	struct lmi_wire_id id, waits;
@@ -237,7 +237,7 @@ START_TEST(work_is_not_idle)
 		ping();
 	ck_assert_int_eq(n_connection(), 2);
 	ck_assert_int_eq(lmt_ask_op(&c, LMI_WIRE_OP_STATUS)->u.status.running, 1);
-	/* nothing comes of one that waits for its turn */
+	/* a queued generation produces nothing */
 	lmt_generate(&other, "tiny", 1, &waits);
 	until = now_ms() + 2200;
 	ck_assert_uint_eq(lmt_next(&other, &waits, &after, 2200)->n_items, 0);
@@ -251,7 +251,7 @@ START_TEST(work_is_not_idle)
 }
 END_TEST
 
-/* A message of the greatest length, and one byte more. */
+/* A message of the maximum length, and one byte more. */
 START_TEST(message_bytes)
 {
 	static uint8_t bytes[(64 << 10) + 1];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Clients over TCP and TLS: who they are, what they may do, and for how long. */
+ * Clients over TCP and TLS: authentication, permissions, expiry. */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -87,8 +87,8 @@ static bool rm_key(const char *label)
 	return r->u.key_rm.found;
 }
 
-/* A daemon with the keys u (user, "user secret") and a (admin, "admin secret") that listens on
- * `listen` besides; url is what became of that. */
+/* Starts a daemon with the keys u (user, "user secret") and a (admin, "admin secret") that also
+ * listens on `listen`; url is the actual address. */
 static void start(const char *config, const char *listen, const char *const *extra)
 {
 	const char *words[16] = {"--listen", listen};
@@ -140,10 +140,10 @@ START_TEST(managing)
 	lmt_daemon_start(&d, NULL);
 	lmt_client_open(&admin, &d);
 	ck_assert(!add_key("one", "1", LMI_WIRE_ROLE_USER, 0)->failed);
-	ck_assert(!add_key("one", "1", LMI_WIRE_ROLE_USER, 0)->failed); /* the very same */
+	ck_assert(!add_key("one", "1", LMI_WIRE_ROLE_USER, 0)->failed); /* the same key again */
 	REFUSED(add_key("one", "2", LMI_WIRE_ROLE_USER, 0), LMD_INVALID, false,
-		"label 'one': another key has it");
-	REFUSED(add_key("two", "1", LMI_WIRE_ROLE_USER, 0), LMD_INVALID, false, "is known already");
+		"label 'one': already used by another key");
+	REFUSED(add_key("two", "1", LMI_WIRE_ROLE_USER, 0), LMD_INVALID, false, "already exists");
 	REFUSED(add_key("two", "2", LMI_WIRE_ROLE_USER, wall_ms() - 1), LMD_INVALID, false,
 		"expires_ms: ");
 	ck_assert(!add_key("two", "2", LMI_WIRE_ROLE_ADMIN, wall_ms() + 100000)->failed);
@@ -166,7 +166,7 @@ START_TEST(no_key_no_start)
 	ck_assert_int_eq(lmt_daemon_refused(&d, words, text, sizeof(text)), 1);
 	ck_assert_msg(strstr(text, "need an API key") != NULL, "%s", text);
 	ck_assert_msg(strstr(text, "llamactl key add LABEL") != NULL, "%s", text);
-	/* one that has expired is none */
+	/* an expired key does not count */
 	lmt_daemon_start(&d, NULL);
 	lmt_client_open(&admin, &d);
 	ck_assert(!add_key("short", "1", LMI_WIRE_ROLE_USER, wall_ms() + 200)->failed);
@@ -198,7 +198,7 @@ START_TEST(strangers)
 		if (op == LMI_WIRE_OP_PING || op == LMI_WIRE_OP_HELLO)
 			continue;
 		n = snprintf(text, sizeof(text), "%s%c%s", request, 0xa0 | (int)strlen(name), name);
-		/* those with required fields are no requests at all */
+		/* ops with required fields would be invalid requests */
 		ck_assert(lmt_ask_bytes(&c, op, text, (size_t)n)->failed);
 		ck_assert(c.r.error.code == LMD_INVALID || c.r.error.code == LMD_DENIED);
 	}
@@ -229,8 +229,9 @@ START_TEST(roles)
 	ck_assert(!lmt_ask_op(&c, LMI_WIRE_OP_STATUS)->failed);
 	REFUSED(lmt_ask_op(&c, LMI_WIRE_OP_SHUTDOWN), LMD_DENIED, false, "requires the role admin");
 	REFUSED(lmt_ask_op(&c, LMI_WIRE_OP_KEYS), LMD_DENIED, false, "requires the role admin");
-	ck_assert(!hello(&c, "")->failed); /* it has said who it is */
-	/* a stream is the key's: another connection of it reads on, another key does not */
+	ck_assert(!hello(&c, "")->failed); /* it is authenticated */
+	/* a stream belongs to the key: another connection with that key can read it, another key
+	 * cannot */
 	lmt_generate(&c, "tiny", 5, &id);
 	dial(&same);
 	ck_assert(!hello(&same, "user secret")->failed);
@@ -241,7 +242,7 @@ START_TEST(roles)
 	lmi_request_init(&req, LMI_WIRE_OP_NEXT);
 	req.u.next.id = id;
 	REFUSED(lmt_ask(&same, &req), LMD_NOTFOUND, false, "no stream has the id");
-	/* an admin by key: no keys, and no paths as long as none are configured */
+	/* an admin with a key cannot manage keys, or give paths unless model_dir is configured */
 	REFUSED(lmt_ask_op(&same, LMI_WIRE_OP_KEYS), LMD_DENIED, false, "only on the unix socket");
 	lmi_request_init(&req, LMI_WIRE_OP_ADD);
 	lmt_new_rid(&req);
@@ -337,11 +338,11 @@ START_TEST(guessing)
 	ck_assert_int_eq(c.r.error.code, LMD_BUSY);
 	ck_assert_says(c.r.error, "wrong keys from 127.0.0.1: at most 10 attempts");
 	ck_assert(c.r.error.has_retry_ms && c.r.error.retry_ms > 0);
-	/* nor with another connection, nor with the right one */
+	/* neither on another connection nor with the correct key */
 	lmt_client_close(&c);
 	dial(&c);
 	ck_assert_int_eq(hello(&c, "user secret")->error.code, LMD_BUSY);
-	/* who is in stays in */
+	/* authenticated connections are not affected */
 	ck_assert(!lmt_ask_op(&other, LMI_WIRE_OP_STATUS)->failed);
 	lmt_client_close(&c);
 	lmt_client_close(&other);
@@ -360,7 +361,7 @@ static enum lmd_status call(struct lmd_client *c, const char *op, const char *me
 	return st;
 }
 
-/* The library says hello again by itself on a connection that was made again. */
+/* The library sends hello again after a reconnect. */
 START_TEST(connecting_again)
 {
 	struct lmd_client_opts o = {.struct_size = sizeof(o), .url = d.url};
@@ -375,7 +376,7 @@ START_TEST(connecting_again)
 	for (int i = 0; i < 2; i++) {
 		int64_t until = wall_ms() + 1200;
 
-		while (wall_ms() < until) /* idle for it */
+		while (wall_ms() < until) /* the daemon closes the idle connection */
 			ck_assert_int_eq(call(local, "ping", NULL, &err), LMD_OK);
 		ck_assert_msg(call(c, "status", NULL, &err) == LMD_OK, "%s", err.text);
 	}
@@ -395,7 +396,7 @@ END_TEST
 
 #define KEY_OPTS "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
 
-/* An authority and a certificate of it for localhost; false: there is no openssl. */
+/* Creates an authority and its certificate for localhost; returns false if openssl is missing. */
 static bool make_certificate(const char *name)
 {
 	char command[1024];
@@ -420,7 +421,7 @@ static const char *file(int i, const char *name)
 	return path[i];
 }
 
-/* The address by the name of the certificate. */
+/* Returns the address with the name in the certificate. */
 static void by_name(void)
 {
 	char port[16];
@@ -450,7 +451,7 @@ START_TEST(tls)
 	copy("one.pem", "use.pem");
 	copy("one.key", "use.key");
 	start("", "tls+tcp://127.0.0.1:0", extra);
-	/* the name counts, and who signed it */
+	/* both the name and the authority are checked */
 	ck_assert_int_ne(lmt_client_dial(&c, url, file(2, "one-ca.pem")), 0);
 	by_name();
 	ck_assert_int_ne(lmt_client_dial(&c, url, file(3, "two-ca.pem")), 0);
@@ -458,7 +459,7 @@ START_TEST(tls)
 	REFUSED(lmt_ask_op(&before, LMI_WIRE_OP_STATUS), LMD_DENIED, true, "requires a key");
 	ck_assert(!hello(&before, "user secret")->failed);
 	ck_assert(!lmt_ask_op(&before, LMI_WIRE_OP_LIMITS)->failed);
-	/* another certificate without a restart; files that fit together only */
+	/* another certificate without a restart; files that do not match are rejected */
 	copy("two.pem", "use.pem");
 	copy("two.key", "use.key");
 	kill(d.pid, SIGHUP);
@@ -505,7 +506,7 @@ START_TEST(tls_files)
 }
 END_TEST
 
-/* Bytes that are no TLS, and a handshake that never comes, hold nobody up. */
+/* Bytes that are not TLS, and a handshake that never comes, do not delay others. */
 START_TEST(no_tls_at_all)
 {
 	const char *extra[] = {"--tls-cert", file(0, "one.pem"), "--tls-key", file(1, "one.key"),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every limit that a client can meet, at its bound and one beyond: the one is taken, the other is
- * refused by a sentence that names the thing, the value and the bound. */
+ * Every limit that a client can reach, at the bound and one beyond: the first succeeds, the second
+ * fails with an error message that names the object, the value and the bound. */
 #include <jansson.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 #include "tests/lmd_check.h"
 
 static struct lmt_daemon d;
-static struct lmt_client c;     /* requests that are sound */
-static struct lmd_client *json; /* any members, whatever the bounds */
+static struct lmt_client c;     /* valid requests */
+static struct lmd_client *json; /* any members, without checks of bounds */
 static struct lmd_error err;
 
 static void set_up(void)
@@ -44,7 +44,7 @@ static void stop(void)
 	lmt_daemon_stop(&d);
 }
 
-/* The reply's object, or NULL and the error. */
+/* Returns the reply as an object, or NULL and the error. */
 static json_t *call(const char *op, json_t *own_members)
 {
 	char *members = json_dumps(own_members, JSON_COMPACT), *reply = NULL;
@@ -76,7 +76,7 @@ static void says_number(const char *name, int64_t number)
 
 /* ---- requests ---- */
 
-/* What a member is when its size is n. */
+/* Returns the value of a member with size n. */
 enum kind { NUMBER, TEXT, TEXTS, ONE_TEXT, BIASES, SAMPLERS };
 
 static json_t *text_of(int64_t n)
@@ -118,7 +118,7 @@ static json_t *member(enum kind kind, int64_t n)
 	return list;
 }
 
-/* `bound` is taken, `past` is not. */
+/* `bound` is accepted, `past` is not. */
 static const struct {
 	const char *op, *member;
 	enum kind kind;
@@ -162,7 +162,7 @@ static json_t *request(const char *op)
 	return json_object();
 }
 
-/* The answer to a request whose member has size n. */
+/* Sends a request whose member has size n. */
 static json_t *ask(size_t i, int64_t n)
 {
 	json_t *m = request(rows[i].op);
@@ -191,7 +191,7 @@ START_TEST(requests)
 		snprintf(name, sizeof(name), "row %zu: %s: %s", i, rows[i].op, rows[i].member);
 		if (rows[i].bound) {
 			r = ask(i, rows[i].bound);
-			/* a name that is taken is not in the registry */
+			/* a name that passes the check is not in the registry */
 			ck_assert_msg(r || err.status == LMD_NOTFOUND ||
 					      !strcmp(rows[i].op, "key_add"),
 				      "%s: %s", name, err.text);
@@ -212,7 +212,7 @@ START_TEST(requests)
 }
 END_TEST
 
-/* The end of a stream; its error is in err. */
+/* Waits for the end of a stream; its error is in err. */
 static enum lmi_wire_item_kind end_of(const struct lmi_wire_id *id)
 {
 	const struct lmi_rep_next *r;
@@ -230,7 +230,8 @@ static enum lmi_wire_item_kind end_of(const struct lmi_wire_id *id)
 	return last.kind;
 }
 
-/* Whether a prompt fits is known when the model is there: else its stream says it. */
+/* Whether a prompt fits is known only when the model is loaded; before that its stream reports
+ * it. */
 START_TEST(prompt_tokens)
 {
 	lmd_token tokens[65];
@@ -267,7 +268,7 @@ START_TEST(prompt_tokens)
 }
 END_TEST
 
-/* Ids are 16 bytes that the server gave. */
+/* Ids are 16 bytes chosen by the server. */
 START_TEST(ids)
 {
 	static const struct {
@@ -337,7 +338,7 @@ START_TEST(calls)
 	fd = lmt_raw_open(&d, true);
 	for (int i = 0; i < 4; i++)
 		lmt_raw_send(fd, sizeof(request_bytes), request_bytes, sizeof(request_bytes));
-	/* three wait, the fourth is answered */
+	/* three are pending, the fourth gets a reply */
 	n = recv(fd, reply, sizeof(reply), 0);
 	ck_assert_int_gt(n, 13);
 	ck_assert(memmem(reply, (size_t)n, "busy", 4));
@@ -373,7 +374,7 @@ END_TEST
 
 /* ---- connections ---- */
 
-/* What the answer to a ping says; false: connected, and "" or a sentence. */
+/* Sends a ping; returns whether it succeeds, and the reply or error message in text. */
 static bool is_served(int fd, char *text, size_t size)
 {
 	static const char ping[] = "\x82\xa1v\x01\xa2op\xa4ping";
@@ -388,7 +389,7 @@ static bool is_served(int fd, char *text, size_t size)
 	return strstr(text, "ready") != NULL;
 }
 
-/* All of the unix socket; root and the own user have eight more. */
+/* All connections here are on the unix socket; root and the daemon's user have eight more. */
 START_TEST(connections)
 {
 	static const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Plugins that come, go and change under a running daemon. */
+ * Plugins that are added, removed and changed while a daemon is running. */
 #include <signal.h>
 #include <stddef.h>
 #include <sys/stat.h>
@@ -26,14 +26,14 @@ static void shell(const char *fmt, ...)
 	ck_assert_msg(system(command) == 0, "%s", command);
 }
 
-/* A daemon whose plugins are copies in a folder of its own. */
+/* Starts a daemon whose plugins are copies in its temporary folder. */
 static void set_up(void)
 {
 	lmt_daemon_init(&d);
 	ck_assert_int_eq(mkdir(d.plugins, 0755), 0);
 	shell("cp -L '%s'/plugins/.libs/*.so '%s' && chmod 644 '%s'/*.so", lmd_build_dir(),
 	      d.plugins, d.plugins);
-	/* a load that failed may be tried again at once */
+	/* a failed load can be retried at once */
 	lmt_daemon_config(&d, "[plugins]\ndefault_plugins = no\n[limits]\nfail = 0\n");
 	lmt_daemon_start(&d, NULL);
 	lmt_client_open(&c, &d);
@@ -47,7 +47,8 @@ static void tear_down(void)
 	lmt_daemon_fini(&d);
 }
 
-/* The last item of a generation of three tokens; its sentence, if it has one, in text. */
+/* Runs a generation of three tokens; returns its last item, and its error message, if any, in
+ * text. */
 static enum lmi_wire_item_kind generate(char *text, size_t n)
 {
 	const struct lmi_rep_next *r;
@@ -87,7 +88,7 @@ static void unload(void)
 	while (!r->end);
 }
 
-/* State and reason of a file after a look at the folders. */
+/* Returns state and reason of a file after a scan of the folders. */
 static void state_of(const char *name, char *text, size_t n)
 {
 	const struct lmi_reply *r = lmt_ask_op(&c, LMI_WIRE_OP_PLUGINS_RELOAD);
@@ -125,7 +126,7 @@ START_TEST(removed_and_put_back)
 }
 END_TEST
 
-/* Puts a copy of backend-null.so at `name` with the ABI of another age. */
+/* Writes a copy of backend-null.so with another ABI version to `name`. */
 static void put_wrong_abi(const char *name)
 {
 	static const uint32_t magic = LMD_PLUGIN_MAGIC;
@@ -140,7 +141,7 @@ static void put_wrong_abi(const char *name)
 	f = fopen(path, "r+");
 	ck_assert(f && bytes);
 	ck_assert_uint_eq(fread(bytes, 1, (size_t)sb.st_size, f), (size_t)sb.st_size);
-	/* the note is the one with its owner in front */
+	/* the note is preceded by the name of its owner */
 	for (at = bytes; (at = memmem(at, (size_t)(bytes + sb.st_size - at), "llamad\0", 8)); at++)
 		if (!memcmp(at + 8, &magic, sizeof(magic)))
 			break;
@@ -178,7 +179,7 @@ START_TEST(broken_ones_are_refused_by_name)
 		ck_assert_msg(strncmp(text, "refused: ", 9) == 0 && strstr(text, cases[i].says),
 			      "%s: '%s'", cases[i].file, text);
 	}
-	/* neither a link nor a pipe is opened; the plugin itself works */
+	/* links and pipes are not opened; the plugin itself works */
 	state_of("x-link.so", text, sizeof(text));
 	ck_assert_msg(strncmp(text, "loaded", 6) != 0, "x-link.so: %s", text);
 	state_of("x-fifo.so", text, sizeof(text));
@@ -187,7 +188,7 @@ START_TEST(broken_ones_are_refused_by_name)
 }
 END_TEST
 
-/* Another process puts new files in place all the time while models are loaded and used. */
+/* Another process replaces files all the time while models are loaded and used. */
 START_TEST(replaced_while_loading)
 {
 	char text[512];
