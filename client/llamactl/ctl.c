@@ -38,7 +38,7 @@ static bool group_help(int argc, char **argv)
 	for (uint32_t i = 0; i < lmi_llamactl.n_cmds; i++) {
 		if (!strncmp(lmi_llamactl.cmds[i]->name, argv[1], n) &&
 		    lmi_llamactl.cmds[i]->name[n] == ' ') {
-			lmi_help_program(stdout, argv[1]);
+			lmi_help_word(stdout, argv[1]);
 			return true;
 		}
 	}
@@ -56,7 +56,7 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	else if (lmi_arg_flag(a, "help") && a->cmd)
 		lmi_help_command(stdout, a->cmd);
 	else if (lmi_arg_flag(a, "help"))
-		lmi_help_program(stdout, NULL);
+		lmi_help_program(stdout);
 	else if (lmi_arg_flag(a, "version"))
 		printf("llamactl %s\n", LMD_VERSION);
 	else if (a->cmd)
