@@ -51,8 +51,10 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 
 	if (lmi_arg_flag(a, "emit-man"))
 		lmi_write_man(stdout);
-	else if (lmi_arg_flag(a, "emit-completion"))
-		lmi_write_completion(stdout);
+	else if (lmi_arg_given(a, "emit-completion"))
+		lmi_write_completion(stdout, lmi_arg_str(a, "emit-completion"));
+	else if (lmi_arg_given(a, "emit-words"))
+		lmi_write_words(ctl, lmi_arg_str(a, "emit-words"));
 	else if (lmi_arg_flag(a, "help") && a->cmd)
 		lmi_help_command(stdout, a->cmd);
 	else if (lmi_arg_flag(a, "help"))

