@@ -43,6 +43,11 @@ does alias chat talk
 refused 1 "model 'nothing' is not known" alias nothing nobody
 refused 2 'NAME ALIAS' alias tiny
 
+# the engine's log names the model as the registry does
+does load tiny
+holds "the log: $(grep 'engine:' "$dir/log")" grep -q 'engine: .* model=tiny (.*) n_ctx=' "$dir/log"
+prints '^tiny .*  ready  ' list
+
 # ids as arguments
 ctl tokenize tiny 'the cat' >"$dir/ids"
 ids=$(tr , ' ' <"$dir/ids")
@@ -55,4 +60,21 @@ prints '"text": ".*the cat",$' detokenize tiny $ids --json
 refused 2 'needs a model file' detokenize tiny --batch
 
 stop
+
+# a daemon that was started in a terminal says what to type next; in the log of another it does not
+holds "a log without hints" [ "$(grep -c 'try, in another' "$dir/log")" -eq 0 ]
+if command -v python3 >/dev/null; then
+	python3 "$src/client/llamactl/models_test.py" 100 "$build/llamad" --socket "$url" \
+		--state-dir "$dir/state" >"$dir/screen" 2>&1 &
+	daemon=$!
+	until ctl ping >/dev/null 2>&1 || ! kill -0 $daemon 2>/dev/null; do
+		sleep 0.05 # asks again; nothing depends on its length
+	done
+	does shutdown
+	ended
+	holds "a hint: $(cat "$dir/screen")" \
+		grep -q "^  llamactl --socket $url generate mine -p " "$dir/screen"
+else
+	skip "a daemon in a terminal: no python3"
+fi
 finish "models of a daemon"
