@@ -46,8 +46,10 @@ holds "--help fits in 80 columns" awk 'length > 80 { bad = 1 } END { exit bad }'
 prints '^  debug plan  ' debug --help
 prints '^  key add  ' help key
 refused 2 "leave 'run' out" help run --all
-# what the README says of commands and options
+# what the README and the examples of the manual page say of commands and options
 grep '^    .*llamactl ' "$src/README.md" >"$dir/readme"
+ctl --emit-man | sed -n '/^\.SH EXAMPLES/,/^\.SH "FILES/s/\\-/-/gp' | grep 'llamactl ' |
+	sed 's/--socket [^ ]* --key-file [^ ]* //' >>"$dir/readme"
 grep -o 'llamactl [a-z][a-z-]*' "$dir/readme" | sed 's/.* //' | sort -u >"$dir/named"
 holds "the README names commands" [ "$(wc -l <"$dir/named")" -ge 3 ]
 while read -r words; do
@@ -103,6 +105,9 @@ if [ -w /dev/full ]; then
 	ctl version >/dev/full 2>"$dir/err"
 	[ $? -eq 1 ] && grep -q 'standard output' "$dir/err" || bad "a full disk goes unnoticed"
 fi
+for title in EXAMPLES FILES ENVIRONMENT 'EXIT STATUS' 'SEE ALSO' 'RUN AND CHAT' DEBUGGING; do
+	prints "^\\.SH \"\\?$title\"\\?\$" --emit-man
+done
 ctl --emit-man | cmp -s - "$src/docs/man/llamactl.1" ||
 	bad "docs/man/llamactl.1 is not what the table says; run: make update-man"
 
