@@ -291,6 +291,7 @@ static const struct lmi_opt own[] = {
 		"1 if not."},
 	{.name = "help", .letter = 'h', .type = LMI_OPT_FLAG, .doc = "Print this help and exit."},
 	{.name = "version", .type = LMI_OPT_FLAG, .doc = "Print the version and exit."},
+	{.name = "emit-completion", .type = LMI_OPT_CHOICE, .value = "bash|zsh|fish"},
 	{.name = "emit-man", .type = LMI_OPT_FLAG},
 	{.name = "emit-config-man", .type = LMI_OPT_FLAG},
 	{.name = "emit-config", .type = LMI_OPT_FLAG},

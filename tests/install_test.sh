@@ -21,6 +21,10 @@ make -s -C "$build" install DESTDIR="$dir/root" >"$dir/log" 2>&1 || {
 }
 ctl=$(find "$dir/root" -name llamactl -path '*/bin/*')
 man=$(find "$dir/root" -name llamactl.1)
+for file in bash-completion/completions/llamactl zsh/site-functions/_llamad \
+	fish/vendor_completions.d/llamactl.fish; do
+	[ -n "$(find "$dir/root" -path "*/share/$file")" ] || bad "$file is not installed"
+done
 [ -x "$ctl" ] && [ -n "$man" ] || bad "no program or no manual page is installed"
 found=$(find "$dir/root" -name '*.la')
 [ -z "$found" ] || bad "libtool files are installed:" $found

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "client/llamactl/ctl.h"
+#include "client/llamactl/json_out.h"
 #include "client/llamactl/vocab_file.h"
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
@@ -27,6 +28,7 @@ struct job {
 	size_t n;
 	lmd_token *id; /* NULL: bytes */
 	bool allowed;
+	struct lmi_json *json; /* the object of --json, or NULL */
 };
 
 static enum lmd_status token_of(const char *what, const char *text, uint32_t n_vocab,
@@ -130,22 +132,48 @@ static enum lmd_status make_matcher(struct job *j, struct lmi_ctl *ctl, struct l
 	return st == LMD_OK ? lmi_gstate_create(&j->state, j->matcher, err) : st;
 }
 
+static bool in_set(const uint64_t *mask, uint32_t i)
+{
+	return mask[i / 64] >> (i % 64) & 1;
+}
+
+/* The next ids in a row from *at on: *from to *at - 1.  False when there are none left. */
+static bool next_range(const uint64_t *mask, uint32_t n, uint32_t *from, uint32_t *at)
+{
+	while (*at < n && !in_set(mask, *at))
+		++*at;
+	*from = *at;
+	while (*at < n && in_set(mask, *at))
+		++*at;
+	return *at > *from;
+}
+
 /* Hexadecimal ids and ranges: "22 61-7a". */
 static void print_set(const uint64_t *mask, uint32_t n)
 {
 	const char *blank = "";
+	uint32_t from, at = 0;
 
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t from = i;
-
-		if (!(mask[i / 64] >> (i % 64) & 1))
-			continue;
-		while (i + 1 < n && mask[(i + 1) / 64] >> ((i + 1) % 64) & 1)
-			i++;
-		printf(i > from ? "%s%x-%x" : "%s%x", blank, from, i);
+	while (next_range(mask, n, &from, &at)) {
+		printf(at - 1 > from ? "%s%x-%x" : "%s%x", blank, from, at - 1);
 		blank = " ";
 	}
 	putchar('\n');
+}
+
+/* A list of pairs, the first and the last id of a range. */
+static void json_set(struct lmi_json *j, const uint64_t *mask, uint32_t n)
+{
+	uint32_t from, at = 0;
+
+	lmi_json_flat_array(j, NULL);
+	while (next_range(mask, n, &from, &at)) {
+		lmi_json_flat_array(j, NULL);
+		lmi_json_uint(j, NULL, from);
+		lmi_json_uint(j, NULL, at - 1);
+		lmi_json_end(j);
+	}
+	lmi_json_end(j);
 }
 
 static enum lmd_status print_allowed(struct job *j, struct lmd_error *err)
@@ -155,9 +183,28 @@ static enum lmd_status print_allowed(struct job *j, struct lmd_error *err)
 
 	if (st != LMD_OK)
 		return lmd_fail(err, st, "grammar: its ambiguity takes too much memory");
-	if (j->allowed)
+	if (j->allowed && j->json)
+		json_set(j->json, mask, lmi_gvocab_size(j->vocab));
+	else if (j->allowed)
 		print_set(mask, lmi_gvocab_size(j->vocab));
 	return LMD_OK;
+}
+
+static void print_verdict(struct job *j, const char *verdict, size_t at)
+{
+	bool rejected = !strcmp(verdict, "reject");
+
+	if (!j->json) {
+		printf(rejected ? "%s@%zu\n" : "%s\n", verdict, at);
+		return;
+	}
+	if (j->allowed)
+		lmi_json_end(j->json); /* of the sets */
+	lmi_json_str(j->json, "verdict", verdict);
+	if (rejected)
+		lmi_json_uint(j->json, "at", at);
+	else
+		lmi_json_null(j->json, "at");
 }
 
 static enum lmd_status check(struct job *j, struct lmd_error *err)
@@ -170,7 +217,7 @@ static enum lmd_status check(struct job *j, struct lmd_error *err)
 		st = j->id ? lmi_gstate_accept(j->state, j->id[i])
 			   : lmi_gstate_accept_text(j->state, j->text + i, 1, &taken);
 		if (st == LMD_INVALID) {
-			printf("reject@%zu\n", i);
+			print_verdict(j, "reject", i);
 			return LMD_OK;
 		}
 		if (st != LMD_OK)
@@ -179,7 +226,36 @@ static enum lmd_status check(struct job *j, struct lmd_error *err)
 		st = print_allowed(j, err);
 	}
 	if (st == LMD_OK)
-		puts(lmi_gstate_may_end(j->state) ? "accept" : "incomplete");
+		print_verdict(j, lmi_gstate_may_end(j->state) ? "accept" : "incomplete", 0);
+	return st;
+}
+
+/* One object, which appears when there is a verdict. */
+static enum lmd_status check_json(struct job *j, struct lmd_error *err)
+{
+	struct lmi_json out;
+	char *text = NULL;
+	size_t n = 0;
+	FILE *f = open_memstream(&text, &n);
+	enum lmd_status st;
+
+	if (!f)
+		return lmd_fail(err, LMD_NOMEM, "no memory for the verdict");
+	lmi_json_init(&out, f);
+	lmi_json_object(&out, NULL);
+	if (j->allowed)
+		lmi_json_array(&out, "allowed");
+	j->json = &out;
+	st = check(j, err);
+	if (st == LMD_OK) {
+		lmi_json_end(&out);
+		lmi_json_fini(&out);
+	}
+	if (fclose(f) && st == LMD_OK)
+		st = lmd_fail(err, LMD_NOMEM, "no memory for the verdict");
+	if (st == LMD_OK)
+		(void)fwrite(text, 1, n, stdout);
+	free(text);
 	return st;
 }
 
@@ -215,7 +291,7 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 		return lmd_fail(err, LMD_NOMEM, "no memory for tokens");
 	st = prepare(&j, ctl, err);
 	if (st == LMD_OK)
-		st = check(&j, err);
+		st = lmi_arg_flag(&ctl->args, "json") ? check_json(&j, err) : check(&j, err);
 	lmi_gstate_destroy(j.state);
 	lmi_matcher_destroy(j.matcher);
 	lmi_grammar_destroy(j.grammar);
@@ -256,6 +332,7 @@ static const struct lmi_opt opts[] = {
 	 .value = "ID",
 	 .doc = "Constrain nothing until this token, which the constraint begins with. May be "
 		"repeated."},
+	LMI_OPT_JSON,
 };
 
 const struct lmi_cmd lmi_cmd_debug_grammar = {
@@ -264,7 +341,9 @@ const struct lmi_cmd lmi_cmd_debug_grammar = {
 	.doc = "Prints accept when the text is complete, incomplete when it may go on and may not "
 	       "end, and reject@N when byte (or token) N, counted from 0, is not allowed. A "
 	       "grammar "
-	       "that cannot be used is an error.",
+	       "that cannot be used is an error.\n\n"
+	       "With --json an object with verdict, at (N, or null) and, with --allowed, allowed: "
+	       "for each set a list of the first and last ids of its ranges, in decimal.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

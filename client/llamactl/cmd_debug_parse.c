@@ -5,12 +5,15 @@
 #include <string.h>
 
 #include "client/llamactl/ctl.h"
+#include "client/llamactl/json_out.h"
 #include "client/llamactl/vocab_file.h"
 #include "core/base/json_text.h"
 #include "core/text/parse/parse.h"
 
 struct show {
 	bool markup;
+	FILE *list; /* the events as one list, for --json; NULL: one on a line of standard output */
+	bool some;  /* there was one */
 	struct lmd_error *err;
 	enum lmd_status st;
 };
@@ -42,18 +45,22 @@ static void show(void *arg, const struct lmi_out *o)
 	}
 	lmi_jtext_end(&j);
 	s->st = lmi_jtext_finish(&j, s->err);
-	if (s->st == LMD_OK)
+	if (s->st == LMD_OK && s->list)
+		fprintf(s->list, "%s\n  %s", s->some ? "," : "", j.text);
+	else if (s->st == LMD_OK)
 		printf("%s\n", j.text);
 	else
 		lmd_error_prefix(s->err, "a text that is no UTF-8");
 	lmi_jtext_fini(&j);
+	s->some = true;
 }
 
-static enum lmd_status parse(struct lmi_ctl *ctl, const struct lmi_parse_format *f,
+static enum lmd_status parse(struct lmi_ctl *ctl, const struct lmi_parse_format *f, FILE *list,
 			     struct lmd_error *err)
 {
 	size_t chunk = (size_t)lmi_arg_int(&ctl->args, "chunk"), n = 0;
-	struct show s = {.markup = lmi_arg_flag(&ctl->args, "markup"), .err = err};
+	struct show s = {
+		.markup = lmi_arg_flag(&ctl->args, "markup"), .list = list, .err = err};
 	struct lmi_parse *p;
 	char *in = NULL;
 	enum lmd_status st = lmi_parse_create(&p, f, show, &s, err);
@@ -76,14 +83,56 @@ static enum lmd_status parse(struct lmi_ctl *ctl, const struct lmi_parse_format 
 	return st == LMD_OK ? s.st : st;
 }
 
+/* The events as one list, which appears when all went well. */
+static enum lmd_status parse_json(struct lmi_ctl *ctl, const struct lmi_parse_format *f,
+				  struct lmd_error *err)
+{
+	char *text = NULL;
+	size_t n = 0;
+	FILE *list = open_memstream(&text, &n);
+	enum lmd_status st;
+	bool whole;
+
+	if (!list)
+		return lmd_fail(err, LMD_NOMEM, "no memory for the answer");
+	st = parse(ctl, f, list, err);
+	whole = !ferror(list);
+	if ((fclose(list) || !whole) && st == LMD_OK)
+		st = lmd_fail(err, LMD_NOMEM, "no memory for the answer");
+	if (st == LMD_OK)
+		printf("[%s%s]\n", text, n ? "\n" : "");
+	free(text);
+	return st;
+}
+
+static void list_formats(bool json)
+{
+	const char *name;
+	struct lmi_json j;
+
+	lmi_json_init(&j, stdout);
+	if (json)
+		lmi_json_array(&j, NULL);
+	for (uint32_t i = 0; (name = lmi_parse_format_name(i)); i++) {
+		if (json)
+			lmi_json_str(&j, NULL, name);
+		else
+			puts(name);
+	}
+	if (!json)
+		return;
+	lmi_json_end(&j);
+	lmi_json_fini(&j);
+}
+
 static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const char *name = lmi_arg_pos(&ctl->args, 0);
+	bool json = lmi_arg_flag(&ctl->args, "json");
 	const struct lmi_parse_format *f;
 
 	if (lmi_arg_flag(&ctl->args, "list")) {
-		for (uint32_t i = 0; (name = lmi_parse_format_name(i)); i++)
-			puts(name);
+		list_formats(json);
 		return LMD_OK;
 	}
 	if (!name)
@@ -92,7 +141,7 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	if (!f)
 		return lmd_fail(err, LMD_NOTFOUND, "format '%.60s': unknown; --list names them",
 				name);
-	return parse(ctl, f, err);
+	return json ? parse_json(ctl, f, err) : parse(ctl, f, NULL, err);
 }
 
 static const struct lmi_opt opts[] = {
@@ -108,6 +157,7 @@ static const struct lmi_opt opts[] = {
 	 .type = LMI_OPT_FLAG,
 	 .doc = "The answer begins inside of a thought, as after a prompt that opened one."},
 	{.name = "markup", .type = LMI_OPT_FLAG, .doc = "Print markers too."},
+	LMI_OPT_JSON,
 };
 
 const struct lmi_cmd lmi_cmd_debug_parse = {
@@ -117,7 +167,8 @@ const struct lmi_cmd lmi_cmd_debug_parse = {
 	.doc = "Reads the text of an answer from standard input, written in the way of a family of "
 	       "models (FORMAT: hermes, llama3, mistral, gpt-oss, ...), and prints a JSON object a "
 	       "line: {\"content\": ...}, {\"reasoning\": ...}, {\"call\": NAME}, "
-	       "{\"arguments\": ...} with pieces of JSON, {\"end\": true} when the call is whole.",
+	       "{\"arguments\": ...} with pieces of JSON, {\"end\": true} when the call is whole.  "
+	       "With --json the objects are one list.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

@@ -76,13 +76,26 @@ static enum lmd_status source_open(struct source *s, const char *path, const cha
 	return st;
 }
 
-static void list(void)
+static void list(bool json)
 {
+	struct lmi_json j;
+
+	lmi_json_init(&j, stdout);
+	if (json)
+		lmi_json_array(&j, NULL);
 	for (unsigned i = 0; i < lmi_chat_builtins_n; i++) {
 		const char *file = lmi_chat_builtins[i].name;
+		size_t n = strlen(file) - strlen(".jinja");
 
-		printf("%.*s\n", (int)(strlen(file) - strlen(".jinja")), file);
+		if (json)
+			lmi_json_strn(&j, NULL, file, n);
+		else
+			printf("%.*s\n", (int)n, file);
 	}
+	if (!json)
+		return;
+	lmi_json_end(&j);
+	lmi_json_fini(&j);
 }
 
 static void source_close(struct source *s)
@@ -137,6 +150,17 @@ static enum lmd_status read_now(struct lmi_ctl *ctl, struct tm *out, struct lmd_
 	return LMD_OK;
 }
 
+static void print_json(const struct lmi_template_output *out)
+{
+	struct lmi_json j;
+
+	lmi_json_init(&j, stdout);
+	lmi_json_object(&j, NULL);
+	lmi_json_strn(&j, "text", out->text, out->bytes);
+	lmi_json_end(&j);
+	lmi_json_fini(&j);
+}
+
 static enum lmd_status render(struct lmi_ctl *ctl, const struct source *s,
 			      struct lmi_template_input *in, struct lmd_error *err)
 {
@@ -150,7 +174,9 @@ static enum lmd_status render(struct lmi_ctl *ctl, const struct source *s,
 		return st;
 	}
 	st = lmi_template_render(t, in, &out, err);
-	if (st == LMD_OK)
+	if (st == LMD_OK && lmi_arg_flag(&ctl->args, "json"))
+		print_json(&out);
+	else if (st == LMD_OK)
 		(void)fwrite(out.text, 1, out.bytes, stdout); /* the stream keeps its error */
 	else
 		lmd_error_prefix(err, path);
@@ -206,7 +232,7 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 
 	if (lmi_arg_flag(&ctl->args, "list")) {
 		lmi_arena_destroy(arena);
-		list();
+		list(lmi_arg_flag(&ctl->args, "json"));
 		return LMD_OK;
 	}
 	if (!lmi_arg_pos(&ctl->args, 0)) {
@@ -246,6 +272,7 @@ static const struct lmi_opt opts[] = {
 	 .type = LMI_OPT_STR,
 	 .value = "TIME",
 	 .doc = "The time of strftime_now, as in 2026-09-28T12:34:56; the present without it."},
+	LMI_OPT_JSON,
 };
 
 const struct lmi_cmd lmi_cmd_debug_template = {
@@ -255,7 +282,7 @@ const struct lmi_cmd lmi_cmd_debug_template = {
 	.doc = "FILE is a template, a model, whose own template is taken, or the name of a "
 	       "built-in template. The text goes to "
 	       "standard output, with nothing added; a text that the template raises is the "
-	       "error.",
+	       "error.  With --json an object with text, or with --list a list of names.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "client/llamactl/ctl.h"
+#include "client/llamactl/json_out.h"
 #include "core/base/alloc.h"
 #include "core/base/bytes.h"
 #include "core/base/file.h"
@@ -21,6 +22,7 @@ struct job {
 	struct lmi_new_file out;
 	uint8_t *src, *dst;
 	float *values;
+	uint64_t n_values, bytes; /* that went through; bytes of the output */
 };
 
 static enum lmd_status find_type(const char *name, const struct lmi_dtype **out,
@@ -61,9 +63,25 @@ static enum lmd_status job_buffers(struct job *j, size_t src, size_t dst, size_t
 	return LMD_OK;
 }
 
-/* Puts the output in place when all went well. */
-static enum lmd_status job_end(struct job *j, enum lmd_status st, struct lmd_error *err)
+static void print_json(const struct job *j, const char *to)
 {
+	struct lmi_json out;
+
+	lmi_json_init(&out, stdout);
+	lmi_json_object(&out, NULL);
+	lmi_json_str(&out, "path", to);
+	lmi_json_str(&out, "type", j->type->name);
+	lmi_json_uint(&out, "values", j->n_values);
+	lmi_json_uint(&out, "bytes", j->bytes);
+	lmi_json_end(&out);
+	lmi_json_fini(&out);
+}
+
+/* Puts the output in place when all went well; with --json an object says what it is. */
+static enum lmd_status job_end(struct job *j, struct lmi_ctl *ctl, enum lmd_status st,
+			       struct lmd_error *err)
+{
+	j->bytes = j->out.bytes;
 	if (st == LMD_OK)
 		st = lmi_new_file_commit(&j->out, err);
 	else
@@ -72,6 +90,8 @@ static enum lmd_status job_end(struct job *j, enum lmd_status st, struct lmd_err
 	lmi_free(j->src);
 	lmi_free(j->dst);
 	lmi_free(j->values);
+	if (st == LMD_OK && lmi_arg_flag(&ctl->args, "json"))
+		print_json(j, lmi_arg_pos(&ctl->args, 1));
 	return st;
 }
 
@@ -119,6 +139,7 @@ static enum lmd_status dequant_all(struct job *j, const char *path, size_t width
 		for (size_t v = 0; v < n; v++)
 			lmi_put_le32(j->dst + 4 * v, lmi_f32_bits(j->values[v]));
 		st = lmi_new_file_write(&j->out, j->dst, 4 * n, err);
+		j->n_values += n;
 	}
 	return st;
 }
@@ -139,7 +160,7 @@ static enum lmd_status run_dequant(struct lmi_ctl *ctl, struct lmd_error *err)
 		width = given ? (size_t)lmi_arg_int(&ctl->args, "width") : j.type->block_elems;
 	if (st == LMD_OK)
 		st = dequant_all(&j, lmi_arg_pos(&ctl->args, 0), width, err);
-	return job_end(&j, st, err);
+	return job_end(&j, ctl, st, err);
 }
 
 static void get_values(const uint8_t *src, float *dst, size_t n)
@@ -205,6 +226,7 @@ static enum lmd_status quant_all(struct job *j, const char *path, size_t width,
 		get_values(j->src, j->values, width);
 		j->type->quant(j->values, j->dst, width, importance);
 		st = lmi_new_file_write(&j->out, j->dst, (size_t)row_bytes, err);
+		j->n_values += width;
 	}
 	return st;
 }
@@ -224,7 +246,7 @@ static enum lmd_status run_quant(struct lmi_ctl *ctl, struct lmd_error *err)
 	if (st == LMD_OK)
 		st = quant_all(&j, lmi_arg_pos(&ctl->args, 0), width, importance, err);
 	lmi_free(importance);
-	return job_end(&j, st, err);
+	return job_end(&j, ctl, st, err);
 }
 
 static const struct lmi_opt dequant_opts[] = {
@@ -238,6 +260,7 @@ static const struct lmi_opt dequant_opts[] = {
 	 .min = 1,
 	 .max = MAX_WIDTH,
 	 .doc = "Values in a row; needed for types whose rows have a header: iq4_ks, ..."},
+	LMI_OPT_JSON,
 };
 
 static const struct lmi_opt quant_opts[] = {
@@ -255,12 +278,14 @@ static const struct lmi_opt quant_opts[] = {
 	 .type = LMI_OPT_STR,
 	 .value = "F.f32",
 	 .doc = "Importance of each column: N values of float32."},
+	LMI_OPT_JSON,
 };
 
 const struct lmi_cmd lmi_cmd_debug_dequant = {
 	.name = "debug dequant",
 	.args = "IN.blk OUT.f32",
 	.brief = "Decode blocks of a tensor type to float32 values",
+	.doc = "With --json an object with path, type, values and bytes of what was written.",
 	.opts = dequant_opts,
 	.n_opts = LMD_LEN(dequant_opts),
 	.run = run_dequant,
@@ -270,6 +295,7 @@ const struct lmi_cmd lmi_cmd_debug_quant = {
 	.name = "debug quant",
 	.args = "IN.f32 OUT.blk",
 	.brief = "Encode rows of float32 values as blocks of a tensor type",
+	.doc = "With --json an object with path, type, values and bytes of what was written.",
 	.opts = quant_opts,
 	.n_opts = LMD_LEN(quant_opts),
 	.run = run_quant,

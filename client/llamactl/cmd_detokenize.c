@@ -98,22 +98,36 @@ static enum lmd_status answer(void *arg, const json_t *line, struct lmd_error *e
 	return LMD_OK;
 }
 
-static enum lmd_status run_one(struct batch *b, struct lmd_error *err)
+/* The ids of the arguments, or of standard input when there are none. */
+static enum lmd_status read_ids(const struct lmi_args *a, struct lmi_tokens *ids,
+				struct lmd_error *err)
 {
+	enum lmd_status st = LMD_OK;
 	char *input;
 	size_t n;
-	enum lmd_status st = lmi_read_stdin(&input, &n, err);
 
+	for (uint32_t i = 1; i < a->n_pos && st == LMD_OK; i++)
+		st = parse_ids(a->pos[i], strlen(a->pos[i]), ids, err);
+	if (a->n_pos > 1)
+		return st;
+	st = lmi_read_stdin(&input, &n, err);
 	if (st != LMD_OK)
 		return st;
-	st = parse_ids(input, n, &b->ids, err);
+	st = parse_ids(input, n, ids, err);
 	free(input);
+	return st;
+}
+
+static enum lmd_status run_one(struct batch *b, const struct lmi_args *a, struct lmd_error *err)
+{
+	enum lmd_status st = read_ids(a, &b->ids, err);
+
 	if (st == LMD_OK)
 		st = lmi_tokenizer_decode(b->v->tok, b->ids.id, b->ids.n,
 					  b->special ? LMD_DECODE_UNPARSE_SPECIAL : 0, &b->text,
 					  err);
 	if (st == LMD_OK)
-		fwrite(b->text.p, 1, b->text.n, stdout);
+		lmi_detokenize_print(b->text.p, b->text.n, lmi_arg_flag(a, "json"));
 	return st;
 }
 
@@ -121,18 +135,12 @@ static enum lmd_status run_one(struct batch *b, struct lmd_error *err)
 static enum lmd_status run_named(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	struct lmi_tokens ids = {0};
-	char *input;
-	size_t n;
 	enum lmd_status st;
 
 	if (lmi_arg_flag(&ctl->args, "batch"))
 		return lmi_usage(ctl, err, "--batch needs a model file; '%s' is none",
 				 lmi_arg_pos(&ctl->args, 0));
-	st = lmi_read_stdin(&input, &n, err);
-	if (st != LMD_OK)
-		return st;
-	st = parse_ids(input, n, &ids, err);
-	free(input);
+	st = read_ids(&ctl->args, &ids, err);
 	if (st == LMD_OK)
 		st = lmi_named_detokenize(ctl, ids.id, ids.n, err);
 	lmi_tokens_fini(&ids);
@@ -143,14 +151,18 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	struct lmi_vocab_file v;
 	struct batch b = {.v = &v, .special = !lmi_arg_flag(&ctl->args, "no-special")};
+	bool batch = lmi_arg_flag(&ctl->args, "batch");
 	enum lmd_status st;
 
+	if (batch && ctl->args.n_pos > 1)
+		return lmi_usage(ctl, err, "--batch reads standard input, not arguments");
+	if (batch && lmi_arg_flag(&ctl->args, "json"))
+		return lmi_usage(ctl, err, "--batch prints lines of JSON; leave --json out");
 	if (lmi_is_named(ctl, lmi_arg_pos(&ctl->args, 0)))
 		return run_named(ctl, err);
 	st = lmi_vocab_file_open(&v, ctl, lmi_arg_pos(&ctl->args, 0), NULL, err);
 	if (st == LMD_OK)
-		st = lmi_arg_flag(&ctl->args, "batch") ? lmi_batch(answer, &b, err)
-						       : run_one(&b, err);
+		st = batch ? lmi_batch(answer, &b, err) : run_one(&b, &ctl->args, err);
 	lmi_tokens_fini(&b.ids);
 	lmi_text_fini(&b.text);
 	lmi_vocab_file_close(&v);
@@ -165,14 +177,18 @@ static const struct lmi_opt opts[] = {
 	 .type = LMI_OPT_FLAG,
 	 .doc = "Read lines of JSON, {\"ids\": [...], \"special\": bool}, and answer each with a "
 		"line {\"hex\": \"...\"} or {\"error\": \"...\"}."},
+	LMI_OPT_JSON,
 };
 
 const struct lmi_cmd lmi_cmd_detokenize = {
 	.name = "detokenize",
-	.args = "FILE",
+	.args = "FILE [ID]...",
 	.brief = "Turn token ids into text",
-	.doc = "FILE is as for tokenize.  Reads ids from standard input, with commas or blanks between, and writes exactly "
-	       "the bytes of the text: no line end is added.\n\n"
+	.doc = "FILE is as for tokenize.  The ids are the arguments, or else standard input, with "
+	       "commas or blanks between.  Writes exactly the bytes of the text: no line end is "
+	       "added.\n\n"
+	       "With --json an object with text, which is null when the bytes are not UTF-8, and "
+	       "hex, all bytes as hexadecimal digits.\n\n"
 	       "In the place of a file, the name of a model of a running daemon will do.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),

@@ -2,13 +2,13 @@
  *
  * llamactl explain: what the architecture expects of a model file, and what was found.  The place
  * to look when a file does not load or a port is under way. */
-#include <inttypes.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "client/llamactl/described.h"
 #include "client/llamactl/embedded.h"
 #include "client/llamactl/json_out.h"
+#include "client/llamactl/remote.h"
 #include "core/base/show.h"
 #include "core/plan/model_check.h"
 #include "core/quant/quant.h"
@@ -70,6 +70,13 @@ static uint64_t amount(const struct need *n, size_t i)
 
 /* ---- text ---- */
 
+static void print_amount(const char *title, uint64_t bytes)
+{
+	char size[24];
+
+	printf("  %-40s %12s\n", title, lmi_show_size(size, sizeof(size), bytes));
+}
+
 static void print_need(const struct need *n)
 {
 	if (!n->known)
@@ -77,10 +84,10 @@ static void print_need(const struct need *n)
 	printf("memory        backend %s, context %u\n", n->backend, n->n_ctx);
 	for (size_t i = 0; i < LMD_LEN(amounts); i++)
 		if (amount(n, i))
-			printf("  %-40s %16" PRIu64 " bytes\n", amounts[i].title, amount(n, i));
-	printf("  %-40s %16" PRIu64 " bytes\n", "beyond what is mapped", lmi_memory_sum(&n->m));
+			print_amount(amounts[i].title, amount(n, i));
+	print_amount("beyond what is mapped", lmi_memory_sum(&n->m));
 	if (n->m.budget < UINT64_MAX)
-		printf("  %-40s %16" PRIu64 " bytes\n", "may be taken", n->m.budget);
+		print_amount("may be taken", n->m.budget);
 }
 
 static void print_group(const struct lmd_arch_desc *d, uint32_t i)

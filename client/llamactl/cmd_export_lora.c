@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "client/llamactl/embedded.h"
+#include "client/llamactl/json_out.h"
 #include "client/llamactl/progress.h"
 #include "core/base/alloc.h"
 #include "core/format/adapter/merge.h"
@@ -70,6 +71,23 @@ static enum lmd_status read_type(const struct lmi_args *a, int32_t *out, struct 
 	return LMD_OK;
 }
 
+static void print_merged(const char *to, uint32_t n_changed, uint32_t n_tensors, bool json)
+{
+	struct lmi_json j;
+
+	if (!json) {
+		printf("%s: %u of %u tensors changed\n", to, n_changed, n_tensors);
+		return;
+	}
+	lmi_json_init(&j, stdout);
+	lmi_json_object(&j, NULL);
+	lmi_json_str(&j, "path", to);
+	lmi_json_uint(&j, "changed", n_changed);
+	lmi_json_uint(&j, "tensors", n_tensors);
+	lmi_json_end(&j);
+	lmi_json_fini(&j);
+}
+
 static enum lmd_status merge(struct lmi_ctl *ctl, const struct lmi_model *model, const char *to,
 			     struct lmd_error *err)
 {
@@ -88,8 +106,8 @@ static enum lmd_status merge(struct lmi_ctl *ctl, const struct lmi_model *model,
 		st = lmi_merge_write(&m, to, err);
 	lmi_progress_end(&bar);
 	if (st == LMD_OK)
-		printf("%s: %u of %u tensors changed\n", to, lmi_merge_count(&m),
-		       lmi_model_view(model)->n_tensors);
+		print_merged(to, lmi_merge_count(&m), lmi_model_view(model)->n_tensors,
+			     lmi_arg_flag(&ctl->args, "json"));
 	close_adapters(&ad);
 	return st;
 }
@@ -124,6 +142,7 @@ static const struct lmi_opt opts[] = {
 	 .value = "TYPE",
 	 .doc = "Type of the weights that change, as f16, q8_0; without it their own for f32, bf16 "
 		"and f16, and f16 for quantised ones."},
+	LMI_OPT_JSON,
 };
 
 const struct lmi_cmd lmi_cmd_export_lora = {
@@ -132,7 +151,9 @@ const struct lmi_cmd lmi_cmd_export_lora = {
 	.brief = "Merge adapters into the weights of a model",
 	.doc = "Writes OUT, a GGUF file of MODEL with what the adapters add to its weights added for "
 	       "good; all else is copied.  Quantised weights are decoded for it: 'llamactl quantize' "
-	       "makes them small again.",
+	       "makes them small again.\n\n"
+	       "With --json an object with path, changed (tensors that an adapter changed) and "
+	       "tensors.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

@@ -99,19 +99,63 @@ const struct lmi_cmd lmi_cmd_rm = {
 	.run = rm,
 };
 
+/* Is it the name of a model, or an alias? */
+static bool is_known(const json_t *models, const char *name)
+{
+	json_t *row, *other;
+	const char *s;
+	size_t i, k;
+
+	json_array_foreach(models, i, row)
+	{
+		s = json_string_value(json_object_get(row, "name"));
+		if (s && !strcmp(s, name))
+			return true;
+		json_array_foreach(json_object_get(row, "aliases"), k, other)
+		{
+			s = json_string_value(other);
+			if (s && !strcmp(s, name))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* After a failure: when the new name stands where the model belongs, the error says how to write
+ * it.  Any other error stays. */
+static enum lmd_status name_swapped(struct lmi_ctl *ctl, const char *model, const char *other,
+				    enum lmd_status st, struct lmd_error *err)
+{
+	json_t *reply = NULL;
+
+	if (lmi_remote_call(ctl, "models", NULL, &reply, NULL) == LMD_OK &&
+	    !is_known(json_object_get(reply, "models"), model) &&
+	    is_known(json_object_get(reply, "models"), other))
+		st = lmd_fail(err, st,
+			      "'%.64s' is not known, but '%.64s' is: the model comes first, then "
+			      "its new name: llamactl alias %.64s %.64s",
+			      model, other, other, model);
+	json_decref(reply);
+	return st;
+}
+
 static enum lmd_status alias(struct lmi_ctl *ctl, struct lmd_error *err)
 {
-	return lmi_remote_do(ctl, "alias",
-			     json_pack("{s:s, s:s}", "alias", lmi_arg_pos(&ctl->args, 0), "model",
-				       lmi_arg_pos(&ctl->args, 1)),
-			     err);
+	const char *model = lmi_arg_pos(&ctl->args, 0), *other = lmi_arg_pos(&ctl->args, 1);
+	enum lmd_status st = lmi_remote_do(
+		ctl, "alias", json_pack("{s:s, s:s}", "alias", other, "model", model), err);
+
+	return st == LMD_OK || st == LMD_DENIED || !ctl->client
+		       ? st
+		       : name_swapped(ctl, model, other, st, err);
 }
 
 const struct lmi_cmd lmi_cmd_alias = {
 	.name = "alias",
-	.args = "ALIAS NAME",
+	.args = "NAME ALIAS",
 	.brief = "Give a model another name",
-	.doc = "An alias that exists moves to the model NAME.  `llamactl rm ALIAS` takes it away.",
+	.doc = "The model comes first, then its new name, in the order of ln and cp.  An alias that "
+	       "exists moves to the model NAME.  `llamactl rm ALIAS` removes it.",
 	.opts = json_opts,
 	.n_opts = LMD_LEN(json_opts),
 	.run = alias,
@@ -141,9 +185,9 @@ static enum lmd_status list(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	static const struct lmi_column cols[] = {
 		{"NAME", "name", LMI_COL_TEXT},	    {"ARCH", "arch", LMI_COL_TEXT},
-		{"SIZE", "size", LMI_COL_BYTES},    {"STATE", "state", LMI_COL_TEXT},
+		{"SIZE", "size", LMI_COL_BYTES},    {"STATE", "state", LMI_COL_STATE},
 		{"DIGEST", "digest", LMI_COL_DIGEST}, {"ALIASES", "aliases", LMI_COL_TEXT},
-		{"PATH", "path", LMI_COL_TEXT},
+		{"PATH", "path", LMI_COL_PATH},
 	};
 
 	return show_list(ctl, "models", "models", cols, LMD_LEN(cols), err);
@@ -152,8 +196,9 @@ static enum lmd_status list(struct lmi_ctl *ctl, struct lmd_error *err)
 const struct lmi_cmd lmi_cmd_list = {
 	.name = "list",
 	.brief = "List the models of the registry",
-	.doc = "With --json a list of objects with name, digest, size, arch, path, state and "
-	       "others.",
+	.doc = "On a terminal that is too narrow for it, PATH is shortened in its middle.\n\n"
+	       "With --json a list of objects with name, digest, size, arch, path, state and "
+	       "others; the state of a model that is not loaded is \"absent\".",
 	.opts = json_opts,
 	.n_opts = LMD_LEN(json_opts),
 	.run = list,
@@ -162,7 +207,7 @@ const struct lmi_cmd lmi_cmd_list = {
 static enum lmd_status ps(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	static const struct lmi_column cols[] = {
-		{"MODEL", "model", LMI_COL_TEXT},	   {"STATE", "state", LMI_COL_TEXT},
+		{"MODEL", "model", LMI_COL_TEXT},	   {"STATE", "state", LMI_COL_STATE},
 		{"BACKEND", "backend", LMI_COL_TEXT},	   {"CONTEXT", "n_ctx", LMI_COL_COUNT},
 		{"SESSIONS", "n_seq", LMI_COL_COUNT},	   {"ACTIVE", "active", LMI_COL_COUNT},
 		{"WAITING", "waiting", LMI_COL_COUNT},	   {"WEIGHTS", "weight_bytes", LMI_COL_BYTES},

@@ -106,7 +106,7 @@ static enum lmd_status run_remote(struct lmi_ctl *ctl, struct lmd_error *err)
 		{"NAME", "name", LMI_COL_TEXT},	      {"VERSION", "version", LMI_COL_TEXT},
 		{"STATE", "state", LMI_COL_TEXT},     {"KINDS", "kinds", LMI_COL_TEXT},
 		{"ABI", "abi", LMI_COL_TEXT},	      {"USERS", "users", LMI_COL_COUNT},
-		{"FILE", "file", LMI_COL_TEXT},	      {"REASON", "reason", LMI_COL_TEXT},
+		{"FILE", "file", LMI_COL_PATH},	      {"REASON", "reason", LMI_COL_TEXT},
 	};
 	static const struct lmi_column offered[] = {
 		{"KIND", "kind", LMI_COL_TEXT},

@@ -9,6 +9,7 @@
 #include "client/llamactl/json_out.h"
 #include "client/llamactl/progress.h"
 #include "core/base/alloc.h"
+#include "core/base/file.h"
 #include "core/base/show.h"
 #include "core/format/gguf/parts.h"
 
@@ -117,6 +118,8 @@ static enum lmd_status split(struct lmi_ctl *ctl, const struct lmi_model *m, str
 	if (st == LMD_OK)
 		st = name_parts(lmi_arg_pos(a, 1), p.n, &paths, err);
 	if (st == LMD_OK && !lmi_arg_flag(a, "dry-run"))
+		st = lmi_file_check_folder(lmi_arg_pos(a, 1), err);
+	if (st == LMD_OK && !lmi_arg_flag(a, "dry-run"))
 		st = write_all(m, &p, (const char *const *)paths, "split", err);
 	if (st == LMD_OK)
 		print_parts(m, &p, paths, lmi_arg_flag(a, "json"));
@@ -137,6 +140,19 @@ static enum lmd_status run_split(struct lmi_ctl *ctl, struct lmd_error *err)
 	return st;
 }
 
+static void json_merged(const struct lmi_model *m, const struct lmi_gguf_parts *p, const char *to)
+{
+	struct lmi_json j;
+
+	lmi_json_init(&j, stdout);
+	lmi_json_object(&j, NULL);
+	lmi_json_str(&j, "path", to);
+	lmi_json_uint(&j, "tensors", p->v->n);
+	lmi_json_uint(&j, "bytes", lmi_gguf_part_bytes(m, p->v));
+	lmi_json_end(&j);
+	lmi_json_fini(&j);
+}
+
 static enum lmd_status run_merge(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const char *to = lmi_arg_pos(&ctl->args, 1);
@@ -149,6 +165,8 @@ static enum lmd_status run_merge(struct lmi_ctl *ctl, struct lmd_error *err)
 		st = lmi_gguf_cut(&p, m, &(struct lmi_gguf_cut){0}, err);
 	if (st == LMD_OK)
 		st = write_all(m, &p, &to, "merge", err);
+	if (st == LMD_OK && lmi_arg_flag(&ctl->args, "json"))
+		json_merged(m, &p, to);
 	lmi_gguf_parts_fini(&p);
 	lmi_model_close(m);
 	return st;
@@ -176,6 +194,8 @@ static const struct lmi_opt split_opts[] = {
 	LMI_OPT_JSON,
 };
 
+static const struct lmi_opt merge_opts[] = {LMI_OPT_JSON};
+
 const struct lmi_cmd lmi_cmd_split = {
 	.name = "split",
 	.args = "FILE PREFIX",
@@ -194,6 +214,9 @@ const struct lmi_cmd lmi_cmd_merge = {
 	.args = "FILE OUT",
 	.brief = "Put a set of model files together",
 	.doc = "FILE is the first file of a set NAME-00001-of-0000N.gguf; OUT, one file with the same "
-	       "keys and tensors, appears when it is complete.",
+	       "keys and tensors, appears when it is complete.\n\n"
+	       "With --json an object with path, tensors and bytes of the new file.",
+	.opts = merge_opts,
+	.n_opts = LMD_LEN(merge_opts),
 	.run = run_merge,
 };

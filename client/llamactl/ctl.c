@@ -44,7 +44,7 @@ static bool group_help(int argc, char **argv)
 	for (uint32_t i = 0; i < lmi_llamactl.n_cmds; i++) {
 		if (!strncmp(lmi_llamactl.cmds[i]->name, argv[1], n) &&
 		    lmi_llamactl.cmds[i]->name[n] == ' ') {
-			lmi_help_program(stdout, argv[1]);
+			lmi_help_word(stdout, argv[1]);
 			return true;
 		}
 	}
@@ -57,12 +57,14 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 
 	if (lmi_arg_flag(a, "emit-man"))
 		lmi_write_man(stdout);
-	else if (lmi_arg_flag(a, "emit-completion"))
-		lmi_write_completion(stdout);
+	else if (lmi_arg_given(a, "emit-completion"))
+		lmi_write_completion(stdout, lmi_arg_str(a, "emit-completion"));
+	else if (lmi_arg_given(a, "emit-words"))
+		lmi_write_words(ctl, lmi_arg_str(a, "emit-words"));
 	else if (lmi_arg_flag(a, "help") && a->cmd)
 		lmi_help_command(stdout, a->cmd);
 	else if (lmi_arg_flag(a, "help"))
-		lmi_help_program(stdout, NULL);
+		lmi_help_program(stdout);
 	else if (lmi_arg_flag(a, "version"))
 		printf("llamactl %s\n", LMD_VERSION);
 	else if (a->cmd)

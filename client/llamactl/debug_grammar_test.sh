@@ -55,6 +55,9 @@ gives '61-62\n30-39\n30-39 100\naccept\n' --gbnf "$dir/g" --text "$dir/a1" --all
 gives '61-62\n100\n\naccept\n' --gbnf "$dir/g" --tokens 98,256 --allowed
 gives 'reject@1\n' --gbnf "$dir/g" --tokens 97,97
 gives 'accept\n' --schema "$dir/s" --text "$dir/n7"
+gives '{\n  "allowed": [\n    [[97, 98]],\n    [[48, 57]]\n  ],\n  "verdict": "incomplete",\n  "at": null\n}\n' \
+	--gbnf "$dir/g" --text "$dir/a" --allowed --json
+gives '{\n  "verdict": "reject",\n  "at": 1\n}\n' --gbnf "$dir/g" --text "$dir/bb" --json
 gives 'reject@7\n' --schema "$dir/s" --text "$dir/n13"
 gives '0-100\n0-100\n30-39\nincomplete\n' --gbnf "$dir/g" --tokens 120,97 --trigger-token 97 --allowed
 gives '0-100\n30-39\nincomplete\n' --gbnf "$dir/g" --tokens 97 --trigger-pattern 'a' --allowed

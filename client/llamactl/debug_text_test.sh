@@ -58,6 +58,10 @@ same 'built-in templates' '54\n'
 printf '{"messages": [{"role": "user", "content": "hi"}], "add_generation_prompt": true}' >"$dir/c.json"
 ctl debug template chatml --input "$dir/c.json" >"$dir/have"
 same 'a built-in template' '<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n'
+ctl debug template chatml --input "$dir/c.json" --json >"$dir/have"
+same 'a text as JSON' '{\n  "text": "<|im_start|>user\\nhi<|im_end|>\\n<|im_start|>assistant\\n"\n}\n'
+ctl debug template --list --json | grep -c '^  "' >"$dir/have"
+same 'built-in templates as JSON' '54\n'
 refused 1 'nosuch' debug template nosuch
 refused 2 'FILE is missing' debug template
 ctl debug template chatml --caps | grep -c '"system": true\|"tools": false' >"$dir/have"
@@ -72,6 +76,13 @@ ctl debug parse hermes --thinks --chunk 1 --markup <"$dir/answer" | grep -c '"re
 same 'a thought byte by byte' '55\n'
 ctl debug parse --list | grep -cx 'hermes\|llama3\|mistral\|gpt-oss' >"$dir/have"
 same 'names of formats' '4\n'
+ctl debug parse hermes --json <"$dir/answer" >"$dir/have"
+same 'events as one list' '[\n  {"content":"ok"},\n  {"call":"f"},\n  {"arguments":"{\\"a\\": \\"\303\251\\"}"},\n  {"end":true}\n]\n'
+ctl debug parse hermes --json </dev/null >"$dir/have"
+same 'no events' '[]\n'
+ctl debug parse --list --json | grep -c '^  "' >"$dir/have"
+ctl debug parse --list | wc -l >"$dir/want"
+holds 'a list of formats' cmp -s "$dir/have" "$dir/want"
 refused 1 'nosuch' debug parse nosuch
 refused 2 'FORMAT is missing' debug parse
 refused 2 'is no time' debug template "$dir/t.jinja" --now yesterday

@@ -32,6 +32,7 @@ prints '^architecture  llama$' info "$dir/m.gguf"
 prints '^  k  *2 of: 7, 8$' info "$dir/m.gguf"
 prints '^  t  *f32 *2 x 3$' info "$dir/m.gguf"
 prints '^  f32 *1 tensors *6 elements *24 bytes$' info "$dir/m.gguf"
+prints '^memory  *24 bytes (' info "$dir/m.gguf"
 prints '"weights": 24' info --json "$dir/m.gguf"
 if command -v python3 >/dev/null; then
 	ctl info --json "$dir/m.gguf" | python3 -c '
@@ -81,6 +82,15 @@ refused 1 'a row of 64 columns' debug quant --type q4_0 --width 64 --imatrix "$d
 	"$dir/in.f32" "$dir/x"
 refused 1 'missing.blk' debug dequant --type q4_0 "$dir/missing.blk" "$dir/x"
 refused 1 'a device' debug dequant --type q8_0 "$dir/q.blk" /dev/null
+prints '"values": 32' debug dequant --type q8_0 --json "$dir/q.blk" "$dir/x"
+holds "debug dequant --json: its size" grep -q '"bytes": 128' "$dir/out"
+prints '"type": "q8_0"' debug quant --type q8_0 --width 32 --json "$dir/in.f32" "$dir/x"
+holds "debug quant --json: its size" grep -q '"bytes": 34$' "$dir/out"
+rm "$dir/x"
+refused 1 "quant: $dir/no: cannot write there: No such file or directory" debug quant --type q8_0 \
+	--width 32 "$dir/in.f32" "$dir/no/x"
+refused 1 "m.gguf: is not a folder" debug quant --type q8_0 --width 32 \
+	"$dir/in.f32" "$dir/m.gguf/x"
 refused 2 '--type' debug dequant "$dir/q.blk" "$dir/x"
 refused 2 '--width' debug quant --type q8_0 "$dir/in.f32" "$dir/x"
 holds "/dev/null is still there" [ -c /dev/null ]

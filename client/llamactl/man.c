@@ -25,6 +25,59 @@ static void put_command(FILE *f, const struct lmi_cmd *c)
 		lmi_roff_option(f, &c->opts[i]);
 }
 
+static const struct lmi_roff_item examples[] = {
+	{"llamactl run model.gguf -p \"Why is the sky blue?\"\n"
+	 "llamactl run model.gguf -i",
+	 "Ask a model file without a daemon, and talk with it:"},
+	{"llamad &\n"
+	 "llamactl add mine /srv/models/model.gguf\n"
+	 "llamactl generate mine -p \"Why is the sky blue?\"",
+	 "Use a daemon, which keeps the model in memory for all its clients:"},
+	{"llamactl list\n"
+	 "llamactl ps\n"
+	 "llamactl unload mine",
+	 "List the known models and the loaded ones, and unload one:"},
+	{"llamactl alias mine chat", "Let programs ask for \"chat\", whichever model that is:"},
+	{"llamactl generate mine -p \"A person\" -j schema.json | jq .name",
+	 "Get an answer as JSON that follows a schema:"},
+	{"llamactl quantize model-f16.gguf model-q4.gguf Q4_K_M\n"
+	 "llamactl perplexity model-q4.gguf --text text.txt",
+	 "Make a file smaller and measure what that costs:"},
+	{"llamactl tokenize mine \"Hello\" --json\n"
+	 "llamactl detokenize mine 19556 905",
+	 "Turn text into token ids and back:"},
+	{"umask 077; llamactl key add laptop >laptop.key\n"
+	 "llamactl --socket tls+tcp://host:7443 --key-file laptop.key list",
+	 "Make a key on the daemon's machine and use it on another one:"},
+};
+
+static const struct lmi_roff_item files[] = {
+	{"/run/llamad/llamad.sock", "The socket of the system's daemon, used if it exists."},
+	{"$XDG_RUNTIME_DIR/llamad/llamad.sock", "The socket of the user's own daemon, used otherwise."},
+	{"PREFIX/lib/llamad/plugins", "Plugins; the program looks beside itself.  See --plugin-dir."},
+};
+
+static const struct lmi_roff_item environment[] = {
+	{"LLAMAD_KEY", "The secret of a key, for tcp and tls+tcp without --key-file."},
+	{"XDG_RUNTIME_DIR", "The folder of the user's own sockets."},
+	{"TERM", "Progress bars are drawn on a terminal unless this is dumb."},
+};
+
+/* The commands of a group are a section of their own: "MODELS OF THE DAEMON". */
+static void put_groups(FILE *f)
+{
+	const struct lmi_cmd *const *c = lmi_llamactl.cmds;
+
+	for (const struct lmi_cmd_group *g = lmi_llamactl_groups; g->title; c += g++->n) {
+		fputs(".SH \"", f);
+		for (const char *p = g->title; *p; p++)
+			putc(*p >= 'a' && *p <= 'z' ? *p - 'a' + 'A' : *p, f);
+		fputs("\"\n", f);
+		for (uint32_t i = 0; i < g->n; i++)
+			put_command(f, c[i]);
+	}
+}
+
 void lmi_write_man(FILE *f)
 {
 	fputs(".\\\" SPDX-License-Identifier: MIT\n"
@@ -39,13 +92,18 @@ void lmi_write_man(FILE *f)
 	      "error,\nthe last line names the file or thing at fault.\n"
 	      "Options and arguments may be mixed; \\fB\\-\\-\\fR ends the options.\n"
 	      "Numbers of bytes or tokens take the units k, M, G and T (powers of 1024).\n"
+	      ".PP\n"
+	      "\\fBllamactl \\-\\-help\\fR lists the commands, "
+	      "\\fBllamactl\\fR \\fICOMMAND\\fR \\fB\\-\\-help\\fR describes one.\n"
+	      "Here they stand in groups, after the options that all of them take.\n"
 	      ".SH \"COMMON OPTIONS\"\n",
 	      f);
 	for (uint32_t i = 0; i < lmi_llamactl.n_opts; i++)
 		lmi_roff_option(f, &lmi_llamactl.opts[i]);
-	fputs(".SH COMMANDS\n", f);
-	for (uint32_t i = 0; i < lmi_llamactl.n_cmds; i++)
-		put_command(f, lmi_llamactl.cmds[i]);
+	put_groups(f);
+	lmi_roff_examples(f, examples, LMD_LEN(examples));
+	lmi_roff_list(f, "FILES", files, LMD_LEN(files));
+	lmi_roff_list(f, "ENVIRONMENT", environment, LMD_LEN(environment));
 	fputs(".SH \"EXIT STATUS\"\n"
 	      ".TP\n0\nDone.\n"
 	      ".TP\n1\nRefused or failed; standard error says why.\n"
@@ -53,4 +111,5 @@ void lmi_write_man(FILE *f)
 	      ".TP\n130, 143, 141\n"
 	      "Stopped by Ctrl-C, by SIGTERM, or because the reader of standard output has gone.\n",
 	      f);
+	fputs(".SH \"SEE ALSO\"\n\\fBllamad\\fR(8), \\fBllamad.conf\\fR(5)\n", f);
 }

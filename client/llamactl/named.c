@@ -3,8 +3,13 @@
  * Texts and facts of a model that the daemon knows. */
 #include "client/llamactl/named.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "client/llamactl/json_out.h"
+#include "core/base/alloc.h"
+#include "core/base/utf8.h"
 
 bool lmi_is_named(struct lmi_ctl *ctl, const char *what)
 {
@@ -24,7 +29,7 @@ static void show_facts(const json_t *r)
 	printf("%-14s%s\n%-14s%s\n%-14s%s\n%-14s%s\n", "name",
 	       json_string_value(json_object_get(m, "name")), "architecture",
 	       json_string_value(json_object_get(m, "arch")), "state",
-	       json_string_value(json_object_get(m, "state")), "digest",
+	       lmi_show_state(json_string_value(json_object_get(m, "state"))), "digest",
 	       json_string_value(json_object_get(m, "digest")));
 	printf("%-14s%s\n", "weights",
 	       lmi_show_bytes(text, sizeof(text),
@@ -107,19 +112,48 @@ enum lmd_status lmi_named_tokenize(struct lmi_ctl *ctl, const char *text, size_t
 	return LMD_OK;
 }
 
-static void write_hex(const char *hex)
+void lmi_detokenize_print(const char *text, size_t n, bool json)
 {
+	struct lmi_json j;
+	char *hex;
+
+	if (!json) {
+		(void)fwrite(text, 1, n, stdout);
+		return;
+	}
+	hex = lmi_alloc(2 * n + 1, 1);
+	for (size_t i = 0; hex && i < n; i++)
+		(void)snprintf(hex + 2 * i, 3, "%02x", (unsigned char)text[i]);
+	lmi_json_init(&j, stdout);
+	lmi_json_object(&j, NULL);
+	if (lmi_utf8_good(text, n) == n)
+		lmi_json_strn(&j, "text", text, n);
+	else
+		lmi_json_null(&j, "text");
+	lmi_json_str(&j, "hex", n ? hex : "");
+	lmi_json_end(&j);
+	lmi_json_fini(&j);
+	lmi_free(hex);
+}
+
+/* Hexadecimal digits to bytes, in place; returns their number. */
+static size_t from_hex(char *hex)
+{
+	size_t n = 0;
 	unsigned v;
 
-	for (; sscanf(hex, "%2x", &v) == 1; hex += 2)
-		putchar((int)v);
+	for (; sscanf(hex + 2 * n, "%2x", &v) == 1; n++)
+		hex[n] = (char)v;
+	return n;
 }
 
 enum lmd_status lmi_named_detokenize(struct lmi_ctl *ctl, const lmd_token *ids, size_t n,
 				     struct lmd_error *err)
 {
+	bool json = lmi_arg_flag(&ctl->args, "json");
 	json_t *list = json_array(), *reply;
 	const json_t *text;
+	char *hex;
 	enum lmd_status st;
 
 	for (size_t i = 0; i < n; i++)
@@ -132,10 +166,16 @@ enum lmd_status lmi_named_detokenize(struct lmi_ctl *ctl, const lmd_token *ids, 
 	if (st != LMD_OK)
 		return st;
 	text = json_object_get(reply, "text");
-	if (json_is_string(text))
-		(void)fwrite(json_string_value(text), 1, json_string_length(text), stdout);
-	else
-		write_hex(json_string_value(json_object_get(text, "hex")));
+	if (json_is_string(text)) {
+		lmi_detokenize_print(json_string_value(text), json_string_length(text), json);
+	} else {
+		hex = strdup(json_string_value(json_object_get(text, "hex")));
+		if (hex)
+			lmi_detokenize_print(hex, from_hex(hex), json);
+		else
+			st = lmd_fail(err, LMD_NOMEM, "no memory for a text");
+		free(hex);
+	}
 	json_decref(reply);
-	return LMD_OK;
+	return st;
 }

@@ -14,6 +14,8 @@ bool lmi_is_named(struct lmi_ctl *ctl, const char *what);
 enum lmd_status lmi_named_info(struct lmi_ctl *ctl, struct lmd_error *err);
 enum lmd_status lmi_named_tokenize(struct lmi_ctl *ctl, const char *text, size_t n,
 				   struct lmd_error *err);
+/* Prints a text as detokenize does: its bytes, or an object with text and hex. */
+void lmi_detokenize_print(const char *text, size_t n, bool json);
 enum lmd_status lmi_named_detokenize(struct lmi_ctl *ctl, const lmd_token *ids, size_t n,
 				     struct lmd_error *err);
 

@@ -37,6 +37,11 @@ refused 1 'nothing to split' split "$m" "$dir/d" --split-max-size 1G
 refused 1 'a file of the model itself' merge "$first" "$first"
 refused 1 'part 2 of' merge "$(echo "$first" | sed 's/00001-of/00002-of/')" "$dir/x.gguf"
 refused 1 'not a regular file' merge "$first" /dev/null
+refused 1 "split: $dir/no: cannot write there: No such file or directory" split "$m" "$dir/no/d" \
+	--split-max-tensors 7
+refused 1 "merge: $dir/no: cannot write there: No such file or directory" merge "$first" "$dir/no/d"
+prints "\"path\": \"$dir/merged.gguf\"" merge "$first" "$dir/merged.gguf" --json
+holds "merge --json: its size" grep -q "\"bytes\": $(wc -c <"$m")\$" "$dir/out"
 refused 1 'missing.gguf' split "$dir/missing.gguf" "$dir/d"
 refused 2 'PREFIX' split "$m"
 

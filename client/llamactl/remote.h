@@ -37,17 +37,30 @@ enum lmi_column_kind {
 	LMI_COL_COUNT, /* right-aligned */
 	LMI_COL_BYTES, /* 97.5M */
 	LMI_COL_TIME,  /* of milliseconds: 3m12s; negative: "never" */
-	LMI_COL_DIGEST /* its first 12 digits */
+	LMI_COL_DIGEST, /* its first 12 digits */
+	LMI_COL_STATE,	/* of a model: lmi_show_state */
+	LMI_COL_PATH	/* shortened in its middle where the table is wider than the terminal */
 };
 struct lmi_column {
 	const char *title, *member;
 	enum lmi_column_kind kind;
 };
-/* Rows with titles, as wide as needed; control characters are shown as ?. */
+/* Rows with titles, as wide as needed; control characters are shown as ?.  On a terminal the
+ * column of kind LMI_COL_PATH gives way so that a row fits on a line. */
 void lmi_remote_table(const json_t *rows, const struct lmi_column *cols, size_t n_cols);
 
 /* "97.5M", "3m12s"; return out. */
 const char *lmi_show_bytes(char *out, size_t size, int64_t bytes);
+/* The same for running text, where a number alone would lack its unit: "97.5M", "24 bytes". */
+const char *lmi_show_size(char *out, size_t size, uint64_t bytes);
 const char *lmi_show_ms(char *out, size_t size, int64_t ms);
+/* A state of a model as people call it: "not loaded" for the protocol's "absent", otherwise the
+ * protocol's word.  NULL stays NULL. */
+const char *lmi_show_state(const char *state);
+/* Copies `text` with "..." in the place of its middle so that it takes at most `width` columns (at
+ * least 4), a third of them for its beginning; characters of UTF-8 stay whole.  Returns out. */
+const char *lmi_show_shortened(char *out, size_t size, const char *text, int width);
+/* Columns of the terminal that standard output is, or 0 when it is none. */
+int lmi_terminal_width(void);
 
 #endif /* LLAMAD_LLAMACTL_REMOTE_H */

@@ -176,7 +176,7 @@ holds "a failure leaves the file as it was" [ "$(cat "$dir/kept"/*)" = before ]
 does debug logits "$model" --tokens 1,2 -o "$dir/kept/o.f32"
 holds "success takes its place" [ "$(wc -c <"$dir/kept/o.f32")" -eq 768 ]
 holds "and leaves nothing beside it" [ "$(ls -A "$dir/kept")" = o.f32 ]
-refused 1 '/nonexistent/out.f32' debug logits "$model" --tokens 1 -o /nonexistent/out.f32
+refused 1 '/nonexistent: cannot write there' debug logits "$model" --tokens 1 -o /nonexistent/out.f32
 head -c 512 /dev/zero >"$dir/in.f32"
 does debug logits "$model" --input "$dir/in.f32" --width 64 --pos 0,1 -o "$dir/r.f32"
 holds "rows from a file" [ "$(cat "$dir/out")" = "2 96" ]

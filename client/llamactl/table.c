@@ -1,66 +1,49 @@
 /* SPDX-License-Identifier: MIT
  *
- * All commands: one line each, in the order of the manual.  Commands of one group ("debug
- * ...") stand together. */
-#include "client/llamactl/ctl.h"
+ * All commands, in groups: one line for each group, in the order of --help and the manual.  What a
+ * beginner needs comes first.  Commands whose first words are the same ("debug ...") stand
+ * together. */
+#include "client/llamactl/texts.h"
 #include "llamad/attr.h"
 
-#define COMMANDS(X)                                                                                \
-	X(help)                                                                                    \
-	X(version)                                                                                 \
-	X(plugins)                                                                                 \
-	X(plugins_reload)                                                                          \
-	X(plugins_test)                                                                            \
-	X(add)                                                                                     \
-	X(alias)                                                                                   \
-	X(rm)                                                                                      \
-	X(list)                                                                                    \
-	X(load)                                                                                    \
-	X(unload)                                                                                  \
-	X(ps)                                                                                      \
-	X(reload)                                                                                  \
-	X(generate)                                                                                \
-	X(streams)                                                                                 \
-	X(cancel)                                                                                  \
-	X(key_add)                                                                                 \
-	X(key_list)                                                                                \
-	X(key_rm)                                                                                  \
-	X(ping)                                                                                    \
-	X(status)                                                                                  \
-	X(stats)                                                                                   \
-	X(shutdown)                                                                                \
-	X(run)                                                                                     \
-	X(bench)                                                                                   \
-	X(perplexity)                                                                              \
-	X(info)                                                                                    \
-	X(explain)                                                                                 \
-	X(diff)                                                                                    \
-	X(hash)                                                                                    \
-	X(split)                                                                                   \
-	X(merge)                                                                                   \
-	X(export_lora)                                                                             \
-	X(convert)                                                                                 \
-	X(quantize)                                                                                \
-	X(imatrix)                                                                                 \
-	X(tokenize)                                                                                \
-	X(detokenize)                                                                              \
-	X(debug_logits)                                                                            \
-	X(debug_plan)                                                                              \
-	X(debug_observe)                                                                           \
-	X(debug_diff)                                                                              \
-	X(debug_dequant)                                                                           \
-	X(debug_quant)                                                                             \
-	X(debug_grammar)                                                                           \
-	X(debug_sampler)                                                                           \
-	X(debug_parse)                                                                             \
-	X(debug_template)
+#define RUN(X) X(run) X(generate) X(add) X(list) X(ps)
+#define MODELS(X) X(load) X(unload) X(reload) X(alias) X(rm)
+#define DAEMON(X)                                                                                  \
+	X(ping) X(status) X(stats) X(streams) X(cancel) X(key_add) X(key_list)                     \
+	X(key_rm) X(shutdown)
+#define FILES(X)                                                                                   \
+	X(info) X(explain) X(tokenize) X(detokenize) X(bench) X(perplexity)                        \
+	X(diff) X(hash) X(split) X(merge) X(export_lora) X(convert) X(quantize)                    \
+	X(imatrix)
+#define PLUGINS(X) X(plugins) X(plugins_reload) X(plugins_test)
+#define HELP(X) X(help) X(version)
+#define DEBUG(X)                                                                                   \
+	X(debug_logits) X(debug_plan) X(debug_observe) X(debug_diff)                               \
+	X(debug_dequant) X(debug_quant) X(debug_grammar) X(debug_sampler)                          \
+	X(debug_parse) X(debug_template)
+
+#define GROUPS(G)                                                                                  \
+	G(RUN, "Run and chat")                                                                     \
+	G(MODELS, "Models of the daemon")                                                          \
+	G(DAEMON, "The daemon")                                                                    \
+	G(FILES, "Files and quantisation")                                                         \
+	G(PLUGINS, "Plugins")                                                                      \
+	G(HELP, "Help")                                                                            \
+	G(DEBUG, "Debugging")
 
 #define DECLARE(name) extern const struct lmi_cmd lmi_cmd_##name;
 #define ROW(name)     &lmi_cmd_##name,
+#define ONE(name)     +1
 
-COMMANDS(DECLARE)
+#define DECLARE_ALL(LIST, title) LIST(DECLARE)
+#define ROWS(LIST, title)	 LIST(ROW)
+#define GROUP(LIST, title)	 {title, 0 LIST(ONE)},
 
-static const struct lmi_cmd *const cmds[] = {COMMANDS(ROW)};
+GROUPS(DECLARE_ALL)
+
+static const struct lmi_cmd *const cmds[] = {GROUPS(ROWS)};
+
+const struct lmi_cmd_group lmi_llamactl_groups[] = {GROUPS(GROUP){NULL, 0}};
 
 static const struct lmi_opt common_opts[] = {
 	{.name = "socket",
@@ -102,7 +85,8 @@ static const struct lmi_opt common_opts[] = {
 	{.name = "help", .letter = 'h', .type = LMI_OPT_FLAG, .doc = "Print this help and exit."},
 	{.name = "version", .type = LMI_OPT_FLAG, .doc = "Print the version and exit."},
 	{.name = "emit-man", .type = LMI_OPT_FLAG},
-	{.name = "emit-completion", .type = LMI_OPT_FLAG},
+	{.name = "emit-completion", .type = LMI_OPT_CHOICE, .value = "bash|zsh|fish"},
+	{.name = "emit-words", .type = LMI_OPT_STR, .value = "KIND"},
 };
 
 const struct lmi_program lmi_llamactl = {

@@ -41,6 +41,15 @@ printf '1,15043,3186' | ctl detokenize --no-special "$spm" >"$dir/have"
 same 'left out' ' Hello world'
 printf '15043' | ctl detokenize "$spm" >"$dir/have"
 same 'leading space' 'Hello'
+ctl detokenize "$spm" 1 15043,3186 </dev/null >"$dir/have"
+same 'ids as arguments' '<s> Hello world'
+ctl detokenize "$spm" 15043 --json >"$dir/have"
+same 'detokenize --json' '{\n  "text": "Hello",\n  "hex": "48656c6c6f"\n}\n'
+ctl detokenize "$spm" 198 --json >"$dir/have" # the byte c3 alone
+same 'bytes that are not UTF-8' '{\n  "text": null,\n  "hex": "c3"\n}\n'
+refused 1 "token: 'x' is not a whole number" detokenize "$spm" 1 x
+refused 2 'batch reads standard input' detokenize "$spm" 1 --batch
+refused 2 'leave --json out' detokenize "$spm" --batch --json
 printf '' | ctl detokenize "$spm" >"$dir/have"
 same 'no ids' ''
 printf '{"ids":[1,15043]}\n{"ids":[1,15043],"special":false}\n{"ids":[]}\n' |

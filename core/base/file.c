@@ -152,6 +152,24 @@ void lmi_file_close(struct lmi_file *f)
 	f->fd = -1;
 }
 
+enum lmd_status lmi_file_check_folder(const char *path, struct lmd_error *err)
+{
+	const char *slash = strrchr(path, '/');
+	size_t n = slash && slash != path ? (size_t)(slash - path) : 1;
+	char folder[PATH_MAX + 1], show[SHOW];
+	struct stat sb;
+
+	if (n > PATH_MAX)
+		return lmd_fail(err, LMD_INVALID, "path of %zu bytes, at most %d", n, PATH_MAX);
+	memcpy(folder, slash ? path : ".", n);
+	folder[n] = '\0';
+	if (stat(folder, &sb))
+		return lmi_fail_errno(err, folder, "cannot write there");
+	return S_ISDIR(sb.st_mode) ? LMD_OK
+				   : lmd_fail(err, LMD_INVALID, "%s: is not a folder",
+					      lmi_show_path(show, sizeof(show), folder));
+}
+
 enum lmd_status lmi_new_file_open(struct lmi_new_file *f, const char *path, unsigned mode,
 				  struct lmd_error *err)
 {
@@ -166,6 +184,9 @@ enum lmd_status lmi_new_file_open(struct lmi_new_file *f, const char *path, unsi
 				lmi_show_path(show, sizeof(show), path), lmi_file_kind(sb.st_mode));
 	if (n > PATH_MAX)
 		return lmd_fail(err, LMD_INVALID, "path of %zu bytes, at most %d", n, PATH_MAX);
+	st = lmi_file_check_folder(path, err);
+	if (st != LMD_OK)
+		return st;
 	f->path = lmi_strndup(path, n);
 	f->temp = lmi_alloc(n + 32, 1);
 	if (!f->path || !f->temp) {
@@ -180,7 +201,7 @@ enum lmd_status lmi_new_file_open(struct lmi_new_file *f, const char *path, unsi
 	}
 	if (f->fd >= 0)
 		return LMD_OK;
-	st = lmi_fail_errno(err, f->temp, "cannot create");
+	st = lmi_fail_errno(err, path, "cannot create");
 	lmi_free(f->temp);
 	f->temp = NULL; /* not ours: nothing to remove */
 	lmi_new_file_abort(f);

@@ -89,6 +89,9 @@ bool lmi_map_lock(const struct lmi_map *m, lmi_map_fn fn, void *arg);
 /* A zeroed struct is allowed. */
 void lmi_map_close(struct lmi_map *m);
 
+/* Fails unless the folder is there in which `path` would be created; the error names the folder. */
+enum lmd_status lmi_file_check_folder(const char *path, struct lmd_error *err);
+
 /* A new file that takes the place of `path` only when it is complete: written under a
  * temporary name in the same folder, fsynced, renamed, folder fsynced. */
 struct lmi_new_file {

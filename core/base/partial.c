@@ -220,6 +220,9 @@ static enum lmd_status open_both(struct lmi_partial *p, const char *path, unsign
 				lmi_show_path(show, sizeof(show), path), lmi_file_kind(sb.st_mode));
 	if (n > PATH_MAX)
 		return lmd_fail(err, LMD_INVALID, "path of %zu bytes, at most %d", n, PATH_MAX);
+	st = lmi_file_check_folder(path, err);
+	if (st != LMD_OK)
+		return st;
 	p->file.path = lmi_strndup(path, n);
 	p->file.temp = lmi_alloc(n + 32, 1);
 	p->journal_path = lmi_alloc(n + 32, 1);

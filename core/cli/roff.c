@@ -70,3 +70,28 @@ void lmi_roff_option(FILE *f, const struct lmi_opt *o)
 	}
 	putc('\n', f);
 }
+
+void lmi_roff_list(FILE *f, const char *title, const struct lmi_roff_item *items, uint32_t n)
+{
+	fprintf(f, ".SH \"%s\"\n", title);
+	for (uint32_t i = 0; i < n; i++) {
+		fputs(".TP\n\\fB", f);
+		lmi_roff_text(f, items[i].what);
+		fputs("\\fR\n", f);
+		lmi_roff_text(f, items[i].text);
+		putc('\n', f);
+	}
+}
+
+void lmi_roff_examples(FILE *f, const struct lmi_roff_item *items, uint32_t n)
+{
+	fputs(".SH EXAMPLES\n", f);
+	for (uint32_t i = 0; i < n; i++) {
+		if (i)
+			fputs(".PP\n", f);
+		lmi_roff_text(f, items[i].text);
+		fputs("\n.PP\n.RS 4\n.nf\n", f);
+		lmi_roff_text(f, items[i].what);
+		fputs("\n.fi\n.RE\n", f);
+	}
+}

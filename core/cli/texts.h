@@ -29,6 +29,14 @@ void lmi_opt_number(const struct lmi_opt *o, double v, char *buf, size_t n);
 void lmi_roff_text(FILE *f, const char *s);
 /* The same for paragraphs that are separated by empty lines. */
 void lmi_roff_paragraphs(FILE *f, const char *doc);
+/* One row of a list in a manual page. */
+struct lmi_roff_item {
+	const char *what, *text;
+};
+/* .SH TITLE and a .TP item for each row, `what` in bold. */
+void lmi_roff_list(FILE *f, const char *title, const struct lmi_roff_item *items, uint32_t n);
+/* .SH EXAMPLES: a text, and below it the lines of `what` as they are typed. */
+void lmi_roff_examples(FILE *f, const struct lmi_roff_item *items, uint32_t n);
 /* A .TP item with spelling, doc and bounds; nothing for an option without doc. */
 void lmi_roff_option(FILE *f, const struct lmi_opt *o);
 

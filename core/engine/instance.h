@@ -51,6 +51,7 @@ struct lmi_inst_opts {
 	struct lmi_registry *registry; /* outlives the instance */
 	const struct lmd_host *host;   /* likewise */
 	const char *path;	       /* of the model file */
+	const char *label;	       /* what others call the model, for the log; NULL = none */
 	const char *backend;	       /* name; NULL or "auto": the best there is */
 	uint32_t device;	       /* number of the backend's device */
 	uint32_t n_thread;	       /* CPUs: threads; 0 = one for each processor */

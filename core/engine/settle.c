@@ -192,9 +192,11 @@ enum lmd_status lmi_inst_settle(struct lmi_inst *inst, const struct lmi_inst_opt
 	}
 	inst->desc.caches = caches;
 	inst->host->log(inst->host->ctx, "engine", place->cut ? LMD_LOG_WARN : LMD_LOG_INFO,
-			"context chosen%s model=%s n_ctx=%u trained=%u sequences=%u kv_mib=%llu",
-			place->cut ? " by memory" : "", inst->model->name, inst->n_ctx,
-			inst->desc.n_ctx_train, inst->n_seq,
+			"context chosen%s model=%s%s%s%s n_ctx=%u trained=%u sequences=%u "
+			"kv_mib=%llu",
+			place->cut ? " by memory" : "", o->label ? o->label : inst->model->name,
+			o->label ? " (" : "", o->label ? inst->model->name : "",
+			o->label ? ")" : "", inst->n_ctx, inst->desc.n_ctx_train, inst->n_seq,
 			(unsigned long long)(inst->kv_bytes >> 20));
 	return LMD_OK;
 }
