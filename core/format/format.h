@@ -39,7 +39,7 @@ struct lmi_open {
 	void *arg;
 };
 enum lmd_status lmi_model_open_with(struct lmi_model **out, const char *path,
-				    const struct lmi_open *how, struct lmd_error *err);
+				    const struct lmi_open *opts, struct lmd_error *err);
 
 /* The view that architectures and tokenizers read; valid until close. */
 const struct lmd_model *lmi_model_view(const struct lmi_model *m);

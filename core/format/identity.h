@@ -8,7 +8,7 @@
 #include "core/base/sha256.h"
 #include "core/format/format.h"
 
-/* Adds device, inode, size and change time of the model's files.  LMD_IO if one no longer
+/* Adds device, inode, size and modification time of the model's files.  LMD_IO if one no longer
  * exists. */
 enum lmd_status lmi_identity_files(struct lmi_sha256 *h, const struct lmi_model *m,
 				   struct lmd_error *err);

@@ -8,7 +8,7 @@
 #include "core/base/sha256.h"
 #include "core/quantize/quantize.h"
 
-/* SHA-256 of: device, inode, size and change time of the source's files; name and type of the
+/* SHA-256 of: device, inode, size and modification time of the source's files; name and type of the
  * source of each tensor in the plan, and its importances; what the encoders of the plan's types
  * make of synthetic values.  Not included are shapes, types, names and keys of the new file, which
  * its header covers.  LMD_IO if a file of the source no longer exists. */

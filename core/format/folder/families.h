@@ -29,8 +29,8 @@ LMI_FAMILIES(LMI_FAMILY_EXTERN)
 #define LMI_ROW_COUNT_ATTN 4
 #define LMI_ROW_COUNT_GLU  3
 extern const struct lmi_row lmi_rows_head[LMI_ROW_COUNT_HEAD];
-extern const struct lmi_row lmi_rows_attn[LMI_ROW_COUNT_ATTN];     /* RoPE on halves */
-extern const struct lmi_row lmi_rows_attn_adj[LMI_ROW_COUNT_ATTN]; /* RoPE on adjacent pairs */
+extern const struct lmi_row lmi_rows_attn[LMI_ROW_COUNT_ATTN];     /* RoPE rotates halves */
+extern const struct lmi_row lmi_rows_attn_adj[LMI_ROW_COUNT_ATTN]; /* reordered to adjacent pairs */
 extern const struct lmi_row lmi_rows_glu[LMI_ROW_COUNT_GLU];
 
 /* Rejects a checkpoint that sets the key to anything but the value `want` that is built into the

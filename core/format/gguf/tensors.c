@@ -191,7 +191,8 @@ enum lmd_status lmi_gguf_read_tensors(struct lmi_reader *r, uint32_t n, uint32_t
 	if (!lmi_align_ok(r->pos, alignment, data_at) || *data_at > r->file->bytes)
 		*data_at = r->file->bytes;
 	for (uint32_t i = 0; i < n; i++) {
-		enum lmd_status st = resolve_offset(&m->tensors[first + i], *data_at, r->file->bytes, err);
+		enum lmd_status st =
+			resolve_offset(&m->tensors[first + i], *data_at, r->file->bytes, err);
 
 		if (st != LMD_OK)
 			return st;
