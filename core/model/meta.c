@@ -34,7 +34,8 @@ const char *lmi_meta_type_text(uint32_t type)
 	return "of no known type";
 }
 
-static enum lmd_status wrong_type(const struct lmd_meta *v, const char *expected, struct lmd_error *err)
+static enum lmd_status wrong_type(const struct lmd_meta *v, const char *expected,
+				  struct lmd_error *err)
 {
 	return lmd_fail(err, LMD_INVALID, "key %s is %s, not %s", v->key,
 			lmi_meta_type_text(v->type), expected);

@@ -68,7 +68,8 @@ static const struct lmd_meta *find(const struct lmi_model *m, const char *key)
 	return m->view.find_meta(&m->view, key);
 }
 
-static enum lmd_status wrong_type(const struct lmd_meta *v, const char *expected, struct lmd_error *err)
+static enum lmd_status wrong_type(const struct lmd_meta *v, const char *expected,
+				  struct lmd_error *err)
 {
 	return lmd_fail(err, LMD_INVALID, "key %s is %s, not %s", v->key,
 			lmi_meta_type_text(v->type), expected);

@@ -27,8 +27,8 @@ static bool text_is(const struct lmd_model *m, const char *key, const char *text
 }
 
 /* Returns all values of a tensor; the caller frees them. */
-static enum lmd_status read_values(const struct lmi_model *m, const struct lmd_tensor *t, float **out,
-				   struct lmd_error *err)
+static enum lmd_status read_values(const struct lmi_model *m, const struct lmd_tensor *t,
+				   float **out, struct lmd_error *err)
 {
 	const struct lmi_dtype *type = lmi_dtype(t->dtype);
 	uint64_t n = 1;

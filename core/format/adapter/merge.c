@@ -131,10 +131,12 @@ static void add_row(const struct lmi_adapter_pair *p, float scale, uint64_t row,
 	const float *b = p->b + (size_t)slice * p->n * p->rank;
 
 	for (uint32_t j = 0; j < p->rank; j++) {
-		float f = scale * (transposed ? a[(size_t)j * p->k + r] : b[(size_t)r * p->rank + j]);
+		float f = scale * (transposed ? a[(size_t)j * p->k + r]
+					      : b[(size_t)r * p->rank + j]);
 
 		for (uint64_t c = 0; c < width; c++)
-			v[c] += f * (transposed ? b[(size_t)c * p->rank + j] : a[(size_t)j * p->k + c]);
+			v[c] += f * (transposed ? b[(size_t)c * p->rank + j]
+						: a[(size_t)j * p->k + c]);
 	}
 }
 

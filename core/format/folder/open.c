@@ -233,7 +233,8 @@ static enum lmd_status map_files(struct lmi_folder *f, uint32_t flags, struct lm
 	return st;
 }
 
-static enum lmd_status build_tensor(struct lmi_folder *f, uint32_t i, uint8_t *out, struct lmd_error *err)
+static enum lmd_status build_tensor(struct lmi_folder *f, uint32_t i, uint8_t *out,
+				    struct lmd_error *err)
 {
 	const struct lmd_tensor *t = &f->m->tensors[i];
 	uint64_t rows = 1, row_bytes, per;

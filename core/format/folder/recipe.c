@@ -117,8 +117,8 @@ static enum lmd_status load_slice(struct lmi_folder *f, const struct lmi_recipe 
 }
 
 /* Returns columns of the source as rows. */
-static enum lmd_status transpose_rows(struct lmi_folder *f, const struct lmi_recipe *r, uint64_t row0,
-				      uint64_t n, float *out, struct lmd_error *err)
+static enum lmd_status transpose_rows(struct lmi_folder *f, const struct lmi_recipe *r,
+				      uint64_t row0, uint64_t n, float *out, struct lmd_error *err)
 {
 	const struct lmi_slices *p = &r->slice;
 	uint64_t cols = r->src[0].cols;

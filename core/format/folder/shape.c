@@ -114,7 +114,8 @@ static void select_rows(struct lmi_folder *f, const struct lmi_row *row, struct 
 }
 
 /* Selects from each head of latent attention the key rows, transposed, or the value rows. */
-static void select_latent(struct lmi_folder *f, bool keys, struct lmi_recipe *r, struct lmd_tensor *t)
+static void select_latent(struct lmi_folder *f, bool keys, struct lmi_recipe *r,
+			  struct lmd_tensor *t)
 {
 	const struct lmi_source *s = &r->src[0];
 	uint64_t each = (uint64_t)f->n_nope + f->n_value;
@@ -144,7 +145,8 @@ static void select_latent(struct lmi_folder *f, bool keys, struct lmi_recipe *r,
 }
 
 /* Selects from each key head of gated delta everything but the gates, or only the gates. */
-static void select_delta(struct lmi_folder *f, bool gates, struct lmi_recipe *r, struct lmd_tensor *t)
+static void select_delta(struct lmi_folder *f, bool gates, struct lmi_recipe *r,
+			 struct lmd_tensor *t)
 {
 	const struct lmi_source *s = &r->src[0];
 	uint64_t each = 2 * ((uint64_t)f->delta_key + f->delta_value);

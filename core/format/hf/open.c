@@ -54,8 +54,8 @@ enum lmd_status lmi_hf_read_file(struct lmi_map *map, const char *path, bool *fo
 }
 
 /* Writes FOLDER/name to out, where path is the folder or a file in it. */
-static enum lmd_status sibling_path(char out[MAX_PATH], const char *path, bool folder, const char *name,
-				    struct lmd_error *err)
+static enum lmd_status sibling_path(char out[MAX_PATH], const char *path, bool folder,
+				    const char *name, struct lmd_error *err)
 {
 	const char *slash = strrchr(path, '/');
 	size_t dir = folder ? strlen(path) : slash ? (size_t)(slash - path) : 0;
@@ -109,7 +109,7 @@ static enum lmd_status read_all(struct lmi_hf_tokenizer *h, const char *path, st
 	if (st == LMD_OK && !found) {
 		lmi_show_path(show, sizeof(show), path);
 		return lmd_fail(err, LMD_NOTFOUND,
-				folder ? "%s: contains neither a tokenizer.json nor a tokenizer.model"
+				folder ? "%s: contains no tokenizer.json or tokenizer.model"
 				       : "%s: no such file",
 				show);
 	}

@@ -19,8 +19,8 @@ enum lmd_status lmi_hf_add_param(struct lmi_hf_tokenizer *h, const struct lmd_me
 }
 
 /* Stores a scalar as a parameter; false if the item is not one. */
-static bool read_scalar(struct lmi_hf_tokenizer *h, const struct lmi_jr_item *it, struct lmd_meta *v,
-			enum lmd_status *st, struct lmd_error *err)
+static bool read_scalar(struct lmi_hf_tokenizer *h, const struct lmi_jr_item *it,
+			struct lmd_meta *v, enum lmd_status *st, struct lmd_error *err)
 {
 	int64_t i;
 	double d;
@@ -54,7 +54,8 @@ static bool read_scalar(struct lmi_hf_tokenizer *h, const struct lmi_jr_item *it
 }
 
 /* Adds the members of an object as KEY.MEMBER; nested values are skipped. */
-static enum lmd_status read_members(struct lmi_hf_tokenizer *h, const char *key, struct lmd_error *err)
+static enum lmd_status read_members(struct lmi_hf_tokenizer *h, const char *key,
+				    struct lmd_error *err)
 {
 	enum lmd_status st = LMD_OK;
 	struct lmi_jr_item it;

@@ -119,8 +119,8 @@ static enum lmd_status keep_scores(struct lmi_hf_tokenizer *h, const double *sco
 	return LMD_OK;
 }
 
-static enum lmd_status check_added_ids(const struct lmi_hf_tokenizer *h, const int32_t *id, uint32_t n,
-				       struct lmd_error *err)
+static enum lmd_status check_added_ids(const struct lmi_hf_tokenizer *h, const int32_t *id,
+				       uint32_t n, struct lmd_error *err)
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (id[i] < 0 || (uint32_t)id[i] >= h->spec.n_tokens)

@@ -124,8 +124,8 @@ enum lmd_status lmi_hf_read_added(struct lmi_hf_tokenizer *h, const struct lmi_j
 /* Reserves room for the rest of the text, assuming that an item takes about text_bytes of it:
  * memory that is never written costs nothing, but growing a list does.  Reserves a million items at
  * most. */
-static bool reserve_expected(const struct lmi_hf_tokenizer *h, struct lmi_hf_list *l, size_t text_bytes,
-			     size_t item_bytes)
+static bool reserve_expected(const struct lmi_hf_tokenizer *h, struct lmi_hf_list *l,
+			     size_t text_bytes, size_t item_bytes)
 {
 	size_t n = (size_t)(h->json.end - h->json.p) / text_bytes;
 

@@ -126,7 +126,8 @@ static enum lmd_status insert(struct lmi_imatrix *m, uint32_t at, const char *na
 }
 
 /* Replaces the one count for all matrices by n_count equal ones. */
-static enum lmd_status expand_count(struct lmi_imatrix_entry *e, uint32_t n_count, struct lmd_error *err)
+static enum lmd_status expand_count(struct lmi_imatrix_entry *e, uint32_t n_count,
+				    struct lmd_error *err)
 {
 	float *p = lmi_realloc(e->count, n_count, sizeof(*p));
 
@@ -184,7 +185,8 @@ enum lmd_status lmi_imatrix_add(struct lmi_imatrix *m, const char *name, uint64_
 	char show[SHOW];
 
 	lmi_show(show, sizeof(show), name, strlen(name));
-	if (!are_valid(sum2, n, false) || !are_valid(count, n_count, false) || (sum && !are_valid(sum, n, true)))
+	if (!are_valid(sum2, n, false) || !are_valid(count, n_count, false) ||
+	    (sum && !are_valid(sum, n, true)))
 		return lmd_fail(err, LMD_CORRUPT,
 				"entry %s: a value is negative, infinite or NaN", show);
 	st = lmi_imatrix_entry(m, name, n, n_count, sum != NULL, &e, err);

@@ -75,8 +75,8 @@ static enum lmd_status list_index(struct shards *s)
 
 		if (!lmi_jnode_is(v, LMI_JSTRING) || !is_plain(v->u.s, v->n))
 			return lmd_fail(s->err, LMD_INVALID,
-					"\"weight_map\": \"%.60s\" is in %s%s%s, must be in NAME" SUFFIX
-					" in the same folder",
+					"\"weight_map\": \"%.60s\" is in %s%s%s, must be in "
+					"NAME" SUFFIX " in the same folder",
 					k->u.s, lmi_jnode_is(v, LMI_JSTRING) ? "\"" : "",
 					lmi_jnode_is(v, LMI_JSTRING)
 						? lmi_show(show, sizeof(show), v->u.s, v->n)
@@ -151,7 +151,7 @@ static enum lmd_status find_only_file(struct shards *s)
 	if (n == 1)
 		return found ? one_name(s, found) : no_memory(s);
 	return lmd_fail(s->err, n ? LMD_INVALID : LMD_NOTFOUND,
-			n ? "%.200s: %u files *" SUFFIX " without " INDEX "; pass the path of one of them"
+			n ? "%.200s: %u files *" SUFFIX " without " INDEX "; pass one of them"
 			  : "%.200s: contains neither " ONE " nor " INDEX,
 			s->folder, n);
 }
