@@ -16,8 +16,7 @@ enum lmd_status lmi_parts_begin(struct lmi_model *m, uint64_t copied, uint32_t f
 	if (w->max_copy && copied > w->max_copy)
 		return lmd_fail(err, LMD_NOMEM,
 				"%llu MiB of files would be read into memory, but only %llu MiB "
-				"are "
-				"left; map them instead, which takes no memory",
+				"are left; map them instead, which takes no memory",
 				(unsigned long long)(copied >> 20),
 				(unsigned long long)(w->max_copy >> 20));
 	for (uint32_t i = 0; (flags & LMI_OPEN_MLOCK) && i < m->n_parts; i++)
@@ -35,8 +34,7 @@ enum lmd_status lmi_parts_make(struct lmi_model *m, uint64_t made, struct lmd_er
 			err, LMD_NOMEM,
 			"%llu MiB of weights are not stored in the form in which they are used and "
 			"would be built in memory, but only %llu MiB are left; llamactl convert "
-			"makes "
-			"a file that needs no such memory",
+			"makes a file that needs no such memory",
 			(unsigned long long)(made >> 20),
 			(unsigned long long)((w->max_copy - w->copied) >> 20));
 	w->total += made;

@@ -122,8 +122,7 @@ static enum lmd_status read_arch(struct lmi_model *m, struct lmd_error *err)
 	if (!is_arch_name(&arch))
 		return lmd_fail(err, LMD_INVALID,
 				"key general.architecture: \"%s\" must be a name of 1..48 "
-				"characters "
-				"a-z 0-9 _ . -",
+				"characters a-z 0-9 _ . -",
 				lmi_show(show, sizeof(show), arch.ptr, arch.len));
 	m->view.arch = arch.ptr;
 	return LMD_OK;

@@ -68,8 +68,7 @@ enum lmd_status lmi_model_no_memory(const struct lmi_model *m, uint64_t bytes,
 	if (bytes > m->heap_bytes - used)
 		return lmd_fail(err, LMD_INVALID,
 				"keys, vocabulary and tensor table need %llu bytes in addition to "
-				"%llu "
-				"in use, but the limit is %llu",
+				"%llu in use, but the limit is %llu",
 				(unsigned long long)bytes, (unsigned long long)used,
 				(unsigned long long)m->heap_bytes);
 	return lmd_fail(err, LMD_NOMEM, "no memory for %llu bytes of the model's tables",

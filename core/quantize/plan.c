@@ -303,7 +303,7 @@ enum lmd_status lmi_quantize_check(const struct lmi_quantize_plan *p, struct lmd
 					"tensor %s would be unusable as %s without importances: %s "
 					"(pass one with --imatrix; `llamactl imatrix` makes one)",
 					show, lmi_dtype(it->type)->name,
-					p->opts.imatrix ? "the importance matrix lacks it"
+					p->opts.imatrix ? "the importance matrix has none"
 							: "an importance matrix is needed");
 	}
 	return LMD_OK;

@@ -29,8 +29,8 @@ struct lmi_adapter_pair *lmi_adapter_place(struct lmi_adapter_file *f, const cha
 		if (p->rank == rank && p->n == n && p->k == k && p->n_slice == n_slice)
 			return p;
 		(void)lmd_fail(err, LMD_UNSUPPORTED,
-			       "%s: rank %u of %u x %u, but another part of %s has rank %u of %u "
-			       "x %u",
+			       "%s: rank %u of %u x %u, but another part of %s has rank %u of %u x "
+			       "%u",
 			       what, rank, n, k, site, p->rank, p->n, p->k);
 		return NULL;
 	}

@@ -80,8 +80,7 @@ static enum lmd_status check(const struct lmi_merge *m, struct lmd_error *err)
 		if (n)
 			return lmd_fail(err, LMD_UNSUPPORTED,
 					"adapter %u is active only after a sequence of %u tokens, "
-					"but "
-					"would always be active once merged",
+					"but would always be active once merged",
 					i + 1, n);
 		for (uint32_t k = 0; k < lmi_adapter_n(m->adapters[i]); k++) {
 			const struct lmi_adapter_pair *p = lmi_adapter_pair(m->adapters[i], k);
@@ -89,8 +88,7 @@ static enum lmd_status check(const struct lmi_merge *m, struct lmd_error *err)
 			if (!p->rank)
 				return lmd_fail(err, LMD_UNSUPPORTED,
 						"adapter %u is a control vector, which cannot be "
-						"merged "
-						"into a weight",
+						"merged into a weight",
 						i + 1);
 		}
 	}

@@ -83,18 +83,16 @@ static enum lmd_status check_config(struct peft *p)
 	if (is_true(lmi_jnode_get(o, "use_dora")))
 		return lmd_fail(p->err, LMD_UNSUPPORTED,
 				"adapter_config.json: \"use_dora\": DoRA is not supported; merge "
-				"the "
-				"adapter into the model",
+				"the adapter into the model");
 	if (lmi_jnode_is(alphas, LMI_JOBJECT) && alphas->n)
 		return lmd_fail(p->err, LMD_UNSUPPORTED,
 				"adapter_config.json: \"alpha_pattern\" has %u entries, but only "
-				"one "
-				"alpha for all modules is supported",
+				"one alpha for all modules is supported",
 				alphas->n);
 	if (!lmi_jnode_real(lmi_jnode_get(o, "lora_alpha"), &p->alpha) || !(fabs(p->alpha) < 1e9))
 		return lmd_fail(p->err, LMD_INVALID,
-				"adapter_config.json: \"lora_alpha\" is %s, must be a number "
-				"below 1e9",
+				"adapter_config.json: \"lora_alpha\" is %s, must be a number below "
+				"1e9",
 				lmi_jnode_kind(lmi_jnode_get(o, "lora_alpha")));
 	p->rslora = is_true(lmi_jnode_get(o, "use_rslora"));
 	return LMD_OK;
@@ -261,8 +259,7 @@ static enum lmd_status put_pair(struct peft *p, const struct found *x)
 	if (x->row->flags & REARRANGED)
 		return lmd_fail(p->err, LMD_UNSUPPORTED,
 				"tensor %.80s: the model uses parts of this weight, for which "
-				"adapters "
-				"are not supported; merge it into the model",
+				"adapters are not supported; merge it into the model",
 				x->a->name);
 	site_of(x->row, x->il, site);
 	base = lmi_adapter_base(p->f, site, x->a->name, p->err);
@@ -353,15 +350,14 @@ static enum lmd_status read_tensor(struct peft *p, const struct lmi_st_tensor *t
 		    x.a->dims[0] < 1 || x.a->dims[0] > LMI_ADAPTER_MAX_RANK ||
 		    x.a->dims[1] > 1 << 28 || x.b->dims[0] > 1 << 28)
 			return lmd_fail(p->err, LMD_INVALID,
-					"tensor %.80s: the pair must be two matrices with the "
-					"same rank of 1..%u", t->name,
+					"tensor %.80s: the pair must be two matrices with the same "
+					"rank of 1..%u", t->name,
 					LMI_ADAPTER_MAX_RANK);
 		x.row = find_row(p, stem, num);
 		if (!x.row || x.row->flags & (LMI_ROW_HALF0 | LMI_ROW_HALF1))
 			return lmd_fail(p->err, LMD_UNSUPPORTED,
 					"tensor %.80s: models of architecture %s have no such "
-					"weight "
-					"to adapt",
+					"weight to adapt",
 					t->name, p->f->base->arch);
 		x.il = num[0];
 		x.expert = num[1];

@@ -231,9 +231,8 @@ static enum lmd_status put_block(const struct lmi_source *s, const struct coded 
 				s->w->name, (double)d, (double)min);
 	if (type != LMD_DTYPE_Q4_1 && !mid)
 		return lmd_fail(err, LMD_CORRUPT,
-				"tensor %.80s: a zero point is %g, but the configuration says "
-				"that all "
-				"are the middle code",
+				"tensor %.80s: a zero point is %g, but the configuration says that "
+				"all are the middle code",
 				s->w->name, (double)m);
 	lmi_put_f16(b, d);
 	b += 2;

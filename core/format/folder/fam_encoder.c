@@ -44,8 +44,7 @@ static void bert(struct lmi_folder *f)
 		lmi_folder_fail(
 			f, LMD_UNSUPPORTED,
 			"%s/config.json: \"position_embedding_type\": architecture bert supports "
-			"only "
-			"absolute positions",
+			"only absolute positions",
 			f->dir);
 }
 

@@ -79,8 +79,7 @@ static void gemma3(struct lmi_folder *f)
 	if (lmi_conf_has(f, "attn_logit_softcapping"))
 		lmi_folder_fail(f, LMD_UNSUPPORTED,
 				"%s/config.json: \"attn_logit_softcapping\": architecture gemma3 "
-				"does not "
-				"cap attention scores",
+				"does not cap attention scores",
 				f->dir);
 }
 

@@ -210,8 +210,7 @@ static void ernie_layers(struct lmi_folder *f)
 	if (last >= 0 && last + 1 < (int64_t)f->n_layer)
 		lmi_folder_fail(f, LMD_UNSUPPORTED,
 				"%s/config.json: \"moe_layer_end_index\" is %lld, but the last of "
-				"%u "
-				"layers must have experts in architecture %s",
+				"%u layers must have experts in architecture %s",
 				f->dir, (long long)last, f->n_layer, f->fam->arch);
 	lmi_conf_lead(f, lmi_conf_int(f, "moe_layer_start_index", 0, 0, f->n_layer));
 }

@@ -102,8 +102,7 @@ static void all_experts(struct lmi_folder *f)
 	if (lmi_jnode_is(dense, LMI_JARRAY) && dense->n)
 		lmi_folder_fail(f, LMD_UNSUPPORTED,
 				"%s/config.json: \"mlp_only_layers\" has %u elements, but all "
-				"layers "
-				"have experts in architecture %s",
+				"layers have experts in architecture %s",
 				f->dir, dense->n, f->fam->arch);
 }
 

@@ -61,8 +61,7 @@ void lmi_conf_only_bool(struct lmi_folder *f, const char *name, bool want)
 	if (lmi_conf_bool(f, name, want) != want)
 		lmi_folder_fail(f, LMD_UNSUPPORTED,
 				"%s/config.json: \"%s\" is %s, but architecture %s supports only "
-				"the "
-				"other value",
+				"the other value",
 				f->dir, name, want ? "false" : "true", f->fam->arch);
 }
 
@@ -135,8 +134,8 @@ void lmi_conf_mixers(struct lmi_folder *f)
 	if (!lmi_jnode_is(a, LMI_JARRAY) || a->n != f->n_layer) {
 		lmi_folder_fail(
 			f, LMD_INVALID,
-			"%s/config.json: \"layer_types\" is %s of %u elements, must be an array "
-			"of %u",
+			"%s/config.json: \"layer_types\" is %s of %u elements, must be an array of "
+			"%u",
 			f->dir, lmi_jnode_kind(a), a ? a->n : 0, f->n_layer);
 		return;
 	}

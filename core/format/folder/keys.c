@@ -96,8 +96,7 @@ static void heads(struct lmi_folder *f)
 	if (f->n_head % f->n_head_kv)
 		lmi_folder_fail(f, LMD_INVALID,
 				"%s/config.json: \"num_key_value_heads\" is %u, must divide the "
-				"number "
-				"of heads, %u",
+				"number of heads, %u",
 				f->dir, f->n_head_kv, f->n_head);
 	kv_counts(f);
 	if (f->fam->flags & LMI_FAM_MLA) { /* the size of a row in the cache */
@@ -180,8 +179,7 @@ static void llama3(struct lmi_folder *f, const struct lmi_jnode *o, double base)
 	if (high <= low)
 		lmi_folder_fail(f, LMD_INVALID,
 				"%s/config.json: RoPE parameter \"high_freq_factor\" is %g, must "
-				"be "
-				"above %g",
+				"be above %g",
 				f->dir, high, low);
 	for (uint32_t i = 0; f->status == LMD_OK && i < n; i++) {
 		double wave = 2 * 3.14159265358979323846 * pow(base, 2.0 * i / f->rope_dim);
@@ -204,8 +202,7 @@ static const float *factors(struct lmi_folder *f, const struct lmi_jnode *o, con
 	if (!lmi_jnode_is(a, LMI_JARRAY) || a->n != n || n > MAX_FACTORS) {
 		lmi_folder_fail(f, LMD_INVALID,
 				"%s/config.json: RoPE parameter \"%s\" is %s of %u elements, must "
-				"be an "
-				"array of %u",
+				"be an array of %u",
 				f->dir, key, lmi_jnode_kind(a), a ? a->n : 0, n);
 		return NULL;
 	}
@@ -216,8 +213,7 @@ static const float *factors(struct lmi_folder *f, const struct lmi_jnode *o, con
 		if (!lmi_jnode_real(v, &d) || !(d > 0 && d < 1e9))
 			lmi_folder_fail(f, LMD_INVALID,
 					"%s/config.json: RoPE parameter \"%s\": element %u is not "
-					"a number "
-					"above 0",
+					"a number above 0",
 					f->dir, key, i);
 		out[i] = (float)d;
 	}
@@ -307,8 +303,7 @@ static void scaling(struct lmi_folder *f, const struct lmi_jnode *o, double base
 	} else {
 		lmi_folder_fail(f, LMD_UNSUPPORTED,
 				"%s/config.json: RoPE scaling \"%s\" is not supported, must be "
-				"default, "
-				"linear, dynamic, llama3, longrope or yarn",
+				"default, linear, dynamic, llama3, longrope or yarn",
 				f->dir,
 				t->type == LMI_JSTRING ? lmi_show(show, sizeof(show), t->u.s, t->n)
 						       : lmi_jnode_kind(t));

@@ -72,8 +72,9 @@ static enum lmd_status open_config(struct lmi_folder *f)
 
 	if (st == LMD_OK && !f->config.root)
 		st = lmd_fail(f->err, LMD_NOTFOUND,
-			      "%s: no " CONFIG " in this folder,
-			      which is needed to interpret the tensors", f->dir);
+			      "%s: no " CONFIG
+			      " in this folder, which is needed to interpret the tensors",
+			      f->dir);
 	if (st == LMD_OK)
 		st = lmi_model_reserve_parts(f->m, 1, f->err);
 	if (st != LMD_OK)
@@ -284,9 +285,8 @@ static enum lmd_status alloc_built(struct lmi_folder *f, uint32_t flags, struct 
 	if (!data)
 		return lmd_fail(err, LMD_NOMEM,
 				"%s: no memory for %llu bytes of tensors that are not stored in "
-				"the "
-				"form in which they are used; llamactl convert makes a file that "
-				"needs no such memory",
+				"the form in which they are used; llamactl convert makes a file "
+				"that needs no such memory",
 				f->dir, (unsigned long long)p->made);
 	p->map = (struct lmi_map){.ptr = data, .bytes = p->made, .on_heap = true, .block = data};
 	return LMD_OK;

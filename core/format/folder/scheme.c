@@ -54,8 +54,8 @@ void lmi_folder_scheme(struct lmi_folder *f)
 		lmi_folder_fail(
 			f, LMD_UNSUPPORTED,
 			"%s/config.json: \"quant_method\" \"%s\" is not supported, must be gptq, "
-			"awq, fp8, "
-			"mxfp4, mlx or compressed-tensors; use the model without quantisation",
+			"awq, fp8, mxfp4, mlx or compressed-tensors; use the model without "
+			"quantisation",
 			f->dir,
 			m->type == LMI_JSTRING ? lmi_show(show, sizeof(show), m->u.s, m->n)
 					       : lmi_jnode_kind(m));

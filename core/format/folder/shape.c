@@ -153,8 +153,8 @@ static void select_delta(struct lmi_folder *f, bool gates, struct lmi_recipe *r,
 
 	if (t->n_dim != 2 || !f->n_delta || s->rows != each * f->n_delta) {
 		fail_source(f, s,
-			    "the number of rows does not match the queries, keys, values and "
-			    "gates of all heads");
+			    "the number of rows does not match the queries, keys, values and gates "
+			    "of all heads");
 		return;
 	}
 	r->op = gates ? LMI_OP_PART : LMI_OP_DELTA;
@@ -202,8 +202,8 @@ static void set_op(struct lmi_folder *f, const struct lmi_row *row, bool flat, b
 		r->op = LMI_OP_QKV;
 		if (s->rows != (f->n_head + 2ull * f->n_head_kv) * f->head_dim)
 			fail_source(f, s,
-				    "the number of rows does not match all queries, keys and "
-				    "values");
+				    "the number of rows does not match all queries, keys and values"
+				    ;
 	} else if (row->flags & (LMI_ROW_K_B | LMI_ROW_V_B)) {
 		select_latent(f, row->flags & LMI_ROW_K_B, r, t);
 	} else if (row->flags & (LMI_ROW_DELTA | LMI_ROW_DELTA_GATE)) {

@@ -55,8 +55,8 @@ static void fit(struct lmi_folder *f, struct lmd_tokspec *s, uint32_t n)
 	for (uint32_t i = 0; i < s->n_suffix; i++)
 		if (s->suffix[i] >= (int32_t)n)
 			lmi_folder_fail(f, LMD_INVALID,
-					"%s: token %d is added after every text, but the model "
-					"has only %u tokens", f->dir,
+					"%s: token %d is added after every text, but the model has "
+					"only %u tokens", f->dir,
 					s->suffix[i], n);
 }
 

@@ -83,8 +83,7 @@ static enum lmd_status check_shape(const struct lmi_imatrix *m, const char *name
 	if (m->n_entry == LMI_IMATRIX_ENTRIES || n > LMI_IMATRIX_VALUES - m->n_value)
 		return lmd_fail(err, LMD_INVALID,
 				"entry %s: %u entries with %llu values and %llu more, must be at "
-				"most "
-				"%u with %llu",
+				"most %u with %llu",
 				show, m->n_entry, (unsigned long long)m->n_value,
 				(unsigned long long)n, LMI_IMATRIX_ENTRIES,
 				(unsigned long long)LMI_IMATRIX_VALUES);

@@ -206,49 +206,40 @@ static const struct {
 	size_t n_data;
 	const char *words;
 } coded[] = {
-	{"gptq", E(".qweight", "I32", "0, 8", "0, 0") ", " E(".qzeros", "I32", "1, 1", "0, 4") ",
-	" E(
+	{"gptq", E(".qweight", "I32", "0, 8", "0, 0") ", " E(".qzeros", "I32", "1, 1", "0, 4") ", " E(
 			 ".scales", "F16", "1, 8", "4, 20"),
 	 20, "qweight|is empty"},
 	{"gptq", E(".qweight", "I32", "1, 8", "0, 32"), 32, "qzeros or scales"},
-	{"gptq", E(".qweight", "I32", "1, 8", "0, 32") ", " E(".qzeros", "I32", "3, 1", "32, 44") ",
-	" E(
+	{"gptq", E(".qweight", "I32", "1, 8", "0, 32") ", " E(".qzeros", "I32", "3, 1", "32, 44") ", " E(
 			 ".scales", "F16", "3, 8", "44, 92"),
 	 92, "groups do not divide"},
-	{"awq", E(".qweight", "I32", "8, 0", "0, 0") ", " E(".qzeros", "I32", "1, 0", "0, 0") ",
-	" E(
+	{"awq", E(".qweight", "I32", "8, 0", "0, 0") ", " E(".qzeros", "I32", "1, 0", "0, 0") ", " E(
 			".scales", "F16", "1, 0", "0, 0"),
 	 0, "is empty"},
-	{"awq", E(".qweight", "I32", "8, 1", "0, 32") ", " E(".qzeros", "I32", "1, 2", "32, 40") ",
-	" E(
+	{"awq", E(".qweight", "I32", "8, 1", "0, 32") ", " E(".qzeros", "I32", "1, 2", "32, 40") ", " E(
 			".scales", "F16", "1, 8", "40, 56"),
 	 56, "AWQ needs"},
 	{"fp8", E(".weight", "F8_E4M3", "4, 8", "0, 32") ", " E(".weight_scale_inv", "F32", "5, 1",
 								"32, 52"),
 	 52, "scales match neither"},
-	{"fp8", E(".weight", "F8_E4M3", "4, 8", "0, 32") ", " E(".weight_scale", "F32", "0", "32,
-	32"),
+	{"fp8", E(".weight", "F8_E4M3", "4, 8", "0, 32") ", " E(".weight_scale", "F32", "0", "32, 32"),
 	 32, "scales match neither"},
-	{"fp8", E(".weight", "F8_E4M3", "0, 8", "0, 0") ", " E(".weight_scale", "F32", "", "0, 4"),
-	4,
+	{"fp8", E(".weight", "F8_E4M3", "0, 8", "0, 0") ", " E(".weight_scale", "F32", "", "0, 4"), 4,
 	 "is empty"},
 	{"mlx", E(".weight", "U32", "4, 1", "0, 16") ", " E(".scales", "F16", "4, 1", "16, 24"), 24,
 	 "biases are missing"},
-	{"mlx", E(".weight", "U32", "4, 1", "0, 16") ", " E(".scales", "F16", "4, 0", "16, 16") ",
-	" E(
+	{"mlx", E(".weight", "U32", "4, 1", "0, 16") ", " E(".scales", "F16", "4, 0", "16, 16") ", " E(
 			".biases", "F16", "4, 0", "16, 16"),
 	 16, "biases are missing or have another shape"},
 	{"mlx", E(".weight", "U32", "4, 0", "0, 0") ", " E(".scales", "F16", "4, 1", "0, 8") ", " E(
 			".biases", "F16", "4, 1", "8, 16"),
 	 16, "codes of 1 to 8 bits"},
-	{"mlx", E(".weight", "U32", "3, 1", "0, 12") ", " E(".scales", "F16", "4, 1", "12, 20") ",
-	" E(
+	{"mlx", E(".weight", "U32", "3, 1", "0, 12") ", " E(".scales", "F16", "4, 1", "12, 20") ", " E(
 			".biases", "F16", "4, 1", "20, 28"),
 	 28, "codes of 1 to 8 bits"},
 	{"compressed-tensors", E(".weight_packed", "I32", "4, 1", "0, 16"), 16, "weight_scale"},
 	{"compressed-tensors",
-	 E(".weight_packed", "I32", "4, 0", "0, 0") ", " E(".weight_scale", "F16", "4, 1", "0, 8"),
-	   8,
+	 E(".weight_packed", "I32", "4, 0", "0, 0") ", " E(".weight_scale", "F16", "4, 1", "0, 8"), 8,
 	 "is empty"},
 };
 
