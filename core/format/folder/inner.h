@@ -16,11 +16,9 @@ enum lmi_scheme {
 	LMI_SCHEME_PLAIN,
 	LMI_SCHEME_SCALED, /* w * scale of its block of rows and columns (fp8, int8) */
 	LMI_SCHEME_AFFINE, /* MLX: codes in u32 words, scale and bias per group */
-	LMI_SCHEME_GPTQ,   /* GPTQ: codes packed down the columns in i32, zero points packed the
-			    * same way */
+	LMI_SCHEME_GPTQ,   /* GPTQ: codes and zero points packed down the columns in i32 */
 	LMI_SCHEME_AWQ,    /* AWQ: codes packed along the rows in i32, in AWQ's own order */
-	LMI_SCHEME_PACKED, /* compressed-tensors pack-quantized: codes packed along the rows in
-			    * i32 */
+	LMI_SCHEME_PACKED, /* compressed-tensors pack-quantized: codes along the rows in i32 */
 	LMI_SCHEME_MXFP4,  /* blocks of 16 bytes, each with an exponent */
 };
 
@@ -150,8 +148,7 @@ struct lmi_family {
 	struct lmi_rows rows[LMI_MAX_ROWS];
 	/* Each of these may be NULL. */
 	void (*layers)(struct lmi_folder *f); /* sets f->layers; n_layer is known */
-	int64_t (*n_ff)(struct lmi_folder *f, int64_t n); /* feed-forward width from the stated
-							   * one */
+	int64_t (*n_ff)(struct lmi_folder *f, int64_t n); /* feed-forward width; n: as stated */
 	void (*keys)(struct lmi_folder *f); /* called after the shared keys */
 };
 
@@ -196,8 +193,7 @@ struct lmi_folder {
 	const struct lmi_st_tensor *whole_of; /* the tensor in `whole` */
 	const struct lmi_st_tensor *turned_of; /* the tensor in `turned`, and its slice */
 	uint64_t turned_slice;
-	pthread_mutex_t lock; /* protects the scratch buffers while a model that owns this is
-			       * read */
+	pthread_mutex_t lock; /* protects the scratch while a model that owns this is read */
 	/* the first error of a key or value */
 	enum lmd_status status;
 	struct lmd_error *err;

@@ -202,8 +202,8 @@ static void set_op(struct lmi_folder *f, const struct lmi_row *row, bool flat, b
 		r->op = LMI_OP_QKV;
 		if (s->rows != (f->n_head + 2ull * f->n_head_kv) * f->head_dim)
 			fail_source(f, s,
-				    "the number of rows does not match all queries, keys and values"
-				    ;
+				    "the number of rows does not match all queries, keys and "
+				    "values");
 	} else if (row->flags & (LMI_ROW_K_B | LMI_ROW_V_B)) {
 		select_latent(f, row->flags & LMI_ROW_K_B, r, t);
 	} else if (row->flags & (LMI_ROW_DELTA | LMI_ROW_DELTA_GATE)) {

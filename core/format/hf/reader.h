@@ -121,7 +121,7 @@ enum lmd_status lmi_hf_read_sentencepiece(struct lmi_hf_tokenizer *h, const char
 enum lmd_status lmi_hf_finish_sentencepiece(struct lmi_hf_tokenizer *h, const char *added,
 					    struct lmd_error *err);
 
-/* Both of the above. */
+/* lmi_hf_read_sentencepiece and lmi_hf_finish_sentencepiece in one call, without added tokens. */
 enum lmd_status lmi_hf_parse_sentencepiece(struct lmi_hf_tokenizer *h, const char *data,
 					   size_t bytes, struct lmd_error *err);
 

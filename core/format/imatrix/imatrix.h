@@ -82,7 +82,7 @@ struct lmi_imatrix_stats {
 	double min, max, mean, deviation;
 	double active;	       /* share of columns above 1e-5 */
 	double entropy;	       /* of the means as a distribution, in bits */
-	double normal_entropy; /* entropy divided by the maximum for n columns */
+	double normal_entropy; /* the maximum for n columns, log2(n) */
 	double outliers;       /* share more than one deviation from the mean */
 	double cosine;	       /* with the same tensor of the previous layer; NaN if there is
 			        * none */

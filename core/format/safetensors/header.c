@@ -161,8 +161,8 @@ static enum lmd_status read_tensor(struct header *h, const struct lmi_jnode *key
 	(void)lmi_show(h->what, sizeof(h->what), key->u.s, key->n);
 	if (key->n < 1 || key->n > LMI_ST_NAME_BYTES || memchr(key->u.s, 0, key->n))
 		return lmd_fail(h->err, LMD_INVALID,
-				"tensor \"%s\": name of %u bytes, must be 1..%u without a zero byte"
-				
+				"tensor \"%s\": name of %u bytes, must be 1..%u without a zero "
+				"byte",
 				h->what, key->n, LMI_ST_NAME_BYTES);
 	if (o->type != LMI_JOBJECT)
 		return lmd_fail(h->err, LMD_CORRUPT, "tensor %s: is %s, not an object", h->what,
