@@ -19,7 +19,7 @@ enum {
 	E4 = 1u << 1,	     /* at least four experts */
 	E8 = 1u << 2,	     /* exactly eight experts */
 	IMATRIX = 1u << 3,   /* there is an importance matrix */
-	NO_IMATRIX = 1u << 4,     /* there is none */
+	NO_IMATRIX = 1u << 4, /* there is no importance matrix */
 	FALCON = 1u << 5,    /* the architecture */
 	NOFALCON = 1u << 6,
 	FIRST2 = 1u << 7,    /* position 0 or 1 */
