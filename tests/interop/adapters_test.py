@@ -281,7 +281,7 @@ def control_vector(t, tmp):
     t.refused("together", ["together"], *args, "--control-vector", path, "--lora",
               os.path.join(tmp, "llama-lora"))
     gguf(path, [("general.architecture", "controlvector")], [("direction.1", [32], v[:32])])
-    t.refused("another width", ["32 values", "64 wide"], *args, "--control-vector", path)
+    t.refused("another width", ["32 values", "must have 64"], *args, "--control-vector", path)
     gguf(path, [("general.architecture", "controlvector")], [("direction.x", [64], v)])
     t.refused("no layer", ["direction.x"], *args, "--control-vector", path)
     gguf(path, [("general.architecture", "controlvector")], [("direction.1", [64], v)])

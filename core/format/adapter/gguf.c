@@ -206,7 +206,7 @@ static enum lmd_status read_direction(struct lmi_adapter_file *f, const struct l
 				t->name, f->base->arch);
 	if (t->n_dim != 1 || t->dims[0] != base->dims[1])
 		return lmd_fail(err, LMD_INVALID,
-				"tensor %s has %lld values, must have %lld as the embedding",
+				"tensor %s has %lld values, must have %lld like the embedding",
 				t->name, (long long)t->dims[0], (long long)base->dims[1]);
 	st = f->sizes_only ? LMD_OK : read_values(m, t, &v, err);
 	if (st != LMD_OK)
