@@ -29,7 +29,8 @@ struct lmi_adapter_pair {
 struct lmi_adapter_file;
 
 /* path: a GGUF file (adapter or control vector), a PEFT folder, or a file of one.
- * base: the model that the adapter is for; must outlive the adapter.  |
+ * base: the model that the adapter is for; only used during the call
+ *
  * Error messages name the file, the tensor and the limit. */
 enum lmd_status lmi_adapter_open(struct lmi_adapter_file **out, const char *path,
 				 const struct lmd_model *base, struct lmd_error *err);

@@ -12,8 +12,7 @@
 struct lmi_merge {
 	const struct lmi_model *model; /* LMI_OPEN_HEADER_ONLY suffices */
 	struct lmi_adapter_file *const *adapters; /* [n], opened for this model */
-	const float *scales;			  /* [n], multiplied with the adapters' own
-						   * scales */
+	const float *scales;			  /* [n], times the adapters' own */
 	uint32_t n;
 	int32_t type; /* enum lmd_dtype of changed weights; -1: keep float types, otherwise f16 */
 	lmi_gguf_progress_fn progress; /* may be NULL */

@@ -15,7 +15,7 @@
  *     scheme.c     quantised checkpoints: which file tensors belong to one weight
  *     values.c     values of a weight as floats
  *     codes.c      values of packed codes as floats; codes as blocks
- *     vocab.c      the vocabulary, checked against the model
+ *     vocab.c      the vocabulary, adapted to the model
  *     vocab_keys.c the vocabulary as keys
  *     pretok.c     names of pre-tokenizers
  *     open.c       runs all of this in order

@@ -38,8 +38,8 @@ static inline uint64_t lmi_reader_left(const struct lmi_reader *r)
 	return r->file->bytes - r->pos;
 }
 
-/* At the end of the file all of these fail with LMD_CORRUPT and "WHAT: N bytes at byte P, the file
- * ends at S", and consume nothing. */
+/* At the end of the file all of these fail with LMD_CORRUPT and "WHAT: needs N bytes at byte P, but
+ * the file ends at S", and consume nothing. */
 enum lmd_status lmi_reader_bytes(struct lmi_reader *r, void *dst, uint64_t n,
 				 struct lmd_error *err);
 enum lmd_status lmi_reader_u32(struct lmi_reader *r, uint32_t *v, struct lmd_error *err);
