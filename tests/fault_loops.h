@@ -170,7 +170,7 @@ static inline void fault_writes(const struct fault_job *j)
 					      e.text);
 			if (st != LMD_OK && job->keep && kinds[k].kind >= FAULT_SYNC &&
 			    kinds[k].kind <= FAULT_NAME) /* all is there but the name */
-				ck_assert_msg(strstr(e.text, "the same command goes on"), "%s",
+				ck_assert_msg(strstr(e.text, "the same command resumes"), "%s",
 					      e.text);
 			if (!hit) {
 				ck_assert(after > 0 || (kinds[k].kind == FAULT_CUT && !job->keep));

@@ -53,7 +53,7 @@ refused 2 'is needed' imatrix --in-file "$dir/a.gguf"
 refused 1 'none is left after 9999' imatrix "$dir/m.gguf" --text "$dir/text" --ctx 16 \
 	--from-chunk 9999 -o "$dir/x"
 refused 1 'missing' imatrix "$dir/m.gguf" --text "$dir/missing" -o "$dir/x"
-refused 1 'no importance matrix' imatrix --in-file "$dir/m.gguf" -o "$dir/x"
+refused 1 'not an importance matrix' imatrix --in-file "$dir/m.gguf" -o "$dir/x"
 refused 1 'neither GGUF nor an importance matrix' imatrix --in-file "$dir/text" -o "$dir/x"
 head -c 200 "$dir/a.dat" >"$dir/cut.dat"
 refused 1 'cut.dat' imatrix --in-file "$dir/cut.dat" -o "$dir/x"

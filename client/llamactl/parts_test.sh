@@ -34,7 +34,7 @@ holds "a set runs as the file did" cmp -s "$dir/want" "$dir/out"
 prints '"tensors": 7' split "$m" "$dir/d" --split-max-tensors 7 --dry-run --json
 holds "a dry run writes nothing" [ -z "$(ls "$dir" | grep '^d-')" ]
 refused 1 'nothing to split' split "$m" "$dir/d" --split-max-size 1G
-refused 1 'a file of the model itself' merge "$first" "$first"
+refused 1 'a file of the source model' merge "$first" "$first"
 refused 1 'part 2 of' merge "$(echo "$first" | sed 's/00001-of/00002-of/')" "$dir/x.gguf"
 refused 1 'not a regular file' merge "$first" /dev/null
 refused 1 "split: $dir/no: cannot write there: No such file or directory" split "$m" "$dir/no/d" \

@@ -58,12 +58,12 @@ resumes() {
 		trap '' XFSZ
 		"$build/llamactl" "$@" >"$dir/out" 2>"$dir/err"
 	)
-	holds "$1: what is done is kept" grep -q 'tensors are kept in .*the same command goes on' \
+	holds "$1: what is done is kept" grep -q 'tensors are kept in .*the same command resumes' \
 		"$dir/err"
 	holds "$1: ... with a journal" [ -s "$3.partial.journal" ]
 	call "$@"
 	holds "$1: goes on" [ "$got" -eq 0 ]
-	holds "$1: says so" grep -q 'going on after [1-9][0-9]* of ' "$dir/err"
+	holds "$1: says so" grep -q 'resuming after [1-9][0-9]* of ' "$dir/err"
 	holds "$1: leaves nothing beside the file" [ ! -e "$3.partial" -a ! -e "$3.partial.journal" ]
 	holds "$1: the same file" cmp -s "$whole" "$3"
 }
@@ -71,7 +71,7 @@ does quantize "$dir/in.gguf" "$dir/whole.gguf" F32
 resumes "$dir/whole.gguf" quantize "$dir/in.gguf" "$dir/r.gguf" F32
 echo old >"$dir/r.gguf.partial"
 call quantize "$dir/in.gguf" "$dir/r.gguf" F32
-holds "what it cannot go on with is named" grep -q 'r.gguf.partial: .*; starting anew$' "$dir/err"
+holds "what it cannot go on with is named" grep -q 'r.gguf.partial: .*; starting from the beginning$' "$dir/err"
 holds "... and does not matter" cmp -s "$dir/r.gguf" "$dir/whole.gguf"
 echo old >"$dir/r.gguf.partial"
 does quantize --no-resume "$dir/in.gguf" "$dir/r.gguf" F32
@@ -80,13 +80,13 @@ resumes "$dir/whole.gguf" convert "$dir/folder" "$dir/c.gguf" --outtype f32
 
 refused 1 'allow-requantize' quantize "$dir/q8.gguf" "$dir/x" Q4_0
 does quantize --allow-requantize "$dir/q8.gguf" "$dir/again.gguf" Q4_0
-refused 1 'is the source itself' quantize "$dir/in.gguf" "$dir/in.gguf" F16
+refused 1 'a file of the source model' quantize "$dir/in.gguf" "$dir/in.gguf" F16
 refused 1 'missing.gguf' quantize "$dir/missing.gguf" "$dir/x" Q8_0
 refused 1 'not a regular file' quantize "$dir/in.gguf" /dev/null Q8_0
 refused 1 'nowhere' quantize "$dir/in.gguf" "$dir/nowhere/x" Q8_0
 refused 1 'pattern "("' quantize --tensor-type '(=q8_0' "$dir/in.gguf" "$dir/x" Q8_0
 refused 1 'no tensor type "q9"' quantize --tensor-type 'a=q9' "$dir/in.gguf" "$dir/x" Q8_0
-refused 1 'type q8_k is none for weights' quantize --output-tensor-type q8_k "$dir/in.gguf" \
+refused 1 'weights cannot have type q8_k' quantize --output-tensor-type q8_k "$dir/in.gguf" \
 	"$dir/x" Q8_0
 refused 1 'layer 99' quantize --prune-layers 99 "$dir/in.gguf" "$dir/x" Q8_0
 refused 1 'neither GGUF nor an importance matrix' quantize --imatrix "$0" "$dir/in.gguf" "$dir/x" Q8_0

@@ -85,7 +85,7 @@ for file in "$dir/folder" "$dir/folder/tokenizer.json"; do
 	echo 3,1,2 | ctl detokenize "$file" --no-special >"$dir/have"
 	same 'without special tokens' 'Hello world'
 done
-refused 1 'neither a tokenizer.json nor a tokenizer.model' tokenize "$dir/empty" x
+refused 1 'contains no tokenizer.json or tokenizer.model' tokenize "$dir/empty" x
 sed 's/WhitespaceSplit/Magic/' "$dir/folder/tokenizer.json" >"$dir/empty/tokenizer.json"
 refused 1 "pre-tokenizer type 'Magic' is not known" tokenize "$dir/empty" x
 

@@ -254,7 +254,7 @@ START_TEST(refusals)
 {
 	static const char *const t[][2] = {
 		{"{}", "members \"model\""},
-		{"[]", "an object was expected"},
+		{"[]", "expected an object"},
 		{"{\"model\":{\"type\":\"Magic\",\"vocab\":{\"a\":0}}}", "'Magic' is not known"},
 		{"{\"normalizer\":{\"type\":\"Upper\"},\"model\":{\"vocab\":{\"a\":0}}}",
 		 "normalizer type 'Upper'"},

@@ -221,7 +221,7 @@ def gguf_adapter(t, tmp):
         v=[("blk.9.attn_q.weight.lora_a", [64, RANK], [0.0] * 64 * RANK),
            ("blk.9.attn_q.weight.lora_b", [RANK, 64], [0.0] * 64 * RANK)])
     bad("strange name", ["lora_a"], v=[("x", [64], [0.0] * 64)])
-    bad("empty", ["no pairs"], v=[])
+    bad("empty", ["no adapter pairs"], v=[])
     bad("not lora", ["adapter.type"], [x for x in keys if x[0] != "adapter.type"])
     bad("aLoRA", ["sequence of 2 tokens"],
         keys + [("adapter.alora.invocation_tokens", [1, 2])])
@@ -249,7 +249,7 @@ def gguf_adapter(t, tmp):
          [pair[0], (pair[1][0], "F32", [65, RANK], pair[1][3] + b"\0" * RANK * 4)], {}),
         ("columns missing", ["does not fit blk.0.attn_q", "64 x 63"],
          [(pair[0][0], "F32", [RANK, 63], pair[0][3][:63 * RANK * 4]), pair[1]], {}),
-        ("another rank", ["one rank"],
+        ("another rank", ["the same rank"],
          [pair[0], (pair[1][0], "F32", [32, 2 * RANK], pair[1][3])], {}),
     ]:
         write_peft(lora, tensors_, **config)
@@ -260,7 +260,7 @@ def gguf_adapter(t, tmp):
     stem = "base_model.model.model.layers.0.self_attn.kv_b_proj"
     write_peft(lora, [(stem + ".lora_A.weight", "F32", [RANK, 16], b"\0" * 4 * 16 * RANK),
                       (stem + ".lora_B.weight", "F32", [160, RANK], b"\0" * 4 * 160 * RANK)])
-    t.refused("PEFT: in parts", ["used in parts"], "debug", "logits", deep, "--tokens", "1", "-o",
+    t.refused("PEFT: in parts", ["uses parts of this weight"], "debug", "logits", deep, "--tokens", "1", "-o",
               os.path.join(tmp, "o"), "--lora", lora)
 
 
@@ -281,7 +281,7 @@ def control_vector(t, tmp):
     t.refused("together", ["together"], *args, "--control-vector", path, "--lora",
               os.path.join(tmp, "llama-lora"))
     gguf(path, [("general.architecture", "controlvector")], [("direction.1", [32], v[:32])])
-    t.refused("another width", ["32 values", "64 wide"], *args, "--control-vector", path)
+    t.refused("another width", ["32 values", "must have 64"], *args, "--control-vector", path)
     gguf(path, [("general.architecture", "controlvector")], [("direction.x", [64], v)])
     t.refused("no layer", ["direction.x"], *args, "--control-vector", path)
     gguf(path, [("general.architecture", "controlvector")], [("direction.1", [64], v)])
