@@ -41,7 +41,8 @@ static enum lmd_status tiny_open(void *state, const struct lmd_host *host,
 	struct device *d = state;
 
 	if (p->index)
-		return lmd_fail(err, LMD_NOTFOUND, "tiny: there is no device %u, only device 0", p->index);
+		return lmd_fail(err, LMD_NOTFOUND, "tiny: there is no device %u, only device 0",
+				p->index);
 	d->host = host;
 	return LMD_OK;
 }
@@ -95,8 +96,8 @@ static enum lmd_status tiny_weight_load(void *state, const struct lmd_wdesc *d,
 
 			if (st != LMD_OK) {
 				tiny_weight_destroy(state, w);
-				return lmd_fail(err, st, "tiny: weight %s: cannot decode type %u", d->ref->name,
-						d->dtype);
+				return lmd_fail(err, st, "tiny: weight %s: cannot decode type %u",
+						d->ref->name, d->dtype);
 			}
 		}
 	}
@@ -111,7 +112,8 @@ static enum lmd_status tiny_pool_create(void *state, const struct lmd_pool_desc 
 {
 	(void)state;
 	(void)out;
-	return lmd_fail(err, LMD_UNSUPPORTED, "tiny: group %s: caches are not supported", d->desc->name);
+	return lmd_fail(err, LMD_UNSUPPORTED, "tiny: group %s: caches are not supported",
+			d->desc->name);
 }
 
 static enum lmd_status tiny_pool_op(void *state, struct lmd_queue *q, struct lmd_pool *pool,
@@ -148,7 +150,8 @@ static void tiny_op_support(void *state, const struct lmd_plan *plan, const stru
 		      (op->code == LMD_OP_HEAD && h->norm.kind == LMD_NORM_NONE &&
 		       h->softcap == 0 && h->bias == LMD_NONE && h->x.src == LMD_SRC_VALUE);
 	if (!out->native)
-		snprintf(out->reason, sizeof(out->reason), "tiny supports only plain EMBED and HEAD");
+		snprintf(out->reason, sizeof(out->reason),
+			 "tiny supports only plain EMBED and HEAD");
 }
 
 static void tiny_plan_destroy(void *state, struct lmd_cplan *p)
