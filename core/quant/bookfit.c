@@ -10,7 +10,7 @@
 #include "core/quant/fit.h"
 
 #define CACHED	 4096  /* groups of a row whose scales are kept; for further groups they are
-		        * computed again */
+			* computed again */
 #define N_FAN	 9     /* default number of candidate scales of a group */
 #define N_D	 9     /* default number of candidates for d */
 #define N_ROUNDS 3     /* rounds of "integers, then d" */

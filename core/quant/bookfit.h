@@ -41,11 +41,11 @@ struct lmi_bookshape {
 	int s_lo, s_step, n_s; /* the scales are s_lo, s_lo + s_step, ... */
 	const int8_t *s_book;  /* [n_s] ascending scales that are not such a series; or NULL */
 	float fan_lo, fan_hi;  /* range of candidate scales for a group, relative to the scale that
-			        * clips nothing */
+				* clips nothing */
 	int n_fan;             /* number of candidates in it; 0: 9 */
 	int n_d;               /* number of candidates for d at each end of the scales; 0: 9 */
 	bool one_sign;         /* the codebook has every value with both signs; scales have one
-			        * sign */
+				* sign */
 	bool half;             /* d is stored as f16, otherwise f32 */
 	const void *ctx;       /* passed to the coder */
 };

@@ -289,7 +289,7 @@ START_TEST(decode_by_hand)
 }
 END_TEST
 
-START_TEST(refusals)
+START_TEST(unknown_types)
 {
 	char buf[160];
 
@@ -311,7 +311,7 @@ int main(void)
 	tcase_add_test(tc, better_than);
 	tcase_add_test(tc, row_headers);
 	tcase_add_test(tc, special_rows);
-	tcase_add_test(tc, refusals);
+	tcase_add_test(tc, unknown_types);
 	suite_add_tcase(s, tc);
 	return lmd_check_run(srunner_create(s));
 }

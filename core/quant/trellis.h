@@ -2,9 +2,9 @@
  *
  * trellis.h - the trellis codebooks of the types IQ*_KT, and the search for the nearest point.
  *
- * A point has 4 or 8 values, generated from an index: x = first + index; then for each value x =
- * 0xCBAC1FED x mod 2^32, and the value is the sum of the low 6 bits of each of the four bytes of x,
- * minus 126.  The values are approximately normally distributed. */
+ * A point has 4 or 8 values, generated from an index: x = first + index; then for each value
+ * x = 0xCBAC1FED x mod 2^32, and the value is the sum of the low 6 bits of each of the four bytes
+ * of x, minus 126.  The values are approximately normally distributed. */
 #ifndef LLAMAD_CORE_QUANT_TRELLIS_H
 #define LLAMAD_CORE_QUANT_TRELLIS_H
 
@@ -33,7 +33,7 @@ struct lmi_trellis_shape {
 	bool magnitude; /* points are magnitudes; each value has its own sign */
 	int n_first;   /* 1, or 2: a group's second codebook starts at LMI_TRELLIS_SECOND */
 	int n_cut;     /* number of cuts per dimension that divide points into cells: 1 for 8
-		        * dimensions, 3 for 4 */
+			* dimensions, 3 for 4 */
 	float cut[3];
 };
 

@@ -50,8 +50,8 @@ struct lmd_tensor_row {
 	uint16_t dims[LMD_MAX_DIMS]; /* symbols, dims[0] contiguous; sizes of 1 are not compared */
 	uint16_t flags;       /* LMD_TENSOR_* */
 	uint16_t split;       /* enum lmd_split */
-	uint32_t when;        /* layers that have the tensor: bits of lmd_arch_ops.layer_class; 0 =
-			       * all */
+	uint32_t when;        /* layers that have it, as bits of lmd_arch_ops.layer_class;
+			       * 0 = all */
 	const char *alt;      /* alternative name of the tensor, or NULL */
 };
 
@@ -97,8 +97,8 @@ struct lmd_arch_desc {
 	const struct lmd_cache *caches;   /* dtypes are not filled in */
 	const struct lmd_row_in *row_ins;
 	const char *const *lora_sites;    /* [n_lora_site] stem of the base tensor of each site */
-	/* Private state of the architecture for build and rows (hyper-parameters per layer and so
-	 * on). */
+	/* Private state of the architecture, for build and rows (hyper-parameters per layer
+	 * etc.). */
 	const void *state;
 	/* Text for `llamactl explain` and `info`: "heads 9, kv heads 3, ..."; may be NULL. */
 	const char *summary;
@@ -106,8 +106,8 @@ struct lmd_arch_desc {
 
 struct lmd_arch_params {
 	uint32_t struct_size;
-	uint32_t n_ctx;            /* context length of this engine (decides longrope factors); 0 =
-				    * n_ctx_train */
+	uint32_t n_ctx;            /* context length of this engine (decides longrope factors),
+				    * 0 = n_ctx_train */
 	int32_t pooling;           /* requested pooling, or LMD_POOL_UNSET */
 	uint32_t reserved;
 };

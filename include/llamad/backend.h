@@ -8,11 +8,11 @@
  *
  * Objects.  The host allocates the state of the device (factory state_bytes).  Weights, pools,
  * plans, buffers, queues, events and groups are owned by the device: they are created and destroyed
- * by the functions below, with memory from host->alloc.  Destroy functions accept NULL.  Threads.
- * The device arbiter serialises the calls on one device, except that weight_load, buffer_* and
- * pool_create may run while a plan is running.  Errors.  A status plus an error message.
- * LMD_DEVICE means the device is lost: the host closes everything and may open it again.  plan_run
- * must not allocate. */
+ * by the functions below, with memory from host->alloc.  Destroy functions accept NULL.
+ * Threads.  The device arbiter serialises the calls on one device, except that weight_load,
+ * buffer_* and pool_create may run while a plan is running.
+ * Errors.  A status plus an error message.  LMD_DEVICE means the device is lost: the host closes
+ * everything and may open it again.  plan_run must not allocate. */
 #ifndef LLAMAD_BACKEND_H
 #define LLAMAD_BACKEND_H
 
@@ -111,8 +111,8 @@ struct lmd_wdesc {
 };
 
 enum lmd_placement { LMD_PLACE_IN_PLACE = 0, LMD_PLACE_COPY = 1, LMD_PLACE_REPACK = 2 };
-/* Exactness of the stored form: 0 = same bits; 1 = integer-exact (same real value); 2 =
- * re-expressed within 2^-15; 3 = rounded again (only on request). */
+/* Exactness of the stored form: 0 = same bits; 1 = integer-exact (same real value);
+ * 2 = re-expressed within 2^-15; 3 = rounded again (only on request). */
 struct lmd_wplan {
 	uint32_t struct_size;
 	uint32_t placement;       /* enum lmd_placement */
@@ -125,8 +125,8 @@ struct lmd_wplan {
 /* ---- pools ---- */
 
 /* The memory of one group for all sequences.  PAGED and CROSS: n_page pages of page_tokens rows for
- * each of its caches, and a page table [n_seq][n_index]; page 0 is an ordinary page.  STATE: n_slot
- * slots for each of its caches. */
+ * each of its caches, and a page table [n_seq][n_index]; page 0 is an ordinary page.
+ * STATE: n_slot slots for each of its caches. */
 struct lmd_pool_desc {
 	uint32_t struct_size;
 	uint32_t group;           /* index in the plan */

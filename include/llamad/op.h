@@ -16,9 +16,8 @@
  * Plain columns have n_head = 1; head_stride 0 repeats one head.  With fold f > 1, the value is
  * first reinterpreted as rows/f rows of f*W columns (W is its width; the row order is kept).  A
  * WEIGHT operand has one row, which is used for all rows; its columns are the elements of the
- * weight in order.  Where an op says "each (row, head) is a row", the op treats heads as additional
- * rows.
- * Outputs are windows with src VALUE; every column of a value is written by exactly one op.
+ * weight in order.  Where an op says "each (row, head) is a row", the op treats heads as further
+ * rows.  Outputs are windows with src VALUE; every column of a value is written by exactly one op.
  *
  * Adapters.  In plans with LMD_PLAN_LORA, a weight with a lora_site computes x W^T + l instead of
  * x W^T for every row that has an adapter slot s.  The slot of a row is step.lora_slot of its token
@@ -204,8 +203,7 @@ struct lmd_op_norm {
  *     v = scale * s_i * (n(x) W_i^T) + b_i;  v = act(v);  v = softcap * tanh(v / softcap);
  *     v = min(max(v, clamp_lo), clamp_hi);  y_i = v;  r_out_i = r_in_i + a*v
  * s_i and b_i are the scale and bias of the weight reference.  softcap 0: none.
- * clamp_lo = clamp_hi = 0: none.  Each (row, head) is a row, so x and y_i have the same number of
- * heads.
+ * clamp_lo = clamp_hi = 0: none.  Each (row, head) is a row: x and y_i have equally many heads.
  * With ids [rows, k], W_i is stacked [E, N, K]; y_i has k heads of N, and head j uses slice
  * ids[r, j] (negative: zeros); x has either one head for all slices or k heads.  Scale and bias are
  * per slice. */
@@ -344,11 +342,11 @@ struct lmd_op_head {
 /* 9. SAMPLE (TAIL plans only).  The sampler chain as an array of stages; every stage reads its
  * parameters from columns of the external input `params` (f32, one row per output row).  Random
  * numbers are lmd_sample_rand(seed, step, 0), with seed and step from `rng` (i32 [O, 4], low word
- * first).
- * Ties go to the lower id.  Candidates stay in id order until TOP_K (0 < k < V) or TOP_P (p < 1)
- * sorts them, best first; probabilities are summed in that order: TOP_P keeps the shortest prefix
- * whose f32 sum is >= p, DIST takes the first candidate whose running sum exceeds draw * total.
- * The chosen token also becomes the last token of the row's sequence (LMD_TOKEN_CHAINED). */
+ * first).  Ties go to the lower id.  Candidates stay in id order until TOP_K (0 < k < V) or TOP_P
+ * (p < 1) sorts them, best first; probabilities are summed in that order: TOP_P keeps the shortest
+ * prefix whose f32 sum is >= p, DIST takes the first candidate whose running sum exceeds
+ * draw * total.  The chosen token also becomes the last token of the row's sequence
+ * (LMD_TOKEN_CHAINED). */
 enum lmd_sample_stage {
 	LMD_STAGE_PENALTIES = 1,   /* columns: repeat, frequency, presence; ids from `history` */
 	LMD_STAGE_TEMPERATURE = 2, /* t; <= 0 keeps only the greatest logit */
@@ -412,8 +410,7 @@ struct lmd_op_ew {
  * the greatest sum of their two best choices are selected; then the k experts with the greatest
  * choice (ties: lower id), best first.  w = p of the chosen experts; SOFTMAX_CHOSEN: softmax over
  * the chosen logits; renorm: w / max(sum w, 2^-14); then w * scale.  `given` replaces the
- * selection.
- * ids are divided by id_div (>= 1) when they are written.  RAW: p = logits. */
+ * selection.  ids are divided by id_div (>= 1) when they are written.  RAW: p = logits. */
 enum lmd_route_fn {
 	LMD_ROUTE_SOFTMAX = 1, LMD_ROUTE_SIGMOID = 2, LMD_ROUTE_SOFTMAX_CHOSEN = 3,
 	LMD_ROUTE_SQRT_SOFTPLUS = 4, LMD_ROUTE_RAW = 5
@@ -433,11 +430,9 @@ struct lmd_op_route {
 };
 
 /* 12. MOE_FFN.  v = sum_j w_j * down_e(act(gate_e(x), up_e(x))), e = ids[j] (negative: skipped).
- * weight_before = 1: v = sum_j down_e(act(gate_e(w_j x), up_e(w_j x))), not weighted again
- * afterwards.
- * gate_up: one stacked weight whose N = 2F rows are gate followed by up.  y = v; r_out = r_in +
- * a*v.
- * An id may occur twice in a row. */
+ * weight_before = 1: v = sum_j down_e(act(gate_e(w_j x), up_e(w_j x))), not weighted again after.
+ * gate_up: one stacked weight whose N = 2F rows are gate followed by up.
+ * y = v; r_out = r_in + a*v.  An id may occur twice in a row. */
 struct lmd_op_moe_ffn {
 	struct lmd_opnd x;
 	struct lmd_opnd ids;     /* i32 [rows, k] */
@@ -531,8 +526,8 @@ struct lmd_op_conv {
 };
 
 /* 18. SCAN.  A recurrent mixer over each sequence.  The state is read from step.state_in and stored
- * after the rows where step.state_out >= 0.  H heads; head h reads key head h / (H/Hk) (BLOCK) or h
- * mod Hk (CYCLE).  in[] and w[] by kind ([..] = columns of a row; S = state of a head):
+ * after the rows where step.state_out >= 0.  H heads; head h reads key head h / (H/Hk) (BLOCK) or
+ * h mod Hk (CYCLE).  in[] and w[] by kind ([..] = columns of a row; S = state of a head):
  *  MAMBA1  in: x [C], dt [C], B [N], C [N]; w: A [C, N], D [C] or NONE.  H = C heads of
  *          one channel: S[n] = exp(dt A[n]) S[n] + dt B[n] x; y = sum C[n] S[n] + D x
  *  MAMBA2  in: x [H, P], dt [H], B [Hk, N], C [Hk, N]; w: A [H], D [H] or NONE.
@@ -579,13 +574,13 @@ struct lmd_op_mix {
  *  WEIGHTED  s_j = sum_h w[h] relu(scale * q_h . k_j)     one list
  *  SUM       s_j = sum_h relu(scale * q_h . k_j)          one list
  *  PER_HEAD  s_hj = scale * q_h . k_j                     one list per head
- * each e > 1 (e is the ratio of the cache's group): row j of the cache stands for the keys j*e ..
- * j*e+e-1 of group `of`, each with the score s_j; the keys after these, up to the end of the row's
- * interval in `of`, have the score +infinity.  The list holds keys of `of`; unit is 1, local 0.
+ * each e > 1 (e is the ratio of the cache's group): row j of the cache stands for the keys
+ * j*e .. j*e+e-1 of group `of`, each with the score s_j; the keys after these, up to the end of the
+ * row's interval in `of`, have the score +infinity.  The list holds keys of `of`; unit is 1 and
+ * local is 0.
  * unit u > 1: the score of a unit is the maximum over its keys, units are counted from key 0, and
  * the last `local` units that the row sees are always selected, before all others.  The list holds
- * key or unit numbers and -1 after the last one.  Its order is unspecified, but the selection is
- * exact:
+ * key or unit numbers and -1 after the last one.  Its order is unspecified, its selection is exact:
  * the first n keys enter a heap with the worst on top, and a later key replaces the top only if its
  * score is strictly greater.  The heap is an array in which the parent of i > 0 is (i - 1)/2; it is
  * built by sifting places n/2 - 1 .. 0.  To sift x into place i, the hole at i moves down to a
@@ -620,8 +615,8 @@ struct lmd_op_collective {
 
 /* 24. PATCH.  Windows of x, each flattened to kernel*C columns (column c*kernel + j: channel slow,
  * kernel fast; 2-D: c*k1*k0 + j1*k0 + j0), followed by LINEAR with w [N, kernel*C] and its bias.
- * 1-D: along each sequence of x's row space, zeros outside; y has (rows + 2*pad -
- * dilation*(kernel-1) - 1)/stride + 1 rows for each sequence.
+ * 1-D: along each sequence of x's row space, zeros outside; y has
+ * (rows + 2*pad - dilation*(kernel-1) - 1)/stride + 1 rows for each sequence.
  * 2-D: over the height x width of the sequence's map (axis 0 = width).
  * x: a VALUE, or an INPUT with C columns. */
 struct lmd_op_patch {

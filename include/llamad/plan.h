@@ -75,8 +75,8 @@ enum lmd_split {
 /* A reference to one weight: [N, K], or stacked [n_stack, N, K].  Its parts are concatenated along
  * N (or along the stack).  Its dtype is that of its parts, which must agree.  Sizes left 0 are
  * computed: k = dims[0] of the first part (an explicit k regroups the elements of a tensor in
- * order, so {14,14,3,N} with k = 588 is [N, 588]); n_stack = 1 or, if n is given, rows / n; n =
- * rows / n_stack.  With HEAD_TRANSPOSE, n and k are the sizes after the transpose. */
+ * order, so {14,14,3,N} with k = 588 is [N, 588]); n_stack = 1 or, if n is given, rows / n;
+ * n = rows / n_stack.  With HEAD_TRANSPOSE, n and k are the sizes after the transpose. */
 struct lmd_wref {
 	uint32_t struct_size;
 	uint32_t n_part;
@@ -124,8 +124,8 @@ enum lmd_rope_sections {
 
 /* Rotation parameters as model files state them.  Pair i < n_rot/2 rotates by base^(-2i/n_rot),
  * divided by factors[i], times freq_scale; YaRN (arXiv 2309.00071) blends the scaled and the
- * unscaled frequency by ext_factor over the ramp between beta_fast and beta_slow.  magnitude =
- * attn_factor; if ext_factor != 0, times 1 + 0.1 ln(1/freq_scale). */
+ * unscaled frequency by ext_factor over the ramp between beta_fast and beta_slow.
+ * magnitude = attn_factor; if ext_factor != 0, times 1 + 0.1 ln(1/freq_scale). */
 struct lmd_rope_params {
 	uint32_t struct_size;
 	uint32_t n_rot;

@@ -24,8 +24,8 @@ LMD_BEGIN_DECLS
 #define LMD_MAX_ROW_IN 8
 #define LMD_MAX_X      6
 
-/* step.token: an id >= 0; or -1-r = row r of external input 0 (r < 2^30); or LMD_TOKEN_CHAINED + s
- * = the token last sampled on the device for sequence slot s. */
+/* step.token: an id >= 0; or -1-r = row r of external input 0 (r < 2^30); or
+ * LMD_TOKEN_CHAINED + s = the token last sampled on the device for sequence slot s. */
 #define LMD_TOKEN_CHAINED INT32_MIN
 
 /* A page table update: logical page `index` of sequence slot `seq_slot` becomes page `page`. */
