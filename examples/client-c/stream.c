@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A client in C: streams a continuation, and cancels it after some tokens if asked to.
+ * A client in C: streams a continuation and, if N is given, cancels it after N tokens.
  *
  *     ./stream MODEL PROMPT [N [URL]] */
 #include <stdio.h>
