@@ -191,8 +191,7 @@ size_t lmi_clean_spaces(char *s, size_t n)
 
 		if (c == '\'' && i + 1 < end && s[i - 1] == ' ' && s[i + 1] == ' ') {
 			len--;
-			s[++i] = '\0'; /* removed; it is not a blank before the next apostrophe
-				        * either */
+			s[++i] = '\0'; /* removed; not counted as a blank below */
 		}
 		s[len++] = c;
 	}

@@ -31,8 +31,8 @@ static enum lmd_status fill_texts(struct lmi_vocab *v, struct lmd_error *err)
 			own += EMPTY_BYTES;
 		}
 		if (v->text[i].len > UINT32_MAX / 4)
-			return lmd_fail(err, LMD_CORRUPT,
-					"token %u: text of %zu bytes, at most %u are allowed", i, v->text[i].len, UINT32_MAX / 4);
+			return lmd_fail(err, LMD_CORRUPT, "token %u: text of %zu bytes, at most %u",
+					i, v->text[i].len, UINT32_MAX / 4);
 		if (v->text[i].len > v->max_bytes)
 			v->max_bytes = (uint32_t)v->text[i].len;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lists of texts in one row of bytes.  A list that had no memory once takes nothing any more. */
+ * Lists of texts in one contiguous byte buffer. A list that has failed to allocate memory ignores
+ * all further additions. */
 #include "tokenizer/hf/decode.h"
 
 #include "common/uni.h"
@@ -39,8 +40,8 @@ void hf_texts_end(struct hf_texts *t)
 	hf_texts_at(t)[++t->n] = t->end;
 }
 
-/* Bytes of the character at p, strictly UTF-8; 0: none, and *bad is how many bytes belong to
- * what was begun. */
+/* Returns the length of the character at p in strict UTF-8, or 0 if there is none; *bad is then
+ * the number of bytes that belong to the truncated sequence. */
 static size_t strict(const unsigned char *p, const unsigned char *end, size_t *bad)
 {
 	unsigned char c = *p, low = 0x80, high = 0xbf;
