@@ -236,7 +236,7 @@ static bool add_content(struct lmi_closure *c, uint32_t state, uint32_t frame)
 }
 
 /* Fills in the frame of a rule once its callers' frames have numbers. */
-static bool give_content(struct lmi_matcher *m, struct lmi_closure *c, uint32_t rule)
+static bool fill_frame(struct lmi_matcher *m, struct lmi_closure *c, uint32_t rule)
 {
 	c->n_content = 0;
 	for (uint32_t i = c->first_ret[rule]; i; i = c->ret[i - 1].next) {
@@ -287,7 +287,7 @@ uint32_t lmi_closure_end(struct lmi_matcher *m)
 		return LMI_NOWHERE;
 	sort_by_rank(c->g, c->called, c->n_called);
 	for (uint32_t i = 0; i < c->n_called; i++) {
-		if (!give_content(m, c, c->called[i]))
+		if (!fill_frame(m, c, c->called[i]))
 			return LMI_NOWHERE;
 	}
 	for (uint32_t i = 0; i < c->n_leaf; i++)

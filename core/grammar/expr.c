@@ -147,7 +147,7 @@ static int by_lo(const void *a, const void *b)
 }
 
 /* Merges adjacent sorted ranges and removes NUL. */
-static uint32_t join(struct lmi_grange *r, uint32_t n)
+static uint32_t merge_ranges(struct lmi_grange *r, uint32_t n)
 {
 	uint32_t k = 0;
 
@@ -175,7 +175,7 @@ void lmi_gx_class_done(struct lmi_gbuild *b, struct lmi_gx *cls, bool negate)
 		return;
 	if (cls->n)
 		qsort(cls->u.ranges, cls->n, sizeof(*cls->u.ranges), by_lo);
-	cls->n = join(cls->u.ranges, cls->n);
+	cls->n = merge_ranges(cls->u.ranges, cls->n);
 	if (!negate)
 		return;
 	c = lmi_gx_new(b, LMI_GX_CLASS);

@@ -207,7 +207,7 @@ static int search(struct lmi_gstate *s, const pcre2_code *code, uint32_t from, u
 }
 
 /* Returns where the constraint starts, given the match. */
-static uint32_t begin_of(const struct lmi_trigger *t, int n_groups)
+static uint32_t constraint_start(const struct lmi_trigger *t, int n_groups)
 {
 	const PCRE2_SIZE *at = pcre2_get_ovector_pointer(t->data);
 
@@ -238,7 +238,7 @@ static enum lmd_status find(struct lmi_gstate *s, uint32_t i, uint32_t *begin)
 		return LMD_NOTFOUND;
 	if (rc < 0)
 		return rc == PCRE2_ERROR_NOMEMORY ? LMD_NOMEM : LMD_UNSUPPORTED;
-	*begin = begin_of(t, rc ? rc : 64);
+	*begin = constraint_start(t, rc ? rc : 64);
 	return LMD_OK;
 }
 

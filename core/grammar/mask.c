@@ -46,7 +46,7 @@ struct filler {
 /* ---- runs ---- */
 
 /* Returns the parser state that most ASCII characters lead to, or LMI_DEAD. */
-static uint32_t usual_next(struct filler *f, uint32_t situation)
+static uint32_t majority_next(struct filler *f, uint32_t situation)
 {
 	const struct lmi_grammar *g = f->m->g;
 	uint32_t best = LMI_DEAD, lead = 0;
@@ -96,7 +96,7 @@ static struct run find_run(struct filler *f, uint32_t situation)
 	uint32_t at = situation;
 
 	for (;;) {
-		uint32_t next = usual_next(f, at);
+		uint32_t next = majority_next(f, at);
 		struct lmi_chars dead = chars_to(f, at, LMI_DEAD), k;
 
 		if (f->failed)

@@ -207,7 +207,7 @@ bool lmi_schema_type_fits(struct lmi_schema *s, const struct lmi_conj *c, const 
 
 /* If there is no type, keywords for objects imply an object, and so on; this is what the author of
  * {"properties": ...} means. */
-static unsigned implied(const struct lmi_jnode *schema)
+static unsigned implied_types(const struct lmi_jnode *schema)
 {
 	static const struct {
 		const char *keyword;
@@ -232,7 +232,7 @@ static unsigned conj_types(struct lmi_schema *s, const struct lmi_conj *c)
 	for (uint32_t i = 0; i < c->n; i++) {
 		t &= allowed_types(s, c->v[i]);
 		given |= lmi_jnode_get(c->v[i], "type") != NULL;
-		said |= implied(c->v[i]);
+		said |= implied_types(c->v[i]);
 	}
 	return given || !said ? t : t & said;
 }

@@ -33,7 +33,7 @@ static void element(struct lmi_schema *s, const struct lmi_conj *c, uint32_t i,
 
 /* Returns the number of elements described one by one. *open says whether others may follow: yes
  * if none are described or if a schema allows it. */
-static uint32_t places(const struct lmi_conj *c, bool *open)
+static uint32_t described_elements(const struct lmi_conj *c, bool *open)
 {
 	uint32_t n = 0;
 
@@ -60,8 +60,8 @@ static struct lmi_gx *separator(struct lmi_schema *s)
 }
 
 /* Elements from position i on, after `i` elements have been written; NULL if there are none. */
-static struct lmi_gx *from_place(struct lmi_schema *s, const struct lmi_conj *c, uint32_t n,
-				 bool open, uint32_t min, uint32_t max)
+static struct lmi_gx *elements_from(struct lmi_schema *s, const struct lmi_conj *c, uint32_t n,
+				    bool open, uint32_t min, uint32_t max)
 {
 	struct lmi_gx *tail = NULL;
 	struct lmi_conj e;
@@ -108,7 +108,7 @@ struct lmi_gx *lmi_schema_array(struct lmi_schema *s, const struct lmi_conj *c)
 
 	if (!lmi_schema_counts(s, c, "minItems", "maxItems", &min, &max))
 		return lmi_schema_never(s);
-	n = places(c, &open);
+	n = described_elements(c, &open);
 	if (n > LMI_GRAMMAR_COUNT_MAX) {
 		lmi_schema_fail(s, LMD_INVALID, s->root, "too many described array elements: %u",
 				n);
@@ -120,7 +120,7 @@ struct lmi_gx *lmi_schema_array(struct lmi_schema *s, const struct lmi_conj *c)
 		min = n < max ? n : max;
 	if (!open && min > n)
 		return lmi_schema_never(s);
-	inside = from_place(s, c, n, open, min, max);
+	inside = elements_from(s, c, n, open, min, max);
 	if (!inside)
 		return lmi_schema_seq(s, lmi_schema_word(s, "["), lmi_schema_common(s, LMI_C_SPACE),
 				      lmi_schema_word(s, "]"), NULL);

@@ -65,8 +65,8 @@ static uint32_t characters(const struct lmi_jnode *v)
 
 /* Returns true if d is on the wrong side of `keyword` (sign 1: above it), equal to it while
  * `exclusive` is true (as in draft 4), or on the wrong side of the number `exclusive`. */
-static bool beyond(const struct lmi_jnode *schema, const char *keyword, const char *exclusive,
-		   double d, double sign)
+static bool violates(const struct lmi_jnode *schema, const char *keyword, const char *exclusive,
+		     double d, double sign)
 {
 	const struct lmi_jnode *x = lmi_jnode_get(schema, exclusive);
 	bool strict = lmi_jnode_is(x, LMI_JBOOL) && x->u.b;
@@ -80,8 +80,8 @@ static bool beyond(const struct lmi_jnode *schema, const char *keyword, const ch
 
 static bool in_bounds(const struct lmi_jnode *schema, double d)
 {
-	return !beyond(schema, "minimum", "exclusiveMinimum", d, -1) &&
-	       !beyond(schema, "maximum", "exclusiveMaximum", d, 1);
+	return !violates(schema, "minimum", "exclusiveMinimum", d, -1) &&
+	       !violates(schema, "maximum", "exclusiveMaximum", d, 1);
 }
 
 static bool listed(struct lmi_schema *s, const struct lmi_jnode *schema, const struct lmi_jnode *v)

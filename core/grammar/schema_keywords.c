@@ -72,7 +72,7 @@ static bool is_type(const struct lmi_jnode *schema, const struct lmi_jnode *v)
 
 /* Means the same as additionalProperties when no other keyword applies schemas to the same
  * object. */
-static bool as_additional(const struct lmi_jnode *schema, const struct lmi_jnode *v)
+static bool means_additional(const struct lmi_jnode *schema, const struct lmi_jnode *v)
 {
 	static const char *const beside[] = {"allOf", "anyOf", "oneOf", "$ref", "if"};
 
@@ -147,7 +147,7 @@ static const struct {
 	{"dependencies", REFUSED, is_empty},
 	{"dependentRequired", REFUSED, is_empty},
 	{"dependentSchemas", REFUSED, is_empty},
-	{"unevaluatedProperties", REFUSED, as_additional},
+	{"unevaluatedProperties", REFUSED, means_additional},
 	{"unevaluatedItems", REFUSED, is_true},
 	{"$dynamicRef", REFUSED, NULL},
 	{"$recursiveRef", REFUSED, NULL},

@@ -29,7 +29,7 @@ struct bounds {
 
 /* Returns the smallest integer that a lower bound allows, or the largest for an upper bound. If it
  * does not fit 64 bits, *beyond says on which side. */
-static int64_t whole(const struct lmi_jnode *v, bool exclusive, int side, int *beyond)
+static int64_t integer_bound(const struct lmi_jnode *v, bool exclusive, int side, int *beyond)
 {
 	double d = 0, w;
 	int64_t i;
@@ -59,7 +59,7 @@ static int64_t whole(const struct lmi_jnode *v, bool exclusive, int side, int *b
 static void lower(struct bounds *b, const struct lmi_jnode *v, bool exclusive)
 {
 	int beyond;
-	int64_t i = whole(v, exclusive, 1, &beyond);
+	int64_t i = integer_bound(v, exclusive, 1, &beyond);
 	struct end e = {.given = true, .strict = exclusive};
 
 	(void)lmi_jnode_real(v, &e.v);
@@ -75,7 +75,7 @@ static void lower(struct bounds *b, const struct lmi_jnode *v, bool exclusive)
 static void upper(struct bounds *b, const struct lmi_jnode *v, bool exclusive)
 {
 	int beyond;
-	int64_t i = whole(v, exclusive, -1, &beyond);
+	int64_t i = integer_bound(v, exclusive, -1, &beyond);
 	struct end e = {.given = true, .strict = exclusive};
 
 	(void)lmi_jnode_real(v, &e.v);
@@ -345,7 +345,8 @@ static struct lmi_gx *whole_and(struct lmi_schema *s, uint64_t whole, struct res
 }
 
 /* Unsigned numbers from lo to hi; hi NULL means unbounded. */
-static struct lmi_gx *sizes(struct lmi_schema *s, const struct digits *lo, const struct digits *hi)
+static struct lmi_gx *unsigned_range(struct lmi_schema *s, const struct digits *lo,
+				     const struct digits *hi)
 {
 	struct lmi_gx *alt = lmi_gx_new(&s->b, LMI_GX_ALT), *between;
 	struct rest at_lo = {.lo = lo->frac, .lo_strict = lo->strict};
@@ -370,7 +371,7 @@ static struct lmi_gx *sizes(struct lmi_schema *s, const struct digits *lo, const
 }
 
 /* The part of a range on one side of 0, as unsigned numbers from `near` to `far`. */
-static struct lmi_gx *side(struct lmi_schema *s, struct end near, struct end far)
+static struct lmi_gx *one_sign(struct lmi_schema *s, struct end near, struct end far)
 {
 	struct digits lo = {.whole = 0}, hi;
 	bool open = !far.given || far.v >= WHOLE_MAX;
@@ -386,7 +387,7 @@ static struct lmi_gx *side(struct lmi_schema *s, struct end near, struct end far
 				"a bound of a number is closer to 0 than 1e-20");
 		return NULL;
 	}
-	return sizes(s, &lo, open ? NULL : &hi);
+	return unsigned_range(s, &lo, open ? NULL : &hi);
 }
 
 struct lmi_gx *lmi_schema_number(struct lmi_schema *s, const struct lmi_conj *c)
@@ -401,13 +402,13 @@ struct lmi_gx *lmi_schema_number(struct lmi_schema *s, const struct lmi_conj *c)
 		return lmi_schema_never(s);
 	alt = lmi_gx_new(&s->b, LMI_GX_ALT);
 	if (!hi.given || hi.v > 0 || (hi.v == 0 && !hi.strict))
-		lmi_gx_add(&s->b, alt, side(s, lo.given && lo.v >= 0 ? lo : none, hi));
+		lmi_gx_add(&s->b, alt, one_sign(s, lo.given && lo.v >= 0 ? lo : none, hi));
 	if (!lo.given || lo.v < 0) {
 		struct end near = {.v = -hi.v, .given = hi.given && hi.v <= 0, .strict = hi.strict};
 		struct end far = {.v = -lo.v, .given = lo.given, .strict = lo.strict};
 
 		lmi_gx_add(&s->b, alt, lmi_schema_seq(s, lmi_schema_word(s, "-"),
-						      side(s, near, far), NULL));
+						      one_sign(s, near, far), NULL));
 	}
 	return alt;
 }

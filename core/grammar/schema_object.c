@@ -348,7 +348,7 @@ static void check_counts(struct lmi_schema *s, const struct lmi_conj *c, const s
 }
 
 /* Returns an upper bound of the number of described members. */
-static size_t room(const struct lmi_conj *c)
+static size_t max_members(const struct lmi_conj *c)
 {
 	size_t n = 1;
 
@@ -363,7 +363,7 @@ static size_t room(const struct lmi_conj *c)
 
 struct lmi_gx *lmi_schema_object(struct lmi_schema *s, const struct lmi_conj *c)
 {
-	struct members m = {.v = lmi_arena_array(s->b.arena, room(c), sizeof(*m.v))};
+	struct members m = {.v = lmi_arena_array(s->b.arena, max_members(c), sizeof(*m.v))};
 	uint32_t min, max;
 	struct lmi_gx *inside;
 

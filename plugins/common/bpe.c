@@ -45,7 +45,7 @@ struct reader {
 };
 
 /* Returns the symbol of a character with the prefix and suffix that its position requires. */
-static uint32_t decorated(const struct reader *r, size_t len)
+static uint32_t with_affixes(const struct reader *r, size_t len)
 {
 	const struct lmi_bpe *b = r->b;
 	size_t front = r->at ? b->prefix.len : 0, back = r->at + len == r->n ? b->suffix.len : 0;
@@ -90,7 +90,7 @@ static bool next_strict(struct reader *r, uint32_t *sym, size_t *at)
 			len = len < r->n - r->at ? len : r->n - r->at;
 		}
 		*at = r->at;
-		id = b->byte_level ? b->byte_sym[(unsigned char)r->w[r->at]] : decorated(r, len);
+		id = b->byte_level ? b->byte_sym[(unsigned char)r->w[r->at]] : with_affixes(r, len);
 		r->at += len;
 		if (id < b->vocab->n) {
 			r->unknown = false;
@@ -236,7 +236,7 @@ static uint64_t heap_pop(struct heap *q)
 }
 
 /* Computes the rank of the pair of l[i] and its successor, and queues the pair. */
-static bool offer(const struct lmi_bpe *b, struct heap *q, struct link *l, uint32_t i)
+static bool queue_pair(const struct lmi_bpe *b, struct heap *q, struct link *l, uint32_t i)
 {
 	uint32_t join;
 
@@ -258,7 +258,7 @@ static bool join_pair(const struct lmi_bpe *b, struct heap *q, struct link *l, u
 	l[r].rank = LMI_NONE;
 	if (l[i].next != LMI_NONE)
 		l[l[i].next].prev = i;
-	return offer(b, q, l, i) && (l[i].prev == LMI_NONE || offer(b, q, l, l[i].prev));
+	return queue_pair(b, q, l, i) && (l[i].prev == LMI_NONE || queue_pair(b, q, l, l[i].prev));
 }
 
 static enum lmd_status merge_long(const struct lmi_bpe *b, struct lmi_job *j, const char *w,
@@ -282,7 +282,7 @@ static enum lmd_status merge_long(const struct lmi_bpe *b, struct lmi_job *j, co
 	l = j->buf[1].p;
 	l[k - 1].next = LMI_NONE;
 	for (uint32_t i = 0; i < k; i++)
-		if (!offer(b, &q, l, i))
+		if (!queue_pair(b, &q, l, i))
 			return LMD_NOMEM;
 	j->work += k;
 	while (q.n) {

@@ -178,7 +178,7 @@ static enum lmd_status find_symbols(struct lmi_bpe *b, const struct lmd_host *ho
 /* Returns true if words may be split at merge boundaries. They may not if the conversion of a
  * character depends on its position in the word or on the preceding text, or if a character may be
  * dropped, so that its neighbours become adjacent. */
-static bool have_seams(const struct lmi_bpe *b)
+static bool boundaries_are_safe(const struct lmi_bpe *b)
 {
 	if (b->prefix.len || b->suffix.len)
 		return false;
@@ -194,7 +194,7 @@ static bool have_seams(const struct lmi_bpe *b)
 /* Returns true if a token may stand for text other than its own. Under the strict rules, some
  * tokens stand for the bytes of characters that are not tokens, or for such characters themselves.
  * A merge with such a token can cross places that its parts do not reveal. */
-static bool stands_for_another(const struct lmi_bpe *b, uint32_t sym)
+static bool is_stand_in(const struct lmi_bpe *b, uint32_t sym)
 {
 	if (!b->strict || b->byte_level)
 		return false;
@@ -245,7 +245,7 @@ static enum lmd_status add_group(struct lmi_bpe *b, struct walk *k, uint32_t fro
 	}
 	for (m = k->m; m < end; m++) {
 		lmi_pairmap_add(&b->pairs, m->sym[0], m->sym[1], m->rank, m->sym[2], b->strict);
-		k->seams &= !stands_for_another(b, m->sym[0]) && !stands_for_another(b, m->sym[1]);
+		k->seams &= !is_stand_in(b, m->sym[0]) && !is_stand_in(b, m->sym[1]);
 		if (k->seams)
 			lmi_seams_add(&b->seams, m->part[0].s, m->part[0].len, m->part[1].s,
 				      m->part[1].len);
@@ -257,7 +257,7 @@ enum lmd_status lmi_bpe_add_merges(struct lmi_bpe *b, const struct lmd_host *hos
 				   const struct lmi_bpe_alphabet *abc, char *room,
 				   struct lmd_error *err)
 {
-	struct walk k = {.host = host, .abc = abc, .room = room, .seams = have_seams(b)};
+	struct walk k = {.host = host, .abc = abc, .room = room, .seams = boundaries_are_safe(b)};
 	uint32_t n = (uint32_t)b->vocab->spec->n_merges;
 	enum lmd_status st = LMD_OK;
 

@@ -23,14 +23,14 @@ void lmi_sink_put(struct lmi_sink *s, const char *p, size_t n)
 
 /* Printable Latin-1 characters represent themselves; the other 68 bytes, in ascending order, are
  * represented by U+0100 and up. */
-static bool stands_for_itself(unsigned b)
+static bool represents_itself(unsigned b)
 {
 	return (b >= 0x21 && b <= 0x7e) || (b >= 0xa1 && b <= 0xac) || (b >= 0xae && b <= 0xff);
 }
 
 uint32_t lmi_byte_char(unsigned byte)
 {
-	if (stands_for_itself(byte))
+	if (represents_itself(byte))
 		return byte;
 	if (byte <= 0x20)
 		return 0x100 + byte;
@@ -42,7 +42,7 @@ uint32_t lmi_byte_char(unsigned byte)
 int lmi_char_byte(uint32_t cp)
 {
 	if (cp < 0x100)
-		return stands_for_itself(cp) ? (int)cp : -1;
+		return represents_itself(cp) ? (int)cp : -1;
 	cp -= 0x100;
 	if (cp <= 0x20)
 		return (int)cp;

@@ -46,7 +46,7 @@ static const char *repeat(const struct lmi_rx *rx, struct lmi_rx_run *run,
 
 /* Returns the place after the last line end of the white space at p, or NULL. The run of white
  * space is cached, so that further queries within it take constant time. */
-static const char *lines(struct lmi_rx_run *run, const char *p)
+static const char *after_line_end(struct lmi_rx_run *run, const char *p)
 {
 	const char *q = p;
 
@@ -164,7 +164,7 @@ static bool run_at(const struct lmi_rx *rx, struct lmi_rx_run *run, size_t base,
 			pc++;
 			break;
 		case LMI_OP_LINES:
-			q = lines(run, p);
+			q = after_line_end(run, p);
 			ok = q != NULL;
 			if (ok)
 				p = q;

@@ -103,7 +103,7 @@ static bool may_have_role(const struct lmd_str *t)
 }
 
 /* Adds only the texts by which a role might be identified. */
-static bool fill_few(struct lmi_vocab *v)
+static bool fill_special_map(struct lmi_vocab *v)
 {
 	for (uint32_t i = 0; i < v->n; i++) {
 		const struct lmd_str *t = &v->text[i];
@@ -124,7 +124,7 @@ static enum lmd_status fill_map(struct lmi_vocab *v, struct lmd_error *err)
 	if (!lmi_textmap_init(&v->map, v->host, v->few ? 4096 : v->n))
 		return lmd_fail(err, LMD_NOMEM, "vocabulary: no memory for %u entries", v->n);
 	if (v->few)
-		return fill_few(v) ? LMD_OK
+		return fill_special_map(v) ? LMD_OK
 				   : lmd_fail(err, LMD_NOMEM, "vocabulary: no memory for its map");
 	twice = lmi_textmap_add_all(&v->map, v->text, v->n, &first);
 	if (twice == LMI_NONE)

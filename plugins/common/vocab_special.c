@@ -228,7 +228,7 @@ static enum lmd_status fill_eog(struct lmi_vocab *v, struct lmd_error *err)
 }
 
 /* Returns true if the text contains the word, ignoring the case of ASCII letters. */
-static bool mentions(const char *text, const char *word)
+static bool contains_word(const char *text, const char *word)
 {
 	size_t n = strlen(word);
 
@@ -252,10 +252,10 @@ static void fill_strip(struct lmi_vocab *v, const struct lmi_vocab_defaults *def
 {
 	const char *arch = v->spec->arch, *model = v->spec->model;
 
-	if (def->mask_lstrip || mentions(arch, "nomic-bert-moe") ||
-	    mentions(arch, "jina-bert-v3")) {
+	if (def->mask_lstrip || contains_word(arch, "nomic-bert-moe") ||
+	    contains_word(arch, "jina-bert-v3")) {
 		set_strip(v, "<mask>", LMI_ATTR_LSTRIP, true);
-	} else if (mentions(model, "phi-3") || mentions(model, "phi3")) {
+	} else if (contains_word(model, "phi-3") || contains_word(model, "phi3")) {
 		for (uint32_t i = 0; i < v->n; i++)
 			if (v->attr[i] & (LMI_ATTR_HIDDEN | LMI_ATTR_USER))
 				v->attr[i] |= LMI_ATTR_RSTRIP;
@@ -263,7 +263,7 @@ static void fill_strip(struct lmi_vocab *v, const struct lmi_vocab_defaults *def
 		set_strip(v, "<unk>", LMI_ATTR_RSTRIP, false);
 		set_strip(v, "<s>", LMI_ATTR_RSTRIP, false);
 		set_strip(v, "<|endoftext|>", LMI_ATTR_RSTRIP, false);
-	} else if (mentions(model, "modern-bert")) {
+	} else if (contains_word(model, "modern-bert")) {
 		set_strip(v, "[MASK]", LMI_ATTR_LSTRIP, true);
 	}
 }

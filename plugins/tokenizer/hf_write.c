@@ -83,7 +83,7 @@ static bool has_role(const struct writer *w, uint32_t id)
 
 /* In one model family most special tokens strip the white space after them; model files do not
  * record this. */
-static bool takes_space(const struct writer *w, const struct lmd_str *t)
+static bool strips_space(const struct writer *w, const struct lmd_str *t)
 {
 	static const char *const not[] = {"<s>", "<unk>", "<|endoftext|>"};
 
@@ -109,7 +109,7 @@ static json_t *added_tokens(const struct writer *w)
 				json_pack("{s:i, s:o, s:b, s:b, s:b, s:b, s:b}", "id", (int)id,
 					  "content", token_text(w, id), "special", special,
 					  "single_word", 0, "lstrip", 0, "rstrip",
-					  takes_space(w, &w->spec->text[id]), "normalized", 0));
+					  strips_space(w, &w->spec->text[id]), "normalized", 0));
 	}
 	return list;
 }

@@ -122,7 +122,7 @@ enum lmd_status hf_cut_pattern(struct hf_cut *c, uint32_t level, const char *s, 
 }
 
 /* Returns memory for a text of n bytes that belongs to the step. */
-static char *own_text(struct hf_cut *c, uint32_t level, size_t n)
+static char *step_buffer(struct hf_cut *c, uint32_t level, size_t n)
 {
 	struct lmi_buf *b = &c->text[level];
 
@@ -192,7 +192,7 @@ enum lmd_status hf_cut_metaspace(struct hf_cut *c, uint32_t level, const char *s
 
 	for (const char *p = s; p < end; p++)
 		spaces += *p == ' ';
-	begin = o = own_text(c, level, (size_t)(end - s) + (spaces + 1) * r->len);
+	begin = o = step_buffer(c, level, (size_t)(end - s) + (spaces + 1) * r->len);
 	if (!o)
 		return LMD_NOMEM;
 	front = *s != ' ' && ((size_t)(end - s) < r->len || memcmp(s, r->ptr, r->len) != 0) &&

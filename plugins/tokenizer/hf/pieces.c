@@ -123,7 +123,7 @@ static void put_replaced_or_byte(const struct hf_state *h, const struct lmd_str 
 
 /* Writes the bytes of a text in the byte alphabet; a text with any other character is written
  * unchanged. */
-static void put_spelt(const struct lmd_str *text, struct lmi_sink *out)
+static void put_from_alphabet(const struct lmd_str *text, struct lmi_sink *out)
 {
 	const char *p = text->ptr, *end = p + text->len;
 
@@ -155,7 +155,7 @@ size_t hf_piece(const void *state, lmd_token id, uint32_t flags, char *out, size
 			     h->piece_at[id + 1] - h->piece_at[id]);
 		break;
 	case HF_PIECE_SPELT:
-		put_spelt(&v->text[id], &s);
+		put_from_alphabet(&v->text[id], &s);
 		break;
 	case HF_PIECE_REPLACED:
 		put_replaced_or_byte(h, &v->text[id], &s);

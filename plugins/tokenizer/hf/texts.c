@@ -42,7 +42,7 @@ void hf_texts_end(struct hf_texts *t)
 
 /* Returns the length of the character at p in strict UTF-8, or 0 if there is none; *bad is then
  * the number of bytes that belong to the truncated sequence. */
-static size_t strict(const unsigned char *p, const unsigned char *end, size_t *bad)
+static size_t strict_utf8_len(const unsigned char *p, const unsigned char *end, size_t *bad)
 {
 	unsigned char c = *p, low = 0x80, high = 0xbf;
 	size_t n = c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
@@ -74,7 +74,7 @@ bool hf_is_utf8(const char *s, size_t n)
 	size_t bad, len;
 
 	for (size_t i = 0; i < n; i += len) {
-		len = strict(p + i, p + n, &bad);
+		len = strict_utf8_len(p + i, p + n, &bad);
 		if (!len)
 			return false;
 	}
@@ -87,7 +87,7 @@ void hf_texts_add_lossy(struct hf_texts *t, const char *s, size_t n)
 	size_t i = 0, from = 0, bad, len;
 
 	while (i < n) {
-		len = strict(p + i, p + n, &bad);
+		len = strict_utf8_len(p + i, p + n, &bad);
 		if (len) {
 			i += len;
 			continue;

@@ -150,7 +150,7 @@ bool hf_unicode_form(const struct hf_step *s, const struct lmd_str *in, struct h
 }
 
 /* Returns the end of the grapheme cluster at p < end. */
-static const char *cluster(const char *p, const char *end)
+static const char *cluster_end(const char *p, const char *end)
 {
 	utf8proc_int32_t state = 0, a = (utf8proc_int32_t)lmi_utf8_get(&p, end);
 
@@ -183,7 +183,7 @@ bool hf_precompiled(const struct hf_step *s, const struct lmd_str *in, struct hf
 
 	(void)j;
 	while (p < end) {
-		const char *stop = cluster(p, end);
+		const char *stop = cluster_end(p, end);
 
 		if (stop - p < 6 && look_up(s, p, stop, &with)) {
 			*zero &= p != in->ptr || with.len;

@@ -227,7 +227,7 @@ static enum lmd_status merge_long(const struct spm_state *s, struct lmi_job *j, 
 }
 
 /* Returns the text with escaped spaces, and with one in front if the vocabulary wants it. */
-static const char *escaped(struct lmi_job *j, const char *s, size_t *n, bool prefix)
+static const char *escape_spaces(struct lmi_job *j, const char *s, size_t *n, bool prefix)
 {
 	size_t spaces = prefix;
 	char *o;
@@ -278,7 +278,7 @@ static enum lmd_status spm_text(const struct lmi_tok *t, struct lmi_job *j, cons
 	size_t from = 0, chars = 0, len;
 	uint32_t last = 0;
 
-	text = escaped(j, text, &n, t->vocab.info.add_space_prefix && j->after_special);
+	text = escape_spaces(j, text, &n, t->vocab.info.add_space_prefix && j->after_special);
 	if (!text)
 		return LMD_NOMEM;
 	for (size_t i = 0; i < n; i += len) {

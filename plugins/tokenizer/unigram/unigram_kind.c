@@ -69,7 +69,7 @@ static bool add_bytes(struct normal *o, const char *s, size_t n)
 
 /* Returns how far a prefix of some user-defined token matches s. These bytes stay as they are,
  * even if the rest of the token does not match the text. */
-static size_t user_path(const struct lmi_trie *t, const char *s, size_t n)
+static size_t user_token_prefix(const struct lmi_trie *t, const char *s, size_t n)
 {
 	uint32_t node = LMI_TRIE_ROOT;
 	size_t i = 0;
@@ -110,7 +110,7 @@ static enum lmd_status unigram_text(const struct lmi_tok *t, struct lmi_job *j, 
 	for (size_t at = 0, len; ok && at < n; at += len) {
 		struct lmd_str with;
 
-		len = user_path(&u->user, s + at, n - at);
+		len = user_token_prefix(&u->user, s + at, n - at);
 		with = (struct lmd_str){s + at, len};
 		if (!len)
 			len = lmi_charsmap_find(&u->map, s + at, n - at, &with);
