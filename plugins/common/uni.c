@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Unicode look-ups and lenient UTF-8.  The tables are in uni.gen.c. */
+ * Unicode look-ups and lenient UTF-8. The tables are in uni.gen.c. */
 #include "common/uni.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ uint32_t lmi_ucd_base(uint32_t cp)
 
 	if (cp < 0xc0)
 		return cp;
-	if (cp >= 0xac00 && cp <= 0xd7a3) /* Hangul syllables: the leading consonant */
+	if (cp >= 0xac00 && cp <= 0xd7a3) /* Hangul: the leading consonant */
 		return 0x1100 + (cp - 0xac00) / 588;
 	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Kind whitespace: white space separates words and is gone; each word goes through
- * byte-pair encoding, in lower case if the file says so. */
+ * Kind whitespace: white space separates words and is dropped; each word is encoded with byte-pair
+ * encoding, in lower case if the file says so. */
 #include "tokenizer/bpe/bpe_kind.h"
 
 #include "common/uni.h"
