@@ -90,7 +90,7 @@ static inline uint32_t lmi_utf8_get(const char **s, const char *end)
 uint32_t lmi_utf8_get_back(const char **s, const char *begin);
 
 /* Writes a code point up to LMI_UTF8_TOP (surrogates as they are) in 1..4 bytes. */
-size_t lmi_utf8_put(char out[4], uint32_t cp);
+size_t lmi_ucd_put_utf8(char out[4], uint32_t cp);
 
 /* True if lenient reading and writing again gives the same bytes. */
 bool lmi_utf8_canonical(const char *s, size_t n, uint32_t top);
