@@ -24,7 +24,8 @@ static const struct lmi_config_row before[] = {
 	 .option = true,
 	 .path = true,
 	 .unset = "$RUNTIME_DIRECTORY/llamad.sock under systemd, /run/llamad/llamad.sock for "
-		  "root, else $XDG_RUNTIME_DIR/llamad/llamad.sock"},
+		  "root, else $XDG_RUNTIME_DIR/llamad/llamad.sock, else (where that variable is not "
+		  "set) /tmp/llamad-UID/llamad.sock"},
 	{.section = "daemon",
 	 .opt = {.name = "listen",
 		 .type = LMI_OPT_LIST,

@@ -11,6 +11,10 @@ command -v pkg-config >/dev/null || {
 	echo "SKIP: examples_test: pkg-config is not installed"
 	exit 77
 }
+[ -x "$build/examples/examples_test" ] || {
+	echo "SKIP: examples_test: built without the Check library (Debian: check)"
+	exit 77
+}
 # the make that runs this test must not influence the ones below
 unset MAKEFLAGS MFLAGS MAKELEVEL
 make -s -C "$build" DESTDIR="$dir/root" install-dist_lmdincludeHEADERS \

@@ -27,14 +27,39 @@ var (
 	handshakeRep = []byte{0, 'S', 'P', 0, 0, 0x31, 0, 0}
 )
 
-// DefaultURL is the socket of the system's daemon if it is there, else the user's own.
+// DefaultURL is the socket of the system's daemon if it is there, else the user's own: in
+// XDG_RUNTIME_DIR, or in /tmp/llamad-UID without that variable.
 func DefaultURL() string {
+	url, _ := defaultURL()
+	return url
+}
+
+// defaultURL also fails if the folder in /tmp is there and is not this user's alone.
+func defaultURL() (string, error) {
 	const system = "/run/llamad/llamad.sock"
-	own := os.Getenv("XDG_RUNTIME_DIR")
-	if _, err := os.Stat(system); err == nil || !strings.HasPrefix(own, "/") {
-		return "ipc://" + system
+	own, uid := os.Getenv("XDG_RUNTIME_DIR"), os.Geteuid()
+	_, err := os.Stat(system)
+	if err == nil || (uid == 0 && !strings.HasPrefix(own, "/")) {
+		return "ipc://" + system, nil
 	}
-	return "ipc://" + own + "/llamad/llamad.sock"
+	if strings.HasPrefix(own, "/") {
+		return "ipc://" + own + "/llamad/llamad.sock", nil
+	}
+	folder := fmt.Sprintf("/tmp/llamad-%d", uid)
+	return "ipc://" + folder + "/llamad.sock", checkPrivate(folder, uid)
+}
+
+// checkPrivate fails if the folder is there and is not the user's alone: anybody can make one in /tmp.
+func checkPrivate(folder string, uid int) error {
+	info, err := os.Lstat(folder)
+	if err != nil {
+		return nil
+	}
+	owner, known := info.Sys().(*syscall.Stat_t)
+	if !info.IsDir() || info.Mode().Perm()&0o077 != 0 || !known || int(owner.Uid) != uid {
+		return fmt.Errorf("%s: must be a folder of user %d with mode 0700", folder, uid)
+	}
+	return nil
 }
 
 // conn is one socket that speaks the REQ side of the SP protocol: frames with a length, on unix

@@ -64,8 +64,11 @@ LMD_EXPORT enum lmd_status lmd_client_open(struct lmd_client **out,
 /* Streams of it must be closed before.  NULL allowed. */
 LMD_EXPORT void lmd_client_close(struct lmd_client *c);
 
-/* The socket that the configuration of this machine names, else /run/llamad/llamad.sock if it is
- * there, else the one in the user's runtime folder.  LMD_INVALID: does not fit into size bytes. */
+/* Writes the URL of the local server's socket: /run/llamad/llamad.sock if it is there, else
+ * $XDG_RUNTIME_DIR/llamad/llamad.sock, else (where that variable is not set) /tmp/llamad-UID/llamad.sock,
+ * for root /run/llamad/llamad.sock.
+ * LMD_INVALID: it does not fit into size bytes, or /tmp/llamad-UID is not a folder of mode 0700 that
+ * belongs to this user. */
 LMD_EXPORT enum lmd_status lmd_client_default_url(char *out, size_t size, struct lmd_error *err);
 
 struct lmd_server {

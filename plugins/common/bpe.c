@@ -19,7 +19,7 @@ static void put_bytes(const struct lmi_bpe *b, struct lmi_job *j, const char *w,
 
 		utf8[0] = (char)c;
 		if (b->byte_level)
-			len = lmi_utf8_put(utf8, lmi_byte_char(c));
+			len = lmi_ucd_put_utf8(utf8, lmi_byte_char(c));
 		for (size_t k = 0; k < len; k++)
 			if (b->byte_tok[(unsigned char)utf8[k]] != LMI_NONE)
 				lmi_job_put(j, b->byte_tok[(unsigned char)utf8[k]]);

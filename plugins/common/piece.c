@@ -66,7 +66,7 @@ static void put_bytes(struct lmi_sink *s, const struct lmd_str *text)
 			continue;
 		}
 		lmi_sink_put(s, "[UNK_BYTE_0x", 12);
-		for (size_t i = 0, n = lmi_utf8_put(utf8, cp); i < n; i++) {
+		for (size_t i = 0, n = lmi_ucd_put_utf8(utf8, cp); i < n; i++) {
 			snprintf(hex, sizeof(hex), "%02x", (unsigned char)utf8[i]);
 			lmi_sink_put(s, hex, 2);
 		}

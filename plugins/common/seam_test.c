@@ -52,7 +52,7 @@ static size_t spell(char *out, const char *s, size_t n)
 	size_t len = 0;
 
 	for (size_t i = 0; i < n; i++)
-		len += lmi_utf8_put(out + len, lmi_byte_char((unsigned char)s[i]));
+		len += lmi_ucd_put_utf8(out + len, lmi_byte_char((unsigned char)s[i]));
 	return len;
 }
 

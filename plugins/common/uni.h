@@ -92,7 +92,7 @@ uint32_t lmi_utf8_get_back(const char **s, const char *begin);
 
 /* Writes a code point up to LMI_UTF8_TOP (surrogates included) in 1..4 bytes; returns the
  * length. */
-size_t lmi_utf8_put(char out[4], uint32_t cp);
+size_t lmi_ucd_put_utf8(char out[4], uint32_t cp);
 
 /* Returns true if reading leniently and writing again gives the same bytes. */
 bool lmi_utf8_canonical(const char *s, size_t n, uint32_t top);

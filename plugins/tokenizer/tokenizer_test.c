@@ -342,12 +342,19 @@ static const char *cached_model(const json_t *model)
 	static char path[1024];
 	const char *file = strrchr(json_string_value(json_object_get(model, "file")), '/');
 	const char *name = json_string_value(json_object_get(model, "file"));
+	const char *cache = getenv("LLAMAD_CACHE");
 	FILE *f;
 
-	snprintf(path, sizeof(path), "%s%s/%s",
-		 getenv("LLAMAD_CACHE") ? getenv("LLAMAD_CACHE") : lmd_env_or("HOME", "/tmp"),
-		 getenv("LLAMAD_CACHE") ? "" : "/.cache/llamad/models", file ? file + 1 : name);
+	name = file ? file + 1 : name;
+	if (!cache)
+		snprintf(path, sizeof(path), "%s/.cache/llamad/models/%s", lmd_env_or("HOME", "/tmp"), name);
+	else /* as scripts/fetch-model does */
+		snprintf(path, sizeof(path), "%s/models/%s", cache, name);
 	f = fopen(path, "rb");
+	if (!f && cache) {
+		snprintf(path, sizeof(path), "%s/%s", cache, name);
+		f = fopen(path, "rb");
+	}
 	if (!f)
 		return NULL;
 	fclose(f);

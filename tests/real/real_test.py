@@ -25,6 +25,8 @@ pack = sys.argv[1]
 build = os.environ.get("LMD_TEST_BUILDDIR", ".")
 llamactl = os.path.join(build, "llamactl")
 cache = os.environ.get("LLAMAD_CACHE") or os.path.expanduser("~/.cache/llamad/models")
+if os.path.isdir(os.path.join(cache, "models")):  # as scripts/fetch-model does
+    cache = os.path.join(cache, "models")
 long_run = os.environ.get("LMD_TEST_LONG") == "1"
 only = os.environ.get("LMD_TEST_CASES", "")
 backend = os.environ.get("LMD_TEST_BACKEND", "ref")

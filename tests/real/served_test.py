@@ -28,6 +28,8 @@ N, N_CTX = 64, 2048
 build = os.environ.get("LMD_TEST_BUILDDIR", ".")
 src = os.path.abspath(os.environ.get("LMD_TEST_SRCDIR", "."))
 cache = os.environ.get("LLAMAD_CACHE") or os.path.expanduser("~/.cache/llamad/models")
+if os.path.isdir(os.path.join(cache, "models")):  # as scripts/fetch-model does
+    cache = os.path.join(cache, "models")
 only = os.environ.get("LMD_TEST_CASES", "")
 long_run = os.environ.get("LMD_TEST_LONG") == "1" or bool(only)
 count = {"passed": 0, "failed": 0, "skipped": 0}

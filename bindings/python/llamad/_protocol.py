@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import ssl
+import stat
 import struct
 import uuid
 from typing import Any, Mapping, Optional, Sequence, TypeVar, Union
@@ -34,12 +35,30 @@ R = TypeVar("R", bound=t.Message)
 # ---- addresses ----
 
 def default_url() -> str:
-    """The socket of the system's daemon if it is there, else the user's own."""
+    """The socket of the system's daemon if it is there, else the user's own: in XDG_RUNTIME_DIR, or in
+    /tmp/llamad-UID without that variable.  Invalid if that folder is not this user's alone."""
     system = "/run/llamad/llamad.sock"
     own = os.environ.get("XDG_RUNTIME_DIR", "")
-    if os.path.exists(system) or not own.startswith("/"):
+    uid = os.geteuid()
+    if os.path.exists(system):
         return "ipc://" + system
-    return f"ipc://{own}/llamad/llamad.sock"
+    if own.startswith("/"):
+        return f"ipc://{own}/llamad/llamad.sock"
+    if uid == 0:
+        return "ipc://" + system
+    folder = f"/tmp/llamad-{uid}"
+    check_private(folder, uid)
+    return f"ipc://{folder}/llamad.sock"
+
+
+def check_private(folder: str, uid: int) -> None:
+    """Raises Invalid if the folder is there and is not the user's alone: anybody can make one in /tmp."""
+    try:
+        s = os.lstat(folder)
+    except OSError:
+        return
+    if not stat.S_ISDIR(s.st_mode) or s.st_uid != uid or s.st_mode & 0o077:
+        raise Invalid(f"{folder}: must be a folder of user {uid} with mode 0700")
 
 
 @dataclasses.dataclass(frozen=True)

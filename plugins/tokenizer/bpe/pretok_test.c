@@ -89,7 +89,7 @@ START_TEST(words_are_the_text)
 					cp = r % 0x3000;
 				else if (r >> 30 == 2)
 					cp = r % 0x20000;
-				n += lmi_utf8_put(text + n, cp);
+				n += lmi_ucd_put_utf8(text + n, cp);
 			}
 			split(&p, text, n);
 		}

@@ -28,7 +28,7 @@ static enum lmd_status whitespace_text(const struct lmi_tok *t, struct lmi_job *
 		}
 		if (!lmi_buf_need(buf, j->host, len + 4))
 			return LMD_NOMEM;
-		len += lmi_utf8_put((char *)buf->p + len, b->lowercase ? lmi_ucd_lower(cp) : cp);
+		len += lmi_ucd_put_utf8((char *)buf->p + len, b->lowercase ? lmi_ucd_lower(cp) : cp);
 	}
 	return st == LMD_OK && len ? bpe_text(t, j, buf->p, len) : st;
 }

@@ -19,7 +19,7 @@ bool hf_put_char(struct hf_out *o, uint32_t cp)
 {
 	char utf8[4];
 
-	return hf_put(o, utf8, lmi_utf8_put(utf8, cp));
+	return hf_put(o, utf8, lmi_ucd_put_utf8(utf8, cp));
 }
 
 bool hf_lowercase(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,

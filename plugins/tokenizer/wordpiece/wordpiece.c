@@ -67,7 +67,7 @@ static bool is_chinese(uint32_t cp)
 static bool add_char(struct word *w, const struct lmd_host *host, uint32_t cp)
 {
 	char utf8[4];
-	size_t n = lmi_utf8_put(utf8, cp);
+	size_t n = lmi_ucd_put_utf8(utf8, cp);
 
 	if (!lmi_buf_need(w->buf, host, w->n + n))
 		return false;
