@@ -80,7 +80,7 @@ void lmi_kv_settle(struct lmi_kv *kv, uint32_t seq);
 
 /* Queries for building the step block.  Each applies only to the group kind that it names. */
 struct lmi_interval lmi_kv_interval(const struct lmi_kv *kv, uint32_t g, uint32_t row, uint32_t n);
-/* PAGED: the physical row of token `pos`, or -1 if no block ends there.  CROSS: that of row `pos`. */
+/* PAGED: physical row of token `pos`, or -1 if no block ends there.  CROSS: that of row `pos`. */
 int32_t lmi_kv_row(const struct lmi_kv *kv, uint32_t g, uint32_t seq, uint32_t pos);
 int32_t lmi_kv_state_in(const struct lmi_kv *kv, uint32_t g, uint32_t seq); /* -1: zeros */
 int32_t lmi_kv_state_out(const struct lmi_kv *kv, uint32_t g,

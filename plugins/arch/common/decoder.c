@@ -45,7 +45,7 @@ struct lmi_decoder *lmi_decoder_open(size_t bytes, const struct lmi_decoder_trai
 	struct lmi_decoder *d = host->arena_alloc(host->ctx, arena, bytes, 16);
 
 	if (!d) {
-		lmi_key_fail(k, LMD_NOMEM, "architecture %s: no memory", k->model->arch);
+		lmi_key_fail(k, LMD_NOMEM, "architecture %s: out of memory", k->model->arch);
 		return NULL;
 	}
 	d->traits = t;
@@ -168,7 +168,7 @@ static float residual(const struct lmi_decoder *d)
 	return d->hp.residual_scale != 0.0f ? d->hp.residual_scale : 1.0f;
 }
 
-/* norm(y) joins the stream with the next norm. */
+/* Makes norm(y) the stream's pending addition. */
 static void post_norm(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
 		      uint32_t y, uint32_t row, uint32_t def)
 {
@@ -180,7 +180,7 @@ static void post_norm(struct lmi_emit *e, const struct lmi_decoder *d, struct lm
 	lmi_add_later(e, s, z, residual(d));
 }
 
-/* How a block reads the stream at its place. */
+/* Input of a block, depending on the norm placement. */
 static struct lmi_io enter(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
 			   uint32_t row, uint32_t def)
 {
@@ -203,7 +203,7 @@ static void leave(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_st
 		s->x = y;
 }
 
-/* One norm for both blocks, or each its own (a second attn_norm, or an ffn_norm, in the file). */
+/* Both blocks share a norm, or each has its own (if the file has attn_norm_2 or ffn_norm). */
 static void parallel_layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
 			   uint32_t pass)
 {
@@ -252,8 +252,8 @@ void lmi_decoder_layer(struct lmi_emit *e, const struct lmi_decoder *d, struct l
 	}
 }
 
-/* Further columns of external rows that join the stream around the first layers (DeepStack,
- * arXiv 2406.04334); rows of tokens have none. */
+/* Adds more columns of external rows to the stream around the first layers (DeepStack,
+ * arXiv 2406.04334); token rows have none. */
 static void deepstack(struct lmi_emit *e, const struct lmi_hparams *hp, struct lmi_stream *s,
 		      uint32_t block)
 {
@@ -317,7 +317,7 @@ enum lmd_status lmi_decoder_build(const void *state, const struct lmd_builder *b
 	struct lmi_emit e;
 
 	if (key->kind != LMD_PLAN_FORWARD) {
-		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture %s: plan kind %u, known is %d",
+		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture %s: plan kind %u is not %d (forward)",
 			d.hp.model->arch, key->kind, LMD_PLAN_FORWARD);
 		return LMD_UNSUPPORTED;
 	}
@@ -338,7 +338,7 @@ enum lmd_status lmi_decoder_build(const void *state, const struct lmd_builder *b
 	return b->status(b->ctx);
 }
 
-/* Queries of late positions are sharpened: 1 + scale * ln(1 + floor((pos + offset) / length)). */
+/* Attention temperature of each row: 1 + scale * ln(1 + floor((pos + offset) / length)). */
 enum lmd_status lmi_decoder_rows(const void *state, const struct lmd_rows_in *in,
 				 struct lmd_rows_out *out)
 {
