@@ -41,8 +41,8 @@ struct lmi_mla *lmi_mla_read(struct lmi_hparams *hp, struct lmi_keys *k, bool lo
 	m->n_rot = l0->n_rot;
 	if (k->st == LMD_OK && (m->n_rot >= dk || m->n_rot % 2))
 		lmi_key_fail(k, LMD_INVALID,
-			     "%s.rope.dimension_count: %u must be even and less than the key length "
-			     "%u",
+			     "%s.rope.dimension_count: %u must be even and less than the key "
+			     "length %u",
 			     hp->model->arch, m->n_rot, dk);
 	if (k->st != LMD_OK)
 		return NULL;
@@ -180,7 +180,7 @@ static uint32_t from_kv_b(struct lmi_emit *e, const struct lmi_mla *m, bool keys
 				   .name = keys ? "k_b of attn_kv_b" : "v_b of attn_kv_b"};
 
 	if (p.tensor == LMD_NONE) {
-		(void)lmi_w(e, &lmi_mla_rows[keys ? MLA_K_B : MLA_V_B]); /* reports what is missing */
+		(void)lmi_w(e, &lmi_mla_rows[keys ? MLA_K_B : MLA_V_B]); /* reports it missing */
 		return 0;
 	}
 	return e->b->wref(e->b->ctx, &w);

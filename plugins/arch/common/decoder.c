@@ -317,7 +317,7 @@ enum lmd_status lmi_decoder_build(const void *state, const struct lmd_builder *b
 	struct lmi_emit e;
 
 	if (key->kind != LMD_PLAN_FORWARD) {
-		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture %s: plan kind %u is not %d (forward)",
+		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture %s: plan kind %u, expected %d",
 			d.hp.model->arch, key->kind, LMD_PLAN_FORWARD);
 		return LMD_UNSUPPORTED;
 	}

@@ -84,7 +84,7 @@ bool lmi_read_floats(struct lmi_emit *e, const char *name, float *out, uint32_t 
 /* ---- norms and rotation ---- */
 
 struct lmd_norm lmi_no_norm(void);
-/* Norm with hp->eps, and with the weight and bias of the row if the file has them (row NULL: no). */
+/* Norm with hp->eps; weight and bias come from the row if the file has them (row NULL: neither). */
 struct lmd_norm lmi_norm(struct lmi_emit *e, uint32_t kind, const struct lmd_tensor_row *row);
 /* As lmi_norm, but the tensor is required. */
 struct lmd_norm lmi_norm_req(struct lmi_emit *e, uint32_t kind, const struct lmd_tensor_row *row);

@@ -15,7 +15,7 @@ struct lmi_ffn lmi_ffn_default(void)
 		.down = &lmi_rows[T_FFN_DOWN], .act = LMD_ACT_SILU, .sub_norm_kind = LMD_NORM_RMS};
 }
 
-/* Creates the result value and sets the operands y or r_in and r_out of an op; returns the value. */
+/* Creates the result value and sets the operands y, or r_in and r_out; returns the value. */
 static uint32_t target(struct lmi_emit *e, const struct lmi_io *io, uint32_t width,
 		       struct lmd_opnd *y, struct lmd_opnd *r_in, struct lmd_opnd *r_out)
 {

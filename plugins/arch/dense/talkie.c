@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Talkie (architecture talkie): norms without weights; queries and keys are normalised after the
- * rotation and queries then scaled by one number for each head; the normalised embedding joins
- * again after every layer. */
+ * rotation, and queries are then scaled by a factor per head; the normalised embedding is added
+ * again after each layer. */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_row own_rows[] = {
