@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Gemma 4 (model cards google/gemma-4-E2B, -E4B, -26B-A4B, -31B).  Layers with a window have smaller
- * heads and their own rotation; full layers divide their frequencies by rope_freqs.  Values are
+ * Gemma 4 (model cards google/gemma-4-E2B, -E4B, -26B-A4B, -31B).  Window layers have smaller heads
+ * and their own rotation; full layers divide their frequencies by rope_freqs.  Values are
  * normalised; without attn_v in the file, the keys serve as values.  The last layers read the keys
  * of the last earlier layer of the same kind.  Optional: per-layer embeddings, which are added
  * through a gate after each layer; experts beside the dense block, each branch with its own norms;

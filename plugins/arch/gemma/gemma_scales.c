@@ -11,8 +11,8 @@ void lmi_gemma_embedding(struct lmi_hparams *hp, float ext)
 	hp->embd_scale_ext = ext != 0.0f ? ext : hp->embd_scale;
 }
 
-/* The largest model of a generation, identified by its depth, scales queries by n_embd / n_head, not
- * by the head size. */
+/* Sets the attention scale.  The largest model of a generation, identified by its depth, uses
+ * 1/sqrt(n_embd / n_head); all others use 1/sqrt(head size). */
 void lmi_gemma_attn_scale(struct lmi_hparams *hp, uint32_t n_layer_large)
 {
 	const struct lmi_layer *l = &hp->layer[0];

@@ -44,7 +44,7 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 	for (uint32_t il = 0; il < hp->n_layer && k->st == LMD_OK; il++) {
 		if (!(hp->layer[il].cls & LMI_L_ATTN))
 			lmi_key_fail(k, LMD_INVALID,
-				     "hrm_text.attention.head_count_kv: 0 in layer %u, at least 1",
+				     "hrm_text.attention.head_count_kv: 0 in layer %u, expected at least 1",
 				     il);
 	}
 	if (k->st != LMD_OK)
@@ -117,7 +117,7 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 	struct lmi_emit e;
 
 	if (key->kind != LMD_PLAN_FORWARD) {
-		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture %s: plan kind %u, known is %d",
+		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture %s: plan kind %u, expected %d",
 			d->hp.model->arch, key->kind, LMD_PLAN_FORWARD);
 		return LMD_UNSUPPORTED;
 	}

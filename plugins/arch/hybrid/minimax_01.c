@@ -38,7 +38,7 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 	const struct lmi_layer *l = &hp->layer[0];
 
 	if (!hp->n_expert)
-		lmi_key_fail(k, LMD_INVALID, "minimax-01.expert_count: 0, at least 1");
+		lmi_key_fail(k, LMD_INVALID, "minimax-01.expert_count: 0, expected at least 1");
 	if (l->dk != l->dv)
 		lmi_key_fail(k, LMD_UNSUPPORTED,
 			     "minimax-01.attention.value_length: %u, expected the key length %u",

@@ -37,7 +37,7 @@ static void kinds(struct lmi_hparams *hp, struct lmi_keys *k)
 static void kinds_moe(struct lmi_hparams *hp, struct lmi_keys *k)
 {
 	if (!hp->n_expert) {
-		lmi_key_fail(k, LMD_INVALID, "%s.expert_count: 0, at least 1", hp->model->arch);
+		lmi_key_fail(k, LMD_INVALID, "%s.expert_count: 0, expected at least 1", hp->model->arch);
 		return;
 	}
 	if (!lmi_key_has(k, "expert_feed_forward_length"))

@@ -32,7 +32,7 @@ static void layers_by_type(struct lmi_hparams *hp, struct lmi_keys *k)
 	if (k->st == LMD_OK && !(hp->layer[0].cls & LMI_L_INDEX))
 		lmi_key_fail(
 			k, LMD_INVALID,
-			"%s.attention.indexer.types: layer 0 has no indexer and none is before it",
+			"%s.attention.indexer.types: layer 0 must have an indexer",
 			hp->model->arch);
 }
 

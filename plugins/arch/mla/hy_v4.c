@@ -100,7 +100,7 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 	if (k->st == LMD_OK && !type[0])
 		lmi_key_fail(
 			k, LMD_INVALID,
-			"%s.attention.indexer.types: layer 0 has no indexer and none is before it",
+			"%s.attention.indexer.types: layer 0 must have an indexer",
 			hp->model->arch);
 }
 
@@ -259,7 +259,7 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 	uint32_t xs;
 
 	if (key->kind != LMD_PLAN_FORWARD) {
-		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture hy_v4: plan kind %u, known is %d",
+		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture hy_v4: plan kind %u, expected %d",
 			key->kind, LMD_PLAN_FORWARD);
 		return LMD_UNSUPPORTED;
 	}

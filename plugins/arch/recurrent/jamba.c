@@ -30,7 +30,7 @@ static enum lmd_status describe(const struct lmd_host *host, struct lmd_arena *a
 	char name[64];
 
 	if (!m)
-		return lmd_fail(err, LMD_NOMEM, "architecture %s: no memory", model->arch);
+		return lmd_fail(err, LMD_NOMEM, "architecture %s: out of memory", model->arch);
 	lmi_keys_init(&k, model, err);
 	lmi_hp_read(&m->hp, &k, host, arena, params, &opts);
 	lmi_ssm_read(&m->ssm, &m->hp, &k, 1);

@@ -85,7 +85,7 @@ enum lmd_status rwkv_describe(const struct rwkv_kind *kind, bool qwen,
 
 	lmi_keys_init(&k, model, err);
 	if (!m) {
-		lmi_key_fail(&k, LMD_NOMEM, "architecture %s: no memory", model->arch);
+		lmi_key_fail(&k, LMD_NOMEM, "architecture %s: out of memory", model->arch);
 		return k.st;
 	}
 	m->kind = kind;

@@ -164,14 +164,14 @@ static void check(struct lmi_ds4 *m, struct lmi_keys *k)
 			     "one size",
 			     hp->model->arch, l->n_head_kv, l->dk, l->dv, l->n_rot);
 	if (!hp->n_expert)
-		lmi_key_fail(k, LMD_INVALID, "%s.expert_count: 0, expected experts",
+		lmi_key_fail(k, LMD_INVALID, "%s.expert_count: 0, expected at least 1",
 			     hp->model->arch);
 	for (uint32_t il = 0; il < hp->n_layer; il++) {
 		uint32_t r = m->ratio[il];
 
 		if (r && r != DS4_OVERLAP_RATIO && r != DS4_FULL_RATIO)
 			lmi_key_fail(k, LMD_UNSUPPORTED,
-				     "%s.attention.compress_ratios: %u in layer %u, known are 0, "
+				     "%s.attention.compress_ratios: %u in layer %u, supported are 0, "
 				     "%u and %u",
 				     hp->model->arch, r, il, DS4_OVERLAP_RATIO, DS4_FULL_RATIO);
 		hp->layer[il].cls |= (r ? L_COMP : 0) | (r == DS4_OVERLAP_RATIO ? L_INDEX : 0) |

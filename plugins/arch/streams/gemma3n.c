@@ -397,7 +397,7 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 	uint32_t per_layer, xs;
 
 	if (key->kind != LMD_PLAN_FORWARD) {
-		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture gemma3n: no plan of kind %u",
+		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture gemma3n: plan kind %u is not supported",
 			key->kind);
 		return LMD_UNSUPPORTED;
 	}

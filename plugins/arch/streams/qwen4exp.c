@@ -149,7 +149,7 @@ static void read_keys(struct qw4 *m, struct lmi_keys *k)
 				     hp->model->arch, m->idx_dk, il, l->dk, l->dv, l->n_rot);
 	}
 	if (k->st == LMD_OK && !hp->n_expert)
-		lmi_key_fail(k, LMD_INVALID, "%s.expert_count: 0, expected experts",
+		lmi_key_fail(k, LMD_INVALID, "%s.expert_count: 0, expected at least 1",
 			     hp->model->arch);
 }
 
@@ -200,7 +200,7 @@ static enum lmd_status describe(const struct lmd_host *host, struct lmd_arena *a
 	struct lmd_row_in *in;
 
 	if (!m)
-		return lmd_fail(err, LMD_NOMEM, "architecture %s: no memory", model->arch);
+		return lmd_fail(err, LMD_NOMEM, "architecture %s: out of memory", model->arch);
 	*m = (struct qw4){.blocks = LMD_NONE};
 	lmi_keys_init(&k, model, err);
 	lmi_hp_read(&m->hp, &k, host, arena, params, &opts);
@@ -412,7 +412,7 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 	uint32_t xs;
 
 	if (key->kind != LMD_PLAN_FORWARD) {
-		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture qwen4exp: no plan of kind %u",
+		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture qwen4exp: plan kind %u is not supported",
 			key->kind);
 		return LMD_UNSUPPORTED;
 	}
