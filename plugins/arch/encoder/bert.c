@@ -2,7 +2,7 @@
  *
  * BERT (arXiv 1810.04805) and its descendants: Nomic (arXiv 2402.01613), Jina v2 (arXiv 2310.19923)
  * and v3 (arXiv 2409.10173).  Each block is followed by a norm: x = norm(x + f(x)).  The models
- * differ in position encoding (learned, RoPE, bidirectional ALiBi) and in the feed-forward block. */
+ * differ in position encoding (learned, RoPE, bidirectional ALiBi) and feed-forward block. */
 #include <stdio.h>
 
 #include "arch/common/blocks.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * T5 (arXiv 1910.10683) and its encoder alone.  There is no rotation and no scale of q k^T;
- * positions are encoded as a bias by distance buckets, whose table in layer 0 is used by all layers.
+ * positions are encoded as a bias by distance bucket, whose table in layer 0 serves all layers.
  *
  * An ENCODE plan reads the source text (as the TOKENS of that plan) and stores the keys and values
  * of every decoder layer in the CROSS group; the FORWARD plan is the decoder, which reads them. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * DeepSeek-V2 (arXiv 2405.04434) and V3 (arXiv 2412.19437), Kimi-K2, GLM-4.7-Flash, Mistral 4:
- * latent attention, dense first layers, then shared and routed experts.
+ * latent attention, leading dense layers, then shared and routed experts.
  *
- * Stretching scales all of q k^T by (a (1 + 0.1 m ln factor))^2: m the log multiplier, which files
- * store divided by ten, a the magnitude that the rotated columns have on top of that.  Draft blocks
- * after the trunk are not run. */
+ * YaRN scales all of q k^T by (a (1 + 0.1 m ln factor))^2, where m is the log multiplier (files
+ * store a tenth of it) and a the additional magnitude of the rotated columns.  Draft layers are not
+ * run. */
 #include <math.h>
 
 #include "arch/common/attn_mla.h"
@@ -16,7 +16,7 @@ static const struct lmd_tensor_set sets[] = {
 	LMI_SET_FFN,    LMI_SET_MOE,       LMI_SET_SHEXP, LMI_SET_ROPE_FREQS,
 };
 
-/* The small model has one matrix for q; nothing in the file says so. */
+/* Is this the small model, which has a single matrix for q?  No key says so. */
 static bool is_lite(const struct lmi_hparams *hp)
 {
 	return hp->n_layer == 26 || hp->n_layer == 27;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * GroveMoE (arXiv 2508.07785): Qwen3 with experts, and small "chunk" experts, each shared by a group
- * of neighbouring experts.  The chunk experts read the output of the experts; the index of a chosen
- * expert divided by the group size gives its chunk expert. */
+ * GroveMoE (arXiv 2508.07785): Qwen3 with experts, and small "chunk" experts, each shared by a
+ * group of neighbouring experts.  The chunk experts read the output of the experts; the index of a
+ * chosen expert divided by the group size gives its chunk expert. */
 #include "arch/moe/moe.h"
 
 enum { D_FF_CHUNK = D_OWN, D_CHUNKS };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Hunyuan-A13B (model card tencent/Hunyuan-A13B-Instruct): queries and keys are normalised after the
- * rotation; every layer has a shared expert.  Experts have the layer's feed_forward_length;
+ * Hunyuan-A13B (model card tencent/Hunyuan-A13B-Instruct): queries and keys are normalised after
+ * the rotation; every layer has a shared expert.  Experts have the layer's feed_forward_length;
  * expert_feed_forward_length is ignored.
  *
  * hy_v3 is its successor: norm before the rotation, a sigmoid router with a selection bias; a layer

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Laguna (model card poolside/Laguna-XS.2): a softplus gate on the attention result, per head or per
- * column.  The first of four layers has full attention and context scaling; the others have a
+ * Laguna (model card poolside/Laguna-XS.2): a softplus gate on the attention result, per head or
+ * per column.  The first of four layers has full attention and context scaling; the others have a
  * window, more heads, and their own rotation without scaling. */
 #include <stdio.h>
 

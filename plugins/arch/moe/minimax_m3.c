@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * MiniMax-M3 (model card MiniMaxAI/MiniMax-M3): grouped-query attention over blocks of keys; leading
- * dense layers, then routed experts and a shared one; all gates are clamped as in gpt-oss.
+ * MiniMax-M3 (model card MiniMaxAI/MiniMax-M3): grouped-query attention over blocks of keys;
+ * leading dense layers, then routed experts and a shared one; all gates are clamped as in gpt-oss.
  *
  * In layers with experts an indexer scores each block of keys by its best key, for each key head; a
  * row attends to the best blocks and always to its own most recent ones. */

@@ -47,8 +47,8 @@ LMI_MOE_LIST(LMI_MOE_EXTERN)
 
 /* Layers with a router tensor have experts, and a shared expert if its tensors exist. */
 void lmi_moe_by_tensor(struct lmi_hparams *hp);
-/* Every step-th layer after the leading dense ones has experts, and a shared expert if the keys give
- * one; step 0: no layer. */
+/* Every step-th layer, except leading dense ones, has experts, and a shared expert if the keys
+ * give one; step 0: no layer. */
 void lmi_moe_by_step(struct lmi_hparams *hp, uint32_t step);
 /* For files without an expert width: the chosen experts divide that of the layer among them. */
 void lmi_moe_split_ff(struct lmi_hparams *hp, struct lmi_keys *k);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Jamba (arXiv 2403.19887): Mamba layers, every few an attention without rotation, every few a
- * mixture of experts instead of the dense block.  A layer without key heads is a Mamba layer; a
- * layer with a router tensor has experts. */
+ * Jamba (arXiv 2403.19887): Mamba layers; every few layers have attention without rotation instead,
+ * and every few have experts instead of the dense block.  A layer without key heads is a Mamba
+ * layer; a layer with a router tensor has experts. */
 #include <stdio.h>
 
 #include "arch/common/ssm.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Mamba and Mamba-2: nothing but state space layers.
- * Papers: arXiv 2312.00752 (Mamba), arXiv 2405.21060 (Mamba-2); Falcon-Mamba (arXiv 2410.05355)
- * adds norms without weights on dt, B and C. */
+ * Mamba (arXiv 2312.00752) and Mamba-2 (arXiv 2405.21060): only state space layers.  Falcon-Mamba
+ * (arXiv 2410.05355) adds norms without weights on dt, B and C. */
 #include "arch/common/ssm.h"
 #include "arch/recurrent/recurrent.h"
 
