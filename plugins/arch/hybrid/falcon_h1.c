@@ -22,8 +22,8 @@ static void both(struct lmi_hparams *hp, struct lmi_keys *k)
 	for (uint32_t il = 0; il < hp->n_layer; il++) {
 		if (!(hp->layer[il].cls & LMI_L_ATTN))
 			lmi_key_fail(k, LMD_UNSUPPORTED,
-				     "falcon-h1.attention.head_count_kv: 0 in layer %u, expected at "
-				     "least 1",
+				     "falcon-h1.attention.head_count_kv: 0 in layer %u, expected "
+				     "at least 1",
 				     il);
 		hp->layer[il].cls |= LMI_L_RECURRENT;
 	}

@@ -171,8 +171,8 @@ static void check(struct lmi_ds4 *m, struct lmi_keys *k)
 
 		if (r && r != DS4_OVERLAP_RATIO && r != DS4_FULL_RATIO)
 			lmi_key_fail(k, LMD_UNSUPPORTED,
-				     "%s.attention.compress_ratios: %u in layer %u; supported: 0, %u "
-				     "and %u",
+				     "%s.attention.compress_ratios: %u in layer %u; supported: 0, "
+				     "%u and %u",
 				     hp->model->arch, r, il, DS4_OVERLAP_RATIO, DS4_FULL_RATIO);
 		hp->layer[il].cls |= (r ? L_COMP : 0) | (r == DS4_OVERLAP_RATIO ? L_INDEX : 0) |
 				     (il < m->n_hash ? L_HASH : L_BIAS);
