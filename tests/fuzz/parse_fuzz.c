@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fuzz target: any bytes as the answer of a model, taken apart.
+ * Fuzz target: any bytes as a model's answer for the answer parser.
  *
- * The first byte says in which format, whether the prompt left a thought open (bit 7) and whether
- * calls have markers (bit 6); the second how the text, which is all the rest, comes in pieces: one
- * of 1 + its low four bits, then pieces of 1 + its high four bits.
+ * The first byte selects the format, whether the prompt left the reasoning open (bit 7), and
+ * whether calls have markers (bit 6).  The second says how the rest, the text, is divided into
+ * pieces: the first has 1 + (low four bits) bytes, each later one 1 + (high four bits) bytes.
  *
- * What must hold: the pieces change nothing but how events are cut, those of one byte too; the raw
- * bytes of all events are those that were fed; what is said and thought is told as it was written;
- * calls begin and end in turn, have names, and whole ones are JSON objects; arguments and memory
- * grow in proportion to the answer.
+ * Invariants: the division into pieces, even of one byte each, changes only how events are divided;
+ * the raw bytes of all events are the input; content and reasoning are reported as written; calls
+ * start and end alternately and have names, and the arguments of complete calls are JSON objects;
+ * arguments and memory are bounded by a multiple of the answer's size.
  *
- * The markers of all formats are a dictionary:
+ * There is a dictionary with the markers of all formats:
  *     tests/fuzz/parse_fuzz -dict=SOURCE/tests/fuzz/parse.dict FOLDER */
 #include <string.h>
 
@@ -25,16 +25,16 @@
 
 #define THINKS         0x80
 #define MARKED         0x40
-#define NAME_MAX_BYTES 128 /* LMI_PARSE_NAME_MAX, which is not for callers */
-#define GROWTH         32  /* bytes of arguments for one of the answer: 1e9 as a real number */
+#define NAME_MAX_BYTES 128 /* LMI_PARSE_NAME_MAX, which is private */
+#define GROWTH         32  /* maximum bytes of arguments per byte of the answer: 1e9 as a real */
 
-/* What came, events of one kind put together. */
+/* The collected events; consecutive ones of one kind are joined. */
 struct told {
 	struct lmi_text events, raw, args;
 	enum lmi_out_kind last;
 	bool in_call;
 	uint32_t n_call;
-	size_t n_args; /* of all calls */
+	size_t n_args; /* bytes of arguments of all calls */
 };
 
 static void add(struct lmi_text *t, const void *p, size_t n)
