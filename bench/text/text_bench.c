@@ -6,8 +6,8 @@
  *
  *     bench/text_bench [ROUNDS [PLUGIN_FOLDER]]
  *
- * The vocabulary is synthetic: 128,256 tokens such as those of a byte-pair encoding: bytes, pieces of
- * words with and without a leading space, numbers, punctuation, and characters of three bytes.
+ * The vocabulary is synthetic: 128,256 tokens such as those of a byte-pair encoding: bytes, pieces
+ * of words with and without a leading space, numbers, punctuation, and characters of three bytes.
  * Figures are CPU times, so that other processes matter little: median, 99th percentile, and
  * maximum. */
 #include <math.h>

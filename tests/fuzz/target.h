@@ -7,7 +7,7 @@
  *     tests/fuzz/NAME_fuzz -seeds=FOLDER     writes the seeds and exits
  *     tests/fuzz/NAME_fuzz FOLDER            runs
  * and, with any compiler, with replay.c as a test:
- * tests/fuzz/NAME_replay [FILE...]       runs the seeds and mutations of them, or these files */
+ *     tests/fuzz/NAME_replay [FILE...]       runs these files, or seeds and mutations of them */
 #ifndef LLAMAD_TESTS_FUZZ_TARGET_H
 #define LLAMAD_TESTS_FUZZ_TARGET_H
 

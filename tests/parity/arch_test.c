@@ -317,7 +317,7 @@ START_TEST(architectures)
 	{
 		const char *name = json_string_value(json_object_get(c, "name"));
 		const json_t *e = json_object_get(index, name);
-		bool by_step = json_object_get(c, "first") != NULL; /* only token-by-token results */
+		bool by_step = json_object_get(c, "first") != NULL; /* token by token only */
 
 		if (!wanted(name))
 			continue;

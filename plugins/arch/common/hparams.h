@@ -46,8 +46,8 @@ struct lmi_layer {
 	uint32_t window;      /* keys seen; 0: all */
 	uint32_t chunk;       /* size of chunks; 0: none */
 	uint32_t n_ff;
-	/* n > 0: columns from n * n_embd of external rows are added before (after) the layer */
-	uint32_t deep_before, deep_after;
+	uint32_t deep_before; /* n > 0: external rows' columns from n * n_embd, added before it */
+	uint32_t deep_after;  /* likewise, added after the layer */
 	uint32_t kv_layer;    /* the layer whose keys and values it reads; usually itself */
 	/* set by lmi_hp_memory */
 	uint32_t group;       /* of the attention; LMD_NONE: no attention */
