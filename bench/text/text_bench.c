@@ -77,7 +77,7 @@ static int by_ns(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void tell(const char *what, struct times *t)
+static void report(const char *what, struct times *t)
 {
 	if (!t->n)
 		return;
@@ -219,7 +219,7 @@ static void bench_chain(struct lmi_registry *registry, const struct lmd_host *ho
 		lmi_chain_accept(ch, id, false);
 		add_time(&t, now_ns() - t0);
 	}
-	tell(what, &t);
+	report(what, &t);
 	lmi_chain_destroy(ch);
 	lmi_free(logits);
 	lmi_free(list);
@@ -332,7 +332,7 @@ static void bench_masks(const struct lmi_gvocab *v, const char *what, const char
 		add_time(&compile, now_ns() - t0);
 	}
 	snprintf(line, sizeof(line), "%s: %zu bytes compiled", what, strlen(schema));
-	tell(line, &compile);
+	report(line, &compile);
 	o.grammar = g;
 	/* each answer has its own matcher, which starts with an empty cache */
 	for (int r = 0; r < rounds; r++) {
@@ -354,7 +354,7 @@ static void bench_masks(const struct lmi_gvocab *v, const char *what, const char
 		lmi_matcher_destroy(m);
 	}
 	snprintf(line, sizeof(line), "%s: token mask", what);
-	tell(line, &mask_times);
+	report(line, &mask_times);
 	lmi_grammar_destroy(g);
 	free(compile.ns);
 	free(mask_times.ns);
@@ -374,7 +374,7 @@ static void bench_grammars(int rounds)
 		must(lmi_gvocab_create(&v, &vocab, &err), &err);
 		add_time(&t, now_ns() - t0);
 	}
-	tell("vocabulary index", &t);
+	report("vocabulary index", &t);
 	bench_masks(v, "any JSON", "{}", rounds / 10 + 1);
 	bench_masks(v, "schema", schema, rounds / 10 + 1);
 	lmi_gvocab_destroy(v);
@@ -414,7 +414,7 @@ static void bench_template(int rounds)
 		add_time(&times, now_ns() - t0);
 		lmi_template_output_fini(&out);
 	}
-	tell("ChatML prompt of 40 messages", &times);
+	report("ChatML prompt of 40 messages", &times);
 	lmi_template_destroy(t);
 	lmi_arena_destroy(arena);
 	json_decref(vars);

@@ -413,7 +413,7 @@ START_TEST(hostile_keys_do_no_harm)
 END_TEST
 
 /* Old files have one tensor per expert. */
-START_TEST(experts_in_tensors_of_their_own)
+START_TEST(one_tensor_per_expert)
 {
 	static const char *const names[] = {"gate", "up", "down"};
 	json_t *c = json_deep_copy(case_named("granitemoe-split")), *t;
@@ -542,7 +542,7 @@ int main(void)
 	tcase_add_test(t, parity_cases_build);
 	tcase_add_test(t, odd_keys_are_refused_by_name);
 	tcase_add_test(t, hostile_keys_do_no_harm);
-	tcase_add_test(t, experts_in_tensors_of_their_own);
+	tcase_add_test(t, one_tensor_per_expert);
 	tcase_add_test(t, missing_tensor_is_named);
 	suite_add_tcase(s, t);
 	r = srunner_create(s);

@@ -73,12 +73,12 @@ class Bench:
         faults = self.n_bad
         for command in COMMANDS:
             words = [w.replace("{}", path) for w in command]
-            status, took, kib, said = self.call(words)
+            status, took, kib, output = self.call(words)
             self.n_runs += 1
             over = (kib - self.idle) / 1024
             self.worst = (max(self.worst[0], (took, name)), max(self.worst[1], (over, name)))
-            if status not in (0, 1) or any(s in said for s in SIGNS):
-                self.bad(name, words, f"status {status}: {said[-1500:]}")
+            if status not in (0, 1) or any(s in output for s in SIGNS):
+                self.bad(name, words, f"status {status}: {output[-1500:]}")
             elif took > SECONDS * self.slow:
                 self.bad(name, words, f"{took:.1f} s")
             elif not self.a.sanitized and over > MIB:
@@ -88,7 +88,7 @@ class Bench:
                     self.bad(name, words, "was accepted")
                 continue
             self.refused += 1
-            last = said.rstrip("\n").rsplit("\n", 1)[-1]
+            last = output.rstrip("\n").rsplit("\n", 1)[-1]
             if shown not in last:
                 self.bad(name, words, f"does not name the file: {last}")
             if expect and command[0] in ("info", "explain") and not all(

@@ -29,7 +29,7 @@
 #define GROWTH         32  /* maximum bytes of arguments per byte of the answer: 1e9 as a real */
 
 /* The collected events; consecutive ones of one kind are joined. */
-struct told {
+struct collected {
 	struct lmi_text events, raw, args;
 	enum lmi_out_kind last;
 	bool in_call;
@@ -42,7 +42,7 @@ static void add(struct lmi_text *t, const void *p, size_t n)
 	REQUIRE(lmi_text_add(t, p, n, NULL) == LMD_OK);
 }
 
-static void check_call_end(const struct told *t, const struct lmi_out *o)
+static void check_call_end(const struct collected *t, const struct lmi_out *o)
 {
 	struct lmi_jtree tree = {0};
 
@@ -54,7 +54,7 @@ static void check_call_end(const struct told *t, const struct lmi_out *o)
 	lmi_jtree_fini(&tree);
 }
 
-static void check(struct told *t, const struct lmi_out *o)
+static void check(struct collected *t, const struct lmi_out *o)
 {
 	switch (o->kind) {
 	case LMI_OUT_CONTENT:
@@ -85,7 +85,7 @@ static void check(struct told *t, const struct lmi_out *o)
 
 static void take(void *arg, const struct lmi_out *o)
 {
-	struct told *t = arg;
+	struct collected *t = arg;
 	char kind[] = {0, (char)('a' + o->kind), o->complete ? '1' : '0'};
 
 	check(t, o);
@@ -102,8 +102,8 @@ static void take(void *arg, const struct lmi_out *o)
 	t->last = o->kind;
 }
 
-static void tell(struct told *t, const uint8_t *head, const char *text, size_t n, size_t first,
-		 size_t step)
+static void parse_pieces(struct collected *t, const uint8_t *head, const char *text, size_t n,
+			 size_t first, size_t step)
 {
 	static uint32_t n_format;
 	struct lmi_parse *p;
@@ -143,7 +143,7 @@ static bool same(const struct lmi_text *a, const struct lmi_text *b)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct told whole = {.n_call = 0}, pieces = {.n_call = 0};
+	struct collected whole = {.n_call = 0}, pieces = {.n_call = 0};
 	const char *text = (const char *)data + 2;
 	struct lmi_alloc_stats stats;
 	size_t n;
@@ -152,10 +152,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	n = size - 2;
 	lmi_alloc_reset_peak();
-	tell(&whole, data, text, n, n, 1);
-	tell(&pieces, data, text, n, 1 + (data[1] & 15u), 1 + (data[1] >> 4));
+	parse_pieces(&whole, data, text, n, n, 1);
+	parse_pieces(&pieces, data, text, n, 1 + (data[1] & 15u), 1 + (data[1] >> 4));
 	REQUIRE(same(&whole.events, &pieces.events));
-	tell(&pieces, data, text, n, 1, 1);
+	parse_pieces(&pieces, data, text, n, 1, 1);
 	REQUIRE(same(&whole.events, &pieces.events));
 	lmi_text_fini(&whole.events);
 	lmi_text_fini(&whole.raw);

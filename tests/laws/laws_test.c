@@ -251,7 +251,7 @@ END_TEST
 
 /* ---- too little memory ---- */
 
-START_TEST(being_set_back_changes_nothing)
+START_TEST(preemption_changes_nothing)
 {
 	lmd_token v[5][100];
 	struct lmi_input_seq in[5];
@@ -557,7 +557,7 @@ int main(void)
 	tcase_add_loop_test(t, prefill_and_one_step_is_the_whole, 0, LMT_N_TINY);
 	tcase_add_loop_test(t, neighbours_change_nothing, 0, LMT_N_TINY);
 	tcase_add_loop_test(t, a_fork_in_the_middle_of_a_chunk, 0, LMT_N_TINY);
-	tcase_add_loop_test(t, being_set_back_changes_nothing, 0, LMT_N_TINY);
+	tcase_add_loop_test(t, preemption_changes_nothing, 0, LMT_N_TINY);
 	tcase_add_test(t, a_window_gives_pages_back);
 	tcase_add_loop_test(t, an_adapter_on_half_of_the_rows, 0, 3);
 	tcase_add_loop_test(t, a_cancel_takes_effect_after_the_step, 0, LMT_N_TINY);

@@ -148,39 +148,39 @@ static struct distance compare(const float *want, const float *got, size_t n)
 }
 
 /* Cases of which only the first rows can be compared. */
-static const struct apart {
+static const struct partial_case {
 	const char *name, *why;
 	uint32_t n_row;
-} apart[] = {
+} partial_cases[] = {
 	{"minimax-m3-dense",
 	 "the reference attends to all keys, which the model does not do; only the first 12 rows, "
 	 "which see all keys in both cases, are compared",
 	 12},
 };
 
-static const struct apart *set_apart(const char *name)
+static const struct partial_case *partial_case(const char *name)
 {
-	for (size_t i = 0; i < LMD_LEN(apart); i++)
-		if (!strcmp(apart[i].name, name))
-			return &apart[i];
+	for (size_t i = 0; i < LMD_LEN(partial_cases); i++)
+		if (!strcmp(partial_cases[i].name, name))
+			return &partial_cases[i];
 	return NULL;
 }
 
 /* Do the rows match those of the pack (or those of the pack with exact GELU)? */
-static bool judge(const char *dir, const char *name, const char *how, const json_t *e,
+static bool judge(const char *dir, const char *name, const char *batching, const json_t *e,
 		  const struct lmt_rows *got)
 {
 	size_t n = (size_t)json_integer_value(json_object_get(e, "rows")) *
 		   (size_t)json_integer_value(json_object_get(e, "width"));
 	double tol = json_number_value(json_object_get(e, "tol"));
 	const json_t *tol_exact = json_object_get(e, "tol_exact");
-	const struct apart *a = set_apart(name);
+	const struct partial_case *a = partial_case(name);
 	struct distance d, x = {INFINITY, INFINITY};
 	float *want;
 
 	if ((size_t)got->n_row * got->width != n) {
-		printf("FAIL: %s, %s: %u rows of %u, expected %zu numbers\n", name, how, got->n_row,
-		       got->width, n);
+		printf("FAIL: %s, %s: %u rows of %u, expected %zu numbers\n", name, batching,
+		       got->n_row, got->width, n);
 		return false;
 	}
 	want = read_expected(dir, name, ".f32", n);
@@ -196,7 +196,7 @@ static bool judge(const char *dir, const char *name, const char *how, const json
 		return true;
 	printf("FAIL: %s, %s: maximum difference %.2e (exact GELU %.2e), allowed %.2e; "
 	       "normalised squared error %.1e\n",
-	       name, how, d.worst, x.worst, tol, fmin(d.nmse, x.nmse));
+	       name, batching, d.worst, x.worst, tol, fmin(d.nmse, x.nmse));
 	return false;
 }
 
@@ -234,8 +234,8 @@ static enum verdict run_one(const struct lmt_env *env, const char *dir, const ch
 			    const json_t *c, const json_t *e, uint32_t chunk)
 {
 	const char *name = json_string_value(json_object_get(c, "name"));
-	const struct apart *a = set_apart(name);
-	char path[4096], how[64] = "one batch";
+	const struct partial_case *a = partial_case(name);
+	char path[4096], batching[64] = "one batch";
 	struct lmi_engine_opts o = lmt_opts(env, path);
 	struct lmt_rows rows = {0};
 	struct lmi_eval cmd;
@@ -246,7 +246,7 @@ static enum verdict run_one(const struct lmt_env *env, const char *dir, const ch
 
 	snprintf(path, sizeof(path), "%s/%s.gguf", models, name);
 	if (chunk)
-		snprintf(how, sizeof(how), "%u at a time", chunk);
+		snprintf(batching, sizeof(batching), "%u at a time", chunk);
 	read_input(&in, c, models);
 	cmd = command(c, &in, chunk);
 	o.inst.n_ctx = (uint32_t)json_integer_value(json_object_get(c, "n_ctx"));
@@ -258,7 +258,7 @@ static enum verdict run_one(const struct lmt_env *env, const char *dir, const ch
 		o.inst.attention = LMD_ATTENTION_HALF;
 	st = lmt_eval_once(&o, &cmd, &rows, &err);
 	if (st == LMD_OK) {
-		v = judge(dir, name, how, e, &rows) ? (a ? SKIPPED : PASSED) : FAILED;
+		v = judge(dir, name, batching, e, &rows) ? (a ? SKIPPED : PASSED) : FAILED;
 		if (v == SKIPPED && !chunk)
 			LMD_SKIP(name, "%s", a->why);
 	} else if (st == LMD_NOTFOUND) { /* no plugin has this architecture */
@@ -267,7 +267,7 @@ static enum verdict run_one(const struct lmt_env *env, const char *dir, const ch
 			LMD_SKIP(name, "%s", err.text);
 	} else {
 		v = FAILED;
-		printf("FAIL: %s, %s: %s: %s\n", name, how, lmd_status_text(st), err.text);
+		printf("FAIL: %s, %s: %s: %s\n", name, batching, lmd_status_text(st), err.text);
 	}
 	lmi_free(rows.v);
 	free_input(&in);

@@ -116,7 +116,7 @@ static struct lmd_opnd part(uint32_t value, uint32_t col0, uint32_t n, uint32_t 
 	return o;
 }
 
-struct sides {
+struct projected {
 	uint32_t q;           /* heads of [nope | rope] */
 	uint32_t kv;          /* [latent | rope], not normalised */
 	struct lmd_opnd list; /* keys to attend to */
@@ -130,12 +130,13 @@ static void add(struct lmd_op_linear *l, const struct lmi_w *w, struct lmd_opnd 
 	l->y[l->n_w++] = y;
 }
 
-static struct sides project(struct lmi_emit *e, const struct lmi_io *io, const struct lmi_mla *m)
+static struct projected project(struct lmi_emit *e, const struct lmi_io *io,
+				const struct lmi_mla *m)
 {
 	const struct lmd_tensor_row *r = lmi_mla_rows;
 	struct lmi_w wkv = lmi_w(e, &r[MLA_KV_A]);
 	struct lmi_w wq = lmi_w(e, &r[m->rank_q ? MLA_Q_A : MLA_Q]);
-	struct sides s = {.kv = lmi_f32(e, m->rank_kv + m->n_rot, "kv_a")};
+	struct projected s = {.kv = lmi_f32(e, m->rank_kv + m->n_rot, "kv_a")};
 	struct lmd_op op = lmi_op(LMD_OP_LINEAR);
 	struct lmd_norm norm;
 
@@ -210,7 +211,7 @@ static struct lmd_opnd temper(struct lmi_emit *e, struct lmd_opnd q, uint32_t ro
 }
 
 /* Rotates the last n_rot columns of q and k, stores the keys, and attends. */
-static uint32_t attend(struct lmi_emit *e, const struct lmi_mla *m, const struct sides *s,
+static uint32_t attend(struct lmi_emit *e, const struct lmi_mla *m, const struct projected *s,
 		       struct lmd_opnd q, struct lmd_opnd k, struct lmd_opnd v)
 {
 	const struct lmi_layer *l = lmi_cur(e);
@@ -258,7 +259,7 @@ static void shared_key(struct lmi_emit *e, const struct lmi_mla *m, struct lmd_o
 	lmi_put_norm(e, x, &norm, y);
 }
 
-static uint32_t absorbed(struct lmi_emit *e, const struct lmi_mla *m, const struct sides *s)
+static uint32_t absorbed(struct lmi_emit *e, const struct lmi_mla *m, const struct projected *s)
 {
 	const uint32_t h = m->n_head, rank = m->rank_kv, dk = m->nope + m->n_rot,
 		       dc = rank + m->n_rot;
@@ -275,7 +276,7 @@ static uint32_t absorbed(struct lmi_emit *e, const struct lmi_mla *m, const stru
 	return out;
 }
 
-static uint32_t expanded(struct lmi_emit *e, const struct lmi_mla *m, const struct sides *s)
+static uint32_t expanded(struct lmi_emit *e, const struct lmi_mla *m, const struct projected *s)
 {
 	const uint32_t h = m->n_head, rank = m->rank_kv, dk = m->nope + m->n_rot,
 		       n = m->nope + m->dv;
@@ -310,7 +311,7 @@ uint32_t lmi_mla(struct lmi_emit *e, const struct lmi_io *io, const struct lmi_m
 		 uint32_t q_row_in)
 {
 	struct lmi_io in = *io;
-	struct sides s;
+	struct projected s;
 	struct lmi_w w;
 	uint32_t y;
 

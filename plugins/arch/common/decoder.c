@@ -181,8 +181,8 @@ static void post_norm(struct lmi_emit *e, const struct lmi_decoder *d, struct lm
 }
 
 /* Input of a block, depending on the norm placement. */
-static struct lmi_io enter(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
-			   uint32_t row, uint32_t def)
+static struct lmi_io block_input(struct lmi_emit *e, const struct lmi_decoder *d,
+				 struct lmi_stream *s, uint32_t row, uint32_t def)
 {
 	uint32_t place = d->hp.place;
 	struct lmd_norm n = place == LMI_POST ? lmi_no_norm() : lmi_decoder_norm(e, d, row, def);
@@ -194,8 +194,9 @@ static struct lmi_io enter(struct lmi_emit *e, const struct lmi_decoder *d, stru
 	return io;
 }
 
-static void leave(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s, uint32_t y,
-		  uint32_t row, uint32_t def)
+/* Takes the result y of a block into the stream, depending on the norm placement. */
+static void block_output(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
+			 uint32_t y, uint32_t row, uint32_t def)
 {
 	if (d->hp.place == LMI_POST || d->hp.place == LMI_SANDWICH)
 		post_norm(e, d, s, y, row, def);
@@ -209,10 +210,10 @@ static void parallel_layer(struct lmi_emit *e, const struct lmi_decoder *d, stru
 {
 	bool two = lmi_has(e, &lmi_rows[T_ATTN_NORM_2]), ffn = lmi_has(e, &lmi_rows[T_FFN_NORM]);
 	struct lmi_attn a = lmi_decoder_attn(e, d, pass);
-	struct lmi_io io = enter(e, d, s, two ? T_ATTN_NORM_2 : 0, T_ATTN_NORM), f;
+	struct lmi_io io = block_input(e, d, s, two ? T_ATTN_NORM_2 : 0, T_ATTN_NORM), f;
 
 	if (two || ffn) {
-		f = enter(e, d, s, ffn ? T_FFN_NORM : 0, T_ATTN_NORM);
+		f = block_input(e, d, s, ffn ? T_FFN_NORM : 0, T_ATTN_NORM);
 	} else {
 		io.x = lmi_normed(e, &io, "attn_norm");
 		io.norm = lmi_no_norm();
@@ -237,18 +238,18 @@ void lmi_decoder_layer(struct lmi_emit *e, const struct lmi_decoder *d, struct l
 	if (l->cls & LMI_L_ATTN) {
 		struct lmi_attn a = lmi_decoder_attn(e, d, pass);
 
-		io = enter(e, d, s, t->t_attn_norm, T_ATTN_NORM);
+		io = block_input(e, d, s, t->t_attn_norm, T_ATTN_NORM);
 		y = lmi_attn(e, &io, &a);
-		leave(e, d, s, y, t->t_attn_post, T_POST_ATTN_NORM);
+		block_output(e, d, s, y, t->t_attn_post, T_POST_ATTN_NORM);
 	} else if (t->mixer && (l->cls & LMI_L_RECURRENT)) {
-		io = enter(e, d, s, t->t_attn_norm, T_ATTN_NORM);
+		io = block_input(e, d, s, t->t_attn_norm, T_ATTN_NORM);
 		y = t->mixer(e, d, &io);
-		leave(e, d, s, y, t->t_attn_post, T_POST_ATTN_NORM);
+		block_output(e, d, s, y, t->t_attn_post, T_POST_ATTN_NORM);
 	}
 	if (l->cls & (LMI_L_DENSE | LMI_L_MOE)) {
-		io = enter(e, d, s, t->t_ffn_norm, T_FFN_NORM);
+		io = block_input(e, d, s, t->t_ffn_norm, T_FFN_NORM);
 		y = lmi_decoder_ffn_block(e, d, &io);
-		leave(e, d, s, y, t->t_ffn_post, T_POST_FFN_NORM);
+		block_output(e, d, s, y, t->t_ffn_post, T_POST_FFN_NORM);
 	}
 }
 

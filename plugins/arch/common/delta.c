@@ -153,8 +153,8 @@ static void copy(struct lmi_emit *e, struct lmd_opnd x, struct lmd_opnd y)
 }
 
 /* Reorders the joint value to [q | k | v], as the convolution needs it, and sets *z. */
-static uint32_t sort_out(struct lmi_emit *e, const struct lmi_delta *d, uint32_t in,
-			 struct lmd_opnd *z)
+static uint32_t split_joint(struct lmi_emit *e, const struct lmi_delta *d, uint32_t in,
+			    struct lmd_opnd *z)
 {
 	const uint32_t hk = d->n_key_head, dk = d->dk, n = d->n_head / hk * d->dv;
 	const uint32_t stride = 2 * dk + 2 * n;
@@ -196,7 +196,7 @@ static struct parts project(struct lmi_emit *e, const struct lmi_io *io, const s
 		p.beta = lmi_whole(e, v);
 	}
 	lmi_put(e, &op);
-	p.qkv = joint ? sort_out(e, d, in, &p.z) : in;
+	p.qkv = joint ? split_joint(e, d, in, &p.z) : in;
 	return p;
 }
 

@@ -35,7 +35,7 @@ static void attn(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_att
 }
 
 /* x += gain * embedding */
-static void again(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s)
+static void add_embedding(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s)
 {
 	uint32_t width = d->hp.n_embd, y = lmi_f32(e, width, "x_skip");
 	struct lmi_w w = lmi_w(e, &lmi_rows[T_LAYER_OUT_SCALE]);
@@ -58,7 +58,7 @@ static const struct lmi_decoder_traits traits = {
 	.qk_norm_after = true,
 	.begin = begin,
 	.attn = attn,
-	.after = again,
+	.after = add_embedding,
 };
 
 LMI_DECODER_ARCH(talkie, traits, sets)

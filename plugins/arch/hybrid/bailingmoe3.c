@@ -11,7 +11,7 @@ static const struct lmd_tensor_set sets[] = {
 	LMI_SET_SHEXP, LMI_SET_ROPE_FREQS,
 };
 
-static void refuse(struct lmi_hparams *hp, struct lmi_keys *k, const char *key)
+static void require_zero(struct lmi_hparams *hp, struct lmi_keys *k, const char *key)
 {
 	double *v = lmi_hp_alloc(hp, k, hp->n_layer, sizeof(*v));
 
@@ -36,8 +36,8 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 		lmi_key_fail(k, LMD_UNSUPPORTED,
 			     "bailingmoe3.kda.gate_lower_bound: must be present and below 0; "
 			     "unbounded decay is not supported");
-	refuse(hp, k, "swiglu_clamp_exp");
-	refuse(hp, k, "swiglu_clamp_shexp");
+	require_zero(hp, k, "swiglu_clamp_exp");
+	require_zero(hp, k, "swiglu_clamp_shexp");
 	lmi_hybrid_layers(hp);
 	m = lmi_mla_read(hp, k, lmi_key_has(k, "attention.q_lora_rank"));
 	if (m)

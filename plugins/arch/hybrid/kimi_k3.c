@@ -140,7 +140,7 @@ static uint32_t mixed(struct lmi_emit *e, uint32_t x, uint32_t n, const struct l
 }
 
 /* Saves the stream as checkpoint i. */
-static void keep(struct lmi_emit *e, uint32_t x, uint32_t i)
+static void save_checkpoint(struct lmi_emit *e, uint32_t x, uint32_t i)
 {
 	struct lmd_op op = lmi_op(LMD_OP_CAST_COPY);
 
@@ -171,7 +171,7 @@ static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_st
 
 	(void)pass;
 	if (block && il % block == 0) {
-		keep(e, s->x, n++);
+		save_checkpoint(e, s->x, n++);
 		io.res = LMD_NONE;
 	}
 	s->x = lmi_cur(e)->cls & LMI_L_ATTN ? lmi_mla(e, &io, h->mla, LMD_NONE)

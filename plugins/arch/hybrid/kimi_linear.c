@@ -25,7 +25,7 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 }
 
 /* Sets the stream to x + silu(norm(x)), to which the routed experts then add. */
-static void bare_shared(struct lmi_emit *e, struct lmi_io *io)
+static void silu_shared(struct lmi_emit *e, struct lmi_io *io)
 {
 	const uint32_t n = io->x.width;
 	uint32_t z = lmi_act(e, n, "shared"), x = lmi_f32(e, n, "x_shared");
@@ -49,7 +49,7 @@ static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_st
 	norm = lmi_norm_req(e, LMD_NORM_RMS, &lmi_rows[T_FFN_NORM]);
 	io = lmi_read(e, s, &norm);
 	if ((cls & LMI_L_MOE) && !(cls & LMI_L_SHEXP) && d->hp.n_expert_shared)
-		bare_shared(e, &io);
+		silu_shared(e, &io);
 	s->x = lmi_decoder_ffn_block(e, d, &io);
 }
 

@@ -139,8 +139,8 @@ static uint32_t mixer(struct lmi_emit *e, const struct lmi_decoder *d, const str
 }
 
 /* Input of a block: the normalised stream; the residual is that times the factor. */
-static struct lmi_io enter(struct lmi_emit *e, const struct lmi_decoder *d, uint32_t x,
-			   const struct lmd_tensor_row *row)
+static struct lmi_io block_input(struct lmi_emit *e, const struct lmi_decoder *d, uint32_t x,
+				 const struct lmd_tensor_row *row)
 {
 	struct lmd_norm norm = lmi_norm_req(e, LMD_NORM_RMS, row);
 	uint32_t n = d->hp.n_embd, h = lmi_f32(e, n, "norm"), r = h;
@@ -157,7 +157,7 @@ static struct lmi_io enter(struct lmi_emit *e, const struct lmi_decoder *d, uint
 static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
 		  uint32_t pass)
 {
-	struct lmi_io io = enter(e, d, s->x, &lmi_hybrid_norm_rows[0]);
+	struct lmi_io io = block_input(e, d, s->x, &lmi_hybrid_norm_rows[0]);
 	struct lmi_attn a;
 
 	if (lmi_cur(e)->cls & LMI_L_ATTN) {
@@ -166,7 +166,7 @@ static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_st
 	} else {
 		s->x = mixer(e, d, &io);
 	}
-	io = enter(e, d, s->x, &lmi_rows[T_FFN_NORM]);
+	io = block_input(e, d, s->x, &lmi_rows[T_FFN_NORM]);
 	s->x = lmi_decoder_ffn_block(e, d, &io);
 }
 

@@ -16,6 +16,6 @@ enum lmi_yarn_log {
 };
 /* YaRN as in DeepSeek-V2: sets m->scale and the magnitude of the rotation. */
 void lmi_deepseek_yarn(struct lmi_hparams *hp, struct lmi_keys *k, struct lmi_mla *m,
-		       enum lmi_yarn_log how);
+		       enum lmi_yarn_log log_mode);
 
 #endif /* LLAMAD_ARCH_MLA_MLA_H */
