@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Python: a dataclass for each message and type, and their way to and from plain maps."""
+"""Emits Python: a dataclass for each message and type, and conversion to and from plain maps."""
 import keyword
 import re
 import textwrap
@@ -147,7 +147,7 @@ def row(s, f):
 
 
 def params(s, op):
-    """The fields that a request can do without, for functions with keyword arguments."""
+    """The optional fields of a request, for functions with keyword arguments."""
     fields = [f for f in op.request.fields
               if f.presence != "required" and f.name not in (op.one_of or ())]
     if not fields:

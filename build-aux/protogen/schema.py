@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Reads proto/schema/*.json, checks them, and gives them as objects.
+"""Reads proto/schema/*.json, checks them, and returns them as objects.
 
-Everything that a schema file may say is here; a member that is not known is an error."""
+This module defines everything that a schema file may contain; an unknown member is an error."""
 import json
 import os
 import re
@@ -10,7 +10,7 @@ GROUPS = ("server", "models", "text", "streams", "plugins", "keys")
 INT_MIN, INT_MAX = -2**63, 2**63 - 1
 FLOAT_MAX = 1.7976931348623157e308
 
-# type: (takes min and max, words that are allowed besides the common ones)
+# type: members that are allowed in addition to the common ones
 TYPES = {
     "bool": (), "int": ("min", "max", "unit"), "float": ("min", "max", "unit"),
     "string": ("min", "max"), "text": ("min", "max"), "bytes": ("min", "max"),
@@ -155,7 +155,7 @@ class Schema:
         self.words = {w["name"]: Words(w) for w in types["words"]}
         self.types = {}
         todo = list(types["types"])
-        while todo:  # those first that use none of the others
+        while todo:  # in order of dependency
             n = len(todo)
             for t in list(todo):
                 uses = {f.get("of") for f in t["fields"] if f["type"] in ("object", "array")}
