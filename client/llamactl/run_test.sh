@@ -161,7 +161,7 @@ holds "embeddings: a row for each token" [ "$(cat "$dir/out")" = "3 64" ]
 does debug logits "$model" --tokens 1,2,3 --tokens 4 --embd --pooling mean -o "$dir/e.f32" --json
 holds "pooled: a row for each sequence" grep -q '"rows": 2' "$dir/out"
 holds "pooled rows in the file" [ "$(wc -c <"$dir/e.f32")" -eq $((2 * 64 * 4)) ]
-refused 1 "$model: token 1 is 96: the model's vocabulary has 96" debug logits "$model" --tokens 1,96
+refused 1 "$model: token 1 is 96, but the model's vocabulary has 96 tokens" debug logits "$model" --tokens 1,96
 refused 1 "entry 1, 'x'" debug logits "$model" --tokens 1,x
 refused 2 'is needed' debug logits "$model"
 refused 2 'go together' debug logits "$model" --enc 1,2
@@ -180,7 +180,7 @@ refused 1 '/nonexistent/out.f32' debug logits "$model" --tokens 1 -o /nonexisten
 head -c 512 /dev/zero >"$dir/in.f32"
 does debug logits "$model" --input "$dir/in.f32" --width 64 --pos 0,1 -o "$dir/r.f32"
 holds "rows from a file" [ "$(cat "$dir/out")" = "2 96" ]
-refused 1 'rows of 32 numbers: the model takes 64' debug logits "$model" --input "$dir/in.f32" --width 32
+refused 1 'rows of 32 numbers, but the model takes 64' debug logits "$model" --input "$dir/in.f32" --width 32
 refused 1 'no rows of 60' debug logits "$model" --input "$dir/in.f32" --width 60
 refused 1 '1 lists with 3 numbers' debug logits "$model" --input "$dir/in.f32" --width 64 --pos 0,1,2
 

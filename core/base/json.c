@@ -46,8 +46,7 @@ static enum lmd_status expected(const struct lmi_jr *r, const char *what, struct
 	c = (unsigned char)*r->p;
 	if (c > 0x20 && c < 0x7f)
 		return lmd_fail(err, LMD_CORRUPT, "JSON, byte %zu: found '%c', expected %s",
-				at, (char)c,
-				what);
+				at, (char)c, what);
 	return lmd_fail(err, LMD_CORRUPT, "JSON, byte %zu: found byte 0x%02x, expected %s",
 			at, c, what);
 }

@@ -170,8 +170,7 @@ static enum lmd_status find_section(const struct image *im, const Elf64_Ehdr *eh
 	if (eh->e_shstrndx >= eh->e_shnum)
 		return lmd_fail(im->err, LMD_CORRUPT,
 				"section names are in section %u, but there are only %u sections",
-				eh->e_shstrndx,
-				eh->e_shnum);
+				eh->e_shstrndx, eh->e_shnum);
 	(void)copy_at(im, eh->e_shoff + eh->e_shstrndx * sizeof(names), &names, sizeof(names));
 	if (!lmi_add_ok(names.sh_offset, names.sh_size, &end) || end > im->n)
 		return lmd_fail(im->err, LMD_CORRUPT,
@@ -218,8 +217,7 @@ static enum lmd_status check_note(const struct image *im, const struct lmd_note 
 				note->desc_bytes, sizeof(*note) - offsetof(struct lmd_note, magic));
 	if (note->magic != LMD_PLUGIN_MAGIC)
 		return lmd_fail(im->err, LMD_INVALID, "note: magic is %#x, must be %#x",
-				note->magic,
-				LMD_PLUGIN_MAGIC);
+				note->magic, LMD_PLUGIN_MAGIC);
 	if (!is_word(note->name, sizeof(note->name)))
 		return lmd_fail(im->err, LMD_INVALID, "note: invalid name");
 	if (!is_word(note->version, sizeof(note->version)))

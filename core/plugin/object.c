@@ -133,8 +133,7 @@ static enum lmd_status check_note(struct lmd_note *note, struct lmd_error *err)
 	if (!note->kinds || (note->kinds & ~known)) {
 		st = lmd_fail(err, LMD_UNSUPPORTED,
 			      "note: kinds %#x contain none or unknown ones (loadable kinds: %#x)",
-			      note->kinds,
-			      known);
+			      note->kinds, known);
 		note->kinds = 0; /* the kind is unknown */
 	}
 	return st;
@@ -212,8 +211,7 @@ static enum lmd_status check_descriptor(const struct lmi_object *o, const struct
 
 	if (p->magic != LMD_PLUGIN_MAGIC)
 		return lmd_fail(err, LMD_INVALID, "llamad_plugin: magic is %#x, must be %#x",
-				p->magic,
-				LMD_PLUGIN_MAGIC);
+				p->magic, LMD_PLUGIN_MAGIC);
 	st = check_abi(p->abi_major, p->abi_minor, err);
 	if (st != LMD_OK)
 		return st;
@@ -227,8 +225,7 @@ static enum lmd_status check_descriptor(const struct lmi_object *o, const struct
 	if (*o->note.name && (strcmp(p->name, o->note.name) || strcmp(p->version, o->note.version)))
 		return lmd_fail(err, LMD_INVALID,
 				"the note says %s %s, but llamad_plugin says %.48s %.32s",
-				o->note.name,
-				o->note.version, p->name, p->version);
+				o->note.name, o->note.version, p->name, p->version);
 	if (!p->factories || !p->n_factories || p->n_factories > MAX_FACTORIES)
 		return lmd_fail(err, LMD_INVALID, "llamad_plugin: %u factories, must be 1..%u",
 				p->factories ? p->n_factories : 0, MAX_FACTORIES);

@@ -38,8 +38,7 @@ enum lmd_status lmi_ops_widen(const struct lmi_kind *kind, const void *ops, void
 	memcpy(&size, ops, sizeof(size));
 	if (size < sizeof(size) || size > MAX_TABLE_BYTES)
 		return lmd_fail(err, LMD_INVALID, "invalid size of the %s table: %u bytes",
-				kind->word,
-				size);
+				kind->word, size);
 	memcpy(out, ops, size < own ? size : own);
 	memcpy(out, &own, sizeof(own));
 	for (uint32_t i = 0; i < kind->n_must; i++) {
@@ -105,7 +104,6 @@ enum lmd_status lmi_factory_widen(const struct lmd_plugin *p, uint32_t i, struct
 	if (out->state_bytes > MAX_STATE_BYTES)
 		return lmd_fail(err, LMD_INVALID,
 				"factory '%s': state of %zu bytes exceeds the limit of %llu",
-				out->name,
-				out->state_bytes, (unsigned long long)MAX_STATE_BYTES);
+				out->name, out->state_bytes, (unsigned long long)MAX_STATE_BYTES);
 	return check_aliases(out, err);
 }

@@ -157,17 +157,14 @@ static enum lmd_status check_seq(const struct lmi_sched *s, const struct lmi_sch
 	if (o->whole && o->n_known > s->n_batch)
 		return lmd_fail(err, LMD_INVALID,
 				"%u rows must run in one step, but a step has at most %u",
-				o->n_known,
-				s->n_batch);
+				o->n_known, s->n_batch);
 	if (o->whole && o->out == LMI_OUT_ALL && o->n_known > s->n_out)
 		return lmd_fail(err, LMD_INVALID,
 				"%u rows must be output in one step, but a step outputs at most %u",
-				o->n_known,
-				s->n_out);
+				o->n_known, s->n_out);
 	if (o->n_encode > s->n_batch)
 		return lmd_fail(err, LMD_INVALID, "%u rows to encode, but a step has at most %u",
-				o->n_encode,
-				s->n_batch);
+				o->n_encode, s->n_batch);
 	if (!lmi_kv_could_fit(s->kv, o->n_limit, s->n_batch))
 		return lmd_fail(err, LMD_INVALID,
 				"a sequence of up to %u rows does not fit into the KV cache",
