@@ -373,7 +373,7 @@ static enum lmd_status check_arguments(struct parser *p)
 		return LMD_OK;
 	missing = word_at(a->cmd->args, a->n_pos, &len);
 	return lmd_fail(p->err, LMD_INVALID,
-			"missing argument %.*s; usage: %s %s [OPTION]... %s", len, missing,
+			"argument %.*s is missing; usage: %s %s [OPTION]... %s", len, missing,
 			a->prog->name, a->cmd->name, a->cmd->args);
 }
 

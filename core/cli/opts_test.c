@@ -206,7 +206,7 @@ static const struct {
 	{"run|f|--act|f16", "option '--act': 'f16' is not one of f32|int8"},
 	{"run|f|--act|f32|--act=f3", "'f3' is not one of f32|int8"},
 	{"run|f|--help=yes", "option '--help' takes no value, but got 'yes'"},
-	{"run", "missing argument FILE; usage: llamactl run [OPTION]... FILE [TEXT]"},
+	{"run", "argument FILE is missing; usage: llamactl run [OPTION]... FILE [TEXT]"},
 	{"run|a|b|c", "unexpected argument 'c'"},
 	{"plug|what", "unexpected argument 'what'"},
 };
