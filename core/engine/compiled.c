@@ -193,7 +193,7 @@ static struct lmi_compiled *enter(struct lmi_compiled_cache *x, const uint8_t *d
 	return c;
 }
 
-/* Stores the grammar in a new entry. If own_g is NULL, compiling failed and the entry is removed. */
+/* Stores the grammar in a new entry, or removes the entry if own_g is NULL (compiling failed). */
 static void set_grammar(struct lmi_compiled_cache *x, struct lmi_compiled *c,
 			struct lmi_grammar *own_g)
 {
