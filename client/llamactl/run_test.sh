@@ -118,7 +118,7 @@ holds "a closed pipe has no message" [ ! -s "$dir/err" ]
 refused 1 "$dir/nothing.gguf: no such file$" run "$dir/nothing.gguf" -p x
 refused 1 '^llamactl run: mine: no such file; to use .* daemon: llamactl generate mine$' run mine -p x
 refused 1 "^llamactl run: the model has no text vocabulary" run "$dir/window.gguf" -p Hello
-refused 1 'more than the context of 4' run "$model" -p 'Hello there' -c 4
+refused 1 'exceed the context of 4' run "$model" -p 'Hello there' -c 4
 refused 1 "backend 'nonsense'\|nonsense" run "$model" -p x --backend nonsense
 refused 1 '^llamactl run: the prompt is empty' run "$model" -p ''
 head -c 16777217 /dev/zero | ctl run "$model" >"$dir/out" 2>"$dir/err"

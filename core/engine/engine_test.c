@@ -303,7 +303,7 @@ START_TEST(refusals_have_numbers)
 	in = lmt_tokens(hello, 5);
 	in.fork_of = 0;
 	in.fork_at = 2;
-	REFUSED(lmi_engine_eval(e, &ev, &err), LMD_INVALID, "forks");
+	REFUSED(lmi_engine_eval(e, &ev, &err), LMD_INVALID, "cannot fork");
 	in = (struct lmi_input_seq){
 		.rows = (const float[]){1, 2, 3}, .n_rows = 1, .width = 3, .fork_of = LMI_NO_FORK};
 	REFUSED(lmi_engine_eval(e, &ev, &err), LMD_INVALID, "rows of 3 numbers");

@@ -86,7 +86,7 @@ static const struct row headers[] = {
 	{"{" T("a", "F32", "1", "0, 4") ", " T("b", "F32", "1", "8, 12") "}", -1, 12, LMD_CORRUPT,
 	 "tensor b|byte 8|ends at 4"},
 	{"{" T("a", "F32", "1", "0, 4") ", " T("a", "F32", "1", "4, 8") "}", -1, 8, LMD_CORRUPT,
-	 "'a' comes twice"},
+	 "duplicate key 'a'"},
 	{"{\"__metadata__\": []}", -1, 0, LMD_CORRUPT, "__metadata__|array"},
 	{"{\"__metadata__\": {\"a\": 1}}", -1, 0, LMD_CORRUPT, "__metadata__|\"a\" is integer"},
 	{"{\"a\": }            ", -1, 0, LMD_CORRUPT, "header|JSON"},
