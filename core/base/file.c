@@ -136,8 +136,7 @@ enum lmd_status lmi_file_read(const struct lmi_file *f, uint64_t at, void *buf, 
 					(unsigned long long)at, strerror(errno));
 		if (k == 0)
 			return lmd_fail(err, LMD_IO,
-					"unexpected end of file at byte %llu, %zu more bytes "
-					"needed",
+					"the file ends at byte %llu, %zu more bytes are needed",
 					(unsigned long long)at, n);
 		p += k;
 		at += (uint64_t)k;

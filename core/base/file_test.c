@@ -130,7 +130,7 @@ START_TEST(map)
 	put("0123456789");
 	ck_assert_int_eq(lmi_file_open(&f, path, &err), LMD_OK);
 	ck_assert_int_eq(lmi_file_read(&f, 8, buf, 3, &err), LMD_IO);
-	ck_assert_ptr_nonnull(strstr(err.text, "end of file at byte 10"));
+	ck_assert_ptr_nonnull(strstr(err.text, "the file ends at byte 10"));
 	ck_assert_int_eq(lmi_map_open(&m, &f, 11, &err), LMD_INVALID);
 	ck_assert_int_eq(lmi_map_open(&m, &f, 10, &err), LMD_OK);
 	ck_assert_mem_eq(m.ptr, "0123456789", 10);

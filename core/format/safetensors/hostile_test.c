@@ -307,7 +307,7 @@ static const struct {
 	{INDEX(A ", \"lm_head.weight\": \"a.safetensors\", \"y\": \"b.safetensors\""), LMD_CORRUPT,
 	 "tensor lm_head.weight|a.safetensors|b.safetensors"},
 	{INDEX(A ", " B ", \"x.y\": \"b.safetensors\""), LMD_CORRUPT, "tensor x.y is not in"},
-	{INDEX(A ", " A), LMD_CORRUPT, "twice"},
+	{INDEX(A ", " A), LMD_CORRUPT, "duplicate"},
 	{"[1]", LMD_CORRUPT, "weight_map"},
 	{"nonsense", LMD_CORRUPT, "index.json|JSON"},
 };
