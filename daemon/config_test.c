@@ -229,7 +229,7 @@ static const struct {
 	{"[daemon]\ndrain = -1s\n", "key 'drain': -1s is below 0 ms"},
 	{"[limits]\nconnections = 0\n", "key 'connections': 0 is below 1"},
 	{"[limits]\nmessage_bytes = 2G\n", "key 'message_bytes': 2G is above 1073741824"},
-	{"[limits]\nmessage_bytes = 99999999999999999999\n", "does not fit into 64 bits"},
+	{"[limits]\nmessage_bytes = 99999999999999999999\n", "does not fit in 64 bits"},
 	{"[daemon]\nsocket = /run/x.sock\n", "socket: '/run/x.sock' is not ipc://"},
 	{"[daemon]\nlisten = ipc:///x\n", "listen: 'ipc:///x' is not tls+tcp://ADDR:PORT"},
 	{"[daemon]\nlisten = tcp://127.0.0.1\n", "'tcp://127.0.0.1' is not tls+tcp://"},

@@ -146,7 +146,7 @@ static inline void fault_writes(const struct fault_job *j)
 	} kinds[] = {
 		{FAULT_CREATE, "cannot create"},      {FAULT_WRITE_EIO, "Input/output error"},
 		{FAULT_WRITE_NOSPC, "No space left"}, {FAULT_WRITE_SHORT, NULL},
-		{FAULT_WRITE_EINTR, NULL},	      {FAULT_WRITE_ZERO, "wrote nothing"},
+		{FAULT_WRITE_EINTR, NULL},	      {FAULT_WRITE_ZERO, "wrote 0 of"},
 		{FAULT_SYNC, "fsync"},		      {FAULT_NAME, "rename"},
 		{FAULT_CUT, "truncate"},
 	};

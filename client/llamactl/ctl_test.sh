@@ -21,7 +21,7 @@ prints '"abi": \[' --json version
 prints '"abi": \[' --json --log error version
 refused 2 "^llamactl help: unknown option '--json'" --json help
 refused 2 "a command is missing" --json
-refused 2 "option '--predict' belongs after the command: llamactl COMMAND --predict N" --predict 3 run
+refused 2 "option '--predict' must follow the command: llamactl COMMAND --predict N" --predict 3 run
 prints 'Options:' version --help
 prints 'Options:' help version
 prints '^\.TH LLAMACTL 1' --emit-man

@@ -118,7 +118,7 @@ holds "a closed pipe has no message" [ ! -s "$dir/err" ]
 refused 1 "$dir/nothing.gguf: no such file$" run "$dir/nothing.gguf" -p x
 refused 1 '^llamactl run: mine: no such file; to use .* daemon: llamactl generate mine$' run mine -p x
 refused 1 "^llamactl run: the model has no text vocabulary" run "$dir/window.gguf" -p Hello
-refused 1 'more than the context of 4' run "$model" -p 'Hello there' -c 4
+refused 1 'exceed the context of 4' run "$model" -p 'Hello there' -c 4
 refused 1 "backend 'nonsense'\|nonsense" run "$model" -p x --backend nonsense
 refused 1 '^llamactl run: the prompt is empty' run "$model" -p ''
 head -c 16777217 /dev/zero | ctl run "$model" >"$dir/out" 2>"$dir/err"
@@ -161,7 +161,7 @@ holds "embeddings: a row for each token" [ "$(cat "$dir/out")" = "3 64" ]
 does debug logits "$model" --tokens 1,2,3 --tokens 4 --embd --pooling mean -o "$dir/e.f32" --json
 holds "pooled: a row for each sequence" grep -q '"rows": 2' "$dir/out"
 holds "pooled rows in the file" [ "$(wc -c <"$dir/e.f32")" -eq $((2 * 64 * 4)) ]
-refused 1 "$model: token 1 is 96: the model's vocabulary has 96" debug logits "$model" --tokens 1,96
+refused 1 "$model: token 1 is 96, but the model's vocabulary has 96 tokens" debug logits "$model" --tokens 1,96
 refused 1 "entry 1, 'x'" debug logits "$model" --tokens 1,x
 refused 2 'is needed' debug logits "$model"
 refused 2 'go together' debug logits "$model" --enc 1,2
@@ -180,7 +180,7 @@ refused 1 '/nonexistent: cannot write there' debug logits "$model" --tokens 1 -o
 head -c 512 /dev/zero >"$dir/in.f32"
 does debug logits "$model" --input "$dir/in.f32" --width 64 --pos 0,1 -o "$dir/r.f32"
 holds "rows from a file" [ "$(cat "$dir/out")" = "2 96" ]
-refused 1 'rows of 32 numbers: the model takes 64' debug logits "$model" --input "$dir/in.f32" --width 32
+refused 1 'rows of 32 numbers, but the model takes 64' debug logits "$model" --input "$dir/in.f32" --width 32
 refused 1 'no rows of 60' debug logits "$model" --input "$dir/in.f32" --width 60
 refused 1 '1 lists with 3 numbers' debug logits "$model" --input "$dir/in.f32" --width 64 --pos 0,1,2
 

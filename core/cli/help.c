@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * --help of options, wrapped at 80 columns. */
+ * Prints the --help of options, wrapped at 80 columns. */
 #include <string.h>
 
 #include "core/cli/texts.h"
@@ -8,7 +8,7 @@
 #define WIDTH	80
 #define DOC_COL LMI_HELP_DOC_COL
 
-/* Writes words from column `at`, wrapped, further lines indented by `indent`. */
+/* Writes words from column `at`, wrapped; continuation lines are indented by `indent`. */
 void lmi_text_wrap(FILE *f, const char *text, int at, int indent)
 {
 	bool first = true;

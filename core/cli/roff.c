@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pieces of manual pages. */
+ * Writes parts of manual pages. */
 #include <string.h>
 
 #include "core/cli/texts.h"
 
-/* Text with what roff would take for markup escaped: backslashes, hyphens, and dots and
- * quotes at the beginning of a line.  A line break of `s` stays one. */
+/* Escapes everything that roff would take for markup: backslashes, hyphens, and dots and quotes at
+ * the start of a line. Line breaks of `s` are kept. */
 void lmi_roff_text(FILE *f, const char *s)
 {
 	bool line_start = true;

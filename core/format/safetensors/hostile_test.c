@@ -88,7 +88,7 @@ static const struct row headers[] = {
 	{"{" T("a", "F32", "1", "0, 4") ", " T("b", "F32", "1", "8, 12") "}", -1, 12, LMD_CORRUPT,
 	 "tensor b|byte 8|ends at 4"},
 	{"{" T("a", "F32", "1", "0, 4") ", " T("a", "F32", "1", "4, 8") "}", -1, 8, LMD_CORRUPT,
-	 "'a' comes twice"},
+	 "duplicate key 'a'"},
 	{"{\"__metadata__\": []}", -1, 0, LMD_CORRUPT, "__metadata__|array"},
 	{"{\"__metadata__\": {\"a\": 1}}", -1, 0, LMD_CORRUPT, "__metadata__|\"a\" is integer"},
 	{"{\"a\": }            ", -1, 0, LMD_CORRUPT, "header|JSON"},
@@ -309,7 +309,7 @@ static const struct {
 	{INDEX(A ", \"lm_head.weight\": \"a.safetensors\", \"y\": \"b.safetensors\""), LMD_CORRUPT,
 	 "tensor lm_head.weight|a.safetensors|b.safetensors"},
 	{INDEX(A ", " B ", \"x.y\": \"b.safetensors\""), LMD_CORRUPT, "tensor x.y is not in"},
-	{INDEX(A ", " A), LMD_CORRUPT, "twice"},
+	{INDEX(A ", " A), LMD_CORRUPT, "duplicate"},
 	{"[1]", LMD_CORRUPT, "weight_map"},
 	{"nonsense", LMD_CORRUPT, "index.json|JSON"},
 };
