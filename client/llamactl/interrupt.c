@@ -25,7 +25,7 @@ static void on_interrupt(int sig)
 
 void lmi_interrupt_catch(void)
 {
-	/* no SA_RESTART: a read from the terminal ends */
+	/* without SA_RESTART a read from the terminal is interrupted */
 	struct sigaction sa = {.sa_handler = on_interrupt};
 
 	(void)sigemptyset(&sa.sa_mask);

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tasks with choices: which way to go on does the model find most likely?  A choice scores the mean
- * logarithm of the probabilities of its own tokens, those behind what all choices begin with.
- * Where the choice is followed by a tail of some words (winogrande) only the tail is scored:
- * the model is not asked which name is likelier, but with which the sentence makes sense. */
+ * Multiple-choice tasks: which continuation does the model find most likely? A choice's score is
+ * the mean log-probability of its own tokens, those after the part that all choices share. If a
+ * tail of some words follows the choice (winogrande), only the tail is scored: the question is not
+ * which name is likelier but with which name the sentence makes sense. */
 #include <math.h>
 #include <string.h>
 
 #include "client/llamactl/ppl.h"
 #include "core/base/alloc.h"
 
-#define GROUP_TOKENS 4096u /* of tasks that are evaluated together */
-#define TAIL_MIN     4u	   /* shorter tails say little: the choice is scored with them */
+#define GROUP_TOKENS 4096u /* tokens of the tasks that are evaluated together */
+#define TAIL_MIN     4u	   /* shorter tails say little, so the choice is scored with them */
 
 struct way {
 	lmd_token *tokens;
 	uint32_t n, from; /* tokens from .. n-1 are scored */
-	double sum;	  /* of minus logarithms */
+	double sum;	  /* sum of negative log-probabilities */
 };
 
 struct asked {
 	struct lmi_task task;
-	uint32_t number; /* in the file */
-	uint32_t common; /* tokens that all ways begin with */
+	uint32_t number; /* number of the task in the file */
+	uint32_t common; /* tokens that all choices share at the start */
 	struct way *ways;
 	uint32_t n_tokens;
 };
@@ -31,13 +31,13 @@ struct group {
 	struct lmi_ppl *p;
 	struct asked *tasks; /* [n_par / 2] */
 	uint32_t n, n_way, n_tokens;
-	struct way **at; /* [n_par] way of each sequence */
+	struct way **at; /* [n_par] choice of each sequence */
 	struct lmi_input_seq *seqs;
 	uint32_t n_right, n_done;
 	double chance; /* expected number of right answers by chance */
 };
 
-/* Text of a way, up to where its tail begins. */
+/* Builds the text of a choice, and where its tail begins. */
 static enum lmd_status encode(const struct lmi_ppl *p, const struct lmi_task *t, uint32_t i,
 			      bool tail, struct lmi_tokens *out, struct lmd_error *err)
 {
@@ -80,7 +80,7 @@ static enum lmd_status make_way(const struct lmi_ppl *p, struct asked *a, uint32
 		st = encode(p, &a->task, i, false, &head, err);
 	if (st == LMD_OK) {
 		*w = (struct way){.tokens = all.id, .n = (uint32_t)all.n};
-		w->from = head.n < all.n ? (uint32_t)head.n : 0; /* 0: behind the common part */
+		w->from = head.n < all.n ? (uint32_t)head.n : 0; /* 0: after the common part */
 	} else {
 		lmi_tokens_fini(&all);
 	}
@@ -88,7 +88,7 @@ static enum lmd_status make_way(const struct lmi_ppl *p, struct asked *a, uint32
 	return st;
 }
 
-/* The part that all ways share, and where the scored part of each begins. */
+/* Finds the part that all choices share, and where the scored part of each begins. */
 static enum lmd_status set_from(struct asked *a, struct lmd_error *err)
 {
 	const struct way *w = a->ways;
@@ -273,7 +273,7 @@ enum lmd_status lmi_ppl_tasks(struct lmi_ppl *p, struct lmi_task_file *f, uint32
 		st = run_all(&g, f, max, err);
 	lmi_progress_end(&p->bar);
 	if (st == LMD_OK && !g.n_done)
-		st = lmd_fail(err, LMD_INVALID, "%.160s: holds no task", f->path);
+		st = lmd_fail(err, LMD_INVALID, "%.160s: the file contains no task", f->path);
 	if (st == LMD_OK)
 		print_result(&g, f->format, lmi_arg_flag(&p->ctl->args, "json"));
 	for (uint32_t i = 0; g.tasks && i < g.n; i++)

@@ -9,8 +9,8 @@
 #include "client/llamactl/remote.h"
 
 #define BAR   30
-#define EVERY 100000000 /* ns between two drawings */
-#define SOON  2000000000 /* ns of a phase before its end is foretold */
+#define EVERY 100000000 /* ns between two redraws */
+#define SOON  2000000000 /* ns of a phase before the time left is estimated */
 
 static int64_t now(void)
 {
@@ -27,7 +27,7 @@ void lmi_progress_init(struct lmi_progress *p)
 	*p = (struct lmi_progress){.on = isatty(STDERR_FILENO) && term && strcmp(term, "dumb")};
 }
 
-/* ", 2m05s left", or nothing. */
+/* Writes ", 2m05s left", or nothing. */
 static const char *rest(const struct lmi_progress *p, char *out, size_t n, uint64_t done,
 			uint64_t total, int64_t at)
 {

@@ -55,7 +55,7 @@ class Terminal:
         os.write(self.fd, keys)
 
     def end(self):
-        """The exit status, negative for a signal."""
+        """The exit status, negative if a signal killed the program."""
         self.read(lambda seen: False)
         status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         os.close(self.fd)
@@ -77,7 +77,7 @@ def ctrl_c_at_hint(words):
     check(f"{words[0]}: a hint", t.read(lambda s: HINT in s), t.seen)
     t.type(b"Hello\n" + CTRL_C)
     status = t.end()
-    check(f"{words[0]}: Ctrl-C while the prompt is read", status == -signal.SIGINT, (status, t.seen))
+    check(f"{words[0]}: Ctrl-C while the prompt is read", status == 128 + signal.SIGINT, (status, t.seen))
 
 
 def ctrl_c_in_answer(words):
@@ -85,7 +85,7 @@ def ctrl_c_in_answer(words):
     check(f"{words[0]}: it begins", t.read(lambda s: len(s) > 4), t.seen)
     t.type(CTRL_C)
     status = t.end()
-    check(f"{words[0]}: Ctrl-C in an answer", status == -signal.SIGINT, (status, t.seen[-200:]))
+    check(f"{words[0]}: Ctrl-C in an answer", status == 128 + signal.SIGINT, (status, t.seen[-200:]))
     check(f"{words[0]}: and it says so", b"stopped by a signal" in t.seen, t.seen[-200:])
     check(f"{words[0]}: no hint with -p", HINT not in t.seen)
 
@@ -95,7 +95,7 @@ def terminated(words):
     check(f"{words[0]}: it begins", t.read(lambda s: len(s) > 4), t.seen)
     os.kill(t.pid, signal.SIGTERM)
     status = t.end()
-    check(f"{words[0]}: SIGTERM in an answer", status == -signal.SIGTERM, (status, t.seen[-200:]))
+    check(f"{words[0]}: SIGTERM in an answer", status == 128 + signal.SIGTERM, (status, t.seen[-200:]))
 
 
 def conversation():
@@ -114,7 +114,7 @@ def conversation():
     check("-i: a prompt", t.read(lambda s: b"> " in s), t.seen)
     t.type(CTRL_C)
     status = t.end()
-    check("-i: Ctrl-C at the prompt", status == -signal.SIGINT, (status, t.seen))
+    check("-i: Ctrl-C at the prompt", status == 128 + signal.SIGINT, (status, t.seen))
     check("-i: it leaves with a newline and without a message", t.seen.endswith(b"> ^C\r\n"), t.seen)
 
 

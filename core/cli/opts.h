@@ -43,6 +43,7 @@ struct lmi_opt {
 	enum lmi_opt_type type;
 	const char *value; /* what the value is called: "N", "FILE"; "a|b" for CHOICE */
 	const char *def;   /* default as the user would type it; NULL = none */
+	const char *def_text; /* default in words, printed but not parsed; NULL = none */
 	double min, max;   /* INT, FLOAT, SIZE, TIME (in ms): inclusive; both 0 = no bound */
 	const char *doc;   /* one or more sentences; NULL hides the option from all texts */
 };
