@@ -50,7 +50,7 @@ holds "--help has the words of debugging" grep -q '^  debug WORD  *logits, plan,
 holds "--help fits in 80 columns" awk 'length > 80 { bad = 1 } END { exit bad }' "$dir/out"
 prints '^  debug plan  ' debug --help
 prints '^  key add  ' help key
-refused 2 "leave 'run' out" help run --all
+refused 2 "omit 'run'" help run --all
 # what the README and the examples of the manual page say of commands and options
 grep '^    .*llamactl ' "$src/README.md" >"$dir/readme"
 ctl --emit-man | sed -n '/^\.SH EXAMPLES/,/^\.SH "FILES/s/\\-/-/gp' | grep 'llamactl ' |

@@ -8,6 +8,7 @@ import os
 import pty
 import select
 import signal
+import subprocess
 import sys
 import time
 
@@ -118,6 +119,15 @@ def conversation():
     check("-i: it leaves with a newline and without a message", t.seen.endswith(b"> ^C\r\n"), t.seen)
 
 
+def reader_gone():
+    read, write = os.pipe()
+    os.close(read)
+    p = subprocess.run([CTL, "--help"], stdout=write, stderr=subprocess.PIPE)
+    os.close(write)
+    check("the reader of the output has gone", p.returncode == 128 + signal.SIGPIPE, p.returncode)
+    check("no message then", not p.stderr, p.stderr)
+
+
 RUN = ("run", MODEL)
 GENERATE = ("generate", "full", "--socket", URL)
 for command in RUN, GENERATE:
@@ -127,5 +137,6 @@ for command in RUN + ("-c", "200000"), GENERATE:
     ctrl_c_in_answer(command)
     terminated(command)
 conversation()
+reader_gone()
 print(f"CASES: terminal: {passed} passed, {failed} failed, 0 skipped")
 sys.exit(failed != 0)
