@@ -46,11 +46,11 @@ else
 	echo "SKIP: sums of a pass of its own: no python3"
 fi
 
-refused 2 'go together' imatrix "$dir/m.gguf" -o "$dir/x"
-refused 2 'go together' imatrix --text "$dir/text" -o "$dir/x"
-refused 2 'is needed' imatrix -o "$dir/x"
-refused 2 'is needed' imatrix --in-file "$dir/a.gguf"
-refused 1 'none is left after 9999' imatrix "$dir/m.gguf" --text "$dir/text" --ctx 16 \
+refused 2 'must be given together' imatrix "$dir/m.gguf" -o "$dir/x"
+refused 2 'must be given together' imatrix --text "$dir/text" -o "$dir/x"
+refused 2 'give MODEL' imatrix -o "$dir/x"
+refused 2 'give --output' imatrix --in-file "$dir/a.gguf"
+refused 1 'no window remains after --from-chunk 9999' imatrix "$dir/m.gguf" --text "$dir/text" --ctx 16 \
 	--from-chunk 9999 -o "$dir/x"
 refused 1 'missing' imatrix "$dir/m.gguf" --text "$dir/missing" -o "$dir/x"
 refused 1 'not an importance matrix' imatrix --in-file "$dir/m.gguf" -o "$dir/x"

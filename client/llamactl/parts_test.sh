@@ -61,7 +61,7 @@ prints '"differs": 0' hash "$m" --check "$dir/list" --json
 sed '3s/^./x/' "$dir/list" >"$dir/bad"
 refused 1 'line 3: ' hash "$m" --check "$dir/bad"
 : >"$dir/bad"
-refused 1 'without a line' hash "$m" --check "$dir/bad"
+refused 1 'the list is empty' hash "$m" --check "$dir/bad"
 # one bit of the last byte of data
 size=$(wc -c <"$m")
 head -c $((size - 100)) "$m" >"$dir/bit.gguf"

@@ -22,10 +22,10 @@ does perplexity "$model" --text "$dir/text" --ctx 32 --save-logits "$dir/base"
 prints '^mean KL divergence ' perplexity "$dir/other.gguf" --kl-base "$dir/base"
 refused 2 'exclude each other' perplexity "$model" --text "$dir/text" --plain --stride 4
 refused 2 'at a time' perplexity "$model" --text "$dir/text" --kl-base "$dir/base"
-refused 2 'go with --text' perplexity "$model" --kl-base "$dir/base" --plain
+refused 2 'require --text' perplexity "$model" --kl-base "$dir/base" --plain
 refused 2 'windows of 32' perplexity "$model" --kl-base "$dir/base" --ctx 64
 refused 1 'must be below' perplexity "$model" --text "$dir/text" --ctx 32 --stride 32
-refused 1 'no file of --save-logits' perplexity "$model" --kl-base "$dir/text"
+refused 1 'not a file written by --save-logits' perplexity "$model" --kl-base "$dir/text"
 head -c 1000 "$dir/base" >"$dir/cut"
 refused 1 '1000 bytes, ' perplexity "$model" --kl-base "$dir/cut"
 {
@@ -38,7 +38,7 @@ refused 1 'task 1: the second line' perplexity "$model" --hellaswag "$dir/tasks"
 printf 'a\n1\nb\nc\n' >"$dir/tasks"
 refused 1 'fewer than four' perplexity "$model" --hellaswag "$dir/tasks"
 printf '\n\n' >"$dir/tasks"
-refused 1 'holds no task' perplexity "$model" --hellaswag "$dir/tasks"
+refused 1 'contains no task' perplexity "$model" --hellaswag "$dir/tasks"
 printf '1,no gap,a,b,1\n' >"$dir/tasks"
 refused 1 'no gap' perplexity "$model" --winogrande "$dir/tasks"
 printf 'title\n1,"open,a,b,1\n' >"$dir/tasks"

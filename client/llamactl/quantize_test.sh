@@ -14,7 +14,7 @@ holds "the same bytes with two threads" cmp -s "$dir/q8.gguf" "$dir/q8b.gguf"
 does quantize "$dir/in.gguf" "$dir/copy.gguf" COPY
 prints '^tensor  *shape  *from  *to  *bytes  *bytes$' quantize --dry-run "$dir/in.gguf" "$dir/x" 15
 prints 'nothing was written$' quantize --dry-run "$dir/in.gguf" "$dir/x" Q4_K
-prints '^it would be refused: .*allow-requantize' quantize --dry-run "$dir/q8.gguf" "$dir/x" Q4_0
+prints '^this would fail: .*allow-requantize' quantize --dry-run "$dir/q8.gguf" "$dir/x" Q4_0
 holds "a dry run writes nothing" [ ! -e "$dir/x" ]
 does quantize "$dir/in.gguf" "$dir/k.gguf" Q8_0 --override-kv general.name=str:new \
 	--override-kv x.y=int:-3 --override-kv x.z=bool:true --override-kv x.f=float:0.5 \
@@ -93,7 +93,7 @@ refused 1 'neither GGUF nor an importance matrix' quantize --imatrix "$0" "$dir/
 refused 2 'no file type "Q9"' quantize "$dir/in.gguf" "$dir/x" Q9
 refused 2 'REGEX=TYPE' quantize --tensor-type q8_0 "$dir/in.gguf" "$dir/x" Q8_0
 refused 2 'KEY=TYPE:VALUE' quantize --override-kv a "$dir/in.gguf" "$dir/x" Q8_0
-refused 2 'none of int:N' quantize --override-kv a=b "$dir/in.gguf" "$dir/x" Q8_0
+refused 2 'not one of int:N' quantize --override-kv a=b "$dir/in.gguf" "$dir/x" Q8_0
 refused 2 'given twice' quantize --override-kv a=int:1 --override-kv a=int:2 "$dir/in.gguf" \
 	"$dir/x" Q8_0
 refused 2 'prune-layers' quantize --prune-layers 1,x "$dir/in.gguf" "$dir/x" Q8_0

@@ -59,8 +59,8 @@ refused 1 '^llamactl run: the model has no chat template.*--template chatml.*--r
 refused 1 'chat template: no!' run "$model" -p x --template '{{ raise_exception("no!") }}'
 refused 1 'more than 268435456 bytes of memory' run "$model" -p x \
 	--template '{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}'
-refused 2 'no KEY=VALUE' run "$model" -p x --template-arg k
-refused 2 'raw goes with none' run "$model" -p x --raw --system y
+refused 2 'not KEY=VALUE' run "$model" -p x --template-arg k
+refused 2 'raw cannot be combined' run "$model" -p x --raw --system y
 
 # -- grammars --
 printf 'root ::= "yes" | "no"\n' >"$dir/g.gbnf"
@@ -90,7 +90,7 @@ refused 1 'grammar: ' run "$model" -p x --grammar "$dir/g.gbnf"
 refused 1 'json_schema: ' run "$model" -p x -j '{"type": "nonsense"}'
 refused 1 'json_schema: ' run "$model" -p x -j '{'
 refused 2 'exclude each other' run "$model" -p x -j '{}' --grammar "$dir/g.gbnf"
-refused 2 'goes with --grammar' run "$model" -p x --grammar-trigger x
+refused 2 'requires --grammar' run "$model" -p x --grammar-trigger x
 printf 'root ::= "\\u00e9"\n' >"$dir/g.gbnf"
 refused 1 'the grammar allows no token' run "$model" -p x --grammar "$dir/g.gbnf"
 
@@ -163,8 +163,8 @@ holds "pooled: a row for each sequence" grep -q '"rows": 2' "$dir/out"
 holds "pooled rows in the file" [ "$(wc -c <"$dir/e.f32")" -eq $((2 * 64 * 4)) ]
 refused 1 "$model: token 1 is 96: the model's vocabulary has 96" debug logits "$model" --tokens 1,96
 refused 1 "entry 1, 'x'" debug logits "$model" --tokens 1,x
-refused 2 'is needed' debug logits "$model"
-refused 2 'go together' debug logits "$model" --enc 1,2
+refused 2 'give one of --tokens' debug logits "$model"
+refused 2 'must be given together' debug logits "$model" --enc 1,2
 refused 2 'exclude each other' debug logits "$model" --tokens 1 --all --one-by-one
 refused 1 'encoder' debug logits "$model" --enc 1 --dec 2
 mkdir "$dir/kept"
@@ -192,7 +192,7 @@ holds "a value is a row on a line" [ "$(wc -l <"$dir/out")" -eq 3 ]
 does debug observe "$model" --tokens 1 --json
 refused 1 "no value 'nix'" debug observe "$model" --tokens 1 --value nix
 does debug diff "$model" --tokens 1,2,3 --backend ref --against ref
-refused 2 'against NAME is needed' debug diff "$model" --tokens 1
+refused 2 'against NAME is missing' debug diff "$model" --tokens 1
 
 # -- bench, perplexity --
 does bench "$model" -p 16 -n 4 -r 3 -t 1 --json
@@ -208,7 +208,7 @@ holds "perplexity: scored tokens" grep -q '"scored": 90' "$dir/out"
 does perplexity "$model" --text "$dir/text" --plain --ctx 100 --json
 holds "plain: scored tokens" grep -q '"scored": 99' "$dir/out"
 refused 1 'a window of 512 is not full' perplexity "$model" --text "$dir/text" --ctx 512
-refused 2 'text FILE is needed' perplexity "$model"
+refused 2 'give --text FILE' perplexity "$model"
 refused 1 "$dir/none" perplexity "$model" --text "$dir/none"
 
 finish "llamactl models"
