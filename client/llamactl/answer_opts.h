@@ -70,7 +70,7 @@
 	{.name = "hide-reasoning", \
 	 .type = LMI_OPT_FLAG, \
 	 .doc = "Do not print the model's reasoning, which a terminal shows dim by default."}, \
-	/* the names of these two in 0.1: hidden aliases */ \
+	/* the old names of these two, hidden and accepted for one more release */ \
 	{.name = "show-thinking", .type = LMI_OPT_FLAG}, \
 	{.name = "hide-thinking", .type = LMI_OPT_FLAG}, \
 	{.name = "grammar", \

@@ -40,7 +40,7 @@ holds 'explain --json' [ $? -eq 0 ]
 # a tensor under another name is missing and not known
 LC_ALL=C sed 's/blk\.1\.ffn_up/blk.1.ffn_UP/' "$m" >"$dir/renamed.gguf"
 misfit '^1 tensor missing:$' explain "$dir/renamed.gguf"
-misfit '^1 tensor not known to the architecture:$' explain "$dir/renamed.gguf"
+misfit '^1 tensor unknown to the architecture:$' explain "$dir/renamed.gguf"
 holds 'the sentence of a missing tensor' grep -q \
 	'renamed.gguf: tensor blk.1.ffn_up.weight is missing, expected \[[0-9]*, [0-9]*\]$' "$dir/err"
 misfit '"fit": "missing", "expected": \[[0-9]*, [0-9]*\]' explain --json "$dir/renamed.gguf"

@@ -53,7 +53,7 @@ does run "$model" -p Hello -n 20 --temp 0 --raw
 holds "raw is plain text" cmp -s "$dir/out" "$dir/greedy"
 printf 'a\nb\n' | ctl run "$model" -i -n 5 --temp 0 --template "$dir/t.jinja" >"$dir/out" 2>"$dir/err"
 holds "a conversation: an answer for each line" [ "$(wc -l <"$dir/out")" -ge 2 ]
-refused 1 'chat template "nosuch": neither' run "$model" -p x --template nosuch
+refused 1 'chat template "nosuch" is neither' run "$model" -p x --template nosuch
 refused 1 '^llamactl run: the model has no chat template.*--template chatml.*--raw' \
 	run "$model" -p x --system y
 refused 1 'chat template: no!' run "$model" -p x --template '{{ raise_exception("no!") }}'
@@ -181,7 +181,7 @@ head -c 512 /dev/zero >"$dir/in.f32"
 does debug logits "$model" --input "$dir/in.f32" --width 64 --pos 0,1 -o "$dir/r.f32"
 holds "rows from a file" [ "$(cat "$dir/out")" = "2 96" ]
 refused 1 'rows of 32 numbers: the model takes 64' debug logits "$model" --input "$dir/in.f32" --width 32
-refused 1 'no rows of 60' debug logits "$model" --input "$dir/in.f32" --width 60
+refused 1 'not a whole number of rows of 60' debug logits "$model" --input "$dir/in.f32" --width 60
 refused 1 '1 lists with 3 numbers' debug logits "$model" --input "$dir/in.f32" --width 64 --pos 0,1,2
 
 # -- debug observe, debug diff --
