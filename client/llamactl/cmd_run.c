@@ -23,8 +23,8 @@ struct run {
 	struct lmi_ctl *ctl;
 	struct lmi_engine *e;
 	struct lmi_chat_args chat;
-	bool talks; /* prompts go through a chat template; otherwise they are plain text */
-	bool apart; /* answers are split by the answer parser */
+	bool use_template; /* prompts go through a chat template; otherwise they are plain text */
+	bool parse; /* answers are split by the answer parser */
 };
 
 /* ---- one prompt ---- */
@@ -46,10 +46,10 @@ static enum lmd_status read_prompt(struct run *r, struct lmi_tokens *out,
 	enum lmd_status st =
 		lmi_read_prompt(lmi_arg_str(&r->ctl->args, "prompt"), &p, &n, &in, err);
 
-	if (st == LMD_OK && !r->talks)
+	if (st == LMD_OK && !r->use_template)
 		st = lmi_tokenizer_encode(lmi_engine_tokenizer(r->e), p, n,
 					  encode_flags(&r->ctl->args), out, err);
-	if (st == LMD_OK && r->talks) {
+	if (st == LMD_OK && r->use_template) {
 		st = lmi_talk_begin(&talk, &r->chat, err);
 		if (st == LMD_OK)
 			st = lmi_talk_say(&talk, "user", p, n, err);
@@ -73,7 +73,7 @@ static enum lmd_status run_once(struct run *r, struct lmd_error *err)
 	enum lmd_status st = lmi_spoken_init(&a.spoken, r->ctl, err);
 
 	if (st == LMD_OK)
-		st = read_prompt(r, &tokens, r->apart ? &a.how : NULL, err);
+		st = read_prompt(r, &tokens, r->parse ? &a.how : NULL, err);
 	if (st == LMD_OK)
 		st = lmi_said_generate(r->ctl, &a, &r->chat, tokens.id, tokens.n, err);
 	lmi_spoken_end_line(&a.spoken, st);
@@ -138,7 +138,7 @@ static enum lmd_status answer_turn(struct run *r, struct lmi_talk *talk, const c
 	if (st == LMD_OK)
 		st = lmi_talk_encode(talk, r->e, &r->chat,
 				     !lmi_arg_flag(&r->ctl->args, "no-special"), &tokens,
-				     r->apart ? &a.how : NULL, err);
+				     r->parse ? &a.how : NULL, err);
 	if (st == LMD_OK)
 		st = lmi_said_generate(r->ctl, &a, &r->chat, tokens.id, tokens.n, err);
 	end_turn(&a, st);
@@ -154,7 +154,7 @@ static enum lmd_status run_interactive(struct run *r, struct lmd_error *err)
 	const char *first = lmi_arg_str(&r->ctl->args, "prompt");
 	struct lmi_tokens history = {0};
 	struct lmi_talk talk = {0};
-	enum lmd_status st = r->talks ? lmi_talk_begin(&talk, &r->chat, err) : LMD_OK;
+	enum lmd_status st = r->use_template ? lmi_talk_begin(&talk, &r->chat, err) : LMD_OK;
 	char *line = NULL;
 	size_t cap = 0;
 
@@ -181,7 +181,7 @@ static enum lmd_status run_interactive(struct run *r, struct lmd_error *err)
 			break;
 		}
 		first = NULL;
-		st = r->talks ? answer_turn(r, &talk, p, (size_t)n, err)
+		st = r->use_template ? answer_turn(r, &talk, p, (size_t)n, err)
 			      : continue_text(r, &history, p, (size_t)n, err);
 		if (st == LMD_OK && lmi_interrupt_signal() == SIGTERM)
 			st = lmd_fail(err, LMD_CANCELLED, "stopped by a signal");
@@ -213,7 +213,7 @@ static enum lmd_status check_file(const char *path, struct lmd_error *err)
 /* Called before a prompt is read: template options need a template. */
 static enum lmd_status check_template(const struct run *r, struct lmd_error *err)
 {
-	if (!r->talks || r->chat.template.ptr || lmi_chat_has_template(lmi_engine_chat(r->e)))
+	if (!r->use_template || r->chat.template.ptr || lmi_chat_has_template(lmi_engine_chat(r->e)))
 		return LMD_OK;
 	return lmd_fail(err, LMD_NOTFOUND,
 			"the model has no chat template, which --system, --template-arg and "
@@ -267,9 +267,9 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	if (st == LMD_OK)
 		st = open_engine(&r, path, err);
 	if (st == LMD_OK) {
-		r.talks = !lmi_arg_flag(&ctl->args, "raw") &&
+		r.use_template = !lmi_arg_flag(&ctl->args, "raw") &&
 			  (r.chat.wanted || lmi_chat_has_template(lmi_engine_chat(r.e)));
-		r.apart = r.talks && lmi_spoken_wanted(&ctl->args, &r.chat);
+		r.parse = r.use_template && lmi_spoken_wanted(&ctl->args, &r.chat);
 		st = check_template(&r, err);
 	}
 	if (st == LMD_OK)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The commands debug sampler and debug template: output, state over steps, refusals.
+# The commands debug sampler and debug template: output, state over steps, errors.
 . "${LMD_TEST_SRCDIR:-.}/tests/cli.sh"
 
 ctl() {

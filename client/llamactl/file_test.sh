@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The commands that work on files alone: info, debug dequant, debug quant.
+# The commands that need nothing but files: info, debug dequant, debug quant.
 . "${LMD_TEST_SRCDIR:-.}/tests/cli.sh"
 
-# bytes TEXT: writes it, \NNN being a byte
+# bytes TEXT: writes TEXT; \NNN is a byte
 bytes() {
 	printf '%b' "$(printf '%s' "$1" | sed 's/\\\([0-7]\)/\\0\1/g')"
 }
@@ -94,6 +94,6 @@ refused 1 "m.gguf: is not a folder" debug quant --type q8_0 --width 32 \
 refused 2 '--type' debug dequant "$dir/q.blk" "$dir/x"
 refused 2 '--width' debug quant --type q8_0 "$dir/in.f32" "$dir/x"
 holds "/dev/null is still there" [ -c /dev/null ]
-holds "a refused run leaves no file" [ -z "$(ls "$dir" | grep -e '^x$' -e part)" ]
+holds "a failed run leaves no file" [ -z "$(ls "$dir" | grep -e '^x$' -e part)" ]
 
 finish "file commands"

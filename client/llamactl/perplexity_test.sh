@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# perplexity: its figures against an independent computation, its files, its refusals.
+# perplexity: its results compared with an independent computation, its files, its errors.
 . "${LMD_TEST_SRCDIR:-.}/tests/cli.sh"
 model=$dir/m.gguf
 "$build/tests/mktiny" full 5 "$model" && "$build/tests/mktiny" full 6 "$dir/other.gguf" || exit 99

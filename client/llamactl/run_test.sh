@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The commands that run a model, as a user or a script meets them: what is on standard output,
-# exit statuses, and one sentence on standard error that names the file or thing at fault.
+# The commands that run a model, as a user or a script sees them: standard output, exit statuses,
+# and one error message on standard error that names the file or object at fault.
 . "${LMD_TEST_SRCDIR:-.}/tests/cli.sh"
 model=$dir/full.gguf
 "$build/tests/mktiny" full 5 "$model" || exit 99
@@ -16,7 +16,7 @@ holds "20 characters and a newline" [ "$(wc -c <"$dir/greedy")" -eq 21 ]
 does run "$model" -p Hello -n 20 --temp 0 -t 2 -c 64 --kv-type f32
 holds "threads and context change nothing" cmp -s "$dir/out" "$dir/greedy"
 printf Hello | ctl run "$model" -n 20 --temp 0 >"$dir/out" 2>"$dir/err"
-holds "standard input is a prompt" cmp -s "$dir/out" "$dir/greedy"
+holds "the prompt from standard input" cmp -s "$dir/out" "$dir/greedy"
 does run "$model" -p Hello -n 8 --temp 1 --seed 3
 cp "$dir/out" "$dir/seed3"
 does run "$model" -p Hello -n 8 --temp 1 --seed 3 --top-k 0 --top-p 1 --min-p 0
@@ -27,10 +27,10 @@ holds "json has the tokens" grep -q '"n_out": 20' "$dir/out"
 holds "json says why it ended" grep -q '"finish": "length"' "$dir/out"
 stop=$(cut -c 5-8 "$dir/greedy")
 does run "$model" -p Hello -n 20 --temp 0 --stop "$stop"
-holds "a stop text ends it before it" \
+holds "an answer ends before a stop sequence" \
 	[ "$(cat "$dir/out")" = "$(awk -v s="$stop" '{ print substr($0, 1, index($0, s) - 1) }' "$dir/greedy")" ]
 does run "$model" -p Hello -n 0
-holds "nothing to write is an empty line" [ "$(wc -c <"$dir/out")" -eq 1 ]
+holds "no tokens give an empty line" [ "$(wc -c <"$dir/out")" -eq 1 ]
 does run "$model" -p Hello -n 20 --temp 0 --repeat-penalty 1.5 --frequency-penalty 0.5 \
 	--presence-penalty 0.5
 holds "penalties change the text" [ "$(cat "$dir/out")" != "$(cat "$dir/greedy")" ]
@@ -42,15 +42,15 @@ does run "$model" -p Hello -n 20 --temp 0 --template '{{ messages[0].content }}'
 holds "a template that adds nothing changes nothing" cmp -s "$dir/out" "$dir/greedy"
 does run "$model" -p lo -n 20 --temp 0 --system Hel \
 	--template '{{ messages[0].content }}{{ messages[1].content }}'
-holds "a system's message stands before the prompt" cmp -s "$dir/out" "$dir/greedy"
+holds "the system message precedes the prompt" cmp -s "$dir/out" "$dir/greedy"
 does run "$model" -p x -n 20 --temp 0 --template '{{ k }}{{ n }}' --template-arg k=Hell \
 	--template-arg 'n="o"'
-holds "arguments of a template are JSON or text" cmp -s "$dir/out" "$dir/greedy"
+holds "template arguments are JSON or text" cmp -s "$dir/out" "$dir/greedy"
 printf '{%% for m in messages %%}{{ m.content }}{%% endfor %%}' >"$dir/t.jinja"
 does run "$model" -p Hello -n 20 --temp 0 --template "$dir/t.jinja"
 holds "a template from a file" cmp -s "$dir/out" "$dir/greedy"
 does run "$model" -p Hello -n 20 --temp 0 --raw
-holds "raw is plain text" cmp -s "$dir/out" "$dir/greedy"
+holds "--raw continues plain text" cmp -s "$dir/out" "$dir/greedy"
 printf 'a\nb\n' | ctl run "$model" -i -n 5 --temp 0 --template "$dir/t.jinja" >"$dir/out" 2>"$dir/err"
 holds "a conversation: an answer for each line" [ "$(wc -l <"$dir/out")" -ge 2 ]
 refused 1 'chat template "nosuch" is neither' run "$model" -p x --template nosuch
@@ -81,7 +81,7 @@ holds "tokens without a choice take no step" grep -q '"n_forced": [1-9]' "$dir/o
 holds "and are the same" \
 	[ "$(grep -v '_ms\|n_forced' "$dir/out")" = "$(grep -v '_ms\|n_forced' "$dir/off")" ]
 does run "$model" -p Hello -n 90 --temp 0 --grammar "$dir/g.gbnf" --jump text
-holds "text that must come" grep -qx 'key: [a-z][a-z]; done' "$dir/out"
+holds "forced text" grep -qx 'key: [a-z][a-z]; done' "$dir/out"
 refused 2 'jump' run "$model" -p x --jump all
 does run "$model" -p Hello -n 20 --temp 0 --heal
 holds "what begins nothing longer is not healed" cmp -s "$dir/out" "$dir/greedy"
