@@ -137,25 +137,9 @@ static void warn(const struct lmi_convert *c)
 
 	if (v)
 		fprintf(stderr,
-			"llamactl: note: layers of this folder attend to the last %" PRId64 " "
-											    "positions "
-											    "only; "
-											    "a "
-											    "GGUF "
-											    "file "
-											    "of "
-											    "architecture "
-											    "%s "
-											    "cannot "
-											    "express "
-											    "that, "
-											    "and "
-											    "its "
-											    "layers "
-											    "attend "
-											    "to "
-											    "all "
-											    "positions\n",
+			"llamactl: note: layers of this folder attend to the last %" PRId64
+			" positions only; a GGUF file of architecture %s cannot express that, and "
+			"its layers attend to all positions\n",
 			v->v.i, m->arch);
 }
 

@@ -137,7 +137,7 @@ static bool in_set(const uint64_t *mask, uint32_t i)
 	return mask[i / 64] >> (i % 64) & 1;
 }
 
-/* Finds the next range of ids from *at on: *from to *at - 1. Returns false if there is none left. */
+/* Finds the next range of ids from *at on: *from to *at - 1. Returns false if none is left. */
 static bool next_range(const uint64_t *mask, uint32_t n, uint32_t *from, uint32_t *at)
 {
 	while (*at < n && !in_set(mask, *at))

@@ -87,7 +87,8 @@ static enum lmd_status read_tokens(const char *what, const char *text, struct lm
 		errno = 0;
 		v = strtol(p, &end, 10);
 		if (end == p || (*end && *end != ',') || errno || v < 0 || v > INT32_MAX)
-			return lmd_fail(err, LMD_INVALID, "%s: \"%.40s\" is not a token id", what, p);
+			return lmd_fail(err, LMD_INVALID, "%s: \"%.40s\" is not a token id", what,
+					p);
 		out->id[out->n++] = (lmd_token)v;
 		p = end;
 	}

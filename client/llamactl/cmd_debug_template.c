@@ -146,7 +146,8 @@ static enum lmd_status read_now(struct lmi_ctl *ctl, struct tm *out, struct lmd_
 	end = strptime(text, "%Y-%m-%dT%H:%M:%S", out);
 	if (!end || *end)
 		return lmi_usage(ctl, err,
-				 "--now: \"%.60s\" is not a time such as 2026-09-28T12:34:56", text);
+				 "--now: \"%.60s\" is not a time such as 2026-09-28T12:34:56",
+				 text);
 	return LMD_OK;
 }
 

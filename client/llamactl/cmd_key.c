@@ -62,7 +62,8 @@ static void show_secret(const struct lmi_args *a, const char *secret, json_t *ro
 	}
 	puts(secret);
 	if (isatty(STDOUT_FILENO))
-		fputs("Keep this secret: it is stored nowhere and cannot be shown again.\n", stderr);
+		fputs("Keep this secret: it is stored nowhere and cannot be shown again.\n",
+		      stderr);
 }
 
 static enum lmd_status add(struct lmi_ctl *ctl, struct lmd_error *err)

@@ -351,7 +351,7 @@ const struct lmi_cmd lmi_cmd_unload = {
 	.run = unload,
 };
 
-static void say_keys(const char *what, const json_t *keys)
+static void print_keys(const char *what, const json_t *keys)
 {
 	size_t i;
 	json_t *k;
@@ -377,8 +377,8 @@ static enum lmd_status reload(struct lmi_ctl *ctl, struct lmd_error *err)
 	if (lmi_arg_flag(&ctl->args, "json")) {
 		lmi_remote_print(reply);
 	} else {
-		say_keys("changed: ", json_object_get(reply, "changed"));
-		say_keys("after a restart: ", json_object_get(reply, "restart"));
+		print_keys("changed: ", json_object_get(reply, "changed"));
+		print_keys("after a restart: ", json_object_get(reply, "restart"));
 	}
 	json_decref(reply);
 	return LMD_OK;

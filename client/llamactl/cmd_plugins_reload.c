@@ -4,7 +4,7 @@
 #include "client/llamactl/remote.h"
 
 /* Returns the number of entries. */
-static size_t say(const char *what, const json_t *list)
+static size_t print_list(const char *what, const json_t *list)
 {
 	size_t i;
 	json_t *e;
@@ -30,9 +30,9 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	if (lmi_arg_flag(&ctl->args, "json")) {
 		lmi_remote_print(reply);
 	} else {
-		if (!(say("added  ", json_object_get(reply, "added")) +
-		      say("removed", json_object_get(reply, "removed")) +
-		      say("refused", json_object_get(reply, "refused"))))
+		if (!(print_list("added  ", json_object_get(reply, "added")) +
+		      print_list("removed", json_object_get(reply, "removed")) +
+		      print_list("refused", json_object_get(reply, "refused"))))
 			puts("nothing changed");
 	}
 	json_decref(reply);

@@ -166,7 +166,7 @@ static enum lmd_status run_interactive(struct run *r, struct lmd_error *err)
 			lmi_interrupt_clear();
 			if (isatty(STDIN_FILENO))
 				fputs("> ", stderr);
-			/* a terminal delivers one line at a time, so that none waits in the buffer */
+			/* a terminal delivers one line at a time: none waits in the buffer */
 			if (!isatty(STDIN_FILENO) || lmi_wait_stdin())
 				n = getline(&line, &cap, stdin);
 			else
@@ -213,7 +213,8 @@ static enum lmd_status check_file(const char *path, struct lmd_error *err)
 /* Called before a prompt is read: template options need a template. */
 static enum lmd_status check_template(const struct run *r, struct lmd_error *err)
 {
-	if (!r->use_template || r->chat.template.ptr || lmi_chat_has_template(lmi_engine_chat(r->e)))
+	if (!r->use_template || r->chat.template.ptr ||
+	    lmi_chat_has_template(lmi_engine_chat(r->e)))
 		return LMD_OK;
 	return lmd_fail(err, LMD_NOTFOUND,
 			"the model has no chat template, which --system, --template-arg and "

@@ -32,7 +32,7 @@ enum lmd_status lmi_usage(struct lmi_ctl *ctl, struct lmd_error *err, const char
 	return lmd_fail(err, LMD_INVALID, "%s", text);
 }
 
-/* Prints the overview of a group, "llamactl debug --help"; a group is not a command of the table. */
+/* Prints the overview of a group, "llamactl debug --help"; the table has no command for it. */
 static bool group_help(int argc, char **argv)
 {
 	size_t n;

@@ -103,7 +103,8 @@ enum lmd_status lmi_parse_ids(const char *what, const char *text, lmd_token **ou
 enum lmd_status lmi_name_file(enum lmd_status st, const char *path, struct lmd_error *err);
 
 /* Reads the events of one engine command until the final one and passes all others to `take`,
- * which may be NULL. Returns the status of the final event, LMD_CANCELLED, or what take returned. */
+ * which may be NULL. Returns the status of the final event, LMD_CANCELLED, or the failure of
+ * take. */
 typedef enum lmd_status (*lmi_take_fn)(void *arg, struct lmi_event *ev, struct lmd_error *err);
 enum lmd_status lmi_embedded_drain(struct lmi_engine *e, uint64_t id, lmi_take_fn take, void *arg,
 				   struct lmi_event *last, struct lmd_error *err);

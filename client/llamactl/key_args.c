@@ -47,7 +47,8 @@ static enum lmd_status set_value(const char *text, struct lmd_meta *m, struct lm
 		return LMD_OK;
 	}
 	return lmd_fail(err, LMD_INVALID,
-			"'%.40s' is not one of int:N, float:X, bool:true, bool:false, str:TEXT", text);
+			"'%.40s' is not one of int:N, float:X, bool:true, bool:false, str:TEXT",
+			text);
 }
 
 enum lmd_status lmi_key_args(struct lmi_ctl *ctl, const char *option, struct lmd_meta **out,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * plugins_matrix.h - the table of operations and types by backend, an option of llamactl plugins. */
+ * plugins_matrix.h - llamactl plugins --matrix: a table of operations and types by backend. */
 #ifndef LLAMAD_LLAMACTL_PLUGINS_MATRIX_H
 #define LLAMAD_LLAMACTL_PLUGINS_MATRIX_H
 

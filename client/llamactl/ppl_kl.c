@@ -138,7 +138,8 @@ static enum lmd_status base_open(struct base *b, const char *path, struct lmd_er
 	if (b->f.bytes < HEAD_BYTES || lmi_file_read(&b->f, 0, head, HEAD_BYTES, err) != LMD_OK ||
 	    memcmp(head, MAGIC, 8) != 0) {
 		lmi_file_close(&b->f);
-		return lmd_fail(err, LMD_INVALID, "%.200s: not a file written by --save-logits", path);
+		return lmd_fail(err, LMD_INVALID, "%.200s: not a file written by --save-logits",
+				path);
 	}
 	b->ctx = lmi_get_le32(head + 8);
 	b->n_vocab = lmi_get_le32(head + 12);

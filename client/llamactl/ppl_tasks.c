@@ -3,7 +3,7 @@
  * Files of multiple-choice tasks, in the formats in which they are published:
  *
  *     hellaswag    text, six lines per task: beginning, number of the right ending, four endings
- *     winogrande   comma-separated: number, sentence with a gap "_", two words, which is right (1, 2)
+ *     winogrande   comma-separated: number, sentence with a gap "_", two words, which is right
  *     choice       binary, little-endian: number of tasks, an offset for each (from the end of that
  *                  list), and at each offset a question, its answers and a 0/1 for each; a second
  *                  list of answers follows and is not used

@@ -108,8 +108,8 @@ enum lmd_status lmi_ppl_read(const char *path, char **out, size_t *n, struct lmd
 	if (st != LMD_OK)
 		return st;
 	if (!f.bytes || f.bytes > TEXT_MAX)
-		st = lmd_fail(err, LMD_INVALID, "%.200s: %llu bytes; a text must have 1 to %u", path,
-			      (unsigned long long)f.bytes, TEXT_MAX);
+		st = lmd_fail(err, LMD_INVALID, "%.200s: %llu bytes; a text must have 1 to %u",
+			      path, (unsigned long long)f.bytes, TEXT_MAX);
 	else if (!(p = lmi_alloc((size_t)f.bytes + 1, 1)))
 		st = lmd_fail(err, LMD_NOMEM, "%.200s: no memory for %llu bytes", path,
 			      (unsigned long long)f.bytes);

@@ -37,8 +37,8 @@ static enum lmd_status read_secret(char *out, size_t size, const char *path, str
 	out[strcspn(out, "\r\n")] = 0;
 	if (s.st_mode & 077)
 		return lmd_fail(err, LMD_INVALID,
-				"%.300s: other users can read this key (mode %04o): chmod 600 it", path,
-				(unsigned)s.st_mode & 07777);
+				"%.300s: other users can read this key (mode %04o): chmod 600 it",
+				path, (unsigned)s.st_mode & 07777);
 	return *out ? LMD_OK : lmd_fail(err, LMD_INVALID, "%.300s: its first line is empty", path);
 }
 

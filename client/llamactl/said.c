@@ -171,7 +171,8 @@ enum lmd_status lmi_said_generate(struct lmi_ctl *ctl, struct lmi_said *a,
 	enum lmd_status st;
 
 	if (n_tokens > INT32_MAX)
-		return lmd_fail(err, LMD_INVALID, "the prompt has %zu tokens, which is too long", n_tokens);
+		return lmd_fail(err, LMD_INVALID, "the prompt has %zu tokens, which is too long",
+				n_tokens);
 	if (lmi_arg_flag(args, "interactive"))
 		cmd.flags |= LMI_GEN_KEEP; /* the next line continues after this answer */
 	if (lmi_arg_flag(args, "ignore-eos"))

@@ -53,7 +53,8 @@
 	X(FLOAT, "dry-base", dry_base, dry_base, "X", 0, 100, "1.75", \
 	  "DRY: base of the penalty, which grows exponentially with the length of the " \
 	  "repetition.") \
-	X(INT, "dry-allowed-length", dry_allowed_length, dry_allowed_length, "N", 0, INT32_MAX, "2", \
+	X(INT, "dry-allowed-length", dry_allowed_length, dry_allowed_length, "N", 0, INT32_MAX, \
+	  "2", \
 	  "DRY: repetitions up to this length are not penalised.") \
 	X(INT, "dry-last-n", dry_last_n, dry_last_n, "N", -1, INT32_MAX, "64", \
 	  "DRY: number of recent tokens to search for repetitions; -1 means the whole " \
