@@ -21,7 +21,7 @@ done >"$dir/text"
 does perplexity "$model" --text "$dir/text" --ctx 32 --save-logits "$dir/base"
 prints '^mean KL divergence ' perplexity "$dir/other.gguf" --kl-base "$dir/base"
 refused 2 'exclude each other' perplexity "$model" --text "$dir/text" --plain --stride 4
-refused 2 'at a time' perplexity "$model" --text "$dir/text" --kl-base "$dir/base"
+refused 2 'give only one of' perplexity "$model" --text "$dir/text" --kl-base "$dir/base"
 refused 2 'require --text' perplexity "$model" --kl-base "$dir/base" --plain
 refused 2 'windows of 32' perplexity "$model" --kl-base "$dir/base" --ctx 64
 refused 1 'must be below' perplexity "$model" --text "$dir/text" --ctx 32 --stride 32
@@ -42,8 +42,8 @@ refused 1 'contains no task' perplexity "$model" --hellaswag "$dir/tasks"
 printf '1,no gap,a,b,1\n' >"$dir/tasks"
 refused 1 'no gap' perplexity "$model" --winogrande "$dir/tasks"
 printf 'title\n1,"open,a,b,1\n' >"$dir/tasks"
-refused 1 'task 1: is not' perplexity "$model" --winogrande "$dir/tasks"
+refused 1 'task 1: the line is not' perplexity "$model" --winogrande "$dir/tasks"
 printf '\377\377\377\377' >"$dir/tasks"
-refused 1 'no such file' perplexity "$model" --multiple-choice "$dir/tasks"
+refused 1 'not a file of tasks' perplexity "$model" --multiple-choice "$dir/tasks"
 
 finish "perplexity"
