@@ -118,6 +118,7 @@ int lmi_ctl_main(int argc, char **argv)
 	int rc, sig;
 
 	(void)signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error until the end */
+	lmi_interrupt_exit();
 	if (!group_help(argc, argv)) {
 		st = lmi_args_parse(&ctl.args, &lmi_llamactl, argc, argv, &err);
 		ctl.usage = st == LMD_INVALID;

@@ -119,6 +119,16 @@ def conversation():
     check("-i: it leaves with a newline and without a message", t.seen.endswith(b"> ^C\r\n"), t.seen)
 
 
+def command_without_cleanup():
+    """tokenize reads the terminal and does not catch signals."""
+    t = Terminal("tokenize", MODEL, "--batch")
+    t.type(b'{"hex": "41"}\n')
+    check("tokenize: it answers", t.read(lambda s: b'"ids"' in s), t.seen)
+    t.type(CTRL_C)
+    status = t.end()
+    check("tokenize: Ctrl-C", status == 128 + signal.SIGINT, (status, t.seen[-200:]))
+
+
 def reader_gone():
     read, write = os.pipe()
     os.close(read)
@@ -137,6 +147,7 @@ for command in RUN + ("-c", "200000"), GENERATE:
     ctrl_c_in_answer(command)
     terminated(command)
 conversation()
+command_without_cleanup()
 reader_gone()
 print(f"CASES: terminal: {passed} passed, {failed} failed, 0 skipped")
 sys.exit(failed != 0)
