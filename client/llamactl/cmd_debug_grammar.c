@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl debug grammar: does a text fit a grammar, and what may come next? */
+ * llamactl debug grammar: checks whether a text fits a grammar, and lists what may come next. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,7 +137,7 @@ static bool in_set(const uint64_t *mask, uint32_t i)
 	return mask[i / 64] >> (i % 64) & 1;
 }
 
-/* The next ids in a row from *at on: *from to *at - 1.  False when there are none left. */
+/* Finds the next range of ids from *at on: *from to *at - 1. Returns false if none is left. */
 static bool next_range(const uint64_t *mask, uint32_t n, uint32_t *from, uint32_t *at)
 {
 	while (*at < n && !in_set(mask, *at))
@@ -182,7 +182,8 @@ static enum lmd_status print_allowed(struct job *j, struct lmd_error *err)
 	enum lmd_status st = j->allowed ? lmi_gstate_mask(j->state, &mask) : LMD_OK;
 
 	if (st != LMD_OK)
-		return lmd_fail(err, st, "grammar: its ambiguity takes too much memory");
+		return lmd_fail(err, st, "grammar: too ambiguous to be checked in the memory "
+					 "that is allowed");
 	if (j->allowed && j->json)
 		json_set(j->json, mask, lmi_gvocab_size(j->vocab));
 	else if (j->allowed)
@@ -199,7 +200,7 @@ static void print_verdict(struct job *j, const char *verdict, size_t at)
 		return;
 	}
 	if (j->allowed)
-		lmi_json_end(j->json); /* of the sets */
+		lmi_json_end(j->json); /* of the token sets */
 	lmi_json_str(j->json, "verdict", verdict);
 	if (rejected)
 		lmi_json_uint(j->json, "at", at);
@@ -221,7 +222,7 @@ static enum lmd_status check(struct job *j, struct lmd_error *err)
 			return LMD_OK;
 		}
 		if (st != LMD_OK)
-			return lmd_fail(err, st, "grammar: %s %zu cannot be judged: %s",
+			return lmd_fail(err, st, "grammar: %s %zu cannot be checked: %s",
 					j->id ? "token" : "byte", i, lmd_status_text((int)st));
 		st = print_allowed(j, err);
 	}
@@ -230,7 +231,7 @@ static enum lmd_status check(struct job *j, struct lmd_error *err)
 	return st;
 }
 
-/* One object, which appears when there is a verdict. */
+/* One object, printed only after the verdict is known. */
 static enum lmd_status check_json(struct job *j, struct lmd_error *err)
 {
 	struct lmi_json out;
@@ -266,7 +267,7 @@ static enum lmd_status prepare(struct job *j, struct lmi_ctl *ctl, struct lmd_er
 	enum lmd_status st;
 
 	if (!lmi_arg_str(&ctl->args, "gbnf") == !lmi_arg_str(&ctl->args, "schema"))
-		return lmi_usage(ctl, err, "exactly one of --gbnf and --schema is needed");
+		return lmi_usage(ctl, err, "give exactly one of --gbnf and --schema");
 	if (text && tokens)
 		return lmi_usage(ctl, err, "--text and --tokens exclude each other");
 	st = open_vocab(j, ctl, err);
@@ -303,47 +304,49 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 }
 
 static const struct lmi_opt opts[] = {
-	{.name = "gbnf", .type = LMI_OPT_STR, .value = "FILE", .doc = "A grammar in GBNF."},
-	{.name = "schema", .type = LMI_OPT_STR, .value = "FILE", .doc = "A JSON schema."},
+	{.name = "gbnf", .type = LMI_OPT_STR, .value = "FILE", .doc = "File with a GBNF grammar."},
+	{.name = "schema", .type = LMI_OPT_STR, .value = "FILE", .doc = "File with a JSON "
+									"schema."},
 	{.name = "text",
 	 .type = LMI_OPT_STR,
 	 .value = "FILE",
-	 .doc = "The text to check, byte by byte; without it and --tokens the empty text."},
+	 .def_text = "the empty text",
+	 .doc = "File with the text to check, byte by byte."},
 	{.name = "tokens",
 	 .type = LMI_OPT_STR,
 	 .value = "IDS",
-	 .doc = "Tokens to check instead: 1,2,3."},
+	 .doc = "Token ids to check instead of a text: 1,2,3."},
 	{.name = "vocab",
 	 .type = LMI_OPT_STR,
 	 .value = "FILE",
-	 .doc = "A model whose vocabulary is used; without it a token is a byte, and 256 the "
-		"end of text."},
+	 .def_text = "each token is a byte, and 256 is the end of the text",
+	 .doc = "Model file whose vocabulary is used."},
 	{.name = "allowed",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "Print the tokens that may come, before each byte or token and after the last: "
-		"hexadecimal ids and ranges."},
+	 .doc = "Print the tokens that are allowed before each byte or token and after the last "
+		"one: hexadecimal ids and ranges."},
 	{.name = "trigger-pattern",
 	 .type = LMI_OPT_LIST,
 	 .value = "REGEX",
-	 .doc = "Constrain nothing until the text matches; the constraint begins at the first "
-		"group that took part, or at the match. May be repeated."},
+	 .doc = "Start the constraint only when the text matches this regular expression: at the "
+		"first group that took part in the match, or at the match itself. May be "
+		"repeated."},
 	{.name = "trigger-token",
 	 .type = LMI_OPT_LIST,
 	 .value = "ID",
-	 .doc = "Constrain nothing until this token, which the constraint begins with. May be "
-		"repeated."},
+	 .doc = "Start the constraint only at this token, which belongs to the constrained text. "
+		"May be repeated."},
 	LMI_OPT_JSON,
 };
 
 const struct lmi_cmd lmi_cmd_debug_grammar = {
 	.name = "debug grammar",
 	.brief = "Check a text against a grammar or a JSON schema",
-	.doc = "Prints accept when the text is complete, incomplete when it may go on and may not "
-	       "end, and reject@N when byte (or token) N, counted from 0, is not allowed. A "
-	       "grammar "
-	       "that cannot be used is an error.\n\n"
-	       "With --json an object with verdict, at (N, or null) and, with --allowed, allowed: "
-	       "for each set a list of the first and last ids of its ranges, in decimal.",
+	.doc = "Prints accept if the text is complete, incomplete if it may continue but not end "
+	       "here, and reject@N if byte (or token) N, counted from 0, is not allowed. A "
+	       "grammar that cannot be used is an error.\n\nWith --json: an object with verdict, "
+	       "at (N, or null) and, with --allowed, allowed: for each set a list of ranges as "
+	       "pairs of first and last id, in decimal.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

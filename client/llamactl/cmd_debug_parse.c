@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl debug parse: an answer taken apart into what was said, thought and called. */
+ * llamactl debug parse: runs the answer parser, which splits an answer into content, reasoning and
+ * tool calls. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,8 +13,9 @@
 
 struct show {
 	bool markup;
-	FILE *list; /* the events as one list, for --json; NULL: one on a line of standard output */
-	bool some;  /* there was one */
+	FILE *list; /* collects the events as one list, for --json; NULL: prints each on a line of
+		     * standard output */
+	bool some;  /* at least one event was written */
 	struct lmd_error *err;
 	enum lmd_status st;
 };
@@ -50,7 +52,7 @@ static void show(void *arg, const struct lmi_out *o)
 	else if (s->st == LMD_OK)
 		printf("%s\n", j.text);
 	else
-		lmd_error_prefix(s->err, "a text that is no UTF-8");
+		lmd_error_prefix(s->err, "text that is not valid UTF-8");
 	lmi_jtext_fini(&j);
 	s->some = true;
 }
@@ -83,7 +85,7 @@ static enum lmd_status parse(struct lmi_ctl *ctl, const struct lmi_parse_format 
 	return st == LMD_OK ? s.st : st;
 }
 
-/* The events as one list, which appears when all went well. */
+/* Prints the events as one list, after all of them succeeded. */
 static enum lmd_status parse_json(struct lmi_ctl *ctl, const struct lmi_parse_format *f,
 				  struct lmd_error *err)
 {
@@ -136,10 +138,11 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 		return LMD_OK;
 	}
 	if (!name)
-		return lmi_usage(ctl, err, "a FORMAT is missing");
+		return lmi_usage(ctl, err, "FORMAT is missing; --list prints the known formats");
 	f = lmi_parse_format((struct lmd_str){.ptr = name, .len = strlen(name)});
 	if (!f)
-		return lmd_fail(err, LMD_NOTFOUND, "format '%.60s': unknown; --list names them",
+		return lmd_fail(err, LMD_NOTFOUND, "format '%.60s' is unknown; --list prints the "
+						   "known formats",
 				name);
 	return json ? parse_json(ctl, f, err) : parse(ctl, f, NULL, err);
 }
@@ -152,23 +155,24 @@ static const struct lmi_opt opts[] = {
 	 .def = "0",
 	 .min = 0,
 	 .max = 1 << 30,
-	 .doc = "Feed so many bytes at a time, as if they just came; 0: all at once."},
+	 .doc = "Feed the parser N bytes at a time, as if they had just arrived; 0 means all at "
+		"once."},
 	{.name = "thinks",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "The answer begins inside of a thought, as after a prompt that opened one."},
-	{.name = "markup", .type = LMI_OPT_FLAG, .doc = "Print markers too."},
+	 .doc = "The answer begins inside its reasoning, as after a prompt that opened it."},
+	{.name = "markup", .type = LMI_OPT_FLAG, .doc = "Print markers as well."},
 	LMI_OPT_JSON,
 };
 
 const struct lmi_cmd lmi_cmd_debug_parse = {
 	.name = "debug parse",
 	.args = "[FORMAT]",
-	.brief = "Take an answer apart: text, thoughts, tool calls",
-	.doc = "Reads the text of an answer from standard input, written in the way of a family of "
-	       "models (FORMAT: hermes, llama3, mistral, gpt-oss, ...), and prints a JSON object a "
-	       "line: {\"content\": ...}, {\"reasoning\": ...}, {\"call\": NAME}, "
-	       "{\"arguments\": ...} with pieces of JSON, {\"end\": true} when the call is whole.  "
-	       "With --json the objects are one list.",
+	.brief = "Split an answer into content, reasoning and tool calls",
+	.doc = "Reads the text of an answer from standard input, in the format of a model family "
+	       "(hermes, llama3, mistral, gpt-oss, ...), and prints one JSON object per line: "
+	       "{\"content\": ...}, {\"reasoning\": ...}, {\"call\": NAME}, {\"arguments\": ...} "
+	       "with pieces of JSON, and {\"end\": true} when a call is complete. With --json "
+	       "the objects form one list.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

@@ -10,7 +10,7 @@
 #include "core/plan/plan.h"
 #include "core/quant/quant.h"
 
-/* What a user means who says nothing: what the model is for. */
+/* If no kind is named, the plan that the model is made for. */
 static void default_key(const struct lmi_described *d, struct lmd_plan_key *key)
 {
 	*key = (struct lmd_plan_key){.struct_size = sizeof(*key), .pooling = LMD_POOL_UNSET};
@@ -236,45 +236,46 @@ static const struct lmi_opt opts[] = {
 	 .type = LMI_OPT_CHOICE,
 	 .value = "forward|encode|draft|tail",
 	 .def = "forward",
-	 .doc = "Kind of plan."},
+	 .doc = "Kind of plan to print."},
 	{.name = "pooling",
 	 .type = LMI_OPT_CHOICE,
 	 .value = "none|mean|cls|last|rank",
-	 .doc = "A plan for embeddings, pooled like this, instead of logits."},
+	 .doc = "Print the plan for embeddings, pooled this way, instead of the plan for logits."},
 	{.name = "variant",
 	 .type = LMI_OPT_INT,
 	 .value = "N",
 	 .def = "0",
 	 .max = 255,
-	 .doc = "The architecture's own number: rows of images, block of a draft."},
+	 .doc = "Variant number, whose meaning depends on the architecture: rows of images, "
+		"block of a draft."},
 	{.name = "every",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "All plans that running the model may need, one after another."},
-	{.name = "lora", .type = LMI_OPT_FLAG, .doc = "With the sites of adapters."},
+	 .doc = "Print all plans that running the model may need."},
+	{.name = "lora", .type = LMI_OPT_FLAG, .doc = "Include the operations for adapters."},
 	{.name = "lower",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "Take all ops apart that can be taken apart."},
+	 .doc = "Lower all operations that can be split into simpler ones."},
 	{.name = "ctx",
 	 .type = LMI_OPT_SIZE,
 	 .value = "N",
 	 .def = "0",
 	 .max = 1u << 30,
-	 .doc = "Context length; it may decide between rotation tables.  0: as trained."},
+	 .doc = "Context length in tokens, which may select a rope table; 0 means as trained."},
 	{.name = "act-type",
 	 .type = LMI_OPT_CHOICE,
 	 .value = "f32|f16|bf16",
 	 .def = "f32",
-	 .doc = "Type of activations."},
+	 .doc = "Type of the activations."},
 	{.name = "rows",
 	 .type = LMI_OPT_SIZE,
 	 .value = "N",
 	 .def = "512",
 	 .min = 1,
 	 .max = 1u << 24,
-	 .doc = "Rows of a step, for --memory."},
+	 .doc = "Number of rows in a step, for --memory."},
 	{.name = "memory",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "Print the working memory that the plan takes, too."},
+	 .doc = "Also print the working memory that the plan needs."},
 	LMI_OPT_JSON,
 };
 
@@ -282,11 +283,10 @@ const struct lmi_cmd lmi_cmd_debug_plan = {
 	.name = "debug plan",
 	.args = "FILE",
 	.brief = "Print the plan of a model",
-	.doc = "One line for each group, cache, weight, value and op; what is not printed has its "
-	       "default.\n\n"
-	       "With --json a list of plans, each with scratch_bytes for rows rows and lines: for "
-	       "each line its first word (item), the settings NAME=VALUE (set) and the other words "
-	       "(words).",
+	.doc = "Prints one line for each group, cache, weight, value and operation; parameters "
+	       "with their default value are not printed.\n\nWith --json: a list of plans, each "
+	       "with rows, scratch_bytes (for that number of rows) and lines: for each line its "
+	       "first word (item), the NAME=VALUE settings (set) and the other words (words).",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

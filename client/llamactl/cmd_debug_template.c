@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl debug template: a chat template rendered with given variables. */
+ * llamactl debug template: renders a chat template with given variables. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,14 +22,14 @@
 /* The largest file of variables. */
 #define VARS_MAX (256u << 20)
 
-/* What is rendered: the text of a file, or the template of a model. */
+/* The template to render: the text of a file, or the template of a model. */
 struct source {
 	struct lmi_model *model;
 	char *text;
 	struct lmd_str template;
 };
 
-/* Does the file begin as a model does? */
+/* Returns true if the file begins with the magic number of a model file. */
 static bool is_model(const char *path)
 {
 	struct lmi_file f;
@@ -48,7 +48,7 @@ static struct lmd_str str(const char *s)
 	return (struct lmd_str){.ptr = s, .len = s ? strlen(s) : 0};
 }
 
-/* A file that holds a template; when there is none, a built-in one of that name. */
+/* Reads a template file; if there is no such file, a built-in template of that name. */
 static enum lmd_status open_text(struct source *s, const char *path, struct lmd_error *err)
 {
 	enum lmd_status st =
@@ -125,13 +125,13 @@ static enum lmd_status read_vars(const char *path, struct lmd_arena *arena, stru
 		if (st != LMD_OK)
 			lmd_error_prefix(err, path);
 	} else {
-		st = lmd_fail(err, LMD_INVALID, "%s: the variables are no JSON object", path);
+		st = lmd_fail(err, LMD_INVALID, "%s: the variables are not a JSON object", path);
 	}
 	json_decref(j);
 	return st;
 }
 
-/* The time of --now, or the time it is. */
+/* The time of --now, or the current time. */
 static enum lmd_status read_now(struct lmi_ctl *ctl, struct tm *out, struct lmd_error *err)
 {
 	const char *text = lmi_arg_str(&ctl->args, "now"), *end;
@@ -146,7 +146,8 @@ static enum lmd_status read_now(struct lmi_ctl *ctl, struct tm *out, struct lmd_
 	end = strptime(text, "%Y-%m-%dT%H:%M:%S", out);
 	if (!end || *end)
 		return lmi_usage(ctl, err,
-				 "--now: \"%.60s\" is no time such as 2026-09-28T12:34:56", text);
+				 "--now: \"%.60s\" is not a time such as 2026-09-28T12:34:56",
+				 text);
 	return LMD_OK;
 }
 
@@ -196,7 +197,7 @@ static enum lmd_status render_with(struct lmi_ctl *ctl, const struct source *s, 
 	return st == LMD_OK ? render(ctl, s, in, err) : st;
 }
 
-/* What the template can express, and the format of answers that its markers are of. */
+/* Prints what the template can express, and the format of answers that its markers belong to. */
 static enum lmd_status print_caps(const struct source *s, const char *path, struct lmd_error *err)
 {
 	struct lmi_template *t;
@@ -237,7 +238,8 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	}
 	if (!lmi_arg_pos(&ctl->args, 0)) {
 		lmi_arena_destroy(arena);
-		return lmi_usage(ctl, err, "a FILE is missing");
+		return lmi_usage(ctl, err, "FILE is missing; --list prints the built-in "
+					   "templates");
 	}
 	if (!arena)
 		return lmd_fail(err, LMD_NOMEM, "no memory for variables");
@@ -258,20 +260,22 @@ static const struct lmi_opt opts[] = {
 	{.name = "list", .type = LMI_OPT_FLAG, .doc = "Print the names of the built-in templates."},
 	{.name = "caps",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "Print as JSON what the template can express, found out by small conversations, and "
-		"the format of its model's answers (see debug parse)."},
+	 .doc = "Print as JSON what the template can express, determined by rendering small "
+		"conversations, and the format of its model's answers (see debug parse)."},
 	{.name = "variant",
 	 .type = LMI_OPT_STR,
 	 .value = "NAME",
-	 .doc = "Of a model: this variant of its template, as tool_use, or a built-in one."},
+	 .doc = "Variant of the model's template, such as tool_use, or a built-in template."},
 	{.name = "input",
 	 .type = LMI_OPT_STR,
 	 .value = "FILE",
-	 .doc = "Variables as a JSON object; without it there are none."},
+	 .def_text = "no variables",
+	 .doc = "File with the variables as a JSON object."},
 	{.name = "now",
 	 .type = LMI_OPT_STR,
 	 .value = "TIME",
-	 .doc = "The time of strftime_now, as in 2026-09-28T12:34:56; the present without it."},
+	 .def_text = "the current time",
+	 .doc = "Time that strftime_now returns, such as 2026-09-28T12:34:56."},
 	LMI_OPT_JSON,
 };
 
@@ -279,10 +283,10 @@ const struct lmi_cmd lmi_cmd_debug_template = {
 	.name = "debug template",
 	.args = "[FILE]",
 	.brief = "Render a chat template",
-	.doc = "FILE is a template, a model, whose own template is taken, or the name of a "
-	       "built-in template. The text goes to "
-	       "standard output, with nothing added; a text that the template raises is the "
-	       "error.  With --json an object with text, or with --list a list of names.",
+	.doc = "FILE is a template, a model file (whose own template is used), or the name of a "
+	       "built-in template. The rendered text goes to standard output with nothing added; "
+	       "if the template raises an error, its text is the error message. With --json: an "
+	       "object with text, or with --list a list of names.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

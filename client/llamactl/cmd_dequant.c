@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl debug dequant and debug quant: blocks of a tensor type to float32 values and
- * back, by the reference code. */
+ * llamactl debug dequant and debug quant: convert blocks of a tensor type to float32 values and
+ * back, with the reference code. */
 #include <stdlib.h>
 
 #include "client/llamactl/ctl.h"
@@ -15,14 +15,14 @@
 #define CHUNK_VALUES 65536u    /* decoded at once */
 #define MAX_WIDTH    (1 << 20) /* of a row */
 
-/* One run: what is read, what is written, room for a piece of both. */
+/* One run: the input, the output, and buffers for a piece of each. */
 struct job {
 	const struct lmi_dtype *type;
 	struct lmi_file in;
 	struct lmi_new_file out;
 	uint8_t *src, *dst;
 	float *values;
-	uint64_t n_values, bytes; /* that went through; bytes of the output */
+	uint64_t n_values, bytes; /* values processed; bytes of the output */
 };
 
 static enum lmd_status find_type(const char *name, const struct lmi_dtype **out,
@@ -77,7 +77,7 @@ static void print_json(const struct job *j, const char *to)
 	lmi_json_fini(&out);
 }
 
-/* Puts the output in place when all went well; with --json an object says what it is. */
+/* Moves the output into place after success; with --json prints an object that describes it. */
 static enum lmd_status job_end(struct job *j, struct lmi_ctl *ctl, enum lmd_status st,
 			       struct lmd_error *err)
 {
@@ -103,18 +103,19 @@ static enum lmd_status check_size(const struct job *j, const char *path, uint64_
 
 	if (j->in.bytes % piece == 0)
 		return LMD_OK;
-	return lmd_fail(err, LMD_INVALID, "%s: %llu bytes, no multiple of %llu (%s)",
+	return lmd_fail(err, LMD_INVALID, "%s: %llu bytes: not a multiple of %llu (%s)",
 			lmi_show_path(show, sizeof(show), path), (unsigned long long)j->in.bytes,
 			(unsigned long long)piece, what);
 }
 
 static enum lmd_status bad_width(const struct job *j, size_t width, struct lmd_error *err)
 {
-	return lmd_fail(err, LMD_INVALID, "--width: %zu, type %s has blocks of %u", width,
+	return lmd_fail(err, LMD_INVALID, "--width %zu is not a multiple of the block length: "
+					  "type %s has blocks of %u", width,
 			j->type->name, j->type->block_elems);
 }
 
-/* width: values in a row, of a type whose rows have a header; else of a block. */
+/* width: values in a row if the type's rows have a header, otherwise values in a block. */
 static enum lmd_status dequant_all(struct job *j, const char *path, size_t width,
 				   struct lmd_error *err)
 {
@@ -153,8 +154,8 @@ static enum lmd_status run_dequant(struct lmi_ctl *ctl, struct lmd_error *err)
 
 	if (st == LMD_OK && j.type->row_bytes_extra && !given)
 		st = lmd_fail(err, LMD_INVALID,
-			      "type %s: each row has a header; how many values are in a row? "
-			      "(--width)",
+			      "type %s: each row has a header; give the number of values in a "
+			      "row with --width",
 			      j.type->name);
 	if (st == LMD_OK)
 		width = given ? (size_t)lmi_arg_int(&ctl->args, "width") : j.type->block_elems;
@@ -259,7 +260,8 @@ static const struct lmi_opt dequant_opts[] = {
 	 .value = "N",
 	 .min = 1,
 	 .max = MAX_WIDTH,
-	 .doc = "Values in a row; needed for types whose rows have a header: iq4_ks, ..."},
+	 .doc = "Number of values in a row; required for types whose rows have a header: iq4_ks, "
+		"..."},
 	LMI_OPT_JSON,
 };
 
@@ -273,11 +275,11 @@ static const struct lmi_opt quant_opts[] = {
 	 .value = "N",
 	 .min = 1,
 	 .max = MAX_WIDTH,
-	 .doc = "Values in a row, a multiple of the type's block length."},
+	 .doc = "Number of values in a row, a multiple of the type's block length."},
 	{.name = "imatrix",
 	 .type = LMI_OPT_STR,
 	 .value = "F.f32",
-	 .doc = "Importance of each column: N values of float32."},
+	 .doc = "File with the importance of each column: N float32 values."},
 	LMI_OPT_JSON,
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl help: the same texts as --help. */
+ * llamactl help: prints the same texts as --help. */
 #include <string.h>
 
 #include "client/llamactl/ctl.h"
@@ -13,7 +13,7 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	char name[64];
 
 	if (lmi_arg_flag(&ctl->args, "all") && word)
-		return lmi_usage(ctl, err, "--all lists all commands; leave '%s' out", word);
+		return lmi_usage(ctl, err, "--all lists all commands; omit '%s'", word);
 	if (lmi_arg_flag(&ctl->args, "all")) {
 		lmi_help_word(stdout, "");
 		return LMD_OK;
@@ -41,15 +41,15 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 static const struct lmi_opt opts[] = {
 	{.name = "all",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "List every command on a line of its own, those of debugging too."},
+	 .doc = "List every command on a line of its own, including the debug commands."},
 };
 
 const struct lmi_cmd lmi_cmd_help = {
 	.name = "help",
 	.args = "[COMMAND] [WORD]",
-	.brief = "Describe a command, or list all",
-	.doc = "WORD is the second word of a command, as in `llamactl help debug plan`; COMMAND may "
-	       "also be the first word of several: `llamactl help key`.",
+	.brief = "Describe a command, or list all commands",
+	.doc = "WORD is the second word of a command: `llamactl help debug plan`. If COMMAND is "
+	       "only the first word of several commands, they are listed: `llamactl help key`.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

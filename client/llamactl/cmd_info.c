@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl info: what a model file says, and what its weights will take.  Only the header
+ * llamactl info: prints the contents of a model file and the size of its weights. Only the header
  * is read. */
 #include <inttypes.h>
 
@@ -15,7 +15,7 @@
 #define JSON_ELEMENTS  64 /* longer arrays are cut unless --full */
 
 static const char weights_note[] =
-	"weights only; llamactl explain adds the context and working memory";
+	"weights only; llamactl explain adds the context and the working memory";
 
 /* Tensors, elements and bytes by type. */
 struct totals {
@@ -214,17 +214,17 @@ static const struct lmi_opt opts[] = {
 	LMI_OPT_JSON,
 	{.name = "full",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "Print long arrays, such as the vocabulary, to their end."},
+	 .doc = "Print long arrays, such as the vocabulary, in full."},
 };
 
 const struct lmi_cmd lmi_cmd_info = {
 	.name = "info",
 	.args = "FILE",
 	.brief = "Print the keys, tensors and sizes of a model file",
-	.doc = "FILE is a GGUF file, or the first file of a set NAME-00001-of-0000N.gguf.  Only "
-	       "its header is read, and it is checked as when the model is loaded.\n\n"
-	       "In the place of a file, the name of a model of a running daemon will do.  --json "
-	       "prints sizes in bytes.",
+	.doc = "FILE is a GGUF file, or the first file of a set NAME-00001-of-0000N.gguf. Only "
+	       "the header is read; it is checked just as when the model is loaded.\n\nInstead "
+	       "of a file, FILE may be the name of a model of a running daemon. With --json "
+	       "sizes are in bytes.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

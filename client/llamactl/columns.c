@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tables of what a daemon lists. */
+ * Prints the daemon's lists as tables. */
 #include <inttypes.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -8,7 +8,7 @@
 
 #include "client/llamactl/remote.h"
 
-#define CELL	 4352 /* a path of PATH_MAX bytes and more */
+#define CELL	 4352 /* room for a path of PATH_MAX bytes */
 #define COLS	 16
 #define PATH_MIN 16 /* columns that a shortened path keeps on the narrowest terminal */
 
@@ -68,7 +68,7 @@ int lmi_terminal_width(void)
 	return isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) ? w.ws_col : 0;
 }
 
-/* Characters, not bytes, so that columns line up. */
+/* Counts characters, not bytes, so that columns line up. */
 static int width(const char *s)
 {
 	int n = 0;
@@ -78,7 +78,7 @@ static int width(const char *s)
 	return n;
 }
 
-/* Where character n of s begins. */
+/* Returns where character n of s begins. */
 static const char *skip(const char *s, int n)
 {
 	for (; *s && n > 0; n--)
@@ -153,7 +153,7 @@ static void put(const char *s, int w, bool right, bool last)
 		printf("%*s", right ? 2 : pad + 2, "");
 }
 
-/* Takes from the path's column what the rows are too wide by. */
+/* Shrinks the path's column by the number of columns by which rows are too wide. */
 static void fit_path(int w[COLS], const struct lmi_column *cols, size_t n_cols)
 {
 	int all = 2 * ((int)n_cols - 1), terminal = lmi_terminal_width();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What may stand at which place of a command line, and the words that only the daemon, the plugins
- * or other tables know.  The scripts for shells are written by core/cli/completion*.c. */
+ * Shell completion: what each argument may be, and the words that only the daemon, the plugins or
+ * other tables know. core/cli/completion*.c writes the scripts for the shells. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #include "core/text/chat/builtin.h"
 #include "core/text/parse/parse.h"
 
-/* A person waits after the Tab key: what takes longer offers nothing. */
+/* A person waits after the Tab key: a request that takes longer offers nothing. */
 #define WORDS_SECONDS 2
 
 static bool begins(const char *s, const char *with)
@@ -107,7 +107,7 @@ static void put_member(const json_t *row, const char *member)
 		puts(s);
 }
 
-/* `member` of each row that the op answers in the list `list`. */
+/* Prints `member` of each row of the list `list` in the reply to the op. */
 static void remote_words(struct lmi_ctl *ctl, const char *op, const char *list, const char *member)
 {
 	json_t *reply, *row, *other;
@@ -168,7 +168,7 @@ static void template_words(void)
 	}
 }
 
-/* The first words of commands, or the second ones after `first`. */
+/* Prints the first words of commands, or the second words after `first`. */
 static void command_words(const char *first)
 {
 	size_t n = first ? strlen(first) : 0;

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What the Tab key offers in bash, and in zsh and fish where they are there: words of the tables,
-# files, and what a running daemon knows.  Of a daemon that is not there, nothing.
+# What the Tab key offers in bash, and in zsh and fish if they are installed: words of the tables, files,
+# and the names that a running daemon knows.  Without a daemon there are no names.
 . "${LMD_TEST_SRCDIR:-.}/tests/daemon.sh"
 
 for program in llamactl llamad; do
 	for shell in bash zsh fish; do
 		"$build/$program" --emit-completion $shell >"$dir/$program.$shell" || bad "$program, $shell"
 		if command -v $shell >/dev/null; then
-			holds "$program.$shell is no script" $shell -n "$dir/$program.$shell"
+			holds "$program.$shell is not a valid script" $shell -n "$dir/$program.$shell"
 		else
 			skip "$program.$shell: there is no $shell"
 		fi
@@ -22,7 +22,7 @@ start
 does add smol "$dir/tiny.gguf"
 does alias smol smart
 
-# offers: lines of standard input, as completion_test.bash takes them
+# offers: passes the lines of standard input to completion_test.bash
 program=$(cd "$build" && pwd)/llamactl
 script=$(cd "$src" && pwd)/client/llamactl/completion_test.bash
 offers() {
@@ -100,5 +100,5 @@ fi
 stop
 prints . --emit-words ftypes:
 does --emit-words models:
-holds "words of a daemon that is gone" [ ! -s "$dir/out" ]
+holds "no words of a stopped daemon" [ ! -s "$dir/out" ]
 finish completion

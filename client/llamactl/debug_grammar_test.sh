@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The command debug grammar: verdicts, sets, triggers, refusals; the parity pack through the
+# The command debug grammar: verdicts, sets, triggers, errors; the parity pack through the
 # command line.
 build=${LMD_TEST_BUILDDIR:-.}
 dir=$(mktemp -d) || exit 99
@@ -24,7 +24,7 @@ gives() {
 	fi
 }
 
-# refused STATUS PATTERN ARGUMENT...: status, nothing on stdout, the sentence on stderr
+# refused STATUS PATTERN ARGUMENT...: status, nothing on stdout, the error message on stderr
 refused() {
 	want=$1 pattern=$2
 	shift 2

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * --help, written from the table. */
+ * Writes --help from the table of commands. */
 #include <string.h>
 
 #include "client/llamactl/texts.h"
@@ -26,7 +26,7 @@ static void help_line(FILE *f, const struct lmi_cmd *c)
 	lmi_text_wrap(f, c->brief, LMI_HELP_DOC_COL, LMI_HELP_DOC_COL);
 }
 
-/* The commands of a group in one line, by their second words. */
+/* Prints the commands of a group on one line, by their second words. */
 static void help_words(FILE *f, const struct lmi_cmd *const *cmds, uint32_t n)
 {
 	const char *first = cmds[0]->name;
@@ -45,7 +45,7 @@ static void help_words(FILE *f, const struct lmi_cmd *const *cmds, uint32_t n)
 	lmi_text_wrap(f, text, LMI_HELP_DOC_COL, LMI_HELP_DOC_COL);
 }
 
-/* The common options by name: the commands stay on the screen. */
+/* Prints only the names of the common options, so that the commands stay on the screen. */
 static void help_common(FILE *f)
 {
 	char text[512];
@@ -59,15 +59,15 @@ static void help_common(FILE *f)
 					 i ? ", " : "", o->name, o->type == LMI_OPT_FLAG ? "" : " ",
 					 o->type == LMI_OPT_FLAG ? "" : o->value);
 	}
-	fputs("\nCommon options, which the help of each command describes:\n  ", f);
+	fputs("\nCommon options, described by the help of each command:\n  ", f);
 	lmi_text_wrap(f, text, 2, 2);
 }
 
 static void help_end(FILE *f)
 {
 	help_common(f);
-	fputs("\n'llamactl COMMAND --help' describes a command.\n"
-	      "Exit status: 0 done, 1 refused or failed, 2 wrong usage, 130 stopped by Ctrl-C.\n",
+	fputs("\n'llamactl COMMAND --help' describes a command.\nExit status: 0 success, 1 "
+	      "error, 2 wrong usage, 130 stopped by Ctrl-C.\n",
 	      f);
 }
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# list, info, alias and detokenize of a daemon, as a person sees them: states, widths, orders.
+# list, info, alias and detokenize with a daemon: states, widths, order of arguments.
 . "${LMD_TEST_SRCDIR:-.}/tests/daemon.sh"
 
 folder=$dir/a-folder-with-a-name-that-is-longer-than-a-line-of-most-terminals/and-one-more
@@ -9,12 +9,12 @@ mkdir -p "$folder"
 start
 does add tiny "$folder/tiny-model-q4_0.gguf"
 
-# a model that is not loaded; programs see the protocol's word
+# a model that is not loaded; programs get the protocol's word
 prints '^tiny  *llama  *[0-9.]*K  not loaded  ' list
 prints '"state": "absent"' list --json
 prints '^state  *not loaded$' info tiny
 
-# the whole path in a pipe, its beginning and end on a terminal
+# the whole path in a pipe; its beginning and end on a terminal
 prints "  $folder/tiny-model-q4_0.gguf\$" list
 if command -v python3 >/dev/null; then
 	for columns in 80 100 120; do
@@ -34,7 +34,7 @@ else
 	skip "list on a terminal: no python3"
 fi
 
-# the order of ln: what is there, then its new name
+# the order of ln: the existing name, then the new one
 does alias tiny chat
 prints '^tiny .* chat  ' list
 refused 1 "'talk' is not known, but 'chat' is: the model comes first, .*: llamactl alias chat talk" \
@@ -61,7 +61,7 @@ refused 2 'needs a model file' detokenize tiny --batch
 
 stop
 
-# a daemon that was started in a terminal says what to type next; in the log of another it does not
+# a daemon that was started on a terminal says what to type next; other daemons do not
 holds "a log without hints" [ "$(grep -c 'try, in another' "$dir/log")" -eq 0 ]
 if command -v python3 >/dev/null; then
 	python3 "$src/client/llamactl/models_test.py" 100 "$build/llamad" --socket "$url" \

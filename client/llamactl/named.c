@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Texts and facts of a model that the daemon knows. */
+ * The commands on files that also take the name of a model of the daemon. */
 #include "client/llamactl/named.h"
 
 #include <stdlib.h>
@@ -88,14 +88,16 @@ enum lmd_status lmi_named_tokenize(struct lmi_ctl *ctl, const char *text, size_t
 
 	if (lmi_arg_flag(a, "batch") || lmi_arg_given(a, "pre") || lmi_arg_flag(a, "pieces"))
 		return lmi_usage(ctl, err,
-				 "--batch, --pre and --pieces need a model file; '%s' is none",
+				 "--batch, --pre and --pieces need a model file; '%s' is not a "
+				 "file",
 				 lmi_arg_pos(a, 0));
 	m = json_pack("{s:s, s:s%, s:b, s:b}", "model", lmi_arg_pos(a, 0), "text", text, n,
 		      "add_special", !lmi_arg_flag(a, "no-special"), "parse_special",
 		      lmi_arg_flag(a, "parse-special"));
 	if (!m)
 		return lmd_fail(err, LMD_INVALID,
-				"the text is no UTF-8: bytes of any kind need a model file");
+				"the text is not valid UTF-8; arbitrary bytes need a model file "
+				"instead of a name");
 	st = lmi_remote_call(ctl, "tokenize", m, &reply, err);
 	if (st != LMD_OK)
 		return st;
@@ -136,7 +138,7 @@ void lmi_detokenize_print(const char *text, size_t n, bool json)
 	lmi_free(hex);
 }
 
-/* Hexadecimal digits to bytes, in place; returns their number. */
+/* Decodes hexadecimal digits in place; returns the number of bytes. */
 static size_t from_hex(char *hex)
 {
 	size_t n = 0;

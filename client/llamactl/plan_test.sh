@@ -16,7 +16,7 @@ ctl() {
 python3 "$parity/make_models.py" "$dir" llama-tied t5 >"$dir/log" || { cat "$dir/log"; exit 1; }
 m=$dir/llama-tied.gguf
 
-# misfit PATTERN ARGUMENT...: the pattern on stdout, but status 1
+# misfit PATTERN ARGUMENT...: the pattern on stdout, and status 1
 misfit() {
 	pattern=$1
 	shift
@@ -37,10 +37,10 @@ assert all(t["found"] for t in j["tensors"])
 ' >"$dir/out" 2>"$dir/err"
 holds 'explain --json' [ $? -eq 0 ]
 
-# a tensor under another name is missing and not known
+# a renamed tensor is missing under its old name and unknown under its new one
 LC_ALL=C sed 's/blk\.1\.ffn_up/blk.1.ffn_UP/' "$m" >"$dir/renamed.gguf"
 misfit '^1 tensor missing:$' explain "$dir/renamed.gguf"
-misfit '^1 tensor not known to the architecture:$' explain "$dir/renamed.gguf"
+misfit '^1 tensor unknown to the architecture:$' explain "$dir/renamed.gguf"
 holds 'the sentence of a missing tensor' grep -q \
 	'renamed.gguf: tensor blk.1.ffn_up.weight is missing, expected \[[0-9]*, [0-9]*\]$' "$dir/err"
 misfit '"fit": "missing", "expected": \[[0-9]*, [0-9]*\]' explain --json "$dir/renamed.gguf"

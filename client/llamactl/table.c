@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * All commands, in groups: one line for each group, in the order of --help and the manual.  What a
- * beginner needs comes first.  Commands whose first words are the same ("debug ...") stand
- * together. */
+ * All commands in groups, one line per group, in the order of --help and the manual. The commands
+ * that a beginner needs come first. Commands that share their first word ("debug ...") are
+ * adjacent. */
 #include "client/llamactl/texts.h"
 #include "llamad/attr.h"
 
@@ -49,39 +49,39 @@ static const struct lmi_opt common_opts[] = {
 	{.name = "socket",
 	 .type = LMI_OPT_STR,
 	 .value = "URL",
-	 .doc = "Where the daemon listens, as ipc:///run/llamad/llamad.sock; without it the "
-		"system's daemon, or else the user's own.  One on another machine is "
-		"tls+tcp://HOST:PORT, or tcp://HOST:PORT in clear; HOST is a name of its "
-		"certificate.  These need a key."},
+	 .def_text = "the system's daemon, or else the user's own",
+	 .doc = "Address of the daemon: ipc://PATH, tls+tcp://HOST:PORT for another machine "
+		"(HOST must be a name in its certificate), or tcp://HOST:PORT without "
+		"encryption. The last two need a key."},
 	{.name = "ca",
 	 .type = LMI_OPT_STR,
 	 .value = "FILE",
-	 .doc = "For tls+tcp: certificates of authorities that are trusted, in PEM; without it the "
-		"system's."},
+	 .def_text = "the system's",
+	 .doc = "For tls+tcp: file with the trusted certificate authorities in PEM."},
 	{.name = "key-file",
 	 .type = LMI_OPT_STR,
 	 .value = "FILE",
-	 .doc = "For tcp and tls+tcp: file whose first line is the secret of a key, as `llamactl "
-		"key add` prints it; only its owner may read it.  Without it the secret is "
-		"the environment variable LLAMAD_KEY."},
+	 .def_text = "the environment variable LLAMAD_KEY",
+	 .doc = "For tcp and tls+tcp: file whose first line is the secret of a key, as printed "
+		"by `llamactl key add`; only its owner may have access."},
 	{.name = "plugin-dir",
 	 .type = LMI_OPT_LIST,
 	 .value = "DIR",
 	 .doc = "Look for plugins in DIR before the default folders; may be repeated."},
 	{.name = "no-default-plugins",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "Look for plugins in the folders of --plugin-dir alone."},
+	 .doc = "Look for plugins only in the folders of --plugin-dir."},
 	{.name = "plugin-trust",
 	 .type = LMI_OPT_CHOICE,
 	 .value = "owner|system",
 	 .def = "owner",
-	 .doc = "Whose plugins are loaded: of the running user or root, or of root alone and "
-		"not writable by the running user."},
+	 .doc = "Plugins to trust: owner accepts files of the running user or root, system only "
+		"files of root that the running user cannot write."},
 	{.name = "log",
 	 .type = LMI_OPT_CHOICE,
 	 .value = "error|warn|info|debug|trace",
 	 .def = "warn",
-	 .doc = "Least important kind of message to print on standard error."},
+	 .doc = "Log level of the messages on standard error."},
 	{.name = "help", .letter = 'h', .type = LMI_OPT_FLAG, .doc = "Print this help and exit."},
 	{.name = "version", .type = LMI_OPT_FLAG, .doc = "Print the version and exit."},
 	{.name = "emit-man", .type = LMI_OPT_FLAG},

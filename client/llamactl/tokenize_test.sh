@@ -49,7 +49,7 @@ ctl detokenize "$spm" 198 --json >"$dir/have" # the byte c3 alone
 same 'bytes that are not UTF-8' '{\n  "text": null,\n  "hex": "c3"\n}\n'
 refused 1 "token: 'x' is not a whole number" detokenize "$spm" 1 x
 refused 2 'batch reads standard input' detokenize "$spm" 1 --batch
-refused 2 'leave --json out' detokenize "$spm" --batch --json
+refused 2 'do not combine it with --json' detokenize "$spm" --batch --json
 printf '' | ctl detokenize "$spm" >"$dir/have"
 same 'no ids' ''
 printf '{"ids":[1,15043]}\n{"ids":[1,15043],"special":false}\n{"ids":[]}\n' |

@@ -53,14 +53,17 @@ void lmi_opt_number(const struct lmi_opt *o, double v, char *buf, size_t n)
 
 void lmi_opt_bounds(const struct lmi_opt *o, char *buf, size_t n)
 {
-	char def[80] = "", range[80] = "", lo[32], hi[32];
+	char def[112] = "", range[80] = "", lo[32], hi[32];
 
-	if (o->def)
+	if (o->def_text)
+		snprintf(def, sizeof(def), "default: %s", o->def_text);
+	else if (o->def)
 		snprintf(def, sizeof(def), "default %s", o->def);
 	if (o->min != 0 || o->max != 0) {
 		lmi_opt_number(o, o->min, lo, sizeof(lo));
 		lmi_opt_number(o, o->max, hi, sizeof(hi));
-		snprintf(range, sizeof(range), "%s%s to %s", *def ? ", " : "", lo, hi);
+		snprintf(range, sizeof(range), "%s%s to %s",
+			 o->def_text ? "; " : *def ? ", " : "", lo, hi);
 	}
 	if (*def || *range)
 		snprintf(buf, n, "(%s%s)", def, range);

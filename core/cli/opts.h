@@ -42,6 +42,7 @@ struct lmi_opt {
 	enum lmi_opt_type type;
 	const char *value; /* placeholder of the value: "N", "FILE"; "a|b" for CHOICE */
 	const char *def;   /* default as the user would type it; NULL = none */
+	const char *def_text; /* default in words, printed but not parsed; NULL = none */
 	double min, max;   /* INT, FLOAT, SIZE, TIME (in ms): inclusive; both 0 = no limit */
 	const char *doc;   /* one or more sentences; NULL hides the option from help and manual */
 };

@@ -4,6 +4,7 @@
 #include "core/base/alloc.h"
 #include "core/cli/opts.h"
 #include "core/cli/suggest.h"
+#include "core/cli/texts.h"
 #include "tests/lmd_check.h"
 
 static enum lmd_status run_nothing(struct lmi_ctl *ctl, struct lmd_error *err)
@@ -95,6 +96,26 @@ static enum lmd_status parse(struct lmi_args *a, const char *line, struct lmd_er
 	*err = (struct lmd_error){0};
 	return lmi_args_parse(a, &program, argc, argv, err);
 }
+
+START_TEST(printed_bounds)
+{
+	static const struct {
+		struct lmi_opt opt;
+		const char *want;
+	} cases[] = {
+		{{.type = LMI_OPT_INT, .def = "8", .min = 1, .max = 9}, "(default 8, 1 to 9)"},
+		{{.type = LMI_OPT_SIZE, .min = 1, .max = 2048}, "(1 to 2k)"},
+		{{.type = LMI_OPT_TIME, .def_text = "the daemon's", .max = 60000},
+		 "(default: the daemon's; 0 to 1m)"},
+		{{.type = LMI_OPT_STR, .def_text = "from the clock"}, "(default: from the clock)"},
+		{{.type = LMI_OPT_STR}, ""},
+	};
+	char text[192];
+
+	lmi_opt_bounds(&cases[_i].opt, text, sizeof(text));
+	ck_assert_str_eq(text, cases[_i].want);
+}
+END_TEST
 
 START_TEST(values_and_defaults)
 {
@@ -345,6 +366,7 @@ int main(void)
 	Suite *s = suite_create("cli");
 	TCase *t = tcase_create("opts");
 
+	tcase_add_loop_test(t, printed_bounds, 0, 5);
 	tcase_add_test(t, values_and_defaults);
 	tcase_add_test(t, early_flags);
 	tcase_add_test(t, commands_of_two_words);

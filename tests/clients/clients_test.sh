@@ -78,8 +78,10 @@ for how in run generate; do
 	ctl $how "$what" $apart --tools "$dir/tools.json" >"$dir/got" || bad "$how, taken apart"
 	holds "$how: '$(cat "$dir/got")' of thoughts and calls" cmp -s "$dir/want_said" "$dir/got"
 	# shellcheck disable=SC2086
-	ctl $how "$what" $apart --tools "$dir/tools.json" --show-thinking >"$dir/got"
-	holds "$how --show-thinking: '$(cat "$dir/got")'" cmp -s "$dir/want_shown" "$dir/got"
+	for show in --show-reasoning --show-thinking; do # the second one is its old name
+		ctl $how "$what" $apart --tools "$dir/tools.json" $show >"$dir/got"
+		holds "$how $show: '$(cat "$dir/got")'" cmp -s "$dir/want_shown" "$dir/got"
+	done
 	# shellcheck disable=SC2086
 	ctl $how "$what" $apart --tools "$dir/tools.json" --json >"$dir/got"
 	holds "$how --json" grep -q '"thinking": "hm"' "$dir/got"
